@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use regex::Regex;
 use serde_json::{Map, Number, Value};
 
-use crate::document::{Content, Key, Node, Position};
+use crate::document::{Position, YamlContent, YamlKey, YamlNode};
 use crate::nearest::nearest;
 use crate::quoting::quoted;
 use crate::schema::{SCHEMA, allowed_values, alternatives, path_of_key, plain_number, type_names};
@@ -13,7 +13,7 @@ use crate::{PathGlob, Pattern};
 
 /// What is wrong with a value.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct SettingFault {
     pub(crate) path: String,
     pub(crate) at: Position,
     pub(crate) message: String,
@@ -22,21 +22,21 @@ pub(crate) struct Fault {
 
 /// The JSON of a value that obeys the schema, and what is wrong with it. Entries that had to be
 /// dropped are left out; any other fault leaves nothing.
-pub(crate) fn check(schema: &Value, node: &Node, path: &str) -> (Option<Value>, Vec<Fault>) {
+pub(crate) fn check(schema: &Value, node: &YamlNode, path: &str) -> (Option<Value>, Vec<SettingFault>) {
     let mut checker = Checker { faults: Vec::new() };
     let value = checker.value(schema, node, path);
     (value, checker.faults)
 }
 
 /// The fault of a key that does not belong where it stands.
-pub(crate) fn unknown_key(schema: &Value, key: &Key, parent: &str) -> Fault {
+pub(crate) fn unknown_key(schema: &Value, key: &YamlKey, parent: &str) -> SettingFault {
     let siblings = schema.get("properties").and_then(Value::as_object);
     let near = siblings.and_then(|keys| nearest(&key.text, keys.keys().map(String::as_str)));
     let suggestion = match near {
         Some(near) => Some(near.to_owned()),
         None => path_of_key(&SCHEMA, &key.text),
     };
-    Fault {
+    SettingFault {
         message: match parent {
             "" => format!("{} is not a known section", quoted(&key.text)),
             _ => format!("{} is not a known key of `{parent}`", quoted(&key.text)),
@@ -48,9 +48,9 @@ pub(crate) fn unknown_key(schema: &Value, key: &Key, parent: &str) -> Fault {
 }
 
 /// The fault of a key that was written before.
-pub(crate) fn duplicate_key(key: &Key, first: Position, parent: &str) -> Fault {
+pub(crate) fn duplicate_key(key: &YamlKey, first: Position, parent: &str) -> SettingFault {
     let path = join(parent, &key.text);
-    Fault {
+    SettingFault {
         message: format!("`{path}` is written twice, first in line {}, column {}", first.line, first.column),
         path,
         at: key.at,
@@ -59,7 +59,7 @@ pub(crate) fn duplicate_key(key: &Key, first: Position, parent: &str) -> Fault {
 }
 
 /// The fault of a value that is no mapping where one is needed.
-pub(crate) fn no_mapping(node: &Node) -> String {
+pub(crate) fn no_mapping(node: &YamlNode) -> String {
     format!("must be a mapping of keys, but is {}", found(&node.content))
 }
 
@@ -68,11 +68,11 @@ pub(crate) fn no_mapping(node: &Node) -> String {
 const MAX_FAULTS: usize = 50;
 
 struct Checker {
-    faults: Vec<Fault>,
+    faults: Vec<SettingFault>,
 }
 
 impl Checker {
-    fn value(&mut self, schema: &Value, node: &Node, path: &str) -> Option<Value> {
+    fn value(&mut self, schema: &Value, node: &YamlNode, path: &str) -> Option<Value> {
         if let Some(choices) = alternatives(schema) {
             let fitting = choices.iter().find(|choice| has_type(&type_names(choice), &node.content));
             return match fitting {
@@ -84,17 +84,17 @@ impl Checker {
             return self.wrong_type(schema, node, path);
         }
         match node.content.as_ref() {
-            Content::Null => Some(Value::Null),
-            Content::Bool(value) => Some(Value::Bool(*value)),
-            Content::Integer(value) => self.number(schema, node, path, Number::from(*value)),
-            Content::Float(value) => self.float(schema, node, path, *value),
-            Content::Text(text) => self.text(schema, node, path, text),
-            Content::List(items) => self.list(schema, node, path, items),
-            Content::Map(entries) => self.mapping(schema, node, path, entries),
+            YamlContent::Null => Some(Value::Null),
+            YamlContent::Bool(value) => Some(Value::Bool(*value)),
+            YamlContent::Integer(value) => self.number(schema, node, path, Number::from(*value)),
+            YamlContent::Float(value) => self.float(schema, node, path, *value),
+            YamlContent::Text(text) => self.text(schema, node, path, text),
+            YamlContent::List(items) => self.list(schema, node, path, items),
+            YamlContent::Map(entries) => self.mapping(schema, node, path, entries),
         }
     }
 
-    fn float(&mut self, schema: &Value, node: &Node, path: &str, value: f64) -> Option<Value> {
+    fn float(&mut self, schema: &Value, node: &YamlNode, path: &str, value: f64) -> Option<Value> {
         let integer = type_names(schema).contains(&"integer");
         // JSON Schema takes 7.0 for an integer; what is too large for one is out of
         // any range.
@@ -110,7 +110,7 @@ impl Checker {
         }
     }
 
-    fn number(&mut self, schema: &Value, node: &Node, path: &str, number: Number) -> Option<Value> {
+    fn number(&mut self, schema: &Value, node: &YamlNode, path: &str, number: Number) -> Option<Value> {
         let value = number.as_f64()?;
         let minimum = schema.get("minimum").and_then(Value::as_f64);
         let maximum = schema.get("maximum").and_then(Value::as_f64);
@@ -123,7 +123,7 @@ impl Checker {
         Some(Value::Number(number))
     }
 
-    fn text(&mut self, schema: &Value, node: &Node, path: &str, text: &str) -> Option<Value> {
+    fn text(&mut self, schema: &Value, node: &YamlNode, path: &str, text: &str) -> Option<Value> {
         if let Some(allowed) = allowed_values(schema) {
             if allowed.contains(&text) {
                 return Some(Value::from(text));
@@ -138,7 +138,7 @@ impl Checker {
         Some(Value::from(text))
     }
 
-    fn list(&mut self, schema: &Value, node: &Node, path: &str, items: &[Node]) -> Option<Value> {
+    fn list(&mut self, schema: &Value, node: &YamlNode, path: &str, items: &[YamlNode]) -> Option<Value> {
         let count = items.len();
         let minimum = limit(schema, "minItems");
         let maximum = limit(schema, "maxItems");
@@ -159,7 +159,13 @@ impl Checker {
         complete.then_some(Value::Array(values))
     }
 
-    fn mapping(&mut self, schema: &Value, node: &Node, path: &str, entries: &[(Key, Node)]) -> Option<Value> {
+    fn mapping(
+        &mut self,
+        schema: &Value,
+        node: &YamlNode,
+        path: &str,
+        entries: &[(YamlKey, YamlNode)],
+    ) -> Option<Value> {
         let faults_before = self.faults.len();
         let mut values = Map::new();
         let mut complete = true;
@@ -195,19 +201,20 @@ impl Checker {
         complete.then_some(Value::Object(values))
     }
 
-    fn wrong_type(&mut self, schema: &Value, node: &Node, path: &str) -> Option<Value> {
+    fn wrong_type(&mut self, schema: &Value, node: &YamlNode, path: &str) -> Option<Value> {
         let names = type_names(schema);
         let expected = match allowed_values(schema) {
             Some(allowed) => format!("one of {}", value_words(&allowed)),
             None => type_words(&names),
         };
         let mut message = format!("must be {expected}, but is {}", found(&node.content));
-        let is_scalar = matches!(node.content.as_ref(), Content::Bool(_) | Content::Integer(_) | Content::Float(_));
+        let is_scalar =
+            matches!(node.content.as_ref(), YamlContent::Bool(_) | YamlContent::Integer(_) | YamlContent::Float(_));
         if is_scalar && names.contains(&"string") && allowed_values(schema).is_none() {
             message.push_str("; put it in quotes");
         }
         let suggestion = match node.content.as_ref() {
-            Content::Text(text) if names.contains(&"boolean") => boolean_meant(text),
+            YamlContent::Text(text) if names.contains(&"boolean") => boolean_meant(text),
             _ => None,
         };
         self.fault(path, node.at, &message, suggestion)
@@ -215,27 +222,27 @@ impl Checker {
 
     /// Notes a fault of the value at a path; the message says what is wrong with it.
     fn fault(&mut self, path: &str, at: Position, message: &str, suggestion: Option<String>) -> Option<Value> {
-        self.note(|| Fault { path: path.to_owned(), at, message: format!("`{path}` {message}"), suggestion });
+        self.note(|| SettingFault { path: path.to_owned(), at, message: format!("`{path}` {message}"), suggestion });
         None
     }
 
-    fn note(&mut self, fault: impl FnOnce() -> Fault) {
+    fn note(&mut self, fault: impl FnOnce() -> SettingFault) {
         if self.faults.len() < MAX_FAULTS {
             self.faults.push(fault());
         }
     }
 }
 
-fn has_type(names: &[&str], content: &Content) -> bool {
+fn has_type(names: &[&str], content: &YamlContent) -> bool {
     let has = |name| names.contains(&name);
     match content {
-        Content::Null => has("null"),
-        Content::Bool(_) => has("boolean"),
-        Content::Integer(_) => has("integer") || has("number"),
-        Content::Float(value) => has("number") || (has("integer") && value.fract() == 0.0),
-        Content::Text(_) => has("string"),
-        Content::List(_) => has("array"),
-        Content::Map(_) => has("object"),
+        YamlContent::Null => has("null"),
+        YamlContent::Bool(_) => has("boolean"),
+        YamlContent::Integer(_) => has("integer") || has("number"),
+        YamlContent::Float(value) => has("number") || (has("integer") && value.fract() == 0.0),
+        YamlContent::Text(_) => has("string"),
+        YamlContent::List(_) => has("array"),
+        YamlContent::Map(_) => has("object"),
     }
 }
 
@@ -308,16 +315,16 @@ pub(crate) fn type_words(names: &[&str]) -> String {
     words.join(" or ")
 }
 
-fn found(content: &Content) -> Cow<'static, str> {
+fn found(content: &YamlContent) -> Cow<'static, str> {
     match content {
-        Content::Null => "empty".into(),
-        Content::Bool(value) => value.to_string().into(),
-        Content::Integer(value) => format!("the number {value}").into(),
-        Content::Float(value) if value.is_nan() => "not a number (.nan)".into(),
-        Content::Float(value) => format!("the number {value}").into(),
-        Content::Text(text) => format!("the text {}", quoted(text)).into(),
-        Content::List(_) => "a list".into(),
-        Content::Map(_) => "a mapping".into(),
+        YamlContent::Null => "empty".into(),
+        YamlContent::Bool(value) => value.to_string().into(),
+        YamlContent::Integer(value) => format!("the number {value}").into(),
+        YamlContent::Float(value) if value.is_nan() => "not a number (.nan)".into(),
+        YamlContent::Float(value) => format!("the number {value}").into(),
+        YamlContent::Text(text) => format!("the text {}", quoted(text)).into(),
+        YamlContent::List(_) => "a list".into(),
+        YamlContent::Map(_) => "a mapping".into(),
     }
 }
 

@@ -26,28 +26,28 @@ pub(crate) struct Position {
 
 /// A value with its place. Clones share their content, so an anchor costs nothing.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct YamlNode {
     pub(crate) at: Position,
-    pub(crate) content: Rc<Content>,
+    pub(crate) content: Rc<YamlContent>,
     depth: usize,
     weight: usize,
 }
 
 /// What a value is, by the core schema of YAML 1.2: `yes` and `off` are text.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum YamlContent {
     Null,
     Bool(bool),
     Integer(i64),
     Float(f64),
     Text(String),
-    List(Vec<Node>),
-    Map(Vec<(Key, Node)>),
+    List(Vec<YamlNode>),
+    Map(Vec<(YamlKey, YamlNode)>),
 }
 
 /// A key with its place.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub(crate) struct YamlKey {
     pub(crate) at: Position,
     pub(crate) text: String,
 }
@@ -60,7 +60,7 @@ pub(crate) struct DocumentError {
 }
 
 /// Reads the only document of a text; a text without any is null.
-pub(crate) fn read_document(text: &str) -> Result<Node, DocumentError> {
+pub(crate) fn read_document(text: &str) -> Result<YamlNode, DocumentError> {
     let options = granit_parser::options! {
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
@@ -71,13 +71,13 @@ pub(crate) fn read_document(text: &str) -> Result<Node, DocumentError> {
         let (event, span) = event.map_err(|error| syntax_error(&error))?;
         builder.take(event, &span)?;
     }
-    Ok(builder.root.unwrap_or_else(|| Node::scalar(Position { line: 1, column: 1 }, Content::Null)))
+    Ok(builder.root.unwrap_or_else(|| YamlNode::scalar(Position { line: 1, column: 1 }, YamlContent::Null)))
 }
 
-impl Node {
-    fn scalar(at: Position, content: Content) -> Self {
+impl YamlNode {
+    fn scalar(at: Position, content: YamlContent) -> Self {
         let weight = match &content {
-            Content::Text(text) => 1 + text.len(),
+            YamlContent::Text(text) => 1 + text.len(),
             _ => 1,
         };
         Self { at, content: Rc::new(content), depth: 1, weight }
@@ -86,10 +86,10 @@ impl Node {
 
 #[derive(Default)]
 struct Builder {
-    root: Option<Node>,
+    root: Option<YamlNode>,
     documents: usize,
     open: Vec<Open>,
-    anchors: HashMap<usize, Node>,
+    anchors: HashMap<usize, YamlNode>,
     aliased_weight: usize,
 }
 
@@ -103,8 +103,8 @@ struct Open {
 }
 
 enum Items {
-    List(Vec<Node>),
-    Map(Vec<(Key, Node)>, Option<Key>),
+    List(Vec<YamlNode>),
+    Map(Vec<(YamlKey, YamlNode)>, Option<YamlKey>),
 }
 
 impl Builder {
@@ -120,12 +120,12 @@ impl Builder {
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let content = match tag {
-                    Some(tag) if tag.is_yaml_core_schema_tag("str") => Content::Text(text.into_owned()),
+                    Some(tag) if tag.is_yaml_core_schema_tag("str") => YamlContent::Text(text.into_owned()),
                     Some(_) => return refuse(tag_position(span), TAGS_REFUSED),
                     None if style == ScalarStyle::Plain => resolve_plain(&text),
-                    None => Content::Text(text.into_owned()),
+                    None => YamlContent::Text(text.into_owned()),
                 };
-                self.complete(Node::scalar(at, content), anchor);
+                self.complete(YamlNode::scalar(at, content), anchor);
                 Ok(())
             }
             Event::SequenceStart(_, _, Some(_)) | Event::MappingStart(_, _, Some(_)) => refuse(at, TAGS_REFUSED),
@@ -157,10 +157,10 @@ impl Builder {
             return refuse(open.at, "values are nested too deeply");
         }
         let content = match open.items {
-            Items::List(items) => Content::List(items),
-            Items::Map(entries, _) => Content::Map(entries),
+            Items::List(items) => YamlContent::List(items),
+            Items::Map(entries, _) => YamlContent::Map(entries),
         };
-        let node = Node { at: open.at, content: Rc::new(content), depth: open.depth, weight: open.weight };
+        let node = YamlNode { at: open.at, content: Rc::new(content), depth: open.depth, weight: open.weight };
         self.complete(node, open.anchor);
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Builder {
         let Some(target) = self.anchors.get(&anchor) else {
             return refuse(at, "an alias (`*…`) stands inside the value that it repeats");
         };
-        let node = Node { at, ..target.clone() };
+        let node = YamlNode { at, ..target.clone() };
         self.aliased_weight = self.aliased_weight.saturating_add(node.weight);
         if self.aliased_weight > MAX_ALIASED_WEIGHT {
             return refuse(at, "aliases (`*…`) repeat too much");
@@ -179,7 +179,7 @@ impl Builder {
     }
 
     /// Puts a finished value where it belongs; an anchor of 0 is none.
-    fn complete(&mut self, node: Node, anchor: usize) {
+    fn complete(&mut self, node: YamlNode, anchor: usize) {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
@@ -194,7 +194,7 @@ impl Builder {
             Items::Map(entries, pending) => match pending.take() {
                 Some(key) => entries.push((key, node)),
                 None => {
-                    *pending = Some(Key { at: node.at, text: key_text(&node.content) });
+                    *pending = Some(YamlKey { at: node.at, text: key_text(&node.content) });
                 }
             },
         }
@@ -226,31 +226,31 @@ fn tag_position(span: &Span) -> Position {
 }
 
 /// A key that is no text cannot be a known one; what it says is only for the message.
-fn key_text(content: &Content) -> String {
+fn key_text(content: &YamlContent) -> String {
     match content {
-        Content::Null => String::new(),
-        Content::Bool(value) => value.to_string(),
-        Content::Integer(value) => value.to_string(),
-        Content::Float(value) => value.to_string(),
-        Content::Text(text) => text.clone(),
-        Content::List(_) => "[…]".to_owned(),
-        Content::Map(_) => "{…}".to_owned(),
+        YamlContent::Null => String::new(),
+        YamlContent::Bool(value) => value.to_string(),
+        YamlContent::Integer(value) => value.to_string(),
+        YamlContent::Float(value) => value.to_string(),
+        YamlContent::Text(text) => text.clone(),
+        YamlContent::List(_) => "[…]".to_owned(),
+        YamlContent::Map(_) => "{…}".to_owned(),
     }
 }
 
-fn resolve_plain(text: &str) -> Content {
+fn resolve_plain(text: &str) -> YamlContent {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => Content::Null,
-        "true" | "True" | "TRUE" => Content::Bool(true),
-        "false" | "False" | "FALSE" => Content::Bool(false),
-        ".nan" | ".NaN" | ".NAN" => Content::Float(f64::NAN),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Content::Float(f64::INFINITY),
-        "-.inf" | "-.Inf" | "-.INF" => Content::Float(f64::NEG_INFINITY),
-        _ => resolve_number(text).unwrap_or_else(|| Content::Text(text.to_owned())),
+        "" | "~" | "null" | "Null" | "NULL" => YamlContent::Null,
+        "true" | "True" | "TRUE" => YamlContent::Bool(true),
+        "false" | "False" | "FALSE" => YamlContent::Bool(false),
+        ".nan" | ".NaN" | ".NAN" => YamlContent::Float(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => YamlContent::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => YamlContent::Float(f64::NEG_INFINITY),
+        _ => resolve_number(text).unwrap_or_else(|| YamlContent::Text(text.to_owned())),
     }
 }
 
-fn resolve_number(text: &str) -> Option<Content> {
+fn resolve_number(text: &str) -> Option<YamlContent> {
     let based = text
         .strip_prefix("0x")
         .map(|digits| (digits, 16))
@@ -258,7 +258,7 @@ fn resolve_number(text: &str) -> Option<Content> {
     if let Some((digits, base)) = based {
         // `from_str_radix` would take a sign here, which YAML does not.
         let all_digits = digits.chars().all(|c| c.is_digit(base));
-        return all_digits.then(|| i64::from_str_radix(digits, base).ok().map(Content::Integer)).flatten();
+        return all_digits.then(|| i64::from_str_radix(digits, base).ok().map(YamlContent::Integer)).flatten();
     }
     // Rust also reads `inf`, `nan` and `infinity` as numbers, which are text in YAML.
     let looks_numeric = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E'));
@@ -266,14 +266,14 @@ fn resolve_number(text: &str) -> Option<Content> {
         return None;
     }
     if let Ok(value) = text.parse() {
-        return Some(Content::Integer(value));
+        return Some(YamlContent::Integer(value));
     }
-    text.parse().ok().map(Content::Float)
+    text.parse().ok().map(YamlContent::Float)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Content, resolve_plain};
+    use super::{YamlContent, resolve_plain};
 
     #[test]
     fn plain_words_are_what_yaml_1_2_says() {
@@ -303,7 +303,7 @@ mod tests {
             ("-", "Text(\"-\")"),
             ("1_000", "Text(\"1_000\")"),
         ] {
-            let content: Content = resolve_plain(text);
+            let content: YamlContent = resolve_plain(text);
             assert_eq!(format!("{content:?}"), expected, "{text}");
         }
     }

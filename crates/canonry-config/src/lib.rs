@@ -21,17 +21,17 @@ mod triage;
 
 pub use close::CloseSettings;
 pub use config_hash::{ConfigHash, config_hash};
-pub use parse::{MAX_FILE_BYTES, Parsed, SETTINGS_FILE, parse, parse_bytes};
+pub use parse::{MAX_FILE_BYTES, ParsedSettings, SETTINGS_FILE, parse, parse_bytes};
 pub use pattern::{PathGlob, Pattern, PatternError};
 pub use preset::Preset;
-pub use problem::{Effect, Problem};
+pub use problem::{ProblemEffect, SettingsProblem};
 pub use reference::reference_markdown;
 pub use repo_config::{
     AutoSuppress, AutoSuppressThresholds, BudgetSettings, FeedbackSettings, KnowledgeSettings, MentionSettings,
     RepoConfig, RetrievalSettings,
 };
 pub use review::{
-    PathInstruction, ReviewSettings, ReviewTriggers, Reviewer, SeverityFloor, SeveritySettings, Suppression,
+    PathInstruction, ReviewSettings, ReviewTriggers, Reviewer, SeverityFloor, SeveritySettings, SuppressionRule,
 };
 pub use schema::json_schema;
 pub use section::SettingsSection;

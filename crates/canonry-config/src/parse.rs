@@ -3,10 +3,10 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::check::{Fault, check, duplicate_key, no_mapping, unknown_key};
-use crate::document::{Content, Key, Node, Position, read_document};
+use crate::check::{SettingFault, check, duplicate_key, no_mapping, unknown_key};
+use crate::document::{Position, YamlContent, YamlKey, YamlNode, read_document};
 use crate::schema::SCHEMA;
-use crate::{Effect, Problem, RepoConfig, SettingsSection};
+use crate::{ProblemEffect, RepoConfig, SettingsProblem, SettingsSection};
 
 /// What a repository calls its settings file.
 pub const SETTINGS_FILE: &str = ".canonry.yml";
@@ -19,14 +19,14 @@ const MAX_UNKNOWN_SECTIONS: usize = 50;
 
 /// The settings a file gives, and what was wrong with it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parsed {
+pub struct ParsedSettings {
     /// The settings, with defaults wherever the file says nothing or nothing usable.
     pub config: RepoConfig,
     /// What was wrong, by line and column.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SettingsProblem>,
 }
 
-impl Parsed {
+impl ParsedSettings {
     /// The first section that keeps everything from being closed or planned, because a mistake took it back to its
     /// defaults: a protected label may be among what could not be read.
     pub fn unsafe_to_close_by(&self) -> Option<SettingsSection> {
@@ -37,10 +37,10 @@ impl Parsed {
     /// A top-level key that was probably meant to be the section, or one of its keys, counts as well.
     pub fn fell_back(&self, section: SettingsSection) -> bool {
         self.problems.iter().any(|problem| match problem.effect {
-            Effect::FileDefaults => true,
-            Effect::SectionDefaults => problem.section == Some(section),
-            Effect::EntryDropped => false,
-            Effect::KeyIgnored => problem
+            ProblemEffect::FileDefaults => true,
+            ProblemEffect::SectionDefaults => problem.section == Some(section),
+            ProblemEffect::EntryDropped => false,
+            ProblemEffect::KeyIgnored => problem
                 .suggestion
                 .as_deref()
                 .is_some_and(|suggestion| suggestion.split('.').next() == Some(section.as_str())),
@@ -50,21 +50,21 @@ impl Parsed {
     fn all_defaults(at: Position, message: String) -> Self {
         Self {
             config: RepoConfig::default(),
-            problems: vec![Problem {
+            problems: vec![SettingsProblem {
                 section: None,
                 path: String::new(),
                 line: at.line,
                 column: at.column,
                 message,
                 suggestion: None,
-                effect: Effect::FileDefaults,
+                effect: ProblemEffect::FileDefaults,
             }],
         }
     }
 }
 
 /// Reads a settings file as it was stored, which may not even be text.
-pub fn parse_bytes(bytes: &[u8]) -> Parsed {
+pub fn parse_bytes(bytes: &[u8]) -> ParsedSettings {
     if bytes.len() > MAX_FILE_BYTES {
         return too_large(bytes.len());
     }
@@ -74,38 +74,38 @@ pub fn parse_bytes(bytes: &[u8]) -> Parsed {
             let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
             let last_line = before.rsplit('\n').next().unwrap_or_default();
             let at = Position { line: 1 + before.matches('\n').count(), column: 1 + last_line.chars().count() };
-            Parsed::all_defaults(at, "the file is not UTF-8 text".to_owned())
+            ParsedSettings::all_defaults(at, "the file is not UTF-8 text".to_owned())
         }
     }
 }
 
 /// Reads a settings file.
 ///
-/// No text makes this fail: what cannot be used is told in [`Parsed::problems`], and the rest
+/// No text makes this fail: what cannot be used is told in [`ParsedSettings::problems`], and the rest
 /// stands.
-pub fn parse(text: &str) -> Parsed {
+pub fn parse(text: &str) -> ParsedSettings {
     if text.len() > MAX_FILE_BYTES {
         return too_large(text.len());
     }
     let root = match read_document(text) {
         Ok(root) => root,
-        Err(error) => return Parsed::all_defaults(error.at, error.message),
+        Err(error) => return ParsedSettings::all_defaults(error.at, error.message),
     };
     match root.content.as_ref() {
-        Content::Null => Parsed { config: RepoConfig::default(), problems: Vec::new() },
-        Content::Map(entries) => parse_sections(entries),
-        _ => Parsed::all_defaults(root.at, format!("the file {}", no_mapping(&root))),
+        YamlContent::Null => ParsedSettings { config: RepoConfig::default(), problems: Vec::new() },
+        YamlContent::Map(entries) => parse_sections(entries),
+        _ => ParsedSettings::all_defaults(root.at, format!("the file {}", no_mapping(&root))),
     }
 }
 
-fn too_large(bytes: usize) -> Parsed {
-    Parsed::all_defaults(
+fn too_large(bytes: usize) -> ParsedSettings {
+    ParsedSettings::all_defaults(
         Position { line: 1, column: 1 },
         format!("the file has {bytes} bytes, and at most {MAX_FILE_BYTES} are read"),
     )
 }
 
-fn parse_sections(entries: &[(Key, Node)]) -> Parsed {
+fn parse_sections(entries: &[(YamlKey, YamlNode)]) -> ParsedSettings {
     let mut config = RepoConfig::default();
     let mut problems = Vec::new();
     for (key, _) in entries {
@@ -113,13 +113,13 @@ fn parse_sections(entries: &[(Key, Node)]) -> Parsed {
             continue;
         }
         if problems.len() == MAX_UNKNOWN_SECTIONS {
-            return Parsed::all_defaults(
+            return ParsedSettings::all_defaults(
                 key.at,
                 format!("the file has more than {MAX_UNKNOWN_SECTIONS} unknown sections"),
             );
         }
         let fault = unknown_key(&SCHEMA, key, "");
-        problems.push(problem(fault, None, Effect::KeyIgnored));
+        problems.push(problem(fault, None, ProblemEffect::KeyIgnored));
     }
     for section in SettingsSection::ALL.iter().copied() {
         let mut written = entries.iter().filter(|(key, _)| key.text == section.as_str());
@@ -133,13 +133,13 @@ fn parse_sections(entries: &[(Key, Node)]) -> Parsed {
         };
         // When the section falls back, nothing of its lists stands either.
         let effect = match read {
-            Read::Written => Effect::EntryDropped,
-            Read::Defaults => Effect::SectionDefaults,
+            Read::Written => ProblemEffect::EntryDropped,
+            Read::Defaults => ProblemEffect::SectionDefaults,
         };
         problems.extend(faults.into_iter().map(|fault| problem(fault, Some(section), effect)));
     }
     problems.sort_by_key(|problem| (problem.line, problem.column));
-    Parsed { config, problems }
+    ParsedSettings { config, problems }
 }
 
 /// What became of a section.
@@ -149,7 +149,7 @@ enum Read {
 }
 
 /// Puts a section into the settings unless something is wrong with the whole of it.
-fn read_section(config: &mut RepoConfig, section: SettingsSection, node: &Node) -> (Read, Vec<Fault>) {
+fn read_section(config: &mut RepoConfig, section: SettingsSection, node: &YamlNode) -> (Read, Vec<SettingFault>) {
     let schema = &SCHEMA["properties"][section.as_str()];
     let (value, mut faults) = check(schema, node, section.as_str());
     let Some(value) = value else {
@@ -167,7 +167,7 @@ fn read_section(config: &mut RepoConfig, section: SettingsSection, node: &Node) 
     // The schema is made from the types, so this cannot differ; if it ever did, the section must
     // count as fallen back rather than as read.
     if let Err(error) = filled {
-        faults.push(Fault {
+        faults.push(SettingFault {
             path: section.to_string(),
             at: node.at,
             message: format!("`{section}` cannot be used: {error}"),
@@ -183,8 +183,8 @@ fn fill<T: DeserializeOwned>(slot: &mut T, value: Value) -> Result<(), serde_jso
     Ok(())
 }
 
-fn problem(fault: Fault, section: Option<SettingsSection>, effect: Effect) -> Problem {
-    Problem {
+fn problem(fault: SettingFault, section: Option<SettingsSection>, effect: ProblemEffect) -> SettingsProblem {
+    SettingsProblem {
         section,
         path: fault.path,
         line: fault.at.line,

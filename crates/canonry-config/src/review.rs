@@ -40,7 +40,7 @@ pub struct ReviewSettings {
     pub severity_floors: Vec<SeverityFloor>,
     /// Findings not to report: a pattern, or a pattern with limits; CRITICAL findings are never suppressed.
     #[schemars(length(max = 100), extend("x-entries" = "independent"))]
-    pub suppressions: Vec<Suppression>,
+    pub suppressions: Vec<SuppressionRule>,
     /// The confidence below which a finding is folded away.
     #[schemars(range(min = 0, max = 100))]
     pub min_confidence: u8,
@@ -119,7 +119,7 @@ pub struct SeverityFloor {
 /// Findings not to report. An empty list of severities, categories or paths means all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "WrittenSuppression")]
-pub struct Suppression {
+pub struct SuppressionRule {
     /// What the finding's title or message must match.
     pub pattern: Pattern,
     /// The severities it is limited to.
@@ -160,7 +160,7 @@ struct LimitedSuppression {
     paths: Vec<PathGlob>,
 }
 
-impl From<WrittenSuppression> for Suppression {
+impl From<WrittenSuppression> for SuppressionRule {
     fn from(written: WrittenSuppression) -> Self {
         match written {
             WrittenSuppression::Pattern(pattern) => {

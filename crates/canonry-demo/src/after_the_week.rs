@@ -3,7 +3,7 @@
 use anyhow::Result;
 use canonry_config::{RepoConfig, config_hash, parse};
 use canonry_domain::{
-    AdjudicationWord, AuditTally, Extractor, ItemState, Login, Probability, Similarity, TargetPolicy,
+    AdjudicatedAnswer, AuditTally, Extractor, ItemState, Login, Probability, Similarity, TargetPolicy,
 };
 use canonry_models::chat::TokenBudget;
 use canonry_retrieval::RetrievalMode;
@@ -87,7 +87,7 @@ pub(crate) async fn adjudicate(demo: &Demo, name: &'static str, week: &Week, by:
         let Some(next) = demo.store.judge().next_adjudication(repo.id, None).await? else { return Ok(answered) };
         let numbers = (u64::try_from(next.case.number.get())?, u64::try_from(next.case.target.get())?);
         let is_same = truth.is_same(name, numbers.0, numbers.1);
-        let word = if is_same { AdjudicationWord::Same } else { AdjudicationWord::Different };
+        let word = if is_same { AdjudicatedAnswer::Same } else { AdjudicatedAnswer::Different };
         demo.store.judge().adjudicate(repo.id, next.id, word, Some(&by), demo.now()).await?;
     }
     Ok(LOOKED_AT)

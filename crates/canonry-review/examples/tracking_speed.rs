@@ -9,8 +9,8 @@ use std::error::Error;
 use std::time::Instant;
 
 use canonry_domain::review::{
-    Category, CodeIndex, Earlier, FileMaps, Finding, Fingerprint, Hunk, LineMap, LineRange, PatternKey, RepoPath,
-    ReviewerName, Severity, Tracked, Witness, around, flagged, track,
+    Category, CodeIndex, FileMaps, Finding, Fingerprint, Hunk, LineMap, LineRange, PatternKey, RepoPath, ReviewerName,
+    Severity, TrackedFinding, TrackedFindings, Witness, around, flagged, track,
 };
 
 const LINES: u32 = 200;
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Findings before and after a push.
 struct Push {
-    earlier: Vec<Earlier>,
+    earlier: Vec<TrackedFinding>,
     now: Vec<Finding>,
     files: FileMaps,
     texts: BTreeMap<RepoPath, String>,
@@ -62,7 +62,7 @@ impl Push {
             for one in 0..IN_A_FILE.min(count - file * IN_A_FILE) {
                 let line = u32::try_from(one)? * 15 + 5;
                 let before = finding(&old_path, line, one, &old_lines)?;
-                push.earlier.push(Earlier { finding: before, fixed: false, dismissals: Vec::new() });
+                push.earlier.push(TrackedFinding { finding: before, fixed: false, dismissals: Vec::new() });
                 if !push.earlier.len().is_multiple_of(50) {
                     push.now.push(finding(&path, line + 1, one, &new_lines)?);
                 }
@@ -79,7 +79,7 @@ impl Push {
     }
 
     /// A fast answer that is wrong is no figure.
-    fn check(&self, tracked: &Tracked) -> Result<(), String> {
+    fn check(&self, tracked: &TrackedFindings) -> Result<(), String> {
         let fixed = self.earlier.len() / 50;
         let seen = (tracked.followed.len(), tracked.unseen.len(), tracked.new.len());
         if seen == (self.now.len(), fixed, 0) && tracked.followed.iter().all(|one| one.code_unchanged) {

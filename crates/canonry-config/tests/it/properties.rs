@@ -1,10 +1,10 @@
 //! What holds for every file and every configuration.
 
 use canonry_config::{
-    AutoSuppress, AutoSuppressThresholds, BudgetSettings, CloseSettings, Effect, FeedbackSettings, KnowledgeSettings,
-    LearningSettings, MentionSettings, PathGlob, PathInstruction, Pattern, RepoConfig, RetrievalSettings,
-    ReviewSettings, ReviewTriggers, Reviewer, SettingsSection, SeverityFloor, SeveritySettings, Suppression,
-    TriageSettings, config_hash, json_schema, parse, parse_bytes, to_yaml,
+    AutoSuppress, AutoSuppressThresholds, BudgetSettings, CloseSettings, FeedbackSettings, KnowledgeSettings,
+    LearningSettings, MentionSettings, PathGlob, PathInstruction, Pattern, ProblemEffect, RepoConfig,
+    RetrievalSettings, ReviewSettings, ReviewTriggers, Reviewer, SettingsSection, SeverityFloor, SeveritySettings,
+    SuppressionRule, TriageSettings, config_hash, json_schema, parse, parse_bytes, to_yaml,
 };
 use canonry_domain::review::{Category, Severity};
 use canonry_domain::{TargetPolicy, ThresholdRule, TriageMode};
@@ -52,7 +52,7 @@ proptest! {
         prop_assert_eq!(&parsed.config, &expected, "{}", text);
         prop_assert!(!parsed.problems.is_empty());
         for problem in &parsed.problems {
-            prop_assert_eq!((problem.section, problem.effect), (Some(section), Effect::SectionDefaults));
+            prop_assert_eq!((problem.section, problem.effect), (Some(section), ProblemEffect::SectionDefaults));
         }
         for other in SettingsSection::ALL.iter().copied() {
             prop_assert_eq!(parsed.fell_back(other), other == section);
@@ -266,9 +266,9 @@ fn path_instruction() -> impl Strategy<Value = PathInstruction> {
     (vec(path_glob(), 1..3), text(1, 200)).prop_map(|(paths, instructions)| PathInstruction { paths, instructions })
 }
 
-fn suppression() -> impl Strategy<Value = Suppression> {
+fn suppression() -> impl Strategy<Value = SuppressionRule> {
     (pattern(), vec(severity(), 0..=4), categories(), vec(path_glob(), 0..3))
-        .prop_map(|(pattern, severity, category, paths)| Suppression { pattern, severity, category, paths })
+        .prop_map(|(pattern, severity, category, paths)| SuppressionRule { pattern, severity, category, paths })
 }
 
 fn pattern() -> impl Strategy<Value = Pattern> {

@@ -1,7 +1,7 @@
 //! What editors, pages and stored records rely on.
 
 use canonry_config::{
-    Effect, MAX_FILE_BYTES, RepoConfig, SettingsSection, config_hash, json_schema, parse, parse_bytes,
+    MAX_FILE_BYTES, ProblemEffect, RepoConfig, SettingsSection, config_hash, json_schema, parse, parse_bytes,
     reference_markdown, to_yaml,
 };
 
@@ -78,7 +78,7 @@ fn an_alias_bomb_ends_early() {
     let parsed = parse(&text);
     assert_eq!(parsed.problems.len(), 1);
     assert_eq!(parsed.problems[0].message, "aliases (`*…`) repeat too much");
-    assert_eq!(parsed.problems[0].effect, Effect::FileDefaults);
+    assert_eq!(parsed.problems[0].effect, ProblemEffect::FileDefaults);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn depth_cannot_be_built_of_aliases() {
     }
     assert_eq!(parse(&text).problems[0].message, "values are nested too deeply");
     let brackets = parse(&"[".repeat(100_000));
-    assert_eq!(brackets.problems[0].effect, Effect::FileDefaults);
+    assert_eq!(brackets.problems[0].effect, ProblemEffect::FileDefaults);
 }
 
 #[test]

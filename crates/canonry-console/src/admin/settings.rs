@@ -189,7 +189,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     })
 }
 
-fn file_lines(text: &str, problems: &[canonry_config::Problem]) -> Vec<SettingsFileLine> {
+fn file_lines(text: &str, problems: &[canonry_config::SettingsProblem]) -> Vec<SettingsFileLine> {
     let line = |(number, text): (usize, &str)| SettingsFileLine {
         number,
         text: text.to_owned(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::Router;
 use axum::routing::{get, post};
-use canonry_config::Parsed;
+use canonry_config::ParsedSettings;
 use canonry_domain::TriageMode;
 use canonry_domain::{ItemNumber, ItemType, PlanAge, Verdict};
 use canonry_server::queue_sync;
@@ -179,7 +179,11 @@ async fn brakes(at: &RepoVisit) -> Result<Vec<BrakeLine>, PageError> {
     Ok(lines)
 }
 
-async fn needs(at: &RepoVisit, overview: &RepoOverview, settings: &Parsed) -> Result<Vec<AttentionLine>, PageError> {
+async fn needs(
+    at: &RepoVisit,
+    overview: &RepoOverview,
+    settings: &ParsedSettings,
+) -> Result<Vec<AttentionLine>, PageError> {
     let path = repo_path(&at.repo);
     let mut needs = Vec::new();
     let mut need = |words: String, href: Option<String>, link| needs.push(AttentionLine { words, href, link });

@@ -1,8 +1,8 @@
 //! Gate by gate: what each asked, what it found, and which of them decided.
 
 use canonry_domain::{
-    DecisionOrigin, DecisionStatus, Gate, GateMark, ItemNumber, OnlineGate, OnlineThresholds, Ruled, SCORE_GAP,
-    STRONG_RETRIEVAL, Structure, Verdict, gate_trail, online_trail,
+    DecisionGate, DecisionOrigin, DecisionStatus, GateDecision, GateMark, ItemNumber, OnlineGate, OnlineThresholds,
+    SCORE_GAP, STRONG_RETRIEVAL, Structure, Verdict, gate_trail, online_trail,
 };
 
 use crate::layout::formatting::score;
@@ -37,36 +37,40 @@ pub(crate) fn decision_gates(
     compared: &GateInput<'_>,
 ) -> Vec<GateLine> {
     let is_good = status == DecisionStatus::Accepted;
-    let told = |(gate, mark): (Gate, GateMark)| {
+    let told = |(gate, mark): (DecisionGate, GateMark)| {
         let decided = mark == GateMark::Decided;
         let reason = reason.unwrap_or_default();
         let (question, answer) = match gate {
-            Gate::Ruling => ("Has a person ruled about it?", ruling(decided, origin, is_good, compared)),
-            Gate::Candidates => ("Is there anything to compare it with?", candidates(decided, compared)),
-            Gate::EnoughText => (
+            DecisionGate::Ruling => ("Has a person ruled about it?", ruling(decided, origin, is_good, compared)),
+            DecisionGate::Candidates => ("Is there anything to compare it with?", candidates(decided, compared)),
+            DecisionGate::EnoughText => (
                 "Does it say enough to be compared?",
                 pick(
                     decided,
                     match reason {
-                        Ruled::NO_CONTENT => "No: it, or the other one, is an unfilled template.",
+                        GateDecision::NO_CONTENT => "No: it, or the other one, is an unfilled template.",
                         _ => "No: it is too short, or only says that something does not work.",
                     },
                     "Yes.",
                 ),
             ),
-            Gate::NoEdgeYet => ("Is it known to be a duplicate already?", existing_edge(decided, compared)),
-            Gate::UsableAnswer => ("Could the judge’s answer be used?", usable(decided, reason)),
-            Gate::SaidYes => ("Did the judge call it a duplicate?", said_yes(decided, compared)),
-            Gate::Structure => ("Do the parts of the answer agree with its yes?", structure(decided, reason, compared)),
-            Gate::TargetOpen => {
+            DecisionGate::NoEdgeYet => ("Is it known to be a duplicate already?", existing_edge(decided, compared)),
+            DecisionGate::UsableAnswer => ("Could the judge’s answer be used?", usable(decided, reason)),
+            DecisionGate::SaidYes => ("Did the judge call it a duplicate?", said_yes(decided, compared)),
+            DecisionGate::Structure => {
+                ("Do the parts of the answer agree with its yes?", structure(decided, reason, compared))
+            }
+            DecisionGate::TargetOpen => {
                 ("Is the other one open?", pick(decided, "No, and nobody is sent to something that is closed.", "Yes."))
             }
-            Gate::SameKind => ("Do both report a bug, or both ask for something?", same_kind(decided, reason)),
-            Gate::Confidence => {
+            DecisionGate::SameKind => ("Do both report a bug, or both ask for something?", same_kind(decided, reason)),
+            DecisionGate::Confidence => {
                 ("Is the judge sure enough?", at_least(decided, compared.confidence, compared.min_edge))
             }
-            Gate::Gap => ("Does the other one stand out among the candidates?", gap(decided, compared)),
-            Gate::Accept => ("Does anything else speak against it?", "No: it is taken for a duplicate.".to_owned()),
+            DecisionGate::Gap => ("Does the other one stand out among the candidates?", gap(decided, compared)),
+            DecisionGate::Accept => {
+                ("Does anything else speak against it?", "No: it is taken for a duplicate.".to_owned())
+            }
         };
         line(mark, is_good, question, answer)
     };

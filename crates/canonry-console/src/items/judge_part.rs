@@ -1,6 +1,6 @@
 //! Whether the judge was heard, by the gate that decided: what the banner and each look of an item's page say comes from here.
 
-use canonry_domain::{Gate, OnlineGate};
+use canonry_domain::{DecisionGate, OnlineGate};
 use canonry_store::{StoredDecision, StoredTriageRecord};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +26,12 @@ impl JudgePart {
     }
 
     pub(crate) fn of_decision(decision: &StoredDecision) -> Self {
-        match Gate::that_decided(decision.origin, decision.status, decision.reason.as_deref()) {
-            Some(Gate::Ruling) => Self::NotAsked(RULED),
-            Some(Gate::Candidates) => Self::NotAsked("nothing was near enough to compare it with"),
-            Some(Gate::EnoughText) => Self::NotAsked("the text says too little to be compared"),
-            Some(Gate::NoEdgeYet) => Self::NotAsked("it was taken for a duplicate before"),
-            Some(Gate::UsableAnswer) => Self::NoAnswer,
+        match DecisionGate::that_decided(decision.origin, decision.status, decision.reason.as_deref()) {
+            Some(DecisionGate::Ruling) => Self::NotAsked(RULED),
+            Some(DecisionGate::Candidates) => Self::NotAsked("nothing was near enough to compare it with"),
+            Some(DecisionGate::EnoughText) => Self::NotAsked("the text says too little to be compared"),
+            Some(DecisionGate::NoEdgeYet) => Self::NotAsked("it was taken for a duplicate before"),
+            Some(DecisionGate::UsableAnswer) => Self::NoAnswer,
             Some(_) => Self::Answer,
             None if decision.model_is_duplicate.is_some() => Self::Answer,
             None => Self::NoAnswer,

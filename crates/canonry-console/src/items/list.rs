@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::Query;
 use axum::response::{IntoResponse as _, Redirect};
 use axum::routing::get;
-use canonry_domain::{ItemNumber, ItemState, ItemType, Lesson, Outcome, Verdict};
+use canonry_domain::{IssueResolution, ItemNumber, ItemState, ItemType, Lesson, Verdict};
 use canonry_store::{ItemLine, ItemPageFilter, ItemPlace, LatestTriage, Representation, StoredOutcome};
 
 use crate::clusters::map::cluster_link;
@@ -192,7 +192,7 @@ fn outcome_words(stored: &StoredOutcome) -> Option<&'static str> {
         (Lesson::Confirmed { .. }, _) => "people agreed",
         (Lesson::FalsePositive { .. }, _) => "people disagreed",
         (Lesson::Missed { .. }, _) => "a duplicate that was missed",
-        (_, Outcome::Duplicate { .. }) => "closed as a duplicate",
+        (_, IssueResolution::Duplicate { .. }) => "closed as a duplicate",
         (Lesson::TrueNegative, _) => "no duplicate, as said",
         _ => return None,
     })

@@ -1,8 +1,8 @@
 //! What followed from a look at an item: what was said, announced, closed, written, done by people, and learned.
 
 use canonry_domain::{
-    CurrentThreshold, DriftKind, EventBy, GraceEnd, ItemNumber, Lesson, LessonKind, Outcome, OutcomeEvent, OutcomeKind,
-    Override, OverrideKind, SkipReason, StateReason, ThresholdSource, TriageMode, WhySilent,
+    CurrentThreshold, DriftKind, EventBy, GraceEnd, IssueResolution, ItemNumber, Lesson, LessonKind, OutcomeEvent,
+    OutcomeKind, Override, OverrideKind, SilenceReason, SkipReason, StateReason, ThresholdSource, TriageMode,
 };
 use canonry_store::{
     CloseMode, CloseOutcome, Grace, GraceState, ItemClose, OutboxEntry, OutboxState, StoredOutcome, StoredTriageAction,
@@ -81,13 +81,13 @@ pub(crate) fn action_event(stored: &StoredTriageAction, now: Timestamp) -> Timel
         }
     };
     let component = action.component.as_ref().map(|component| format!(", for the component “{}”", component.as_str()));
-    let because = match (action.mode, action.reason.parse::<WhySilent>()) {
+    let because = match (action.mode, action.reason.parse::<SilenceReason>()) {
         (mode, _) if !mode.speaks() && mode != TriageMode::Off => format!("in the mode “{mode}” it only watches"),
-        (_, Ok(WhySilent::Mode)) => format!("the mode is “{}”", action.mode),
-        (_, Ok(WhySilent::NotDuplicate)) => "there was nothing to say".to_owned(),
-        (_, Ok(WhySilent::NoScore)) => "there was no score to hold against the threshold".to_owned(),
-        (_, Ok(WhySilent::BelowThreshold)) => "the two are not alike enough for that".to_owned(),
-        (_, Ok(WhySilent::FallenSilent)) => "of that".to_owned(),
+        (_, Ok(SilenceReason::Mode)) => format!("the mode is “{}”", action.mode),
+        (_, Ok(SilenceReason::NotDuplicate)) => "there was nothing to say".to_owned(),
+        (_, Ok(SilenceReason::NoScore)) => "there was no score to hold against the threshold".to_owned(),
+        (_, Ok(SilenceReason::BelowThreshold)) => "the two are not alike enough for that".to_owned(),
+        (_, Ok(SilenceReason::FallenSilent)) => "of that".to_owned(),
         (_, Err(_)) => told_reason(&action.reason),
     };
     let words = match action.action {
@@ -303,12 +303,12 @@ fn event(event: &OutcomeEvent, now: Timestamp) -> TimelineEvent {
 /// What became of the issue, and what that taught.
 pub(crate) fn outcome_sentences(stored: &StoredOutcome) -> (String, String) {
     let became = match stored.outcome.outcome {
-        Outcome::Duplicate { of: Some(target) } => format!("It was closed as a duplicate of #{target}."),
-        Outcome::Duplicate { of: None } => "It was closed as a duplicate; Canonry was not told of what.".to_owned(),
-        Outcome::Completed => "It was closed as done.".to_owned(),
-        Outcome::NotPlanned => "It was closed as not planned.".to_owned(),
-        Outcome::ReopenedDuplicate => "It was closed as a duplicate, and a person opened it again.".to_owned(),
-        Outcome::Unknown => "What became of it is not known: it is open, or nothing that people did says more. What Canonry does by itself is no evidence.".to_owned(),
+        IssueResolution::Duplicate { of: Some(target) } => format!("It was closed as a duplicate of #{target}."),
+        IssueResolution::Duplicate { of: None } => "It was closed as a duplicate; Canonry was not told of what.".to_owned(),
+        IssueResolution::Completed => "It was closed as done.".to_owned(),
+        IssueResolution::NotPlanned => "It was closed as not planned.".to_owned(),
+        IssueResolution::ReopenedDuplicate => "It was closed as a duplicate, and a person opened it again.".to_owned(),
+        IssueResolution::Unknown => "What became of it is not known: it is open, or nothing that people did says more. What Canonry does by itself is no evidence.".to_owned(),
     };
     let level = stored.lesson.level().map(|level| format!(" at {level} %")).unwrap_or_default();
     let taught = match stored.lesson.kind() {

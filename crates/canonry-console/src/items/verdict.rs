@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    DecisionOrigin, DecisionStatus, Gate, Item, ItemNumber, OnlineGate, OutcomeEvent, Override, OverrideKind, Ruled,
-    Verdict,
+    DecisionGate, DecisionOrigin, DecisionStatus, GateDecision, Item, ItemNumber, OnlineGate, OutcomeEvent, Override,
+    OverrideKind, Verdict,
 };
 use canonry_store::{CloseMode, CloseOutcome, Grace, GraceState, ItemClose, StoredDecision, StoredTriageRecord};
 use jiff::Timestamp;
@@ -198,19 +198,21 @@ fn found(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
 }
 
 fn decided(last: &StoredDecision, now: PresentState) -> Sentence {
-    let words = match (Gate::that_decided(last.origin, last.status, last.reason.as_deref()), now) {
-        (Some(Gate::Candidates), _) => "Canonry found nothing near enough to compare it with",
-        (Some(Gate::EnoughText), _) if last.reason.as_deref() == Some(Ruled::NO_CONTENT) => {
+    let words = match (DecisionGate::that_decided(last.origin, last.status, last.reason.as_deref()), now) {
+        (Some(DecisionGate::Candidates), _) => "Canonry found nothing near enough to compare it with",
+        (Some(DecisionGate::EnoughText), _) if last.reason.as_deref() == Some(GateDecision::NO_CONTENT) => {
             "It is an unfilled template, with no text of its own to compare"
         }
-        (Some(Gate::EnoughText), _) => "It says too little to be compared with others",
-        (Some(Gate::UsableAnswer), PresentState::Open) => {
+        (Some(DecisionGate::EnoughText), _) => "It says too little to be compared with others",
+        (Some(DecisionGate::UsableAnswer), PresentState::Open) => {
             "The judge gave no answer about it that could be used; it is asked again with the next run"
         }
-        (Some(Gate::UsableAnswer), PresentState::Closed(_)) => "The judge gave no answer about it that could be used",
-        (Some(Gate::SaidYes), _) => "Canonry found no duplicate: the judge read the nearest ones and said no",
-        (Some(Gate::NoEdgeYet), _) => "It was taken for a duplicate before, so the judge was not asked again",
-        (Some(Gate::Ruling), _) => "People ruled that it is no duplicate of what is near it",
+        (Some(DecisionGate::UsableAnswer), PresentState::Closed(_)) => {
+            "The judge gave no answer about it that could be used"
+        }
+        (Some(DecisionGate::SaidYes), _) => "Canonry found no duplicate: the judge read the nearest ones and said no",
+        (Some(DecisionGate::NoEdgeYet), _) => "It was taken for a duplicate before, so the judge was not asked again",
+        (Some(DecisionGate::Ruling), _) => "People ruled that it is no duplicate of what is near it",
         _ => "Canonry found no duplicate: a gate turned the judge’s yes down",
     };
     Sentence::alone(now.class("good"), format!("{words}{}", now.end()))

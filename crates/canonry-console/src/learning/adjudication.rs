@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::{Path, Query};
 use axum::response::{IntoResponse as _, Redirect};
 use axum::routing::{get, post};
-use canonry_domain::{AdjudicationWord, Item, ItemNumber, ItemState, PeoplesWord, Verdict, VerdictShare};
+use canonry_domain::{AdjudicatedAnswer, AdjudicationSummary, Item, ItemNumber, ItemState, Verdict, VerdictShare};
 use canonry_store::{Adjudication, AdjudicationFilter, AdjudicationId, AdjudicationKind, SampleProgress};
 use jiff::Timestamp;
 
@@ -185,7 +185,7 @@ async fn page(at: &RepoVisit, shown: AdjudicationSelection) -> PageResult {
     let AdjudicationSelection { case, answered, is_blind, after, queue, samples: before } = shown;
     let (path, now) = (repo_path(&at.repo), at.console.now());
     let here = format!("{path}/adjudicate");
-    let totals = PeoplesWord::of(&at.console.store.judge().adjudication_totals(at.repo.id).await?);
+    let totals = AdjudicationSummary::of(&at.console.store.judge().adjudication_totals(at.repo.id).await?);
     let newest = at.console.store.judge().adjudication_samples(at.repo.id, None, SAMPLES + 1).await?;
     let next_seed = newest.iter().map(|sample| sample.seed).max().unwrap_or(0).saturating_add(1);
     let mut samples = match before {
@@ -300,11 +300,11 @@ fn said(one: &Adjudication, path: &str) -> AdjudicationAnswer {
     }
 }
 
-const fn word_words(word: AdjudicationWord) -> &'static str {
+const fn word_words(word: AdjudicatedAnswer) -> &'static str {
     match word {
-        AdjudicationWord::Same => "the same problem",
-        AdjudicationWord::Different => "different problems",
-        AdjudicationWord::Unsure => "cannot be told",
+        AdjudicatedAnswer::Same => "the same problem",
+        AdjudicatedAnswer::Different => "different problems",
+        AdjudicatedAnswer::Unsure => "cannot be told",
     }
 }
 
@@ -341,7 +341,7 @@ async fn draw(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
 
 async fn answer(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let id = id_of(&path)?;
-    let word: AdjudicationWord = form
+    let word: AdjudicatedAnswer = form
         .needed("word")?
         .parse()
         .map_err(|_| PageError::BadForm("the answer must be same, different or unsure".to_owned()))?;
@@ -386,7 +386,7 @@ pub(crate) struct PeoplesRow {
 
 impl PeoplesLane {
     /// The lane of what the answers add up to.
-    pub(crate) fn of(people: &PeoplesWord) -> Self {
+    pub(crate) fn of(people: &AdjudicationSummary) -> Self {
         Self {
             answered: people.answered,
             waiting: people.waiting,

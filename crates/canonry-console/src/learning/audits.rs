@@ -6,7 +6,7 @@ use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query};
 use axum::routing::get;
-use canonry_domain::{AuditTally, Extractor, PeoplesWord, RepoName};
+use canonry_domain::{AdjudicationSummary, AuditTally, Extractor, RepoName};
 use canonry_store::{AuditFilter, AuditRun, Representation};
 use jiff::Timestamp;
 
@@ -60,7 +60,7 @@ async fn list(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let filter = AuditFilter { judge: judge.map(Extractor::as_str), representation };
     let mut audits = at.console.store.judge().audits(at.repo.id, filter, before, PAGE + 1).await?;
     let has_more = cut(&mut audits, PAGE);
-    let people = PeoplesWord::of(&at.console.store.judge().adjudication_totals(at.repo.id).await?);
+    let people = AdjudicationSummary::of(&at.console.store.judge().adjudication_totals(at.repo.id).await?);
     let path = repo_path(&at.repo);
     let here = format!("{path}/audits");
     let next = audits.last().filter(|_| has_more).map(|(run, _)| ("before", run.id.to_string()));
@@ -142,7 +142,7 @@ async fn one(ReaderOf(at): ReaderOf, Path(segments): PathFields, Query(sliders):
     if at.visit.is_htmx {
         return html(&SimulationPart { simulation });
     }
-    let people = PeoplesWord::of(&at.console.store.judge().adjudication_totals(at.repo.id).await?);
+    let people = AdjudicationSummary::of(&at.console.store.judge().adjudication_totals(at.repo.id).await?);
     html(&AuditPage {
         page: at.page(&format!("Audit {id}"), NavSection::Audits).cli(simulation.command.clone()),
         here: format!("{path}/audits/{id}"),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use canonry_domain::{
-    AuditClass, AuditItem, AuditTally, ItemNumber, ItemType, RepoName, Similarity, Simulation, TighterGates,
+    AuditClass, AuditItem, AuditSimulation, AuditTally, ItemNumber, ItemType, RepoName, Similarity, TighterGates,
     changed_by, simulate_audit, sweep_audit,
 };
 use canonry_store::AuditedItem;
@@ -188,7 +188,7 @@ fn class_rows(stored: &AuditTally, with: &AuditTally) -> Vec<ClassRow> {
     ]
 }
 
-fn point_row(one: &Simulation) -> PointRow {
+fn point_row(one: &AuditSimulation) -> PointRow {
     let mut gates = Vec::new();
     gates.extend(one.gates.max_rank.map(|rank| format!("rank ≤ {rank}")));
     gates.extend(one.gates.min_score.map(|least| format!("score ≥ {}", score(least.get()))));

@@ -1,8 +1,8 @@
 //! What the learning page says about a threshold, in sentences.
 
 use canonry_domain::{
-    Component, CountedLessons, CurrentThreshold, EventBy, Evidence, ItemType, Lesson, LessonKind, MOST_IN_A_ROW,
-    NextMove, Outcome, OutcomeEvidence, Share, ThresholdReason, ThresholdRule, ThresholdSettings, ThresholdState,
+    Component, CountedLessons, CurrentThreshold, EventBy, IssueResolution, ItemType, Lesson, LessonKind, LevelEvidence,
+    MOST_IN_A_ROW, NextMove, OutcomeEvidence, Share, ThresholdReason, ThresholdRule, ThresholdSettings, ThresholdState,
     next_lowering, next_raise, posterior_band,
 };
 use canonry_store::{LearnedOutcome, LogStep};
@@ -44,7 +44,7 @@ pub(crate) fn rests_on(state: &ThresholdState) -> String {
             );
         }
     };
-    let Evidence { level, right, wrong, .. } = *evidence;
+    let LevelEvidence { level, right, wrong, .. } = *evidence;
     if right + wrong == 0 {
         return format!("No prediction at {level} points or more has an outcome yet, so nothing is known about it.");
     }
@@ -129,12 +129,12 @@ pub(crate) fn latest_row(one: &LearnedOutcome, path: &str, now: Timestamp) -> La
         LessonKind::Unknown => ("nothing", "mute"),
     };
     let became = match one.outcome.outcome {
-        Outcome::Duplicate { of: Some(of) } => format!("closed as a duplicate of #{of}"),
-        Outcome::Duplicate { of: None } => "closed as a duplicate".to_owned(),
-        Outcome::Completed => "closed as done".to_owned(),
-        Outcome::NotPlanned => "closed as not planned".to_owned(),
-        Outcome::ReopenedDuplicate => "opened again after it was closed as a duplicate".to_owned(),
-        Outcome::Unknown => "people reacted to the comment".to_owned(),
+        IssueResolution::Duplicate { of: Some(of) } => format!("closed as a duplicate of #{of}"),
+        IssueResolution::Duplicate { of: None } => "closed as a duplicate".to_owned(),
+        IssueResolution::Completed => "closed as done".to_owned(),
+        IssueResolution::NotPlanned => "closed as not planned".to_owned(),
+        IssueResolution::ReopenedDuplicate => "opened again after it was closed as a duplicate".to_owned(),
+        IssueResolution::Unknown => "people reacted to the comment".to_owned(),
     };
     let known_by = match one.outcome.evidence {
         OutcomeEvidence::StateReason | OutcomeEvidence::Reopening | OutcomeEvidence::Nothing => "",

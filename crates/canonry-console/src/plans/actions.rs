@@ -5,7 +5,8 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::IntoResponse as _;
 use canonry_domain::{ApplyForecast, ItemNumber, ItemType, ONLY_EXCLUDE, Probability, TargetPolicy, UndoReason};
 use canonry_server::{
-    ApplyOrder, PlanOrder, UndoOrder, is_being_applied, is_word_taken_now, queue_apply, queue_plan, queue_undo,
+    ApplyOrder, PlanOrder, UndoOrder, is_being_applied, may_row_approval_change_now, queue_apply, queue_plan,
+    queue_undo,
 };
 use canonry_store::PlanSummary;
 use canonry_triage::{age_of_plan, forecast_apply, has_close_begun, set_rows_approved};
@@ -57,7 +58,7 @@ pub(crate) async fn say(MaintainerOf(at): MaintainerOf, Path(path): PathFields, 
         other => return Err(PageError::BadForm(format!("“{other}” is nothing that can be said of a row"))),
     };
     let items = items_of(&form)?;
-    if !is_word_taken_now(&at.console.store, &at.repo, plan.run.id, approved, at.console.now()).await? {
+    if !may_row_approval_change_now(&at.console.store, &at.repo, plan.run.id, approved, at.console.now()).await? {
         // The row stays the current one: the next key is meant for it.
         let row = if let [row] = items[..] { Some(row) } else { None };
         return refused_at(&at, &plan, selection, row, format!("Nothing was changed. {ONLY_EXCLUDE}")).await;

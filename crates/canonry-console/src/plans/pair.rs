@@ -1,6 +1,6 @@
 //! One row of a plan: both texts with their shared evidence marked, what was said of them, and what became of it.
 
-use canonry_config::Parsed;
+use canonry_config::ParsedSettings;
 use canonry_domain::{
     ClosePath, Item, ItemNumber, ItemState, LiveItem, Maintainers, ONLY_EXCLUDE, RowSnapshot, SkipReason, drift, redact,
 };
@@ -101,7 +101,7 @@ pub(crate) struct DiffLineView {
 pub(crate) async fn pair_view(
     at: &RepoVisit,
     plan: &PlanSummary,
-    settings: &Parsed,
+    settings: &ParsedSettings,
     reviewed: ReviewedRow,
     selection: &PlanSelection,
 ) -> Result<PairView, PageError> {

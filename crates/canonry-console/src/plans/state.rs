@@ -1,6 +1,6 @@
 //! How a plan stands: whether it may be applied, what holds Canonry back, and what must be typed to go on.
 
-use canonry_config::Parsed;
+use canonry_config::ParsedSettings;
 use canonry_domain::{ApplyForecast, PlanAge};
 use canonry_store::{BrakeKind, CloseRunId, GraceState, PlanSummary};
 use canonry_triage::{PlanForecast, closes_begun, forecast_apply};
@@ -54,7 +54,7 @@ pub(crate) fn undo_phrase(at: &RepoVisit, count: u64) -> String {
 pub(crate) async fn why_not_applied(
     at: &RepoVisit,
     plan: &PlanSummary,
-    settings: &Parsed,
+    settings: &ParsedSettings,
     age: &PlanAge<CloseRunId>,
     progress: Option<&ProgressView>,
 ) -> Result<Option<String>, PageError> {
@@ -164,7 +164,7 @@ fn left(until: Timestamp, now: Timestamp) -> String {
 pub(crate) async fn apply_view(
     at: &RepoVisit,
     plan: &PlanSummary,
-    settings: &Parsed,
+    settings: &ParsedSettings,
     age: &PlanAge<CloseRunId>,
     progress: Option<&ProgressView>,
 ) -> Result<ApplyView, PageError> {

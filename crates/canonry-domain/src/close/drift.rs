@@ -335,10 +335,10 @@ mod tests {
         assert_eq!(harmless, None);
     }
 
-    type Change = fn(&mut LiveItem, &mut Option<LiveItem>);
+    type LiveChange = fn(&mut LiveItem, &mut Option<LiveItem>);
 
     /// Every reason alone, in the order in which they are looked at.
-    const CHANGES: [(&str, Change); 15] = [
+    const CHANGES: [(&str, LiveChange); 15] = [
         ("drift:source_closed", |source, _| source.state = ItemState::Closed),
         ("drift:source_edited", |source, _| source.content_hash = other_hash()),
         ("drift:source_locked", |source, _| source.locked = true),

@@ -115,7 +115,7 @@ impl GraceEnd {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum GraceBegan {
+pub enum GraceBasis {
     Announced,
     /// A maintainer, who ruled that the item is a duplicate. What people say does not end it; the rules that no item is
     /// closed against do.
@@ -153,7 +153,7 @@ pub struct GraceFacts {
 }
 
 /// Why a grace ends now without a close; the first that fits.
-pub fn grace_end(began: GraceBegan, facts: &GraceFacts) -> Option<GraceEnd> {
+pub fn grace_end(began: GraceBasis, facts: &GraceFacts) -> Option<GraceEnd> {
     let all = [
         (facts.gone, GraceEnd::Gone),
         (facts.closed, GraceEnd::Closed),
@@ -176,7 +176,7 @@ pub fn grace_end(began: GraceBegan, facts: &GraceFacts) -> Option<GraceEnd> {
         (facts.target_closed, GraceEnd::TargetClosed),
         (facts.outranked, GraceEnd::Outranked),
     ];
-    let ends = |end: GraceEnd| began == GraceBegan::Announced || end.ends_ruled();
+    let ends = |end: GraceEnd| began == GraceBasis::Announced || end.ends_ruled();
     all.into_iter().find_map(|(holds, end)| (holds && ends(end)).then_some(end))
 }
 
@@ -241,13 +241,13 @@ pub(crate) fn announcement(item_type: ItemType, hours: u32, handle: &str, label:
 }
 
 /// What a suggestion that announced a close says once the close is called off; `None` when it announces none.
-pub fn called_off(suggestion: &str, why: &str) -> Option<String> {
+pub fn cancelled_close_text(suggestion: &str, why: &str) -> Option<String> {
     let (before, last) = suggestion.rsplit_once("\n\n")?;
     last.starts_with(ANNOUNCES).then(|| format!("{before}\n\n{CALLED_OFF}{why}."))
 }
 
 /// The reply to a maintainer whose ruling is not carried out.
-pub fn left_open(why: &str) -> String {
+pub fn left_open_text(why: &str) -> String {
     format!("I left this one open after all, because {why}.")
 }
 
@@ -263,8 +263,8 @@ pub fn breaker_comment(objections: u64, days: i64, handle: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        GraceBegan, GraceCandidate, GraceEnd, GraceFacts, announcement, breaker_comment, called_off, grace_end,
-        left_open, may_announce_close,
+        GraceBasis, GraceCandidate, GraceEnd, GraceFacts, announcement, breaker_comment, cancelled_close_text,
+        grace_end, left_open_text, may_announce_close,
     };
     use crate::duplicates::canonical::PairItem;
     use crate::duplicates::online_verdict::Verdict;
@@ -302,16 +302,16 @@ mod tests {
 
     #[test]
     fn every_reason_ends_a_grace_and_the_earlier_one_is_told() {
-        assert_eq!(grace_end(GraceBegan::Announced, &GraceFacts::default()), None);
+        assert_eq!(grace_end(GraceBasis::Announced, &GraceFacts::default()), None);
         for (index, (end, of_ruled, fact)) in REASONS.into_iter().enumerate() {
             let mut facts = GraceFacts::default();
             fact(&mut facts);
-            assert_eq!(grace_end(GraceBegan::Announced, &facts), Some(end));
-            assert_eq!(grace_end(GraceBegan::Ruled, &facts), of_ruled.then_some(end), "{end}");
+            assert_eq!(grace_end(GraceBasis::Announced, &facts), Some(end));
+            assert_eq!(grace_end(GraceBasis::Ruled, &facts), of_ruled.then_some(end), "{end}");
             for (_, _, later) in &REASONS[index + 1..] {
                 later(&mut facts);
             }
-            assert_eq!(grace_end(GraceBegan::Announced, &facts), Some(end), "before all that come after it");
+            assert_eq!(grace_end(GraceBasis::Announced, &facts), Some(end), "before all that come after it");
         }
         // A later ruling, and what a maintainer calls off, are known from the store alone.
         assert!(GraceEnd::Superseded.ends_ruled() && GraceEnd::CalledOff.ends_ruled());
@@ -336,16 +336,9 @@ mod tests {
 
     #[test]
     fn a_maintainer_is_told_what_they_cannot_see() {
-        insta::assert_snapshot!(left_open(GraceEnd::Protected.in_words()), @"I left this one open after all, because it has a label that keeps it open.");
+        insta::assert_snapshot!(left_open_text(GraceEnd::Protected.in_words()), @"I left this one open after all, because it has a label that keeps it open.");
         let silent: Vec<GraceEnd> = GraceEnd::ALL.iter().copied().filter(|end| !end.is_news_to_maintainer()).collect();
         assert_eq!(silent, [GraceEnd::Gone, GraceEnd::Closed, GraceEnd::NotDuplicate, GraceEnd::Superseded]);
-    }
-
-    #[test]
-    fn serde_and_the_stored_words_agree() {
-        for end in GraceEnd::ALL {
-            assert_eq!(serde_json::to_value(end).expect("serialises"), end.as_str());
-        }
     }
 
     fn login(name: &str) -> Login {
@@ -457,14 +450,14 @@ mod tests {
 
         If nobody objects within 3 days, this issue will be closed as a duplicate. To keep it open, give this comment a 👎 or 😕, comment, edit the issue, remove the label `possible-duplicate`, or write `/canonry not a duplicate`. Any one of them is enough.
         ");
-        insta::assert_snapshot!(called_off(&said, GraceEnd::HumanCommented.in_words()).expect("announced"), @"
+        insta::assert_snapshot!(cancelled_close_text(&said, GraceEnd::HumanCommented.in_words()).expect("announced"), @"
         Looks like #12.
 
         This will not be closed automatically, because somebody commented.
         ");
-        assert_eq!(called_off("Looks like #12.\n\nNothing is closed because of this.", "x"), None);
-        let again = called_off(&said, "x").expect("announced");
-        assert_eq!(called_off(&again, "y"), None, "what is called off stays so");
+        assert_eq!(cancelled_close_text("Looks like #12.\n\nNothing is closed because of this.", "x"), None);
+        let again = cancelled_close_text(&said, "x").expect("announced");
+        assert_eq!(cancelled_close_text(&again, "y"), None, "what is called off stays so");
         assert!(announcement(ItemType::Pr, 1, "bot", "l").contains("within an hour, this pull request"));
         assert!(announcement(ItemType::Pr, 30, "bot", "l").contains("within 30 hours"));
     }

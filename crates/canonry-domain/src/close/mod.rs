@@ -21,7 +21,7 @@ pub use closing_text::{
 pub use drift::{DriftKind, ItemSnapshot, LiveItem, RowRefusal, RowSnapshot, UnknownRefusal, drift};
 pub use earlier_close::EarlierClose;
 pub use grace::{
-    GraceBegan, GraceCandidate, GraceEnd, GraceFacts, breaker_comment, called_off, grace_end, left_open,
+    GraceBasis, GraceCandidate, GraceEnd, GraceFacts, breaker_comment, cancelled_close_text, grace_end, left_open_text,
     may_announce_close,
 };
 pub use plan::{
@@ -30,5 +30,5 @@ pub use plan::{
 };
 pub use plan_age::{DAILY_LIMIT_WINDOW, PLAN_LIFETIME, PlanAge, is_too_old, plan_age};
 pub use plan_input::{PlanInput, PlanItem};
-pub use row_approval::{ONLY_EXCLUDE, is_word_taken};
+pub use row_approval::{ONLY_EXCLUDE, may_row_approval_change};
 pub use skip_reason::SkipReason;

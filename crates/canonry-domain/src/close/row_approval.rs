@@ -8,19 +8,19 @@ pub const ONLY_EXCLUDE: &str =
 ///
 /// What was confirmed when the apply began covers no row that was left out then, so that nothing can come to it. To leave a
 /// row out is possible until the last moment.
-pub const fn is_word_taken(word: Option<bool>, is_being_applied: bool) -> bool {
+pub const fn may_row_approval_change(word: Option<bool>, is_being_applied: bool) -> bool {
     matches!(word, Some(false)) || !is_being_applied
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_word_taken;
+    use super::may_row_approval_change;
 
     #[test]
     fn an_apply_grows_by_nothing_and_can_always_lose_a_row() {
         for word in [Some(true), Some(false), None] {
-            assert!(is_word_taken(word, false), "{word:?}");
-            assert_eq!(is_word_taken(word, true), word == Some(false), "{word:?}");
+            assert!(may_row_approval_change(word, false), "{word:?}");
+            assert_eq!(may_row_approval_change(word, true), word == Some(false), "{word:?}");
         }
     }
 }

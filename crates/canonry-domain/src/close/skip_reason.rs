@@ -71,15 +71,3 @@ impl SkipReason {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::SkipReason;
-
-    #[test]
-    fn serde_and_the_stored_words_agree() {
-        for reason in SkipReason::ALL {
-            assert_eq!(serde_json::to_value(reason).expect("serialises"), reason.as_str());
-        }
-    }
-}

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::duplicates::judged_item::JudgedItem;
 use crate::intent::sections::heading;
-use crate::text::template_text::{LineKind, written_lines};
+use crate::text::template_text::{TemplateLine, written_lines};
 
 /// Why two items cannot be the same: `bug_feature_mismatch:bug_vs_feature` or the other way round.
 ///
@@ -90,7 +90,7 @@ fn kind_of_tag(tag: &str) -> Option<Kind> {
 /// have too few pairs to confirm it: next to none either way.
 fn own_words(item: &JudgedItem<'_>) -> String {
     let mut words = item.title.to_owned();
-    let lines = written_lines(item.body).into_iter().filter(|(kind, _)| *kind == LineKind::Prose);
+    let lines = written_lines(item.body).into_iter().filter(|(kind, _)| *kind == TemplateLine::Prose);
     for (_, line) in lines.skip_while(|(_, line)| line.is_empty()).take_while(|(_, line)| !line.is_empty()) {
         words.push('\n');
         words.push_str(heading(&line).map_or(line.as_str(), |(_, _, rest)| rest));

@@ -57,14 +57,14 @@ fn first(numbers: &BTreeSet<ItemNumber>) -> ItemNumber {
 
 /// An item in the ranking. What is missing from a plan's input has no text, no age and no activity.
 #[derive(Clone, Copy)]
-struct Ranked<'a> {
+struct RankedItem<'a> {
     number: ItemNumber,
     is_open: bool,
     item: Option<&'a Item>,
     own_comments: u32,
 }
 
-impl Ranked<'_> {
+impl RankedItem<'_> {
     /// Comments by people and bots, and a pull request's review comments with them; an issue has none of those. What
     /// Canonry wrote itself must not move the order in which it closes.
     fn activity(&self) -> u64 {
@@ -74,7 +74,7 @@ impl Ranked<'_> {
 }
 
 /// One step of the ranking: what it keeps of those left, and how that is said of the winner.
-type Step = fn(&Maintainers, &mut Vec<Ranked<'_>>) -> &'static str;
+type Step = fn(&Maintainers, &mut Vec<RankedItem<'_>>) -> &'static str;
 
 /// The ranking, most important first. Each step looks only at what the steps before could not tell
 /// apart, so that texts are read for their language only where it matters.
@@ -95,12 +95,12 @@ const STEPS: [Step; 6] = [
         "by a maintainer"
     },
     |_, left| {
-        let most = left.iter().map(Ranked::activity).max();
+        let most = left.iter().map(RankedItem::activity).max();
         keep(left, |one| Some(one.activity()) == most);
         "the most active"
     },
     |_, left| {
-        let created_at = |one: &Ranked<'_>| one.item.and_then(|item| item.created_at);
+        let created_at = |one: &RankedItem<'_>| one.item.and_then(|item| item.created_at);
         let oldest = left.iter().filter_map(created_at).min();
         keep(left, |one| created_at(one) == oldest);
         "the oldest"
@@ -115,7 +115,7 @@ const STEPS: [Step; 6] = [
 fn best_ranked(input: &PlanInput<'_>, members: &BTreeSet<ItemNumber>) -> (ItemNumber, String) {
     let ranked = |number: &ItemNumber| {
         let known = input.items.get(number);
-        Ranked {
+        RankedItem {
             number: *number,
             is_open: input.is_open(*number),
             item: known.map(|known| known.item),
@@ -126,7 +126,7 @@ fn best_ranked(input: &PlanInput<'_>, members: &BTreeSet<ItemNumber>) -> (ItemNu
     (best.unwrap_or_else(|| first(members)), because.to_owned())
 }
 
-fn rank(mut left: Vec<Ranked<'_>>, maintainers: &Maintainers) -> (Option<ItemNumber>, &'static str) {
+fn rank(mut left: Vec<RankedItem<'_>>, maintainers: &Maintainers) -> (Option<ItemNumber>, &'static str) {
     for step in STEPS {
         let because = step(maintainers, &mut left);
         if let [winner] = left[..] {
@@ -137,7 +137,7 @@ fn rank(mut left: Vec<Ranked<'_>>, maintainers: &Maintainers) -> (Option<ItemNum
 }
 
 /// Keeps those that fit; nobody is better than anybody when none does.
-fn keep(left: &mut Vec<Ranked<'_>>, fits: impl Fn(&Ranked<'_>) -> bool) {
+fn keep(left: &mut Vec<RankedItem<'_>>, fits: impl Fn(&RankedItem<'_>) -> bool) {
     if left.iter().any(&fits) {
         left.retain(fits);
     }
@@ -151,10 +151,10 @@ pub struct PairItem<'a> {
 }
 
 impl<'a> PairItem<'a> {
-    fn ranked(self) -> Ranked<'a> {
+    fn ranked(self) -> RankedItem<'a> {
         let Self { item, own_comments } = self;
         let is_open = item.state == ItemState::Open && item.gone.is_none();
-        Ranked { number: item.number, is_open, item: Some(item), own_comments }
+        RankedItem { number: item.number, is_open, item: Some(item), own_comments }
     }
 }
 

@@ -8,15 +8,15 @@ use crate::text_enum;
 
 /// Whether a verdict is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Speaking {
+pub enum CommentDecision {
     Speak,
     /// It is only recorded.
-    Silent(WhySilent),
+    Silent(SilenceReason),
 }
 
 text_enum! {
     /// Why a verdict is only recorded.
-    pub enum WhySilent: "a reason to be silent" {
+    pub enum SilenceReason: "a reason to be silent" {
         Mode = "mode",
         NotDuplicate = "not_duplicate",
         /// The selected target has no score to hold against the threshold.
@@ -30,23 +30,28 @@ text_enum! {
 /// Whether a verdict is said: in a mode that speaks, for both verdicts that name a target, from the threshold on.
 ///
 /// A verdict that no judge's answer stands behind is never said; see [`crate::triage_failed`].
-pub fn speaking(mode: TriageMode, verdict: Verdict, score: Option<Similarity>, current: CurrentThreshold) -> Speaking {
+pub fn decide_comment(
+    mode: TriageMode,
+    verdict: Verdict,
+    score: Option<Similarity>,
+    current: CurrentThreshold,
+) -> CommentDecision {
     let silent = match (verdict, score) {
-        _ if !mode.speaks() => WhySilent::Mode,
-        (Verdict::NotDuplicate, _) => WhySilent::NotDuplicate,
-        (Verdict::Duplicate | Verdict::MaybeDuplicate, None) => WhySilent::NoScore,
+        _ if !mode.speaks() => SilenceReason::Mode,
+        (Verdict::NotDuplicate, _) => SilenceReason::NotDuplicate,
+        (Verdict::Duplicate | Verdict::MaybeDuplicate, None) => SilenceReason::NoScore,
         (Verdict::Duplicate | Verdict::MaybeDuplicate, Some(score)) => match current {
-            CurrentThreshold::Silent => WhySilent::FallenSilent,
-            CurrentThreshold::From(_) if !current.admits(score) => WhySilent::BelowThreshold,
-            CurrentThreshold::From(_) => return Speaking::Speak,
+            CurrentThreshold::Silent => SilenceReason::FallenSilent,
+            CurrentThreshold::From(_) if !current.admits(score) => SilenceReason::BelowThreshold,
+            CurrentThreshold::From(_) => return CommentDecision::Speak,
         },
     };
-    Speaking::Silent(silent)
+    CommentDecision::Silent(silent)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Speaking, WhySilent, speaking};
+    use super::{CommentDecision, SilenceReason, decide_comment};
     use crate::duplicates::online_verdict::Verdict;
     use crate::duplicates::score::Similarity;
     use crate::duplicates::triage_mode::TriageMode;
@@ -56,20 +61,20 @@ mod tests {
     fn spoken_from_the_threshold_on_in_modes_that_speak() {
         let from_85 = CurrentThreshold::From(Threshold::default());
         let silent = CurrentThreshold::Silent;
-        let no = Speaking::Silent;
+        let no = CommentDecision::Silent;
         for (mode, verdict, score, current, expected) in [
-            (TriageMode::Suggest, Verdict::Duplicate, Some(0.85), from_85, Speaking::Speak),
-            (TriageMode::Grace, Verdict::MaybeDuplicate, Some(0.9), from_85, Speaking::Speak),
-            (TriageMode::Suggest, Verdict::MaybeDuplicate, Some(0.8499), from_85, no(WhySilent::BelowThreshold)),
-            (TriageMode::Suggest, Verdict::Duplicate, Some(1.0), silent, no(WhySilent::FallenSilent)),
-            (TriageMode::Suggest, Verdict::Duplicate, None, from_85, no(WhySilent::NoScore)),
-            (TriageMode::Suggest, Verdict::NotDuplicate, Some(1.0), from_85, no(WhySilent::NotDuplicate)),
-            (TriageMode::Suggest, Verdict::NotDuplicate, None, silent, no(WhySilent::NotDuplicate)),
-            (TriageMode::Shadow, Verdict::Duplicate, Some(1.0), from_85, no(WhySilent::Mode)),
-            (TriageMode::Off, Verdict::Duplicate, Some(1.0), from_85, no(WhySilent::Mode)),
+            (TriageMode::Suggest, Verdict::Duplicate, Some(0.85), from_85, CommentDecision::Speak),
+            (TriageMode::Grace, Verdict::MaybeDuplicate, Some(0.9), from_85, CommentDecision::Speak),
+            (TriageMode::Suggest, Verdict::MaybeDuplicate, Some(0.8499), from_85, no(SilenceReason::BelowThreshold)),
+            (TriageMode::Suggest, Verdict::Duplicate, Some(1.0), silent, no(SilenceReason::FallenSilent)),
+            (TriageMode::Suggest, Verdict::Duplicate, None, from_85, no(SilenceReason::NoScore)),
+            (TriageMode::Suggest, Verdict::NotDuplicate, Some(1.0), from_85, no(SilenceReason::NotDuplicate)),
+            (TriageMode::Suggest, Verdict::NotDuplicate, None, silent, no(SilenceReason::NotDuplicate)),
+            (TriageMode::Shadow, Verdict::Duplicate, Some(1.0), from_85, no(SilenceReason::Mode)),
+            (TriageMode::Off, Verdict::Duplicate, Some(1.0), from_85, no(SilenceReason::Mode)),
         ] {
             let score = score.map(|score| Similarity::new(score).expect("in range"));
-            assert_eq!(speaking(mode, verdict, score, current), expected, "{mode} {verdict} {score:?} {current}");
+            assert_eq!(decide_comment(mode, verdict, score, current), expected, "{mode} {verdict} {score:?} {current}");
         }
     }
 }

@@ -25,7 +25,7 @@ text_enum! {
 
 /// The gates' ruling: what becomes of a candidate set, and the gate that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ruled {
+pub struct GateDecision {
     pub status: DecisionStatus,
     /// The candidate that the judge named, vetoed or not.
     pub target: Option<ItemNumber>,
@@ -33,7 +33,7 @@ pub struct Ruled {
     pub reason: Option<String>,
 }
 
-impl Ruled {
+impl GateDecision {
     /// Source or target has no text of its own, only that of a template.
     pub const NO_CONTENT: &'static str = "no_content";
     /// Gate 1: there is nothing to compare with.
@@ -76,22 +76,12 @@ impl Ruled {
 
 #[cfg(test)]
 mod tests {
-    use super::{DecisionOrigin, DecisionStatus, Ruled};
-
-    #[test]
-    fn serde_and_the_stored_words_agree() {
-        for status in DecisionStatus::ALL {
-            assert_eq!(serde_json::to_value(status).expect("serialises"), status.as_str());
-        }
-        for origin in DecisionOrigin::ALL {
-            assert_eq!(serde_json::to_value(origin).expect("serialises"), origin.as_str());
-        }
-    }
+    use super::GateDecision;
 
     #[test]
     fn an_invalid_response_is_told_by_its_reason() {
-        assert!(Ruled::skipped("invalid_response:empty").is_invalid_response());
-        assert!(!Ruled::skipped(Ruled::NO_CANDIDATES).is_invalid_response());
-        assert!(!Ruled::said_no().is_invalid_response());
+        assert!(GateDecision::skipped("invalid_response:empty").is_invalid_response());
+        assert!(!GateDecision::skipped(GateDecision::NO_CANDIDATES).is_invalid_response());
+        assert!(!GateDecision::said_no().is_invalid_response());
     }
 }

@@ -1,11 +1,11 @@
 //! Which gates a stored decision or verdict went through, and which of them decided it.
 
-use crate::duplicates::decision::{DecisionOrigin, DecisionStatus, Ruled};
+use crate::duplicates::decision::{DecisionOrigin, DecisionStatus, GateDecision};
 use crate::duplicates::online_verdict::{NO_USABLE_ANSWER, UNPROVEN_JUDGE};
 
 /// The gates between a candidate set and an edge, in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Gate {
+pub enum DecisionGate {
     Ruling,
     Candidates,
     EnoughText,
@@ -54,7 +54,7 @@ pub enum GateMark {
     NotAsked,
 }
 
-impl Gate {
+impl DecisionGate {
     /// Every gate, in order.
     pub const ALL: [Self; 12] = [
         Self::Ruling,
@@ -79,13 +79,13 @@ impl Gate {
             (DecisionStatus::Rejected, None) => Some(Self::SaidYes),
             (DecisionStatus::Skipped, None) => None,
             (_, Some(reason)) if reason.starts_with(RULED_OUT) => Some(Self::Ruling),
-            (_, Some(Ruled::NO_CANDIDATES)) => Some(Self::Candidates),
-            (_, Some(Ruled::SOURCE_TOO_VAGUE | Ruled::NO_CONTENT)) => Some(Self::EnoughText),
-            (_, Some(Ruled::EXISTING_EDGE)) => Some(Self::NoEdgeYet),
-            (_, Some(Ruled::TARGET_NOT_OPEN)) => Some(Self::TargetOpen),
-            (_, Some(Ruled::BELOW_MIN_EDGE)) => Some(Self::Confidence),
-            (_, Some(Ruled::CANDIDATE_GAP_TOO_SMALL)) => Some(Self::Gap),
-            (_, Some(reason)) if reason.starts_with(Ruled::INVALID_RESPONSE) => Some(Self::UsableAnswer),
+            (_, Some(GateDecision::NO_CANDIDATES)) => Some(Self::Candidates),
+            (_, Some(GateDecision::SOURCE_TOO_VAGUE | GateDecision::NO_CONTENT)) => Some(Self::EnoughText),
+            (_, Some(GateDecision::EXISTING_EDGE)) => Some(Self::NoEdgeYet),
+            (_, Some(GateDecision::TARGET_NOT_OPEN)) => Some(Self::TargetOpen),
+            (_, Some(GateDecision::BELOW_MIN_EDGE)) => Some(Self::Confidence),
+            (_, Some(GateDecision::CANDIDATE_GAP_TOO_SMALL)) => Some(Self::Gap),
+            (_, Some(reason)) if reason.starts_with(GateDecision::INVALID_RESPONSE) => Some(Self::UsableAnswer),
             (_, Some(reason)) if reason.starts_with(MISMATCH) => Some(Self::SameKind),
             (_, Some(reason)) => is_structural(reason).then_some(Self::Structure),
         }
@@ -115,7 +115,7 @@ impl OnlineGate {
     pub fn that_decided(reason: &str) -> Option<Self> {
         if let Some(which) = reason.strip_prefix("online_strict_guardrail:") {
             return match which {
-                Ruled::CANDIDATE_GAP_TOO_SMALL => Some(Self::Gap),
+                GateDecision::CANDIDATE_GAP_TOO_SMALL => Some(Self::Gap),
                 UNPROVEN_JUDGE => Some(Self::ProvenJudge),
                 _ if which.starts_with(MISMATCH) => Some(Self::SameKind),
                 _ if is_shortfall(which) => Some(Self::AllSame),
@@ -124,7 +124,7 @@ impl OnlineGate {
         }
         Some(match reason {
             "override" => Self::Ruling,
-            Ruled::NO_CONTENT => Self::EnoughText,
+            GateDecision::NO_CONTENT => Self::EnoughText,
             "no_candidates" => Self::Neighbours,
             NO_USABLE_ANSWER => Self::UsableAnswer,
             "model_not_duplicate" => Self::SaidYes,
@@ -139,16 +139,20 @@ impl OnlineGate {
 
 /// Every gate of a stored decision with what it did. Where the reason is none of ours, no gate was asked as far as
 /// anybody can tell.
-pub fn gate_trail(origin: DecisionOrigin, status: DecisionStatus, reason: Option<&str>) -> Vec<(Gate, GateMark)> {
-    let decided = Gate::that_decided(origin, status, reason);
-    let trail = marked(&Gate::ALL, decided);
+pub fn gate_trail(
+    origin: DecisionOrigin,
+    status: DecisionStatus,
+    reason: Option<&str>,
+) -> Vec<(DecisionGate, GateMark)> {
+    let decided = DecisionGate::that_decided(origin, status, reason);
+    let trail = marked(&DecisionGate::ALL, decided);
     // A person's ruling beside an edge of before skips what would spare the judge a call.
-    let is_ruled = origin == DecisionOrigin::Override && decided == Some(Gate::NoEdgeYet);
+    let is_ruled = origin == DecisionOrigin::Override && decided == Some(DecisionGate::NoEdgeYet);
     // An item without text of its own is compared with nothing.
-    let is_empty = reason == Some(Ruled::NO_CONTENT);
+    let is_empty = reason == Some(GateDecision::NO_CONTENT);
     let skipped = |gate| match gate {
-        Gate::Candidates => is_ruled || is_empty,
-        Gate::EnoughText => is_ruled,
+        DecisionGate::Candidates => is_ruled || is_empty,
+        DecisionGate::EnoughText => is_ruled,
         _ => false,
     };
     trail.into_iter().map(|(gate, mark)| (gate, if skipped(gate) { GateMark::NotAsked } else { mark })).collect()

@@ -1,7 +1,7 @@
 //! The gates between a judge's answer and an edge: first match decides.
 
 use crate::duplicates::bug_feature::bug_feature_mismatch;
-use crate::duplicates::decision::Ruled;
+use crate::duplicates::decision::GateDecision;
 use crate::duplicates::judged_item::{GateCandidate, JudgedItem, PairScores};
 use crate::duplicates::score::Probability;
 use crate::duplicates::score_gap::gap_too_small;
@@ -33,14 +33,14 @@ impl Default for GateRules {
 /// All texts here are an item's own ([`crate::Boilerplate::own`]).
 ///
 /// Gates 0 and 3, a person's override and an edge that exists, belong to who knows the store.
-pub fn gate_before_judge(source: &JudgedItem<'_>, candidates: &[GateCandidate<'_>]) -> Option<Ruled> {
+pub fn gate_before_judge(source: &JudgedItem<'_>, candidates: &[GateCandidate<'_>]) -> Option<GateDecision> {
     if !source.has_content() {
-        return Some(Ruled::skipped(Ruled::NO_CONTENT));
+        return Some(GateDecision::skipped(GateDecision::NO_CONTENT));
     }
     if candidates.is_empty() {
-        return Some(Ruled::skipped(Ruled::NO_CANDIDATES));
+        return Some(GateDecision::skipped(GateDecision::NO_CANDIDATES));
     }
-    is_too_vague(source.title, source.body).then(|| Ruled::skipped(Ruled::SOURCE_TOO_VAGUE))
+    is_too_vague(source.title, source.body).then(|| GateDecision::skipped(GateDecision::SOURCE_TOO_VAGUE))
 }
 
 /// Gates 4 to 11: what becomes of an answer about these candidates.
@@ -52,13 +52,13 @@ pub fn gate_answer(
     pairs: &PairScores,
     answer: &Result<JudgeAnswer, InvalidAnswer>,
     rules: &GateRules,
-) -> Ruled {
+) -> GateDecision {
     let answer = match answer {
         Ok(answer) => answer,
         Err(kind) => return invalid(*kind),
     };
     if !answer.is_duplicate {
-        return Ruled::said_no();
+        return GateDecision::said_no();
     }
     let target = match named_candidate(source, candidates, answer) {
         Ok(target) => target,
@@ -66,24 +66,24 @@ pub fn gate_answer(
     };
     let number = target.item.number;
     if let Some(veto) = structural_veto(&answer.structure) {
-        return Ruled::vetoed(number, veto);
+        return GateDecision::vetoed(number, veto);
     }
     if !target.item.has_content() {
-        return Ruled::vetoed(number, Ruled::NO_CONTENT);
+        return GateDecision::vetoed(number, GateDecision::NO_CONTENT);
     }
     if rules.check_target_state && target.item.state != ItemState::Open {
-        return Ruled::vetoed(number, Ruled::TARGET_NOT_OPEN);
+        return GateDecision::vetoed(number, GateDecision::TARGET_NOT_OPEN);
     }
     if let Some(mismatch) = bug_feature_mismatch(source, &target.item) {
-        return Ruled::vetoed(number, mismatch);
+        return GateDecision::vetoed(number, mismatch);
     }
     if answer.confidence < rules.min_edge {
-        return Ruled::vetoed(number, Ruled::BELOW_MIN_EDGE);
+        return GateDecision::vetoed(number, GateDecision::BELOW_MIN_EDGE);
     }
     if gap_too_small(number, candidates, pairs) {
-        return Ruled::vetoed(number, Ruled::CANDIDATE_GAP_TOO_SMALL);
+        return GateDecision::vetoed(number, GateDecision::CANDIDATE_GAP_TOO_SMALL);
     }
-    Ruled::accepted(number)
+    GateDecision::accepted(number)
 }
 
 /// The candidate that a yes names: of the source's type, and not the source itself.
@@ -100,6 +100,6 @@ pub(crate) fn named_candidate<'a, 'b>(
         .ok_or(InvalidAnswer::TargetNotInSet)
 }
 
-fn invalid(kind: InvalidAnswer) -> Ruled {
-    Ruled::skipped(format!("{}{kind}", Ruled::INVALID_RESPONSE))
+fn invalid(kind: InvalidAnswer) -> GateDecision {
+    GateDecision::skipped(format!("{}{kind}", GateDecision::INVALID_RESPONSE))
 }

@@ -22,10 +22,10 @@ pub(crate) mod vague;
 pub use bug_feature::bug_feature_mismatch;
 pub use canonical::{PairItem, may_close_towards};
 pub use cluster::{Cluster, clusters};
-pub use comment_decision::{Speaking, WhySilent, speaking};
-pub use decision::{DecisionOrigin, DecisionStatus, Ruled};
+pub use comment_decision::{CommentDecision, SilenceReason, decide_comment};
+pub use decision::{DecisionOrigin, DecisionStatus, GateDecision};
 pub use edge::Edge;
-pub use gate_trail::{Gate, GateMark, OnlineGate, gate_trail, online_trail};
+pub use gate_trail::{DecisionGate, GateMark, OnlineGate, gate_trail, online_trail};
 pub use gates::{GateRules, gate_answer, gate_before_judge};
 pub use human_override::{Override, OverrideKind, Rulings};
 pub use judged_item::{GateCandidate, JudgedItem, PairScores};
@@ -33,7 +33,9 @@ pub use online_verdict::{OnlineThresholds, OnlineVerdict, STRONG_RETRIEVAL, Verd
 pub use ordered_scores::ordered_scores;
 pub use score::{InvalidScore, Probability, Similarity};
 pub use score_gap::{SCORE_GAP, gap_too_small};
-pub use suggestion_text::{ClosesIn, SimilarItem, Suggestion, ruled_apart_text, suggestion_text, withdrawn_text};
+pub use suggestion_text::{
+    ClosesIn, SimilarItem, SuggestionComment, ruled_apart_text, suggestion_text, withdrawn_text,
+};
 pub use token_vectors::{InvalidTokenVectors, TokenVectors};
 pub use triage_mode::TriageMode;
 pub use vague::is_too_vague;

@@ -1,7 +1,7 @@
 //! What is said about a new item: duplicate, maybe, or nothing.
 
 use crate::duplicates::bug_feature::bug_feature_mismatch;
-use crate::duplicates::decision::Ruled;
+use crate::duplicates::decision::GateDecision;
 use crate::duplicates::gates::named_candidate;
 use crate::duplicates::judged_item::{GateCandidate, JudgedItem, PairScores};
 use crate::duplicates::score::{Probability, Similarity};
@@ -92,7 +92,7 @@ pub fn online_verdict(
     thresholds: &OnlineThresholds,
 ) -> OnlineVerdict {
     if !source.has_content() {
-        return not_duplicate(None, Ruled::NO_CONTENT);
+        return not_duplicate(None, GateDecision::NO_CONTENT);
     }
     let candidates: Vec<GateCandidate<'_>> =
         neighbours.iter().filter(|neighbour| is_judged(source, neighbour, thresholds)).copied().collect();
@@ -151,7 +151,7 @@ fn strict_guardrail(
         .or_else(|| strict_shortfall(&answer.structure))
         .or_else(|| {
             let is_too_small = gap_too_small(target.item.number, candidates, pairs);
-            is_too_small.then(|| Ruled::CANDIDATE_GAP_TOO_SMALL.to_owned())
+            is_too_small.then(|| GateDecision::CANDIDATE_GAP_TOO_SMALL.to_owned())
         })
 }
 

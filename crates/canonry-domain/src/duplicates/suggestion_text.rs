@@ -23,7 +23,7 @@ pub struct SimilarItem<'a> {
 /// What a suggestion says. Titles, reasoning and facts are put in as they are: the caller has taken every mention,
 /// reference, link and marker out of them. Whatever line breaks they have become spaces.
 #[derive(Debug, Clone, Copy)]
-pub struct Suggestion<'a> {
+pub struct SuggestionComment<'a> {
     pub item_type: ItemType,
     /// What it is called: a duplicate, or perhaps one.
     pub verdict: Verdict,
@@ -53,7 +53,7 @@ pub struct ClosesIn<'a> {
 /// The comment on a new item that looks like a duplicate.
 ///
 /// It never says "duplicate of" before a number: at the start of a comment GitHub takes that as an order.
-pub fn suggestion_text(suggestion: &Suggestion<'_>) -> String {
+pub fn suggestion_text(suggestion: &SuggestionComment<'_>) -> String {
     let others = suggestion.max_items.saturating_sub(1);
     // A closed one may hold the answer, so that a place is kept for the best of them.
     let open = suggestion.open.len().min(others.saturating_sub(suggestion.closed.len().min(1)));
@@ -90,7 +90,7 @@ pub fn ruled_apart_text(item_type: ItemType, target: ItemNumber, by: &Login) -> 
     )
 }
 
-fn opening(suggestion: &Suggestion<'_>) -> String {
+fn opening(suggestion: &SuggestionComment<'_>) -> String {
     let this = suggestion.item_type.in_words();
     let (seems, is) = match suggestion.item_type {
         ItemType::Issue => ("be about the same thing", "is about the same thing"),
@@ -130,7 +130,7 @@ fn one_line(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ClosesIn, SimilarItem, Suggestion, suggestion_text, withdrawn_text};
+    use super::{ClosesIn, SimilarItem, SuggestionComment, suggestion_text, withdrawn_text};
     use crate::duplicates::online_verdict::Verdict;
     use crate::duplicates::score::Similarity;
     use crate::items::item::{ItemNumber, ItemType};
@@ -141,16 +141,16 @@ mod tests {
         SimilarItem { number: ItemNumber::new(number).expect("positive"), title, score }
     }
 
-    fn bare(item_type: ItemType, verdict: Verdict) -> Suggestion<'static> {
+    fn bare(item_type: ItemType, verdict: Verdict) -> SuggestionComment<'static> {
         let target = similar(12, "Exec approvals ignore ask=off", 0.9396);
         let (reasoning, facts, open, closed) = ("", &[], &[], &[]);
-        Suggestion { item_type, verdict, target, reasoning, facts, open, closed, max_items: 3, closes: None }
+        SuggestionComment { item_type, verdict, target, reasoning, facts, open, closed, max_items: 3, closes: None }
     }
 
     #[test]
     fn an_issue_is_told_what_it_looks_like_and_why() {
         let facts = ["the error `approval required`".to_owned(), "the setting `ask`".to_owned()];
-        let suggestion = Suggestion {
+        let suggestion = SuggestionComment {
             reasoning: "Both ask for approval\nalthough `ask` is off.",
             facts: &facts,
             open: &[similar(15, "Approval prompts in CI", 0.88), similar(16, "Not shown", 0.87)],
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_close_to_come_is_announced_with_what_stops_it() {
         let closes = Some(ClosesIn { hours: 72, handle: "dedupe" });
-        insta::assert_snapshot!(suggestion_text(&Suggestion { closes, ..bare(ItemType::Issue, Verdict::Duplicate) }), @"
+        insta::assert_snapshot!(suggestion_text(&SuggestionComment { closes, ..bare(ItemType::Issue, Verdict::Duplicate) }), @"
         This issue looks like a duplicate. An open one seems to be about the same thing:
 
         - #12 Exec approvals ignore ask=off (93 % similar)
@@ -221,7 +221,7 @@ mod tests {
             (0, &open, &closed, vec![12]),
         ] {
             let bare = bare(ItemType::Issue, Verdict::Duplicate);
-            let text = suggestion_text(&Suggestion { open, closed, max_items, ..bare });
+            let text = suggestion_text(&SuggestionComment { open, closed, max_items, ..bare });
             let named: Vec<i64> =
                 text.lines().filter_map(|line| line.strip_prefix("- #")?.split(' ').next()?.parse().ok()).collect();
             assert_eq!(named, expected, "{max_items}:\n{text}");
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn what_is_put_in_stays_on_its_line() {
         let facts = ["one\n\n- two".to_owned(), "  ".to_owned()];
-        let suggestion = Suggestion {
+        let suggestion = SuggestionComment {
             target: similar(12, "a\n\n# head", 0.9),
             reasoning: "yes\n\nno\u{2028}# no",
             facts: &facts,
@@ -252,7 +252,7 @@ mod tests {
                 let bare = bare(item_type, *verdict);
                 assert_eq!(named_duplicate(&repo, &suggestion_text(&bare)), None);
                 let closes = Some(ClosesIn { hours: 72, handle: "canonry" });
-                assert_eq!(named_duplicate(&repo, &suggestion_text(&Suggestion { closes, ..bare })), None);
+                assert_eq!(named_duplicate(&repo, &suggestion_text(&SuggestionComment { closes, ..bare })), None);
             }
             assert_eq!(
                 named_duplicate(&repo, &withdrawn_text(item_type, ItemNumber::new(12).expect("positive"))),

@@ -4,8 +4,8 @@ use crate::duplicates::score::Probability;
 use crate::intent::card::{ChangeIntent, EvidenceFact, EvidenceSource, IntentCard, IntentSource};
 use crate::intent::card_answer::clean;
 use crate::intent::change_evidence::{ChangeFacts, change_facts};
-use crate::intent::sections::{Part, Section, sections};
-use crate::intent::text_evidence::{Evidence, first_chars};
+use crate::intent::sections::{BodySection, Section, sections};
+use crate::intent::text_evidence::{TextEvidence, first_chars};
 use crate::items::content::normalise_text;
 use crate::items::item::ItemType;
 
@@ -24,7 +24,7 @@ pub fn extract_locally(source: IntentSource<'_>) -> IntentCard {
     let title = clean(first_chars(&normalise_text(first_chars(source.title, READ_LIMIT)), ENTRY_LIMIT));
     let body = normalise_text(first_chars(source.body, READ_LIMIT));
     let parts = sections(&body);
-    let reading = Reading { in_title: evidence_of_title(&title), in_body: evidence_of_body(&parts), title, parts };
+    let reading = CardBuilder { in_title: evidence_of_title(&title), in_body: evidence_of_body(&parts), title, parts };
     let changes = match source.item_type {
         ItemType::Issue => None,
         ItemType::Pr => Some(source.changes.map(change_facts).unwrap_or_default()),
@@ -32,14 +32,14 @@ pub fn extract_locally(source: IntentSource<'_>) -> IntentCard {
     reading.card(changes.as_ref())
 }
 
-struct Reading {
+struct CardBuilder {
     title: String,
-    parts: Vec<Part>,
-    in_title: Evidence,
-    in_body: Evidence,
+    parts: Vec<BodySection>,
+    in_title: TextEvidence,
+    in_body: TextEvidence,
 }
 
-impl Reading {
+impl CardBuilder {
     fn card(&self, changes: Option<&ChangeFacts>) -> IntentCard {
         let problem_statement = self.problem();
         let desired_outcome = self.desired_outcome();
@@ -101,10 +101,10 @@ impl Reading {
     }
 
     fn signals(&self) -> Vec<String> {
-        let kinds: [fn(&Evidence) -> &[String]; 3] =
+        let kinds: [fn(&TextEvidence) -> &[String]; 3] =
             [|evidence| &evidence.errors, |evidence| &evidence.frames, |evidence| &evidence.code_spans];
         // A few of each kind before more of the first: a log must not hide the frames behind it.
-        let of_kind = |kind: &fn(&Evidence) -> &[String]| -> Vec<&str> {
+        let of_kind = |kind: &fn(&TextEvidence) -> &[String]| -> Vec<&str> {
             [&self.in_title, &self.in_body].into_iter().flat_map(kind).map(String::as_str).collect()
         };
         let all: Vec<Vec<&str>> = kinds.iter().map(of_kind).collect();
@@ -203,14 +203,14 @@ fn weight(text: &str) -> usize {
     text.chars().map(weigh).sum()
 }
 
-fn evidence_of_title(title: &str) -> Evidence {
-    let mut evidence = Evidence::default();
+fn evidence_of_title(title: &str) -> TextEvidence {
+    let mut evidence = TextEvidence::default();
     evidence.read_prose(title);
     evidence
 }
 
-fn evidence_of_body(parts: &[Part]) -> Evidence {
-    let mut evidence = Evidence::default();
+fn evidence_of_body(parts: &[BodySection]) -> TextEvidence {
+    let mut evidence = TextEvidence::default();
     for part in parts {
         part.entries.iter().for_each(|entry| evidence.read_prose(entry));
         part.code.iter().for_each(|line| evidence.read_code(line));

@@ -21,14 +21,14 @@ pub(crate) enum Section {
 
 /// What stands under one heading.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct BodySection {
     pub(crate) section: Section,
     pub(crate) heading: String,
     pub(crate) entries: Vec<String>,
     pub(crate) code: Vec<String>,
 }
 
-impl Part {
+impl BodySection {
     fn new(section: Section, heading: &str) -> Self {
         Self { section, heading: heading.to_owned(), entries: Vec::new(), code: Vec::new() }
     }
@@ -42,10 +42,10 @@ impl Part {
 /// Characters of a body that are read. What a report says stands at its beginning; behind this come logs.
 const READ_LIMIT: usize = 40_000;
 
-pub(crate) fn sections(body: &str) -> Vec<Part> {
+pub(crate) fn sections(body: &str) -> Vec<BodySection> {
     let read = body.char_indices().nth(READ_LIMIT).map_or(body, |(end, _)| &body[..end]);
     let read = COMMENT.replace_all(read, "");
-    let mut reading = Reading::default();
+    let mut reading = SectionReader::default();
     for line in read.lines() {
         reading.line(line);
     }
@@ -53,21 +53,21 @@ pub(crate) fn sections(body: &str) -> Vec<Part> {
     reading.parts
 }
 
-struct Reading {
-    parts: Vec<Part>,
+struct SectionReader {
+    parts: Vec<BodySection>,
     paragraph: String,
     fence: Option<&'static str>,
     code_may_begin: bool,
 }
 
-impl Default for Reading {
+impl Default for SectionReader {
     fn default() -> Self {
-        let parts = vec![Part::new(Section::Intro, "")];
+        let parts = vec![BodySection::new(Section::Intro, "")];
         Self { parts, paragraph: String::new(), fence: None, code_may_begin: true }
     }
 }
 
-impl Reading {
+impl SectionReader {
     fn line(&mut self, line: &str) {
         let bare = line.trim();
         if let Some(fence) = self.fence {
@@ -95,7 +95,7 @@ impl Reading {
             self.end_paragraph();
         } else if let Some((section, heading, rest)) = heading(bare) {
             self.end_paragraph();
-            self.parts.push(Part::new(section, heading));
+            self.parts.push(BodySection::new(section, heading));
             self.prose(rest);
         } else if let Some(entry) = LIST.find(bare) {
             self.end_paragraph();
@@ -122,7 +122,7 @@ impl Reading {
         }
     }
 
-    fn part(&mut self) -> &mut Part {
+    fn part(&mut self) -> &mut BodySection {
         self.parts.last_mut().expect("invariant: the intro is always there")
     }
 }

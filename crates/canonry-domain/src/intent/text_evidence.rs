@@ -13,7 +13,7 @@ const LINE_LIMIT: usize = 1_000;
 
 /// The evidence in a text, each kind in the order it was found and once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Evidence {
+pub(crate) struct TextEvidence {
     pub(crate) errors: Vec<String>,
     pub(crate) frames: Vec<String>,
     pub(crate) versions: Vec<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Evidence {
     pub(crate) links: Vec<String>,
 }
 
-impl Evidence {
+impl TextEvidence {
     /// Reads a line of prose, in which "error" may be just a word.
     pub(crate) fn read_prose(&mut self, line: &str) {
         let line = first_chars(line, LINE_LIMIT);
@@ -131,16 +131,16 @@ static REFERENCE: LazyLock<Regex> =
 
 #[cfg(test)]
 mod tests {
-    use super::Evidence;
+    use super::TextEvidence;
 
-    fn prose(line: &str) -> Evidence {
-        let mut evidence = Evidence::default();
+    fn prose(line: &str) -> TextEvidence {
+        let mut evidence = TextEvidence::default();
         evidence.read_prose(line);
         evidence
     }
 
-    fn code(line: &str) -> Evidence {
-        let mut evidence = Evidence::default();
+    fn code(line: &str) -> TextEvidence {
+        let mut evidence = TextEvidence::default();
         evidence.read_code(line);
         evidence
     }
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(found.code_spans, ["foo_bar()"]);
         assert_eq!(found.links, ["https://example.com/a/1.2.3", "octo/cat#7", "#12"]);
         assert_eq!(found.versions, ["Since v2.1.0-beta.1", "node 18.2.0"]);
-        assert_eq!(prose("The error page should look nicer; it failed me."), Evidence::default());
+        assert_eq!(prose("The error page should look nicer; it failed me."), TextEvidence::default());
     }
 
     #[test]
@@ -180,12 +180,12 @@ mod tests {
         ] {
             assert_eq!(code(error).errors, [error]);
         }
-        assert_eq!(code("let x = 1;"), Evidence::default());
+        assert_eq!(code("let x = 1;"), TextEvidence::default());
     }
 
     #[test]
     fn logs_are_bounded_and_said_once() {
-        let mut evidence = Evidence::default();
+        let mut evidence = TextEvidence::default();
         for line in 0..10_000 {
             evidence.read_code("error: the same");
             evidence.read_code(&format!("error: {line}"));

@@ -44,16 +44,16 @@ pub fn parse_import_value(value: &Value) -> Result<ImportLine, ImportError> {
     let Value::Object(object) = value else {
         return Err(ImportError::NotAnObject { found: kind_of(value) });
     };
-    let fields = Fields { object };
+    let fields = ImportFields { object };
     let number = fields.number("number")?.ok_or(ImportError::Missing { field: "number" })?;
     let title = fields.text("title")?.ok_or(ImportError::Missing { field: "title" })?;
     let item_type = fields.item_type()?;
     let merged_at = fields.merged_at()?;
     let record = ItemRecord {
         github_id: fields.integer("id", i64::MIN, i64::MAX)?.map(GithubId),
-        body: fields.nullable("body", Fields::text)?.map(Option::unwrap_or_default),
+        body: fields.nullable("body", ImportFields::text)?.map(Option::unwrap_or_default),
         state: fields.state()?,
-        state_reason: fields.nullable("state_reason", Fields::word::<StateReason>)?,
+        state_reason: fields.nullable("state_reason", ImportFields::word::<StateReason>)?,
         merged: fields.boolean("merged")?.or(merged_at.map(|at| at.is_some())),
         draft: fields.boolean("draft")?,
         author: fields.author()?,
@@ -65,20 +65,20 @@ pub fn parse_import_value(value: &Value) -> Result<ImportLine, ImportError> {
         review_comments: fields.count("review_comments")?,
         created_at: fields.moment("created_at")?,
         updated_at: fields.moment("updated_at")?,
-        closed_at: fields.nullable("closed_at", Fields::moment)?,
+        closed_at: fields.nullable("closed_at", ImportFields::moment)?,
         url: fields.url()?,
-        duplicate_of: fields.nullable("duplicate_of", Fields::number)?,
+        duplicate_of: fields.nullable("duplicate_of", ImportFields::number)?,
         changes: fields.changes()?,
         ..ItemRecord::new(item_type, number, title)
     };
     Ok(ImportLine { repo: fields.repo()?, record })
 }
 
-struct Fields<'a> {
+struct ImportFields<'a> {
     object: &'a Map<String, Value>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ImportFields<'a> {
     /// The value of a key, where null counts as absent.
     fn get(&self, field: &str) -> Option<&'a Value> {
         self.object.get(field).filter(|value| !value.is_null())
@@ -185,9 +185,9 @@ impl<'a> Fields<'a> {
     /// `Some(None)` where GitHub says that the pull request was not merged.
     fn merged_at(&self) -> Result<Option<Option<Timestamp>>, ImportError> {
         if let Some(Value::Object(pull)) = self.get("pull_request") {
-            return Fields { object: pull }.nullable("merged_at", Fields::moment);
+            return ImportFields { object: pull }.nullable("merged_at", ImportFields::moment);
         }
-        self.nullable("merged_at", Fields::moment)
+        self.nullable("merged_at", ImportFields::moment)
     }
 
     fn author(&self) -> Result<Option<Login>, ImportError> {

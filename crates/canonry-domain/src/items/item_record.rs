@@ -78,7 +78,7 @@ impl ItemRecord {
 
 /// What a record did to an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum RecordChange {
     Inserted,
     /// Something about it changed; `content` tells whether its text did.
     Updated {
@@ -94,16 +94,16 @@ pub enum Change {
 
 /// An item after a record was taken in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedItem {
     pub item: Item,
-    pub change: Change,
+    pub change: RecordChange,
 }
 
 /// Takes a record in: the known item (if any) and what the record says give the item as it is now.
 ///
 /// A record that was written before the known one changes nothing: importing last month's file must not bring last month's
 /// text back. Neither does one that may have been.
-pub fn merge_record(known: Option<&Item>, record: ItemRecord) -> Merged {
+pub fn merge_record(known: Option<&Item>, record: ItemRecord) -> MergedItem {
     merge(known, record, |order| order)
 }
 
@@ -111,7 +111,7 @@ pub fn merge_record(known: Option<&Item>, record: ItemRecord) -> Merged {
 ///
 /// As long as that is what is known, whatever anybody told was told before the question, so that the answer is the later
 /// word. Otherwise it is one word among others.
-pub fn merge_answer(known: Option<&Item>, seen: Option<&Item>, answer: ItemRecord) -> Merged {
+pub fn merge_answer(known: Option<&Item>, seen: Option<&Item>, answer: ItemRecord) -> MergedItem {
     merge(known, answer, |order| match order {
         RecordOrder::Unclear if known == seen => RecordOrder::Later,
         order => order,
@@ -120,37 +120,37 @@ pub fn merge_answer(known: Option<&Item>, seen: Option<&Item>, answer: ItemRecor
 
 /// The same for what a webhook says. It may be delivered again after the item was deleted or moved, so that only a record
 /// that is newer than its leaving brings the item back.
-pub fn merge_webhook(known: Option<&Item>, record: ItemRecord) -> Merged {
+pub fn merge_webhook(known: Option<&Item>, record: ItemRecord) -> MergedItem {
     match known {
         Some(known) if known.gone.is_some() && record.updated_at <= known.last_synced_at => {
-            Merged { item: known.clone(), change: Change::Older }
+            MergedItem { item: known.clone(), change: RecordChange::Older }
         }
         _ => merge_record(known, record),
     }
 }
 
-fn merge(known: Option<&Item>, record: ItemRecord, settled: impl FnOnce(RecordOrder) -> RecordOrder) -> Merged {
+fn merge(known: Option<&Item>, record: ItemRecord, settled: impl FnOnce(RecordOrder) -> RecordOrder) -> MergedItem {
     let record = storable(record);
     let Some(known) = known else {
-        return Merged { item: first_seen(record), change: Change::Inserted };
+        return MergedItem { item: first_seen(record), change: RecordChange::Inserted };
     };
     let left_aside = match settled(record_order(known, &record)) {
         RecordOrder::Later => None,
-        RecordOrder::Earlier => Some(Change::Older),
-        RecordOrder::Unclear => Some(Change::Unordered),
+        RecordOrder::Earlier => Some(RecordChange::Older),
+        RecordOrder::Unclear => Some(RecordChange::Unordered),
     };
     if let Some(change) = left_aside {
-        return Merged { item: known.clone(), change };
+        return MergedItem { item: known.clone(), change };
     }
     let item = updated(known, record);
     let change = if item.content_version != known.content_version {
-        Change::Updated { content: true }
+        RecordChange::Updated { content: true }
     } else if same_facts(&item, known) {
-        Change::Unchanged
+        RecordChange::Unchanged
     } else {
-        Change::Updated { content: false }
+        RecordChange::Updated { content: false }
     };
-    Merged { item, change }
+    MergedItem { item, change }
 }
 
 /// PostgreSQL cannot keep U+0000 in a text. It is shown as the replacement character on both engines,
@@ -261,7 +261,7 @@ fn updated(known: &Item, record: ItemRecord) -> Item {
 mod tests {
     use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
-    use super::{Change, ItemRecord, merge_record};
+    use super::{ItemRecord, RecordChange, merge_record};
     use crate::items::item::{ItemNumber, ItemState, ItemType, StateReason};
     use crate::items::moment::parse_moment;
 
@@ -272,14 +272,17 @@ mod tests {
     #[test]
     fn labels_leave_the_version_alone_and_a_body_does_not() {
         let first = merge_record(None, ItemRecord { body: Some("a".into()), ..record("t") });
-        assert_eq!((first.change, first.item.content_version.get()), (Change::Inserted, 1));
+        assert_eq!((first.change, first.item.content_version.get()), (RecordChange::Inserted, 1));
 
         let labelled = merge_record(Some(&first.item), ItemRecord { labels: Some(vec!["bug".into()]), ..record("t") });
-        assert_eq!((labelled.change, labelled.item.content_version.get()), (Change::Updated { content: false }, 1));
+        assert_eq!(
+            (labelled.change, labelled.item.content_version.get()),
+            (RecordChange::Updated { content: false }, 1)
+        );
         assert_eq!(labelled.item.body, "a");
 
         let edited = merge_record(Some(&labelled.item), ItemRecord { body: Some("b".into()), ..record("t") });
-        assert_eq!((edited.change, edited.item.content_version.get()), (Change::Updated { content: true }, 2));
+        assert_eq!((edited.change, edited.item.content_version.get()), (RecordChange::Updated { content: true }, 2));
         assert_eq!(edited.item.labels, ["bug"]);
     }
 
@@ -288,7 +291,7 @@ mod tests {
         let at = |text: &str| Some(parse_moment(text).expect("valid"));
         let known = merge_record(None, ItemRecord { updated_at: at("2026-02-02"), ..record("new") }).item;
         let merged = merge_record(Some(&known), ItemRecord { updated_at: at("2026-02-01"), ..record("old") });
-        assert_eq!((merged.change, merged.item), (Change::Older, known));
+        assert_eq!((merged.change, merged.item), (RecordChange::Older, known));
     }
 
     #[test]
@@ -363,7 +366,7 @@ mod tests {
             let known = merge_record(None, first).item;
             let once = merge_record(Some(&known), second.clone()).item;
             let twice = merge_record(Some(&once), second);
-            prop_assert_eq!(twice.change, Change::Unchanged);
+            prop_assert_eq!(twice.change, RecordChange::Unchanged);
             prop_assert_eq!(twice.item, once);
         }
     }

@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::items::item::ItemNumber;
 use crate::items::repo_name::RepoName;
-use crate::text::markdown::{Folded, own_words};
+use crate::text::markdown::{FoldedText, own_words};
 
 /// The issues of `repo` that a pull request's text says it closes, fixes or resolves.
 ///
@@ -15,7 +15,7 @@ use crate::text::markdown::{Folded, own_words};
 /// "fixes #1, #2 and #3" all three count although GitHub links the first alone: this keeps
 /// duplicates open that somebody works on, so it rather finds one too many.
 pub fn fixed_issues(repo: &RepoName, text: &str) -> BTreeSet<ItemNumber> {
-    let own_words = own_words(text, Folded::Keep);
+    let own_words = own_words(text, FoldedText::Keep);
     let mut fixed = BTreeSet::new();
     for list in FIXING.captures_iter(&own_words) {
         for reference in REFERENCE.captures_iter(&list["list"]) {

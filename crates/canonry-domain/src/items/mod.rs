@@ -21,8 +21,10 @@ pub use clock_skew::{CLOCK_TOLERANCE, clock_trouble, do_clocks_agree};
 pub use component::Component;
 pub use content::{BODY_LIMIT, ContentHash, TEXT_LIMIT, TITLE_LIMIT, content_hash, normalise_text, raw_text};
 pub use import_line::{ImportError, ImportLine, parse_import_value};
-pub use item::{ContentVersion, GithubId, Gone, InvalidNumber, Item, ItemNumber, ItemState, ItemType, StateReason};
-pub use item_record::{Change, ItemRecord, Merged, merge_answer, merge_record, merge_webhook};
+pub use item::{
+    ContentVersion, GithubId, GoneReason, InvalidNumber, Item, ItemNumber, ItemState, ItemType, StateReason,
+};
+pub use item_record::{ItemRecord, MergedItem, RecordChange, merge_answer, merge_record, merge_webhook};
 pub use linked_issues::fixed_issues;
 pub use login::{InvalidLogin, Login};
 pub use maintainers::Maintainers;

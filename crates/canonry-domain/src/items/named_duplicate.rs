@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::items::item::ItemNumber;
 use crate::items::repo_name::RepoName;
-use crate::text::markdown::{Folded, own_words};
+use crate::text::markdown::{FoldedText, own_words};
 
 /// The number that a text by a person names as the original of a duplicate.
 ///
@@ -14,7 +14,7 @@ use crate::text::markdown::{Folded, own_words};
 /// `owner/name#N` or the item's address when they mean `repo` itself. What GitHub shows as quoted,
 /// struck, code or folded, or hides, are not the author's words; "not a duplicate of #N" says the opposite.
 pub fn named_duplicate(repo: &RepoName, text: &str) -> Option<ItemNumber> {
-    let own_words = own_words(text, Folded::Omit);
+    let own_words = own_words(text, FoldedText::Omit);
     NAMED.captures_iter(&own_words).find_map(|captures| {
         let named = captures.get(0).expect("invariant: group 0 is the match");
         if is_negated(&own_words[..named.start()]) {

@@ -79,8 +79,8 @@ mod tests {
     use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
     use super::{RecordOrder, record_order};
-    use crate::items::item::{Gone, Item, ItemNumber, ItemState, ItemType, StateReason};
-    use crate::items::item_record::{Change, ItemRecord, merge_answer, merge_record};
+    use crate::items::item::{GoneReason, Item, ItemNumber, ItemState, ItemType, StateReason};
+    use crate::items::item_record::{ItemRecord, RecordChange, merge_answer, merge_record};
     use crate::items::outcome_event::{OutcomeKind, discovered_event};
 
     fn at(second: i64) -> Timestamp {
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn githubs_time_decides_and_its_seconds_leave_doubts() {
         use ItemState::{Closed, Open};
-        use RecordOrder::{Earlier, Later, Unclear};
+        use RecordOrder::{Later, TrackedFinding, Unclear};
         let closed = known(Closed, 5);
-        assert_eq!(record_order(&closed, &told(Open, 4)), Earlier);
+        assert_eq!(record_order(&closed, &told(Open, 4)), TrackedFinding);
         assert_eq!(record_order(&closed, &told(Open, 6)), Later);
         assert_eq!(record_order(&closed, &told(Closed, 5)), Later);
         assert_eq!(record_order(&closed, &told(Open, 5)), Unclear);
@@ -138,10 +138,10 @@ mod tests {
 
     #[test]
     fn what_left_comes_back_only_by_an_answer() {
-        let gone = Item { gone: Some(Gone::Deleted), ..known(ItemState::Open, 5) };
+        let gone = Item { gone: Some(GoneReason::Deleted), ..known(ItemState::Open, 5) };
         for second in [5, 9] {
             let merged = merge_record(Some(&gone), told(ItemState::Open, second));
-            assert_eq!((merged.change, merged.item), (Change::Unordered, gone.clone()), "{second}");
+            assert_eq!((merged.change, merged.item), (RecordChange::Unordered, gone.clone()), "{second}");
         }
         let back = merge_answer(Some(&gone), Some(&gone), told(ItemState::Open, 5)).item;
         assert_eq!(back.gone, None);
@@ -167,11 +167,11 @@ mod tests {
         let (open, closed) = (known(ItemState::Open, 5), known(ItemState::Closed, 5));
         let answer = || told(ItemState::Open, 5);
         let stays = merge_answer(Some(&closed), Some(&open), answer());
-        assert_eq!((stays.change, stays.item), (Change::Unordered, closed.clone()));
+        assert_eq!((stays.change, stays.item), (RecordChange::Unordered, closed.clone()));
         let reopened = merge_answer(Some(&closed), Some(&closed), answer());
-        assert_eq!((reopened.change, reopened.item.state), (Change::Updated { content: false }, ItemState::Open));
+        assert_eq!((reopened.change, reopened.item.state), (RecordChange::Updated { content: false }, ItemState::Open));
         // A replica that lags behind is no news.
-        assert_eq!(merge_answer(Some(&closed), Some(&closed), told(ItemState::Open, 4)).change, Change::Older);
+        assert_eq!(merge_answer(Some(&closed), Some(&closed), told(ItemState::Open, 4)).change, RecordChange::Older);
     }
 
     /// What happens while readers of GitHub and writers of the store come and go.
@@ -257,7 +257,7 @@ mod tests {
         }
 
         /// Stores a word; the change, and whether it went back in time.
-        fn store(&mut self, slot: usize) -> Option<(Change, bool)> {
+        fn store(&mut self, slot: usize) -> Option<(RecordChange, bool)> {
             let word = self.words[slot].clone()?;
             let merged = match &word.asked {
                 Some(seen) => merge_answer(self.known.as_ref(), seen.as_ref(), word.record),
@@ -266,9 +266,9 @@ mod tests {
             let repo = "o/n".parse().expect("valid");
             let event = discovered_event(&repo, self.known.as_ref(), &merged.item, at(0));
             self.reopenings += usize::from(event.is_some_and(|event| event.kind == OutcomeKind::Reopened));
-            let is_taken = matches!(merged.change, Change::Inserted | Change::Updated { .. });
+            let is_taken = matches!(merged.change, RecordChange::Inserted | RecordChange::Updated { .. });
             let goes_back = is_taken && self.known.is_some() && word.moment < self.latest;
-            if is_taken || merged.change == Change::Unchanged {
+            if is_taken || merged.change == RecordChange::Unchanged {
                 self.latest = self.latest.max(word.moment);
             }
             self.known = Some(merged.item);
@@ -311,7 +311,7 @@ mod tests {
         fn what_was_taken_in_is_never_unclear(closed in any::<bool>(), second in 0..9_i64, known_second in 0..9_i64) {
             let state = if closed { ItemState::Closed } else { ItemState::Open };
             let merged = merge_record(Some(&known(ItemState::Open, known_second)), told(state, second));
-            if matches!(merged.change, Change::Updated { .. } | Change::Unchanged) {
+            if matches!(merged.change, RecordChange::Updated { .. } | RecordChange::Unchanged) {
                 prop_assert_eq!(record_order(&merged.item, &told(state, second)), RecordOrder::Later);
             }
         }

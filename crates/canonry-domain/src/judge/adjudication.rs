@@ -18,14 +18,14 @@ const LEVEL_WIDTH: u8 = 5;
 
 text_enum! {
     /// What a person says about two items that a verdict is about.
-    pub enum AdjudicationWord: "an answer to a sampled verdict" {
+    pub enum AdjudicatedAnswer: "an answer to a sampled verdict" {
         Same = "same",
         Different = "different",
         Unsure = "unsure",
     }
 }
 
-impl AdjudicationWord {
+impl AdjudicatedAnswer {
     /// Whether it confirms a verdict; `None` when it says nothing.
     pub const fn confirms(self, verdict: Verdict) -> Option<bool> {
         let called_same = !matches!(verdict, Verdict::NotDuplicate);
@@ -62,7 +62,7 @@ impl AdjudicationCase {
 /// one. What is taken, and the order, depend on the seed and the cases alone: a larger sample holds the smaller one, and
 /// neither order nor place tells the verdict.
 pub fn adjudication_sample(cases: &[AdjudicationCase], seed: i64, size: usize) -> Vec<usize> {
-    let mut strata: BTreeMap<(&str, Option<u8>), Vec<Placed>> = BTreeMap::new();
+    let mut strata: BTreeMap<(&str, Option<u8>), Vec<SampledCase>> = BTreeMap::new();
     for (index, case) in cases.iter().enumerate() {
         strata.entry((case.verdict.as_str(), case.level())).or_default().push((place(seed, case), index));
     }
@@ -70,7 +70,7 @@ pub fn adjudication_sample(cases: &[AdjudicationCase], seed: i64, size: usize) -
         stratum.sort_unstable();
     }
     let longest = strata.values().map(Vec::len).max().unwrap_or(0);
-    let mut taken: Vec<Placed> = (0..longest)
+    let mut taken: Vec<SampledCase> = (0..longest)
         .flat_map(|round| strata.values().filter_map(move |stratum| stratum.get(round).copied()))
         .take(size)
         .collect();
@@ -79,7 +79,7 @@ pub fn adjudication_sample(cases: &[AdjudicationCase], seed: i64, size: usize) -
 }
 
 /// A case by its hash and its place among all of them.
-type Placed = ([u8; 32], usize);
+type SampledCase = ([u8; 32], usize);
 
 fn place(seed: i64, case: &AdjudicationCase) -> [u8; 32] {
     Sha256::digest(format!("{seed} {} {} {}", case.item_type, case.number, case.target)).into()
@@ -91,13 +91,13 @@ pub struct CountedAnswers {
     pub verdict: Verdict,
     pub score: Option<Similarity>,
     /// What people said; `None` while they have not answered.
-    pub word: Option<AdjudicationWord>,
+    pub word: Option<AdjudicatedAnswer>,
     pub times: u64,
 }
 
 /// What people's answers add up to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct PeoplesWord {
+pub struct AdjudicationSummary {
     pub answered: u64,
     pub waiting: u64,
     pub unsure: u64,
@@ -125,7 +125,7 @@ pub struct VerdictLevel {
     pub share: Share,
 }
 
-impl PeoplesWord {
+impl AdjudicationSummary {
     pub fn of(answers: &[CountedAnswers]) -> Self {
         let waiting = answers.iter().filter(|one| one.word.is_none()).map(|one| one.times).sum();
         let mut people = Self { waiting, ..Self::default() };
@@ -175,7 +175,7 @@ mod tests {
     use proptest::sample::select;
     use serde_json::json;
 
-    use super::{AdjudicationCase, AdjudicationWord, CountedAnswers, PeoplesWord, adjudication_sample};
+    use super::{AdjudicatedAnswer, AdjudicationCase, AdjudicationSummary, CountedAnswers, adjudication_sample};
     use crate::duplicates::online_verdict::Verdict;
     use crate::duplicates::score::Similarity;
     use crate::items::item::{ItemNumber, ItemType};
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_an_answer_says_about_a_verdict() {
-        use AdjudicationWord::{Different, Same, Unsure};
+        use AdjudicatedAnswer::{Different, Same, Unsure};
         for (verdict, expected) in [
             (Verdict::Duplicate, [Some(true), Some(false), None]),
             (Verdict::MaybeDuplicate, [Some(true), Some(false), None]),
@@ -234,9 +234,9 @@ mod tests {
 
     #[test]
     fn answers_add_up_by_verdict_and_level() {
-        use AdjudicationWord::{Different, Same, Unsure};
+        use AdjudicatedAnswer::{Different, Same, Unsure};
         let counted = |verdict, value: f64, word, times| CountedAnswers { verdict, score: score(value), word, times };
-        let people = PeoplesWord::of(&[
+        let people = AdjudicationSummary::of(&[
             counted(Verdict::Duplicate, 0.91, Some(Same), 3),
             counted(Verdict::Duplicate, 0.94, Some(Different), 1),
             counted(Verdict::Duplicate, 1.0, Some(Same), 2),
@@ -262,7 +262,7 @@ mod tests {
         );
         assert_eq!(json["verdicts"][1]["verdict"], json!("not_duplicate"));
         assert_eq!(json["verdicts"][1]["precision"], json!(0.8));
-        assert_eq!(PeoplesWord::of(&[]), PeoplesWord::default());
+        assert_eq!(AdjudicationSummary::of(&[]), AdjudicationSummary::default());
     }
 
     fn any_cases() -> impl Strategy<Value = Vec<AdjudicationCase>> {

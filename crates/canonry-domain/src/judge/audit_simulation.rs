@@ -46,7 +46,7 @@ pub struct TighterGates {
 
 /// What a stored audit adds up to with tighter gates.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Simulation {
+pub struct AuditSimulation {
     #[serde(flatten)]
     pub gates: TighterGates,
     #[serde(flatten)]
@@ -68,8 +68,8 @@ pub fn audit_candidates(candidates: &[GateCandidate<'_>], pairs: &PairScores) ->
 }
 
 /// The audit with tighter gates: what the cheap lane accepted and they refuse is rejected; nothing else changes.
-pub fn simulate_audit(items: &[AuditItem], gates: TighterGates) -> Simulation {
-    Simulation { gates, tally: items.iter().map(|item| class_with(item, &gates)).collect() }
+pub fn simulate_audit(items: &[AuditItem], gates: TighterGates) -> AuditSimulation {
+    AuditSimulation { gates, tally: items.iter().map(|item| class_with(item, &gates)).collect() }
 }
 
 /// A source whose class is another one with tighter gates.
@@ -103,7 +103,7 @@ fn class_with(item: &AuditItem, gates: &TighterGates) -> AuditClass {
 }
 
 /// The audit with every combination of some usual gates, the stored one first.
-pub fn sweep_audit(items: &[AuditItem]) -> Vec<Simulation> {
+pub fn sweep_audit(items: &[AuditItem]) -> Vec<AuditSimulation> {
     let score = |value: Option<f64>| value.and_then(|value| Similarity::new(value).ok());
     let mut simulations = Vec::new();
     for max_rank in [None, Some(2), Some(1)] {
@@ -140,7 +140,7 @@ mod tests {
     use serde_json::json;
 
     use super::{AuditCandidate, AuditItem, TighterGates, changed_by, simulate_audit, sweep_audit};
-    use crate::duplicates::decision::Ruled;
+    use crate::duplicates::decision::GateDecision;
     use crate::duplicates::score::Similarity;
     use crate::items::item::ItemNumber;
     use crate::judge::audit::{AuditClass, LaneResult, LaneStatus, audit_class};
@@ -154,7 +154,7 @@ mod tests {
     }
 
     fn lane(target: Option<i64>) -> LaneResult {
-        let ruled = target.map_or_else(Ruled::said_no, |target| Ruled::accepted(number(target)));
+        let ruled = target.map_or_else(GateDecision::said_no, |target| GateDecision::accepted(number(target)));
         LaneResult::ruled(ruled, None)
     }
 
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn a_lane_that_decided_nothing_stays_incomplete() {
         let mut skipped = item(&[0.9], Some(1), Some(1));
-        skipped.cheap = LaneResult::ruled(Ruled::skipped(Ruled::SOURCE_TOO_VAGUE), None);
+        skipped.cheap = LaneResult::ruled(GateDecision::skipped(GateDecision::SOURCE_TOO_VAGUE), None);
         assert_eq!(skipped.cheap.status, LaneStatus::Skipped);
         let tally =
             simulate_audit(&[skipped.clone()], TighterGates { max_rank: Some(1), ..TighterGates::default() }).tally;

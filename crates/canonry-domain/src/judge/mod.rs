@@ -9,7 +9,8 @@ pub(crate) mod proof;
 pub(crate) mod structure;
 
 pub use adjudication::{
-    AdjudicationCase, AdjudicationWord, CountedAnswers, PeoplesWord, VerdictLevel, VerdictShare, adjudication_sample,
+    AdjudicatedAnswer, AdjudicationCase, AdjudicationSummary, CountedAnswers, VerdictLevel, VerdictShare,
+    adjudication_sample,
 };
 pub use answer::{
     InvalidAnswer, JUDGE_PROMPT_VERSION, JudgeAnswer, REASONING_LIMIT, judge_answer_schema, parse_judge_answer,
@@ -17,8 +18,8 @@ pub use answer::{
 pub use audit::{AuditClass, AuditTally, LaneResult, LaneStatus, audit_class};
 pub use audit_sample::audit_sample;
 pub use audit_simulation::{
-    AuditCandidate, AuditItem, ClassChange, Simulation, TighterGates, audit_candidates, changed_by, simulate_audit,
-    sweep_audit,
+    AuditCandidate, AuditItem, AuditSimulation, ClassChange, TighterGates, audit_candidates, changed_by,
+    simulate_audit, sweep_audit,
 };
 pub use proof::{JudgeProof, LEAST_PROVEN_PRECISION, LEAST_PROVING_ANSWERS, is_accepted_answer_right};
 pub use structure::{Certainty, PathMatch, Relation, RootCauseMatch, ScopeRelation, Structure, structural_veto};

@@ -4,7 +4,7 @@ use crate::duplicates::score::Probability;
 use crate::learning::prediction_tally::PredictionTally;
 use crate::learning::threshold::{CurrentThreshold, Threshold};
 use crate::learning::threshold_reason::ThresholdReason;
-use crate::learning::threshold_rule::Ruling;
+use crate::learning::threshold_rule::ThresholdDecision;
 
 /// What is believed before anything is seen: two right predictions of ten.
 const PRIOR: (f64, f64) = (2.0, 8.0);
@@ -13,7 +13,11 @@ const PRIOR: (f64, f64) = (2.0, 8.0);
 pub(crate) const PREDICTIONS: u64 = 21;
 
 /// The threshold that `share_of` makes of the mean, once enough is known; until then the configured one.
-pub(crate) fn beta_rule(tally: &PredictionTally, configured: Threshold, share_of: impl Fn(f64) -> f64) -> Ruling {
+pub(crate) fn beta_rule(
+    tally: &PredictionTally,
+    configured: Threshold,
+    share_of: impl Fn(f64) -> f64,
+) -> ThresholdDecision {
     let counts = tally.counts();
     let (alpha, beta) = (PRIOR.0 + counts.confirmed as f64, PRIOR.1 + counts.false_positives as f64);
     let mean = alpha / (alpha + beta);
@@ -24,5 +28,5 @@ pub(crate) fn beta_rule(tally: &PredictionTally, configured: Threshold, share_of
         let mean_right = Probability::clamped(mean).expect("invariant: a mean of counts is a number");
         (Threshold::nearest(100.0 * share_of(mean)), ThresholdReason::FromMean { mean_right })
     };
-    Ruling { current: CurrentThreshold::From(current), alpha, beta, reason }
+    ThresholdDecision { current: CurrentThreshold::From(current), alpha, beta, reason }
 }

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 
 use crate::items::item::{GithubId, ItemNumber, StateReason};
 use crate::items::outcome_event::{EventBy, OutcomeEvent, OutcomeKind, explains_closing, has_human_label};
-use crate::learning::issue_outcome::{Outcome, OutcomeEvidence};
+use crate::learning::issue_outcome::{IssueResolution, OutcomeEvidence};
 
 /// What a closing says, and the event that decided.
-pub(crate) struct Found<'a> {
-    pub(crate) outcome: Outcome,
+pub(crate) struct ClosingEvidence<'a> {
+    pub(crate) outcome: IssueResolution,
     pub(crate) evidence: OutcomeEvidence,
     pub(crate) decided: &'a OutcomeEvent,
 }
@@ -25,8 +25,8 @@ pub(crate) fn evidence_of<'a>(
     events: &'a [OutcomeEvent],
     reopened_at: Option<Timestamp>,
     was_refuted: bool,
-) -> Found<'a> {
-    let named = Named::around(closing, events, reopened_at);
+) -> ClosingEvidence<'a> {
+    let named = NamedTargets::around(closing, events, reopened_at);
     let own_target = closing.duplicate_of.filter(|of| *of != closing.number);
     let as_duplicate = closing.state_reason == Some(StateReason::Duplicate) && !closing.by.is_automatic();
     if as_duplicate || closing.by == EventBy::Approved {
@@ -35,7 +35,11 @@ pub(crate) fn evidence_of<'a>(
             (_, Some(own), _) => (Some(own), closing),
             (_, None, before) => (before.map(|(of, _)| of), closing),
         };
-        return Found { outcome: Outcome::Duplicate { of }, evidence: OutcomeEvidence::StateReason, decided };
+        return ClosingEvidence {
+            outcome: IssueResolution::Duplicate { of },
+            evidence: OutcomeEvidence::StateReason,
+            decided,
+        };
     }
     let in_comment = named.after.or(named.before);
     let in_body = (closing.state_reason.is_none() && !closing.by.is_automatic() && !was_refuted)
@@ -44,23 +48,29 @@ pub(crate) fn evidence_of<'a>(
         .filter(|of| *of != closing.number);
     if let Some(decided) = labelled_by(closing, events) {
         let of = in_comment.map(|(of, _)| of).or(own_target).or(in_body);
-        return Found { outcome: Outcome::Duplicate { of }, evidence: OutcomeEvidence::Label, decided };
+        return ClosingEvidence {
+            outcome: IssueResolution::Duplicate { of },
+            evidence: OutcomeEvidence::Label,
+            decided,
+        };
     }
     if let Some((of, decided)) = in_comment {
-        let outcome = Outcome::Duplicate { of: Some(of) };
-        return Found { outcome, evidence: OutcomeEvidence::ClosingComment, decided };
+        let outcome = IssueResolution::Duplicate { of: Some(of) };
+        return ClosingEvidence { outcome, evidence: OutcomeEvidence::ClosingComment, decided };
     }
     if in_body.is_some() {
-        let outcome = Outcome::Duplicate { of: in_body };
-        return Found { outcome, evidence: OutcomeEvidence::Body, decided: closing };
+        let outcome = IssueResolution::Duplicate { of: in_body };
+        return ClosingEvidence { outcome, evidence: OutcomeEvidence::Body, decided: closing };
     }
     let by_person = matches!(closing.by, EventBy::Person | EventBy::Maintainer);
     let (outcome, evidence) = match closing.state_reason.filter(|_| by_person) {
-        Some(StateReason::Completed) => (Outcome::Completed, OutcomeEvidence::StateReason),
-        Some(StateReason::NotPlanned) => (Outcome::NotPlanned, OutcomeEvidence::StateReason),
-        Some(StateReason::Duplicate | StateReason::Reopened) | None => (Outcome::Unknown, OutcomeEvidence::Nothing),
+        Some(StateReason::Completed) => (IssueResolution::Completed, OutcomeEvidence::StateReason),
+        Some(StateReason::NotPlanned) => (IssueResolution::NotPlanned, OutcomeEvidence::StateReason),
+        Some(StateReason::Duplicate | StateReason::Reopened) | None => {
+            (IssueResolution::Unknown, OutcomeEvidence::Nothing)
+        }
     };
-    Found { outcome, evidence, decided: closing }
+    ClosingEvidence { outcome, evidence, decided: closing }
 }
 
 /// The event by which the issue has people's label `duplicate`, if it has it: that of the labelling, or the closing
@@ -96,14 +106,14 @@ fn labelled_by<'a>(closing: &'a OutcomeEvent, events: &'a [OutcomeEvent]) -> Opt
 }
 
 /// The targets that were named in comments about a closing, each by the last word.
-struct Named<'a> {
+struct NamedTargets<'a> {
     /// Until the closing.
     before: Option<(ItemNumber, &'a OutcomeEvent)>,
     /// After it: a correction of what GitHub or the plan names.
     after: Option<(ItemNumber, &'a OutcomeEvent)>,
 }
 
-impl<'a> Named<'a> {
+impl<'a> NamedTargets<'a> {
     fn around(closing: &OutcomeEvent, events: &'a [OutcomeEvent], reopened_at: Option<Timestamp>) -> Self {
         let mut named = Self { before: None, after: None };
         for word in last_words(closing, events, reopened_at) {

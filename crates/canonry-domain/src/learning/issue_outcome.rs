@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::items::component::Component;
 use crate::items::item::{ItemNumber, StateReason};
 use crate::items::outcome_event::{EventBy, OutcomeEvent, OutcomeKind};
-use crate::learning::closing_evidence::{Found, evidence_of};
-use crate::learning::prediction::{Prediction, Truth};
+use crate::learning::closing_evidence::{ClosingEvidence, evidence_of};
+use crate::learning::prediction::{Prediction, PredictionTruth};
 use crate::text_enum;
 
 /// What people did with an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum IssueResolution {
     Duplicate {
         /// Of this issue; `None` when nobody said of which.
         of: Option<ItemNumber>,
@@ -28,7 +28,7 @@ pub enum Outcome {
     Unknown,
 }
 
-impl Outcome {
+impl IssueResolution {
     /// The word for it; the target is told apart.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ text_enum! {
 /// What became of an issue, and what that rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssueOutcome {
-    pub outcome: Outcome,
+    pub outcome: IssueResolution,
     pub evidence: OutcomeEvidence,
     pub decided_by: Option<String>,
     /// Since when it holds: the closing, or what decided after it.
@@ -70,7 +70,7 @@ pub struct IssueOutcome {
 impl IssueOutcome {
     /// No outcome: the issue is open, or nothing that happened says what became of it.
     pub const UNKNOWN: Self = Self {
-        outcome: Outcome::Unknown,
+        outcome: IssueResolution::Unknown,
         evidence: OutcomeEvidence::Nothing,
         decided_by: None,
         at: None,
@@ -82,23 +82,32 @@ impl IssueOutcome {
     ///
     /// A named target is right when it is in the predicted one's cluster: which of two reports of one thing people
     /// name is chance.
-    pub fn truth(&self, prediction: Option<Prediction>) -> Truth {
+    pub fn truth(&self, prediction: Option<Prediction>) -> PredictionTruth {
         match (self.outcome, prediction) {
-            (Outcome::Unknown, _) => Truth::Unknown,
-            (Outcome::Completed | Outcome::NotPlanned | Outcome::ReopenedDuplicate, _) => Truth::NotDuplicate,
-            (Outcome::Duplicate { of: None }, _) | (Outcome::Duplicate { .. }, None) => Truth::Duplicate,
-            (Outcome::Duplicate { of: Some(of) }, Some(prediction)) => {
+            (IssueResolution::Unknown, _) => PredictionTruth::Unknown,
+            (IssueResolution::Completed | IssueResolution::NotPlanned | IssueResolution::ReopenedDuplicate, _) => {
+                PredictionTruth::NotDuplicate
+            }
+            (IssueResolution::Duplicate { of: None }, _) | (IssueResolution::Duplicate { .. }, None) => {
+                PredictionTruth::Duplicate
+            }
+            (IssueResolution::Duplicate { of: Some(of) }, Some(prediction)) => {
                 let target = prediction.target;
                 // A cluster without the target was frozen for an earlier prediction.
                 let together = self.cluster.contains(&target) && self.cluster.contains(&of);
-                if of == target || together { Truth::Duplicate } else { Truth::DuplicateOfAnother }
+                if of == target || together { PredictionTruth::Duplicate } else { PredictionTruth::DuplicateOfAnother }
             }
         }
     }
 
     /// Of a closing and what decided, the later one is the moment of the outcome: its labels and its cluster count,
     /// the other's where it does not tell.
-    fn new(outcome: Outcome, evidence: OutcomeEvidence, closing: &OutcomeEvent, decided: &OutcomeEvent) -> Self {
+    fn new(
+        outcome: IssueResolution,
+        evidence: OutcomeEvidence,
+        closing: &OutcomeEvent,
+        decided: &OutcomeEvent,
+    ) -> Self {
         let (last, first) =
             if decided.occurred_at >= closing.occurred_at { (decided, closing) } else { (closing, decided) };
         let labels = last.labels.as_ref().or(first.labels.as_ref());
@@ -133,7 +142,7 @@ pub fn issue_outcome(events: &[OutcomeEvent]) -> IssueOutcome {
         State::Open => IssueOutcome::UNKNOWN,
         State::Closed(closing) => course.outcome_of(closing, &events),
         State::ReopenedDuplicate { closing, reopening } => {
-            IssueOutcome::new(Outcome::ReopenedDuplicate, OutcomeEvidence::Reopening, closing, reopening)
+            IssueOutcome::new(IssueResolution::ReopenedDuplicate, OutcomeEvidence::Reopening, closing, reopening)
         }
     }
 }
@@ -169,15 +178,16 @@ impl<'a> Course<'a> {
         }
         let was_duplicate = closing.state_reason == Some(StateReason::Duplicate)
             || (closing.by == EventBy::Canonry && closing.duplicate_of.is_some())
-            || matches!(self.outcome_of(closing, so_far).outcome, Outcome::Duplicate { .. });
+            || matches!(self.outcome_of(closing, so_far).outcome, IssueResolution::Duplicate { .. });
         self.state = if was_duplicate { State::ReopenedDuplicate { closing, reopening } } else { State::Open };
         self.was_refuted |= was_duplicate;
         self.reopened_at = Some(reopening.occurred_at);
     }
 
     fn outcome_of(&self, closing: &OutcomeEvent, events: &[OutcomeEvent]) -> IssueOutcome {
-        let Found { outcome, evidence, decided } = evidence_of(closing, events, self.reopened_at, self.was_refuted);
-        if outcome == Outcome::Unknown {
+        let ClosingEvidence { outcome, evidence, decided } =
+            evidence_of(closing, events, self.reopened_at, self.was_refuted);
+        if outcome == IssueResolution::Unknown {
             return IssueOutcome::UNKNOWN;
         }
         IssueOutcome::new(outcome, evidence, closing, decided)

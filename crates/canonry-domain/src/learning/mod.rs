@@ -16,20 +16,20 @@ pub(crate) mod threshold_rule;
 pub(crate) mod threshold_state;
 pub(crate) mod triage_lesson;
 
-pub use issue_outcome::{IssueOutcome, Outcome, OutcomeEvidence, issue_outcome};
+pub use issue_outcome::{IssueOutcome, IssueResolution, OutcomeEvidence, issue_outcome};
 pub use next_move::{MOST_IN_A_ROW, NextMove, next_lowering, next_raise};
-pub use prediction::{CountedLessons, LearningEntry, Lesson, LessonKind, Prediction, Truth};
+pub use prediction::{CountedLessons, LearningEntry, Lesson, LessonKind, Prediction, PredictionTruth};
 pub use prediction_tally::OutcomeCounts;
-pub use reliability::{CurvePoint, LessonPeriod, LevelShare, posterior_band, reliability, threshold_curve};
+pub use reliability::{LessonPeriod, LevelShare, ThresholdPoint, posterior_band, reliability, threshold_curve};
 pub use share::{Share, ShareInterval};
 pub use threshold::{CurrentThreshold, InvalidThreshold, Threshold};
-pub use threshold_reason::{Evidence, Lacking, Obstacle, ThresholdReason};
+pub use threshold_reason::{LevelEvidence, MissingCondition, Obstacle, ThresholdReason};
 pub use threshold_rule::{ThresholdRule, ThresholdSettings};
 pub use threshold_state::{
     ThresholdAdjusted, ThresholdSource, ThresholdState, Thresholds, learn_from_counts, learn_thresholds,
     threshold_adjustments,
 };
 pub use triage_lesson::{
-    CommentReactions, PastTriage, Said, can_teach, counted_triage, last_triage, lesson_of, reacted_triage,
+    CommentReactions, PastTriage, TriageVisibility, can_teach, counted_triage, last_triage, lesson_of, reacted_triage,
     triage_failed,
 };

@@ -9,8 +9,8 @@ use crate::duplicates::score::Probability;
 use crate::learning::beta::at_least;
 use crate::learning::prediction_tally::PredictionTally;
 use crate::learning::threshold::{CurrentThreshold, Threshold};
-use crate::learning::threshold_reason::{Evidence, Lacking, Obstacle, ThresholdReason};
-use crate::learning::threshold_rule::Ruling;
+use crate::learning::threshold_reason::{LevelEvidence, MissingCondition, Obstacle, ThresholdReason};
+use crate::learning::threshold_rule::ThresholdDecision;
 
 /// How sure it must be that a level is right often enough to lower to it, or that the configured one is not to raise.
 const SURE: f64 = 0.9;
@@ -29,7 +29,11 @@ pub(crate) const ADDED_SHARE: f64 = 0.6;
 /// How sure that must be.
 const ADDED_SURE: f64 = 0.8;
 
-pub(crate) fn precision_target(tally: &PredictionTally, configured: Threshold, wanted: Probability) -> Ruling {
+pub(crate) fn precision_target(
+    tally: &PredictionTally,
+    configured: Threshold,
+    wanted: Probability,
+) -> ThresholdDecision {
     let levels = Levels { tally, configured, wanted };
     let sure = levels.sure_at(configured);
     let (current, reason) = if sure >= SURE {
@@ -42,7 +46,7 @@ pub(crate) fn precision_target(tally: &PredictionTally, configured: Threshold, w
         levels.raise()
     };
     let (right, wrong) = tally.from(current.threshold().unwrap_or(configured).get());
-    Ruling { current, alpha: 1.0 + right as f64, beta: 1.0 + wrong as f64, reason }
+    ThresholdDecision { current, alpha: 1.0 + right as f64, beta: 1.0 + wrong as f64, reason }
 }
 
 struct Levels<'a> {
@@ -58,11 +62,11 @@ impl Levels<'_> {
         at_least(self.wanted.get(), right, wrong)
     }
 
-    fn evidence(&self, level: Threshold) -> Evidence {
+    fn evidence(&self, level: Threshold) -> LevelEvidence {
         let (right, wrong) = self.tally.from(level.get());
         let sure = Probability::clamped(at_least(self.wanted.get(), right, wrong))
             .expect("invariant: a tail probability is a number");
-        Evidence { level, right, wrong, wanted: self.wanted, sure }
+        LevelEvidence { level, right, wrong, wanted: self.wanted, sure }
     }
 
     /// The lowest level that can be lowered to: every level from there to the configured one is surely right often
@@ -73,7 +77,7 @@ impl Levels<'_> {
         let mut obstacles = Vec::new();
         for level in self.configured.lower() {
             if self.sure_at(level) < SURE {
-                obstacles.push((level, Lacking::Sureness));
+                obstacles.push((level, MissingCondition::Sureness));
                 break;
             }
             match self.lacking(level) {
@@ -92,17 +96,17 @@ impl Levels<'_> {
     }
 
     /// What a level that is sure lacks to be lowered to.
-    fn lacking(&self, level: Threshold) -> Option<Lacking> {
+    fn lacking(&self, level: Threshold) -> Option<MissingCondition> {
         let right = self.tally.from(level.get()).0;
         if right < RIGHT_TO_LOWER {
-            return Some(Lacking::Right { right });
+            return Some(MissingCondition::Right { right });
         }
         let near = self.tally.between(level.get(), level.get() + NEAR).0;
         if near < RIGHT_NEAR {
-            return Some(Lacking::RightNear { right: near });
+            return Some(MissingCondition::RightNear { right: near });
         }
         let (right, wrong) = self.tally.between(level.get(), self.configured.get());
-        (at_least(ADDED_SHARE, right, wrong) < ADDED_SURE).then_some(Lacking::Added { right, wrong })
+        (at_least(ADDED_SHARE, right, wrong) < ADDED_SURE).then_some(MissingCondition::Added { right, wrong })
     }
 
     /// The lowest level above that is likely right often enough; silence when none is.

@@ -30,7 +30,7 @@ pub(crate) fn points(score: Similarity) -> u8 {
 /// What an issue turned out to be, seen from what was predicted about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Truth {
+pub enum PredictionTruth {
     /// A duplicate: of something in the predicted target's cluster, or nobody said of what.
     Duplicate,
     /// A duplicate of something outside of the predicted target's cluster.
@@ -62,14 +62,14 @@ pub enum Lesson {
 
 impl Lesson {
     /// The lesson of a prediction, or of none, and of what became of the item.
-    pub fn new(prediction: Option<Prediction>, truth: Truth) -> Self {
+    pub fn new(prediction: Option<Prediction>, truth: PredictionTruth) -> Self {
         match (truth, prediction) {
-            (Truth::Unknown, _) => Self::Unknown,
-            (Truth::Duplicate, Some(prediction)) => Self::Confirmed { prediction },
-            (Truth::NotDuplicate, Some(prediction)) => Self::FalsePositive { prediction },
-            (Truth::DuplicateOfAnother, instead) => Self::Missed { instead },
-            (Truth::Duplicate, None) => Self::Missed { instead: None },
-            (Truth::NotDuplicate, None) => Self::TrueNegative,
+            (PredictionTruth::Unknown, _) => Self::Unknown,
+            (PredictionTruth::Duplicate, Some(prediction)) => Self::Confirmed { prediction },
+            (PredictionTruth::NotDuplicate, Some(prediction)) => Self::FalsePositive { prediction },
+            (PredictionTruth::DuplicateOfAnother, instead) => Self::Missed { instead },
+            (PredictionTruth::Duplicate, None) => Self::Missed { instead: None },
+            (PredictionTruth::NotDuplicate, None) => Self::TrueNegative,
         }
     }
 
@@ -131,7 +131,7 @@ impl From<&LearningEntry> for CountedLessons {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lesson, LessonKind, Prediction, Truth, points};
+    use super::{Lesson, LessonKind, Prediction, PredictionTruth, points};
     use crate::duplicates::score::Similarity;
     use crate::items::item::ItemNumber;
 
@@ -152,10 +152,14 @@ mod tests {
         let target = ItemNumber::new(7).expect("positive");
         let prediction = Prediction { target, score: Similarity::ONE };
         for (truth, predicted, not_predicted) in [
-            (Truth::Duplicate, Lesson::Confirmed { prediction }, Lesson::Missed { instead: None }),
-            (Truth::DuplicateOfAnother, Lesson::Missed { instead: Some(prediction) }, Lesson::Missed { instead: None }),
-            (Truth::NotDuplicate, Lesson::FalsePositive { prediction }, Lesson::TrueNegative),
-            (Truth::Unknown, Lesson::Unknown, Lesson::Unknown),
+            (PredictionTruth::Duplicate, Lesson::Confirmed { prediction }, Lesson::Missed { instead: None }),
+            (
+                PredictionTruth::DuplicateOfAnother,
+                Lesson::Missed { instead: Some(prediction) },
+                Lesson::Missed { instead: None },
+            ),
+            (PredictionTruth::NotDuplicate, Lesson::FalsePositive { prediction }, Lesson::TrueNegative),
+            (PredictionTruth::Unknown, Lesson::Unknown, Lesson::Unknown),
         ] {
             assert_eq!(Lesson::new(Some(prediction), truth), predicted);
             assert_eq!(Lesson::new(None, truth), not_predicted);

@@ -54,7 +54,7 @@ pub struct LessonPeriod {
 
 /// A threshold as it follows from all outcomes until some moment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CurvePoint {
+pub struct ThresholdPoint {
     pub at: Timestamp,
     pub state: ThresholdState,
 }
@@ -67,7 +67,7 @@ pub fn threshold_curve(
     settings: &ThresholdSettings,
     periods: &[LessonPeriod],
     component: Option<&Component>,
-) -> Vec<CurvePoint> {
+) -> Vec<ThresholdPoint> {
     let mut so_far: BTreeMap<(LessonKind, Option<u8>, bool), u64> = BTreeMap::new();
     periods
         .iter()
@@ -82,7 +82,10 @@ pub fn threshold_curve(
                 component: component.filter(|_| inside).cloned(),
                 times,
             });
-            CurvePoint { at: period.until, state: learn_from_counts(settings, counted).governing(component).clone() }
+            ThresholdPoint {
+                at: period.until,
+                state: learn_from_counts(settings, counted).governing(component).clone(),
+            }
         })
         .collect()
 }

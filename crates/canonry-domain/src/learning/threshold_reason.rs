@@ -15,29 +15,29 @@ use crate::learning::threshold::Threshold;
 pub enum ThresholdReason {
     /// The configured one stays: it is not sure that it is right often enough, nor that it is not.
     NotSure {
-        configured: Evidence,
+        configured: LevelEvidence,
     },
     /// The configured one stays: it seems wrong too often, but too few wrong predictions say so.
     TooFewWrong {
-        configured: Evidence,
+        configured: LevelEvidence,
     },
     /// The configured one stays: it is right often enough, and no lower one may take its place.
     NoLower {
-        configured: Evidence,
+        configured: LevelEvidence,
         /// What keeps it from being lowered; `None` when there is no lower level at all.
         next: Option<Obstacle>,
     },
     Lowered {
-        configured: Evidence,
-        now: Evidence,
+        configured: LevelEvidence,
+        now: LevelEvidence,
     },
     Raised {
-        configured: Evidence,
-        now: Evidence,
+        configured: LevelEvidence,
+        now: LevelEvidence,
     },
     /// It is silent: the configured level is wrong too often, and no higher one is likely better.
     NoLevel {
-        configured: Evidence,
+        configured: LevelEvidence,
     },
     /// The configured one stays: a rule of means waits for more.
     TooFewPredictions {
@@ -51,7 +51,7 @@ pub enum ThresholdReason {
 
 /// What is known about predictions from a level up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct LevelEvidence {
     pub level: Threshold,
     /// Right predictions with at least this score.
     pub right: u64,
@@ -63,14 +63,14 @@ pub struct Evidence {
 /// A lower level that came near to be lowered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obstacle {
-    pub next: Evidence,
-    pub lacking: Lacking,
+    pub next: LevelEvidence,
+    pub lacking: MissingCondition,
 }
 
 /// What a lower level lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "condition", rename_all = "snake_case")]
-pub enum Lacking {
+pub enum MissingCondition {
     /// It is not sure that it is right often enough.
     Sureness,
     Right {
@@ -119,7 +119,7 @@ impl fmt::Display for ThresholdReason {
     }
 }
 
-impl fmt::Display for Evidence {
+impl fmt::Display for LevelEvidence {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { level, right, wrong, wanted, sure } = self;
         write!(
@@ -132,7 +132,7 @@ impl fmt::Display for Evidence {
     }
 }
 
-impl Lacking {
+impl MissingCondition {
     /// How many conditions are met, and how much there is of what the next one counts.
     pub(crate) fn came_so_far(self) -> (u8, u64) {
         match self {
@@ -143,7 +143,7 @@ impl Lacking {
         }
     }
 
-    fn tell(self, next: &Evidence, configured: Threshold, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn tell(self, next: &LevelEvidence, configured: Threshold, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sureness => write!(formatter, "{next}"),
             Self::Right { right } => {

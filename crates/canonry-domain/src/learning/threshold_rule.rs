@@ -45,7 +45,7 @@ impl Default for ThresholdSettings {
 
 /// What a rule makes of a tally.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Ruling {
+pub(crate) struct ThresholdDecision {
     pub(crate) current: CurrentThreshold,
     /// The parameters of the Beta distribution that it rests on.
     pub(crate) alpha: f64,
@@ -54,7 +54,7 @@ pub(crate) struct Ruling {
 }
 
 /// Applies the rule that the settings name.
-pub(crate) fn rule_on(settings: &ThresholdSettings, tally: &PredictionTally) -> Ruling {
+pub(crate) fn rule_on(settings: &ThresholdSettings, tally: &PredictionTally) -> ThresholdDecision {
     match settings.rule {
         ThresholdRule::PrecisionTarget => precision_target(tally, settings.configured, settings.wanted),
         ThresholdRule::BetaMean => beta_rule(tally, settings.configured, |mean| mean),

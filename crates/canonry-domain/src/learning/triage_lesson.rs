@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::duplicates::online_verdict::{NO_USABLE_ANSWER, Verdict};
-use crate::learning::issue_outcome::{IssueOutcome, Outcome};
-use crate::learning::prediction::{Lesson, Prediction, Truth};
+use crate::learning::issue_outcome::{IssueOutcome, IssueResolution};
+use crate::learning::prediction::{Lesson, Prediction, PredictionTruth};
 
 /// People who must agree before their reactions say anything: one thumb is an opinion.
 const AGREEING: u32 = 2;
@@ -22,11 +22,11 @@ pub struct CommentReactions {
 
 impl CommentReactions {
     /// What they say: two or more people, all of one opinion.
-    fn truth(self) -> Truth {
+    fn truth(self) -> PredictionTruth {
         match self {
-            Self { up, down: 0, mixed: 0 } if up >= AGREEING => Truth::Duplicate,
-            Self { up: 0, down, mixed: 0 } if down >= AGREEING => Truth::NotDuplicate,
-            _ => Truth::Unknown,
+            Self { up, down: 0, mixed: 0 } if up >= AGREEING => PredictionTruth::Duplicate,
+            Self { up: 0, down, mixed: 0 } if down >= AGREEING => PredictionTruth::NotDuplicate,
+            _ => PredictionTruth::Unknown,
         }
     }
 }
@@ -39,7 +39,7 @@ pub fn lesson_of(
     reactions: Option<CommentReactions>,
 ) -> Lesson {
     match (outcome.truth(prediction), prediction, reactions) {
-        (Truth::Unknown, Some(_), Some(reactions)) => Lesson::new(prediction, reactions.truth()),
+        (PredictionTruth::Unknown, Some(_), Some(reactions)) => Lesson::new(prediction, reactions.truth()),
         (truth, ..) => Lesson::new(prediction, truth),
     }
 }
@@ -65,14 +65,14 @@ pub struct PastTriage {
     pub prediction: Option<Prediction>,
     /// Whether anything can be learned from it; see [`can_teach`].
     pub teaches: bool,
-    pub said: Said,
+    pub said: TriageVisibility,
     /// When it was made.
     pub created_at: Timestamp,
 }
 
 /// What a triage record led to, as far as people could see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Said {
+pub enum TriageVisibility {
     Nothing,
     Spoken,
     /// The comment that was there says that it does not hold any more.
@@ -82,7 +82,7 @@ pub enum Said {
 /// Which of an issue's records counts, so that one issue teaches once: the last that can teach and was made before
 /// people had decided, of those that were spoken if any was. While they have not decided, the last.
 pub fn counted_triage(records: &[PastTriage], outcome: &IssueOutcome) -> Option<usize> {
-    last_triage(records, outcome.at.filter(|_| outcome.outcome != Outcome::Unknown))
+    last_triage(records, outcome.at.filter(|_| outcome.outcome != IssueResolution::Unknown))
 }
 
 /// The same for a moment: which record people had before them by then.
@@ -96,16 +96,16 @@ pub fn last_triage(records: &[PastTriage], until: Option<Timestamp>) -> Option<u
         .filter(|(_, record)| {
             record.teaches && until.is_none_or(|until| record.created_at.as_second() <= until.as_second())
         })
-        .max_by_key(|(_, record)| (record.said == Said::Spoken, record.created_at, record.id))
+        .max_by_key(|(_, record)| (record.said == TriageVisibility::Spoken, record.created_at, record.id))
         .map(|(index, _)| index)
 }
 
 /// Which record the reactions to an issue's comment are about: the last that it was written or edited for. Of one that
 /// was taken back nobody can tell what a thumb means.
 pub fn reacted_triage(records: &[PastTriage]) -> Option<usize> {
-    let said = records.iter().enumerate().filter(|(_, record)| record.said != Said::Nothing);
+    let said = records.iter().enumerate().filter(|(_, record)| record.said != TriageVisibility::Nothing);
     let (index, last) = said.max_by_key(|(_, record)| (record.created_at, record.id))?;
-    (last.said == Said::Spoken && last.teaches).then_some(index)
+    (last.said == TriageVisibility::Spoken && last.teaches).then_some(index)
 }
 
 #[cfg(test)]
@@ -113,13 +113,13 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
 
     use super::{
-        CommentReactions, PastTriage, Said, can_teach, counted_triage, last_triage, lesson_of, reacted_triage,
-        triage_failed,
+        CommentReactions, PastTriage, TriageVisibility, can_teach, counted_triage, last_triage, lesson_of,
+        reacted_triage, triage_failed,
     };
     use crate::duplicates::online_verdict::Verdict;
     use crate::duplicates::score::Similarity;
     use crate::items::item::ItemNumber;
-    use crate::learning::issue_outcome::{IssueOutcome, Outcome};
+    use crate::learning::issue_outcome::{IssueOutcome, IssueResolution};
     use crate::learning::prediction::{Lesson, Prediction};
 
     fn prediction() -> Prediction {
@@ -130,7 +130,7 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours)
     }
 
-    fn at(outcome: Outcome, hours: i64) -> IssueOutcome {
+    fn at(outcome: IssueResolution, hours: i64) -> IssueOutcome {
         IssueOutcome { outcome, at: Some(hour(hours)), ..IssueOutcome::UNKNOWN }
     }
 
@@ -155,18 +155,18 @@ mod tests {
             let lesson = |outcome: &IssueOutcome, prediction| lesson_of(outcome, prediction, reactions);
             assert_eq!(lesson(&IssueOutcome::UNKNOWN, Some(prediction())), expected, "{reactions:?}");
             assert_eq!(lesson(&IssueOutcome::UNKNOWN, None), Lesson::Unknown);
-            assert_eq!(lesson(&at(Outcome::Duplicate { of: None }, 1), Some(prediction())), confirmed);
-            assert_eq!(lesson(&at(Outcome::NotPlanned, 1), Some(prediction())), wrong);
-            assert_eq!(lesson(&at(Outcome::Completed, 1), None), Lesson::TrueNegative);
+            assert_eq!(lesson(&at(IssueResolution::Duplicate { of: None }, 1), Some(prediction())), confirmed);
+            assert_eq!(lesson(&at(IssueResolution::NotPlanned, 1), Some(prediction())), wrong);
+            assert_eq!(lesson(&at(IssueResolution::Completed, 1), None), Lesson::TrueNegative);
         }
     }
 
     #[test]
     fn the_last_triage_before_people_decided_counts() {
-        let record = |id, hours, teaches| PastTriage { teaches, ..record(id, hours, Said::Nothing) };
+        let record = |id, hours, teaches| PastTriage { teaches, ..record(id, hours, TriageVisibility::Nothing) };
         let records =
             [record(1, 0, true), record(2, 3, true), record(3, 3, true), record(4, 5, false), record(5, 8, true)];
-        let closed = |hours| at(Outcome::Completed, hours);
+        let closed = |hours| at(IssueResolution::Completed, hours);
         assert_eq!(counted_triage(&records, &closed(2)), Some(0));
         assert_eq!(counted_triage(&records, &closed(3)), Some(2));
         assert_eq!(counted_triage(&records, &closed(6)), Some(2));
@@ -182,34 +182,37 @@ mod tests {
         assert_eq!(counted_triage(&reversed, &closed(6)), Some(2));
     }
 
-    fn record(id: i64, hours: i64, said: Said) -> PastTriage {
+    fn record(id: i64, hours: i64, said: TriageVisibility) -> PastTriage {
         PastTriage { id, prediction: None, teaches: true, said, created_at: hour(hours) }
     }
 
     #[test]
     fn what_was_spoken_counts_before_what_was_only_recorded() {
         let spoken = [
-            record(1, 0, Said::Nothing),
-            record(2, 1, Said::Spoken),
-            record(3, 2, Said::Spoken),
-            record(4, 3, Said::Nothing),
-            record(5, 9, Said::Spoken),
+            record(1, 0, TriageVisibility::Nothing),
+            record(2, 1, TriageVisibility::Spoken),
+            record(3, 2, TriageVisibility::Spoken),
+            record(4, 3, TriageVisibility::Nothing),
+            record(5, 9, TriageVisibility::Spoken),
         ];
-        assert_eq!(counted_triage(&spoken, &at(Outcome::Completed, 5)), Some(2));
-        assert_eq!(counted_triage(&spoken, &at(Outcome::Completed, 0)), Some(0));
+        assert_eq!(counted_triage(&spoken, &at(IssueResolution::Completed, 5)), Some(2));
+        assert_eq!(counted_triage(&spoken, &at(IssueResolution::Completed, 0)), Some(0));
         assert_eq!(counted_triage(&spoken, &IssueOutcome::UNKNOWN), Some(4));
         let failed = PastTriage { teaches: false, ..spoken[1] };
-        assert_eq!(counted_triage(&[spoken[0], failed, spoken[3]], &at(Outcome::Completed, 5)), Some(2));
+        assert_eq!(counted_triage(&[spoken[0], failed, spoken[3]], &at(IssueResolution::Completed, 5)), Some(2));
     }
 
     #[test]
     fn reactions_are_about_what_the_comment_says() {
-        let (first, silent, edited) =
-            (record(1, 0, Said::Spoken), record(2, 1, Said::Nothing), record(3, 2, Said::Spoken));
+        let (first, silent, edited) = (
+            record(1, 0, TriageVisibility::Spoken),
+            record(2, 1, TriageVisibility::Nothing),
+            record(3, 2, TriageVisibility::Spoken),
+        );
         assert_eq!(reacted_triage(&[first, silent]), Some(0));
         assert_eq!(reacted_triage(&[first, edited, silent]), Some(1));
         assert_eq!(reacted_triage(&[silent]), None);
-        assert_eq!(reacted_triage(&[first, record(4, 3, Said::TakenBack), silent]), None);
+        assert_eq!(reacted_triage(&[first, record(4, 3, TriageVisibility::TakenBack), silent]), None);
         assert_eq!(reacted_triage(&[first, PastTriage { teaches: false, ..edited }]), None);
     }
 

@@ -336,7 +336,7 @@ mod tests {
         ANSWERED_AN_HOUR, ANSWERED_AN_HOUR_IN_ALL, MENTIONS, MayAsk, MentionRole, MentionVerb, is_mention_answered,
     };
     use crate::items::login::Login;
-    use crate::mention::{Asked, parse_mention};
+    use crate::mention::{MentionRequest, parse_mention};
 
     fn person(number: usize) -> Login {
         format!("ann{number}").parse().expect("a login")
@@ -397,7 +397,7 @@ mod tests {
     fn every_example_means_its_command() {
         for spec in MENTIONS {
             let asked = parse_mention(&format!("/canonry {}", spec.example), "canonry");
-            let Some(Asked::Command(command)) = asked else { panic!("{asked:?} for {:?}", spec.example) };
+            let Some(MentionRequest::Command(command)) = asked else { panic!("{asked:?} for {:?}", spec.example) };
             assert_eq!(command.verb(), spec.verb, "{:?}", spec.example);
         }
     }

@@ -2,10 +2,10 @@
 
 use super::commands::{DEFAULT_HANDLE, MENTIONS, MentionArgument, MentionCommand, MentionSpec, MentionVerb};
 use crate::items::item::ItemNumber;
-use crate::text::markdown::{CodeSpans, Folded, own_lines};
+use crate::text::markdown::{CodeSpans, FoldedText, own_lines};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum MentionRequest {
     Command(MentionCommand),
     /// Canonry is called, and nobody knows what for; with the command whose words these are, if only what stands behind
     /// them is not understood.
@@ -23,11 +23,11 @@ pub fn may_hold_mention(text: &str) -> bool {
 /// A line of the author's own words that begins with `@handle`, `/handle` or `/canonry` calls it. What GitHub shows as
 /// quoted, struck, code or a part of a link, a table or a footnote never does, nor what it hides or folds. The first call
 /// counts. Letter case, surplus blanks, "please" and a full stop do not matter.
-pub fn parse_mention(text: &str, handle: &str) -> Option<Asked> {
+pub fn parse_mention(text: &str, handle: &str) -> Option<MentionRequest> {
     if !may_hold_mention(text) {
         return None;
     }
-    let lines = own_lines(text, CodeSpans::Keep, Folded::Omit);
+    let lines = own_lines(text, CodeSpans::Keep, FoldedText::Omit);
     let said = lines.iter().find_map(|line| {
         let said = behind_the_call(&line.text, handle)?;
         // A call that is put together of parts with marks between them is none.
@@ -54,7 +54,7 @@ fn without_name<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     (rest.is_empty() || rest.starts_with(char::is_whitespace)).then_some(rest)
 }
 
-fn understood(said: &str) -> Asked {
+fn understood(said: &str) -> MentionRequest {
     // Of ASCII alone: a letter that only looks like another one is another one.
     let lower = said.to_ascii_lowercase();
     let words = without_courtesies(lower.split_whitespace().collect());
@@ -65,8 +65,8 @@ fn understood(said: &str) -> Asked {
         .filter_map(|(own, spec)| Some((begins_with(&words, own)?, spec)))
         .collect();
     matching.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
-    let Some((length, spec)) = matching.first() else { return Asked::Unknown(None) };
-    command(spec, &words[*length..]).map_or(Asked::Unknown(Some(*spec)), Asked::Command)
+    let Some((length, spec)) = matching.first() else { return MentionRequest::Unknown(None) };
+    command(spec, &words[*length..]).map_or(MentionRequest::Unknown(Some(*spec)), MentionRequest::Command)
 }
 
 /// How many words those are, if the text begins with them. The last one may have punctuation behind it, as in
@@ -141,14 +141,14 @@ fn number(word: &str) -> Option<ItemNumber> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Asked, parse_mention};
+    use super::{MentionRequest, parse_mention};
     use crate::items::item::ItemNumber;
     use crate::mention::{MENTIONS, MentionCommand, MentionVerb};
 
     fn verb(text: &str) -> Option<MentionVerb> {
         match parse_mention(text, "canonry")? {
-            Asked::Command(command) => Some(command.verb()),
-            Asked::Unknown(_) => None,
+            MentionRequest::Command(command) => Some(command.verb()),
+            MentionRequest::Unknown(_) => None,
         }
     }
 
@@ -191,7 +191,7 @@ mod tests {
         ] {
             assert_eq!(
                 parse_mention(&format!("@canonry {said}"), "canonry"),
-                Some(Asked::Command(command)),
+                Some(MentionRequest::Command(command)),
                 "{said:?}"
             );
         }
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn what_is_not_quite_a_command_is_not_guessed() {
         let unknown = |text: &str| match parse_mention(text, "canonry") {
-            Some(Asked::Unknown(spec)) => spec.map_or(Some("nothing"), |spec| Some(spec.verb.as_str())),
+            Some(MentionRequest::Unknown(spec)) => spec.map_or(Some("nothing"), |spec| Some(spec.verb.as_str())),
             _ => None,
         };
         for (text, near) in [
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_handle_of_ones_own_leaves_strangers_alone() {
         let verb = |text: &str| match parse_mention(text, "tide-Helper") {
-            Some(Asked::Command(command)) => Some(command.verb()),
+            Some(MentionRequest::Command(command)) => Some(command.verb()),
             _ => None,
         };
         assert_eq!(verb("@tide-helper help"), Some(MentionVerb::Help));
@@ -315,7 +315,7 @@ mod tests {
         ) {
             let text = format!("{before}\n\n{command}\n\n{after}");
             let heard = parse_mention(&text, "canonry");
-            prop_assert!(matches!(heard, Some(Asked::Command(_))), "{heard:?} for {text:?}");
+            prop_assert!(matches!(heard, Some(MentionRequest::Command(_))), "{heard:?} for {text:?}");
             prop_assert_eq!(heard, parse_mention(&text.to_uppercase(), "canonry"));
         }
 

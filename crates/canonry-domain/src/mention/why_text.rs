@@ -18,7 +18,7 @@ const FACTS_SHOWN: usize = 3;
 #[derive(Debug, Clone, Default)]
 pub struct WhyItem<'a> {
     /// What was found when it was looked at last; `None` when it never was.
-    pub said: Option<SaidAbout<'a>>,
+    pub said: Option<WhyVerdict<'a>>,
     pub rulings: Vec<(OverrideKind, Option<ItemNumber>)>,
     /// When it is going to be closed, and in favour of what.
     pub closing: Option<(Timestamp, ItemNumber)>,
@@ -35,7 +35,7 @@ pub struct WhyItem<'a> {
 
 /// What was found when an item was looked at.
 #[derive(Debug, Clone)]
-pub struct SaidAbout<'a> {
+pub struct WhyVerdict<'a> {
     pub item_type: ItemType,
     pub verdict: Verdict,
     pub target: Option<(ItemNumber, Similarity)>,
@@ -44,12 +44,12 @@ pub struct SaidAbout<'a> {
     pub reasoning: &'a str,
     pub facts: &'a [String],
     /// What came of it; `None` when nothing was decided.
-    pub done: Option<WhatIsDone<'a>>,
+    pub done: Option<WhyActions<'a>>,
 }
 
 /// What came of what was found.
 #[derive(Debug, Clone)]
-pub struct WhatIsDone<'a> {
+pub struct WhyActions<'a> {
     pub mode: TriageMode,
     pub threshold: CurrentThreshold,
     pub source: ThresholdSource,
@@ -98,7 +98,7 @@ pub fn why_text(why: &WhyItem<'_>) -> String {
     text
 }
 
-fn about(said: &SaidAbout<'_>) -> String {
+fn about(said: &WhyVerdict<'_>) -> String {
     let kind = said.item_type.in_words();
     let Some((target, score)) = said.target else {
         return format!("I found no open {kind} that says the same ({}).", in_words(said.gate));
@@ -143,7 +143,7 @@ fn minute(at: Timestamp) -> String {
 mod tests {
     use insta::assert_snapshot;
 
-    use super::{SaidAbout, WhatIsDone, WhyItem, why_text};
+    use super::{WhyActions, WhyItem, WhyVerdict, why_text};
     use crate::duplicates::human_override::OverrideKind;
     use crate::duplicates::online_verdict::Verdict;
     use crate::duplicates::score::{Probability, Similarity};
@@ -156,8 +156,8 @@ mod tests {
         ItemNumber::new(number).expect("positive")
     }
 
-    fn found(verdict: Verdict) -> SaidAbout<'static> {
-        SaidAbout {
+    fn found(verdict: Verdict) -> WhyVerdict<'static> {
+        WhyVerdict {
             item_type: ItemType::Issue,
             verdict,
             target: Some((number(12), Similarity::new(0.93).expect("in range"))),
@@ -165,7 +165,7 @@ mod tests {
             gate: "accepted",
             reasoning: "Both stop at the same wave.",
             facts: &[],
-            done: Some(WhatIsDone {
+            done: Some(WhyActions {
                 mode: TriageMode::Suggest,
                 threshold: CurrentThreshold::From(Threshold::new(85).expect("in range")),
                 source: ThresholdSource::Configured,
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn what_was_said_is_explained() {
         let facts = ["the error `E12`".to_owned()];
-        let said = SaidAbout { facts: &facts, ..found(Verdict::Duplicate) };
+        let said = WhyVerdict { facts: &facts, ..found(Verdict::Duplicate) };
         let due = "2026-03-01T10:00:00Z".parse().expect("a moment");
         let why = WhyItem { said: Some(said), closing: Some((due, number(12))), ..WhyItem::default() };
         assert_snapshot!(why_text(&why), @r"
@@ -195,7 +195,7 @@ mod tests {
         let silent = |mode, reason| {
             let mut said = found(Verdict::MaybeDuplicate);
             said.reasoning = "";
-            said.done = said.done.map(|done| WhatIsDone { mode, reason, is_said: false, ..done });
+            said.done = said.done.map(|done| WhyActions { mode, reason, is_said: false, ..done });
             why_text(&WhyItem { said: Some(said), ..WhyItem::default() })
         };
         assert_snapshot!(silent(TriageMode::Shadow, "mode"), @r"
@@ -204,7 +204,7 @@ mod tests {
         assert_snapshot!(silent(TriageMode::Suggest, "comment_deleted"), @r"
         #12 is 93 % similar, the judge being 97 % sure, and may be the same thing. I speak from 85 % on, as configured; this time I did not (comment deleted).
         ");
-        let nothing = SaidAbout { target: None, gate: "no_candidates", reasoning: "", ..found(Verdict::NotDuplicate) };
+        let nothing = WhyVerdict { target: None, gate: "no_candidates", reasoning: "", ..found(Verdict::NotDuplicate) };
         assert_snapshot!(why_text(&WhyItem { said: Some(nothing), ..WhyItem::default() }), @r"
         I found no open issue that says the same (no candidates).
         ");
@@ -217,7 +217,7 @@ mod tests {
     fn rulings_and_closes_are_told() {
         let at = "2026-03-01T10:00:00Z".parse().expect("a moment");
         let why = WhyItem {
-            said: Some(SaidAbout { reasoning: "", ..found(Verdict::Duplicate) }),
+            said: Some(WhyVerdict { reasoning: "", ..found(Verdict::Duplicate) }),
             rulings: vec![(OverrideKind::NotDuplicate, Some(number(12))), (OverrideKind::Canonical, None)],
             closed: Some((at, number(12))),
             ..WhyItem::default()

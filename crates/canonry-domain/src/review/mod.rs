@@ -32,6 +32,6 @@ pub use review_scope::{ReviewMode, ScopeReason};
 pub use severity::Severity;
 pub use sighting::{FindingStatus, Sighting, sightings};
 pub use subject::{InvalidSubject, ReviewSubject};
-pub use tracking::{Earlier, FileMaps, Followed, Found, Tracked, Unseen, track};
+pub use tracking::{FileMaps, FindingMatch, FollowedFinding, TrackedFinding, TrackedFindings, UnseenFinding, track};
 pub use trigger::{NoReview, ReviewOccasion, ReviewTrigger, TriggerFacts, TriggerRules, review_trigger};
 pub use visibility::{HiddenBy, ShownAs, Visibility, arrange};

@@ -1,7 +1,7 @@
 //! What a run says about each finding of a pull request: what it is now, and what became of it.
 
 use super::finding::{Finding, Witness};
-use super::tracking::{Earlier, FileMaps, Tracked, Unseen};
+use super::tracking::{FileMaps, TrackedFinding, TrackedFindings, UnseenFinding};
 use crate::text_enum;
 
 text_enum! {
@@ -46,7 +46,12 @@ impl Sighting {
 ///
 /// A finding on code that did not change keeps the graver of what was said and what is said about it, and those of its
 /// witnesses that did not read its file this time.
-pub fn sightings(earlier: &[Earlier], now: Vec<Finding>, tracked: &Tracked, files: &FileMaps) -> Vec<Sighting> {
+pub fn sightings(
+    earlier: &[TrackedFinding],
+    now: Vec<Finding>,
+    tracked: &TrackedFindings,
+    files: &FileMaps,
+) -> Vec<Sighting> {
     let mut all: Vec<Sighting> = now
         .into_iter()
         .map(|finding| Sighting {
@@ -70,8 +75,8 @@ pub fn sightings(earlier: &[Earlier], now: Vec<Finding>, tracked: &Tracked, file
         let before = &earlier[*at];
         let mut finding = before.finding.clone();
         let status = match fate {
-            Unseen::Fixed => FindingStatus::Fixed,
-            Unseen::Stands { path, lines } => {
+            UnseenFinding::Fixed => FindingStatus::Fixed,
+            UnseenFinding::Stands { path, lines } => {
                 (finding.path, finding.lines) = (path.clone(), *lines);
                 finding.tell_removed_credential();
                 status(before, &finding)
@@ -102,7 +107,7 @@ fn stand_by(now: &mut Finding, before: &Finding, files: &FileMaps) {
     now.witnesses.extend(reported.into_iter().filter(|one| !again.contains(&one)));
 }
 
-fn status(before: &Earlier, now: &Finding) -> FindingStatus {
+fn status(before: &TrackedFinding, now: &Finding) -> FindingStatus {
     let line = |finding: &Finding| finding.lines.map(|lines| lines.first);
     if before.dismissals.iter().any(|dismissal| dismissal.holds(now)) {
         FindingStatus::Dismissed
@@ -120,23 +125,23 @@ mod tests {
     use super::{FindingStatus, sightings};
     use crate::review::finding::tests::finding;
     use crate::review::{
-        Category, CodeHash, CodeIndex, Dismissal, DismissalKind, Dismisser, Earlier, FileMaps, Finding, ReviewerName,
-        Severity, is_protected, merge_witnesses, track,
+        Category, CodeHash, CodeIndex, Dismissal, DismissalKind, Dismisser, FileMaps, Finding, ReviewerName, Severity,
+        TrackedFinding, is_protected, merge_witnesses, track,
     };
 
     fn eslint(line: u32, title: &str) -> Finding {
         finding("a.js", line, ReviewerName::tool("eslint"), title)
     }
 
-    fn was(finding: Finding) -> Earlier {
-        Earlier { finding, fixed: false, dismissals: Vec::new() }
+    fn was(finding: Finding) -> TrackedFinding {
+        TrackedFinding { finding, fixed: false, dismissals: Vec::new() }
     }
 
-    fn dismissed(finding: Finding) -> Earlier {
+    fn dismissed(finding: Finding) -> TrackedFinding {
         let by = Dismisser::Author;
         let (kind, code, at) = (DismissalKind::Resolved, finding.code.clone(), jiff::Timestamp::UNIX_EPOCH);
         let protected = is_protected(finding.severity, finding.category);
-        Earlier { dismissals: vec![Dismissal { kind, by, code, protected, at }], ..was(finding) }
+        TrackedFinding { dismissals: vec![Dismissal { kind, by, code, protected, at }], ..was(finding) }
     }
 
     #[test]
@@ -145,9 +150,9 @@ mod tests {
             was(eslint(1, "Same")),
             was(eslint(2, "Moved")),
             was(eslint(3, "Fixed")),
-            Earlier { fixed: true, ..was(eslint(4, "Reopened")) },
+            TrackedFinding { fixed: true, ..was(eslint(4, "Reopened")) },
             dismissed(eslint(5, "Dismissed")),
-            Earlier { fixed: true, ..was(eslint(6, "Long gone")) },
+            TrackedFinding { fixed: true, ..was(eslint(6, "Long gone")) },
         ];
         let now = vec![
             eslint(1, "Same"),
@@ -188,7 +193,7 @@ mod tests {
     }
 
     /// A run in which these tools read the file of the findings.
-    fn run(earlier: &[Earlier], now: Vec<Finding>, read: &[&str]) -> Vec<super::Sighting> {
+    fn run(earlier: &[TrackedFinding], now: Vec<Finding>, read: &[&str]) -> Vec<super::Sighting> {
         let path = crate::review::RepoPath::new("a.js").expect("a path");
         let read = read.iter().map(|tool| (ReviewerName::tool(tool), path.clone())).collect();
         let files = FileMaps { read, ..FileMaps::default() };

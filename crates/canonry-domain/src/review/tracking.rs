@@ -14,7 +14,7 @@ use crate::text_enum;
 
 /// A finding of an earlier run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Earlier {
+pub struct TrackedFinding {
     /// As it was last seen.
     pub finding: Finding,
     /// Whether it was fixed meanwhile; then it only counts when it comes back.
@@ -38,7 +38,7 @@ pub struct FileMaps {
 
 text_enum! {
     /// How a finding was recognised.
-    pub enum Found: "a way to recognise a finding" {
+    pub enum FindingMatch: "a way to recognise a finding" {
         SameLine = "same_line",
         SameCode = "same_code",
         SamePlace = "same_place",
@@ -50,17 +50,17 @@ text_enum! {
 
 /// An earlier finding and the one that it is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Followed {
+pub struct FollowedFinding {
     pub earlier: usize,
     pub now: usize,
-    pub found: Found,
+    pub found: FindingMatch,
     /// Whether the flagged code is what it was; where there is none, whether the file is.
     pub code_unchanged: bool,
 }
 
 /// What became of an earlier finding that nobody reports now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unseen {
+pub enum UnseenFinding {
     Fixed,
     /// Nobody looked, or a model that says something else each time: it stands where its code is now.
     Stands {
@@ -71,17 +71,22 @@ pub enum Unseen {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tracked {
+pub struct TrackedFindings {
     /// Those that were recognised, by their places among the present ones.
-    pub followed: Vec<Followed>,
+    pub followed: Vec<FollowedFinding>,
     /// Earlier ones that are not fixed and that nobody reports now.
-    pub unseen: Vec<(usize, Unseen)>,
+    pub unseen: Vec<(usize, UnseenFinding)>,
     pub new: Vec<usize>,
 }
 
 /// Recognises earlier findings among the present ones.
-pub fn track(earlier: &[Earlier], now: &[Finding], files: &FileMaps, code_now: &mut CodeIndex<'_>) -> Tracked {
-    let mut matching = Matching {
+pub fn track(
+    earlier: &[TrackedFinding],
+    now: &[Finding],
+    files: &FileMaps,
+    code_now: &mut CodeIndex<'_>,
+) -> TrackedFindings {
+    let mut matching = FindingMatcher {
         places: earlier.iter().map(|one| files.place_of(&one.finding, code_now)).collect(),
         keys_before: earlier.iter().map(|one| keys_of(&one.finding)).collect(),
         keys_now: now.iter().map(keys_of).collect(),
@@ -94,14 +99,14 @@ pub fn track(earlier: &[Earlier], now: &[Finding], files: &FileMaps, code_now: &
     for fixed in [false, true] {
         matching.recognise(fixed);
     }
-    let Matching { of_earlier, of_now, places, .. } = matching;
+    let FindingMatcher { of_earlier, of_now, places, .. } = matching;
     let followed = of_now.iter().enumerate().filter_map(|(at, found)| {
         let (before, found) = (*found)?;
         let code_unchanged = files.is_unchanged(&earlier[before].finding, &now[at]);
-        Some(Followed { earlier: before, now: at, found, code_unchanged })
+        Some(FollowedFinding { earlier: before, now: at, found, code_unchanged })
     });
     let unseen = (0..earlier.len()).filter(|at| of_earlier[*at].is_none() && !earlier[*at].fixed);
-    Tracked {
+    TrackedFindings {
         followed: followed.collect(),
         unseen: unseen.map(|at| (at, files.fate(&earlier[at].finding, &places[at], code_now))).collect(),
         new: (0..now.len()).filter(|at| of_now[*at].is_none()).collect(),
@@ -155,17 +160,17 @@ impl FileMaps {
         Place { path, file_is_gone, located, has_left, exact, nearest }
     }
 
-    fn fate(&self, finding: &Finding, place: &Place, code_now: &CodeIndex<'_>) -> Unseen {
+    fn fate(&self, finding: &Finding, place: &Place, code_now: &CodeIndex<'_>) -> UnseenFinding {
         if self.was_pushed && finding.leaks_credential() {
             // Whoever read the branch has it: no later commit takes it back.
             let lines = if place.has_left { None } else { place.lines(finding) };
-            return Unseen::Stands { path: place.path.clone(), lines };
+            return UnseenFinding::Stands { path: place.path.clone(), lines };
         }
         if place.file_is_gone {
-            return Unseen::Fixed;
+            return UnseenFinding::Fixed;
         }
         let lines = place.lines(finding);
-        let stands = Unseen::Stands { path: place.path.clone(), lines };
+        let stands = UnseenFinding::Stands { path: place.path.clone(), lines };
         let read_by = |reviewer: &ReviewerName| self.read.contains(&(reviewer.clone(), place.path.clone()));
         if !finding.witnesses.iter().all(|witness| read_by(&witness.reviewer)) {
             return stands;
@@ -173,7 +178,7 @@ impl FileMaps {
         let is_models_alone = finding.witnesses.iter().all(|witness| witness.reviewer.is_model());
         // A model that is silent about the very same code has not seen it fixed.
         let may_stand = place.located.is_some() || finding.code.is_none() || code_now.lines(&place.path).is_none();
-        if is_models_alone && may_stand { stands } else { Unseen::Fixed }
+        if is_models_alone && may_stand { stands } else { UnseenFinding::Fixed }
     }
 }
 
@@ -190,54 +195,54 @@ fn expected_lines(finding: &Finding, first: u32) -> Option<LineRange> {
     LineRange::new(first, first.saturating_add(length))
 }
 
-struct Matching<'a> {
-    earlier: &'a [Earlier],
+struct FindingMatcher<'a> {
+    earlier: &'a [TrackedFinding],
     now: &'a [Finding],
     keys_before: Vec<BTreeSet<&'a PatternKey>>,
     keys_now: Vec<BTreeSet<&'a PatternKey>>,
     places: Vec<Place>,
     of_earlier: Vec<Option<usize>>,
-    of_now: Vec<Option<(usize, Found)>>,
+    of_now: Vec<Option<(usize, FindingMatch)>>,
 }
 
 /// Pairs of one bucket that are compared one by one; a larger bucket is matched in the order of lines.
 const PAIRS: usize = 10_000;
 
-impl Matching<'_> {
+impl FindingMatcher<'_> {
     fn recognise(&mut self, fixed: bool) {
         self.step(
             fixed,
-            Found::SameLine,
+            FindingMatch::SameLine,
             |one, place| Some((place.path.clone(), place.exact?, one.code.clone())),
             |one| Some((one.path.clone(), one.lines.map_or(0, |lines| lines.first), one.code.clone())),
         );
         self.step(
             fixed,
-            Found::SameCode,
+            FindingMatch::SameCode,
             |one, place| Some((place.path.clone(), one.code.clone()?)),
             |one| Some((one.path.clone(), one.code.clone()?)),
         );
         self.step(
             fixed,
-            Found::SamePlace,
+            FindingMatch::SamePlace,
             |one, place| Some((place.path.clone(), one.around.clone()?)),
             |one| Some((one.path.clone(), one.around.clone()?)),
         );
         // The same words in another file are often another thing: they count when their own file is gone, or when they
         // left it and what stands around them came along.
         let with_around = |one: &Finding| Some((one.code.clone()?, one.around.clone()?));
-        self.step(fixed, Found::OtherFile, |one, at| with_around(one).filter(|_| at.file_is_gone), with_around);
+        self.step(fixed, FindingMatch::OtherFile, |one, at| with_around(one).filter(|_| at.file_is_gone), with_around);
         self.step(
             fixed,
-            Found::OtherFile,
+            FindingMatch::OtherFile,
             |one, at| one.code.clone().filter(|_| at.file_is_gone),
             |one| one.code.clone(),
         );
-        self.step(fixed, Found::OtherFile, |one, at| with_around(one).filter(|_| at.has_left), with_around);
+        self.step(fixed, FindingMatch::OtherFile, |one, at| with_around(one).filter(|_| at.has_left), with_around);
         self.by_tools_fingerprint(fixed);
         self.step(
             fixed,
-            Found::ChangedLine,
+            FindingMatch::ChangedLine,
             |_, place| Some((place.path.clone(), place.nearest)),
             |one| Some((one.path.clone(), one.lines.map_or(0, |lines| lines.first))),
         );
@@ -248,7 +253,7 @@ impl Matching<'_> {
     fn step<Mark: Ord>(
         &mut self,
         fixed: bool,
-        found: Found,
+        found: FindingMatch,
         mark_before: impl Fn(&Finding, &Place) -> Option<Mark>,
         mark_now: impl Fn(&Finding) -> Option<Mark>,
     ) {
@@ -261,7 +266,7 @@ impl Matching<'_> {
     fn bucketed<'k, Key: Ord, Mark: Ord>(
         &'k mut self,
         fixed: bool,
-        found: Found,
+        found: FindingMatch,
         mark_before: impl Fn(&Finding, &Place) -> Option<Mark>,
         mark_now: impl Fn(&Finding) -> Option<Mark>,
         keys: impl Fn(&BTreeSet<&'k PatternKey>) -> Vec<Key>,
@@ -321,12 +326,12 @@ impl Matching<'_> {
             }
             let buckets: Vec<(Vec<usize>, Vec<usize>)> = buckets.into_values().collect();
             for (before, now) in buckets {
-                self.pair_up(&before, &now, Found::ToolsFingerprint);
+                self.pair_up(&before, &now, FindingMatch::ToolsFingerprint);
             }
         }
     }
 
-    fn pair_up(&mut self, before: &[usize], now: &[usize], found: Found) {
+    fn pair_up(&mut self, before: &[usize], now: &[usize], found: FindingMatch) {
         let line_now = |at: usize| self.now[at].lines.map_or(0, |lines| lines.first);
         let mut pairs: Vec<(u32, usize, usize)> = if before.len().saturating_mul(now.len()) <= PAIRS {
             let all = before.iter().flat_map(|one| now.iter().map(move |other| (*one, *other)));
@@ -351,7 +356,7 @@ impl Matching<'_> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{Earlier, FileMaps, Found, Tracked, Unseen, track};
+    use super::{FileMaps, FindingMatch, TrackedFinding, TrackedFindings, UnseenFinding, track};
     use crate::review::finding::tests::finding;
     use crate::review::{CodeHash, CodeIndex, Finding, Hunk, LineMap, LineRange, RepoPath, ReviewerName};
 
@@ -363,11 +368,11 @@ mod tests {
         ReviewerName::tool("eslint")
     }
 
-    fn was(finding: Finding) -> Earlier {
-        Earlier { finding, fixed: false, dismissals: Vec::new() }
+    fn was(finding: Finding) -> TrackedFinding {
+        TrackedFinding { finding, fixed: false, dismissals: Vec::new() }
     }
 
-    fn tracked(earlier: &[Earlier], now: &[Finding], files: &FileMaps) -> Tracked {
+    fn tracked(earlier: &[TrackedFinding], now: &[Finding], files: &FileMaps) -> TrackedFindings {
         track(earlier, now, files, &mut CodeIndex::default())
     }
 
@@ -382,7 +387,7 @@ mod tests {
         let now = [finding("new.js", 7, eslint(), "No eval"), finding("new.js", 207, eslint(), "No eval")];
         let tracked = tracked(&earlier, &now, &files);
         assert_eq!(tracked.followed.len(), 1);
-        assert_eq!((tracked.followed[0].now, tracked.followed[0].found), (1, Found::SameLine));
+        assert_eq!((tracked.followed[0].now, tracked.followed[0].found), (1, FindingMatch::SameLine));
         assert!(tracked.followed[0].code_unchanged);
         assert_eq!(tracked.new, [0]);
     }
@@ -406,7 +411,10 @@ mod tests {
         let (files, file) = (FileMaps { gone: [path("gone.js")].into(), ..FileMaps::default() }, path("a.js"));
         let tracked = track(&earlier, &now, &files, &mut CodeIndex::new([(&file, "rewritten();")]));
         let found: Vec<_> = tracked.followed.iter().map(|one| (one.earlier, one.now, one.found)).collect();
-        assert_eq!(found, [(0, 0, Found::SameCode), (1, 1, Found::OtherFile), (2, 2, Found::OtherFile)]);
+        assert_eq!(
+            found,
+            [(0, 0, FindingMatch::SameCode), (1, 1, FindingMatch::OtherFile), (2, 2, FindingMatch::OtherFile)]
+        );
         assert_eq!(tracked.new, [3]);
     }
 
@@ -439,7 +447,10 @@ mod tests {
         };
         let earlier = [was(marked("a.js", 7, "eval(x)"))];
         let same_file = tracked(&earlier, &[marked("a.js", 70, "eval(y)")], &FileMaps::default());
-        assert_eq!(same_file.followed.iter().map(|one| one.found).collect::<Vec<_>>(), [Found::ToolsFingerprint]);
+        assert_eq!(
+            same_file.followed.iter().map(|one| one.found).collect::<Vec<_>>(),
+            [FindingMatch::ToolsFingerprint]
+        );
         assert!(!same_file.followed[0].code_unchanged);
         assert_eq!(tracked(&earlier, &[marked("b.js", 70, "eval(y)")], &FileMaps::default()).new, [0]);
     }
@@ -458,19 +469,19 @@ mod tests {
         };
         let tracked = tracked(&earlier, &[twin("new.js", 203)], &files);
         assert_eq!(tracked.followed.iter().map(|one| (one.earlier, one.now)).collect::<Vec<_>>(), [(1, 0)]);
-        assert_eq!(tracked.unseen, [(0, Unseen::Fixed)]);
+        assert_eq!(tracked.unseen, [(0, UnseenFinding::Fixed)]);
     }
 
     #[test]
     fn what_nobody_reports_is_fixed_only_if_somebody_looked() {
         let earlier = [was(finding("a.js", 7, eslint(), "No eval"))];
         let unread = tracked(&earlier, &[], &FileMaps::default());
-        let stands = Unseen::Stands { path: path("a.js"), lines: LineRange::new(7, 7) };
+        let stands = UnseenFinding::Stands { path: path("a.js"), lines: LineRange::new(7, 7) };
         assert_eq!(unread.unseen, [(0, stands)]);
         let files = FileMaps { read: [(eslint(), path("a.js"))].into(), ..FileMaps::default() };
-        assert_eq!(tracked(&earlier, &[], &files).unseen, [(0, Unseen::Fixed)]);
+        assert_eq!(tracked(&earlier, &[], &files).unseen, [(0, UnseenFinding::Fixed)]);
         let gone = FileMaps { gone: [path("a.js")].into(), ..FileMaps::default() };
-        assert_eq!(tracked(&earlier, &[], &gone).unseen, [(0, Unseen::Fixed)]);
+        assert_eq!(tracked(&earlier, &[], &gone).unseen, [(0, UnseenFinding::Fixed)]);
     }
 
     #[test]
@@ -484,7 +495,7 @@ mod tests {
         let fate = |maps: &FileMaps, text: &str| {
             track(&earlier, &[], maps, &mut CodeIndex::new([(&file, text)])).unseen[0].1.clone()
         };
-        let stands = |lines| Unseen::Stands { path: path("a.js"), lines };
+        let stands = |lines| UnseenFinding::Stands { path: path("a.js"), lines };
         assert_eq!(fate(&pushed, "a();\nb();\n"), stands(None));
         assert_eq!(fate(&pushed, "a();\nb();\nkey = 1;\n"), stands(LineRange::new(3, 3)));
         let gone = FileMaps { gone: [path("a.js")].into(), ..pushed.clone() };
@@ -493,10 +504,10 @@ mod tests {
         let removed = [was(Finding { lines: None, ..key.clone() })];
         assert_eq!(tracked(&removed, &[], &pushed).unseen, [(0, stands(None))]);
         let back = Finding { lines: LineRange::new(9, 9), ..key };
-        assert_eq!(tracked(&removed, &[back], &pushed).followed[0].found, Found::SameCode);
+        assert_eq!(tracked(&removed, &[back], &pushed).followed[0].found, FindingMatch::SameCode);
         // What nobody else could read is not leaked.
         let local = FileMaps { was_pushed: false, ..pushed };
-        assert_eq!(fate(&local, "a();\nb();\n"), Unseen::Fixed);
+        assert_eq!(fate(&local, "a();\nb();\n"), UnseenFinding::Fixed);
     }
 
     #[test]
@@ -506,10 +517,10 @@ mod tests {
         let files = FileMaps { read: [(ReviewerName::model(), path("a.js"))].into(), ..FileMaps::default() };
         let (earlier, file) = ([was(model)], path("a.js"));
         let fate = |text: &str| track(&earlier, &[], &files, &mut CodeIndex::new([(&file, text)])).unseen[0].1.clone();
-        let stands = |line| Unseen::Stands { path: path("a.js"), lines: LineRange::new(line, line) };
+        let stands = |line| UnseenFinding::Stands { path: path("a.js"), lines: LineRange::new(line, line) };
         assert_eq!(fate("a();\nshare();\n"), stands(2));
         assert_eq!(fate("a();\nb();\nc();\n  share();\n"), stands(4));
-        assert_eq!(fate("a();\nlock().share();\n"), Unseen::Fixed);
+        assert_eq!(fate("a();\nlock().share();\n"), UnseenFinding::Fixed);
     }
 
     #[test]
@@ -548,7 +559,7 @@ mod tests {
     #[test]
     fn a_fixed_one_that_comes_back_gives_way_to_one_that_was_not() {
         let again = finding("a.js", 7, eslint(), "No eval");
-        let earlier = [Earlier { fixed: true, ..was(again.clone()) }, was(again.clone())];
+        let earlier = [TrackedFinding { fixed: true, ..was(again.clone()) }, was(again.clone())];
         let one = tracked(&earlier, std::slice::from_ref(&again), &FileMaps::default());
         assert_eq!(one.followed.iter().map(|one| one.earlier).collect::<Vec<_>>(), [1]);
         let two = tracked(&earlier, &[again.clone(), again], &FileMaps::default());

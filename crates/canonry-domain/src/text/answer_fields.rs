@@ -13,9 +13,9 @@ use crate::judge::answer::InvalidAnswer;
 
 /// The keys of an object with their values as they were written. A map would keep the last of two equal keys, and
 /// serde's numbers would make a syntax error of 1e999.
-pub(crate) struct Fields<'a>(Vec<(String, &'a RawValue)>);
+pub(crate) struct AnswerFields<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'a> Fields<'a> {
+impl<'a> AnswerFields<'a> {
     /// Reads an object that has none but these keys, each at most once.
     pub(crate) fn read(text: &'a str, keys: &[&str]) -> Result<Self, InvalidAnswer> {
         if !text.starts_with('{') {
@@ -54,11 +54,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'de> Deserialize<'de> for Fields<'de> {
+impl<'de> Deserialize<'de> for AnswerFields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Pairs;
         impl<'de> Visitor<'de> for Pairs {
-            type Value = Fields<'de>;
+            type Value = AnswerFields<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
@@ -69,16 +69,16 @@ impl<'de> Deserialize<'de> for Fields<'de> {
                 while let Some(field) = map.next_entry()? {
                     fields.push(field);
                 }
-                Ok(Fields(fields))
+                Ok(AnswerFields(fields))
             }
         }
         deserializer.deserialize_map(Pairs)
     }
 }
 
-fn object(text: &str) -> Result<Fields<'_>, InvalidAnswer> {
+fn object(text: &str) -> Result<AnswerFields<'_>, InvalidAnswer> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let fields = Fields::deserialize(&mut reader).map_err(|_| InvalidAnswer::NotJson)?;
+    let fields = AnswerFields::deserialize(&mut reader).map_err(|_| InvalidAnswer::NotJson)?;
     reader.end().map_err(|_| InvalidAnswer::TrailingText)?;
     Ok(fields)
 }

@@ -7,7 +7,7 @@ use regex::Regex;
 use crate::intent::sections::{COMMENT, TAG, heading, section_of};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LineKind {
+pub(crate) enum TemplateLine {
     /// The author's words; blank lines are such too.
     Prose,
     Quoted,
@@ -16,7 +16,7 @@ pub(crate) enum LineKind {
 
 /// The lines of a body without headings and labels that have nothing beside them, comments to the author, check-boxes
 /// that were left open or that only confirm something, and "no response".
-pub(crate) fn written_lines(body: &str) -> Vec<(LineKind, String)> {
+pub(crate) fn written_lines(body: &str) -> Vec<(TemplateLine, String)> {
     // Not trimmed: the first line may be indented code.
     let body = body.replace("\r\n", "\n").replace('\r', "\n");
     let body = COMMENT.replace_all(&body, "");
@@ -30,7 +30,7 @@ pub(crate) fn written_lines(body: &str) -> Vec<(LineKind, String)> {
             if bare.starts_with(mark) {
                 fence = None;
             } else {
-                lines.push((LineKind::Code, line.to_owned()));
+                lines.push((TemplateLine::Code, line.to_owned()));
             }
             continue;
         }
@@ -41,16 +41,16 @@ pub(crate) fn written_lines(body: &str) -> Vec<(LineKind, String)> {
         in_diff = DIFF_BEGINS.is_match(line) || in_diff && DIFF_GOES_ON.is_match(line);
         let is_indented = after_blank && !bare.is_empty() && (line.starts_with("    ") || line.starts_with('\t'));
         if in_diff || is_indented {
-            lines.push((LineKind::Code, line.to_owned()));
+            lines.push((TemplateLine::Code, line.to_owned()));
             continue;
         }
         let bare = TAG.replace_all(bare, "");
         let bare = bare.trim();
         after_blank = bare.is_empty();
         if bare.starts_with('>') {
-            lines.push((LineKind::Quoted, bare.to_owned()));
+            lines.push((TemplateLine::Quoted, bare.to_owned()));
         } else if !is_template(bare) {
-            lines.push((LineKind::Prose, bare.to_owned()));
+            lines.push((TemplateLine::Prose, bare.to_owned()));
         }
     }
     lines
@@ -92,10 +92,10 @@ static DIFF_GOES_ON: LazyLock<Regex> =
 
 #[cfg(test)]
 mod tests {
-    use super::{LineKind, written_lines};
+    use super::{TemplateLine, written_lines};
 
     fn prose(body: &str) -> String {
-        let lines = written_lines(body).into_iter().filter(|(kind, _)| *kind == LineKind::Prose);
+        let lines = written_lines(body).into_iter().filter(|(kind, _)| *kind == TemplateLine::Prose);
         lines.map(|(_, line)| line).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("|")
     }
 
@@ -112,7 +112,7 @@ mod tests {
         let body = "Before\n```sh\n# no heading\n```\n\n    indented\n\ndiff --git a/x b/x\nindex 12ab..34cd\n--- a/x\n+++ b/x\n\
             @@ -1 +1 @@\n-old\n+new\nAfter\n- a list";
         assert_eq!(prose(body), "Before|After|- a list");
-        let code = written_lines(body).into_iter().filter(|(kind, _)| *kind == LineKind::Code).count();
+        let code = written_lines(body).into_iter().filter(|(kind, _)| *kind == TemplateLine::Code).count();
         assert_eq!(code, 9);
     }
 }

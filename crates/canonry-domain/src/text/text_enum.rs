@@ -76,3 +76,25 @@ macro_rules! text_enum {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    text_enum! {
+        enum Light: "a light" {
+            Red = "red",
+            RedAndYellow = "red_and_yellow",
+        }
+    }
+
+    #[test]
+    fn every_form_is_the_same_text() {
+        for light in Light::ALL.iter().copied() {
+            assert_eq!(light.as_str().parse(), Ok(light));
+            assert_eq!(serde_json::to_value(light).expect("serialises"), light.as_str());
+            assert_eq!(serde_json::from_value::<Light>(light.as_str().into()).expect("reads"), light);
+            assert_eq!(format!("{light:>20}").trim(), light.as_str());
+        }
+        let error = "RED".parse::<Light>().expect_err("unknown");
+        assert_eq!(error.to_string(), r#""RED" is not a light; it must be one of red, red_and_yellow"#);
+    }
+}

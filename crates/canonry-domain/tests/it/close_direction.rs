@@ -1,7 +1,7 @@
 //! Which of two items may be closed as a duplicate of the other: over any history, never the older one.
 
 use canonry_domain::{
-    GraceBegan, GraceCandidate, GraceFacts, Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, Maintainers,
+    GraceBasis, GraceCandidate, GraceFacts, Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, Maintainers,
     PairItem, Probability, Verdict, grace_end, may_announce_close, may_close_towards, merge_record,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -131,7 +131,7 @@ impl Repository {
                     || self.is_closing(grace.target, grace.item),
                 ..GraceFacts::default()
             };
-            if grace_end(GraceBegan::Announced, &facts).is_none() {
+            if grace_end(GraceBasis::Announced, &facts).is_none() {
                 self.items[grace.item].item.state = ItemState::Closed;
                 self.closed.push((grace.item, grace.target));
             }

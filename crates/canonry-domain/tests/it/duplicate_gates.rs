@@ -1,8 +1,8 @@
 //! The gates from the outside: every ruling of the table, and what must hold for any answer.
 
 use canonry_domain::{
-    Certainty, DecisionStatus, GateCandidate, GateRules, InvalidAnswer, ItemNumber, ItemState, ItemType, JudgeAnswer,
-    JudgedItem, PairScores, PathMatch, Probability, Relation, RootCauseMatch, Ruled, ScopeRelation, Similarity,
+    Certainty, DecisionStatus, GateCandidate, GateDecision, GateRules, InvalidAnswer, ItemNumber, ItemState, ItemType,
+    JudgeAnswer, JudgedItem, PairScores, PathMatch, Probability, Relation, RootCauseMatch, ScopeRelation, Similarity,
     Structure, bug_feature_mismatch, gate_answer, gate_before_judge, is_too_vague, parse_judge_answer,
 };
 use proptest::collection::vec;
@@ -48,7 +48,7 @@ fn yes(target: i64, confidence: f64, structure: Structure) -> Result<JudgeAnswer
 }
 
 /// A ruling as one line: status, target, reason.
-fn said(ruled: &Ruled) -> String {
+fn said(ruled: &GateDecision) -> String {
     let target = ruled.target.map_or_else(String::new, |target| format!(" {target}"));
     format!("{}{target} {}", ruled.status, ruled.reason.as_deref().unwrap_or("-"))
 }
@@ -260,7 +260,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    fn rule(&self, confidence: i64) -> Ruled {
+    fn rule(&self, confidence: i64) -> GateDecision {
         let (title, body, labels) = &self.source;
         let source = JudgedItem { labels, ..item(1, ItemState::Open, title, body) };
         let candidates = self.gate_candidates();
@@ -338,7 +338,7 @@ proptest! {
     fn confidence_never_outvotes_a_veto(case in case(), more in 0_i64..=2_000) {
         let before = case.rule(case.confidence);
         let after = case.rule((case.confidence + more).min(10_000));
-        if before.reason.as_deref() != Some(Ruled::BELOW_MIN_EDGE) {
+        if before.reason.as_deref() != Some(GateDecision::BELOW_MIN_EDGE) {
             prop_assert_eq!(after, before);
         } else if after.status == DecisionStatus::Accepted {
             prop_assert!(case.confidence + more >= 8_500);

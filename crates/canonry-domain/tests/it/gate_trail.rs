@@ -1,10 +1,10 @@
 //! The trail of gates agrees with what the gates themselves decide.
 
 use canonry_domain::{
-    Certainty, DecisionOrigin, DecisionStatus, Gate, GateCandidate, GateMark, GateRules, InvalidAnswer, ItemNumber,
-    ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineGate, OnlineThresholds, PairScores, PathMatch, Probability,
-    Relation, RootCauseMatch, Ruled, ScopeRelation, Similarity, Structure, Verdict, gate_answer, gate_before_judge,
-    gate_trail, online_trail, online_verdict,
+    Certainty, DecisionGate, DecisionOrigin, DecisionStatus, GateCandidate, GateDecision, GateMark, GateRules,
+    InvalidAnswer, ItemNumber, ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineGate, OnlineThresholds, PairScores,
+    PathMatch, Probability, Relation, RootCauseMatch, ScopeRelation, Similarity, Structure, Verdict, gate_answer,
+    gate_before_judge, gate_trail, online_trail, online_verdict,
 };
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::{option, sample};
@@ -105,16 +105,16 @@ proptest! {
         let gate = decided(&trail);
         let reason = ruled.reason.as_deref().unwrap_or_default();
         let expected = match ruled.status {
-            DecisionStatus::Accepted => Gate::Accept,
-            _ if reason.is_empty() => Gate::SaidYes,
-            _ if candidates.is_empty() => Gate::Candidates,
-            _ if reason == "source_too_vague" => Gate::EnoughText,
-            DecisionStatus::Skipped => Gate::UsableAnswer,
-            _ if reason == "target_not_open" => Gate::TargetOpen,
-            _ if reason == "below_min_edge" => Gate::Confidence,
-            _ if reason == "candidate_gap_too_small" => Gate::Gap,
-            _ if reason.contains("_vs_") => Gate::SameKind,
-            _ => Gate::Structure,
+            DecisionStatus::Accepted => DecisionGate::Accept,
+            _ if reason.is_empty() => DecisionGate::SaidYes,
+            _ if candidates.is_empty() => DecisionGate::Candidates,
+            _ if reason == "source_too_vague" => DecisionGate::EnoughText,
+            DecisionStatus::Skipped => DecisionGate::UsableAnswer,
+            _ if reason == "target_not_open" => DecisionGate::TargetOpen,
+            _ if reason == "below_min_edge" => DecisionGate::Confidence,
+            _ if reason == "candidate_gap_too_small" => DecisionGate::Gap,
+            _ if reason.contains("_vs_") => DecisionGate::SameKind,
+            _ => DecisionGate::Structure,
         };
         prop_assert_eq!(gate, Some(expected), "{:?}", ruled);
     }
@@ -147,25 +147,25 @@ fn every_stored_reason_has_its_gate() {
     use DecisionOrigin::{Batch, Online, Override};
     use DecisionStatus::{Accepted, Rejected, Skipped};
     for (origin, status, reason, gate) in [
-        (Override, Accepted, None, Gate::Ruling),
-        (Override, Rejected, Some("override:not_duplicate"), Gate::Ruling),
-        (Batch, Skipped, Some(Ruled::NO_CANDIDATES), Gate::Candidates),
-        (Batch, Skipped, Some(Ruled::SOURCE_TOO_VAGUE), Gate::EnoughText),
-        (Batch, Skipped, Some(Ruled::EXISTING_EDGE), Gate::NoEdgeYet),
-        (Batch, Skipped, Some("invalid_response:not_json"), Gate::UsableAnswer),
-        (Batch, Rejected, None, Gate::SaidYes),
-        (Batch, Rejected, Some("certainty=unsure"), Gate::Structure),
-        (Batch, Rejected, Some("path_match=different,relation=absent"), Gate::Structure),
-        (Batch, Rejected, Some(Ruled::TARGET_NOT_OPEN), Gate::TargetOpen),
-        (Batch, Rejected, Some("bug_feature_mismatch:bug_vs_feature"), Gate::SameKind),
-        (Batch, Rejected, Some(Ruled::BELOW_MIN_EDGE), Gate::Confidence),
-        (Online, Rejected, Some(Ruled::CANDIDATE_GAP_TOO_SMALL), Gate::Gap),
-        (Online, Accepted, None, Gate::Accept),
+        (Override, Accepted, None, DecisionGate::Ruling),
+        (Override, Rejected, Some("override:not_duplicate"), DecisionGate::Ruling),
+        (Batch, Skipped, Some(GateDecision::NO_CANDIDATES), DecisionGate::Candidates),
+        (Batch, Skipped, Some(GateDecision::SOURCE_TOO_VAGUE), DecisionGate::EnoughText),
+        (Batch, Skipped, Some(GateDecision::EXISTING_EDGE), DecisionGate::NoEdgeYet),
+        (Batch, Skipped, Some("invalid_response:not_json"), DecisionGate::UsableAnswer),
+        (Batch, Rejected, None, DecisionGate::SaidYes),
+        (Batch, Rejected, Some("certainty=unsure"), DecisionGate::Structure),
+        (Batch, Rejected, Some("path_match=different,relation=absent"), DecisionGate::Structure),
+        (Batch, Rejected, Some(GateDecision::TARGET_NOT_OPEN), DecisionGate::TargetOpen),
+        (Batch, Rejected, Some("bug_feature_mismatch:bug_vs_feature"), DecisionGate::SameKind),
+        (Batch, Rejected, Some(GateDecision::BELOW_MIN_EDGE), DecisionGate::Confidence),
+        (Online, Rejected, Some(GateDecision::CANDIDATE_GAP_TOO_SMALL), DecisionGate::Gap),
+        (Online, Accepted, None, DecisionGate::Accept),
     ] {
         assert_eq!(decided(&gate_trail(origin, status, reason)), Some(gate), "{reason:?}");
     }
     // What has no text of its own is compared with nothing.
-    let unfilled = gate_trail(Batch, Skipped, Some(Ruled::NO_CONTENT));
+    let unfilled = gate_trail(Batch, Skipped, Some(GateDecision::NO_CONTENT));
     let marks: Vec<GateMark> = unfilled.iter().take(4).map(|(_, mark)| *mark).collect();
     assert_eq!(marks, [GateMark::Passed, GateMark::NotAsked, GateMark::Decided, GateMark::NotAsked]);
     for (reason, gate) in [
@@ -191,8 +191,8 @@ fn every_stored_reason_has_its_gate() {
 
 #[test]
 fn a_ruling_beside_an_edge_of_before_skips_the_cheap_gates() {
-    let trail = gate_trail(DecisionOrigin::Override, DecisionStatus::Skipped, Some(Ruled::EXISTING_EDGE));
-    assert_eq!(trail[0], (Gate::Ruling, GateMark::Passed));
-    assert_eq!(trail[1], (Gate::Candidates, GateMark::NotAsked));
-    assert_eq!(trail[3], (Gate::NoEdgeYet, GateMark::Decided));
+    let trail = gate_trail(DecisionOrigin::Override, DecisionStatus::Skipped, Some(GateDecision::EXISTING_EDGE));
+    assert_eq!(trail[0], (DecisionGate::Ruling, GateMark::Passed));
+    assert_eq!(trail[1], (DecisionGate::Candidates, GateMark::NotAsked));
+    assert_eq!(trail[3], (DecisionGate::NoEdgeYet, GateMark::Decided));
 }

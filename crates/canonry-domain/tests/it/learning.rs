@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Component, CountedLessons, CurrentThreshold, ItemNumber, Lacking, LearningEntry, Lesson, Prediction, Probability,
-    RepoName, Similarity, Threshold, ThresholdReason, ThresholdRule, ThresholdSettings, ThresholdSource,
-    ThresholdState, Thresholds, Truth, learn_from_counts, learn_thresholds, threshold_adjustments,
+    Component, CountedLessons, CurrentThreshold, ItemNumber, LearningEntry, Lesson, MissingCondition, Prediction,
+    PredictionTruth, Probability, RepoName, Similarity, Threshold, ThresholdReason, ThresholdRule, ThresholdSettings,
+    ThresholdSource, ThresholdState, Thresholds, learn_from_counts, learn_thresholds, threshold_adjustments,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -26,16 +26,16 @@ fn prediction(score: f64) -> Prediction {
     Prediction { target, score: Similarity::new(score).expect("in range") }
 }
 
-fn entry(prediction: Option<Prediction>, truth: Truth) -> LearningEntry {
+fn entry(prediction: Option<Prediction>, truth: PredictionTruth) -> LearningEntry {
     LearningEntry { lesson: Lesson::new(prediction, truth), component: None }
 }
 
 fn right(score: f64) -> LearningEntry {
-    entry(Some(prediction(score)), Truth::Duplicate)
+    entry(Some(prediction(score)), PredictionTruth::Duplicate)
 }
 
 fn wrong(score: f64) -> LearningEntry {
-    entry(Some(prediction(score)), Truth::NotDuplicate)
+    entry(Some(prediction(score)), PredictionTruth::NotDuplicate)
 }
 
 fn times(count: usize, entry: &LearningEntry) -> Vec<LearningEntry> {
@@ -81,12 +81,12 @@ fn history() -> impl Strategy<Value = Vec<LearningEntry>> {
             let share = low + (high - low) * ((score - 0.5) / 0.5).max(0.0);
             let predicted = Some(prediction(score));
             let lesson = match sort {
-                0 => Lesson::new(None, Truth::NotDuplicate),
-                1 => Lesson::new(None, Truth::Duplicate),
-                2 => Lesson::new(predicted, Truth::Unknown),
-                _ if chance < share => Lesson::new(predicted, Truth::Duplicate),
-                3 => Lesson::new(predicted, Truth::DuplicateOfAnother),
-                _ => Lesson::new(predicted, Truth::NotDuplicate),
+                0 => Lesson::new(None, PredictionTruth::NotDuplicate),
+                1 => Lesson::new(None, PredictionTruth::Duplicate),
+                2 => Lesson::new(predicted, PredictionTruth::Unknown),
+                _ if chance < share => Lesson::new(predicted, PredictionTruth::Duplicate),
+                3 => Lesson::new(predicted, PredictionTruth::DuplicateOfAnother),
+                _ => Lesson::new(predicted, PredictionTruth::NotDuplicate),
             };
             LearningEntry { lesson, component: name.map(component) }
         };
@@ -141,21 +141,21 @@ proptest! {
             learn_thresholds(&settings, &with(&log, more))
         };
         let predicted = Some(prediction(f64::from(score) / 10_000.0));
-        for truth in [Truth::NotDuplicate, Truth::DuplicateOfAnother] {
+        for truth in [PredictionTruth::NotDuplicate, PredictionTruth::DuplicateOfAnother] {
             for (before, after) in buckets(&before, &after(predicted, truth)) {
                 prop_assert!(after >= before, "wrong: {before} to {after}");
             }
         }
-        for (before, after) in buckets(&before, &after(predicted, Truth::Duplicate)) {
+        for (before, after) in buckets(&before, &after(predicted, PredictionTruth::Duplicate)) {
             prop_assert!(after <= before, "right: {before} to {after}");
         }
-        for truth in [Truth::Duplicate, Truth::NotDuplicate] {
+        for truth in [PredictionTruth::Duplicate, PredictionTruth::NotDuplicate] {
             for (before, after) in buckets(&before, &after(None, truth)) {
                 prop_assert_eq!(after, before, "nothing was predicted");
             }
         }
-        prop_assert_eq!(&after(predicted, Truth::Unknown), &before);
-        prop_assert_eq!(&after(None, Truth::Unknown), &before);
+        prop_assert_eq!(&after(predicted, PredictionTruth::Unknown), &before);
+        prop_assert_eq!(&after(None, PredictionTruth::Unknown), &before);
     }
 }
 
@@ -314,10 +314,10 @@ fn random_histories_meet_every_condition() {
         *met.entry(decided_by.to_owned()).or_default() += 1;
         if let ThresholdReason::NoLower { next: Some(next), .. } = state.reason {
             let lacks = match next.lacking {
-                Lacking::Sureness => "lacks sureness",
-                Lacking::Right { .. } => "lacks right ones",
-                Lacking::RightNear { .. } => "lacks right ones near",
-                Lacking::Added { .. } => "lacks in what is added",
+                MissingCondition::Sureness => "lacks sureness",
+                MissingCondition::Right { .. } => "lacks right ones",
+                MissingCondition::RightNear { .. } => "lacks right ones near",
+                MissingCondition::Added { .. } => "lacks in what is added",
             };
             *met.entry(lacks.to_owned()).or_default() += 1;
         }
@@ -397,7 +397,7 @@ fn where_each_rule_goes() {
 #[test]
 fn the_rules_of_means_wait_for_21_predictions() {
     for rule in [ThresholdRule::BetaMean, ThresholdRule::BetaComplement] {
-        let log = [times(20, &right(0.9)), times(50, &entry(None, Truth::NotDuplicate))].concat();
+        let log = [times(20, &right(0.9)), times(50, &entry(None, PredictionTruth::NotDuplicate))].concat();
         let waiting = learn_thresholds(&settings(rule), &log).repository;
         assert_eq!((points(&waiting), waiting.source), (Some(85), ThresholdSource::Configured));
         assert_eq!((waiting.alpha, waiting.beta, waiting.counts.total), (22.0, 8.0, 70));
@@ -425,7 +425,7 @@ fn beta_complement_jumps_at_its_gate() {
 #[test]
 fn a_component_has_its_own_threshold_once_both_have_enough_outcomes() {
     let own = |log: &[LearningEntry]| learn_thresholds(&ThresholdSettings::default(), log);
-    let unknown = within("auth", times(50, &entry(Some(prediction(0.9)), Truth::Unknown)));
+    let unknown = within("auth", times(50, &entry(Some(prediction(0.9)), PredictionTruth::Unknown)));
     let bad = within("auth", times(20, &wrong(0.9)));
     let others = [within("api", times(19, &right(0.9))), times(61, &right(0.9))].concat();
     let enough = [bad.clone(), others.clone(), unknown].concat();
@@ -478,7 +478,7 @@ fn moves_of_more_than_five_points_are_told() {
 
 #[test]
 fn what_a_duplicate_of_something_else_teaches() {
-    let state = learned(&times(3, &entry(Some(prediction(0.9)), Truth::DuplicateOfAnother)));
+    let state = learned(&times(3, &entry(Some(prediction(0.9)), PredictionTruth::DuplicateOfAnother)));
     assert_eq!(state.current, CurrentThreshold::Silent);
     let counts = state.counts;
     assert_eq!((counts.false_positives, counts.missed, counts.total), (3, 3, 3));

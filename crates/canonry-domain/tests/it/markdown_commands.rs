@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use canonry_domain::mention::{Asked, MentionCommand, parse_mention};
-use canonry_domain::review::says_no;
+use canonry_domain::review::is_refusal;
 use canonry_domain::{fixed_issues, named_duplicate};
 use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
@@ -346,13 +346,13 @@ fn no_other_words_are_taken_for_a_persons_own_either() {
         let with = |words: &str| shape.replace("{}", words);
         assert_eq!(named_duplicate(&repo, &with("duplicate of #12")), None, "{shape:?}");
         assert_eq!(fixed_issues(&repo, &with("fixes #12")).len(), 0, "{shape:?}");
-        assert!(!says_no(&with("won't fix")), "{shape:?}");
+        assert!(!is_refusal(&with("won't fix")), "{shape:?}");
     }
     for shape in ["{}", "- {}", "**{}**", "_{}_", "# {}", "<b>{}</b>", "<p>\n{}\n</p>", "> a\n\n{}"] {
         let with = |words: &str| shape.replace("{}", words);
         assert_eq!(named_duplicate(&repo, &with("duplicate of #12")).map(|number| number.get()), Some(12), "{shape:?}");
         assert_eq!(fixed_issues(&repo, &with("fixes #12")).len(), 1, "{shape:?}");
-        assert!(says_no(&with("won't fix")), "{shape:?}");
+        assert!(is_refusal(&with("won't fix")), "{shape:?}");
     }
     // A pull request may fold its description away and still fix what it says; nobody rules a duplicate in there.
     let folded = "<details>\n\nduplicate of #12, fixes #12\n\n</details>";
@@ -429,7 +429,7 @@ fn deep_and_long_texts_take_linear_time() {
             let text = format!("{COMMAND} x\n\n{}", shape(size));
             let began = Instant::now();
             let _ = parse_mention(&text, "canonry");
-            let _ = says_no(&text);
+            let _ = is_refusal(&text);
             began.elapsed()
         };
         // As long as a comment on GitHub can be, and a quarter of it.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::{
-    Category, CodeIndex, Earlier, FileMaps, Finding, Fingerprint, Hunk, LineMap, LineRange, PatternKey, RepoPath,
-    ReviewerName, Severity, Tracked, Unseen, Witness, around, flagged, sightings, track,
+    Category, CodeIndex, FileMaps, Finding, Fingerprint, Hunk, LineMap, LineRange, PatternKey, RepoPath, ReviewerName,
+    Severity, TrackedFinding, TrackedFindings, UnseenFinding, Witness, around, flagged, sightings, track,
 };
 use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
@@ -133,11 +133,11 @@ fn finding(file: &[String], at: &str, line: u32, rule: u8) -> Finding {
     }
 }
 
-fn was(finding: Finding) -> Earlier {
-    Earlier { finding, fixed: false, dismissals: Vec::new() }
+fn was(finding: Finding) -> TrackedFinding {
+    TrackedFinding { finding, fixed: false, dismissals: Vec::new() }
 }
 
-fn matched_once(tracked: &Tracked, earlier: usize, now: usize) -> bool {
+fn matched_once(tracked: &TrackedFindings, earlier: usize, now: usize) -> bool {
     let befores: BTreeSet<_> = tracked.followed.iter().map(|one| one.earlier).collect();
     let nows: BTreeSet<_> = tracked.followed.iter().map(|one| one.now).collect();
     befores.len() == tracked.followed.len()
@@ -159,7 +159,7 @@ proptest! {
         let new_name = if renamed { "new.rs" } else { "old.rs" };
         let count = |lines: &[String]| u32::try_from(lines.len()).expect("small");
         let flags: Vec<(u32, u8)> = flags.into_iter().filter(|(line, _)| *line <= count(&file.old)).collect();
-        let earlier: Vec<Earlier> = flags.iter().map(|(line, rule)| was(finding(&file.old, "old.rs", *line, *rule))).collect();
+        let earlier: Vec<TrackedFinding> = flags.iter().map(|(line, rule)| was(finding(&file.old, "old.rs", *line, *rule))).collect();
         // The linter reports each line that survived or was moved again, and others besides.
         let again = flags.iter().filter_map(|(line, rule)| Some((*file.kept.get(line).or(file.moved.get(line))?, *rule)));
         let places: BTreeSet<(u32, u8)> = again.chain(fresh).filter(|(line, _)| *line <= count(&file.new)).collect();
@@ -209,13 +209,13 @@ proptest! {
     ) {
         let file = edited(old, &edits);
         let flags: Vec<(u32, u8)> = flags.into_iter().filter(|(line, _)| *line as usize <= file.old.len()).collect();
-        let earlier: Vec<Earlier> = flags.iter().map(|(line, rule)| was(finding(&file.old, "a.rs", *line, *rule))).collect();
+        let earlier: Vec<TrackedFinding> = flags.iter().map(|(line, rule)| was(finding(&file.old, "a.rs", *line, *rule))).collect();
         let maps = FileMaps { lines: [(path("a.rs"), LineMap::new(file.hunks.clone()))].into(), ..FileMaps::default() };
         let (text, at) = (file.new.join("\n"), path("a.rs"));
         let tracked = track(&earlier, &[], &maps, &mut CodeIndex::new([(&at, text.as_str())]));
         for (at, fate) in &tracked.unseen {
             let line = match fate {
-                Unseen::Stands { lines: Some(lines), .. } => lines.first,
+                UnseenFinding::Stands { lines: Some(lines), .. } => lines.first,
                 other => panic!("{other:?}"),
             };
             if let Some(survives) = file.kept.get(&flags[*at].0) {
@@ -227,7 +227,7 @@ proptest! {
 }
 
 /// A file of many findings of few rules on code that repeats, 200 lines inserted on top.
-fn pushed(findings: u32) -> (Vec<Earlier>, Vec<Finding>, FileMaps) {
+fn pushed(findings: u32) -> (Vec<TrackedFinding>, Vec<Finding>, FileMaps) {
     let of = |line: u32| format!("call{}(\"{}\");", line % 7, line % 500);
     let old: Vec<String> = (0..findings).map(of).collect();
     let new: Vec<String> = (0..200).map(|line| format!("// {line}")).chain(old.iter().cloned()).collect();
@@ -253,7 +253,7 @@ fn five_thousand_findings_follow_a_push() {
     let (earlier, now, maps) = pushed(5_000);
     let tracked = track(&earlier, &now, &maps, &mut CodeIndex::default());
     assert_eq!((tracked.followed.len(), tracked.new.len(), tracked.unseen.len()), (4_500, 0, 500));
-    assert!(tracked.unseen.iter().all(|(_, fate)| *fate == Unseen::Fixed));
+    assert!(tracked.unseen.iter().all(|(_, fate)| *fate == UnseenFinding::Fixed));
     let exact = |at: usize, line: u32| earlier[at].finding.lines.map(|lines| lines.first + 200) == Some(line);
     let line = |at: usize| now[at].lines.map_or(0, |lines| lines.first);
     assert!(tracked.followed.iter().all(|one| exact(one.earlier, line(one.now))));

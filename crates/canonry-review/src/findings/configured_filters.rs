@@ -1,6 +1,6 @@
 //! What a repository's settings keep from being read or shown.
 
-use canonry_config::{PathGlob, ReviewSettings, Suppression};
+use canonry_config::{PathGlob, ReviewSettings, SuppressionRule};
 use canonry_domain::review::{Category, Finding, HiddenBy, RepoPath, Severity};
 use regex::Regex;
 
@@ -55,7 +55,7 @@ impl ConfiguredFilters {
 }
 
 impl CompiledSuppression {
-    fn new(written: &Suppression) -> Self {
+    fn new(written: &SuppressionRule) -> Self {
         Self {
             written: written.pattern.as_str().to_owned(),
             pattern: written.pattern.matcher(),
@@ -81,7 +81,7 @@ pub(crate) fn is_about(pattern: &Regex, finding: &Finding) -> bool {
 pub(crate) mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use canonry_config::{PathGlob, Pattern, ReviewSettings, Suppression};
+    use canonry_config::{PathGlob, Pattern, ReviewSettings, SuppressionRule};
     use canonry_domain::review::{Category, Finding, HiddenBy, RepoPath, ReviewerName, Severity};
 
     use super::ConfiguredFilters;
@@ -104,8 +104,8 @@ pub(crate) mod tests {
         reported.into_finding(None)
     }
 
-    fn suppression(pattern: &str) -> Suppression {
-        Suppression {
+    fn suppression(pattern: &str) -> SuppressionRule {
+        SuppressionRule {
             pattern: Pattern::new(pattern).expect("a pattern"),
             severity: vec![],
             category: vec![],
@@ -120,7 +120,7 @@ pub(crate) mod tests {
     #[test]
     fn suppressions_match_title_or_message_within_their_limits() {
         let one = finding("src/gen/a.rs", "Unused import of x", Severity::Minor);
-        let limited = Suppression {
+        let limited = SuppressionRule {
             severity: vec![Severity::Minor],
             category: vec![Category::Style],
             paths: vec![PathGlob::new("src/*/*.rs").expect("a glob")],
@@ -133,9 +133,9 @@ pub(crate) mod tests {
             (suppression("glob:unused"), None),
             (suppression("regex:^of"), None),
             (limited.clone(), Some("pattern:unused import")),
-            (Suppression { severity: vec![Severity::Major], ..limited.clone() }, None),
-            (Suppression { category: vec![Category::Security], ..limited.clone() }, None),
-            (Suppression { paths: vec![PathGlob::new("src/*.rs").expect("a glob")], ..limited }, None),
+            (SuppressionRule { severity: vec![Severity::Major], ..limited.clone() }, None),
+            (SuppressionRule { category: vec![Category::Security], ..limited.clone() }, None),
+            (SuppressionRule { paths: vec![PathGlob::new("src/*.rs").expect("a glob")], ..limited }, None),
         ] {
             let settings = ReviewSettings { suppressions: vec![suppression.clone()], ..ReviewSettings::default() };
             assert_eq!(hides(&settings, &one).as_deref(), expected, "{suppression:?}");
@@ -147,7 +147,7 @@ pub(crate) mod tests {
         let all = ReviewSettings {
             suppressions: vec![
                 suppression("glob:*"),
-                Suppression { severity: vec![Severity::Critical], ..suppression("x") },
+                SuppressionRule { severity: vec![Severity::Critical], ..suppression("x") },
             ],
             focus_areas: vec![Category::Security],
             ignored_areas: vec![Category::Style],

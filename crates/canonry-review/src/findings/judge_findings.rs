@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_config::RepoConfig;
 use canonry_domain::review::{
-    ConfidenceSigns, Earlier, FeedbackRule, FileMaps, Finding, FindingStatus, HiddenBy, Hunk, PatternKey, RepoPath,
-    ReviewerName, ShownAs, Sighting, Visibility, arrange, confidence, feedback_hides, grounding, is_grounded,
-    sightings, track,
+    ConfidenceSigns, FeedbackRule, FileMaps, Finding, FindingStatus, HiddenBy, Hunk, PatternKey, RepoPath,
+    ReviewerName, ShownAs, Sighting, TrackedFinding, Visibility, arrange, confidence, feedback_hides, grounding,
+    is_grounded, sightings, track,
 };
 use canonry_store::{LedgerFinding, StoredPattern};
 
@@ -20,7 +20,7 @@ use crate::run::report::ReportedFinding;
 /// Says of each finding what it is now. The present ones were raised already; earlier ones are raised here, because whether
 /// a dismissal holds depends on the raised severity.
 pub(crate) fn follow(
-    mut earlier: Vec<Earlier>,
+    mut earlier: Vec<TrackedFinding>,
     now: Vec<Finding>,
     floors: &SeverityFloors,
     files: &FileMaps,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use canonry_config::Reviewer;
-use canonry_domain::review::{CommitSha, Earlier, RepoPath, ReviewerName};
+use canonry_domain::review::{CommitSha, RepoPath, ReviewerName, TrackedFinding};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 
@@ -29,7 +29,7 @@ pub(crate) struct ReviewTask<'a> {
     pub(crate) assigned: &'a [Assignment],
     pub(crate) filters: &'a ConfiguredFilters,
     /// What was found before.
-    pub(crate) earlier: &'a [Earlier],
+    pub(crate) earlier: &'a [TrackedFinding],
     /// What a model is told about similar findings of the past.
     pub(crate) memory: &'a [String],
     pub(crate) llm: Option<&'a LlmReviewer>,

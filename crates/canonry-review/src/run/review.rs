@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use canonry_domain::review::{Earlier, FileMaps, PatternKey, RepoPath, ReviewMode, Sighting};
+use canonry_domain::review::{FileMaps, PatternKey, RepoPath, ReviewMode, Sighting, TrackedFinding};
 use canonry_models::Embedder;
 use canonry_store::{LedgerFinding, ReviewId, Store, StoreError, StoredPattern};
 use jiff::Timestamp;
@@ -151,7 +151,7 @@ impl ReviewInProgress<'_> {
 
         let mut ledger = self.store.review().ledger(request.repo, request.subject).await?;
         ledger.retain(|one| !filters.skips(&one.earlier.finding.path));
-        let earlier: Vec<Earlier> = ledger.iter().map(|one| one.earlier.clone()).collect();
+        let earlier: Vec<TrackedFinding> = ledger.iter().map(|one| one.earlier.clone()).collect();
         let earlier_paths: BTreeSet<RepoPath> = earlier.iter().map(|one| one.finding.path.clone()).collect();
         let mut texts = HeadTexts::read(git, request.head, to_read.iter().copied(), &earlier_paths).await?;
         let memory = self.open_memory(&mut notes).await;

@@ -1,7 +1,7 @@
 //! `issues`: taken in, learned from, and triaged when they are new or their text changed. Much of what happens to one ends
 //! its grace.
 
-use canonry_domain::{Gone, ItemType};
+use canonry_domain::{GoneReason, ItemType};
 use canonry_github::item_from_issue;
 use canonry_github::webhook::IssuesEvent;
 use canonry_store::Repo;
@@ -19,8 +19,8 @@ pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) 
         graces::on_issue(hook, repo, record.number, about).await?;
     }
     match hook.action() {
-        "deleted" => return leave(hook, repo, record, Gone::Deleted).await,
-        "transferred" => return leave(hook, repo, record, Gone::Transferred).await,
+        "deleted" => return leave(hook, repo, record, GoneReason::Deleted).await,
+        "transferred" => return leave(hook, repo, record, GoneReason::Transferred).await,
         _ => {}
     }
     let own = hook.own_login().await?;

@@ -1,6 +1,6 @@
 //! Items as webhooks tell of them, taken into the corpus.
 
-use canonry_domain::{Change, Gone, Item, ItemNumber, ItemRecord, OutcomeEvent};
+use canonry_domain::{GoneReason, Item, ItemNumber, ItemRecord, OutcomeEvent, RecordChange};
 use canonry_store::Repo;
 use canonry_triage::refetch_item;
 
@@ -15,14 +15,14 @@ pub(super) async fn take_item(hook: Webhook<'_>, repo: &Repo, record: ItemRecord
     let (store, now) = (hook.service.store(), hook.service.now());
     let (item, change) = store.corpus().upsert_webhook_item(repo, record.clone(), now).await?;
     let item = match (change, hook.service.github()) {
-        (Change::Unordered, Some(github)) => {
+        (RecordChange::Unordered, Some(github)) => {
             match refetch_item(store, github, repo, item.item_type, item.number).await? {
                 None => return Ok(None),
-                Some((_, Change::Unordered)) => return Err(told_meanwhile()),
+                Some((_, RecordChange::Unordered)) => return Err(told_meanwhile()),
                 Some((item, _)) => item,
             }
         }
-        (Change::Unordered, None) => take_blindly(hook, repo, &item, record).await?,
+        (RecordChange::Unordered, None) => take_blindly(hook, repo, &item, record).await?,
         _ => item,
     };
     Ok(Some(item).filter(|item| item.gone.is_none()))
@@ -40,13 +40,18 @@ async fn take_blindly(hook: Webhook<'_>, repo: &Repo, known: &Item, record: Item
         false => ItemRecord { state: None, state_reason: None, closed_at: None, ..record },
     };
     match hook.service.store().corpus().upsert_fetched_item(repo, Some(known), record, hook.service.now()).await? {
-        (_, Change::Unordered) => Err(told_meanwhile()),
+        (_, RecordChange::Unordered) => Err(told_meanwhile()),
         (item, _) => Ok(item),
     }
 }
 
 /// An item that left the repository: its history stays, and nothing is compared with it any more.
-pub(super) async fn leave(hook: Webhook<'_>, repo: &Repo, record: ItemRecord, gone: Gone) -> Result<Handled, JobError> {
+pub(super) async fn leave(
+    hook: Webhook<'_>,
+    repo: &Repo,
+    record: ItemRecord,
+    gone: GoneReason,
+) -> Result<Handled, JobError> {
     let number: ItemNumber = record.number;
     take_item(hook, repo, record).await?;
     hook.service.store().corpus().mark_gone(repo.id, number, gone, hook.service.now()).await?;

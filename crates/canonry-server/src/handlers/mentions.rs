@@ -1,7 +1,7 @@
 //! A comment that asks Canonry for something: who asks, whether they may, and the one answer.
 
 use canonry_domain::mention::{
-    ANSWERED_A_DAY, Asked, MentionCommand, MentionRole, MentionVerb, is_mention_answered, may_hold_mention,
+    ANSWERED_A_DAY, MentionCommand, MentionRequest, MentionRole, MentionVerb, is_mention_answered, may_hold_mention,
     parse_mention, refused, unknown_mention,
 };
 use canonry_domain::{GithubId, ItemNumber, ItemType, Login};
@@ -76,10 +76,10 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
     let config = review_settings(hook.service, repo).await?.config;
     let Some(asked) = parse_mention(said.text, &config.mentions.handle) else { return Ok(None) };
     let verb = match &asked {
-        Asked::Command(command) => Some(command.verb()),
-        Asked::Unknown(_) => None,
+        MentionRequest::Command(command) => Some(command.verb()),
+        MentionRequest::Unknown(_) => None,
     };
-    let rules_duplicate = matches!(asked, Asked::Command(MentionCommand::DuplicateOf(_)));
+    let rules_duplicate = matches!(asked, MentionRequest::Command(MentionCommand::DuplicateOf(_)));
     let (store, now) = (hook.service.store(), hook.service.now());
     if let Some(known) = store.deliveries().mention_in(repo.id, said.place, said.comment).await? {
         let rules_duplicate = rules_duplicate && known.outcome == MentionOutcome::Done;
@@ -110,15 +110,15 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
         _ if role != MentionRole::Maintainer && !corrects && earlier.len() >= ANSWERED_A_DAY => {
             (MentionOutcome::Refused, Answer::React(ReactionContent::Confused))
         }
-        Asked::Unknown(near) => {
+        MentionRequest::Unknown(near) => {
             let words = unknown_mention(near, &config.mentions.handle);
             (MentionOutcome::NotUnderstood, once(told(MentionOutcome::NotUnderstood), words))
         }
-        Asked::Command(command) if !may_ask => {
+        MentionRequest::Command(command) if !may_ask => {
             let words = refused(command.verb().spec());
             (MentionOutcome::Refused, once(told(MentionOutcome::Refused), words))
         }
-        Asked::Command(command) => deeds.carry_out(command).await?,
+        MentionRequest::Command(command) => deeds.carry_out(command).await?,
     };
     let key = format!("mention/{}#{}/{}/{}", github_id.0, said.number, said.place.as_str(), said.comment.0);
     if is_answered {
@@ -159,7 +159,7 @@ async fn taken_back(
     github: &GitHub,
     repo: &Repo,
     said: Said<'_>,
-    asked: &Asked,
+    asked: &MentionRequest,
     handle: &str,
 ) -> Result<Option<&'static str>, JobError> {
     let read = match said.place {

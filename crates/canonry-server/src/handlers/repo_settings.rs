@@ -1,6 +1,6 @@
 //! The rules that a repository sets for itself: `.canonry.yml` of its default branch, as it is now.
 
-use canonry_config::{Parsed, SettingsSection, TriageSettings, parse};
+use canonry_config::{ParsedSettings, SettingsSection, TriageSettings, parse};
 use canonry_domain::{Probability, Threshold, ThresholdSettings, TriageMode};
 use canonry_github::GitHubError;
 use canonry_store::{BrakeKind, Repo};
@@ -89,7 +89,7 @@ fn rules_of(text: Option<&str>, operator: Option<f64>) -> (RepoRules, Option<Thr
 }
 
 /// How duplicates are closed; none where a mistake stands in place of what somebody chose.
-fn grace_of(parsed: &Parsed) -> Option<GraceRules> {
+fn grace_of(parsed: &ParsedSettings) -> Option<GraceRules> {
     if triage_mode(parsed) != TriageMode::Grace || parsed.fell_back(SettingsSection::Close) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! `pull_request_review_comment`: what people ask for in a thread, and their "won't fix" to a finding.
 
-use canonry_domain::review::{DismissalKind, says_no};
+use canonry_domain::review::{DismissalKind, is_refusal};
 use canonry_domain::{GithubId, ItemNumber, ItemType};
 use canonry_github::outbox::{ReactTo, ReactionContent, Write};
 use canonry_github::webhook::{PullRequestReviewCommentEvent, RestReviewComment};
@@ -49,7 +49,7 @@ pub(super) async fn review_comment(
     let (Some(thread), Some(by)) = (in_reply_to, user.to_login()) else {
         return Ok(Handled::ignored("it answers no finding"));
     };
-    if !says_no(&about.comment.body) {
+    if !is_refusal(&about.comment.body) {
         return Ok(Handled::ignored("it does not say no to a finding"));
     }
     let thread = FindingThread { repo: repo.id, number, thread };
@@ -80,7 +80,7 @@ async fn deleted(
         return Ok(Handled::ignored("what is deleted answered no finding"));
     };
     let at = FindingThread { repo: repo.id, number, thread: GithubId(thread) };
-    if !says_no(&comment.body) || at.posted(store).await?.is_none() {
+    if !is_refusal(&comment.body) || at.posted(store).await?.is_none() {
         return Ok(Handled::ignored("what is deleted said no to no finding"));
     }
     if let Some(github) = hook.service.github() {
@@ -89,7 +89,7 @@ async fn deleted(
             one.id != comment.id
                 && one.in_reply_to_id == Some(thread)
                 && one.user.as_ref().and_then(|user| user.to_login()).as_ref() == Some(&by)
-                && says_no(&one.body)
+                && is_refusal(&one.body)
         };
         if others.iter().any(says_so) {
             return Ok(Handled::ignored("they say no to the finding elsewhere in the thread"));

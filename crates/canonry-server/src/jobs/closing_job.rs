@@ -1,6 +1,6 @@
 //! The jobs that close and reopen because a person ordered it: in parts, with every check that the commands make.
 
-use canonry_config::{Parsed, parse};
+use canonry_config::{ParsedSettings, parse};
 use canonry_domain::Login;
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{Job, JobState, MaintainerSource, Repo, RepoAccess, Store};
@@ -245,7 +245,7 @@ pub(crate) async fn still_maintains(service: &Service, repo: &Repo, by: Option<&
 }
 
 /// The settings as they are on GitHub. Nothing is closed by older ones: a protected label may be new in them.
-async fn settings_now(store: &Store, github: &GitHub, repo: &Repo) -> Result<Parsed, Stopped> {
+async fn settings_now(store: &Store, github: &GitHub, repo: &Repo) -> Result<ParsedSettings, Stopped> {
     match live_settings(store, github, repo).await {
         Ok(text) => Ok(parse(&text.unwrap_or_default())),
         Err(SettingsError::Store(error)) => Err(error.into()),
@@ -254,7 +254,7 @@ async fn settings_now(store: &Store, github: &GitHub, repo: &Repo) -> Result<Par
 }
 
 /// Why settings may not be planned by, if so.
-pub(crate) fn mistaken(config: &Parsed) -> Option<String> {
+pub(crate) fn mistaken(config: &ParsedSettings) -> Option<String> {
     let section = config.unsafe_to_close_by()?;
     Some(format!(
         "the section `{section}` of the repository's settings has a mistake, and nothing is planned by guesses; find it \

@@ -1,6 +1,8 @@
 //! What people order in the console: stored as jobs, so that no request waits for GitHub and no kill loses a deed.
 
-use canonry_domain::{GithubId, ItemNumber, ItemType, Login, Probability, TargetPolicy, UndoReason, is_word_taken};
+use canonry_domain::{
+    GithubId, ItemNumber, ItemType, Login, Probability, TargetPolicy, UndoReason, may_row_approval_change,
+};
 use canonry_store::{CloseRunId, Job, JobId, Repo, Store, StoreError};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -190,7 +192,7 @@ pub async fn is_being_applied(store: &Store, repo: &Repo, plan: CloseRunId) -> R
 
 /// Whether a person's word on rows of a plan can be taken now, wherever they say it: an apply may have been ordered in the
 /// console, or be carried out by a command that has the close lease.
-pub async fn is_word_taken_now(
+pub async fn may_row_approval_change_now(
     store: &Store,
     repo: &Repo,
     plan: CloseRunId,
@@ -200,7 +202,7 @@ pub async fn is_word_taken_now(
     let is_under_way = is_being_applied(store, repo, plan).await?
         || (store.plans().apply_of(plan).await?.is_some_and(|apply| apply.finished_at.is_none())
             && store.close().lease(repo.id).await?.is_some_and(|lease| lease.until > now));
-    Ok(is_word_taken(word, is_under_way))
+    Ok(may_row_approval_change(word, is_under_way))
 }
 
 /// What a job is about, if it is one of those that people order in the console.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use canonry_config::{Parsed, SettingsSection, parse};
+use canonry_config::{ParsedSettings, SettingsSection, parse};
 use canonry_domain::{GraceEnd, TriageMode};
 use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
@@ -97,7 +97,7 @@ struct Sweep<'a> {
     github: &'a GitHub,
     outbox: &'a Outbox,
     /// The settings of each repository as they are now; none where they cannot be read.
-    settings: HashMap<RepoId, Option<Parsed>>,
+    settings: HashMap<RepoId, Option<ParsedSettings>>,
 }
 
 impl Sweep<'_> {
@@ -139,7 +139,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    async fn close(&self, grace: &Grace, config: &Parsed) -> Result<(), JobError> {
+    async fn close(&self, grace: &Grace, config: &ParsedSettings) -> Result<(), JobError> {
         let (service, with) = (self.service, self.service.detectors());
         let rules = repo_rules(service, &grace.repo).await?;
         let budget = budget(service, &grace.repo, rules.monthly_cost).await?;
@@ -167,7 +167,11 @@ impl Sweep<'_> {
 }
 
 /// The settings as they are now; none where they cannot be read or hold a mistake that matters here.
-async fn readable_settings(service: &Service, github: &GitHub, repo: &Repo) -> Result<Option<Parsed>, JobError> {
+async fn readable_settings(
+    service: &Service,
+    github: &GitHub,
+    repo: &Repo,
+) -> Result<Option<ParsedSettings>, JobError> {
     match live_settings(service.store(), github, repo).await {
         Ok(text) => {
             let parsed = parse(&text.unwrap_or_default());

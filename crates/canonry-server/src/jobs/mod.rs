@@ -24,8 +24,8 @@ pub(crate) mod worker;
 
 pub use console_jobs::{
     ApplyOrder, CancelGraceOrder, CanonicalizeOrder, ClosingDeed, PlanOrder, UndoOrder, closing_deed, closing_jobs_of,
-    is_being_applied, is_word_taken_now, last_closing_job, queue_apply, queue_cancel_grace, queue_canonicalize,
-    queue_plan, queue_sync, queue_undo, repo_id_of,
+    is_being_applied, last_closing_job, may_row_approval_change_now, queue_apply, queue_cancel_grace,
+    queue_canonicalize, queue_plan, queue_sync, queue_undo, repo_id_of,
 };
 pub use job_handler::{Handled, JobError, JobHandler, Work};
 pub use kinds::JOB_KINDS;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use canonry_domain::{
-    ContentHash, ContentVersion, GithubId, Gone, Item, ItemNumber, ItemState, ItemType, Login, PullChanges,
+    ContentHash, ContentVersion, GithubId, GoneReason, Item, ItemNumber, ItemState, ItemType, Login, PullChanges,
 };
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -216,7 +216,7 @@ impl CorpusStore<'_> {
         self,
         repo: RepoId,
         number: ItemNumber,
-        gone: Gone,
+        gone: GoneReason,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let update = "UPDATE items SET gone = $3, last_synced_at = $4 WHERE repo_id = $1 AND number = $2
@@ -244,13 +244,13 @@ impl CorpusStore<'_> {
         repo: RepoId,
         number: ItemNumber,
         update: &'static str,
-        gone: Option<Gone>,
+        gone: Option<GoneReason>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut tx = self.pool.begin().await?;
         let types: Vec<String> = on_tx!(&mut tx, |db| {
             let query = sqlx::query_scalar(update).bind(repo.0).bind(number.get());
-            query.bind(gone.map(Gone::as_str)).bind(micros(now)).fetch_all(db).await?
+            query.bind(gone.map(GoneReason::as_str)).bind(micros(now)).fetch_all(db).await?
         });
         let marked: Vec<(ItemType, ItemNumber)> =
             types.iter().map(|item_type| Ok((word(item_type)?, number))).collect::<Result<_, StoreError>>()?;

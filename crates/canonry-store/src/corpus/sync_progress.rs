@@ -1,6 +1,6 @@
 //! How far a sync has come, written with the items it brought.
 
-use canonry_domain::{Change, ItemRecord};
+use canonry_domain::{ItemRecord, RecordChange};
 use jiff::Timestamp;
 
 use crate::corpus::repos::{Repo, RepoId};
@@ -48,12 +48,12 @@ impl CorpusStore<'_> {
     }
 
     /// Takes a page in together with the progress it means: a kill between the two could lose a page or
-    /// make the next run start over. The progress is not written while a record is [`Change::Unordered`]: GitHub has to be
+    /// make the next run start over. The progress is not written while a record is [`RecordChange::Unordered`]: GitHub has to be
     /// asked about that item first.
     pub async fn upsert_sync_page(self, repo: &Repo, page: SyncPage, now: Timestamp) -> Result<TakenIn, StoreError> {
         let mut tx = self.pool.begin().await?;
         let (taken, adjusted) = take_in(&mut tx, repo, page.records, now).await?;
-        let is_whole = !taken.changes.contains(&Change::Unordered);
+        let is_whole = !taken.changes.contains(&RecordChange::Unordered);
         if let Some(progress) = page.progress.as_ref().filter(|_| is_whole) {
             write_progress(&mut tx, repo.id, progress).await?;
         }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use canonry_domain::{
-    Change, Item, ItemNumber, ItemRecord, ItemType, Merged, OutcomeEvent, PullChanges, RepoName, ThresholdAdjusted,
-    discovered_event, merge_answer, merge_record, merge_webhook,
+    Item, ItemNumber, ItemRecord, ItemType, MergedItem, OutcomeEvent, PullChanges, RecordChange, RepoName,
+    ThresholdAdjusted, discovered_event, merge_answer, merge_record, merge_webhook,
 };
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -22,7 +22,7 @@ use crate::learning::thresholds::tell;
 /// What became of each record, in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TakenIn {
-    pub changes: Vec<Change>,
+    pub changes: Vec<RecordChange>,
 }
 
 impl TakenIn {
@@ -31,9 +31,9 @@ impl TakenIn {
         let (mut inserted, mut updated, mut unchanged) = (0, 0, 0);
         for change in &self.changes {
             match change {
-                Change::Inserted => inserted += 1,
-                Change::Updated { .. } => updated += 1,
-                Change::Unchanged | Change::Older | Change::Unordered => unchanged += 1,
+                RecordChange::Inserted => inserted += 1,
+                RecordChange::Updated { .. } => updated += 1,
+                RecordChange::Unchanged | RecordChange::Older | RecordChange::Unordered => unchanged += 1,
             }
         }
         (inserted, updated, unchanged)
@@ -62,19 +62,19 @@ impl CorpusStore<'_> {
         repo: &Repo,
         record: ItemRecord,
         now: Timestamp,
-    ) -> Result<(Item, Change), StoreError> {
+    ) -> Result<(Item, RecordChange), StoreError> {
         self.upsert_item(repo, record, &merge_webhook, now).await
     }
 
     /// Takes in what GitHub answered about one item, asked after `seen` had been read here. It is left aside as
-    /// [`Change::Unordered`] when somebody has stored something else meanwhile and the two cannot be put in order.
+    /// [`RecordChange::Unordered`] when somebody has stored something else meanwhile and the two cannot be put in order.
     pub async fn upsert_fetched_item(
         self,
         repo: &Repo,
         seen: Option<&Item>,
         answer: ItemRecord,
         now: Timestamp,
-    ) -> Result<(Item, Change), StoreError> {
+    ) -> Result<(Item, RecordChange), StoreError> {
         let merge = |known: Option<&Item>, answer: ItemRecord| merge_answer(known, seen, answer);
         self.upsert_item(repo, answer, &merge, now).await
     }
@@ -102,7 +102,7 @@ impl CorpusStore<'_> {
         record: ItemRecord,
         merge: Merge<'_>,
         now: Timestamp,
-    ) -> Result<(Item, Change), StoreError> {
+    ) -> Result<(Item, RecordChange), StoreError> {
         let key = (record.number, record.item_type);
         let mut tx = self.pool.begin().await?;
         let mut merged = merge_into(&mut tx, repo, vec![record], merge, now).await?;
@@ -128,11 +128,11 @@ pub(crate) async fn take_in(
 }
 
 /// How a record becomes part of what is known.
-type Merge<'a> = &'a (dyn Fn(Option<&Item>, ItemRecord) -> Merged + Sync);
+type Merge<'a> = &'a (dyn Fn(Option<&Item>, ItemRecord) -> MergedItem + Sync);
 
 /// What became of a batch, before it is committed.
 struct MergedBatch {
-    changes: Vec<Change>,
+    changes: Vec<RecordChange>,
     items: HashMap<Key, Item>,
     adjusted: Vec<ThresholdAdjusted>,
 }
@@ -167,7 +167,7 @@ type Key = (ItemNumber, ItemType);
 struct Merging<'a> {
     repo: &'a RepoName,
     now: Timestamp,
-    changes: Vec<Change>,
+    changes: Vec<RecordChange>,
     changed: BTreeSet<Key>,
     edited: BTreeSet<Key>,
     reindexed: Vec<(ItemType, ItemNumber)>,
@@ -196,10 +196,10 @@ impl<'a> Merging<'a> {
             self.events.extend(discovered_event(self.repo, before, &merged.item, self.now));
         }
         let write = match merged.change {
-            Change::Inserted | Change::Updated { .. } => true,
+            RecordChange::Inserted | RecordChange::Updated { .. } => true,
             // When it was last asked about has changed, if GitHub was asked.
-            Change::Unchanged => asked,
-            Change::Older | Change::Unordered => false,
+            RecordChange::Unchanged => asked,
+            RecordChange::Older | RecordChange::Unordered => false,
         };
         if write {
             self.changed.insert(key);
@@ -207,7 +207,7 @@ impl<'a> Merging<'a> {
         if write && before.is_none_or(|before| is_indexed_anew(before, &merged.item)) {
             self.reindexed.push((merged.item.item_type, merged.item.number));
         }
-        if merged.change == (Change::Updated { content: true }) {
+        if merged.change == (RecordChange::Updated { content: true }) {
             self.edited.insert(key);
         }
         self.changes.push(merged.change);

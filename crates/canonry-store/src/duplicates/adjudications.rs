@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use canonry_domain::{
-    AdjudicationCase, AdjudicationWord, CountedAnswers, ItemNumber, ItemType, Login, Similarity, Verdict,
+    AdjudicatedAnswer, AdjudicationCase, CountedAnswers, ItemNumber, ItemType, Login, Similarity, Verdict,
     adjudication_sample,
 };
 use jiff::Timestamp;
@@ -65,7 +65,7 @@ pub struct Adjudication {
 /// What a person said about a sampled verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    pub word: AdjudicationWord,
+    pub word: AdjudicatedAnswer,
     /// Who; `None` for the operator of the console, who has no account.
     pub by: Option<Login>,
     /// When.
@@ -193,7 +193,7 @@ impl JudgeStore<'_> {
         self,
         repo: RepoId,
         id: AdjudicationId,
-        word: AdjudicationWord,
+        word: AdjudicatedAnswer,
         by: Option<&Login>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
@@ -367,7 +367,7 @@ impl Row {
             target: number(target)?,
             score: self.score.map(similarity).transpose()?,
         };
-        let said: Option<AdjudicationWord> = optional_word(self.word.as_deref())?;
+        let said: Option<AdjudicatedAnswer> = optional_word(self.word.as_deref())?;
         let by = optional_word(self.by_login.as_deref())?;
         let answer = said.zip(optional_moment(self.at)?).map(|(word, at)| Answer { word, by, at });
         let kind = if self.triage_id.is_some() { AdjudicationKind::Triage } else { AdjudicationKind::Edge };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use canonry_domain::{ContentVersion, DecisionStatus, Probability, Ruled};
+use canonry_domain::{ContentVersion, DecisionStatus, GateDecision, Probability};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
@@ -116,7 +116,8 @@ fn supersede(mut in_force: EdgesInForce, rows: &mut [NewRow<'_>]) -> Vec<i64> {
         if let Some(edge) = in_force.get(&place) {
             let late = version < edge.source_version;
             let stale = version > edge.source_version || !edge.target_fresh;
-            let leaves = new.status == DecisionStatus::Skipped && new.reason.as_deref() == Some(Ruled::EXISTING_EDGE);
+            let leaves =
+                new.status == DecisionStatus::Skipped && new.reason.as_deref() == Some(GateDecision::EXISTING_EDGE);
             if late || (!accepted && (leaves || !(new.replaces || stale))) {
                 rows[at].superseded = accepted;
                 continue;

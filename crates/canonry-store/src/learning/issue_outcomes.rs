@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Component, IssueOutcome, ItemNumber, ItemType, Lesson, LessonKind, Outcome, RepoName, ThresholdAdjusted,
+    Component, IssueOutcome, IssueResolution, ItemNumber, ItemType, Lesson, LessonKind, RepoName, ThresholdAdjusted,
     counted_triage, issue_outcome, lesson_of, reacted_triage,
 };
 use jiff::Timestamp;
@@ -78,12 +78,12 @@ pub(crate) async fn derive(tx: &mut Transaction, items: &[i64]) -> Result<BTreeM
         let outcome = issue_outcome(&told_once(events.unwrap_or_default()));
         let records = triages.get(item).map(Vec::as_slice).unwrap_or_default();
         // Reactions count while there is no outcome, for what the comment says.
-        let heard = reactions.filter(|_| outcome.outcome == Outcome::Unknown);
+        let heard = reactions.filter(|_| outcome.outcome == IssueResolution::Unknown);
         let reacted = heard.and_then(|heard| Some((records[reacted_triage(records)?], Some(heard.counts))));
         let counted = reacted.or_else(|| Some((records[counted_triage(records, &outcome)?], None)));
         let lesson = counted.map_or(Lesson::Unknown, |(record, heard)| lesson_of(&outcome, record.prediction, heard));
         let component = match outcome.outcome {
-            Outcome::Unknown => reactions.and_then(|reactions| reactions.component.clone()),
+            IssueResolution::Unknown => reactions.and_then(|reactions| reactions.component.clone()),
             _ => outcome.component.clone(),
         };
         derived.insert(*item, Derived { triage_id: counted.map(|(record, _)| record.id), lesson, component, outcome });

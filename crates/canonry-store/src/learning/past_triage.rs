@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{PastTriage, Prediction, Said, can_teach};
+use canonry_domain::{PastTriage, Prediction, TriageVisibility, can_teach};
 use sqlx::QueryBuilder;
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
@@ -56,9 +56,9 @@ impl Row {
             _ => None,
         };
         let said = match optional_word::<TriageActionKind>(self.action.as_deref())? {
-            Some(TriageActionKind::Commented | TriageActionKind::Edited) => Said::Spoken,
-            Some(TriageActionKind::Withdrawn) => Said::TakenBack,
-            Some(TriageActionKind::Recorded) | None => Said::Nothing,
+            Some(TriageActionKind::Commented | TriageActionKind::Edited) => TriageVisibility::Spoken,
+            Some(TriageActionKind::Withdrawn) => TriageVisibility::TakenBack,
+            Some(TriageActionKind::Recorded) | None => TriageVisibility::Nothing,
         };
         Ok(PastTriage {
             id: self.id,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use canonry_domain::review::{Dismissal, Earlier, Finding, FindingStatus, ReviewSubject};
+use canonry_domain::review::{Dismissal, Finding, FindingStatus, ReviewSubject, TrackedFinding};
 use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
@@ -17,7 +17,7 @@ use crate::review::runs::FindingId;
 pub struct LedgerFinding {
     pub id: FindingId,
     /// The finding, whether it is fixed, and the dismissals that nobody took back.
-    pub earlier: Earlier,
+    pub earlier: TrackedFinding,
     /// Whether a comment at its line says it.
     pub said_inline: bool,
     /// What became of it last.
@@ -50,7 +50,7 @@ impl ReviewStore<'_> {
         }
         let read = |(id, Json(finding), fixed, said_inline, status, first_shown): Row| {
             let dismissals = dismissals.remove(&id).unwrap_or_default();
-            let earlier = Earlier { finding, fixed, dismissals };
+            let earlier = TrackedFinding { finding, fixed, dismissals };
             Ok(LedgerFinding { id: FindingId(id), earlier, said_inline, status: word(&status)?, first_shown })
         };
         rows.into_iter().map(read).collect()

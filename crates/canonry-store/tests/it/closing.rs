@@ -1,8 +1,8 @@
 //! Plans, what applying and undoing them leaves, and the lease under which both work, told on both engines.
 
 use canonry_domain::{
-    Change, EventBy, ItemNumber, ItemRecord, ItemState, ItemType, Login, OutcomeEvent, OutcomeKind, OverrideKind,
-    Probability, SkipReason, StateReason, TargetPolicy,
+    EventBy, ItemNumber, ItemRecord, ItemState, ItemType, Login, OutcomeEvent, OutcomeKind, OverrideKind, Probability,
+    RecordChange, SkipReason, StateReason, TargetPolicy,
 };
 use canonry_store::{
     CloseLease, CloseMode, CloseOutcome, CloseResult, CloseRunId, CloseRunRow, NewOverride, NewPlan, NewPlanRow,
@@ -203,7 +203,7 @@ on_both_engines! {
             ..ItemRecord::new(ISSUE, number(2), "Issue 2")
         };
         let taken = store.corpus().upsert_items(&repo, vec![seen], at(4)).await.expect("taken in");
-        assert_eq!(taken.changes, [Change::Updated { content: false }]);
+        assert_eq!(taken.changes, [RecordChange::Updated { content: false }]);
         let told = store.learning().outcome_events(repo.id, number(2)).await.expect("reads");
         let told: Vec<_> = told.iter().map(|event| (event.delivery_id.as_str(), event.by, event.duplicate_of)).collect();
         assert_eq!(told, [(format!("apply:{}#2", apply.id.get()).as_str(), EventBy::Canonry, Some(number(1)))]);

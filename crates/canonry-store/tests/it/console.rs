@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    ContentVersion, GithubId, Gone, ItemNumber, ItemRecord, ItemState, ItemType, Login, RepoName, Verdict,
+    ContentVersion, GithubId, GoneReason, ItemNumber, ItemRecord, ItemState, ItemType, Login, RepoName, Verdict,
 };
 use canonry_store::{
     BrakeKind, ConsoleSession, DeliveryFilter, DeliveryState, Fate, ItemLine, ItemPageFilter, JobCaps, JobEnd,
@@ -42,7 +42,7 @@ async fn filled(store: &Store) -> Repo {
         record.state = Some(if closed { ItemState::Closed } else { ItemState::Open });
     }
     store.corpus().upsert_items(&repo, records, at(0)).await.expect("taken in");
-    store.corpus().mark_gone(repo.id, number(3), Gone::Deleted, at(1)).await.expect("marked");
+    store.corpus().mark_gone(repo.id, number(3), GoneReason::Deleted, at(1)).await.expect("marked");
     repo
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Certainty, ContentVersion, DecisionOrigin, DecisionStatus, Gone, ItemNumber, ItemRecord, ItemState, ItemType,
+    Certainty, ContentVersion, DecisionOrigin, DecisionStatus, GoneReason, ItemNumber, ItemRecord, ItemState, ItemType,
     OverrideKind, Probability, Relation, Similarity, Structure, parse_moment,
 };
 use canonry_store::{
@@ -132,7 +132,7 @@ on_both_engines! {
         edit(&store, &repo, 3, "Another text").await;
         let closed = ItemRecord { state: Some(ItemState::Closed), ..ItemRecord::new(ISSUE, number(4), "Issue 4") };
         store.corpus().upsert_items(&repo, vec![closed], now()).await.expect("taken in");
-        store.corpus().mark_gone(repo.id, number(5), Gone::Deleted, now()).await.expect("marked");
+        store.corpus().mark_gone(repo.id, number(5), GoneReason::Deleted, now()).await.expect("marked");
 
         let all = SetFilter { item_type: None, representation: RAW, source_state: None, allow_stale: false };
         let page = async |filter: SetFilter, after: Option<(ItemNumber, ItemType)>, limit: u32| {

@@ -128,7 +128,7 @@ on_both_engines! {
         embed(&store, &repo, &key("another"), 50, DIM).await;
         store.corpus().ensure_vector_index(DIM).await.expect("made");
         store.corpus().ensure_vector_index(DIM).await.expect("there already");
-        store.corpus().mark_gone(repo.id, number(7), canonry_domain::Gone::Deleted, now()).await.expect("marked");
+        store.corpus().mark_gone(repo.id, number(7), canonry_domain::GoneReason::Deleted, now()).await.expect("marked");
         for query in [3, 700, 1_999] {
             let query = vector(query, DIM);
             let found = store.corpus().nearest(repo.id, &model, ItemType::Issue, &query, 20).await.expect("asked");

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
-    AdjudicationWord, AuditCandidate, AuditClass, AuditItem, Component, ContentVersion, DecisionOrigin, DecisionStatus,
-    EventBy, ItemNumber, ItemRecord, ItemState, ItemType, LaneResult, LaneStatus, LessonKind, Login, OutcomeEvent,
-    OutcomeKind, PeoplesWord, Probability, Similarity, StateReason, Verdict, learn_from_counts, threshold_curve,
+    AdjudicatedAnswer, AdjudicationSummary, AuditCandidate, AuditClass, AuditItem, Component, ContentVersion,
+    DecisionOrigin, DecisionStatus, EventBy, ItemNumber, ItemRecord, ItemState, ItemType, LaneResult, LaneStatus,
+    LessonKind, Login, OutcomeEvent, OutcomeKind, Probability, Similarity, StateReason, Verdict, learn_from_counts,
+    threshold_curve,
 };
 use canonry_store::{
     AdjudicationFilter, AdjudicationId, AdjudicationKind, AuditFilter, AuditedItem, DecidedCandidate, LessonFilter,
@@ -220,28 +221,28 @@ on_both_engines! {
         let mona = login("mona");
         let hubot = login("hubot");
         let answer = |of: i64, word, by, at| store.judge().adjudicate(repo.id, ids[&of], word, by, day(at));
-        assert!(answer(2, AdjudicationWord::Same, Some(&mona), 2).await.expect("kept"));
-        assert!(!answer(2, AdjudicationWord::Different, Some(&hubot), 3).await.expect("refused"), "it is hers");
-        assert!(!answer(2, AdjudicationWord::Different, None, 3).await.expect("refused"));
-        assert!(answer(2, AdjudicationWord::Different, Some(&mona), 4).await.expect("kept"), "she may think again");
-        assert!(answer(3, AdjudicationWord::Same, None, 2).await.expect("kept"), "the operator has no login");
-        assert!(!answer(3, AdjudicationWord::Same, Some(&mona), 2).await.expect("refused"));
+        assert!(answer(2, AdjudicatedAnswer::Same, Some(&mona), 2).await.expect("kept"));
+        assert!(!answer(2, AdjudicatedAnswer::Different, Some(&hubot), 3).await.expect("refused"), "it is hers");
+        assert!(!answer(2, AdjudicatedAnswer::Different, None, 3).await.expect("refused"));
+        assert!(answer(2, AdjudicatedAnswer::Different, Some(&mona), 4).await.expect("kept"), "she may think again");
+        assert!(answer(3, AdjudicatedAnswer::Same, None, 2).await.expect("kept"), "the operator has no login");
+        assert!(!answer(3, AdjudicatedAnswer::Same, Some(&mona), 2).await.expect("refused"));
         let kept = store.judge().adjudication(repo.id, ids[&2]).await.expect("reads").expect("there").answer.expect("answered");
-        assert_eq!((kept.word, kept.by, kept.at), (AdjudicationWord::Different, Some(mona.clone()), day(4)));
+        assert_eq!((kept.word, kept.by, kept.at), (AdjudicatedAnswer::Different, Some(mona.clone()), day(4)));
         let next = store.judge().next_adjudication(repo.id, None).await.expect("reads").expect("one is left");
         assert_eq!(next.case.number, number(4));
-        assert!(answer(4, AdjudicationWord::Different, Some(&mona), 5).await.expect("kept"));
+        assert!(answer(4, AdjudicatedAnswer::Different, Some(&mona), 5).await.expect("kept"));
         assert_eq!(store.judge().next_adjudication(repo.id, None).await.expect("reads"), None);
 
-        let people = PeoplesWord::of(&store.judge().adjudication_totals(repo.id).await.expect("reads"));
+        let people = AdjudicationSummary::of(&store.judge().adjudication_totals(repo.id).await.expect("reads"));
         assert_eq!((people.answered, people.waiting), (3, 0));
         assert_eq!((people.precision().right, people.precision().wrong), (1, 1));
         // Another repository knows nothing of it, and cannot answer it.
         let other = store.repos().ensure(&"tide/other".parse().expect("valid"), day(0)).await.expect("created");
         assert_eq!(store.judge().adjudication_totals(other.id).await.expect("reads"), []);
         assert_eq!(store.judge().adjudication(other.id, ids[&2]).await.expect("reads"), None);
-        assert!(!store.judge().adjudicate(other.id, ids[&2], AdjudicationWord::Same, Some(&mona), day(6)).await.expect("refused"));
-        assert!(!store.judge().adjudicate(repo.id, AdjudicationId::of(4_711), AdjudicationWord::Same, None, day(6)).await.expect("refused"));
+        assert!(!store.judge().adjudicate(other.id, ids[&2], AdjudicatedAnswer::Same, Some(&mona), day(6)).await.expect("refused"));
+        assert!(!store.judge().adjudicate(repo.id, AdjudicationId::of(4_711), AdjudicatedAnswer::Same, None, day(6)).await.expect("refused"));
     }
 
     async fn edges_can_be_asked_about_too(database: TestDatabase) {

@@ -1,8 +1,8 @@
 //! What was read from GitHub before something happened, and is stored after it.
 
 use canonry_domain::{
-    Change, EventBy, Gone, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind, Probability,
-    StateReason, TargetPolicy,
+    EventBy, GoneReason, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind, Probability,
+    RecordChange, StateReason, TargetPolicy,
 };
 use canonry_store::{
     CloseOutcome, CloseResult, CloseRunId, NewPlan, NewPlanRow, Repo, Representation, Store, SyncPage, SyncProgress,
@@ -81,7 +81,7 @@ async fn kinds(store: &Store, repo: &Repo) -> Vec<OutcomeKind> {
     events.iter().map(|event| event.kind).collect()
 }
 
-async fn take_in(store: &Store, repo: &Repo, record: ItemRecord) -> Change {
+async fn take_in(store: &Store, repo: &Repo, record: ItemRecord) -> RecordChange {
     store.corpus().upsert_items(repo, vec![record], at(20)).await.expect("taken in").changes[0]
 }
 
@@ -89,9 +89,9 @@ on_both_engines! {
     async fn a_list_of_the_second_of_a_closing_reopens_nothing(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         // Labelled and closed within a second: the list was read in between.
-        assert_eq!(take_in(&store, &repo, told(ItemState::Closed, 9)).await, Change::Updated { content: false });
+        assert_eq!(take_in(&store, &repo, told(ItemState::Closed, 9)).await, RecordChange::Updated { content: false });
         for second in [5, 8, 9] {
-            let left = if second == 9 { Change::Unordered } else { Change::Older };
+            let left = if second == 9 { RecordChange::Unordered } else { RecordChange::Older };
             assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, left, "{second}");
         }
         assert_eq!((state(&store, &repo).await, kinds(&store, &repo).await), (ItemState::Closed, vec![OutcomeKind::Closed]));
@@ -102,10 +102,10 @@ on_both_engines! {
         take_in(&store, &repo, labelled).await;
         let answer = ItemRecord { updated_at: Some(at(10)), ..told(ItemState::Open, 9) };
         let late = store.corpus().upsert_fetched_item(&repo, seen.as_ref(), answer.clone(), at(20)).await.expect("taken in").1;
-        assert_eq!((late, state(&store, &repo).await), (Change::Unordered, ItemState::Closed));
+        assert_eq!((late, state(&store, &repo).await), (RecordChange::Unordered, ItemState::Closed));
         let seen = store.corpus().item(repo.id, ISSUE, number(2)).await.expect("reads");
         let answered = store.corpus().upsert_fetched_item(&repo, seen.as_ref(), answer, at(20)).await.expect("taken in").1;
-        assert_eq!((answered, state(&store, &repo).await), (Change::Updated { content: false }, ItemState::Open));
+        assert_eq!((answered, state(&store, &repo).await), (RecordChange::Updated { content: false }, ItemState::Open));
         assert_eq!(kinds(&store, &repo).await, [OutcomeKind::Closed, OutcomeKind::Reopened]);
         store.disconnect().await;
     }
@@ -115,15 +115,15 @@ on_both_engines! {
         let run = applying(&store, &repo).await;
         record_close(&store, run, 12).await;
         for second in [5, 11, 12, 13] {
-            assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, Change::Unordered, "{second}");
+            assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, RecordChange::Unordered, "{second}");
         }
         assert_eq!((state(&store, &repo).await, kinds(&store, &repo).await), (ItemState::Closed, vec![OutcomeKind::Closed]));
         assert_eq!(store.learning().reopened_numbers(repo.id).await.expect("reads"), []);
         // GitHub tells of our close: from then on its times count again.
         let closed = ItemRecord { labels: Some(vec!["possible-duplicate".into()]), ..told(ItemState::Closed, 12) };
-        assert_eq!(take_in(&store, &repo, closed).await, Change::Updated { content: false });
-        assert_eq!(take_in(&store, &repo, told(ItemState::Open, 11)).await, Change::Older);
-        assert_eq!(take_in(&store, &repo, told(ItemState::Open, 14)).await, Change::Updated { content: false });
+        assert_eq!(take_in(&store, &repo, closed).await, RecordChange::Updated { content: false });
+        assert_eq!(take_in(&store, &repo, told(ItemState::Open, 11)).await, RecordChange::Older);
+        assert_eq!(take_in(&store, &repo, told(ItemState::Open, 14)).await, RecordChange::Updated { content: false });
         assert_eq!(store.learning().reopened_numbers(repo.id).await.expect("reads"), [(number(2), at(14))]);
         store.disconnect().await;
     }
@@ -156,9 +156,9 @@ on_both_engines! {
 
     async fn what_left_is_not_brought_back_by_an_old_list(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        assert!(store.corpus().mark_gone(repo.id, number(2), Gone::Deleted, at(6)).await.expect("marked"));
+        assert!(store.corpus().mark_gone(repo.id, number(2), GoneReason::Deleted, at(6)).await.expect("marked"));
         for second in [5, 9] {
-            assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, Change::Unordered, "{second}");
+            assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, RecordChange::Unordered, "{second}");
         }
         assert_eq!(store.corpus().gone_numbers(repo.id).await.expect("reads"), [number(2)]);
         store.disconnect().await;
@@ -170,7 +170,7 @@ on_both_engines! {
         let progress = SyncProgress { watermark: Some(at(9)), ..SyncProgress::default() };
         let page = |state| SyncPage { records: vec![told(state, 9)], progress: Some(progress) };
         let taken = store.corpus().upsert_sync_page(&repo, page(ItemState::Open), at(10)).await.expect("taken in");
-        assert_eq!((taken.changes.as_slice(), taken.counts()), ([Change::Unordered].as_slice(), (0, 0, 1)));
+        assert_eq!((taken.changes.as_slice(), taken.counts()), ([RecordChange::Unordered].as_slice(), (0, 0, 1)));
         assert_eq!(store.corpus().sync_progress(repo.id).await.expect("reads"), SyncProgress::default());
         store.corpus().upsert_sync_page(&repo, page(ItemState::Closed), at(10)).await.expect("taken in");
         assert_eq!(store.corpus().sync_progress(repo.id).await.expect("reads"), progress);

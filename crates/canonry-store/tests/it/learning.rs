@@ -1,8 +1,8 @@
 //! What people did with issues, and the thresholds that follow: derived anew in every transaction, told on both engines.
 
 use canonry_domain::{
-    CommentReactions, Component, ContentVersion, CurrentThreshold, EventBy, GithubId, IssueOutcome, ItemNumber,
-    ItemRecord, ItemState, ItemType, LearningEntry, Lesson, LessonKind, Outcome, OutcomeEvent, OutcomeKind,
+    CommentReactions, Component, ContentVersion, CurrentThreshold, EventBy, GithubId, IssueOutcome, IssueResolution,
+    ItemNumber, ItemRecord, ItemState, ItemType, LearningEntry, Lesson, LessonKind, OutcomeEvent, OutcomeKind,
     Probability, Similarity, StateReason, TargetPolicy, Threshold, ThresholdRule, ThresholdSettings, ThresholdSource,
     TriageMode, Verdict, learn_thresholds,
 };
@@ -103,7 +103,7 @@ async fn act(store: &Store, triage_id: i64, action: TriageActionKind, second: i6
     store.duplicates().record_triage_action(&action, at(second)).await.expect("written");
 }
 
-async fn lesson(store: &Store, repo: &Repo, of: i64) -> Option<(Outcome, LessonKind)> {
+async fn lesson(store: &Store, repo: &Repo, of: i64) -> Option<(IssueResolution, LessonKind)> {
     let stored = store.learning().issue_outcome(repo.id, number(of)).await.expect("reads")?;
     Some((stored.outcome.outcome, stored.lesson.kind()))
 }
@@ -123,7 +123,7 @@ on_both_engines! {
         let triage = store.duplicates().write_triage_record(repo.id, &said(2, Some(1), 0.93), at(1)).await.expect("written");
         let first = closed(2, Some(1), 10);
         record(&store, &repo, std::slice::from_ref(&first), 10).await;
-        let duplicate = Outcome::Duplicate { of: Some(number(1)) };
+        let duplicate = IssueResolution::Duplicate { of: Some(number(1)) };
         assert_eq!(lesson(&store, &repo, 2).await, Some((duplicate, LessonKind::Confirmed)));
         let stored = store.learning().issue_outcome(repo.id, number(2)).await.expect("reads").expect("known");
         assert_eq!((stored.triage_id, stored.updated_at), (Some(triage), at(10)));
@@ -132,9 +132,9 @@ on_both_engines! {
         assert_eq!(again.new_events, 0);
         assert_eq!(store.learning().issue_outcome(repo.id, number(2)).await.expect("reads").expect("known").updated_at, at(10));
         record(&store, &repo, &[event(2, OutcomeKind::Reopened, EventBy::Person, 20)], 20).await;
-        assert_eq!(lesson(&store, &repo, 2).await, Some((Outcome::ReopenedDuplicate, LessonKind::FalsePositive)));
+        assert_eq!(lesson(&store, &repo, 2).await, Some((IssueResolution::ReopenedDuplicate, LessonKind::FalsePositive)));
         record(&store, &repo, &[closed(2, None, 30)], 30).await;
-        assert_eq!(lesson(&store, &repo, 2).await, Some((Outcome::Completed, LessonKind::FalsePositive)));
+        assert_eq!(lesson(&store, &repo, 2).await, Some((IssueResolution::Completed, LessonKind::FalsePositive)));
         // One that was never triaged has an outcome, and teaches nothing.
         record(&store, &repo, &[closed(3, Some(1), 40)], 40).await;
         assert_eq!(lesson(&store, &repo, 3).await, Some((duplicate, LessonKind::Unknown)));
@@ -174,7 +174,7 @@ on_both_engines! {
         };
         store.corpus().upsert_items(&repo, vec![seen], at(11)).await.expect("taken in");
         let stored = store.learning().issue_outcome(repo.id, number(7)).await.expect("reads").expect("known");
-        assert_eq!((stored.outcome.outcome, stored.lesson.kind()), (Outcome::Duplicate { of: Some(number(1)) }, LessonKind::Confirmed));
+        assert_eq!((stored.outcome.outcome, stored.lesson.kind()), (IssueResolution::Duplicate { of: Some(number(1)) }, LessonKind::Confirmed));
         assert_eq!(stored.outcome.component.as_ref().map(Component::as_str), Some("sync"));
         record(&store, &repo, &[], 12).await;
         store.disconnect().await;
@@ -203,13 +203,13 @@ on_both_engines! {
         }
         record(&store, &repo, &[own(4, 9)], 11).await;
         let told = async |of| lesson(&store, &repo, of).await.expect("known");
-        let duplicate = Outcome::Duplicate { of: Some(number(1)) };
+        let duplicate = IssueResolution::Duplicate { of: Some(number(1)) };
         assert_eq!(told(2).await, (duplicate, LessonKind::Confirmed));
-        assert_eq!(told(3).await, (Outcome::Unknown, LessonKind::Unknown));
+        assert_eq!(told(3).await, (IssueResolution::Unknown, LessonKind::Unknown));
         assert_eq!(told(4).await, (duplicate, LessonKind::Confirmed));
         // People who open what Canonry closed say that it is no duplicate.
         record(&store, &repo, &[event(3, OutcomeKind::Reopened, EventBy::Person, 20)], 20).await;
-        assert_eq!(told(3).await, (Outcome::ReopenedDuplicate, LessonKind::FalsePositive));
+        assert_eq!(told(3).await, (IssueResolution::ReopenedDuplicate, LessonKind::FalsePositive));
         store.disconnect().await;
     }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Change, EventBy, GithubId, Gone, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind,
-    PullChanges, RepoName, StateReason, merge_record, parse_moment,
+    EventBy, GithubId, GoneReason, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind, PullChanges,
+    RecordChange, RepoName, StateReason, merge_record, parse_moment,
 };
 use canonry_store::{
     CandidateMember, ItemFilter, MaintainerSource, NewCandidateSet, Representation, SetStatus, Store, SyncPage,
@@ -76,7 +76,7 @@ on_both_engines! {
         };
         let records = vec![record(ItemType::Issue, 1, "Sync stops", "It stops."), full.clone()];
         let taken = store.corpus().upsert_items(&repo, records, now).await.expect("taken in");
-        assert_eq!(taken.changes, [Change::Inserted, Change::Inserted]);
+        assert_eq!(taken.changes, [RecordChange::Inserted, RecordChange::Inserted]);
         let stored = store.corpus().item(repo.id, ItemType::Pr, number(2)).await.expect("reads").expect("known");
         assert_eq!(stored, merge_record(None, full).item);
         assert_eq!(store.corpus().item(other.id, ItemType::Pr, number(2)).await.expect("reads"), None);
@@ -85,7 +85,7 @@ on_both_engines! {
         // The same number twice in one batch: the later one sees the earlier.
         let twice = vec![record(ItemType::Issue, 3, "First", ""), record(ItemType::Issue, 3, "Second", "")];
         let taken = store.corpus().upsert_items(&repo, twice, now).await.expect("taken in");
-        assert_eq!(taken.changes, [Change::Inserted, Change::Updated { content: true }]);
+        assert_eq!(taken.changes, [RecordChange::Inserted, RecordChange::Updated { content: true }]);
         let third = store.corpus().item(repo.id, ItemType::Issue, number(3)).await.expect("reads").expect("known");
         assert_eq!((third.title.as_str(), third.content_version.get()), ("Second", 2));
 
@@ -101,15 +101,15 @@ on_both_engines! {
         assert_eq!(store.corpus().items_after(repo.id, open_issues, None, 9).await.expect("reads").len(), 2);
 
         // An item leaves, and comes back when somebody sees it again.
-        assert!(store.corpus().mark_gone(repo.id, number(3), Gone::Transferred, now).await.expect("marked"));
-        assert!(!store.corpus().mark_gone(repo.id, number(3), Gone::Deleted, now).await.expect("already"));
+        assert!(store.corpus().mark_gone(repo.id, number(3), GoneReason::Transferred, now).await.expect("marked"));
+        assert!(!store.corpus().mark_gone(repo.id, number(3), GoneReason::Deleted, now).await.expect("already"));
         assert_eq!(store.corpus().item_numbers(repo.id).await.expect("reads"), [(number(1), ItemType::Issue), (number(2), ItemType::Pr)]);
         assert_eq!(store.corpus().items_after(repo.id, everything, None, 9).await.expect("reads").len(), 2);
         assert_eq!(store.corpus().items_after(repo.id, ItemFilter { with_gone: true, ..everything }, None, 9).await.expect("reads").len(), 3);
         assert_eq!(store.corpus().gone_numbers(repo.id).await.expect("reads"), [number(3)]);
         store.corpus().mark_back(repo.id, number(3), now).await.expect("taken back");
         assert_eq!(store.corpus().gone_numbers(repo.id).await.expect("reads"), []);
-        assert!(store.corpus().mark_gone(repo.id, number(3), Gone::Transferred, now).await.expect("marked"));
+        assert!(store.corpus().mark_gone(repo.id, number(3), GoneReason::Transferred, now).await.expect("marked"));
         store.corpus().upsert_items(&repo, vec![record(ItemType::Issue, 3, "Second", "")], now).await.expect("taken in");
         assert_eq!(store.corpus().item_counts(repo.id).await.expect("counts").total(), 3);
 
@@ -172,11 +172,11 @@ on_both_engines! {
 
         let labelled = ItemRecord { labels: Some(vec!["bug".into()]), ..record(ItemType::Issue, 1, "Title\n", "Body 1\r\n") };
         let taken = store.corpus().upsert_items(&repo, vec![labelled], now).await.expect("taken in");
-        assert_eq!(taken.changes, [Change::Updated { content: false }]);
+        assert_eq!(taken.changes, [RecordChange::Updated { content: false }]);
         assert_eq!(statuses().await[0].1, SetStatus::Fresh);
 
         let taken = store.corpus().upsert_items(&repo, vec![record(ItemType::Issue, 1, "Title", "Edited")], now).await.expect("taken in");
-        assert_eq!(taken.changes, [Change::Updated { content: true }]);
+        assert_eq!(taken.changes, [RecordChange::Updated { content: true }]);
         assert!(statuses().await.iter().all(|(_, status, _)| *status == SetStatus::Stale));
         assert!(!store.duplicates().write_candidate_set(repo.id, &set, now).await.expect("refused"), "a set of the old text was written");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_config::{Parsed, RepoConfig};
+use canonry_config::{ParsedSettings, RepoConfig};
 use canonry_domain::{ItemNumber, ItemType, Maintainers, PlanAge, clock_trouble, is_too_old, plan_age};
 use canonry_github::GitHub;
 use canonry_github::outbox::{Outbox, OutboxError};
@@ -27,7 +27,7 @@ pub struct ApplyOptions<'a> {
     pub approved_only: bool,
     /// The repository's settings as they were read. Nothing is closed by defaults that took the place
     /// of something unreadable.
-    pub config: &'a Parsed,
+    pub config: &'a ParsedSettings,
     /// The run, as it is stored with what it does; no other process may use the same.
     pub run_id: &'a str,
     /// End after so many rows, and leave the others to the next run; `None` goes on to the end.
@@ -274,7 +274,7 @@ pub async fn age_of_plan(store: &Store, plan: &CloseRun, now: Timestamp) -> Resu
 async fn required_maintainers(
     closing: CloseContext<'_>,
     plan: &CloseRun,
-    config: &Parsed,
+    config: &ParsedSettings,
 ) -> Result<Maintainers, ApplyError> {
     let CloseContext { store, github, repo, .. } = closing;
     if let Some(section) = config.unsafe_to_close_by() {

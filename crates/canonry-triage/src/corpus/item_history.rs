@@ -1,6 +1,6 @@
 //! Everything that is stored about one item. `canonry show` prints it, the console's page of the item renders it.
 
-use canonry_domain::{IssueOutcome, Item, ItemType, Outcome, OutcomeEvent, Override, ordered_scores};
+use canonry_domain::{IssueOutcome, IssueResolution, Item, ItemType, OutcomeEvent, Override, ordered_scores};
 use canonry_store::{
     AppliedClose, Brake, CandidateSet, CardOutcome, CloseRunId, DecidedCandidate, Grace, OutboxEntry, Repo, RepoId,
     Representation, Store, StoreError, StoredCard, StoredDecision, StoredOutcome, StoredTriageAction,
@@ -288,7 +288,7 @@ fn write_document(entry: &OutboxEntry) -> Value {
 fn outcome_document(stored: &StoredOutcome, events: &[OutcomeEvent]) -> Value {
     let IssueOutcome { outcome, evidence, decided_by, at, component, cluster } = &stored.outcome;
     let duplicate_of = match outcome {
-        Outcome::Duplicate { of } => *of,
+        IssueResolution::Duplicate { of } => *of,
         _ => None,
     };
     let decisive = events.iter().find(|event| Some(&event.delivery_id) == decided_by.as_ref());

@@ -1,6 +1,6 @@
 //! Asking GitHub how an item is, where what is known and what was told cannot be put in order.
 
-use canonry_domain::{Change, Item, ItemNumber, ItemType};
+use canonry_domain::{Item, ItemNumber, ItemType, RecordChange};
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_store::{Repo, Store};
 
@@ -18,7 +18,7 @@ pub async fn refetch_item(
     repo: &Repo,
     item_type: ItemType,
     number: ItemNumber,
-) -> Result<Option<(Item, Change)>, SyncError> {
+) -> Result<Option<(Item, RecordChange)>, SyncError> {
     let mut stored = None;
     for _ in 0..FETCHES {
         // Read before the question, so that only what is told after it can be later than the answer.
@@ -31,7 +31,7 @@ pub async fn refetch_item(
         let answer = item_from_issue(&issue, github.now()).map_err(|error| not_an_item(&error))?;
         let (item, change) = store.corpus().upsert_fetched_item(repo, seen.as_ref(), answer, github.now()).await?;
         stored = Some((item, change));
-        if change != Change::Unordered {
+        if change != RecordChange::Unordered {
             break;
         }
     }

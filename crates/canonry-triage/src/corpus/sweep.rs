@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use canonry_domain::{Gone, ItemNumber, ItemType, RepoName};
+use canonry_domain::{GoneReason, ItemNumber, ItemType, RepoName};
 use canonry_github::api::{IssueQuery, ListState};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{Repo, Store, SyncProgress};
@@ -13,7 +13,7 @@ use crate::corpus::sync::SyncError;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SweepReport {
     pub checked: u64,
-    pub gone: Vec<(ItemNumber, Gone)>,
+    pub gone: Vec<(ItemNumber, GoneReason)>,
     /// Items that were marked as gone and are there.
     pub back: Vec<ItemNumber>,
 }
@@ -59,13 +59,13 @@ pub async fn sweep(
     Ok(report)
 }
 
-async fn what_became_of(github: &GitHub, repo: &Repo, number: ItemNumber) -> Result<Option<Gone>, GitHubError> {
+async fn what_became_of(github: &GitHub, repo: &Repo, number: ItemNumber) -> Result<Option<GoneReason>, GitHubError> {
     match github.issue(&repo.name, number).await {
         Ok(_) => Ok(None),
-        Err(GitHubError::Gone { .. }) => Ok(Some(Gone::Deleted)),
-        Err(GitHubError::Moved { .. }) => Ok(Some(Gone::Transferred)),
+        Err(GitHubError::Gone { .. }) => Ok(Some(GoneReason::Deleted)),
+        Err(GitHubError::Moved { .. }) => Ok(Some(GoneReason::Transferred)),
         // The repository itself was just read, so this is about the item: it is a discussion now.
-        Err(GitHubError::NotFound { .. }) => Ok(Some(Gone::Converted)),
+        Err(GitHubError::NotFound { .. }) => Ok(Some(GoneReason::Converted)),
         Err(error) => Err(error),
     }
 }

@@ -1,6 +1,6 @@
 //! `sync` and `refresh`: what GitHub has, taken in page by page.
 
-use canonry_domain::{Change, ItemNumber, ItemRecord, ItemState, ItemType, RepoName, merge_record};
+use canonry_domain::{ItemNumber, ItemRecord, ItemState, ItemType, RecordChange, RepoName, merge_record};
 use canonry_github::api::{IssueQuery, ListState, RestIssue};
 use canonry_github::{Answer, EtagCache, GitHub, GitHubError, Page, item_from_issue};
 use canonry_store::{Repo, Store, StoreError, SyncPage, SyncProgress};
@@ -54,15 +54,15 @@ pub struct SyncReport {
 }
 
 impl SyncReport {
-    fn count(&mut self, changes: &[Change]) {
+    fn count(&mut self, changes: &[RecordChange]) {
         for change in changes {
             match change {
-                Change::Inserted => self.inserted += 1,
-                Change::Updated { content } => {
+                RecordChange::Inserted => self.inserted += 1,
+                RecordChange::Updated { content } => {
                     self.updated += 1;
                     self.content_changed += u64::from(*content);
                 }
-                Change::Unchanged | Change::Older | Change::Unordered => self.unchanged += 1,
+                RecordChange::Unchanged | RecordChange::Older | RecordChange::Unordered => self.unchanged += 1,
             }
         }
     }
@@ -243,19 +243,19 @@ async fn ask_again(
     github: &GitHub,
     repo: &Repo,
     keys: &[(ItemType, ItemNumber)],
-    changes: &mut [Change],
+    changes: &mut [RecordChange],
 ) -> Result<bool, SyncError> {
     let mut were_some = false;
     for ((item_type, number), change) in keys.iter().zip(changes) {
-        if *change == Change::Unordered {
+        if *change == RecordChange::Unordered {
             were_some = true;
             *change = match refetch_item(store, github, repo, *item_type, *number).await {
                 // What has left is found by the sweep.
-                Ok(fetched) => fetched.map_or(Change::Unordered, |(_, change)| change),
+                Ok(fetched) => fetched.map_or(RecordChange::Unordered, |(_, change)| change),
                 // One item that GitHub does not tell of must not stop every sync at its page.
                 Err(SyncError::GitHub(error @ (GitHubError::Refused { .. } | GitHubError::BadAnswer { .. }))) => {
                     tracing::warn!(%error, %number, "an item stays as it was known");
-                    Change::Unordered
+                    RecordChange::Unordered
                 }
                 Err(error) => return Err(error),
             };
@@ -279,7 +279,11 @@ async fn unknown(store: &Store, repo: &Repo, records: Vec<ItemRecord>) -> Result
     Ok(unknown)
 }
 
-async fn preview(store: &Store, repo: Option<&Repo>, records: Vec<ItemRecord>) -> Result<Vec<Change>, StoreError> {
+async fn preview(
+    store: &Store,
+    repo: Option<&Repo>,
+    records: Vec<ItemRecord>,
+) -> Result<Vec<RecordChange>, StoreError> {
     let mut changes = Vec::new();
     for record in records {
         let known = match repo {

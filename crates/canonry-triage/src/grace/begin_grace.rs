@@ -1,6 +1,6 @@
 //! A grace begins: once the comment that announces a close is on GitHub, or by a maintainer's word.
 
-use canonry_domain::{GraceEnd, ItemNumber, ItemType, Login, called_off};
+use canonry_domain::{GraceEnd, ItemNumber, ItemType, Login, cancelled_close_text};
 use canonry_github::outbox::{Outbox, OutboxError, Receipt};
 use canonry_store::{NewGrace, OutboxEntry, OutboxState, Repo, Store, StoreError, TriageActionKind};
 use jiff::{SignedDuration, Timestamp};
@@ -59,7 +59,7 @@ pub(crate) async fn begin_announced_grace(
     };
     let Some(entry) = entry.filter(|entry| entry.state == OutboxState::Sent) else { return Ok(false) };
     // The rules may have changed between the decision and the words.
-    if said_by(&entry).and_then(|text| called_off(&text, "")).is_none() {
+    if said_by(&entry).and_then(|text| cancelled_close_text(&text, "")).is_none() {
         return Ok(false);
     }
     let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;

@@ -1,6 +1,6 @@
 //! A grace ends without a close, and its comment says why.
 
-use canonry_domain::{GraceEnd, ItemNumber, ItemType, RowRefusal, SkipReason, called_off, left_open};
+use canonry_domain::{GraceEnd, ItemNumber, ItemType, RowRefusal, SkipReason, cancelled_close_text, left_open_text};
 use canonry_github::outbox::{Outbox, Write};
 use canonry_store::{CloseRunId, Grace, GraceState, Repo, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
@@ -72,8 +72,8 @@ pub(crate) async fn post_end(store: &Store, outbox: &Outbox, grace: &Grace) -> R
     let keys = TriageKeys { repo: grace.repo.id, item_type: grace.item_type, number: grace.number };
     let entries = store.outbox().of_item(grace.repo.id, grace.number).await?;
     let standing = PostedTriage::read(&keys, &entries).standing.filter(|standing| standing.key == *comment_key);
-    let Some(body) =
-        standing.and_then(|standing| called_off(&standing.text?, why(grace.reason.as_deref().unwrap_or_default())))
+    let Some(body) = standing
+        .and_then(|standing| cancelled_close_text(&standing.text?, why(grace.reason.as_deref().unwrap_or_default())))
     else {
         return Ok(());
     };
@@ -90,7 +90,7 @@ async fn reply_to_maintainer(outbox: &Outbox, grace: &Grace) -> Result<(), Grace
     }
     let id = grace.repo.github_id.map_or_else(|| grace.repo.id.get(), |id| id.0);
     let key = format!("mention/{id}#{}/grace/{}", grace.number, grace.id);
-    let body = left_open(why(grace.reason.as_deref().unwrap_or_default()));
+    let body = left_open_text(why(grace.reason.as_deref().unwrap_or_default()));
     outbox.enqueue(grace.repo.id, grace.number, &key, Write::Comment { body }).await?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! A grace is over: the pair is judged, planned as a run of one row, and closed with every check there is.
 
-use canonry_config::{Parsed, RepoConfig};
+use canonry_config::{ParsedSettings, RepoConfig};
 use canonry_domain::{DAILY_LIMIT_WINDOW, GraceEnd, OverrideKind, Probability, clock_trouble};
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_github::{GitHub, GitHubError};
@@ -42,7 +42,7 @@ pub struct GraceParts<'a> {
     pub judge: Judge<'a>,
     pub budget: &'a TokenBudget,
     pub source: EmbedSource,
-    pub config: &'a Parsed,
+    pub config: &'a ParsedSettings,
     /// The run, as it is stored with what it does; no other process may use the same.
     pub run_id: &'a str,
 }

@@ -2,9 +2,9 @@
 
 use canonry_config::{SettingsSection, parse};
 use canonry_domain::{
-    Change, GithubId, GraceBegan, GraceEnd, GraceFacts, Item, ItemNumber, ItemType, Maintainers, PLAN_LIFETIME,
-    POSSIBLE_DUPLICATE, PairItem, RepoName, Rulings, TriageMode, called_off, content_hash, grace_end,
-    has_protected_label, may_close_towards,
+    GithubId, GraceBasis, GraceEnd, GraceFacts, Item, ItemNumber, ItemType, Maintainers, PLAN_LIFETIME,
+    POSSIBLE_DUPLICATE, PairItem, RecordChange, RepoName, Rulings, TriageMode, cancelled_close_text, content_hash,
+    grace_end, has_protected_label, may_close_towards,
 };
 use canonry_github::api::{RestComment, RestIssue, RestReaction, RestTimelineEvent, RestUser};
 use canonry_github::outbox::{Outbox, Receipt};
@@ -55,7 +55,7 @@ impl GraceWatch<'_> {
             self.take_in(seen.as_ref(), &issue).await?;
             let by_bots = self.read_source(repo, &issue, &mut facts).await?;
             self.read_target(repo, &mut facts).await?;
-            if self.began() == GraceBegan::Announced {
+            if self.began() == GraceBasis::Announced {
                 self.read_announcement(repo, &issue, &mut facts).await?;
                 self.read_rank(by_bots, &mut facts).await?;
             }
@@ -63,8 +63,8 @@ impl GraceWatch<'_> {
         Ok(self.end(&facts))
     }
 
-    fn began(&self) -> GraceBegan {
-        if self.grace.approved_by.is_some() { GraceBegan::Ruled } else { GraceBegan::Announced }
+    fn began(&self) -> GraceBasis {
+        if self.grace.approved_by.is_some() { GraceBasis::Ruled } else { GraceBasis::Announced }
     }
 
     fn end(&self, facts: &GraceFacts) -> Option<GraceEnd> {
@@ -111,7 +111,7 @@ impl GraceWatch<'_> {
         facts.pinned = is_pinned(&timeline);
         facts.linked_pull = *item_type == ItemType::Issue && is_linked(repo, *number, &timeline);
         // A ruling is a maintainer's answer to whatever happened before it.
-        let by_ruling = self.began() == GraceBegan::Ruled;
+        let by_ruling = self.began() == GraceBasis::Ruled;
         facts.reopened = reopenings(&timeline).any(|(at, by_person)| at > *began_at || (by_person && !by_ruling));
         let unlabelled = |event: &RestTimelineEvent| {
             event.event == "unlabeled"
@@ -163,7 +163,7 @@ impl GraceWatch<'_> {
         let so_far = PostedTriage::read(&keys, &entries);
         let standing = so_far.standing.filter(|standing| Some(&standing.key) == comment_key.as_ref());
         facts.comment_deleted = standing.is_none();
-        let announces = standing.and_then(|standing| called_off(&standing.text?, "")).is_some();
+        let announces = standing.and_then(|standing| cancelled_close_text(&standing.text?, "")).is_some();
         facts.withdrawn = !announces || said.map(|stored| stored.action.triage_id) != *triage_id;
         let set = |entry: &&OutboxEntry| entry.key.starts_with("triage-label:") && entry.state == OutboxState::Sent;
         let is_there = issue.labels.iter().any(|label| label.name.eq_ignore_ascii_case(POSSIBLE_DUPLICATE));
@@ -240,7 +240,7 @@ impl GraceWatch<'_> {
         let record = item_from_issue(issue, now).map_err(|error| LookError::Unclear(error.to_string()))?;
         let number = record.number;
         match self.store.corpus().upsert_fetched_item(&self.grace.repo, seen, record, now).await?.1 {
-            Change::Unordered => Err(LookError::Unclear(format!("#{number} changed while it was looked at"))),
+            RecordChange::Unordered => Err(LookError::Unclear(format!("#{number} changed while it was looked at"))),
             _ => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! What the gates say about the pair of a grace whose time is over; stored like every decision, with origin `online`.
 
 use canonry_domain::{
-    Boilerplate, DecisionOrigin, DecisionStatus, GateRules, Item, PairScores, Probability, Ruled, Similarity,
+    Boilerplate, DecisionOrigin, DecisionStatus, GateDecision, GateRules, Item, PairScores, Probability, Similarity,
     gate_answer, gate_before_judge,
 };
 use canonry_models::chat::{BudgetRefusal, TokenBudget};
@@ -51,14 +51,14 @@ impl PairJudge<'_> {
         if let Some(edge) = known.fresh_edge_of(grace.number) {
             return Ok(match edge.target == grace.target {
                 true => GraceVerdict::Edge,
-                false => GraceVerdict::NoEdge(Ruled::EXISTING_EDGE.to_owned()),
+                false => GraceVerdict::NoEdge(GateDecision::EXISTING_EDGE.to_owned()),
             });
         }
         let items = [grace.number, grace.target];
         let items = self.store.corpus().items_by_number(self.repo.id, grace.item_type, &items).await?;
         let item = |number| items.iter().find(|item| item.number == number).filter(|item| item.gone.is_none());
         let (Some(source), Some(target)) = (item(grace.number), item(grace.target)) else {
-            return Ok(GraceVerdict::NoEdge(Ruled::NO_CANDIDATES.to_owned()));
+            return Ok(GraceVerdict::NoEdge(GateDecision::NO_CANDIDATES.to_owned()));
         };
         self.judge(&self.case(source, target, record, known.boilerplate()).await?, now).await
     }
@@ -124,7 +124,7 @@ impl PairJudge<'_> {
         case: &JudgeCase,
         input_hash: String,
         heard: Option<&JudgeReply>,
-        ruled: &Ruled,
+        ruled: &GateDecision,
         now: Timestamp,
     ) -> Result<GraceVerdict, StoreError> {
         let asked = PairQuestion {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
-    Boilerplate, ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateRules, InvalidAnswer, Item, ItemNumber,
-    ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, Probability, RepoName, Ruled, gate_answer,
+    Boilerplate, ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateDecision, GateRules, InvalidAnswer, Item,
+    ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, Probability, RepoName, gate_answer,
     gate_before_judge,
 };
 use canonry_models::chat::{ChatError, TokenBudget, TokenSpending};
@@ -167,7 +167,7 @@ struct Work {
 
 enum JudgeStep {
     /// A gate before the judge decided.
-    Ruled(Ruled, DecisionOrigin),
+    Ruled(GateDecision, DecisionOrigin),
     /// The same question was answered before.
     Answered { case: JudgeCase, question: JudgeQuestion, said: String, answer: Result<JudgeAnswer, InvalidAnswer> },
     /// To be asked.
@@ -175,7 +175,7 @@ enum JudgeStep {
 }
 
 enum Done {
-    Ruled(Ruled, DecisionOrigin),
+    Ruled(GateDecision, DecisionOrigin),
     Answered(Box<AnsweredCase>),
     Unheard(JudgeFailure),
 }
@@ -245,14 +245,14 @@ impl JudgeRun<'_> {
         items: &BTreeMap<ItemNumber, Item>,
     ) -> Result<JudgeStep, StoreError> {
         let number = source.number;
-        let ruled = |status, target, reason: &str| Ruled { status, target, reason: Some(reason.to_owned()) };
+        let ruled = |status, target, reason: &str| GateDecision { status, target, reason: Some(reason.to_owned()) };
         if let Some(target) = self.known.ruled_duplicate_of(number) {
             // A ruling counts by itself, so that an edge that a judge found beside it may stay.
             if self.known.fresh_edge_of(number).is_some() {
-                let skipped = ruled(DecisionStatus::Skipped, Some(target), Ruled::EXISTING_EDGE);
+                let skipped = ruled(DecisionStatus::Skipped, Some(target), GateDecision::EXISTING_EDGE);
                 return Ok(JudgeStep::Ruled(skipped, DecisionOrigin::Override));
             }
-            return Ok(JudgeStep::Ruled(Ruled::accepted(target), DecisionOrigin::Override));
+            return Ok(JudgeStep::Ruled(GateDecision::accepted(target), DecisionOrigin::Override));
         }
         let mut case = JudgeCase::of_set(source, set, items, &self.boilerplate);
         let replaces = self.options.rejudge || self.options.joining.is_some();
@@ -267,7 +267,7 @@ impl JudgeRun<'_> {
             return Ok(JudgeStep::Ruled(skipped, DecisionOrigin::Batch));
         }
         if let Some(edge) = edge {
-            let skipped = ruled(DecisionStatus::Skipped, Some(edge.target), Ruled::EXISTING_EDGE);
+            let skipped = ruled(DecisionStatus::Skipped, Some(edge.target), GateDecision::EXISTING_EDGE);
             return Ok(JudgeStep::Ruled(skipped, DecisionOrigin::Batch));
         }
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
@@ -363,7 +363,7 @@ impl JudgeRun<'_> {
     }
 
     /// The gates behind the answer. Clusters are looked up now: earlier sets of this very run may have joined some.
-    fn gate(&self, case: &JudgeCase, answer: &Result<JudgeAnswer, InvalidAnswer>) -> Ruled {
+    fn gate(&self, case: &JudgeCase, answer: &Result<JudgeAnswer, InvalidAnswer>) -> GateDecision {
         let rules = GateRules { min_edge: self.options.min_edge, check_target_state: true };
         let mut candidates = case.gate_candidates();
         for candidate in &mut candidates {
@@ -372,16 +372,16 @@ impl JudgeRun<'_> {
         gate_answer(&case.gate_source(), &candidates, &case.pairs, answer, &rules)
     }
 
-    fn count(&mut self, set: &CandidateSet, ruled: &Ruled) {
+    fn count(&mut self, set: &CandidateSet, ruled: &GateDecision) {
         let report = &mut *self.report;
         report.stale_sets_used += u64::from(set.status == SetStatus::Stale);
         match (ruled.status, ruled.reason.as_deref()) {
             (DecisionStatus::Accepted, _) => report.accepted += 1,
             (DecisionStatus::Rejected, _) => report.rejected += 1,
-            (DecisionStatus::Skipped, Some(Ruled::NO_CANDIDATES)) => report.skipped_no_candidates += 1,
-            (DecisionStatus::Skipped, Some(Ruled::SOURCE_TOO_VAGUE)) => report.skipped_vague += 1,
-            (DecisionStatus::Skipped, Some(Ruled::NO_CONTENT)) => report.skipped_no_content += 1,
-            (DecisionStatus::Skipped, Some(Ruled::EXISTING_EDGE)) => report.skipped_existing_edge += 1,
+            (DecisionStatus::Skipped, Some(GateDecision::NO_CANDIDATES)) => report.skipped_no_candidates += 1,
+            (DecisionStatus::Skipped, Some(GateDecision::SOURCE_TOO_VAGUE)) => report.skipped_vague += 1,
+            (DecisionStatus::Skipped, Some(GateDecision::NO_CONTENT)) => report.skipped_no_content += 1,
+            (DecisionStatus::Skipped, Some(GateDecision::EXISTING_EDGE)) => report.skipped_existing_edge += 1,
             (DecisionStatus::Skipped, _) => report.invalid += 1,
         }
     }
@@ -398,7 +398,7 @@ impl JudgeRun<'_> {
         &self,
         set: &CandidateSet,
         source: &Item,
-        ruled: &Ruled,
+        ruled: &GateDecision,
         origin: DecisionOrigin,
         replaces: bool,
     ) -> NewDecision {
@@ -450,7 +450,7 @@ impl JudgeRun<'_> {
         case: &JudgeCase,
         question: &JudgeQuestion,
         heard: &JudgeReply,
-        ruled: &Ruled,
+        ruled: &GateDecision,
         replaces: bool,
     ) -> NewDecision {
         let answer = heard.answer.as_ref().ok();
@@ -575,7 +575,7 @@ pub(crate) async fn cards_of(
 /// Reads an answer of before again. What was refused or cut off then left no text, but its kind is in the reason.
 pub(crate) fn replayed(case: &JudgeCase, said: &str, told: &StoredDecision) -> Result<JudgeAnswer, InvalidAnswer> {
     if said.is_empty() {
-        let kind = told.reason.as_deref().and_then(|reason| reason.strip_prefix(Ruled::INVALID_RESPONSE));
+        let kind = told.reason.as_deref().and_then(|reason| reason.strip_prefix(GateDecision::INVALID_RESPONSE));
         return Err(kind.and_then(|kind| kind.parse().ok()).unwrap_or(InvalidAnswer::Empty));
     }
     case.read(said)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    DecisionOrigin, DecisionStatus, GateRules, ItemNumber, ItemType, PairScores, Ruled, Similarity, gate_answer,
+    DecisionOrigin, DecisionStatus, GateDecision, GateRules, ItemNumber, ItemType, PairScores, Similarity, gate_answer,
     gate_before_judge,
 };
 use canonry_models::{Calibration, Embedder as _, LocalEmbedder};
@@ -123,7 +123,7 @@ struct Pair {
 
 enum PairAnswer {
     /// A gate before the judge decided.
-    Ruled(Ruled),
+    Ruled(GateDecision),
     Replied(Box<JudgeReply>),
 }
 
@@ -168,7 +168,13 @@ impl PairsRun<'_> {
         (case, question.input_hash, asked)
     }
 
-    fn decision(&self, case: &JudgeCase, input_hash: String, heard: Option<&JudgeReply>, ruled: &Ruled) -> NewDecision {
+    fn decision(
+        &self,
+        case: &JudgeCase,
+        input_hash: String,
+        heard: Option<&JudgeReply>,
+        ruled: &GateDecision,
+    ) -> NewDecision {
         let asked = PairQuestion {
             judge: self.judge,
             representation: representation_of(self.options.source),

@@ -1,6 +1,6 @@
 //! What is stored of a judge's answer about one pair, whoever asked.
 
-use canonry_domain::{DecisionOrigin, JUDGE_PROMPT_VERSION, Ruled};
+use canonry_domain::{DecisionOrigin, GateDecision, JUDGE_PROMPT_VERSION};
 use canonry_store::{DecidedCandidate, NewDecision, Representation};
 
 use crate::judge::judge_case::{Judge, JudgeCase, JudgeReply};
@@ -21,7 +21,7 @@ impl PairQuestion<'_> {
         case: &JudgeCase,
         input_hash: String,
         heard: Option<&JudgeReply>,
-        ruled: &Ruled,
+        ruled: &GateDecision,
     ) -> NewDecision {
         let answer = heard.and_then(|heard| heard.answer.as_ref().ok());
         let judged = case.candidates.iter().map(|one| DecidedCandidate {

@@ -1,6 +1,6 @@
 //! Repositories that never were, whose precision at every threshold is known: what learning rules are tried on.
 
-use canonry_domain::{ItemNumber, LearningEntry, Lesson, Prediction, Similarity, Threshold, Truth};
+use canonry_domain::{ItemNumber, LearningEntry, Lesson, Prediction, PredictionTruth, Similarity, Threshold};
 use serde::Serialize;
 
 /// Scores of predictions lie between these, most of them in the middle: lower ones are hardly ever selected.
@@ -97,15 +97,16 @@ impl SyntheticRepository {
             // No rule asks which target it is.
             let target = ItemNumber::new(1).expect("invariant: one is positive");
             let truth = if self.random.unit() < self.chance(score.get(), time) {
-                Truth::Duplicate
+                PredictionTruth::Duplicate
             } else if self.random.unit() < OF_ANOTHER {
-                Truth::DuplicateOfAnother
+                PredictionTruth::DuplicateOfAnother
             } else {
-                Truth::NotDuplicate
+                PredictionTruth::NotDuplicate
             };
             Lesson::new(Some(Prediction { target, score }), truth)
         } else {
-            let truth = if self.random.unit() < MISSED { Truth::Duplicate } else { Truth::NotDuplicate };
+            let truth =
+                if self.random.unit() < MISSED { PredictionTruth::Duplicate } else { PredictionTruth::NotDuplicate };
             Lesson::new(None, truth)
         };
         LearningEntry { lesson, component: None }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use canonry_domain::{
-    Change, Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, PairScores,
-    Probability, PullChanges, RepoName, Similarity, Verdict, is_judged, online_verdict, ordered_scores,
+    Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, PairScores,
+    Probability, PullChanges, RecordChange, RepoName, Similarity, Verdict, is_judged, online_verdict, ordered_scores,
 };
 use canonry_github::api::RestPullFile;
 use canonry_github::{GitHub, GitHubError, item_from_issue};
@@ -320,7 +320,7 @@ async fn fetch_item(store: &Store, github: &GitHub, query: &ItemQuery) -> Result
     let (mut item, mut change) = take_answer(store, github, &repo, &query).await?;
     for _ in 1..FETCHES {
         // Otherwise somebody has stored something else meanwhile.
-        if change != Change::Unordered {
+        if change != RecordChange::Unordered {
             break;
         }
         (item, change) = take_answer(store, github, &repo, &query).await?;
@@ -334,7 +334,7 @@ async fn take_answer(
     github: &GitHub,
     repo: &Repo,
     query: &ItemQuery,
-) -> Result<(Item, Change), DetectError> {
+) -> Result<(Item, RecordChange), DetectError> {
     let number = query.number;
     let mut seen = Vec::new();
     for item_type in ItemType::ALL {

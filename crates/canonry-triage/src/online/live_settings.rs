@@ -1,6 +1,6 @@
 //! A repository's settings as they are on its default branch now.
 
-use canonry_config::{MAX_FILE_BYTES, Parsed, SETTINGS_FILE, SettingsSection};
+use canonry_config::{MAX_FILE_BYTES, ParsedSettings, SETTINGS_FILE, SettingsSection};
 use canonry_domain::TriageMode;
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{Repo, Store, StoreError};
@@ -43,7 +43,7 @@ pub async fn live_settings(store: &Store, github: &GitHub, repo: &Repo) -> Resul
 
 /// How far triage goes by these settings. A mistake never speaks: what was meant cannot be told, and nobody asked for
 /// comments.
-pub fn triage_mode(settings: &Parsed) -> TriageMode {
+pub fn triage_mode(settings: &ParsedSettings) -> TriageMode {
     if settings.fell_back(SettingsSection::Triage) { TriageMode::Shadow } else { settings.config.triage.mode }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Boilerplate, ClosesIn, Item, ItemNumber, ItemState, RepoName, SimilarItem, Similarity, Suggestion, suggestion_text,
+    Boilerplate, ClosesIn, Item, ItemNumber, ItemState, RepoName, SimilarItem, Similarity, SuggestionComment,
+    suggestion_text,
 };
 use canonry_github::quote_line;
 use canonry_store::NewTriageRecord;
@@ -57,7 +58,7 @@ pub(crate) fn suggestion_of(
         .collect();
     let facts = neighbours.get(&target).map(|target| facts_of(repo, boilerplate, item, target)).unwrap_or_default();
     let facts: Vec<String> = facts.iter().map(|fact| quote_line(fact, QUOTED)).collect();
-    Some(suggestion_text(&Suggestion {
+    Some(suggestion_text(&SuggestionComment {
         item_type: item.item_type,
         verdict: record.verdict,
         target: SimilarItem { number: target, title: title(target), score },

@@ -1,6 +1,6 @@
 //! What is done about an item once it is known what is said about it: pure.
 
-use canonry_domain::{ItemNumber, Speaking, TriageMode, Verdict};
+use canonry_domain::{CommentDecision, ItemNumber, TriageMode, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::online::posted_triage::PostedTriage;
@@ -11,7 +11,7 @@ pub(crate) struct TriageSituation<'a> {
     pub(crate) mode: TriageMode,
     pub(crate) verdict: Verdict,
     pub(crate) target: Option<ItemNumber>,
-    pub(crate) speaking: Speaking,
+    pub(crate) speaking: CommentDecision,
     pub(crate) text: &'a str,
     pub(crate) said: &'a PostedTriage,
     /// Every target that was ever named on the item, the last one first.
@@ -54,8 +54,8 @@ pub(crate) const COOLDOWN: &str = "cooldown";
 /// another target is worth another comment, and not before the cooldown is over.
 pub(crate) fn decide(situation: &TriageSituation<'_>) -> TriageDecision {
     let why = match situation.speaking {
-        Speaking::Silent(why) => why.as_str(),
-        Speaking::Speak => return speak(situation),
+        CommentDecision::Silent(why) => why.as_str(),
+        CommentDecision::Speak => return speak(situation),
     };
     let is_other_target = situation.target != situation.named.first().copied();
     let is_gone = situation.verdict == Verdict::NotDuplicate || is_other_target;
@@ -89,7 +89,7 @@ fn speak(situation: &TriageSituation<'_>) -> TriageDecision {
 
 #[cfg(test)]
 mod tests {
-    use canonry_domain::{ItemNumber, Speaking, TriageMode, Verdict, WhySilent};
+    use canonry_domain::{CommentDecision, ItemNumber, SilenceReason, TriageMode, Verdict};
     use jiff::{SignedDuration, Timestamp};
 
     use super::{TriageDecision, TriageSituation, decide};
@@ -119,7 +119,7 @@ mod tests {
             mode: TriageMode::Suggest,
             verdict: Verdict::Duplicate,
             target: Some(number(7)),
-            speaking: Speaking::Speak,
+            speaking: CommentDecision::Speak,
             text: "looks like #7",
             said,
             named,
@@ -162,14 +162,22 @@ mod tests {
         let said = standing("looks like #7");
         let named = [number(7)];
         let withdraw = TriageDecision::Withdraw { comment_key: "k".to_owned() };
-        let silent = |why| TriageSituation { speaking: Speaking::Silent(why), ..speaking(&said, &named) };
-        let none = TriageSituation { verdict: Verdict::NotDuplicate, target: None, ..silent(WhySilent::NotDuplicate) };
+        let silent = |why| TriageSituation { speaking: CommentDecision::Silent(why), ..speaking(&said, &named) };
+        let none =
+            TriageSituation { verdict: Verdict::NotDuplicate, target: None, ..silent(SilenceReason::NotDuplicate) };
         assert_eq!(decide(&none), withdraw);
         assert_eq!(decide(&TriageSituation { is_withdrawn: true, ..none }), TriageDecision::Record("not_duplicate"));
-        assert_eq!(decide(&TriageSituation { target: Some(number(8)), ..silent(WhySilent::BelowThreshold) }), withdraw);
-        assert_eq!(decide(&silent(WhySilent::BelowThreshold)), TriageDecision::Record("below_threshold"));
-        assert_eq!(decide(&silent(WhySilent::FallenSilent)), TriageDecision::Record("fallen_silent"));
-        let shadow = TriageSituation { mode: TriageMode::Shadow, speaking: Speaking::Silent(WhySilent::Mode), ..none };
+        assert_eq!(
+            decide(&TriageSituation { target: Some(number(8)), ..silent(SilenceReason::BelowThreshold) }),
+            withdraw
+        );
+        assert_eq!(decide(&silent(SilenceReason::BelowThreshold)), TriageDecision::Record("below_threshold"));
+        assert_eq!(decide(&silent(SilenceReason::FallenSilent)), TriageDecision::Record("fallen_silent"));
+        let shadow = TriageSituation {
+            mode: TriageMode::Shadow,
+            speaking: CommentDecision::Silent(SilenceReason::Mode),
+            ..none
+        };
         assert_eq!(decide(&shadow), TriageDecision::Record("mode"));
         let nothing = PostedTriage::default();
         assert_eq!(decide(&TriageSituation { said: &nothing, ..none }), TriageDecision::Record("not_duplicate"));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{
     ClosesIn, Component, GraceCandidate, Item, ItemNumber, ItemState, ItemType, OnlineVerdict, PLAN_LIFETIME,
-    POSSIBLE_DUPLICATE, PairItem, Probability, RepoName, TriageMode, has_protected_label, may_announce_close, speaking,
-    triage_failed, withdrawn_text,
+    POSSIBLE_DUPLICATE, PairItem, Probability, RepoName, TriageMode, decide_comment, has_protected_label,
+    may_announce_close, triage_failed, withdrawn_text,
 };
 use canonry_github::outbox::{Outbox, OutboxError, Write};
 use canonry_models::chat::BudgetRefusal;
@@ -353,7 +353,7 @@ impl TriageRun<'_> {
                 mode,
                 verdict,
                 target,
-                speaking: speaking(mode, verdict, target_score, governing.current),
+                speaking: decide_comment(mode, verdict, target_score, governing.current),
                 text,
                 said,
                 named,

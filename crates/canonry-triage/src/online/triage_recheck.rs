@@ -1,6 +1,6 @@
 //! The last look before triage says something on GitHub.
 
-use canonry_config::{Parsed, parse};
+use canonry_config::{ParsedSettings, parse};
 use canonry_domain::{ItemType, has_protected_label};
 use canonry_github::outbox::{Act, Recheck, RecheckError, Ruling};
 use canonry_github::{GitHub, GitHubError};
@@ -74,7 +74,7 @@ impl TriageRecheck {
 
     /// The repository's settings as they are now; `None` when none were ever read. What is too old is fetched again, and
     /// while that fails nothing is said: a push may have told us to be silent.
-    async fn settings(&self, repo: &Repo) -> Result<Option<Parsed>, RecheckError> {
+    async fn settings(&self, repo: &Repo) -> Result<Option<ParsedSettings>, RecheckError> {
         if self.store.repos().settings(repo.id).await?.is_none() {
             return Ok(None);
         }

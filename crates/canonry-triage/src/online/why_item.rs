@@ -1,6 +1,6 @@
 //! Why Canonry said what it said about an item, or said nothing: gathered from the store.
 
-use canonry_domain::mention::{SaidAbout, WhatIsDone, WhyItem, why_text};
+use canonry_domain::mention::{WhyActions, WhyItem, WhyVerdict, why_text};
 use canonry_domain::{ItemNumber, ItemType, OverrideKind, Verdict};
 use canonry_github::quote_line;
 use canonry_store::{BrakeKind, GraceState, Repo, Store, StoreError, TriageActionKind};
@@ -46,7 +46,7 @@ pub async fn why_item(
         None => Vec::new(),
     };
     let reasoning = quote_line(&record.reasoning, QUOTED);
-    let said = SaidAbout {
+    let said = WhyVerdict {
         item_type,
         verdict: record.verdict,
         target: record.target.zip(record.target_score),
@@ -54,7 +54,7 @@ pub async fn why_item(
         gate: &record.reason,
         reasoning: &reasoning,
         facts: &facts,
-        done: action.map(|action| WhatIsDone {
+        done: action.map(|action| WhyActions {
             mode: action.mode,
             threshold: action.threshold,
             source: action.source,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use canonry_domain::{
-    Gone, ItemNumber, ItemRecord, ItemState, ItemType, PullChanges, Similarity, TokenVectors, parse_moment,
+    GoneReason, ItemNumber, ItemRecord, ItemState, ItemType, PullChanges, Similarity, TokenVectors, parse_moment,
 };
 use canonry_models::{Calibration, EmbedError, Embedder, InputType, TextEmbedding};
 use canonry_retrieval::RetrievalMode;
@@ -165,7 +165,7 @@ on_both_engines! {
         assert_eq!(near().await, [2, 3, 4]);
         let by_words = found(&cached(&cache, &store, &repo, ItemType::Issue).await.expect("loads"), number(1)).await;
         assert_alike(&by_words, &found(&fresh(&other, &repo, ItemType::Issue).await, number(1)).await, "edited");
-        other.corpus().mark_gone(repo.id, number(2), Gone::Deleted, now()).await.expect("marked");
+        other.corpus().mark_gone(repo.id, number(2), GoneReason::Deleted, now()).await.expect("marked");
         assert_eq!(near().await, [3, 4]);
         other.corpus().mark_back(repo.id, number(2), now()).await.expect("marked");
         assert_eq!(near().await, [2, 3, 4]);
@@ -381,7 +381,7 @@ impl History {
             11 => {
                 self.last = "left";
                 let of = self.known();
-                self.store.corpus().mark_gone(self.repo.id, of, Gone::Deleted, now()).await.expect("marked");
+                self.store.corpus().mark_gone(self.repo.id, of, GoneReason::Deleted, now()).await.expect("marked");
             }
             12 => {
                 self.last = "came back";

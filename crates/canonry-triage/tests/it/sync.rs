@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use canonry_domain::{Gone, ItemNumber, ItemState, ItemType, OutcomeKind, RepoName};
+use canonry_domain::{GoneReason, ItemNumber, ItemState, ItemType, OutcomeKind, RepoName};
 use canonry_github::{Auth, ClientOptions, GitHub, GitHubError, ManualClock, Secret};
 use canonry_store::{MaintainerSource, Store};
 use canonry_testkit::database::TestDatabase;
@@ -177,7 +177,7 @@ on_both_engines! {
             world.convert_to_discussion(REPO, 4, "maint");
         }
         let report = sweep(&store, &github, &repo(), &mut |_| {}).await.expect("swept");
-        assert_eq!(report.gone, [(number(2), Gone::Deleted), (number(3), Gone::Transferred), (number(4), Gone::Converted)]);
+        assert_eq!(report.gone, [(number(2), GoneReason::Deleted), (number(3), GoneReason::Transferred), (number(4), GoneReason::Converted)]);
         assert_eq!(titles(&store).await, [(1, "Stays".to_owned())]);
         let again = sweep(&store, &github, &repo(), &mut |_| {}).await.expect("swept");
         assert_eq!((again.checked, again.gone), (1, Vec::new()));

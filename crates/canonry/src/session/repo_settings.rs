@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use canonry_config::{MAX_FILE_BYTES, Parsed, RepoConfig, SETTINGS_FILE, config_hash, parse_bytes};
+use canonry_config::{MAX_FILE_BYTES, ParsedSettings, RepoConfig, SETTINGS_FILE, config_hash, parse_bytes};
 use canonry_domain::Probability;
 use canonry_store::Repo;
 
@@ -53,7 +53,7 @@ fn read(file: &Path) -> Result<RepoConfig> {
 }
 
 /// Nothing may be closed by defaults that took the place of something unreadable: a protected label may be among it.
-pub(crate) fn refuse_what_fell_back(parsed: &Parsed, file: &str) -> Result<()> {
+pub(crate) fn refuse_what_fell_back(parsed: &ParsedSettings, file: &str) -> Result<()> {
     let Some(section) = parsed.unsafe_to_close_by() else { return Ok(()) };
     bail!(Refused(format!(
         "the section `{section}` of {file} has a mistake, and nothing is closed by guesses; \

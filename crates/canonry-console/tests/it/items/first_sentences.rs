@@ -2,7 +2,8 @@
 //! since.
 
 use canonry_domain::{
-    DecisionStatus, EventBy, Gone, GraceEnd, ItemRecord, ItemState, OutcomeEvent, OutcomeKind, StateReason, Verdict,
+    DecisionStatus, EventBy, GoneReason, GraceEnd, ItemRecord, ItemState, OutcomeEvent, OutcomeKind, StateReason,
+    Verdict,
 };
 use canonry_store::{CloseOutcome, CloseResult, GraceState, NewDecision, NewTriageRecord};
 use jiff::SignedDuration;
@@ -156,7 +157,7 @@ async fn an_edge_counts_for_the_texts_that_were_judged() {
         world.first_sentence(3).await,
         format!("{took}the other one’s text has changed since, so that does not count, and it is closed as done now.")
     );
-    world.store.corpus().mark_gone(world.repo.id, number(1), Gone::Deleted, world.now).await.expect("marked");
+    world.store.corpus().mark_gone(world.repo.id, number(1), GoneReason::Deleted, world.now).await.expect("marked");
     assert_eq!(world.first_sentence(2).await, format!("{took}the other one has left the repository {until}"));
 }
 

@@ -1,6 +1,6 @@
 //! Who sees the map and the stories, and that strangers' texts stay texts.
 
-use canonry_domain::{DecisionStatus, Gone};
+use canonry_domain::{DecisionStatus, GoneReason};
 use canonry_store::NewDecision;
 use reqwest::StatusCode;
 
@@ -74,7 +74,7 @@ async fn what_was_deleted_on_github_is_read_by_maintainers_alone() {
             let is_named = told.contains(&format!("noon ({gone})"));
             assert!(is_named || (gone == 3 && path.starts_with("/clusters") && !path.ends_with('1')), "{path} {gone}");
         }
-        let marked = world.store.corpus().mark_gone(world.repo.id, number(gone), Gone::Deleted, world.now).await;
+        let marked = world.store.corpus().mark_gone(world.repo.id, number(gone), GoneReason::Deleted, world.now).await;
         assert!(marked.expect("written"));
         for path in pages {
             let told = world.page(Who::Rita, path).await;

@@ -1,6 +1,6 @@
 //! Samples of verdicts, drawn for people to answer.
 
-use canonry_domain::{AdjudicationWord, PeoplesWord, Verdict};
+use canonry_domain::{AdjudicatedAnswer, AdjudicationSummary, Verdict};
 use canonry_store::AdjudicationKind;
 use reqwest::StatusCode;
 
@@ -57,17 +57,17 @@ async fn a_sample_is_drawn_answered_and_counted() {
     assert!(told.contains("1 of 3 answered."), "{told}");
     let kept = world.store.judge().adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
     let answer = kept.answer.expect("answered");
-    assert_eq!((answer.word, answer.by.map(|by| by.to_string())), (AdjudicationWord::Same, Some("mona".to_owned())));
+    assert_eq!((answer.word, answer.by.map(|by| by.to_string())), (AdjudicatedAnswer::Same, Some("mona".to_owned())));
     let deeds = world.store.console().actions(world.repo.id, 10).await.expect("reads");
     assert!(deeds.iter().any(|deed| deed.action == "adjudicate" && deed.subject.ends_with(": same")), "{deeds:?}");
 
     // Another maintainer does not overwrite it, and the author may.
     world.send(Who::Hubot, &path, None, &[("word", "different")]).await;
     let kept = world.store.judge().adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
-    assert_eq!(kept.answer.expect("answered").word, AdjudicationWord::Same);
+    assert_eq!(kept.answer.expect("answered").word, AdjudicatedAnswer::Same);
     world.send(Who::Mona, &path, None, &[("word", "unsure")]).await;
     let kept = world.store.judge().adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
-    assert_eq!(kept.answer.expect("answered").word, AdjudicationWord::Unsure);
+    assert_eq!(kept.answer.expect("answered").word, AdjudicatedAnswer::Unsure);
 
     // Whoever skips all of them is told what waits.
     let mut at = "/adjudicate".to_owned();
@@ -102,7 +102,7 @@ async fn a_reader_and_a_forged_form_change_nothing() {
     assert_eq!(world.send(Who::Mona, "/adjudicate/4711", None, &same).await.status(), StatusCode::NOT_FOUND);
     let more = [("seed", "2"), ("size", "5")];
     assert_eq!(world.send(Who::Rita, "/adjudicate/draw", None, &more).await.status(), StatusCode::FORBIDDEN);
-    let people = PeoplesWord::of(&world.store.judge().adjudication_totals(world.repo.id).await.expect("reads"));
+    let people = AdjudicationSummary::of(&world.store.judge().adjudication_totals(world.repo.id).await.expect("reads"));
     assert_eq!((people.answered, people.waiting), (0, 1));
     assert_eq!(world.store.console().actions(world.repo.id, 10).await.expect("reads"), []);
 }

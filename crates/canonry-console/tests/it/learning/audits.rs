@@ -1,7 +1,7 @@
 //! Audits: what they found, and what other gates would have made of it.
 
 use canonry_domain::{
-    AdjudicationWord, AuditCandidate, AuditClass, AuditItem, LaneResult, LaneStatus, Probability, Similarity, Verdict,
+    AdjudicatedAnswer, AuditCandidate, AuditClass, AuditItem, LaneResult, LaneStatus, Probability, Similarity, Verdict,
 };
 use canonry_store::{AdjudicationKind, AuditedItem, NewAudit, Representation};
 
@@ -54,7 +54,7 @@ async fn sliders_change_the_figures_and_nothing_else() {
     }
     let drawn = world.store.judge().draw_adjudications(world.repo.id, AdjudicationKind::Triage, 1, 5, world.now).await;
     assert_eq!(drawn.expect("drawn"), 2);
-    for word in [AdjudicationWord::Same, AdjudicationWord::Different] {
+    for word in [AdjudicatedAnswer::Same, AdjudicatedAnswer::Different] {
         let case = world.store.judge().next_adjudication(world.repo.id, None).await.expect("reads").expect("a case");
         assert!(world.store.judge().adjudicate(world.repo.id, case.id, word, None, world.now).await.expect("kept"));
     }

@@ -1,6 +1,6 @@
 //! What the pages of plans show, and to whom.
 
-use canonry_domain::{Gone, OverrideKind};
+use canonry_domain::{GoneReason, OverrideKind};
 use canonry_store::{CloseOutcome, CloseResult, PlanTotals};
 use jiff::SignedDuration;
 use reqwest::StatusCode;
@@ -230,7 +230,8 @@ async fn a_row_says_nothing_of_what_was_deleted_on_github() {
     for gone in [1, 2] {
         let text = format!("What I did in {gone}:");
         assert!(planned.page(Who::Rita, &row).await.contains(&text));
-        let marked = planned.store.corpus().mark_gone(planned.repo.id, number(gone), Gone::Deleted, planned.now).await;
+        let marked =
+            planned.store.corpus().mark_gone(planned.repo.id, number(gone), GoneReason::Deleted, planned.now).await;
         assert!(marked.expect("written"));
         let told = planned.page(Who::Rita, &row).await;
         assert!(!told.contains(&text) && told.contains("(gone from GitHub)"), "{told}");

@@ -4,15 +4,15 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::text::markdown::{CodeSpans, Folded, own_lines};
+use crate::text::markdown::{CodeSpans, FoldedText, own_lines};
 
 /// Whether an answer to a finding says no to it.
 ///
 /// The first line of a person's own words must say so as a whole, or give a reason after it: "Won't fix", "by design, see
 /// the driver". What stands in quotes or code is somebody else's, what is struck out is taken back, and a question or a
 /// "but" leaves it open. Who is silent here is not lost: the finding stays where it is, and nobody repeats it.
-pub fn says_no(text: &str) -> bool {
-    let lines = own_lines(text, CodeSpans::Omit, Folded::Omit);
+pub fn is_refusal(text: &str) -> bool {
+    let lines = own_lines(text, CodeSpans::Omit, FoldedText::Omit);
     let Some(line) = lines.first() else { return false };
     let line = plain(&line.text);
     match SAYS_NO.captures(&line) {
@@ -89,7 +89,7 @@ fn is_ornament(character: char) -> bool {
 mod tests {
     use proptest::prelude::{any, proptest};
 
-    use super::says_no;
+    use super::is_refusal;
 
     #[test]
     fn what_says_no() {
@@ -134,7 +134,7 @@ mod tests {
             "<!-- a note -->\nfalse positive",
             "```js\ndebugger;\n```\nintentional",
         ] {
-            assert!(says_no(text), "{text:?}");
+            assert!(is_refusal(text), "{text:?}");
         }
     }
 
@@ -178,20 +178,20 @@ mod tests {
             "The false positive rate went up",
             "not not useful",
         ] {
-            assert!(!says_no(text), "{text:?}");
+            assert!(!is_refusal(text), "{text:?}");
         }
     }
 
     proptest! {
         #[test]
         fn never_panics(text in any::<String>()) {
-            let _ = says_no(&text);
+            let _ = is_refusal(&text);
         }
 
         #[test]
         fn nobody_is_made_to_say_no_by_a_quote(text in "[a-z' >.,\n]{0,80}") {
             let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
-            assert!(!says_no(&quoted));
+            assert!(!is_refusal(&quoted));
         }
     }
 }

@@ -5,7 +5,7 @@ pub(crate) mod dismissal_text;
 pub(crate) mod feedback;
 
 pub use dismissal::{Dismissal, DismissalKind, Dismisser};
-pub use dismissal_text::says_no;
+pub use dismissal_text::is_refusal;
 pub use feedback::{
     FeedbackRule, PatternFeedback, Vote, feedback_hides, is_protected, may_teach, pool_votes, rejected_by_people,
 };

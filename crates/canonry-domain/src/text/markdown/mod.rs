@@ -4,7 +4,7 @@ mod own_lines;
 mod raw_html;
 mod shown_text;
 
-pub(crate) use own_lines::{CodeSpans, Folded, own_lines, own_words};
+pub(crate) use own_lines::{CodeSpans, FoldedText, own_lines, own_words};
 pub(crate) use shown_text::{ShownText, shown_text};
 
 use pulldown_cmark::Options;

@@ -28,14 +28,14 @@ pub(crate) enum CodeSpans {
 
 /// Whether what a reader must unfold first, in `<details>`, counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Folded {
+pub(crate) enum FoldedText {
     Keep,
     Omit,
 }
 
 /// The lines of a Markdown text that its author says. What is quoted, code, struck, hidden or somebody's mail is not; in
 /// doubt a line is left out.
-pub(crate) fn own_lines(markdown: &str, code: CodeSpans, folded: Folded) -> Vec<OwnLine> {
+pub(crate) fn own_lines(markdown: &str, code: CodeSpans, folded: FoldedText) -> Vec<OwnLine> {
     // The parser's ranges must be places of the text that is looked at.
     let source = markdown.replace("\r\n", "\n").replace('\r', "\n");
     if is_too_deep(&source) {
@@ -49,7 +49,7 @@ pub(crate) fn own_lines(markdown: &str, code: CodeSpans, folded: Folded) -> Vec<
     reader.lines
 }
 
-pub(crate) fn own_words(markdown: &str, folded: Folded) -> String {
+pub(crate) fn own_words(markdown: &str, folded: FoldedText) -> String {
     let lines = own_lines(markdown, CodeSpans::Omit, folded);
     lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n")
 }
@@ -57,7 +57,7 @@ pub(crate) fn own_words(markdown: &str, folded: Folded) -> String {
 struct Reader<'a> {
     source: &'a str,
     code: CodeSpans,
-    folded: Folded,
+    folded: FoldedText,
     lines: Vec<OwnLine>,
     line: OwnLine,
     /// Where the part of the line that stands in the source as it is ends, as long as nothing came between.
@@ -84,7 +84,7 @@ enum Mail {
 }
 
 impl<'a> Reader<'a> {
-    fn new(source: &'a str, code: CodeSpans, folded: Folded) -> Self {
+    fn new(source: &'a str, code: CodeSpans, folded: FoldedText) -> Self {
         Self {
             source,
             code,
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
     }
 
     fn is_said(&self) -> bool {
-        let is_hidden = self.folded == Folded::Omit && self.elements.is_folded();
+        let is_hidden = self.folded == FoldedText::Omit && self.elements.is_folded();
         self.unsaid == 0 && self.elements.is_said() && !is_hidden && self.mail != Mail::Begun
     }
 

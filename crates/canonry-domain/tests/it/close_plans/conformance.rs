@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    ClosePath, Gone, Item, ItemState, OverrideKind, Probability, RowVerdict, SkipReason, StateReason, TargetPolicy,
+    ClosePath, GoneReason, Item, ItemState, OverrideKind, Probability, RowVerdict, SkipReason, StateReason,
+    TargetPolicy,
 };
 
 use crate::close_plans::world::{World, at, number};
@@ -241,7 +242,7 @@ fn a_stored_canonical_gives_way_only_when_closed_or_gone() {
     assert_eq!(canonical(&world).0, 1);
     world.change(3, |item| (item.comments, item.author) = (500, Some(login("boss"))));
     assert_eq!(canonical(&world), (1, "canonical since an earlier run".to_owned()));
-    world.change(1, |item| item.gone = Some(Gone::Transferred));
+    world.change(1, |item| item.gone = Some(GoneReason::Transferred));
     assert_eq!(canonical(&world), (3, "by a maintainer".to_owned()));
     world.change(1, |item| (item.gone, item.state) = (None, ItemState::Closed));
     assert_eq!(canonical(&world).0, 3);

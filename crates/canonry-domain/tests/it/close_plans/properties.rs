@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::{ClosePath, ClosePlan, EarlierClose, Gone, ItemNumber, ItemState, OverrideKind, TargetPolicy};
+use canonry_domain::{
+    ClosePath, ClosePlan, EarlierClose, GoneReason, ItemNumber, ItemState, OverrideKind, TargetPolicy,
+};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, TestCaseError, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::Index;
@@ -63,7 +65,7 @@ fn world() -> impl Strategy<Value = World> {
                     1 => item.author = Some("Boss".parse().expect("a login")),
                     2 => item.assignees = Some(vec!["boss".parse().expect("a login")]),
                     3 => item.labels = vec!["SECURITY".into()],
-                    4 => item.gone = Some(Gone::Deleted),
+                    4 => item.gone = Some(GoneReason::Deleted),
                     5 | 6 if closed => item.state = ItemState::Closed,
                     _ => {}
                 }
@@ -93,7 +95,7 @@ fn happen(world: &mut World, event: &Event) -> Result<(), TestCaseError> {
         Event::Edited(item) => world.change(item, |item| item.content_version = item.content_version.next()),
         Event::ClosedByPerson(item) => world.change(item, |item| item.state = ItemState::Closed),
         Event::Reopened(item) => world.reopen(number(item)),
-        Event::Gone(item) => world.change(item, |item| item.gone = Some(Gone::Transferred)),
+        Event::Gone(item) => world.change(item, |item| item.gone = Some(GoneReason::Transferred)),
         Event::Undone(item) => take_back(world, item, true),
         Event::ObjectedTo(item) => take_back(world, item, false),
         Event::Commented(item) => unmoved(world, |world| world.change(item, |item| item.comments += 50))?,

@@ -1,7 +1,8 @@
 //! Closing, reopening and closing again.
 
 use canonry_domain::{
-    LessonKind, Outcome, OutcomeEvent, OutcomeEvidence, Prediction, Similarity, Truth, issue_outcome, lesson_of,
+    IssueResolution, LessonKind, OutcomeEvent, OutcomeEvidence, Prediction, PredictionTruth, Similarity, issue_outcome,
+    lesson_of,
 };
 
 use crate::issue_outcomes::events::{
@@ -20,7 +21,7 @@ fn reopening_takes_an_outcome_back() {
     let expected = [
         (duplicate_of(5), LessonKind::Confirmed),
         (REOPENED, LessonKind::FalsePositive),
-        (Outcome::Completed, LessonKind::FalsePositive),
+        (IssueResolution::Completed, LessonKind::FalsePositive),
         (UNKNOWN, LessonKind::Unknown),
         (UNKNOWN, LessonKind::Unknown),
     ];
@@ -35,14 +36,17 @@ fn reopening_takes_an_outcome_back() {
     let reopening = issue_outcome(&story[..2]);
     assert_eq!(reopening.evidence, OutcomeEvidence::Reopening);
     assert_eq!((reopening.decided_by.as_deref(), reopening.at), (Some("reopened-person-20"), Some(moment(20))));
-    assert_eq!(reopening.truth(None), Truth::NotDuplicate);
+    assert_eq!(reopening.truth(None), PredictionTruth::NotDuplicate);
     let again = |last| [&story[..2], &[last]].concat();
     let dup = Some("duplicate");
     for (expected, events) in [
         (duplicate_of(6), again(of(closed(PERSON, 30, DUPLICATE), 6))),
         (UNKNOWN, again(closed(BOT, 30, NOT_PLANNED))),
         // What was written before the reopening was about the other closing.
-        (Outcome::Completed, [&again(closed(PERSON, 30, COMPLETED))[..], &[commented(PERSON, 9, 1, 5)]].concat()),
+        (
+            IssueResolution::Completed,
+            [&again(closed(PERSON, 30, COMPLETED))[..], &[commented(PERSON, 9, 1, 5)]].concat(),
+        ),
         (duplicate_of(5), [&again(closed(PERSON, 30, COMPLETED))[..], &[commented(PERSON, 29, 1, 5)]].concat()),
         (UNKNOWN, again(body_names(closed(PERSON, 30, None), 5))),
         (duplicate(), again(with_labels(closed(PERSON, 30, COMPLETED), dup.as_slice()))),
@@ -63,7 +67,7 @@ fn reopening_takes_an_outcome_back() {
         // Within one second.
         (REOPENED, vec![closed(PERSON, 10, DUPLICATE), reopened(PERSON, 10)]),
         (
-            Outcome::Completed,
+            IssueResolution::Completed,
             vec![closed(PERSON, 5, DUPLICATE), closed(PERSON, 10, COMPLETED), reopened(MAINTAINER, 10)],
         ),
     ] {
@@ -75,11 +79,14 @@ fn reopening_takes_an_outcome_back() {
 #[test]
 fn the_last_closing_decides() {
     let first = of(closed(PERSON, 10, DUPLICATE), 5);
-    assert_eq!(outcome(&[first.clone(), closed(MAINTAINER, 20, NOT_PLANNED)]), Outcome::NotPlanned);
+    assert_eq!(outcome(&[first.clone(), closed(MAINTAINER, 20, NOT_PLANNED)]), IssueResolution::NotPlanned);
     assert_eq!(outcome(&[closed(MAINTAINER, 5, NOT_PLANNED), first.clone()]), duplicate_of(5));
     // A corrected reason is a closing at the time of the correction.
     assert_eq!(outcome(&[closed(MAINTAINER, 10, COMPLETED), closed(PERSON, 12, DUPLICATE)]), duplicate());
-    assert_eq!(outcome(&[closed(MAINTAINER, 10, DUPLICATE), closed(PERSON, 12, COMPLETED)]), Outcome::Completed);
+    assert_eq!(
+        outcome(&[closed(MAINTAINER, 10, DUPLICATE), closed(PERSON, 12, COMPLETED)]),
+        IssueResolution::Completed
+    );
     // Of two reports with one time and one actor the one that says duplicate.
     let changed = OutcomeEvent { delivery_id: "another".to_owned(), ..closed(PERSON, 10, NOT_PLANNED) };
     assert_eq!(outcome(&[changed, first]), duplicate_of(5));

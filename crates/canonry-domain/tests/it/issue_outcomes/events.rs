@@ -1,7 +1,7 @@
 //! Events of issue #1, in minutes, and what became of it.
 
 use canonry_domain::{
-    EventBy, GithubId, ItemNumber, LearningEntry, Outcome, OutcomeEvent, OutcomeKind, Prediction, StateReason,
+    EventBy, GithubId, IssueResolution, ItemNumber, LearningEntry, OutcomeEvent, OutcomeKind, Prediction, StateReason,
     issue_outcome, lesson_of,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -16,19 +16,19 @@ pub(crate) const DUPLICATE: Option<StateReason> = Some(StateReason::Duplicate);
 pub(crate) const COMPLETED: Option<StateReason> = Some(StateReason::Completed);
 pub(crate) const NOT_PLANNED: Option<StateReason> = Some(StateReason::NotPlanned);
 
-pub(crate) const UNKNOWN: Outcome = Outcome::Unknown;
-pub(crate) const REOPENED: Outcome = Outcome::ReopenedDuplicate;
+pub(crate) const UNKNOWN: IssueResolution = IssueResolution::Unknown;
+pub(crate) const REOPENED: IssueResolution = IssueResolution::ReopenedDuplicate;
 
 pub(crate) fn number(number: i64) -> ItemNumber {
     ItemNumber::new(number).expect("positive")
 }
 
-pub(crate) fn duplicate_of(of: i64) -> Outcome {
-    Outcome::Duplicate { of: Some(number(of)) }
+pub(crate) fn duplicate_of(of: i64) -> IssueResolution {
+    IssueResolution::Duplicate { of: Some(number(of)) }
 }
 
-pub(crate) fn duplicate() -> Outcome {
-    Outcome::Duplicate { of: None }
+pub(crate) fn duplicate() -> IssueResolution {
+    IssueResolution::Duplicate { of: None }
 }
 
 pub(crate) fn moment(minutes: i64) -> Timestamp {
@@ -92,7 +92,7 @@ pub(crate) fn body_names(event: OutcomeEvent, target: i64) -> OutcomeEvent {
 }
 
 /// The outcome, with the events in the order they are written and in the reverse one.
-pub(crate) fn outcome(events: &[OutcomeEvent]) -> Outcome {
+pub(crate) fn outcome(events: &[OutcomeEvent]) -> IssueResolution {
     let found = issue_outcome(events);
     let mut reversed = events.to_vec();
     reversed.reverse();

@@ -1,6 +1,8 @@
 //! What an outcome is known by, and which events are no evidence.
 
-use canonry_domain::{ItemNumber, Outcome, OutcomeEvent, OutcomeEvidence, RepoName, issue_outcome, named_duplicate};
+use canonry_domain::{
+    IssueResolution, ItemNumber, OutcomeEvent, OutcomeEvidence, RepoName, issue_outcome, named_duplicate,
+};
 
 use crate::issue_outcomes::events::{
     APPROVED, BOT, CANONRY, COMPLETED, DUPLICATE, MAINTAINER, NOT_PLANNED, PERSON, REOPENED, SYNC, UNKNOWN, body_names,
@@ -18,8 +20,8 @@ fn evidence_has_an_order() {
     let told = |event: &OutcomeEvent| Some(event.delivery_id.clone());
     let comment = commented(PERSON, 0, 1, 5);
     for (reason, plain) in [
-        (COMPLETED, (Outcome::Completed, OutcomeEvidence::StateReason)),
-        (NOT_PLANNED, (Outcome::NotPlanned, OutcomeEvidence::StateReason)),
+        (COMPLETED, (IssueResolution::Completed, OutcomeEvidence::StateReason)),
+        (NOT_PLANNED, (IssueResolution::NotPlanned, OutcomeEvidence::StateReason)),
     ] {
         let close = closed(PERSON, 10, reason);
         assert_eq!(evidence(std::slice::from_ref(&close)), (plain.0, plain.1, told(&close)));
@@ -80,7 +82,7 @@ fn what_a_sync_finds_counts_as_far_as_it_can() {
         (UNKNOWN, vec![closed(SYNC, 10, NOT_PLANNED)]),
         (REOPENED, vec![closed(PERSON, 10, DUPLICATE), reopened(SYNC, 20)]),
         // Somebody knows who it was.
-        (Outcome::Completed, vec![closed(SYNC, 10, COMPLETED), closed(PERSON, 10, COMPLETED)]),
+        (IssueResolution::Completed, vec![closed(SYNC, 10, COMPLETED), closed(PERSON, 10, COMPLETED)]),
         (UNKNOWN, vec![closed(SYNC, 10, DUPLICATE), closed(BOT, 10, DUPLICATE)]),
         (UNKNOWN, vec![closed(PERSON, 10, DUPLICATE), reopened(SYNC, 20), reopened(BOT, 20)]),
         // The two reports of one closing complete each other.
@@ -107,23 +109,23 @@ fn peoples_label_says_duplicate_as_long_as_it_is_there() {
     for (expected, events) in [
         (duplicate(), vec![close(&["bug", "Duplicate"])]),
         (duplicate(), vec![with_labels(closed(PERSON, 10, NOT_PLANNED), &["duplicate"])]),
-        (Outcome::Completed, vec![close(&["possible-duplicate", "not-a-duplicate"])]),
+        (IssueResolution::Completed, vec![close(&["possible-duplicate", "not-a-duplicate"])]),
         (duplicate(), vec![close(&[]), labeled(PERSON, 5000)]),
-        (Outcome::Completed, vec![close(&[]), labeled(PERSON, 5000), unlabeled(PERSON, 6000)]),
+        (IssueResolution::Completed, vec![close(&[]), labeled(PERSON, 5000), unlabeled(PERSON, 6000)]),
         (duplicate(), vec![close(&[]), labeled(PERSON, 50), unlabeled(PERSON, 60), labeled(MAINTAINER, 70)]),
-        (Outcome::Completed, vec![close(&["duplicate"]), unlabeled(PERSON, 11)]),
+        (IssueResolution::Completed, vec![close(&["duplicate"]), unlabeled(PERSON, 11)]),
         (duplicate(), vec![close(&["duplicate"]), unlabeled(BOT, 11)]),
-        (Outcome::Completed, vec![close(&[]), labeled(BOT, 11)]),
-        (Outcome::Completed, vec![labeled(CANONRY, 5), close(&["duplicate"])]),
+        (IssueResolution::Completed, vec![close(&[]), labeled(BOT, 11)]),
+        (IssueResolution::Completed, vec![labeled(CANONRY, 5), close(&["duplicate"])]),
         (duplicate(), vec![labeled(CANONRY, 5), close(&["duplicate"]), unlabeled(PERSON, 11), labeled(PERSON, 12)]),
-        (Outcome::Completed, vec![labeled(PERSON, 5), close(&[])]),
+        (IssueResolution::Completed, vec![labeled(PERSON, 5), close(&[])]),
         // At the second of the closing, but not in its list: right after.
         (duplicate(), vec![close(&[]), labeled(PERSON, 10)]),
-        (Outcome::Completed, vec![close(&["duplicate"]), unlabeled(PERSON, 10)]),
+        (IssueResolution::Completed, vec![close(&["duplicate"]), unlabeled(PERSON, 10)]),
         // A closing that does not tell its labels.
         (duplicate(), vec![labeled(PERSON, 5), closed(PERSON, 10, COMPLETED)]),
-        (Outcome::Completed, vec![labeled(PERSON, 5), unlabeled(PERSON, 6), closed(PERSON, 10, COMPLETED)]),
-        (Outcome::Completed, vec![labeled(BOT, 5), closed(PERSON, 10, COMPLETED)]),
+        (IssueResolution::Completed, vec![labeled(PERSON, 5), unlabeled(PERSON, 6), closed(PERSON, 10, COMPLETED)]),
+        (IssueResolution::Completed, vec![labeled(BOT, 5), closed(PERSON, 10, COMPLETED)]),
         // The label stays, but an open issue has no outcome.
         (UNKNOWN, vec![labeled(PERSON, 5)]),
         (duplicate_of(5), vec![close(&["duplicate"]), commented(PERSON, 12, 1, 5)]),
@@ -144,29 +146,35 @@ fn texts_count_around_a_closing() {
     for (expected, events) in [
         (duplicate_of(5), vec![close(COMPLETED), commented(PERSON, 2 * DAY, 1, 5)]),
         (duplicate_of(5), vec![close(COMPLETED), commented(PERSON, DAY, 1, 5)]),
-        (Outcome::Completed, vec![close(COMPLETED), commented(PERSON, DAY - 1, 1, 5)]),
+        (IssueResolution::Completed, vec![close(COMPLETED), commented(PERSON, DAY - 1, 1, 5)]),
         (duplicate_of(5), vec![close(COMPLETED), commented(PERSON, 2 * DAY + 60, 1, 5)]),
-        (Outcome::Completed, vec![close(COMPLETED), commented(PERSON, 2 * DAY + 61, 1, 5)]),
+        (IssueResolution::Completed, vec![close(COMPLETED), commented(PERSON, 2 * DAY + 61, 1, 5)]),
         (duplicate_of(5), vec![close(COMPLETED), commented(MAINTAINER, 2 * DAY, 1, 5)]),
-        (Outcome::Completed, vec![close(COMPLETED), commented(SYNC, 2 * DAY, 1, 5)]),
-        (Outcome::Completed, vec![close(COMPLETED), commented(BOT, 2 * DAY, 1, 5)]),
+        (IssueResolution::Completed, vec![close(COMPLETED), commented(SYNC, 2 * DAY, 1, 5)]),
+        (IssueResolution::Completed, vec![close(COMPLETED), commented(BOT, 2 * DAY, 1, 5)]),
         // A stranger: neither the bot that closed it nor a maintainer.
         (UNKNOWN, vec![by_bot.clone(), commented(PERSON, 2 * DAY, 1, 5)]),
         (duplicate_of(5), vec![by_bot, commented(MAINTAINER, 2 * DAY, 1, 5)]),
         // The last word of each comment, and of several the last.
-        (Outcome::Completed, vec![close(COMPLETED), commented(PERSON, DAY, 1, 5), commented(PERSON, DAY + 9, 1, 0)]),
-        (Outcome::Completed, vec![close(COMPLETED), commented(PERSON, DAY, 1, 5), commented(PERSON, 9 * DAY, 1, 0)]),
+        (
+            IssueResolution::Completed,
+            vec![close(COMPLETED), commented(PERSON, DAY, 1, 5), commented(PERSON, DAY + 9, 1, 0)],
+        ),
+        (
+            IssueResolution::Completed,
+            vec![close(COMPLETED), commented(PERSON, DAY, 1, 5), commented(PERSON, 9 * DAY, 1, 0)],
+        ),
         (duplicate_of(6), vec![close(COMPLETED), commented(PERSON, DAY, 1, 5), commented(PERSON, 9 * DAY, 1, 6)]),
         (duplicate_of(6), vec![close(COMPLETED), commented(PERSON, DAY, 1, 5), commented(MAINTAINER, DAY + 1, 2, 6)]),
         (duplicate_of(5), vec![close(COMPLETED), commented(PERSON, DAY, 1, 5), commented(PERSON, DAY + 1, 2, 0)]),
         (duplicate_of(5), vec![close(COMPLETED), commented(PERSON, DAY - 9, 1, 0), commented(PERSON, DAY, 1, 5)]),
         // Nothing is its own duplicate.
-        (Outcome::Completed, vec![close(COMPLETED), commented(PERSON, DAY, 1, 1)]),
+        (IssueResolution::Completed, vec![close(COMPLETED), commented(PERSON, DAY, 1, 1)]),
         (UNKNOWN, vec![body_names(close(None), 1)]),
         (duplicate(), vec![of(close(DUPLICATE), 1)]),
         // The body.
         (duplicate_of(5), vec![body_names(close(None), 5)]),
-        (Outcome::Completed, vec![body_names(close(COMPLETED), 5)]),
+        (IssueResolution::Completed, vec![body_names(close(COMPLETED), 5)]),
         (duplicate(), vec![body_names(close(DUPLICATE), 5)]),
         (duplicate_of(6), vec![body_names(close(None), 5), commented(PERSON, DAY, 1, 6)]),
         // Which target: what GitHub names, unless it is corrected afterwards.

@@ -1,7 +1,7 @@
 //! What holds for every history of an issue.
 
 use canonry_domain::{
-    EventBy, GithubId, IssueOutcome, LearningEntry, LessonKind, Outcome, OutcomeEvent, OutcomeKind, Prediction,
+    EventBy, GithubId, IssueOutcome, IssueResolution, LearningEntry, LessonKind, OutcomeEvent, OutcomeKind, Prediction,
     Similarity, StateReason, ThresholdSettings, issue_outcome, learn_thresholds, lesson_of,
 };
 use proptest::collection::vec;
@@ -84,14 +84,14 @@ proptest! {
             .collect();
         let found = issue_outcome(&history);
         match found.outcome {
-            Outcome::Unknown => prop_assert_eq!(&found, &IssueOutcome::UNKNOWN),
-            Outcome::ReopenedDuplicate => {
+            IssueResolution::Unknown => prop_assert_eq!(&found, &IssueOutcome::UNKNOWN),
+            IssueResolution::ReopenedDuplicate => {
                 let decided = history.iter().find(|event| Some(&event.delivery_id) == found.decided_by.as_ref());
                 let by_nobody = decided.is_none_or(|event| event.by.is_automatic());
                 prop_assert!(!by_nobody && decided.map(|event| event.kind) == Some(OutcomeKind::Reopened));
                 prop_assert!(found.at <= last && at_last.contains(&OutcomeKind::Reopened));
             }
-            Outcome::Duplicate { .. } | Outcome::Completed | Outcome::NotPlanned => {
+            IssueResolution::Duplicate { .. } | IssueResolution::Completed | IssueResolution::NotPlanned => {
                 prop_assert!(at_last.contains(&OutcomeKind::Closed));
                 prop_assert!(found.at >= last, "{:?} is before {:?}", found.at, last);
             }

@@ -1,8 +1,8 @@
 //! What an outcome teaches, and in which bucket.
 
 use canonry_domain::{
-    Component, IssueOutcome, LearningEntry, Lesson, OutcomeEvent, Prediction, Similarity, ThresholdSettings, Truth,
-    issue_outcome, learn_thresholds, lesson_of,
+    Component, IssueOutcome, LearningEntry, Lesson, OutcomeEvent, Prediction, PredictionTruth, Similarity,
+    ThresholdSettings, issue_outcome, learn_thresholds, lesson_of,
 };
 
 use crate::issue_outcomes::events::{
@@ -22,28 +22,28 @@ fn right_is_whatever_is_in_the_predicted_targets_cluster() {
         ..closed(PERSON, 10, DUPLICATE)
     };
     for (event, expected) in [
-        (close(Some(5), &[5]), Truth::Duplicate),
-        (close(Some(5), &[]), Truth::Duplicate),
-        (close(Some(6), &[5, 6]), Truth::Duplicate),
-        (close(None, &[5]), Truth::Duplicate),
-        (close(Some(7), &[5, 6]), Truth::DuplicateOfAnother),
-        (close(Some(6), &[]), Truth::DuplicateOfAnother),
+        (close(Some(5), &[5]), PredictionTruth::Duplicate),
+        (close(Some(5), &[]), PredictionTruth::Duplicate),
+        (close(Some(6), &[5, 6]), PredictionTruth::Duplicate),
+        (close(None, &[5]), PredictionTruth::Duplicate),
+        (close(Some(7), &[5, 6]), PredictionTruth::DuplicateOfAnother),
+        (close(Some(6), &[]), PredictionTruth::DuplicateOfAnother),
         // Frozen for another prediction.
-        (close(Some(6), &[8, 6]), Truth::DuplicateOfAnother),
-        (closed(PERSON, 10, COMPLETED), Truth::NotDuplicate),
-        (closed(PERSON, 10, NOT_PLANNED), Truth::NotDuplicate),
-        (closed(BOT, 10, NOT_PLANNED), Truth::Unknown),
+        (close(Some(6), &[8, 6]), PredictionTruth::DuplicateOfAnother),
+        (closed(PERSON, 10, COMPLETED), PredictionTruth::NotDuplicate),
+        (closed(PERSON, 10, NOT_PLANNED), PredictionTruth::NotDuplicate),
+        (closed(BOT, 10, NOT_PLANNED), PredictionTruth::Unknown),
     ] {
         assert_eq!(issue_outcome(std::slice::from_ref(&event)).truth(Some(predicted)), expected, "{event:#?}");
     }
     let of_another = issue_outcome(&[close(Some(7), &[5, 6])]);
-    assert_eq!(of_another.truth(None), Truth::Duplicate);
+    assert_eq!(of_another.truth(None), PredictionTruth::Duplicate);
     assert_eq!(lesson_of(&of_another, Some(predicted), None), Lesson::Missed { instead: Some(predicted) });
     assert_eq!(lesson_of(&of_another, None, None), Lesson::Missed { instead: None });
     // A label after the closing is the moment of the outcome, and its cluster the one that counts.
     let label = OutcomeEvent { cluster: cluster(&[5, 6, 7]), ..labeled(PERSON, 20) };
     let close = OutcomeEvent { state_reason: COMPLETED, ..close(Some(7), &[5, 6]) };
-    assert_eq!(issue_outcome(&[close, label]).truth(Some(predicted)), Truth::Duplicate);
+    assert_eq!(issue_outcome(&[close, label]).truth(Some(predicted)), PredictionTruth::Duplicate);
 }
 
 /// "Components: `area/` and `component/` only; with several, the first; … label at the outcome selects the bucket."

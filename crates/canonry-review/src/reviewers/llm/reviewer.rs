@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use canonry_config::ReviewSettings;
-use canonry_domain::review::{Earlier, RepoPath, ReviewerName, Severity};
+use canonry_domain::review::{RepoPath, ReviewerName, Severity, TrackedFinding};
 use canonry_models::chat::{ChatModel, ChatRequest};
 use futures_util::future::join_all;
 
@@ -36,7 +36,7 @@ pub struct LlmInput<'a> {
     pub before: &'a BTreeMap<RepoPath, String>,
     /// What the repository wishes: instructions, suppressions, areas, the least severity, the language.
     pub settings: &'a ReviewSettings,
-    pub prior: &'a [Earlier],
+    pub prior: &'a [TrackedFinding],
     pub memory: &'a [String],
     pub budget: LlmReviewBudget,
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use canonry_domain::review::{CodeIndex, Earlier, FileMaps, LineRange, RepoPath, track};
+use canonry_domain::review::{CodeIndex, FileMaps, LineRange, RepoPath, TrackedFinding, track};
 use canonry_review::reviewers::{read_rdjson, read_report, read_sarif};
 use canonry_review::{HeadTexts, RawFinding, ReviewerAnswer, merge_findings};
 use serde_json::{Value, json};
@@ -257,8 +257,9 @@ fn thousands_of_results_on_one_line() {
     let findings = merge_findings(vec![sarif(log.to_string().as_bytes())], &HeadTexts::default());
     // The same remark twice is one finding; another remark on the same line is another.
     assert_eq!(findings.len(), 2_000);
-    let earlier: Vec<Earlier> =
-        (findings.iter().cloned()).map(|finding| Earlier { finding, fixed: false, dismissals: Vec::new() }).collect();
+    let earlier: Vec<TrackedFinding> = (findings.iter().cloned())
+        .map(|finding| TrackedFinding { finding, fixed: false, dismissals: Vec::new() })
+        .collect();
     let mut index = CodeIndex::new([(&path, text)]);
     let tracked = track(&earlier, &findings, &FileMaps::default(), &mut index);
     assert_eq!((tracked.followed.len(), tracked.new.len()), (2_000, 0));
@@ -287,8 +288,9 @@ fn one_fingerprint_for_everything() {
         json!({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "T"}}, "results": results}]}).to_string()
     };
     let findings = |shift| merge_findings(vec![sarif(log(shift).as_bytes())], &HeadTexts::default());
-    let earlier: Vec<Earlier> =
-        (findings(0).into_iter()).map(|finding| Earlier { finding, fixed: false, dismissals: Vec::new() }).collect();
+    let earlier: Vec<TrackedFinding> = (findings(0).into_iter())
+        .map(|finding| TrackedFinding { finding, fixed: false, dismissals: Vec::new() })
+        .collect();
     let began = Instant::now();
     let tracked = track(&earlier, &findings(1), &FileMaps::default(), &mut CodeIndex::default());
     assert_eq!((tracked.followed.len(), tracked.new.len()), (4_000, 0));

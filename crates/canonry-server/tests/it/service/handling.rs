@@ -1,7 +1,7 @@
 //! What each webhook leads to: rows, jobs and writes, whatever order it comes in.
 
 use canonry_domain::{
-    EventBy, Gone, Item, ItemNumber, ItemState, ItemType, OutcomeEvent, OutcomeKind, RepoName, StateReason,
+    EventBy, GoneReason, Item, ItemNumber, ItemState, ItemType, OutcomeEvent, OutcomeKind, RepoName, StateReason,
 };
 use canonry_server::{Ended, Publish as _};
 use canonry_store::{
@@ -315,13 +315,13 @@ on_both_engines! {
             world.transfer(REPO, moved, "ann", "tide/rock");
         }
         setting.settle().await;
-        assert_eq!(setting.item(ItemType::Issue, deleted).await.gone, Some(Gone::Deleted));
-        assert_eq!(setting.item(ItemType::Issue, moved).await.gone, Some(Gone::Transferred));
+        assert_eq!(setting.item(ItemType::Issue, deleted).await.gone, Some(GoneReason::Deleted));
+        assert_eq!(setting.item(ItemType::Issue, moved).await.gone, Some(GoneReason::Transferred));
         for (at, (event, payload)) in told.iter().enumerate() {
             setting.deliver(&format!("late-{at}"), event, payload).await;
         }
         setting.work_off().await;
-        assert_eq!(setting.item(ItemType::Issue, deleted).await.gone, Some(Gone::Deleted));
+        assert_eq!(setting.item(ItemType::Issue, deleted).await.gone, Some(GoneReason::Deleted));
         assert_eq!(setting.end_of("late-1").await, (DeliveryState::Ignored, "the item has left the repository".to_owned()));
         assert_eq!(setting.triages(deleted).await, 0);
     }

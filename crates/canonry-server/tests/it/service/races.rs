@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use canonry_domain::{
-    GithubId, ItemNumber, ItemState, ItemType, LessonKind, Outcome, OutcomeKind, Probability, RepoName, TargetPolicy,
+    GithubId, IssueResolution, ItemNumber, ItemState, ItemType, LessonKind, OutcomeKind, Probability, RepoName,
+    TargetPolicy,
 };
 use canonry_server::{Ended, JobHandler, Worker};
 use canonry_store::{
@@ -135,7 +136,7 @@ on_both_engines! {
         let events = store.learning().outcome_events(repo, id).await.expect("reads");
         assert!(events.iter().all(|event| event.kind != OutcomeKind::Reopened), "{events:?}");
         let outcome = store.learning().issue_outcome(repo, id).await.expect("reads").expect("an outcome");
-        assert_eq!(outcome.outcome.outcome, Outcome::Duplicate { of: Some(target) }, "{outcome:?}");
+        assert_eq!(outcome.outcome.outcome, IssueResolution::Duplicate { of: Some(target) }, "{outcome:?}");
     }
 
     async fn a_sync_of_what_is_not_stored_is_no_sync_of_its_namesake(database: TestDatabase) {

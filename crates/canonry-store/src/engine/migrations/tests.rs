@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::review::{HiddenBy, ReviewSubject, ShownAs};
-use canonry_domain::{AuditClass, CurrentThreshold, ItemNumber, ItemType, Login, Outcome, OverrideKind, Verdict};
+use canonry_domain::{
+    AuditClass, CurrentThreshold, IssueResolution, ItemNumber, ItemType, Login, OverrideKind, Verdict,
+};
 use canonry_testkit::database::{Engine, TestDatabase};
 use canonry_testkit::on_both_engines;
 use jiff::Timestamp;
@@ -246,7 +248,7 @@ async fn reads_what_was_learned(store: &Store, repo: RepoId) {
         ]
     );
     let outcome = store.learning().issue_outcome(repo, number(3)).await.expect("reads").expect("known");
-    assert_eq!(outcome.outcome.outcome, Outcome::Duplicate { of: Some(number(1)) });
+    assert_eq!(outcome.outcome.outcome, IssueResolution::Duplicate { of: Some(number(1)) });
     assert_eq!(store.learning().threshold_settings(repo).await.expect("reads").configured.get(), 90);
     let moves = store.learning().threshold_adjustments(repo, 9).await.expect("reads");
     assert_eq!((moves.len(), moves[1].adjusted.new_threshold), (2, CurrentThreshold::Silent));

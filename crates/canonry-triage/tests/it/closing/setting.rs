@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use canonry_config::{Parsed, parse};
+use canonry_config::{ParsedSettings, parse};
 use canonry_domain::{ItemNumber, ItemType, Probability, RowSnapshot, TargetPolicy, UndoReason};
 use canonry_github::outbox::Outbox;
 use canonry_github::{Auth, ClientOptions, Clock, GitHub, Secret};
@@ -29,7 +29,7 @@ pub(crate) struct Setting {
     pub(crate) emulator: Arc<Emulator>,
     pub(crate) store: Store,
     pub(crate) repo: Repo,
-    pub(crate) config: Parsed,
+    pub(crate) config: ParsedSettings,
     run: AtomicUsize,
     url: String,
     /// Removed when the test is over.

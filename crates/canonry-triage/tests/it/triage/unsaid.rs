@@ -1,6 +1,6 @@
 //! When nothing is said: excluded, closed, locked or moved meanwhile, judged by nobody.
 
-use canonry_domain::Gone;
+use canonry_domain::GoneReason;
 use canonry_models::chat::TokenBudget;
 use canonry_store::RepoAccess;
 use canonry_testkit::database::TestDatabase;
@@ -22,7 +22,7 @@ on_both_engines! {
         let deleted = setting.report(ALPHA, 0.97);
         setting.sync().await;
         setting.emulator.world().delete(REPO, plain(deleted), "maint");
-        setting.store.corpus().mark_gone(setting.repo.id, deleted, Gone::Deleted, setting.now()).await.expect("stored");
+        setting.store.corpus().mark_gone(setting.repo.id, deleted, GoneReason::Deleted, setting.now()).await.expect("stored");
         for (item, why) in [(excluded, "excluded_label"), (closed, "closed"), (deleted, "gone")] {
             assert_eq!(told(&setting.triage(item).await), (None, why));
             assert!(setting.records(item).await.is_empty() && setting.entries(item).await.is_empty(), "#{item}");

@@ -5,7 +5,9 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use canonry_config::{MAX_FILE_BYTES, Parsed, Problem, SETTINGS_FILE, config_hash, json_schema, parse_bytes, to_yaml};
+use canonry_config::{
+    MAX_FILE_BYTES, ParsedSettings, SETTINGS_FILE, SettingsProblem, config_hash, json_schema, parse_bytes, to_yaml,
+};
 use serde_json::{Value, json};
 
 use crate::output::exit::Exit;
@@ -97,8 +99,8 @@ fn show(file: Option<&Path>) -> Result<Report> {
         (None, Some(named)) => return Err(anyhow!("there is no file {}", named.display())),
     };
     let source = if parsed.is_some() { path.display().to_string() } else { "the defaults".to_owned() };
-    let Parsed { config, problems } =
-        parsed.unwrap_or_else(|| Parsed { config: canonry_config::RepoConfig::default(), problems: Vec::new() });
+    let ParsedSettings { config, problems } = parsed
+        .unwrap_or_else(|| ParsedSettings { config: canonry_config::RepoConfig::default(), problems: Vec::new() });
     let mut text = format!("# Settings in force, from {}.\n", one_line(&source));
     for problem in &problems {
         text.push_str(&format!("# {}\n", in_words(path, problem)));
@@ -113,7 +115,7 @@ fn show(file: Option<&Path>) -> Result<Report> {
 }
 
 /// A mistake as compilers write it, so that editors can jump to it.
-fn in_words(path: &Path, problem: &Problem) -> String {
+fn in_words(path: &Path, problem: &SettingsProblem) -> String {
     let said = problem.to_string();
     let place = format!("line {}, column {}: ", problem.line, problem.column);
     let said = said.strip_prefix(&place).unwrap_or(&said);
@@ -122,7 +124,7 @@ fn in_words(path: &Path, problem: &Problem) -> String {
 
 /// Reads a settings file; `None` when there is none. More than one byte beyond the limit is never
 /// held in memory.
-pub(crate) fn read(path: &Path) -> Result<Option<Parsed>> {
+pub(crate) fn read(path: &Path) -> Result<Option<ParsedSettings>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use anyhow::{Context as _, Result, bail};
-use canonry_config::{MAX_FILE_BYTES, Parsed, RepoConfig, SETTINGS_FILE, parse_bytes};
+use canonry_config::{MAX_FILE_BYTES, ParsedSettings, RepoConfig, SETTINGS_FILE, parse_bytes};
 use canonry_domain::ApplyForecast;
 use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
@@ -138,10 +138,10 @@ fn announced(forecast: &PlanForecast, approved_only: bool, max_per_day: u32) -> 
 }
 
 /// The settings file of the repository's default branch; without one, the defaults.
-pub(crate) async fn live_settings(github: &GitHub, repo: &Repo) -> Result<Parsed> {
+pub(crate) async fn live_settings(github: &GitHub, repo: &Repo) -> Result<ParsedSettings> {
     match github.default_branch_file(&repo.name, SETTINGS_FILE, MAX_FILE_BYTES).await {
         Ok(Some(file)) => Ok(parse_bytes(file.text.as_bytes())),
-        Ok(None) => Ok(Parsed { config: RepoConfig::default(), problems: Vec::new() }),
+        Ok(None) => Ok(ParsedSettings { config: RepoConfig::default(), problems: Vec::new() }),
         // A protected label may be in it.
         Err(error) => bail!(Refused(format!(
             "the settings {SETTINGS_FILE} of {} cannot be read ({error}), and nothing is closed by guesses; try again",

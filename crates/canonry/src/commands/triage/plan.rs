@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use canonry_domain::{ItemNumber, ItemType, ONLY_EXCLUDE, SkipReason};
-use canonry_server::is_word_taken_now;
+use canonry_server::may_row_approval_change_now;
 use canonry_store::{CloseRunId, Repo, Store};
 use canonry_triage::{
     PlannedRow, StoredPlan, plan_csv, plan_json, plan_markdown, row_document, set_rows_approved, stored_plan,
@@ -149,7 +149,7 @@ async fn rule(args: &RowArgs, approved: bool, context: &Context) -> Result<Repor
         );
     }
     let word = Some(approved);
-    if !is_word_taken_now(&store, &repo, args.plan.run, word, context.now).await? {
+    if !may_row_approval_change_now(&store, &repo, args.plan.run, word, context.now).await? {
         bail!(Refused(format!(
             "nothing was changed. {ONLY_EXCLUDE} Wait until it has ended; `canonry plan show --repo {} --run {}` tells what \
              became of each row",

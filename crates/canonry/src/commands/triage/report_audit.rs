@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 use canonry_domain::{
-    AuditItem, AuditTally, PeoplesWord, Share, Similarity, Simulation, TighterGates, Verdict, simulate_audit,
-    sweep_audit,
+    AdjudicationSummary, AuditItem, AuditSimulation, AuditTally, Share, Similarity, TighterGates, Verdict,
+    simulate_audit, sweep_audit,
 };
 use serde_json::json;
 
@@ -58,7 +58,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         }
     };
     let audited = store.judge().audit_items(audit.id).await?;
-    let people = PeoplesWord::of(&store.judge().adjudication_totals(repo.id).await?);
+    let people = AdjudicationSummary::of(&store.judge().adjudication_totals(repo.id).await?);
     let tally: AuditTally = audited.iter().map(|item| item.class).collect();
     let items: Vec<AuditItem> = audited.iter().map(|audited| audited.item.clone()).collect();
     let gates =
@@ -87,7 +87,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
 }
 
 /// What people said in the console about sampled verdicts, by verdict; the levels are for programs.
-fn people_text(people: &PeoplesWord) -> String {
+fn people_text(people: &AdjudicationSummary) -> String {
     if people.answered == 0 {
         return String::new();
     }
@@ -113,14 +113,14 @@ fn shares(share: Share) -> (String, String) {
     (percent(value), format!("{} and {}", percent(interval.low), percent(interval.high)))
 }
 
-fn simulations_text(simulations: &[Simulation]) -> String {
+fn simulations_text(simulations: &[AuditSimulation]) -> String {
     if simulations.is_empty() {
         return String::new();
     }
     let share = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0));
     let any = |value: Option<String>| value.unwrap_or_else(|| "any".to_owned());
     let mut shown = table(["last rank", "least score", "least gap", "tp", "fp", "fn", "precision", "recall"]);
-    for Simulation { gates, tally } in simulations {
+    for AuditSimulation { gates, tally } in simulations {
         shown.add_row([
             any(gates.max_rank.map(|rank| rank.to_string())),
             any(gates.min_score.map(|score| score.to_string())),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::AdjudicationWord;
+use canonry_domain::AdjudicatedAnswer;
 use canonry_store::{AdjudicationKind, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -200,7 +200,7 @@ on_both_engines! {
         let store = Store::open(&setting.database.url().parse().expect("valid"), now).await.expect("opens");
         let repo = store.repos().find(&REPO.parse().expect("a name")).await.expect("reads").expect("known");
         assert_eq!(store.judge().draw_adjudications(repo.id, AdjudicationKind::Edge, 1, 10, now).await.expect("drawn"), 3);
-        for word in [AdjudicationWord::Same, AdjudicationWord::Different] {
+        for word in [AdjudicatedAnswer::Same, AdjudicatedAnswer::Different] {
             let case = store.judge().next_adjudication(repo.id, None).await.expect("reads").expect("a case");
             assert!(store.judge().adjudicate(repo.id, case.id, word, None, now).await.expect("kept"));
         }

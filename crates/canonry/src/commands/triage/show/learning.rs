@@ -1,6 +1,6 @@
 //! What `show` tells about learning: what the service did with each record, what became of the issue, and the lesson.
 
-use canonry_domain::{EventBy, Lesson, Outcome, OutcomeEvent, OutcomeEvidence, OutcomeKind, Prediction};
+use canonry_domain::{EventBy, IssueResolution, Lesson, OutcomeEvent, OutcomeEvidence, OutcomeKind, Prediction};
 use canonry_store::{OutboxEntry, StoredOutcome, StoredTriageAction, TriageActionKind};
 
 use crate::output::printable::one_line;
@@ -54,12 +54,14 @@ pub(crate) fn outcome_in_words(stored: Option<&StoredOutcome>) -> String {
     let Some(stored) = stored else { return String::new() };
     let outcome = &stored.outcome;
     let became = match &outcome.outcome {
-        Outcome::Duplicate { of: Some(of) } => format!("a duplicate of #{of}"),
-        Outcome::Duplicate { of: None } => "a duplicate, nobody says of what".to_owned(),
-        Outcome::Completed => "no duplicate: it was completed".to_owned(),
-        Outcome::NotPlanned => "no duplicate: it is not planned".to_owned(),
-        Outcome::ReopenedDuplicate => "no duplicate: it was closed as one, and a person opened it again".to_owned(),
-        Outcome::Unknown => "not known".to_owned(),
+        IssueResolution::Duplicate { of: Some(of) } => format!("a duplicate of #{of}"),
+        IssueResolution::Duplicate { of: None } => "a duplicate, nobody says of what".to_owned(),
+        IssueResolution::Completed => "no duplicate: it was completed".to_owned(),
+        IssueResolution::NotPlanned => "no duplicate: it is not planned".to_owned(),
+        IssueResolution::ReopenedDuplicate => {
+            "no duplicate: it was closed as one, and a person opened it again".to_owned()
+        }
+        IssueResolution::Unknown => "not known".to_owned(),
     };
     let mut text = format!("\nWhat it turned out to be: {became}");
     let evidence = match outcome.evidence {
@@ -98,7 +100,7 @@ fn lesson_in_words(stored: &StoredOutcome) -> String {
         Lesson::TrueNegative => "true negative, rightly nothing was named".to_owned(),
         Lesson::Unknown => "nothing".to_owned(),
     };
-    let by_reactions = stored.outcome.outcome == Outcome::Unknown && stored.lesson != Lesson::Unknown;
+    let by_reactions = stored.outcome.outcome == IssueResolution::Unknown && stored.lesson != Lesson::Unknown;
     let source = if by_reactions { ", by people's reactions to the comment" } else { "" };
     match stored.triage_id {
         Some(id) => format!("  What it taught about triage record {id}: {taught}{source}.\n"),
