@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn githubs_time_decides_and_its_seconds_leave_doubts() {
         use ItemState::{Closed, Open};
-        use RecordOrder::{Later, TrackedFinding, Unclear};
+        use RecordOrder::{Earlier, Later, Unclear};
         let closed = known(Closed, 5);
-        assert_eq!(record_order(&closed, &told(Open, 4)), TrackedFinding);
+        assert_eq!(record_order(&closed, &told(Open, 4)), Earlier);
         assert_eq!(record_order(&closed, &told(Open, 6)), Later);
         assert_eq!(record_order(&closed, &told(Closed, 5)), Later);
         assert_eq!(record_order(&closed, &told(Open, 5)), Unclear);
