@@ -16,7 +16,7 @@ use canonry_retrieval::RetrievalMode;
 use canonry_server::{
     DetectorSource, ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts, serve,
 };
-use canonry_store::{EmbedFilter, EmbeddingKey, JobCaps, NewEmbedding, Repo, Store, SyncProgress};
+use canonry_store::{EmbedFilter, EmbeddingKey, JobCaps, NewEmbedding, Repo, Store, SyncProgress, TriageActionKind};
 use canonry_testkit::github::{Emulator, NewIssue, World};
 use canonry_triage::{Detectors, EmbedOptions, IndexCache, Judge, embed};
 use jiff::Timestamp;
@@ -190,8 +190,12 @@ async fn measure(url: &str, snapshots: PathBuf, room: usize, items: usize, from:
 async fn until_written(store: &Store, repo: &Repo, number: ItemNumber) -> Result<f64, Failure> {
     let began = Instant::now();
     while store.outbox().of_item(repo.id, number).await?.is_empty() {
+        let unspoken = store.duplicates().triage_actions_of(repo.id, ItemType::Issue, number).await?;
+        if let Some(why) = unspoken.iter().find(|stored| stored.action.action == TriageActionKind::Recorded) {
+            return Err(format!("nothing is said about #{number}: {}", why.action.reason).into());
+        }
         if began.elapsed() > PATIENCE {
-            return Err(format!("nothing is written about #{number}").into());
+            return Err(format!("nothing is decided about #{number}").into());
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

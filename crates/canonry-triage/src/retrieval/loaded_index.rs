@@ -155,14 +155,18 @@ impl LoadedIndex {
     async fn with_changes(mut self, source: IndexSource<'_>, version: IndexVersion) -> Result<Self, RetrievalError> {
         let IndexSource { store, repo, item_type, key, .. } = source;
         let changed = store.corpus().items_changed_since(repo.id, item_type, self.version.version).await?;
-        let is_learned = version.boilerplate > self.version.version;
-        if is_learned {
+        let mut is_learned = false;
+        if version.boilerplate > self.version.version {
             let learned = stored_boilerplate(store, repo, item_type).await?;
-            // Of all but the changed items the same is their own as before.
             let stamps = self.boilerplate.stamp() ^ learned.stamp();
-            self.index.restamp(|stamp| stamp ^ stamps);
-            self.boilerplate = Arc::new(learned);
-            self.unsaved.store(self.rows.len(), Ordering::Relaxed);
+            // Otherwise it was the other type's.
+            if stamps != 0 {
+                // Of all but the changed items the same is their own as before.
+                self.index.restamp(|stamp| stamp ^ stamps);
+                self.boilerplate = Arc::new(learned);
+                self.unsaved.store(self.rows.len(), Ordering::Relaxed);
+                is_learned = true;
+            }
         }
         let rows = match changed.is_empty() {
             true => Vec::new(),
