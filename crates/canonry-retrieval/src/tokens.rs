@@ -22,32 +22,32 @@ pub fn for_each_token(text: &str, mut emit: impl FnMut(&str)) {
     let mut token = String::with_capacity(TOKEN_LIMIT);
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let kind = Kind::of(first);
+        let kind = TokenKind::of(first);
         let end = match kind {
-            Kind::Word => compound_end(rest),
-            Kind::Unspaced => run_end(rest, Kind::Unspaced),
-            Kind::Emoji | Kind::Other => first.len_utf8(),
+            TokenKind::Word => compound_end(rest),
+            TokenKind::Unspaced => run_end(rest, TokenKind::Unspaced),
+            TokenKind::Emoji | TokenKind::Other => first.len_utf8(),
         };
         let (piece, after) = rest.split_at(end);
         match kind {
-            Kind::Word => compound(piece, &mut token, &mut emit),
-            Kind::Unspaced => unspaced(piece, &mut emit),
-            Kind::Emoji => emit(piece),
-            Kind::Other => {}
+            TokenKind::Word => compound(piece, &mut token, &mut emit),
+            TokenKind::Unspaced => unspaced(piece, &mut emit),
+            TokenKind::Emoji => emit(piece),
+            TokenKind::Other => {}
         }
         rest = after;
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TokenKind {
     Word,
     Unspaced,
     Emoji,
     Other,
 }
 
-impl Kind {
+impl TokenKind {
     fn of(character: char) -> Self {
         match character {
             '_' => Self::Word,
@@ -84,13 +84,13 @@ impl Kind {
     }
 }
 
-fn run_end(text: &str, kind: Kind) -> usize {
-    text.char_indices().find(|&(_, character)| Kind::of(character) != kind).map_or(text.len(), |(at, _)| at)
+fn run_end(text: &str, kind: TokenKind) -> usize {
+    text.char_indices().find(|&(_, character)| TokenKind::of(character) != kind).map_or(text.len(), |(at, _)| at)
 }
 
 /// The end of `a::b`, `a/b.c` or `1.2.3`: words joined by exactly one connector.
 fn compound_end(text: &str) -> usize {
-    let mut end = run_end(text, Kind::Word);
+    let mut end = run_end(text, TokenKind::Word);
     loop {
         let after = &text[end..];
         let connector = if after.starts_with("::") {
@@ -100,7 +100,7 @@ fn compound_end(text: &str) -> usize {
         } else {
             return end;
         };
-        match run_end(&after[connector..], Kind::Word) {
+        match run_end(&after[connector..], TokenKind::Word) {
             0 => return end,
             word => end += connector + word,
         }

@@ -17,7 +17,7 @@ const TOLD: usize = 5;
 /// from, for the problems.
 pub fn read_findings(name: &str, reviewer: &ReviewerName, bytes: &[u8], root: Option<&Path>) -> ReviewerAnswer {
     let mut heard = ReviewerAnswer::default();
-    let document: Document = match serde_json::from_slice(bytes) {
+    let document: FindingsJson = match serde_json::from_slice(bytes) {
         Ok(document) => document,
         Err(error) => {
             heard.problems.push(format!("{name} is not used: it has no list of findings ({})", reason(&error)));
@@ -47,7 +47,7 @@ pub fn read_findings(name: &str, reviewer: &ReviewerName, bytes: &[u8], root: Op
     heard
 }
 
-fn reported(reviewer: &ReviewerName, written: Written, root: Option<&Path>) -> Result<RawFinding, String> {
+fn reported(reviewer: &ReviewerName, written: FindingJson, root: Option<&Path>) -> Result<RawFinding, String> {
     let (title, rest) = title_and_rest(&written.title);
     if title.is_empty() {
         return Err("has no title".to_owned());
@@ -75,12 +75,12 @@ fn reported(reviewer: &ReviewerName, written: Written, root: Option<&Path>) -> R
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct FindingsJson {
     findings: Vec<Value>,
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct FindingJson {
     title: String,
     #[serde(default)]
     message: String,

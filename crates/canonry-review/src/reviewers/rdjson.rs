@@ -32,7 +32,7 @@ pub fn read_rdjson(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAns
         is_complete: true,
     };
     let text = report_text(name, bytes, &mut reading.heard.problems);
-    match serde_json::from_str::<Document>(&text) {
+    match serde_json::from_str::<RdjsonDocument>(&text) {
         Ok(document) => {
             // A tool that has nothing to say has looked all the same.
             reading.tools.extend(document.source.iter().filter_map(tool_of));
@@ -44,7 +44,7 @@ pub fn read_rdjson(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAns
         // A document of one line would have been read: this is no document, but it may be lines.
         Err(error) => {
             let has_location =
-                |line: &str| serde_json::from_str::<Probe>(line).is_ok_and(|line| line.location.is_some());
+                |line: &str| serde_json::from_str::<RdjsonProbe>(line).is_ok_and(|line| line.location.is_some());
             if !text.split('\n').any(has_location) {
                 if !text.trim().is_empty() {
                     reading.heard.problems.push(format!("{name} is not used: it is no rdjson ({})", reason(&error)));
@@ -72,7 +72,7 @@ struct RdjsonReader<'a> {
 }
 
 impl RdjsonReader<'_> {
-    fn diagnostic(&mut self, at: &str, diagnostic: &str, source: Option<&Source>, severity: Option<&Value>) {
+    fn diagnostic(&mut self, at: &str, diagnostic: &str, source: Option<&RdjsonSource>, severity: Option<&Value>) {
         if self.heard.reported.len() >= MOST {
             self.more += 1;
             self.is_complete = false;
@@ -103,7 +103,7 @@ impl RdjsonReader<'_> {
     fn reported(
         &mut self,
         diagnostic: Diagnostic,
-        source: Option<&Source>,
+        source: Option<&RdjsonSource>,
         severity: Option<&Value>,
     ) -> Result<RawFinding, &'static str> {
         if diagnostic.message.trim().is_empty() {
@@ -158,7 +158,7 @@ impl RdjsonReader<'_> {
     }
 }
 
-fn tool_of(source: &Source) -> Option<ReviewerName> {
+fn tool_of(source: &RdjsonSource) -> Option<ReviewerName> {
     source
         .name
         .as_deref()
@@ -179,8 +179,8 @@ fn severity_of(severity: Option<&Value>) -> Severity {
 }
 
 #[derive(Deserialize)]
-struct Document<'a> {
-    source: Option<Source>,
+struct RdjsonDocument<'a> {
+    source: Option<RdjsonSource>,
     severity: Option<Value>,
     /// One by one, so that one that is not what it should be costs only itself.
     #[serde(borrow)]
@@ -189,12 +189,12 @@ struct Document<'a> {
 
 /// What tells a diagnostic from other JSON.
 #[derive(Deserialize)]
-struct Probe {
+struct RdjsonProbe {
     location: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct Source {
+struct RdjsonSource {
     name: Option<String>,
 }
 
@@ -202,37 +202,37 @@ struct Source {
 struct Diagnostic {
     #[serde(default)]
     message: String,
-    location: Option<Location>,
+    location: Option<RdjsonLocation>,
     severity: Option<Value>,
-    source: Option<Source>,
-    code: Option<Code>,
-    suggestions: Option<Vec<Suggestion>>,
+    source: Option<RdjsonSource>,
+    code: Option<RdjsonCode>,
+    suggestions: Option<Vec<RdjsonSuggestion>>,
 }
 
 #[derive(Deserialize)]
-struct Location {
+struct RdjsonLocation {
     path: String,
-    range: Option<Range>,
+    range: Option<RdjsonRange>,
 }
 
 #[derive(Deserialize, Default)]
-struct Range {
-    start: Option<Position>,
-    end: Option<Position>,
+struct RdjsonRange {
+    start: Option<RdjsonPosition>,
+    end: Option<RdjsonPosition>,
 }
 
 #[derive(Deserialize)]
-struct Position {
+struct RdjsonPosition {
     line: Option<i64>,
 }
 
 #[derive(Deserialize)]
-struct Code {
+struct RdjsonCode {
     value: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Suggestion {
+struct RdjsonSuggestion {
     text: Option<String>,
 }
 

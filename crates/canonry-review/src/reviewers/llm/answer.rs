@@ -56,7 +56,7 @@ pub(super) struct UnusableClaim {
 /// Reads the findings of an answer: each in the right form, or what is wrong with it. More than [`MOST_FINDINGS`] are not
 /// read, and the last entry says so.
 pub(super) fn read_findings_answer(answer: &str) -> Result<Vec<Result<ClaimedFinding, UnusableClaim>>, Unusable> {
-    let document: Document<'_> = read_object(answer)?;
+    let document: ClaimsJson<'_> = read_object(answer)?;
     let mut claims: Vec<Result<ClaimedFinding, UnusableClaim>> =
         document.findings.iter().take(MOST_FINDINGS).map(|raw| read_claim(raw.get())).collect();
     let more = document.findings.len().saturating_sub(MOST_FINDINGS);
@@ -81,7 +81,7 @@ pub(super) struct SecondVerdict {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document<'a> {
+struct ClaimsJson<'a> {
     /// One by one, so that a finding that is not what it should be costs only itself.
     #[serde(borrow)]
     findings: Vec<&'a RawValue>,
@@ -89,7 +89,7 @@ struct Document<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ClaimJson {
     title: String,
     message: String,
     path: String,
@@ -116,7 +116,7 @@ fn claim(text: &str) -> Result<ClaimedFinding, String> {
     if !text.starts_with('{') {
         return Err("is no object".to_owned());
     }
-    let written: Written = serde_json::from_str(text).map_err(|_| "has another shape than the schema".to_owned())?;
+    let written: ClaimJson = serde_json::from_str(text).map_err(|_| "has another shape than the schema".to_owned())?;
     let severity = written.severity.trim().to_ascii_lowercase().parse().map_err(|_| "has no severity".to_owned())?;
     let category = written.category.trim().to_ascii_lowercase().parse().map_err(|_| "has no category".to_owned())?;
     Ok(ClaimedFinding {
