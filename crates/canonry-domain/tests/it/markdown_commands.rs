@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use canonry_domain::mention::{Asked, MentionCommand, parse_mention};
+use canonry_domain::mention::{MentionCommand, MentionRequest, parse_mention};
 use canonry_domain::review::is_refusal;
 use canonry_domain::{fixed_issues, named_duplicate};
 use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
@@ -11,7 +11,7 @@ const COMMAND: &str = "/canonry review";
 
 fn is_heard(markdown: &str, command: &str) -> bool {
     let heard = parse_mention(&markdown.replace("{}", command), "canonry");
-    assert!(matches!(heard, None | Some(Asked::Command(MentionCommand::Review))), "{markdown:?}: {heard:?}");
+    assert!(matches!(heard, None | Some(MentionRequest::Command(MentionCommand::Review))), "{markdown:?}: {heard:?}");
     heard.is_some()
 }
 
@@ -292,15 +292,15 @@ fn a_call_that_is_put_together_is_none() {
         "/canonry\u{a0}review x",
     ] {
         let heard = parse_mention(text, "canonry");
-        assert!(!matches!(heard, Some(Asked::Command(_))), "{text:?}: {heard:?}");
+        assert!(!matches!(heard, Some(MentionRequest::Command(_))), "{text:?}: {heard:?}");
     }
 }
 
 #[test]
 fn words_behind_the_call_are_read_as_they_are_shown() {
     let heard = |text: &str| match parse_mention(text, "canonry") {
-        Some(Asked::Command(command)) => format!("{command:?}"),
-        Some(Asked::Unknown(spec)) => format!("unknown {:?}", spec.map(|spec| spec.verb.as_str())),
+        Some(MentionRequest::Command(command)) => format!("{command:?}"),
+        Some(MentionRequest::Unknown(spec)) => format!("unknown {:?}", spec.map(|spec| spec.verb.as_str())),
         None => "nothing".to_owned(),
     };
     for (text, command) in [
