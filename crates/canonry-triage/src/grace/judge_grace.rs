@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeReply};
 use crate::judge::judge_items::{cards_of, replayed, representation_of};
 use crate::judge::known_duplicates::KnownDuplicates;
-use crate::judge::pair_decision::PairQuestion;
+use crate::judge::pair_decision::DecisionContext;
 use crate::retrieval::embed::EmbedSource;
 
 #[derive(Clone, Copy)]
@@ -127,7 +127,7 @@ impl PairJudge<'_> {
         ruled: &GateDecision,
         now: Timestamp,
     ) -> Result<GraceVerdict, StoreError> {
-        let asked = PairQuestion {
+        let asked = DecisionContext {
             judge: self.judge,
             representation: representation_of(self.source),
             origin: DecisionOrigin::Online,

@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
     Boilerplate, ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateDecision, GateRules, InvalidAnswer, Item,
-    ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, Probability, RepoName, gate_answer,
-    gate_before_judge,
+    ItemNumber, ItemState, ItemType, JudgeAnswer, Probability, RepoName, gate_answer, gate_before_judge,
 };
 use canonry_models::chat::{ChatError, TokenBudget, TokenSpending};
 use canonry_store::{
-    CandidateSet, DecidedCandidate, NewDecision, NewLlmCall, Repo, Representation, SetFilter, SetStatus, Store,
-    StoreError, StoredDecision,
+    CandidateSet, NewDecision, NewLlmCall, Repo, Representation, SetFilter, SetStatus, Store, StoreError,
+    StoredDecision,
 };
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
@@ -19,6 +18,7 @@ use crate::corpus::analyze_intent::FailedItem;
 use crate::corpus::import::ERRORS_KEPT;
 use crate::judge::judge_case::{Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
 use crate::judge::known_duplicates::KnownDuplicates;
+use crate::judge::pair_decision::DecisionContext;
 use crate::retrieval::boilerplate::refresh_boilerplate;
 use crate::retrieval::embed::EmbedSource;
 
@@ -156,7 +156,7 @@ struct JudgeRun<'a> {
 }
 
 /// One set on its way through the gates.
-struct Work {
+struct JudgeWork {
     set: CandidateSet,
     source: Item,
     /// The accepted edge that a new decision takes the place of.
@@ -166,15 +166,12 @@ struct Work {
 }
 
 enum JudgeStep {
-    /// A gate before the judge decided.
-    Ruled(GateDecision, DecisionOrigin),
-    /// The same question was answered before.
-    Answered { case: JudgeCase, question: JudgeQuestion, said: String, answer: Result<JudgeAnswer, InvalidAnswer> },
-    /// To be asked.
+    Done(CaseEnd),
     Ask { case: JudgeCase, question: JudgeQuestion },
 }
 
-enum Done {
+enum CaseEnd {
+    /// A gate before the judge decided.
     Ruled(GateDecision, DecisionOrigin),
     Answered(Box<AnsweredCase>),
     Unheard(JudgeFailure),
@@ -184,7 +181,14 @@ struct AnsweredCase {
     case: JudgeCase,
     question: JudgeQuestion,
     heard: JudgeReply,
+    /// Whether the same question was answered before.
     reused: bool,
+}
+
+impl JudgeStep {
+    fn ruled(ruled: GateDecision, origin: DecisionOrigin) -> Self {
+        Self::Done(CaseEnd::Ruled(ruled, origin))
+    }
 }
 
 impl JudgeRun<'_> {
@@ -213,7 +217,7 @@ impl JudgeRun<'_> {
     }
 
     /// Everything of a page that can be known without asking anybody.
-    async fn prepare(&self, sets: Vec<CandidateSet>) -> Result<Vec<Work>, StoreError> {
+    async fn prepare(&self, sets: Vec<CandidateSet>) -> Result<Vec<JudgeWork>, StoreError> {
         let representation = representation_of(self.options.source);
         let sources: Vec<ItemNumber> = sets.iter().map(|set| set.number).collect();
         let mut wanted: Vec<ItemNumber> = sources.clone();
@@ -233,7 +237,7 @@ impl JudgeRun<'_> {
             let latest = latest.get(&set.number).cloned();
             let replaces = self.known.edge_of(set.number).is_some();
             let step = self.step(&set, &source, &items).await?;
-            works.push(Work { set, source, replaces, latest, step });
+            works.push(JudgeWork { set, source, replaces, latest, step });
         }
         Ok(works)
     }
@@ -250,9 +254,9 @@ impl JudgeRun<'_> {
             // A ruling counts by itself, so that an edge that a judge found beside it may stay.
             if self.known.fresh_edge_of(number).is_some() {
                 let skipped = ruled(DecisionStatus::Skipped, Some(target), GateDecision::EXISTING_EDGE);
-                return Ok(JudgeStep::Ruled(skipped, DecisionOrigin::Override));
+                return Ok(JudgeStep::ruled(skipped, DecisionOrigin::Override));
             }
-            return Ok(JudgeStep::Ruled(GateDecision::accepted(target), DecisionOrigin::Override));
+            return Ok(JudgeStep::ruled(GateDecision::accepted(target), DecisionOrigin::Override));
         }
         let mut case = JudgeCase::of_set(source, set, items, &self.boilerplate);
         let replaces = self.options.rejudge || self.options.joining.is_some();
@@ -261,14 +265,14 @@ impl JudgeRun<'_> {
         case.candidates.retain(|one| !self.known.ruled_not_duplicates(number, one.item.number));
         if before > 0 && case.candidates.is_empty() && edge.is_none() {
             let rejected = ruled(DecisionStatus::Rejected, None, "override:not_duplicate");
-            return Ok(JudgeStep::Ruled(rejected, DecisionOrigin::Override));
+            return Ok(JudgeStep::ruled(rejected, DecisionOrigin::Override));
         }
         if let Some(skipped) = gate_before_judge(&case.gate_source(), &case.gate_candidates()) {
-            return Ok(JudgeStep::Ruled(skipped, DecisionOrigin::Batch));
+            return Ok(JudgeStep::ruled(skipped, DecisionOrigin::Batch));
         }
         if let Some(edge) = edge {
             let skipped = ruled(DecisionStatus::Skipped, Some(edge.target), GateDecision::EXISTING_EDGE);
-            return Ok(JudgeStep::Ruled(skipped, DecisionOrigin::Batch));
+            return Ok(JudgeStep::ruled(skipped, DecisionOrigin::Batch));
         }
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
         let question = self.judge.question(&case);
@@ -280,8 +284,8 @@ impl JudgeRun<'_> {
             self.store.judge().answered_decision(repo, kind, number, representation, &question.input_hash).await?;
         Ok(match told.as_ref().and_then(|told| Some((told, told.answer.clone()?))) {
             Some((told, said)) => {
-                let answer = replayed(&case, &said, told);
-                JudgeStep::Answered { case, question, said, answer }
+                let heard = JudgeReply { answer: replayed(&case, &said, told), said, call: None };
+                JudgeStep::Done(CaseEnd::Answered(Box::new(AnsweredCase { case, question, heard, reused: true })))
             }
             None => JudgeStep::Ask { case, question },
         })
@@ -291,18 +295,14 @@ impl JudgeRun<'_> {
     /// who answers first.
     async fn work(
         &mut self,
-        works: Vec<Work>,
+        works: Vec<JudgeWork>,
         progress: &mut (dyn FnMut(&JudgeReport) + Send),
     ) -> Result<(), JudgeError> {
         let (judge, budget, workers) = (self.judge, &self.options.budget, self.options.workers.max(1));
         let asked = works.into_iter().map(|work| async move {
-            let Work { set, source, replaces, latest, step } = work;
+            let JudgeWork { set, source, replaces, latest, step } = work;
             let done = match step {
-                JudgeStep::Ruled(ruled, origin) => Done::Ruled(ruled, origin),
-                JudgeStep::Answered { case, question, said, answer } => {
-                    let heard = JudgeReply { answer, said, call: None };
-                    Done::Answered(Box::new(AnsweredCase { case, question, heard, reused: true }))
-                }
+                JudgeStep::Done(done) => done,
                 JudgeStep::Ask { case, question } => ask(judge, budget, case, question).await,
             };
             (set, source, replaces, latest, done)
@@ -316,20 +316,20 @@ impl JudgeRun<'_> {
             for (set, source, replaces, latest, done) in chunk {
                 match done {
                     // What is under way goes on to its end: it is paid for.
-                    Done::Unheard(JudgeFailure::OverBudget(why)) => {
+                    CaseEnd::Unheard(JudgeFailure::OverBudget(why)) => {
                         self.report.stopped.get_or_insert(why);
                     }
-                    Done::Unheard(JudgeFailure::NoAnswer { error, call }) => {
+                    CaseEnd::Unheard(JudgeFailure::NoAnswer { error, call }) => {
                         self.fail(&source, &format!("failed to {error}"));
                         calls.push(*call);
                         hopeless = hopeless.or(error.is_hopeless().then_some(error));
                     }
-                    Done::Ruled(ruled, origin) => {
+                    CaseEnd::Ruled(ruled, origin) => {
                         self.count(&set, &ruled);
                         let decision = self.ruled(&set, &source, &ruled, origin, replaces);
                         self.keep(decision, latest.as_ref(), None, false, &mut writes);
                     }
-                    Done::Answered(answered) => {
+                    CaseEnd::Answered(answered) => {
                         let AnsweredCase { case, question, heard, reused } = *answered;
                         let ruled = self.gate(&case, &heard.answer);
                         self.count(&set, &ruled);
@@ -404,13 +404,7 @@ impl JudgeRun<'_> {
     ) -> NewDecision {
         let accepted = ruled.status == DecisionStatus::Accepted;
         NewDecision {
-            item_type: source.item_type,
-            number: source.number,
-            target: ruled.target,
-            representation: set.representation,
             candidate_set: Some(set.id),
-            origin,
-            status: ruled.status,
             // That a person ruled candidates out ends an edge only where its own target is among them.
             replaces: replaces
                 && match ruled.status {
@@ -418,21 +412,19 @@ impl JudgeRun<'_> {
                     DecisionStatus::Rejected => self.is_edge_ruled_out(source.number),
                     DecisionStatus::Skipped => false,
                 },
-            model_is_duplicate: None,
             confidence: accepted.then_some(Probability::ONE),
-            reasoning: None,
-            structure: None,
-            reason: ruled.reason.clone(),
-            answer: None,
-            provider: self.judge.provider().to_owned(),
-            model: self.judge.model_id().to_owned(),
-            prompt_version: JUDGE_PROMPT_VERSION,
-            config_hash: self.options.config_hash.clone(),
-            input_hash: String::new(),
-            source_version: source.content_version,
             target_version: ruled.target.filter(|_| accepted).map(|target| self.version_of(target)),
-            candidates: Vec::new(),
-            run_id: self.options.run_id.clone(),
+            ..self.context(origin).ruled(source, ruled)
+        }
+    }
+
+    fn context(&self, origin: DecisionOrigin) -> DecisionContext<'_> {
+        DecisionContext {
+            judge: self.judge,
+            representation: representation_of(self.options.source),
+            origin,
+            config_hash: &self.options.config_hash,
+            run_id: &self.options.run_id,
         }
     }
 
@@ -453,18 +445,8 @@ impl JudgeRun<'_> {
         ruled: &GateDecision,
         replaces: bool,
     ) -> NewDecision {
-        let answer = heard.answer.as_ref().ok();
-        let version = |number: ItemNumber| {
-            case.candidates.iter().find(|one| one.item.number == number).map(|one| one.item.content_version)
-        };
         NewDecision {
-            item_type: case.source.item_type,
-            number: case.source.number,
-            target: ruled.target,
-            representation: set.representation,
             candidate_set: Some(set.id),
-            origin: DecisionOrigin::Batch,
-            status: ruled.status,
             // An answer that cannot be used says nothing about the edge of before, and neither does a no about others
             // than its target.
             replaces: replaces
@@ -476,29 +458,7 @@ impl JudgeRun<'_> {
                     }
                     DecisionStatus::Skipped => false,
                 },
-            model_is_duplicate: answer.map(|answer| answer.is_duplicate),
-            confidence: answer.map(|answer| answer.confidence),
-            reasoning: answer.map(|answer| answer.reasoning.clone()),
-            structure: answer.map(|answer| answer.structure),
-            reason: ruled.reason.clone(),
-            answer: Some(heard.said.clone()),
-            provider: self.judge.provider().to_owned(),
-            model: self.judge.model_id().to_owned(),
-            prompt_version: JUDGE_PROMPT_VERSION,
-            config_hash: self.options.config_hash.clone(),
-            input_hash: question.input_hash.clone(),
-            source_version: case.source.content_version,
-            target_version: ruled.target.and_then(version),
-            candidates: case
-                .candidates
-                .iter()
-                .map(|one| DecidedCandidate {
-                    number: one.item.number,
-                    score: one.score,
-                    content_version: one.item.content_version,
-                })
-                .collect(),
-            run_id: self.options.run_id.clone(),
+            ..self.context(DecisionOrigin::Batch).decision(case, question.input_hash.clone(), Some(heard), ruled)
         }
     }
 
@@ -547,10 +507,10 @@ impl JudgeRun<'_> {
     }
 }
 
-async fn ask(judge: Judge<'_>, budget: &TokenBudget, case: JudgeCase, question: JudgeQuestion) -> Done {
+async fn ask(judge: Judge<'_>, budget: &TokenBudget, case: JudgeCase, question: JudgeQuestion) -> CaseEnd {
     match judge.ask(&question, &case, "judge", budget).await {
-        Ok(heard) => Done::Answered(Box::new(AnsweredCase { case, question, heard, reused: false })),
-        Err(unheard) => Done::Unheard(unheard),
+        Ok(heard) => CaseEnd::Answered(Box::new(AnsweredCase { case, question, heard, reused: false })),
+        Err(unheard) => CaseEnd::Unheard(unheard),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::corpus::import::ERRORS_KEPT;
 use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
 use crate::judge::judge_items::{JudgeError, JudgeOptions, cards_of, replayed, representation_of};
 use crate::judge::known_duplicates::KnownDuplicates;
-use crate::judge::pair_decision::PairQuestion;
+use crate::judge::pair_decision::DecisionContext;
 use crate::retrieval::embed::EmbedSource;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -175,7 +175,7 @@ impl PairsRun<'_> {
         heard: Option<&JudgeReply>,
         ruled: &GateDecision,
     ) -> NewDecision {
-        let asked = PairQuestion {
+        let asked = DecisionContext {
             judge: self.judge,
             representation: representation_of(self.options.source),
             origin: DecisionOrigin::Batch,

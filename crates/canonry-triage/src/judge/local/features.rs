@@ -7,7 +7,7 @@ use canonry_domain::{ItemType, Login};
 use canonry_retrieval::{FactKind, SharedFact, shared_facts};
 
 use crate::judge::local::answer::{LocalCandidate, LocalText};
-use crate::judge::local::item_facts::ItemFacts;
+use crate::judge::local::item_facts::LocalFacts;
 use crate::judge::local::titles::Titles;
 
 /// The names of the features, in the order of the weights.
@@ -71,16 +71,16 @@ pub struct PairFeatures {
 /// Compares a source with every candidate. How far a candidate stands out among the others counts, so they are
 /// compared together.
 pub fn compare(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> Vec<PairFeatures> {
-    let own = ItemFacts::of(source);
-    let others: Vec<ItemFacts> = candidates.iter().map(|candidate| ItemFacts::of(&candidate.text)).collect();
+    let own = LocalFacts::of(source);
+    let others: Vec<LocalFacts> = candidates.iter().map(|candidate| LocalFacts::of(&candidate.text)).collect();
     (0..candidates.len()).map(|at| pair(source, &own, candidates, &others, at)).collect()
 }
 
 fn pair(
     source: &LocalText<'_>,
-    own: &ItemFacts,
+    own: &LocalFacts,
     candidates: &[LocalCandidate<'_>],
-    others: &[ItemFacts],
+    others: &[LocalFacts],
     at: usize,
 ) -> PairFeatures {
     let (candidate, other) = (&candidates[at], &others[at]);
@@ -155,15 +155,15 @@ fn pair(
 
 fn copied(
     source: &LocalText<'_>,
-    own: &ItemFacts,
+    own: &LocalFacts,
     candidates: &[LocalCandidate<'_>],
-    others: &[ItemFacts],
+    others: &[LocalFacts],
     at: usize,
 ) -> usize {
     let authors = [source.author, candidates[at].text.author];
     // An unknown author may be anybody.
     let is_third = |author: Option<&Login>| author.is_none() || !authors.contains(&author);
-    let thirds: Vec<&ItemFacts> = candidates
+    let thirds: Vec<&LocalFacts> = candidates
         .iter()
         .zip(others)
         .enumerate()
@@ -381,13 +381,13 @@ fn contained(one: &HashSet<String>, other: &HashSet<String>) -> f64 {
 }
 
 /// The share of a title's words that stand in the other item.
-fn within(title: &[String], other: &ItemFacts) -> f64 {
+fn within(title: &[String], other: &LocalFacts) -> f64 {
     let held = title.iter().filter(|word| other.words.contains(*word)).count();
     held as f64 / title.len().max(1) as f64
 }
 
 /// Words that the source shares with this candidate and with no other one.
-fn distinct(own: &ItemFacts, others: &[ItemFacts], at: usize) -> usize {
+fn distinct(own: &LocalFacts, others: &[LocalFacts], at: usize) -> usize {
     let elsewhere =
         |word: &String| others.iter().enumerate().any(|(place, other)| place != at && other.words.contains(word));
     own.words.iter().filter(|word| others[at].words.contains(*word) && !elsewhere(word)).count()

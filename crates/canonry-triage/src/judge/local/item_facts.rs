@@ -10,7 +10,7 @@ use regex::Regex;
 use crate::judge::local::answer::LocalText;
 use crate::judge::local::titles::Title;
 
-pub(crate) struct ItemFacts {
+pub(crate) struct LocalFacts {
     pub(crate) title: Title,
     /// The words of the title and of what the author wrote under it, each once.
     pub(crate) words: HashSet<String>,
@@ -26,7 +26,7 @@ pub(crate) struct ItemFacts {
     pub(crate) lines: HashSet<String>,
 }
 
-impl ItemFacts {
+impl LocalFacts {
     pub(crate) fn of(text: &LocalText<'_>) -> Self {
         let title = Title::of(text.title);
         let body = own_text(first_chars(text.body, BODY_LIMIT));
