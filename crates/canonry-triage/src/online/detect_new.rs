@@ -309,7 +309,8 @@ async fn stored_item(store: &Store, query: &ItemQuery) -> Result<(Repo, Item), D
             return Ok((repo, item));
         }
     }
-    Err(unknown(query))
+    // As it is spelled in the store.
+    Err(unknown(&ItemQuery { repo: repo.name, ..query.clone() }))
 }
 
 /// Takes in what GitHub says about the item.
