@@ -28,6 +28,12 @@ pub struct LineSeries<'a> {
     pub background: Vec<Vec<LinePoint>>,
 }
 
+impl<'a> LineSeries<'a> {
+    pub fn new(name: &'a str, class: &'a str, mark: SeriesMark, points: Vec<LinePoint>) -> Self {
+        Self { name, class, mark, points, background: Vec::new() }
+    }
+}
+
 /// No two series of a chart differ by colour alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeriesMark {

@@ -29,26 +29,10 @@ fn write_page(page: &mut String, backtest: &Backtest, now: Timestamp) -> std::fm
         Some(model) => format!("{} retrieval, vectors of {}", backtest.options.mode, escaped(model)),
         None => format!("{} retrieval", backtest.options.mode),
     };
-    write!(
+    page.push_str(&page_head(&format!("Backtest of {repo}"), STYLE, "Canonry backtest", &repo));
+    writeln!(
         page,
-        r#"<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Backtest of {repo}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<main>
-<header>
-<p class="kicker">Canonry backtest</p>
-<h1>{repo}</h1>
-<p>{} past duplicates replayed as if they were new, against only what existed then; {by}. {}.</p>
-</header>
-"#,
+        "<p>{} past duplicates replayed as if they were new, against only what existed then; {by}. {}.</p>\n</header>",
         backtest.counts.duplicates_replayed,
         now.strftime("%-d %B %Y, %H:%M UTC"),
     )?;
@@ -68,6 +52,28 @@ fn write_page(page: &mut String, backtest: &Backtest, now: Timestamp) -> std::fm
         backtest.timing.replay_seconds,
         backtest.timing.search_ms_p50,
         backtest.timing.search_ms_p95,
+    )
+}
+
+/// How a page begins, up to its heading.
+pub(crate) fn page_head(title: &str, style: &str, kicker: &str, heading: &str) -> String {
+    format!(
+        r#"<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+<header>
+<p class="kicker">{kicker}</p>
+<h1>{heading}</h1>
+"#
     )
 }
 
@@ -99,11 +105,11 @@ fn write_retrieval(page: &mut String, backtest: &Backtest) -> std::fmt::Result {
         x_marks: curve.iter().enumerate().map(|(at, (k, _))| (place(at), k.to_string())).collect(),
         y_marks: fifths(),
         reference: None,
-        series: vec![LineSeries {
-            name: "found",
-            class: "solid",
-            mark: SeriesMark::Circle,
-            points: curve
+        series: vec![LineSeries::new(
+            "found",
+            "solid",
+            SeriesMark::Circle,
+            curve
                 .iter()
                 .enumerate()
                 .map(|(at, (k, share))| LinePoint {
@@ -111,8 +117,7 @@ fn write_retrieval(page: &mut String, backtest: &Backtest) -> std::fmt::Result {
                     ..LinePoint::new(place(at), *share)
                 })
                 .collect(),
-            background: Vec::new(),
-        }],
+        )],
     };
     page.push_str(&figure(&chart));
     page.push_str("<table>\n<caption>Found among the first neighbours, with 95 % intervals</caption>\n<thead><tr><th scope=\"col\">replayed</th><th scope=\"col\">first</th><th scope=\"col\">first 5</th><th scope=\"col\">first 10</th><th scope=\"col\">first 20</th><th scope=\"col\">MRR</th></tr></thead>\n<tbody>\n");
@@ -176,20 +181,18 @@ fn write_thresholds(page: &mut String, backtest: &Backtest) -> std::fmt::Result 
         y_marks: fifths(),
         reference: None,
         series: vec![
-            LineSeries {
-                name: "answers that are right",
-                class: "solid",
-                mark: SeriesMark::Circle,
-                points: points(&|level| level.precision.map(|share| share.value)),
-                background: Vec::new(),
-            },
-            LineSeries {
-                name: "duplicates answered rightly",
-                class: "dashed",
-                mark: SeriesMark::Square,
-                points: points(&|level| Some(level.recall.value)),
-                background: Vec::new(),
-            },
+            LineSeries::new(
+                "answers that are right",
+                "solid",
+                SeriesMark::Circle,
+                points(&|level| level.precision.map(|share| share.value)),
+            ),
+            LineSeries::new(
+                "duplicates answered rightly",
+                "dashed",
+                SeriesMark::Square,
+                points(&|level| Some(level.recall.value)),
+            ),
         ],
     };
     page.push_str(&figure(&chart));
@@ -243,11 +246,11 @@ fn write_reliability(page: &mut String, backtest: &Backtest) -> std::fmt::Result
         y_marks: fifths(),
         reference: None,
         series: vec![
-            LineSeries {
-                name: "measured",
-                class: "solid",
-                mark: SeriesMark::Circle,
-                points: bands
+            LineSeries::new(
+                "measured",
+                "solid",
+                SeriesMark::Circle,
+                bands
                     .iter()
                     .filter(|band| band.from >= LOWEST)
                     .map(|band| LinePoint {
@@ -255,15 +258,13 @@ fn write_reliability(page: &mut String, backtest: &Backtest) -> std::fmt::Result
                         ..LinePoint::new(place((band.from + band.to) / 2.0), band.right.value)
                     })
                     .collect(),
-                background: Vec::new(),
-            },
-            LineSeries {
-                name: "promised",
-                class: "promise",
-                mark: SeriesMark::Ring,
-                points: PROMISES.iter().map(|&(x, y)| LinePoint::new(place(x), y)).collect(),
-                background: Vec::new(),
-            },
+            ),
+            LineSeries::new(
+                "promised",
+                "promise",
+                SeriesMark::Ring,
+                PROMISES.iter().map(|&(x, y)| LinePoint::new(place(x), y)).collect(),
+            ),
         ],
     };
     page.push_str(&figure(&chart));

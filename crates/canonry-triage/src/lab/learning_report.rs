@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use canonry_charts::{LineChart, LinePoint, LineSeries, SeriesMark, escaped};
 use canonry_domain::{CurrentThreshold, Threshold, ThresholdRule};
 
-use crate::lab::backtest_report::{STYLE, fifths, figure};
+use crate::lab::backtest_report::{STYLE, fifths, figure, page_head};
 use crate::lab::simulate_learning::{EARLY, LearningCurve, LearningSimulation, RuleSummary, mean, median, share};
 use crate::lab::synthetic_repository::RepositoryKind;
 
@@ -20,26 +20,11 @@ pub fn learning_html(simulation: &LearningSimulation) -> String {
 
 fn write_page(page: &mut String, simulation: &LearningSimulation) -> std::fmt::Result {
     let options = simulation.options;
-    write!(
+    let (heading, style) = ("Where each learning rule goes", format!("{STYLE}{MORE_STYLE}"));
+    page.push_str(&page_head(heading, &style, "Canonry simulate-learning", heading));
+    writeln!(
         page,
-        r#"<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Where each learning rule goes</title>
-<style>{STYLE}{MORE_STYLE}</style>
-</head>
-<body>
-<main>
-<header>
-<p class="kicker">Canonry simulate-learning</p>
-<h1>Where each learning rule goes</h1>
-<p>{} repositories that never were, {} outcomes each. Their true precision is known at every threshold, so that it can be seen what a rule makes of it. Every repository begins at {}; {} of what is said should be right.</p>
-</header>
-"#,
+        "<p>{} repositories that never were, {} outcomes each. Their true precision is known at every threshold, so that it can be seen what a rule makes of it. Every repository begins at {}; {} of what is said should be right.</p>\n</header>",
         options.repositories,
         options.outcomes,
         simulation.configured,
