@@ -1,11 +1,12 @@
 //! From a stored webhook to the row in the outbox, on a large repository.
 //!
-//! `cargo xtask bench service-latency` runs it: `service_latency seed URL ITEMS` fills a database with made-up issues, most of
-//! them with made-up vectors; `service_latency measure URL SNAPSHOTS INDEX_MB ITEMS FROM` opens so many duplicates of its
-//! originals, from the given one on, each after the one before it is triaged, and prints what each took as JSON.
+//! `cargo xtask bench service-latency` runs it. `service_latency seed URL SNAPSHOTS ITEMS` fills a database with made-up
+//! issues, most of them with made-up vectors. `service_latency measure URL SNAPSHOTS INDEX_MB ITEMS FROM` opens so many
+//! duplicates of its originals, from the given one on, each after the one before it is triaged, and prints what each took as
+//! JSON.
 #![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ use canonry_server::{
 };
 use canonry_store::{EmbedFilter, EmbeddingKey, JobCaps, NewEmbedding, Repo, Store, SyncProgress, TriageActionKind};
 use canonry_testkit::github::{Emulator, NewIssue, World};
-use canonry_triage::{Detectors, EmbedOptions, IndexCache, Judge, embed};
+use canonry_triage::{Detectors, EmbedOptions, IndexCache, Judge, Neighbourhood, embed};
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -47,16 +48,16 @@ async fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["seed", url, items] => seed(url, items.parse()?).await,
+        ["seed", url, snapshots, items] => seed(url, Path::new(snapshots), items.parse()?).await,
         ["measure", url, snapshots, megabytes, items, from] => {
             let room = megabytes.parse::<usize>()? * 1_000_000;
             measure(url, PathBuf::from(snapshots), room, items.parse()?, from.parse()?).await
         }
-        _ => Err("service_latency seed URL ITEMS | measure URL SNAPSHOTS INDEX_MB ITEMS FROM".into()),
+        _ => Err("service_latency seed URL SNAPSHOTS ITEMS | measure URL SNAPSHOTS INDEX_MB ITEMS FROM".into()),
     }
 }
 
-async fn seed(url: &str, items: usize) -> Result<(), Failure> {
+async fn seed(url: &str, snapshots: &Path, items: usize) -> Result<(), Failure> {
     let (now, started) = (Timestamp::now(), Instant::now());
     let store = Store::open(&url.parse()?, now).await?;
     let mut world = world();
@@ -85,7 +86,10 @@ async fn seed(url: &str, items: usize) -> Result<(), Failure> {
     // What is left is embedded by the model, and the vector index is made.
     let options = EmbedOptions { only_changed: true, ..EmbedOptions::default() };
     embed(&store, &embedder, &repo, options, now, &mut |_| ()).await?;
-    eprintln!("ready after {:.0} s", started.elapsed().as_secs_f64());
+    eprintln!("embedded after {:.0} s", started.elapsed().as_secs_f64());
+    let (key, calibration) = (EmbeddingKey::raw(embedder.model_id()), embedder.calibration().clone());
+    Neighbourhood::load(&store, &repo, ItemType::Issue, key, calibration, Some(snapshots)).await?;
+    eprintln!("with its snapshot after {:.0} s", started.elapsed().as_secs_f64());
     store.disconnect().await;
     Ok(())
 }

@@ -63,7 +63,10 @@ pub(crate) fn run() -> Result<()> {
                 _ => postgres.create_database(&format!("latency_{items}"))?,
             };
             let mut seed = example("canonry-server", "service_latency")?;
-            step(&format!("{items} issues in {engine}"), seed.args(["seed", &url, &items.to_string()]))?;
+            step(
+                &format!("{items} issues in {engine}"),
+                seed.args(["seed", &url, &folder.display().to_string(), &items.to_string()]),
+            )?;
             let mut from = 0;
             let before = measured(&url, &folder, NOT_KEPT_MB, NOT_KEPT, &mut from)?;
             let after = measured(&url, &folder, KEPT_MB, KEPT, &mut from)?;
