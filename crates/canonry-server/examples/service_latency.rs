@@ -4,7 +4,7 @@
 //! issues, most of them with made-up vectors. `service_latency measure URL SNAPSHOTS INDEX_MB ITEMS FROM` opens so many
 //! duplicates of its originals, from the given one on, each after the one before it is triaged, and prints what each took as
 //! JSON.
-#![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the figures are what this program is for")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

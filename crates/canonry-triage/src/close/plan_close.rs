@@ -112,7 +112,7 @@ pub async fn plan_close(
     let mut canonicals = Vec::new();
     let mut words: BTreeMap<(ItemType, ItemNumber), RowWord> = BTreeMap::new();
     for item_type in ItemType::one_or_all(options.item_type) {
-        refresh_boilerplate(store, repo, item_type, now).await?;
+        refresh_boilerplate(store, repo, item_type, None, now).await?;
         let mut known = KnownDuplicates::load(store, repo, item_type, representation).await?;
         known.read_fixes(store, repo).await?;
         let mut plan = known.plan(&options.rules);
@@ -259,7 +259,7 @@ pub(crate) async fn plan_one(
         return Err(PlanError::NoMaintainers(repo.name.clone()));
     }
     let OneRow { item_type, representation, rules, .. } = *one;
-    refresh_boilerplate(store, repo, item_type, now).await?;
+    refresh_boilerplate(store, repo, item_type, None, now).await?;
     let mut known = KnownDuplicates::load(store, repo, item_type, representation).await?;
     known.read_fixes(store, repo).await?;
     known.keep_canonical(one.number, one.target);

@@ -116,7 +116,7 @@ pub async fn judge(
     // A budget may be shared with what was asked before.
     let before = options.budget.spending();
     for item_type in types {
-        let boilerplate = refresh_boilerplate(store, repo, item_type, now).await?;
+        let boilerplate = refresh_boilerplate(store, repo, item_type, None, now).await?;
         let known = KnownDuplicates::load(store, repo, item_type, representation_of(options.source)).await?;
         let mut run = JudgeRun {
             store,

@@ -75,6 +75,19 @@ pub struct Detectors<'a> {
 }
 
 impl Detectors<'_> {
+    /// How many texts there are, where that is known without reading them.
+    async fn count_texts(
+        &self,
+        store: &Store,
+        repo: &Repo,
+        item_type: ItemType,
+    ) -> Result<Option<u64>, RetrievalError> {
+        match self.indexes {
+            Some(cache) => cache.count_texts(store, repo, item_type, self.snapshots).await,
+            None => Ok(None),
+        }
+    }
+
     /// What an item is compared with.
     async fn neighbourhood(
         &self,
@@ -192,17 +205,19 @@ pub(crate) async fn detect_item(
     options: &DetectOptions,
     now: Timestamp,
 ) -> Result<Detection, DetectError> {
-    refresh_boilerplate(store, repo, item.item_type, now).await?;
+    let texts = with.count_texts(store, repo, item.item_type).await?;
+    refresh_boilerplate(store, repo, item.item_type, texts, now).await?;
     let ComparedSource { source, vector, fallback } = prepare(store, repo, item, with, now).await?;
     let near = with.neighbourhood(store, repo, item.item_type, source).await?;
     if options.mode != RetrievalMode::Lexical {
         require_vectors(repo, item, &near, with.embedder.model_id())?;
     }
-    let known = KnownDuplicates::load(store, repo, item.item_type, near.representation()).await?;
-    let comparison = Comparison { store, repo, item, near: &near, known: &known, options };
-    let (open, closed) = comparison.neighbours(vector).await?;
+    let representation = near.representation();
+    let known = KnownDuplicates::load(store, repo, item.item_type, representation).await?;
+    let comparison = Comparison { store, repo, item, representation, known: &known, options };
+    let (open, closed) = comparison.neighbours(&near, vector).await?;
     let neighbours = items_of(store, repo, item.item_type, open.iter().chain(&closed)).await?;
-    let judged = comparison.judge(&open, &neighbours, with, source, now).await?;
+    let judged = comparison.judge(near, &open, &neighbours, with, source, now).await?;
     let mut matches = top_matches(&neighbours, &open, &judged.shown);
     matches.extend(top_matches(&neighbours, &closed, &[]));
     matches.sort_by_key(|one| std::cmp::Reverse(one.score));
@@ -212,7 +227,7 @@ pub(crate) async fn detect_item(
         is_duplicate: judged.is_duplicate,
         reasoning: judged.reasoning,
         top_matches: matches,
-        effective_source: near.representation(),
+        effective_source: representation,
         source_fallback_reason: fallback,
         judge_failure: judged.failure,
         judge_unreachable: judged.unreachable,
@@ -443,7 +458,7 @@ struct Comparison<'a> {
     store: &'a Store,
     repo: &'a Repo,
     item: &'a Item,
-    near: &'a Neighbourhood,
+    representation: Representation,
     known: &'a KnownDuplicates,
     options: &'a DetectOptions,
 }
@@ -466,29 +481,33 @@ impl OnlineJudgement {
 
 impl Comparison<'_> {
     /// Open neighbours down to what the record keeps, and closed ones that are near.
-    async fn neighbours(&self, vector: Option<Vec<f32>>) -> Result<(Vec<Hit>, Vec<Hit>), DetectError> {
+    async fn neighbours(
+        &self,
+        near: &Neighbourhood,
+        vector: Option<Vec<f32>>,
+    ) -> Result<(Vec<Hit>, Vec<Hit>), DetectError> {
         let (known, number) = (self.known, self.item.number);
         let stand_ins = known.stand_ins(|member| {
-            let row = self.near.rows().get(&member);
-            row.is_some_and(|row| row.embedded && row.state == ItemState::Open) && self.near.has_content(member)
+            let row = near.rows().get(&member);
+            row.is_some_and(|row| row.embedded && row.state == ItemState::Open) && near.has_content(member)
         });
         let may_be_named = |row: &IndexRow| {
             stand_ins.get(&row.number).is_none_or(|stand_in| *stand_in == row.number)
                 && !known.ruled_not_duplicates(number, row.number)
         };
-        if !self.near.rows().contains_key(&number) {
+        if !near.rows().contains_key(&number) {
             return Ok((Vec::new(), Vec::new()));
         }
-        let own = self.near.boilerplate().own(self.item);
+        let own = near.boilerplate().own(self.item);
         let entry = IndexEntry { number, title: own.title, body: own.body, changes: own.changes, vector };
         let query = Neighbourhood::query_of(&entry);
         let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
         let (mode, judged_from) = (self.options.mode, self.options.thresholds.min_score);
         let wanted =
             NeighbourQuery { mode, k: SHORTLIST, min_score: kept.min(judged_from), state: Some(ItemState::Open) };
-        let open = self.near.neighbours(&query, entry.vector.as_deref(), wanted, &may_be_named).await?;
+        let open = near.neighbours(&query, entry.vector.as_deref(), wanted, &may_be_named).await?;
         let open = judged_before_others(open, judged_from, self.options.k);
-        let closed = closed_neighbours(self.near, &entry, self.options).await?;
+        let closed = closed_neighbours(near, &entry, self.options).await?;
         Ok((open, closed))
     }
 
@@ -505,6 +524,7 @@ impl Comparison<'_> {
 
     async fn judge(
         &self,
+        near: Neighbourhood,
         open: &[Hit],
         items: &BTreeMap<ItemNumber, Item>,
         with: Detectors<'_>,
@@ -522,7 +542,7 @@ impl Comparison<'_> {
             Some(CaseCandidate { item: items.get(&hit.number)?.clone(), score: hit.score, parts })
         });
         let (candidates, pairs) = (candidates.collect(), PairScores::default());
-        let mut case = JudgeCase::new(self.item, candidates, pairs, self.near.boilerplate());
+        let mut case = JudgeCase::new(self.item, candidates, pairs, near.boilerplate());
         let is_shown: Vec<bool> =
             case.gate_candidates().iter().map(|one| is_judged(&case.gate_source(), one, thresholds)).collect();
         let mut shown = is_shown.into_iter();
@@ -532,9 +552,11 @@ impl Comparison<'_> {
             let verdict = online_verdict(&case.gate_source(), &[], &case.pairs, None, thresholds);
             return Ok(OnlineJudgement::unasked(verdict, false));
         }
-        for (one, other, score) in self.near.pair_scores(&shown, self.options.mode).await? {
+        for (one, other, score) in near.pair_scores(&shown, self.options.mode).await? {
             case.pairs.insert(one, other, score);
         }
+        // A judge may take its time, in which others would wait to bring the index up to date.
+        drop(near);
         case.cards = cards_of(self.store, self.repo, source, &case).await?;
         let question = with.judge.question(&case);
         let (answer, failure, unreachable, call) =
@@ -582,7 +604,7 @@ impl Comparison<'_> {
             confidence: judged.verdict.confidence,
             reason: judged.verdict.reason.clone(),
             reasoning: judged.reasoning.clone().unwrap_or_default(),
-            effective_source: self.near.representation(),
+            effective_source: self.representation,
             source_fallback_reason: fallback.map(str::to_owned),
             provider: with.judge.provider().to_owned(),
             model: with.judge.model_id().to_owned(),

@@ -18,15 +18,19 @@ pub async fn stored_boilerplate(store: &Store, repo: &Repo, item_type: ItemType)
 }
 
 /// The same, learned again where enough texts have changed. What it takes from or gives to an item makes the item's vector
-/// outdated.
+/// outdated. `texts` is what `count_texts` counts, where that is known.
 pub(crate) async fn refresh_boilerplate(
     store: &Store,
     repo: &Repo,
     item_type: ItemType,
+    texts: Option<u64>,
     now: Timestamp,
 ) -> Result<Boilerplate, StoreError> {
     let stored = store.corpus().boilerplate(repo.id, item_type).await?;
-    let texts = store.corpus().count_texts(repo.id, item_type).await?;
+    let texts = match texts {
+        Some(texts) => texts,
+        None => store.corpus().count_texts(repo.id, item_type).await?,
+    };
     if let Some(stored) = &stored
         && texts.abs_diff(stored.texts) < (stored.texts / LEARNED_AFTER).max(1)
     {

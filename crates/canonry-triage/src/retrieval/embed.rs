@@ -113,7 +113,7 @@ pub async fn embed(
     let mut report = EmbedReport::default();
     let run = EmbedRun { store, embedder, repo, now };
     for item_type in ItemType::one_or_all(options.item_type) {
-        if let Err(error) = refresh_boilerplate(store, repo, item_type, now).await {
+        if let Err(error) = refresh_boilerplate(store, repo, item_type, None, now).await {
             return Err(Box::new(EmbedFailure { so_far: report, numbers: Vec::new(), cause: error.into() }));
         }
     }

@@ -103,6 +103,21 @@ impl IndexCache {
         Ok(Neighbourhood::cached(source, calibration, loaded))
     }
 
+    /// What `count_texts` of the store counts, by an index that is kept; `None` without one. The store reads a row of each
+    /// item for it.
+    pub(crate) async fn count_texts(
+        &self,
+        store: &Store,
+        repo: &Repo,
+        item_type: ItemType,
+        snapshots: Option<&Path>,
+    ) -> Result<Option<u64>, RetrievalError> {
+        let Some((key, shared)) = self.kept().any_of(repo.id, item_type) else { return Ok(None) };
+        let key = EmbeddingKey { representation: key.representation, model: key.model };
+        let source = IndexSource { store, repo, item_type, key: &key, snapshots };
+        Ok(Some(self.present_index(&shared, source).await?.texts()))
+    }
+
     /// The index with everything that is stored by now, loaded or brought up to date by one of those who ask.
     async fn present_index(
         &self,
@@ -175,6 +190,12 @@ impl KeptIndexes {
         let kept = self.by_key.entry(key.clone()).or_insert_with(new);
         kept.used = self.uses;
         Arc::clone(&kept.index)
+    }
+
+    fn any_of(&self, repo: RepoId, item_type: ItemType) -> Option<(IndexKey, SharedIndex)> {
+        let mut loaded = self.by_key.iter().filter(|(_, one)| one.bytes > 0);
+        let (key, one) = loaded.find(|(key, _)| (key.repo, key.item_type) == (repo, item_type))?;
+        Some((key.clone(), Arc::clone(&one.index)))
     }
 
     /// What is loaded, once in a while.

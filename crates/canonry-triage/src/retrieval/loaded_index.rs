@@ -43,6 +43,8 @@ pub(crate) struct LoadedIndex {
     pub(crate) index: ItemIndex,
     rows: HashMap<ItemNumber, IndexRow>,
     open: OpenItems,
+    /// As `count_texts` of the store counts them.
+    texts: i64,
     /// What of the items' texts is not their own.
     pub(crate) boilerplate: Arc<Boilerplate>,
     /// Where the database compares vectors; `None` where the index holds them.
@@ -101,6 +103,7 @@ impl LoadedIndex {
             index,
             rows: HashMap::with_capacity(rows.len()),
             open: OpenItems::default(),
+            texts: 0,
             boilerplate,
             sample: None,
             tokens: Mutex::new(TokenVectorCache::new(TOKENS_KEPT)),
@@ -211,6 +214,10 @@ impl LoadedIndex {
         self.open
     }
 
+    pub(crate) fn texts(&self) -> u64 {
+        self.texts.unsigned_abs()
+    }
+
     pub(crate) fn tokens(&self) -> MutexGuard<'_, TokenVectorCache> {
         lock(&self.tokens)
     }
@@ -248,12 +255,14 @@ impl LoadedIndex {
     fn set_row(&mut self, row: IndexRow) {
         self.remove_row(row.number);
         self.open.count(&row, |count| *count += 1);
+        self.texts += row.content_version.get();
         self.rows.insert(row.number, row);
     }
 
     fn remove_row(&mut self, number: ItemNumber) {
         if let Some(row) = self.rows.remove(&number) {
             self.open.count(&row, |count| *count -= 1);
+            self.texts -= row.content_version.get();
         }
     }
 
