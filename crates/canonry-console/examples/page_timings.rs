@@ -9,7 +9,7 @@ use std::time::Instant;
 use canonry_console::{AdminToken, ConsoleParts, console_routes};
 use canonry_domain::ItemType;
 use canonry_github::SystemClock;
-use canonry_store::{DeliveryFilter, FindingFilter, JobFilter, PlanOrigin, PlanRowFilter, Repo, SessionOf, Store};
+use canonry_store::{DeliveryFilter, FindingFilter, JobFilter, PlanOrigin, PlanRowFilter, Repo, SessionOwner, Store};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Failure> {
     let repo = store.repos().find(&REPO.parse()?).await?.ok_or("the database is not filled")?;
     let session = format!("{:032x}", rand::random::<u128>());
     let admin_token = AdminToken::hashed([0; 32]);
-    let whose = SessionOf::Operator { seal: admin_token.seal(&session) };
+    let whose = SessionOwner::Operator { seal: admin_token.seal(&session) };
     store.console().begin_session(&Sha256::digest(session.as_bytes()).into(), whose, Timestamp::now()).await?;
     let pages = pages(&store, &repo).await?;
     let routes = console_routes(ConsoleParts {

@@ -167,7 +167,7 @@ async fn sync(MaintainerOf(at): MaintainerOf, _: Form) -> PageResult {
 
 async fn brakes(at: &RepoVisit) -> Result<Vec<BrakeLine>, PageError> {
     let mut lines = Vec::new();
-    for kind in BrakeKind::ALL {
+    for &kind in BrakeKind::ALL {
         let Some(brake) = at.console.store.close().brake_in_force(at.repo.id, kind).await? else { continue };
         let (heading, consequence) = match kind {
             BrakeKind::Pause => ("Paused", "Nothing is written; what is found meanwhile is kept."),

@@ -151,14 +151,14 @@ struct SampleRow {
 async fn show(MaintainerOf(at): MaintainerOf, Query(query): QueryFields) -> PageResult {
     let (store, queue) = (&at.console.store, AdjudicationQueue::from_query(&query));
     let after = number(&query, "after");
-    let case = store.judge().next_adjudication_of(at.repo.id, queue.filter, after.map(AdjudicationId::of)).await?;
+    let case = store.judge().next_adjudication_of(at.repo.id, queue.filter, after.map(AdjudicationId::new)).await?;
     let answered = match number(&query, "answered") {
         Some(id) => {
-            store.judge().adjudication(at.repo.id, AdjudicationId::of(id)).await?.filter(|one| one.answer.is_some())
+            store.judge().adjudication(at.repo.id, AdjudicationId::new(id)).await?.filter(|one| one.answer.is_some())
         }
         None => None,
     };
-    let samples = number(&query, "samples").map(AdjudicationId::of);
+    let samples = number(&query, "samples").map(AdjudicationId::new);
     page(&at, AdjudicationSelection { case, answered, is_blind: !queue.shows_verdict, after, queue, samples }).await
 }
 
@@ -363,7 +363,7 @@ async fn answer(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Fo
 }
 
 fn id_of(path: &HashMap<String, String>) -> Result<AdjudicationId, PageError> {
-    number_in(path, "id").map(AdjudicationId::of)
+    number_in(path, "id").map(AdjudicationId::new)
 }
 
 /// What people said about verdicts, as a lane beside the judges'; for the pages of audits.

@@ -10,7 +10,8 @@ use canonry_domain::review::{
 };
 use canonry_review::FindingLife;
 use canonry_store::{
-    FindingId, PostedFinding, ReviewId, Settled, StoredDismissal, StoredReaction, StoredReview, StoredSighting,
+    FindingId, PostedFinding, PostedThreadState, ReviewId, StoredDismissal, StoredReaction, StoredReview,
+    StoredSighting,
 };
 use jiff::Timestamp;
 use url::Url;
@@ -263,9 +264,9 @@ fn comment(posted: &PostedFinding, web: Option<&Url>, now: Timestamp) -> PostedC
         at: when(posted.posted_at, now),
         became: match posted.settled {
             None => "stands",
-            Some(Settled::Resolved) => "its thread was resolved",
-            Some(Settled::Edited) => "it was edited to say that it is settled",
-            Some(Settled::Left) => "left to the people who wrote in it",
+            Some(PostedThreadState::Resolved) => "its thread was resolved",
+            Some(PostedThreadState::Edited) => "it was edited to say that it is settled",
+            Some(PostedThreadState::Left) => "left to the people who wrote in it",
         },
     }
 }

@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use canonry_domain::review::{Fingerprint, HiddenBy};
 use canonry_domain::{GithubId, Login};
 use canonry_review::{FeedbackReport, RatedPattern};
-use canonry_store::{FeedbackClear, FindingId, PatternEntry, ReviewId, Suppression};
+use canonry_store::{FeedbackClear, FindingId, PatternEntry, ReviewId, SuppressedFinding};
 use jiff::Timestamp;
 
 use crate::admin::repo_settings::settings_of;
@@ -120,7 +120,7 @@ impl PatternQuery {
         contains_words(&words, &self.title) && (self.state.is_empty() || line.state.words == self.state)
     }
 
-    fn fits_hidden(&self, one: &Suppression) -> bool {
+    fn fits_hidden(&self, one: &SuppressedFinding) -> bool {
         contains_words(&one.title, &self.hidden_title)
             && (self.why.is_empty() || one.hidden_by.as_ref().is_some_and(|by| kind_of(by) == self.why))
     }
@@ -178,7 +178,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let before = before.map(|(review, finding)| (ReviewId::new(review), FindingId::new(finding)));
     let looked_at = if asked.hides_some() { HIDDEN_LOOKED_AT } else { SUPPRESSIONS };
     let hidden = store.findings().suppressions(at.repo.id, before, looked_at + 1).await?;
-    let place = |one: &Suppression| format!("{}-{}", one.review, one.finding);
+    let place = |one: &SuppressedFinding| format!("{}-{}", one.review, one.finding);
     let hidden = filter_rows(hidden, looked_at, SUPPRESSIONS, |one| asked.fits_hidden(one), place);
     let kept = others("hidden");
     let next = hidden.next.map(|place| ("hidden", place));
@@ -293,7 +293,7 @@ fn clear_line(one: FeedbackClear, now: Timestamp) -> ClearLine {
     ClearLine { id: undone.is_none().then_some(one.id), undone, what, by: by(login), at: when(one.at, now) }
 }
 
-fn hidden_line(one: Suppression, base: &str, now: Timestamp) -> HiddenLine {
+fn hidden_line(one: SuppressedFinding, base: &str, now: Timestamp) -> HiddenLine {
     HiddenLine {
         title: one.title,
         href: format!("{base}/findings/{}", one.finding),

@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use canonry_domain::{GithubId, Login};
 use canonry_github::{GitHubError, OauthClient, Secret, code_challenge};
-use canonry_store::{NewConsoleAction, SessionOf};
+use canonry_store::{NewConsoleAction, SessionOwner};
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 use url::Url;
@@ -191,8 +191,8 @@ async fn begin(console: &Console, headers: &HeaderMap, account: Option<(GithubId
     let action = NewConsoleAction { by, is_operator, repo: None, action: "sign-in", subject };
     console.store.console().record_action(&action, now).await?;
     let whose = match &account {
-        Some((account, login)) => SessionOf::Account(*account, login),
-        None => SessionOf::Operator { seal: console.admin_token.seal(&id) },
+        Some((account, login)) => SessionOwner::Account(*account, login),
+        None => SessionOwner::Operator { seal: console.admin_token.seal(&id) },
     };
     console.store.console().begin_session(&stored_key(&id), whose, now).await?;
     let mut answer = Redirect::to(then).into_response();

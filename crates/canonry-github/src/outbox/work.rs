@@ -4,7 +4,7 @@ use std::error::Error;
 use std::ops::ControlFlow;
 
 use canonry_domain::GithubId;
-use canonry_store::{Lease, OutboxEnd, OutboxEntry, OutboxState, Reservation, WritePriority};
+use canonry_store::{OutboxEnd, OutboxEntry, OutboxLease, OutboxState, Reservation, WritePriority};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ impl<'a> Job<'a> {
         recheck: &dyn Recheck,
     ) -> Result<(), OutboxError> {
         outbox.pass(Point::Claimed)?;
-        let lease = Lease { id: entry.id, owner: &owner, until: outbox.now() + LEASE };
+        let lease = OutboxLease { id: entry.id, owner: &owner, until: outbox.now() + LEASE };
         let unreadable = |error: &dyn std::fmt::Display| format!("the stored write cannot be read: {error}");
         let write: Write = match serde_json::from_value(entry.payload.clone()) {
             Ok(write) => write,
@@ -203,8 +203,8 @@ impl<'a> Job<'a> {
         Ok(markers)
     }
 
-    fn lease(&self, now: Timestamp) -> Lease<'_> {
-        Lease { id: self.entry.id, owner: &self.owner, until: now + LEASE }
+    fn lease(&self, now: Timestamp) -> OutboxLease<'_> {
+        OutboxLease { id: self.entry.id, owner: &self.owner, until: now + LEASE }
     }
 
     /// What the comment says in an act, with its marker.
@@ -225,7 +225,7 @@ pub(super) fn marked(text: &str, marker: &str) -> String {
 }
 
 impl Outbox {
-    pub(super) async fn end(&self, lease: Lease<'_>, end: &End) -> Result<(), OutboxError> {
+    pub(super) async fn end(&self, lease: OutboxLease<'_>, end: &End) -> Result<(), OutboxError> {
         let receipt;
         let end = match end {
             End::Sent(sent) => {

@@ -6,7 +6,7 @@ use canonry_domain::review::may_teach;
 use canonry_domain::{GithubId, ItemNumber, ItemType, Login, Maintainers, RepoName};
 use canonry_github::api::{ReactionSubject, RestReaction};
 use canonry_github::{GitHub, GitHubError};
-use canonry_store::{FindingToHear, NewReaction, Repo, RepoAccess, RepoId, Store, StoreError};
+use canonry_store::{FindingAwaitingReactions, NewReaction, Repo, RepoAccess, RepoId, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::feedback::maintainership::{MaintainershipError, is_maintainer};
@@ -76,7 +76,7 @@ impl<'a> ReactionPoll<'a> {
         Self { store, github, own, now, authors, maintain, report: FindingReactionsReport::default() }
     }
 
-    async fn hear(mut self, findings: Vec<FindingToHear>) -> Result<FindingReactionsReport, StoreError> {
+    async fn hear(mut self, findings: Vec<FindingAwaitingReactions>) -> Result<FindingReactionsReport, StoreError> {
         let mut left_out: BTreeSet<RepoId> = BTreeSet::new();
         for one in findings {
             let repo = &one.repo;
@@ -111,7 +111,7 @@ impl<'a> ReactionPoll<'a> {
     }
 
     /// All comments of a finding together: what was removed can only be told when each of them was read.
-    async fn hear_one(&mut self, one: &FindingToHear) -> Result<(), MaintainershipError> {
+    async fn hear_one(&mut self, one: &FindingAwaitingReactions) -> Result<(), MaintainershipError> {
         let (mut asked, mut gone, mut thumbs) = (0, 0, Vec::new());
         for comment in &one.comments {
             asked += 1;
@@ -157,7 +157,7 @@ impl<'a> ReactionPoll<'a> {
 
     /// Whether a person's thumb says something about the pattern. It is asked anew each time: people come to maintain a
     /// repository, and cease to.
-    async fn teaches(&mut self, one: &FindingToHear, by: &Login) -> Result<bool, MaintainershipError> {
+    async fn teaches(&mut self, one: &FindingAwaitingReactions, by: &Login) -> Result<bool, MaintainershipError> {
         let author = self.author(&one.repo, one.number).await?;
         let mut maintainers = Maintainers::default();
         if author.as_ref() == Some(by) && self.maintains(&one.repo, by).await? {

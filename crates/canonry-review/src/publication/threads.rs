@@ -3,7 +3,7 @@
 use canonry_domain::review::{CommitSha, FindingStatus, ReviewSubject, fixed_comment, said_anew_comment};
 use canonry_github::GitHubError;
 use canonry_github::outbox::{COMMENT_GONE, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS, Write};
-use canonry_store::{FindingId, PostedFinding, ReviewId, Settled};
+use canonry_store::{FindingId, PostedFinding, PostedThreadState, ReviewId};
 
 use super::publish::{Publication, PublicationStop, WriteEnd, outspoken_by_newer};
 use super::pull_writes::PullWrites;
@@ -11,7 +11,7 @@ use crate::run::report::ReviewReport;
 
 /// What came of a thread in which there is nothing more to say.
 enum Settling {
-    Done(Settled),
+    Done(PostedThreadState),
     Refused(String),
 }
 
@@ -86,14 +86,14 @@ impl Publication<'_> {
         let reason = if can_resolve {
             let resolve = format!("{}{}", keys.of_run("resolve", run), comment.0);
             match self.see_through(writes, &resolve, Write::ResolveThread { comment }).await? {
-                WriteEnd::Sent(_) => return Ok(Settling::Done(Settled::Resolved)),
+                WriteEnd::Sent(_) => return Ok(Settling::Done(PostedThreadState::Resolved)),
                 WriteEnd::Not(reason) => reason,
             }
         } else {
             THREAD_FORBIDDEN.to_owned()
         };
         if [THREAD_NOT_OURS, THREAD_GONE, COMMENT_GONE].contains(&reason.as_str()) {
-            return Ok(Settling::Done(Settled::Left));
+            return Ok(Settling::Done(PostedThreadState::Left));
         }
         if reason != THREAD_FORBIDDEN {
             return Ok(Settling::Refused(reason));
@@ -105,8 +105,8 @@ impl Publication<'_> {
         };
         let settle = format!("{}{}", keys.of_run("settle", run), comment.0);
         Ok(match self.see_through(writes, &settle, Write::EditReviewComment { comment, body }).await? {
-            WriteEnd::Sent(_) => Settling::Done(Settled::Edited),
-            WriteEnd::Not(reason) if reason == COMMENT_GONE => Settling::Done(Settled::Left),
+            WriteEnd::Sent(_) => Settling::Done(PostedThreadState::Edited),
+            WriteEnd::Not(reason) if reason == COMMENT_GONE => Settling::Done(PostedThreadState::Left),
             WriteEnd::Not(reason) => Settling::Refused(reason),
         })
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use canonry_store::{Claimed, ReviewClaim, ReviewId, ReviewRun, Store, StoreError};
+use canonry_store::{ClaimOutcome, ReviewClaim, ReviewId, ReviewRun, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::run::request::ReviewRequest;
@@ -50,10 +50,10 @@ pub(crate) async fn claim_run<'a>(
         until: now + LEASE,
     };
     Ok(match store.review().claim(&asked, now).await? {
-        Claimed::Run(run) => RunClaim::Held(HeldRun { store, owner: request.owner, clock, run }),
-        Claimed::Completed(review) => RunClaim::Completed(review),
-        Claimed::Busy { until, .. } => RunClaim::Busy { until },
-        Claimed::Outdated { by } => RunClaim::Outdated { by },
+        ClaimOutcome::Run(run) => RunClaim::Held(HeldRun { store, owner: request.owner, clock, run }),
+        ClaimOutcome::Completed(review) => RunClaim::Completed(review),
+        ClaimOutcome::Busy { until, .. } => RunClaim::Busy { until },
+        ClaimOutcome::Outdated { by } => RunClaim::Outdated { by },
     })
 }
 

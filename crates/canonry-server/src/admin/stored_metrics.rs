@@ -38,7 +38,7 @@ impl StoredMetrics {
         let (mut brakes, mut objections) = (Vec::new(), Vec::new());
         for repo in repos.iter().take(MOST_REPOS) {
             thresholds.push((repo.name.clone(), store.learning().thresholds(repo.id).await?));
-            for kind in BrakeKind::ALL {
+            for &kind in BrakeKind::ALL {
                 if store.close().brake_in_force(repo.id, kind).await?.is_some() {
                     brakes.push((repo.name.clone(), kind));
                 }

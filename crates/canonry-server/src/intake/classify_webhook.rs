@@ -2,7 +2,7 @@
 
 use canonry_domain::{ItemNumber, RepoName};
 use canonry_github::webhook::{EventBody, NotJson, parse_event};
-use canonry_store::{Fate, NewDelivery, NewJob, PackedText};
+use canonry_store::{DeliveryAction, NewDelivery, NewJob, PackedText};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -57,8 +57,8 @@ impl Sorted {
             number: self.number,
             payload: body,
             fate: match &self.ignored {
-                Some(reason) => Fate::Ignored(reason),
-                None => Fate::Job(self.job()),
+                Some(reason) => DeliveryAction::Ignored(reason),
+                None => DeliveryAction::Job(self.job()),
             },
         }
     }
@@ -151,13 +151,13 @@ fn read(event: &str, body: &str) -> Result<Seen, NotJson> {
 #[cfg(test)]
 mod tests {
     use super::{glance, read, sort};
-    use canonry_store::{Fate, PackedText};
+    use canonry_store::{DeliveryAction, PackedText};
 
     fn sorted(name: &str, body: &str) -> (String, Option<i64>, bool) {
         let sorted = sort("d1", name, body).expect("JSON");
         let body = PackedText::pack(body);
         let new = sorted.delivery(&body);
-        let has_job = matches!(new.fate, Fate::Job(_));
+        let has_job = matches!(new.fate, DeliveryAction::Job(_));
         (sorted.key.clone(), new.number.map(|number| number.get()), has_job)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use canonry_github::Clock;
-use canonry_store::{Accepted, NewDelivery, PackedText, Store, StoreError};
+use canonry_store::{DeliveryReceipt, NewDelivery, PackedText, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -43,7 +43,7 @@ struct Waiting {
     body: PackedText,
     /// Given back when the answer is.
     _held: Held,
-    answer: oneshot::Sender<Result<Accepted, NotStored>>,
+    answer: oneshot::Sender<Result<DeliveryReceipt, NotStored>>,
 }
 
 impl Batches {
@@ -58,7 +58,12 @@ impl Batches {
     }
 
     /// Stores a webhook. It is on the disk when this says so.
-    pub(crate) async fn store(&self, sorted: Sorted, body: PackedText, held: Held) -> Result<Accepted, NotStored> {
+    pub(crate) async fn store(
+        &self,
+        sorted: Sorted,
+        body: PackedText,
+        held: Held,
+    ) -> Result<DeliveryReceipt, NotStored> {
         let (answer, stored) = oneshot::channel();
         self.lane_of(&sorted).send(Waiting { sorted, body, _held: held, answer }).await.map_err(|_| NotStored)?;
         stored.await.unwrap_or(Err(NotStored))
@@ -139,7 +144,7 @@ async fn after_failure(
     new: &[NewDelivery<'_>],
     error: &StoreError,
     deadline: Instant,
-) -> Vec<Result<Accepted, NotStored>> {
+) -> Vec<Result<DeliveryReceipt, NotStored>> {
     let ping = timeout_at(deadline, timeout(PING, store.ping()));
     let answers = matches!(ping.await, Ok(Ok(Ok(()))));
     if new.len() == 1 || !answers {
@@ -171,7 +176,7 @@ mod tests {
     use std::time::Duration;
 
     use canonry_github::SystemClock;
-    use canonry_store::{Accepted, DeliveryFilter, PackedText, Store};
+    use canonry_store::{DeliveryFilter, DeliveryReceipt, PackedText, Store};
     use canonry_testkit::database::TestDatabase;
     use jiff::Timestamp;
     use tokio::sync::oneshot;
@@ -194,7 +199,7 @@ mod tests {
     const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 
     /// What everybody hears who hands in one of these, within a limit.
-    async fn answers(store: &Store, ids: &[&str], limit: Duration) -> Vec<Result<Accepted, NotStored>> {
+    async fn answers(store: &Store, ids: &[&str], limit: Duration) -> Vec<Result<DeliveryReceipt, NotStored>> {
         let (mut batch, mut heard) = (Vec::new(), Vec::new());
         for id in ids {
             let sorted = sort(id, "ping", "{}").expect("JSON");

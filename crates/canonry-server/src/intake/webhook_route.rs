@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use canonry_github::webhook::verify_signature;
 use canonry_github::{Clock, Secret};
-use canonry_store::{Accepted, PackedText, Store};
+use canonry_store::{DeliveryReceipt, PackedText, Store};
 use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -60,12 +60,12 @@ pub(crate) async fn webhook(State(intake): State<Intake>, request: Request) -> R
     match take_in(&intake, request).await {
         Ok(accepted) => {
             let word = match accepted {
-                Accepted::Queued | Accepted::Requeued => {
+                DeliveryReceipt::Queued | DeliveryReceipt::Requeued => {
                     intake.wake.notify_one();
                     "queued"
                 }
-                Accepted::Ignored => "ignored",
-                Accepted::Known(state) => state.as_str(),
+                DeliveryReceipt::Ignored => "ignored",
+                DeliveryReceipt::Known(state) => state.as_str(),
             };
             (StatusCode::ACCEPTED, Json(json!({ "state": word }))).into_response()
         }
@@ -81,7 +81,7 @@ pub(crate) async fn webhook(State(intake): State<Intake>, request: Request) -> R
     }
 }
 
-async fn take_in(intake: &Intake, request: Request) -> Result<Accepted, Refusal> {
+async fn take_in(intake: &Intake, request: Request) -> Result<DeliveryReceipt, Refusal> {
     let (parts, body) = request.into_parts();
     let headers = parts.headers;
     let (bytes, held) = tokio::time::timeout(BODY_PATIENCE, read(intake, &headers, body))

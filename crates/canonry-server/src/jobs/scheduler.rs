@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use canonry_github::Clock;
-use canonry_store::{NewJob, Pruned, Store, StoreError};
+use canonry_store::{NewJob, PruneCounts, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::sync::{Notify, watch};
@@ -167,7 +167,7 @@ impl Scheduler {
         let (mut deliveries, mut jobs) = (0, 0);
         for _ in 0..MOST_PRUNES {
             match self.store.maintenance().prune(now - KEPT, PRUNED_AT_ONCE).await {
-                Ok(pruned) if pruned == Pruned::default() => break,
+                Ok(pruned) if pruned == PruneCounts::default() => break,
                 Ok(pruned) => {
                     deliveries += pruned.deliveries;
                     jobs += pruned.jobs;

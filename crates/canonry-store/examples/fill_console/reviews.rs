@@ -5,7 +5,7 @@ use canonry_domain::review::{
     ReviewSubject, ReviewerName, Severity, ShownAs, Witness,
 };
 use canonry_domain::{GithubId, Login};
-use canonry_store::{Claimed, FindingId, FindingRecord, NewReaction, ReviewClaim, ReviewRecord};
+use canonry_store::{ClaimOutcome, FindingId, FindingRecord, NewReaction, ReviewClaim, ReviewRecord};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -63,7 +63,9 @@ async fn reviewed(
         owner: "bench",
         until: at + SignedDuration::from_mins(5),
     };
-    let Claimed::Run(run) = store.review().claim(&claim, at).await? else { return Err("another review runs".into()) };
+    let ClaimOutcome::Run(run) = store.review().claim(&claim, at).await? else {
+        return Err("another review runs".into());
+    };
     let record = ReviewRecord {
         run: run.id,
         owner: "bench",

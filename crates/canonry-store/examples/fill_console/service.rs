@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use canonry_store::{Fate, NewConsoleAction, NewDelivery, NewJob, PackedText};
+use canonry_store::{DeliveryAction, NewConsoleAction, NewDelivery, NewJob, PackedText};
 use serde_json::json;
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -32,8 +32,10 @@ pub(crate) async fn fill(filling: &Filling, url: &str) -> Result<(), Failure> {
                 number: Some(number(at % items + 1)),
                 payload: &body,
                 fate: match at % 10 {
-                    0 => Fate::Ignored("Canonry does not act on it"),
-                    _ => Fate::Job(NewJob { key, repo: Some(&repo.name), kind: "webhook", payload: &payload }),
+                    0 => DeliveryAction::Ignored("Canonry does not act on it"),
+                    _ => {
+                        DeliveryAction::Job(NewJob { key, repo: Some(&repo.name), kind: "webhook", payload: &payload })
+                    }
                 },
             })
             .collect();

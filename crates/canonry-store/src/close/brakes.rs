@@ -1,41 +1,19 @@
 //! What holds Canonry back in a repository: a person's pause, or too many objections.
 
-use canonry_domain::Login;
+use canonry_domain::{Login, text_enum};
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::CloseStore;
-use crate::engine::row_values::{micros, moment, optional_moment, optional_word, storable, word};
+use crate::engine::row_values::{micros, storable};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BrakeKind {
-    Pause,
-    /// Too many people objected to closes: nothing is closed without a person's word.
-    Breaker,
-}
-
-impl BrakeKind {
-    /// Both of them.
-    pub const ALL: [Self; 2] = [Self::Pause, Self::Breaker];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pause => "pause",
-            Self::Breaker => "breaker",
-        }
-    }
-}
-
-impl std::str::FromStr for BrakeKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "pause" => Ok(Self::Pause),
-            "breaker" => Ok(Self::Breaker),
-            _ => Err(format!("{text:?} is no kind of brake")),
-        }
+text_enum! {
+    pub enum BrakeKind: "a kind of brake" {
+        Pause = "pause",
+        /// Too many people objected to closes: nothing is closed without a person's word.
+        Breaker = "breaker",
     }
 }
 
@@ -48,11 +26,9 @@ pub struct Brake {
     /// Who pulled it; `None` when Canonry did so by itself, or somebody at the command line.
     pub set_by: Option<Login>,
     pub why: String,
-    /// Since when.
     pub set_at: Timestamp,
     /// Who lifted it; `None` while it is in force, or when somebody at the command line did.
     pub lifted_by: Option<Login>,
-    /// When it was lifted.
     pub lifted_at: Option<Timestamp>,
 }
 
@@ -95,7 +71,7 @@ impl CloseStore<'_> {
     /// Lifts every brake, as `resume` does; `false` says that none was in force.
     pub async fn lift_brakes(self, repo: RepoId, by: Option<&Login>, now: Timestamp) -> Result<bool, StoreError> {
         let mut lifted = false;
-        for kind in BrakeKind::ALL {
+        for &kind in BrakeKind::ALL {
             lifted |= self.lift_brake(repo, kind, by, now).await?;
         }
         Ok(lifted)
@@ -104,10 +80,9 @@ impl CloseStore<'_> {
     pub async fn brake_in_force(self, repo: RepoId, kind: BrakeKind) -> Result<Option<Brake>, StoreError> {
         let query = "SELECT id, kind, set_by, why, set_at, lifted_by, lifted_at FROM brakes
             WHERE repo_id = $1 AND kind = $2 AND lifted_at IS NULL";
-        let row: Option<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(kind.as_str()).fetch_optional(db).await?
-        });
-        row.map(Row::read).transpose()
+        }))
     }
 
     /// Every brake that was ever pulled, the newest first.
@@ -119,35 +94,11 @@ impl CloseStore<'_> {
     pub async fn brake_pages(self, repo: RepoId, before: Option<i64>, limit: u32) -> Result<Vec<Brake>, StoreError> {
         let query = "SELECT id, kind, set_by, why, set_at, lifted_by, lifted_at FROM brakes
             WHERE repo_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
             query.bind(i64::from(limit)).fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        }))
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: i64,
-    kind: String,
-    set_by: Option<String>,
-    why: String,
-    set_at: i64,
-    lifted_by: Option<String>,
-    lifted_at: Option<i64>,
-}
-
-impl Row {
-    fn read(self) -> Result<Brake, StoreError> {
-        Ok(Brake {
-            id: self.id,
-            kind: word(&self.kind)?,
-            set_by: optional_word(self.set_by.as_deref())?,
-            why: self.why,
-            set_at: moment(self.set_at)?,
-            lifted_by: optional_word(self.lifted_by.as_deref())?,
-            lifted_at: optional_moment(self.lifted_at)?,
-        })
-    }
-}
+from_row!(Brake { id, kind, set_by, why, set_at, lifted_by, lifted_at });

@@ -1,43 +1,25 @@
 //! Items that are closed at some moment unless somebody objects, and what became of them.
 
-use canonry_domain::{ContentVersion, ItemNumber, ItemType, Login};
+use canonry_domain::{ContentVersion, ItemNumber, ItemType, Login, text_enum};
 use jiff::Timestamp;
 
 use crate::close::runs::{CloseRunId, NewPlan, NewPlanRow, insert_plan};
 use crate::corpus::items::ItemKeys;
-use crate::corpus::repos::{Repo, RepoId, read as read_repo};
+use crate::corpus::repos::{Repo, RepoId};
 use crate::engine::facets::CloseStore;
-use crate::engine::row_values::{micros, moment, number, optional_moment, optional_word, storable, word};
+use crate::engine::row_values::{micros, storable};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum GraceState {
-    /// It runs, or is over and the close is still to come.
-    Waiting,
-    /// Somebody or something ended it, and the item stays open.
-    Cancelled,
-    Closed,
-    /// A rule kept the item open when its time was over.
-    Refused,
-}
-
-impl GraceState {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Cancelled => "cancelled",
-            Self::Closed => "closed",
-            Self::Refused => "refused",
-        }
-    }
-}
-
-impl std::str::FromStr for GraceState {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Waiting, Self::Cancelled, Self::Closed, Self::Refused];
-        all.into_iter().find(|state| state.as_str() == text).ok_or_else(|| format!("{text:?} is no state of a grace"))
+text_enum! {
+    pub enum GraceState: "a state of a grace" {
+        /// It runs, or is over and the close is still to come.
+        Waiting = "waiting",
+        /// Somebody or something ended it, and the item stays open.
+        Cancelled = "cancelled",
+        Closed = "closed",
+        /// A rule kept the item open when its time was over.
+        Refused = "refused",
     }
 }
 
@@ -53,9 +35,7 @@ pub struct NewGrace<'a> {
     pub approved_by: Option<&'a Login>,
     /// The version of the item's text that it is about.
     pub content_version: ContentVersion,
-    /// Since when people can object.
     pub began_at: Timestamp,
-    /// When the item is closed.
     pub due_at: Timestamp,
 }
 
@@ -72,21 +52,18 @@ pub struct Grace {
     pub approved_by: Option<Login>,
     /// The version of the item's text that it is about.
     pub content_version: ContentVersion,
-    /// Since when people can object.
     pub began_at: Timestamp,
-    /// When the item is closed.
     pub due_at: Timestamp,
     pub state: GraceState,
     /// Why it was cancelled or refused; of one that waits longer than it should, what it waits for.
     pub reason: Option<String>,
     pub plan: Option<CloseRunId>,
-    /// When it ended.
     pub ended_at: Option<Timestamp>,
 }
 
 /// A suggestion that announced a close.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Announced {
+pub struct AnnouncedClose {
     pub repo: Repo,
     pub item_type: ItemType,
     pub number: ItemNumber,
@@ -199,15 +176,12 @@ impl CloseStore<'_> {
 
     pub async fn grace(self, id: i64) -> Result<Option<Grace>, StoreError> {
         let query = graces!("WHERE g.id = $1");
-        let row: Option<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
-        row.map(Row::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?))
     }
 
     pub async fn grace_of_plan(self, plan: CloseRunId) -> Result<Option<Grace>, StoreError> {
         let query = graces!("WHERE g.close_run_id = $1 ORDER BY g.id DESC LIMIT 1");
-        let row: Option<Row> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_optional(db).await?);
-        row.map(Row::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_optional(db).await?))
     }
 
     /// Every grace of an item, the newest first.
@@ -218,10 +192,9 @@ impl CloseStore<'_> {
         number: ItemNumber,
     ) -> Result<Vec<Grace>, StoreError> {
         let query = graces!("WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY g.id DESC");
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        }))
     }
 
     pub async fn waiting_grace(
@@ -240,9 +213,7 @@ impl CloseStore<'_> {
             "WHERE g.state = 'waiting' AND ($1 IS NULL OR g.repo_id = $1)
             ORDER BY CASE WHEN g.approved_by IS NULL THEN 1 ELSE 0 END, g.due_at, g.id"
         );
-        let rows: Vec<Row> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.map(|repo| repo.0)).fetch_all(db).await?);
-        rows.into_iter().map(Row::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.map(|repo| repo.0)).fetch_all(db).await?))
     }
 
     /// The graces of a repository that wait, the first to end first; `after` is the end and the key of the last one of the
@@ -257,17 +228,15 @@ impl CloseStore<'_> {
             "WHERE g.repo_id = $1 AND g.state = 'waiting' AND (g.due_at, g.id) > ($2, $3) ORDER BY g.due_at, g.id LIMIT $4"
         );
         let (due, id) = after.map_or((i64::MIN, i64::MIN), |(due, id)| (micros(due), id));
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(due).bind(id).bind(i64::from(limit)).fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        }))
     }
 
     /// The graces that ended since then without a close.
     pub async fn graces_ended_since(self, since: Timestamp) -> Result<Vec<Grace>, StoreError> {
         let query = graces!("WHERE g.state IN ('cancelled', 'refused') AND g.ended_at >= $1 ORDER BY g.id");
-        let rows: Vec<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?);
-        rows.into_iter().map(Row::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?))
     }
 
     /// The last grace of each item of a type that ever had one.
@@ -276,68 +245,25 @@ impl CloseStore<'_> {
             "WHERE g.repo_id = $1 AND i.type = $2
             AND NOT EXISTS (SELECT 1 FROM graces o WHERE o.item_id = g.item_id AND o.id > g.id) ORDER BY g.id"
         );
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        }))
     }
 
     /// The items whose suggestion has announced a close since then and that have no grace yet.
-    pub async fn announced_without_grace(self, since: Timestamp) -> Result<Vec<Announced>, StoreError> {
-        let query = "SELECT DISTINCT r.id, r.github_id, r.name, i.type, i.number FROM triage_actions a
+    pub async fn announced_without_grace(self, since: Timestamp) -> Result<Vec<AnnouncedClose>, StoreError> {
+        let query = "SELECT DISTINCT r.id AS repo_id, r.github_id, r.name, i.type, i.number FROM triage_actions a
             JOIN triage_records d ON d.id = a.triage_id JOIN items i ON i.id = d.item_id JOIN repos r ON r.id = i.repo_id
             WHERE a.reason LIKE 'grace:%' AND a.created_at >= $1
             AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.item_id = i.id) ORDER BY r.id, i.number, i.type";
-        let rows: Vec<(i64, Option<i64>, String, String, i64)> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?);
-        rows.into_iter()
-            .map(|(id, github_id, name, item_type, of)| {
-                let repo = read_repo((id, github_id, name))?;
-                Ok(Announced { repo, item_type: word(&item_type)?, number: number(of)? })
-            })
-            .collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?))
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: i64,
-    repo_id: i64,
-    github_id: Option<i64>,
-    name: String,
-    r#type: String,
-    number: i64,
-    target: i64,
-    triage_id: Option<i64>,
-    comment_key: Option<String>,
-    approved_by: Option<String>,
-    content_version: i64,
-    began_at: i64,
-    due_at: i64,
-    state: String,
-    reason: Option<String>,
-    close_run_id: Option<i64>,
-    ended_at: Option<i64>,
-}
-
-impl Row {
-    fn read(self) -> Result<Grace, StoreError> {
-        Ok(Grace {
-            id: self.id,
-            repo: read_repo((self.repo_id, self.github_id, self.name))?,
-            item_type: word(&self.r#type)?,
-            number: number(self.number)?,
-            target: number(self.target)?,
-            triage_id: self.triage_id,
-            comment_key: self.comment_key,
-            approved_by: optional_word(self.approved_by.as_deref())?,
-            content_version: ContentVersion::stored(self.content_version),
-            began_at: moment(self.began_at)?,
-            due_at: moment(self.due_at)?,
-            state: word(&self.state)?,
-            reason: self.reason,
-            plan: self.close_run_id.map(CloseRunId::new),
-            ended_at: optional_moment(self.ended_at)?,
-        })
+from_row!(AnnouncedClose { repo: flatten, item_type: "type", number });
+from_row! {
+    Grace {
+        id, repo: flatten, item_type: "type", number, target, triage_id, comment_key, approved_by, content_version,
+        began_at, due_at, state, reason, plan: "close_run_id", ended_at,
     }
 }

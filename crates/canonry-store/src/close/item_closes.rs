@@ -4,11 +4,13 @@ use canonry_domain::{EarlierClose, ItemNumber, ItemType};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 
-use crate::close::runs::{CloseMode, CloseRunId, CloseRunRow, ItemRow};
+use crate::close::runs::{CloseMode, CloseRunId, CloseRunRow};
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::CloseStore;
-use crate::engine::row_values::{moment, number, optional_moment, word};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::{moment, number, optional_moment};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
 /// A row about an item in a plan, in a run that applies one, or in one that undoes one.
@@ -18,7 +20,6 @@ pub struct ItemClose {
     pub mode: CloseMode,
     /// The plan: the run itself, or the one that it applies or undoes.
     pub plan: CloseRunId,
-    /// When the run was begun.
     pub created_at: Timestamp,
     pub row: CloseRunRow,
 }
@@ -33,17 +34,16 @@ impl CloseStore<'_> {
         limit: u32,
     ) -> Result<Vec<ItemClose>, StoreError> {
         let query =
-            "SELECT r.id AS run, r.mode, r.plan_id, r.created_at, i.type, i.number, t.number AS target, c.skip_reason,
+            "SELECT r.id AS run, r.mode, COALESCE(r.plan_id, r.id) AS plan, r.created_at, i.type, i.number, t.number AS target, c.skip_reason,
                 c.confidence, c.approved, c.approved_at, c.approved_by, c.evidence, c.snapshot, c.result, c.objected,
                 c.result_reason, c.result_at, c.outbox_key
             FROM items i JOIN close_run_items c ON c.item_id = i.id JOIN close_runs r ON r.id = c.run_id
             LEFT JOIN items t ON t.id = c.target_item_id
             WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY c.run_id DESC LIMIT $4";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get());
             query.bind(i64::from(limit)).fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        }))
     }
 
     /// Every close of some items that was applied, in their order.
@@ -66,11 +66,7 @@ impl CloseStore<'_> {
                 );
                 query.push_bind(repo.0).push(" AND i.type = ").push_bind(item_type.as_str());
                 query.push(" AND i.number IN (");
-                let mut listed = query.separated(", ");
-                for number in batch {
-                    listed.push_bind(number.get());
-                }
-                query.push(") ORDER BY c.result_at, r.id, i.number");
+                query.push_list(batch.iter().map(|number| number.get())).push(" ORDER BY c.result_at, r.id, i.number");
                 query.build_query_as().fetch_all(db).await?
             });
             for (item, target, closed_at, objected, undone_at) in rows {
@@ -83,24 +79,4 @@ impl CloseStore<'_> {
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    run: i64,
-    mode: String,
-    plan_id: Option<i64>,
-    created_at: i64,
-    #[sqlx(flatten)]
-    row: ItemRow,
-}
-
-impl Row {
-    fn read(self) -> Result<ItemClose, StoreError> {
-        Ok(ItemClose {
-            run: CloseRunId::new(self.run),
-            mode: word(&self.mode)?,
-            plan: CloseRunId::new(self.plan_id.unwrap_or(self.run)),
-            created_at: moment(self.created_at)?,
-            row: self.row.read()?,
-        })
-    }
-}
+from_row!(ItemClose { run, mode, plan, created_at, row: flatten });

@@ -9,7 +9,7 @@ use crate::engine::transaction::{StoreError, on_pool};
 
 /// Who may close and reopen in a repository, and until when.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CloseLease {
+pub struct StoredCloseLease {
     pub owner: String,
     /// When it ends by itself.
     pub until: Timestamp,
@@ -43,10 +43,10 @@ impl CloseStore<'_> {
     }
 
     /// Whoever took the lease last and has not given it back; it may have ended.
-    pub async fn lease(self, repo: RepoId) -> Result<Option<CloseLease>, StoreError> {
+    pub async fn lease(self, repo: RepoId) -> Result<Option<StoredCloseLease>, StoreError> {
         let query = "SELECT owner, until FROM close_leases WHERE repo_id = $1";
         let row: Option<(String, i64)> =
             on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
-        row.map(|(owner, until)| Ok(CloseLease { owner, until: moment(until)? })).transpose()
+        row.map(|(owner, until)| Ok(StoredCloseLease { owner, until: moment(until)? })).transpose()
     }
 }

@@ -12,11 +12,11 @@ pub(crate) mod results;
 pub(crate) mod runs;
 
 pub use brakes::{Brake, BrakeKind};
-pub use graces::{Announced, Grace, GraceState, NewGrace};
+pub use graces::{AnnouncedClose, Grace, GraceState, NewGrace};
 pub use item_closes::ItemClose;
-pub use leases::CloseLease;
+pub use leases::StoredCloseLease;
 pub use objections::{NewObjection, Objection, ObjectionKind};
 pub use plan_pages::{PlanOrigin, PlanRowFilter, PlanSummary, PlanTotals, ReviewedRow};
-pub use plan_review::{RowWord, RowsLeft, StandingApproval};
+pub use plan_review::{RowApproval, RowsLeft, StandingApproval};
 pub use results::{AppliedClose, CloseOutcome, CloseResult, NotDuplicate};
 pub use runs::{CloseMode, CloseRun, CloseRunId, CloseRunRow, NewPlan, NewPlanRow, StoredCloseResult};

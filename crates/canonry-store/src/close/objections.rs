@@ -1,41 +1,22 @@
 //! What people said against closes of Canonry's: one for each close.
 
-use canonry_domain::{ItemNumber, ItemType, Login};
+use canonry_domain::{ItemNumber, ItemType, Login, text_enum};
 use jiff::Timestamp;
 
 use crate::corpus::items::ItemKeys;
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::CloseStore;
-use crate::engine::row_values::{count, micros, moment, number, optional_word, word};
+use crate::engine::row_values::{count, micros};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
-/// How somebody objected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ObjectionKind {
-    Reopened,
-    Undone,
-    NotADuplicate,
-    /// People reacted to the closing comment with 👎 or 😕.
-    Reaction,
-}
-
-impl ObjectionKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Reopened => "reopened",
-            Self::Undone => "undone",
-            Self::NotADuplicate => "not_a_duplicate",
-            Self::Reaction => "reaction",
-        }
-    }
-}
-
-impl std::str::FromStr for ObjectionKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Reopened, Self::Undone, Self::NotADuplicate, Self::Reaction];
-        all.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| format!("{text:?} is no kind of objection"))
+text_enum! {
+    pub enum ObjectionKind: "a kind of objection" {
+        Reopened = "reopened",
+        Undone = "undone",
+        NotADuplicate = "not_a_duplicate",
+        /// People reacted to the closing comment with 👎 or 😕.
+        Reaction = "reaction",
     }
 }
 
@@ -61,7 +42,7 @@ pub struct Objection {
     pub at: Timestamp,
 }
 
-type Row = (String, i64, String, String, Option<String>, i64);
+from_row!(Objection { item_type: "type", number, close_key, kind, by: "by_login", at });
 
 impl CloseStore<'_> {
     /// Notes an objection; `false` says that somebody objected to that close before.
@@ -99,18 +80,6 @@ impl CloseStore<'_> {
     pub async fn objections(self, repo: RepoId) -> Result<Vec<Objection>, StoreError> {
         let query = "SELECT i.type, i.number, o.close_key, o.kind, o.by_login, o.at FROM objections o
             JOIN items i ON i.id = o.item_id WHERE o.repo_id = $1 ORDER BY o.at, o.id";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
-        rows.into_iter()
-            .map(|(item_type, of, close_key, kind, by, at)| {
-                Ok(Objection {
-                    item_type: word(&item_type)?,
-                    number: number(of)?,
-                    close_key,
-                    kind: word(&kind)?,
-                    by: optional_word(by.as_deref())?,
-                    at: moment(at)?,
-                })
-            })
-            .collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?))
     }
 }

@@ -6,10 +6,12 @@ use canonry_domain::{ItemNumber, ItemType, SkipReason};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 
-use crate::close::runs::{CloseMode, CloseRun, CloseRunId, CloseRunRow, ItemRow, RunRow, runs};
+use crate::close::runs::{CloseMode, CloseRun, CloseRunId, CloseRunRow, runs};
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::PlanStore;
-use crate::engine::row_values::{count, optional_moment, word};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::{count, word};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -29,7 +31,6 @@ pub struct PlanSummary {
     pub undos: Vec<CloseRun>,
 }
 
-/// The rows of a plan in numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlanTotals {
     pub closes: u64,
@@ -111,7 +112,6 @@ impl PlanRowFilter {
 pub struct ReviewedRow {
     /// The row, with its result in the run that applies the plan.
     pub row: CloseRunRow,
-    /// When an undo opened the item again.
     pub undone_at: Option<Timestamp>,
 }
 
@@ -135,10 +135,9 @@ impl PlanStore<'_> {
             ),
         };
         let before = before.map_or(i64::MAX, CloseRunId::get);
-        let rows: Vec<RunRow> = on_pool!(self.pool, |db| {
+        let plans: Vec<CloseRun> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(before).bind(i64::from(limit)).fetch_all(db).await?
         });
-        let plans: Vec<CloseRun> = rows.into_iter().map(RunRow::read).collect::<Result<_, _>>()?;
         let mut of_plans = self.runs_of_plans(repo, &plans).await?;
         let mut summaries = Vec::with_capacity(plans.len());
         let mut stated = Vec::with_capacity(plans.len());
@@ -246,7 +245,7 @@ impl PlanStore<'_> {
         only: Option<(ItemType, ItemNumber)>,
         limit: u32,
     ) -> Result<Vec<ReviewedRow>, StoreError> {
-        let rows: Vec<PageRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT i.type, i.number, t.number AS target, c.skip_reason, c.confidence, c.approved, c.approved_at,
                     c.approved_by, c.evidence, c.snapshot, c.result, c.objected, c.result_reason, c.result_at, c.outbox_key, ",
@@ -255,11 +254,9 @@ impl PlanStore<'_> {
                 [] => query.push("CAST(NULL AS BIGINT)"),
                 undos => {
                     query.push("(SELECT max(u.result_at) FROM close_run_items u WHERE u.run_id IN (");
-                    let mut listed = query.separated(", ");
-                    for undo in undos {
-                        listed.push_bind(undo.id.get());
-                    }
-                    query.push(") AND u.item_id = c.item_id AND u.result = 'applied')")
+                    query
+                        .push_list(undos.iter().map(|undo| undo.id.get()))
+                        .push(" AND u.item_id = c.item_id AND u.result = 'applied')")
                 }
             };
             query.push(
@@ -284,28 +281,21 @@ impl PlanStore<'_> {
             }
             query.push(" ORDER BY COALESCE(c.target_item_id, 0), c.item_id LIMIT ").push_bind(i64::from(limit));
             query.build_query_as().fetch_all(db).await?
-        });
-        rows.into_iter().map(PageRow::read).collect()
+        }))
     }
 
-    /// The runs that apply and undo plans.
     async fn runs_of_plans(self, repo: RepoId, plans: &[CloseRun]) -> Result<RunsOfPlans, StoreError> {
         if plans.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let rows: Vec<RunRow> = on_pool!(self.pool, |db| {
+        let rows: Vec<CloseRun> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(runs!("WHERE c.mode IN ('apply', 'undo') AND c.repo_id = "));
             query.push_bind(repo.0).push(" AND c.plan_id IN (");
-            let mut listed = query.separated(", ");
-            for plan in plans {
-                listed.push_bind(plan.id.get());
-            }
-            query.push(") ORDER BY c.id");
+            query.push_list(plans.iter().map(|plan| plan.id.get())).push(" ORDER BY c.id");
             query.build_query_as().fetch_all(db).await?
         });
         let mut of_plans = RunsOfPlans::new();
-        for row in rows {
-            let run = row.read()?;
+        for run in rows {
             let Some(plan) = run.plan_id else { continue };
             let (apply, undos) = of_plans.entry(plan).or_default();
             match run.mode {
@@ -327,16 +317,14 @@ impl PlanStore<'_> {
                 "SELECT run_id, action, skip_reason, approved, result, objected, count(*) AS rows_of_it FROM close_run_items
                 WHERE run_id IN (",
             );
-            let mut listed = query.separated(", ");
-            for run in of {
-                listed.push_bind(run.get());
-            }
-            query.push(") GROUP BY run_id, action, skip_reason, approved, result, objected");
+            query
+                .push_list(of.iter().map(|run| run.get()))
+                .push(" GROUP BY run_id, action, skip_reason, approved, result, objected");
             query.build_query_as().fetch_all(db).await?
         });
         let mut totals: BTreeMap<CloseRunId, PlanTotals> = BTreeMap::new();
         for row in rows {
-            row.add_to(totals.entry(CloseRunId::new(row.run_id)).or_default())?;
+            row.add_to(totals.entry(row.run_id).or_default());
         }
         Ok(totals)
     }
@@ -350,11 +338,7 @@ impl PlanStore<'_> {
             let mut query = QueryBuilder::new(
                 "SELECT run_id, count(*) FROM close_run_items WHERE action = 'close' AND result = 'applied' AND run_id IN (",
             );
-            let mut listed = query.separated(", ");
-            for undo in undos {
-                listed.push_bind(undo.get());
-            }
-            query.push(") GROUP BY run_id");
+            query.push_list(undos.iter().map(|undo| undo.get())).push(" GROUP BY run_id");
             query.build_query_as().fetch_all(db).await?
         });
         rows.into_iter().map(|(run, rows)| Ok((CloseRunId::new(run), count(rows)?))).collect()
@@ -371,36 +355,26 @@ impl PlanSummary {
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct PageRow {
-    #[sqlx(flatten)]
-    row: ItemRow,
-    undone_at: Option<i64>,
-}
+from_row!(ReviewedRow { row: flatten, undone_at });
 
-impl PageRow {
-    fn read(self) -> Result<ReviewedRow, StoreError> {
-        Ok(ReviewedRow { row: self.row.read()?, undone_at: optional_moment(self.undone_at)? })
-    }
-}
-
-#[derive(sqlx::FromRow)]
 struct TotalRow {
-    run_id: i64,
+    run_id: CloseRunId,
     action: String,
-    skip_reason: Option<String>,
+    skip_reason: Option<SkipReason>,
     approved: Option<bool>,
     result: Option<String>,
     objected: bool,
-    rows_of_it: i64,
+    rows_of_it: u64,
 }
 
+from_row!(TotalRow { run_id, action, skip_reason, approved, result, objected, rows_of_it });
+
 impl TotalRow {
-    fn add_to(&self, totals: &mut PlanTotals) -> Result<(), StoreError> {
-        let rows = count(self.rows_of_it)?;
-        if let Some(reason) = self.skip_reason.as_deref().filter(|_| self.action == "skip") {
-            *totals.skips.entry(word(reason)?).or_default() += rows;
-            return Ok(());
+    fn add_to(&self, totals: &mut PlanTotals) {
+        let rows = self.rows_of_it;
+        if let Some(reason) = self.skip_reason.filter(|_| self.action == "skip") {
+            *totals.skips.entry(reason).or_default() += rows;
+            return;
         }
         totals.closes += rows;
         match self.approved {
@@ -421,6 +395,5 @@ impl TotalRow {
             }
             None => {}
         }
-        Ok(())
     }
 }

@@ -12,6 +12,7 @@ use crate::close::runs::{CloseRun, CloseRunId};
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::PlanStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{micros, moment, number, optional_word, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -184,7 +185,7 @@ impl PlanStore<'_> {
         });
         let read = |(item, target, by, at, snapshot): Row| {
             let word =
-                RowWord { approved: true, by: optional_word(by.as_deref())?, at: moment(at.unwrap_or_default())? };
+                RowApproval { approved: true, by: optional_word(by.as_deref())?, at: moment(at.unwrap_or_default())? };
             Ok((number(item)?, StandingApproval { target: number(target)?, word, snapshot: snapshot.0 }))
         };
         rows.into_iter().map(read).collect()
@@ -222,7 +223,7 @@ pub struct RowsLeft {
 
 /// A person's word on a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowWord {
+pub struct RowApproval {
     pub approved: bool,
     pub by: Option<Login>,
     /// When it was said.
@@ -234,7 +235,7 @@ pub struct RowWord {
 pub struct StandingApproval {
     /// What the item was to be closed as a duplicate of.
     pub target: ItemNumber,
-    pub word: RowWord,
+    pub word: RowApproval,
     /// Both items as they were when the row was planned.
     pub snapshot: Value,
 }
@@ -278,11 +279,7 @@ async fn note_word(
             WordOn::Items(item_type, numbers) => {
                 query.push(" AND item_id IN (SELECT id FROM items WHERE repo_id = ").push_bind(plan.repo.id.0);
                 query.push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
-                let mut listed = query.separated(", ");
-                for number in numbers {
-                    listed.push_bind(number.get());
-                }
-                query.push("))");
+                query.push_list(numbers.iter().map(|number| number.get())).push(")");
             }
             WordOn::Undecided(item_type) | WordOn::Decided(item_type) => {
                 let decided = if matches!(on, WordOn::Undecided(_)) { "IS NULL" } else { "IS NOT NULL" };
@@ -325,11 +322,7 @@ async fn exclude(
             WHERE c.run_id = ",
         );
         query.push_bind(plan.id.get()).push(" AND c.item_id IN (");
-        let mut listed = query.separated(", ");
-        for item in items {
-            listed.push_bind(*item);
-        }
-        query.push(")");
+        query.push_list(items.iter().copied());
         query.build().execute(db).await?;
     });
     Ok(())
@@ -355,11 +348,7 @@ async fn lift_exclusions(
         );
         query.push_bind(plan.representation.as_str()).push(")) AND c.run_id = ").push_bind(plan.id.get());
         query.push(" AND c.item_id IN (");
-        let mut listed = query.separated(", ");
-        for item in items {
-            listed.push_bind(*item);
-        }
-        query.push("))");
+        query.push_list(items.iter().copied()).push(")");
         query.build().execute(db).await?;
     });
     Ok(())

@@ -9,13 +9,13 @@ use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::repos::RepoId;
 use crate::duplicates::overrides::{NewOverride, add_override};
 use crate::engine::facets::PlanStore;
-use crate::engine::row_values::{micros, moment, number, optional_moment, storable};
+use crate::engine::row_values::{micros, storable};
+use crate::engine::rows::{from_row, unreadable};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::outcome_events::add_events;
 use crate::learning::own_closes::{OwnAct, SAME_CLOSE, own_events};
-use crate::learning::thresholds::tell;
+use crate::learning::thresholds::log_adjustments;
 
-/// What became of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CloseOutcome {
     /// It was done: the item was closed, or opened again by an undo.
@@ -36,12 +36,12 @@ impl CloseOutcome {
         }
     }
 
-    pub(crate) fn stored(text: &str, objected: bool) -> Result<Self, StoreError> {
+    pub(crate) fn stored(text: &str, objected: bool) -> Result<Self, sqlx::Error> {
         match text {
             "applied" => Ok(Self::Applied { objected }),
             "skipped" => Ok(Self::Skipped),
             "failed" => Ok(Self::Failed),
-            other => Err(StoreError::damaged(format!("{other:?} is no result of a close"))),
+            other => Err(unreadable("result", format!("{other:?} is no result of a close"))),
         }
     }
 }
@@ -70,11 +70,9 @@ pub struct AppliedClose {
     pub apply_run_id: CloseRunId,
     /// A person's word on the row at that time.
     pub approved: Option<bool>,
-    /// When it was closed.
     pub applied_at: Timestamp,
     /// Whether people had opened it again by the time the close was seen to have worked.
     pub objected: bool,
-    /// When it was undone.
     pub undone_at: Option<Timestamp>,
 }
 
@@ -118,10 +116,10 @@ impl PlanStore<'_> {
             CloseOutcome::Applied { objected } => Some(OwnAct::Closed { onto: row.target, approved, objected }),
             CloseOutcome::Skipped | CloseOutcome::Failed => None,
         };
-        let adjusted = row.tell_log(&mut tx, item_type, number, act, now).await?;
+        let adjusted = row.record_own_act(&mut tx, item_type, number, act, now).await?;
         note_index_change(&mut tx, row.repo, IndexChange::Items(&[(item_type, number)])).await?;
         tx.commit().await?;
-        tell(&adjusted);
+        log_adjustments(&adjusted);
         Ok(true)
     }
 
@@ -157,10 +155,10 @@ impl PlanStore<'_> {
             add_override(&mut tx, row.repo, new, now).await?;
         }
         let act = matches!(result.outcome, CloseOutcome::Applied { .. }).then_some(OwnAct::Undone);
-        let adjusted = row.tell_log(&mut tx, item_type, number, act, now).await?;
+        let adjusted = row.record_own_act(&mut tx, item_type, number, act, now).await?;
         note_index_change(&mut tx, row.repo, IndexChange::Items(&[(item_type, number)])).await?;
         tx.commit().await?;
-        tell(&adjusted);
+        log_adjustments(&adjusted);
         Ok(true)
     }
 
@@ -173,10 +171,9 @@ impl PlanStore<'_> {
             JOIN items t ON t.id = c.target_item_id
             WHERE r.repo_id = $1 AND r.mode = 'apply' AND i.type = $2 AND c.result = 'applied'
             ORDER BY c.result_at, r.id, i.number";
-        let rows: Vec<AppliedRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).fetch_all(db).await?
-        });
-        rows.into_iter().map(AppliedRow::read).collect()
+        }))
     }
 
     /// How many items were closed since then without a person's approval.
@@ -219,7 +216,7 @@ struct OpenRow {
 
 impl OpenRow {
     /// Adds what Canonry did to the log of outcome events, so that it is there without any webhook.
-    async fn tell_log(
+    async fn record_own_act(
         &self,
         tx: &mut Transaction,
         item_type: ItemType,
@@ -261,29 +258,8 @@ impl OpenRow {
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct AppliedRow {
-    number: i64,
-    target: i64,
-    plan_id: i64,
-    apply_run_id: i64,
-    approved: Option<bool>,
-    result_at: i64,
-    objected: bool,
-    undone_at: Option<i64>,
-}
-
-impl AppliedRow {
-    fn read(self) -> Result<AppliedClose, StoreError> {
-        Ok(AppliedClose {
-            number: number(self.number)?,
-            target: number(self.target)?,
-            plan_id: CloseRunId::new(self.plan_id),
-            apply_run_id: CloseRunId::new(self.apply_run_id),
-            approved: self.approved,
-            applied_at: moment(self.result_at)?,
-            objected: self.objected,
-            undone_at: optional_moment(self.undone_at)?,
-        })
+from_row! {
+    AppliedClose {
+        number, target, plan_id, apply_run_id, approved, applied_at: "result_at", objected, undone_at,
     }
 }

@@ -2,68 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{GithubId, ItemNumber, ItemType, Login, Probability, SkipReason, TargetPolicy};
+use canonry_domain::{ItemNumber, ItemType, Login, Probability, SkipReason, TargetPolicy, text_enum};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
-use crate::close::plan_review::RowWord;
+use crate::close::plan_review::RowApproval;
 use crate::close::results::CloseOutcome;
 use crate::corpus::items::ItemKeys;
 use crate::corpus::repos::{Repo, RepoId};
 use crate::duplicates::candidate_sets::Representation;
 use crate::engine::facets::PlanStore;
-use crate::engine::row_values::{
-    micros, moment, number, optional_moment, optional_number, optional_probability, optional_word, probability, word,
-};
+use crate::engine::ids::store_id;
+use crate::engine::row_values::micros;
+use crate::engine::rows::{StoreRow, from_row};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// The number of a plan, or of a run that applies or undoes one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CloseRunId(i64);
-
-impl CloseRunId {
-    /// A number that a person gave; there may be no such run.
-    pub const fn new(id: i64) -> Self {
-        Self(id)
-    }
-
-    pub const fn get(self) -> i64 {
-        self.0
-    }
+store_id! {
+    /// The number of a plan, or of a run that applies or undoes one.
+    CloseRunId
 }
 
-impl std::fmt::Display for CloseRunId {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(&self.0, formatter)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CloseMode {
-    Plan,
-    Apply,
-    /// Opening again what was closed for a plan.
-    Undo,
-}
-
-impl CloseMode {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Apply => "apply",
-            Self::Undo => "undo",
-        }
-    }
-}
-
-impl std::str::FromStr for CloseMode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Plan, Self::Apply, Self::Undo];
-        all.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| format!("{text:?} is no mode of a close run"))
+text_enum! {
+    pub enum CloseMode: "a mode of a close run" {
+        Plan = "plan",
+        Apply = "apply",
+        /// Opening again what was closed for a plan.
+        Undo = "undo",
     }
 }
 
@@ -103,9 +69,7 @@ pub struct CloseRun {
     pub target_policy: TargetPolicy,
     pub min_close: Probability,
     pub config_hash: String,
-    /// When it was begun.
     pub created_at: Timestamp,
-    /// When it first came to its end.
     pub finished_at: Option<Timestamp>,
     pub run_id: String,
 }
@@ -120,7 +84,6 @@ pub struct CloseRunRow {
     pub confidence: Option<Probability>,
     /// A person's word: `None` is none, `false` leaves the row out.
     pub approved: Option<bool>,
-    /// When a person said so.
     pub approved_at: Option<Timestamp>,
     /// Who said so, where that is known: the command line does not know it.
     pub approved_by: Option<Login>,
@@ -131,7 +94,6 @@ pub struct CloseRunRow {
     pub result: Option<StoredCloseResult>,
 }
 
-/// What became of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCloseResult {
     pub outcome: CloseOutcome,
@@ -171,7 +133,7 @@ impl PlanStore<'_> {
         repo: RepoId,
         plan: &NewPlan<'_>,
         rows: &[NewPlanRow],
-        words: &BTreeMap<(ItemType, ItemNumber), RowWord>,
+        words: &BTreeMap<(ItemType, ItemNumber), RowApproval>,
         now: Timestamp,
     ) -> Result<CloseRunId, StoreError> {
         let mut tx = self.pool.begin().await?;
@@ -192,8 +154,7 @@ impl PlanStore<'_> {
     /// A plan, or a run that applies or undoes one.
     pub async fn run(self, id: CloseRunId) -> Result<Option<CloseRun>, StoreError> {
         let query = runs!("WHERE c.id = $1");
-        let row: Option<RunRow> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
-        row.map(RunRow::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?))
     }
 
     pub async fn rows(self, id: CloseRunId) -> Result<Vec<CloseRunRow>, StoreError> {
@@ -202,16 +163,13 @@ impl PlanStore<'_> {
                 c.approved_by, c.evidence, c.snapshot, c.result, c.objected, c.result_reason, c.result_at, c.outbox_key
             FROM close_run_items c JOIN items i ON i.id = c.item_id LEFT JOIN items t ON t.id = c.target_item_id
             WHERE c.run_id = $1 ORDER BY i.number, i.type";
-        let rows: Vec<ItemRow> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_all(db).await?);
-        rows.into_iter().map(ItemRow::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_all(db).await?))
     }
 
     /// The run that applies a plan, if one was begun.
     pub async fn apply_of(self, plan: CloseRunId) -> Result<Option<CloseRun>, StoreError> {
         let query = runs!("WHERE c.plan_id = $1 AND c.mode = 'apply'");
-        let row: Option<RunRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.0).fetch_optional(db).await?);
-        row.map(RunRow::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.0).fetch_optional(db).await?))
     }
 
     /// The run that applies a plan: the one there is, or a new one with the plan's rows. `None` says that there is no
@@ -231,8 +189,9 @@ impl PlanStore<'_> {
             SELECT $2, item_id, target_item_id, action, skip_reason, confidence, approved, approved_at, approved_by, evidence,
                 snapshot
             FROM close_run_items WHERE run_id = $1";
-        let known: Option<RunRow> = on_tx!(&mut tx, |db| sqlx::query_as(find).bind(plan.0).fetch_optional(db).await?);
-        let row: RunRow = match known {
+        let known: Option<CloseRun> =
+            on_tx!(&mut tx, |db| sqlx::query_as(find).bind(plan.0).fetch_optional(db).await?);
+        let run: CloseRun = match known {
             Some(known) => known,
             None => {
                 let next = next_run(&mut tx).await?;
@@ -245,7 +204,7 @@ impl PlanStore<'_> {
             }
         };
         tx.commit().await?;
-        row.read().map(Some)
+        Ok(Some(run))
     }
 
     /// A run that undoes a plan, with a row for each item that was closed for it and is not undone, or for those of
@@ -261,8 +220,9 @@ impl PlanStore<'_> {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(run.repo.id).await?;
         let find = runs!("WHERE c.plan_id = $1 AND c.mode = 'undo' AND c.finished_at IS NULL");
-        let known: Option<RunRow> = on_tx!(&mut tx, |db| sqlx::query_as(find).bind(plan.0).fetch_optional(db).await?);
-        let row: RunRow = match known {
+        let known: Option<CloseRun> =
+            on_tx!(&mut tx, |db| sqlx::query_as(find).bind(plan.0).fetch_optional(db).await?);
+        let run: CloseRun = match known {
             Some(known) => known,
             None => {
                 let next = next_run(&mut tx).await?;
@@ -274,15 +234,15 @@ impl PlanStore<'_> {
             }
         };
         match only {
-            None => copy_applied(&mut tx, plan, row.id, None).await?,
+            None => copy_applied(&mut tx, plan, run.id, None).await?,
             Some(items) => {
                 for (item_type, number) in items {
-                    copy_applied(&mut tx, plan, row.id, Some((*item_type, *number))).await?;
+                    copy_applied(&mut tx, plan, run.id, Some((*item_type, *number))).await?;
                 }
             }
         }
         tx.commit().await?;
-        row.read().map(Some)
+        Ok(Some(run))
     }
 
     /// Notes that a run came to its end; the first time stays.
@@ -393,7 +353,7 @@ async fn write_rows(
 async fn copy_applied(
     tx: &mut Transaction,
     plan: CloseRunId,
-    undo: i64,
+    undo: CloseRunId,
     only: Option<(ItemType, ItemNumber)>,
 ) -> Result<(), StoreError> {
     let copy = "INSERT INTO close_run_items (run_id, item_id, target_item_id, action, confidence, approved, approved_at,
@@ -407,89 +367,34 @@ async fn copy_applied(
             WHERE v.plan_id = $1 AND v.mode = 'undo' AND u.item_id = a.item_id AND (u.result = 'applied' OR v.id = $2))";
     let (item_type, number) = only.unzip();
     on_tx!(tx, |db| {
-        let query = sqlx::query(copy).bind(plan.0).bind(undo).bind(item_type.map(ItemType::as_str));
+        let query = sqlx::query(copy).bind(plan.0).bind(undo.0).bind(item_type.map(ItemType::as_str));
         query.bind(number.map(ItemNumber::get)).execute(db).await?;
     });
     Ok(())
 }
 
-#[derive(sqlx::FromRow)]
-pub(crate) struct RunRow {
-    id: i64,
-    repo_id: i64,
-    github_id: Option<i64>,
-    name: String,
-    mode: String,
-    plan_id: Option<i64>,
-    representation: String,
-    target_policy: String,
-    min_close: f64,
-    config_hash: String,
-    created_at: i64,
-    finished_at: Option<i64>,
-    run_id: String,
-}
-
-impl RunRow {
-    pub(crate) fn read(self) -> Result<CloseRun, StoreError> {
-        Ok(CloseRun {
-            id: CloseRunId(self.id),
-            repo: Repo { id: RepoId(self.repo_id), github_id: self.github_id.map(GithubId), name: word(&self.name)? },
-            mode: word(&self.mode)?,
-            plan_id: self.plan_id.map(CloseRunId),
-            representation: word(&self.representation)?,
-            target_policy: word::<TargetPolicy>(&self.target_policy)?,
-            min_close: probability(self.min_close)?,
-            config_hash: self.config_hash,
-            created_at: moment(self.created_at)?,
-            finished_at: optional_moment(self.finished_at)?,
-            run_id: self.run_id,
-        })
+from_row! {
+    CloseRun {
+        id, repo: flatten, mode, plan_id, representation, target_policy, min_close, config_hash, created_at,
+        finished_at, run_id,
     }
 }
 
-#[derive(sqlx::FromRow)]
-pub(crate) struct ItemRow {
-    r#type: String,
-    number: i64,
-    target: Option<i64>,
-    skip_reason: Option<String>,
-    confidence: Option<f64>,
-    approved: Option<bool>,
-    approved_at: Option<i64>,
-    approved_by: Option<String>,
-    evidence: Json<Value>,
-    snapshot: Json<Value>,
-    result: Option<String>,
-    objected: bool,
-    result_reason: Option<String>,
-    result_at: Option<i64>,
-    outbox_key: Option<String>,
+from_row! {
+    CloseRunRow {
+        item_type: "type", number, target, skip: "skip_reason", confidence, approved, approved_at, approved_by,
+        evidence, snapshot, result: (read_result),
+    }
 }
 
-impl ItemRow {
-    pub(crate) fn read(self) -> Result<CloseRunRow, StoreError> {
-        let result = match (self.result, self.result_at) {
-            (Some(result), Some(at)) => Some(StoredCloseResult {
-                outcome: CloseOutcome::stored(&result, self.objected)?,
-                reason: self.result_reason,
-                outbox_key: self.outbox_key,
-                at: moment(at)?,
-            }),
-            _ => None,
-        };
-        Ok(CloseRunRow {
-            item_type: word(&self.r#type)?,
-            number: number(self.number)?,
-            target: optional_number(self.target)?,
-            skip: optional_word::<SkipReason>(self.skip_reason.as_deref())?,
-            confidence: optional_probability(self.confidence)?,
-            approved: self.approved,
-            approved_at: optional_moment(self.approved_at)?,
-            approved_by: optional_word(self.approved_by.as_deref())?,
-            evidence: self.evidence.0,
-            snapshot: self.snapshot.0,
-            result,
-        })
-    }
+fn read_result(row: &impl StoreRow) -> Result<Option<StoredCloseResult>, sqlx::Error> {
+    let (result, at): (Option<String>, Option<Timestamp>) = (row.column("result")?, row.column("result_at")?);
+    let Some((result, at)) = result.zip(at) else { return Ok(None) };
+    let outcome = CloseOutcome::stored(&result, row.column("objected")?)?;
+    Ok(Some(StoredCloseResult {
+        outcome,
+        reason: row.column("result_reason")?,
+        outbox_key: row.column("outbox_key")?,
+        at,
+    }))
 }

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::ConsoleStore;
-use crate::engine::row_values::{micros, moment, optional_word, storable};
+use crate::engine::row_values::{micros, storable};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
 /// Something that somebody does in the console.
@@ -60,33 +61,11 @@ impl ConsoleStore<'_> {
     ) -> Result<Vec<ConsoleAction>, StoreError> {
         let query = "SELECT id, at, by_login, operator, action, subject FROM console_actions
             WHERE repo_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
             query.bind(i64::from(limit)).fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        }))
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: i64,
-    at: i64,
-    by_login: Option<String>,
-    operator: bool,
-    action: String,
-    subject: String,
-}
-
-impl Row {
-    fn read(self) -> Result<ConsoleAction, StoreError> {
-        Ok(ConsoleAction {
-            id: self.id,
-            at: moment(self.at)?,
-            by: optional_word(self.by_login.as_deref())?,
-            is_operator: self.operator,
-            action: self.action,
-            subject: self.subject,
-        })
-    }
-}
+from_row!(ConsoleAction { id, at, by: "by_login", is_operator: "operator", action, subject });

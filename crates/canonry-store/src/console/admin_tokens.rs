@@ -8,7 +8,7 @@ use crate::engine::transaction::{StoreError, on_pool};
 
 /// An admin token that was made and is kept by its hash: nobody can read it again here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptAdminToken {
+pub struct StoredAdminToken {
     /// Its SHA-256.
     pub hash: [u8; 32],
     /// Where it was left, in words for people; may be empty.
@@ -17,7 +17,7 @@ pub struct KeptAdminToken {
 
 impl ConsoleStore<'_> {
     /// The token that was made for this database, if one was.
-    pub async fn admin_token(self) -> Result<Option<KeptAdminToken>, StoreError> {
+    pub async fn admin_token(self) -> Result<Option<StoredAdminToken>, StoreError> {
         let select = "SELECT value FROM secrets WHERE name = 'admin_token_hash'";
         let kept: Option<Vec<u8>> = on_pool!(self.pool, |db| sqlx::query_scalar(select).fetch_optional(db).await?);
         kept.as_deref().map(read).transpose()
@@ -27,9 +27,9 @@ impl ConsoleStore<'_> {
     /// makes it for all.
     pub async fn ensure_admin_token(
         self,
-        fresh: &KeptAdminToken,
+        fresh: &StoredAdminToken,
         now: Timestamp,
-    ) -> Result<KeptAdminToken, StoreError> {
+    ) -> Result<StoredAdminToken, StoreError> {
         let insert = "INSERT INTO secrets (name, value, created_at) VALUES ('admin_token_hash', $1, $2)
             ON CONFLICT (name) DO NOTHING";
         let value = [fresh.hash.as_slice(), fresh.place.as_bytes()].concat();
@@ -45,7 +45,7 @@ impl ConsoleStore<'_> {
     }
 
     /// Forgets this very token, since it could not be given to anybody.
-    pub async fn delete_admin_token(self, kept: &KeptAdminToken) -> Result<(), StoreError> {
+    pub async fn delete_admin_token(self, kept: &StoredAdminToken) -> Result<(), StoreError> {
         let delete = "DELETE FROM secrets WHERE name = 'admin_token_hash' AND value = $1";
         let value = [kept.hash.as_slice(), kept.place.as_bytes()].concat();
         on_pool!(self.pool, |db| {
@@ -56,9 +56,9 @@ impl ConsoleStore<'_> {
 }
 
 /// One value holds both, so that no process can see the one without the other.
-fn read(value: &[u8]) -> Result<KeptAdminToken, StoreError> {
+fn read(value: &[u8]) -> Result<StoredAdminToken, StoreError> {
     let (hash, place) = value
         .split_first_chunk()
         .ok_or_else(|| StoreError::damaged("the admin token's hash does not have 32 bytes"))?;
-    Ok(KeptAdminToken { hash: *hash, place: String::from_utf8_lossy(place).into_owned() })
+    Ok(StoredAdminToken { hash: *hash, place: String::from_utf8_lossy(place).into_owned() })
 }

@@ -3,12 +3,12 @@
 use canonry_domain::{ItemNumber, ItemState, ItemType, Login, StateReason, Verdict};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
-use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::ConsoleStore;
 use crate::engine::like_patterns::{pattern, patterns};
-use crate::engine::row_values::{number, optional_moment, optional_word, storable, word};
+use crate::engine::row_values::storable;
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
 /// Which items of a repository to list; `None` and an empty text leave a question open. What is gone is never listed.
@@ -71,9 +71,7 @@ pub struct ItemLine {
     pub draft: bool,
     pub author: Option<Login>,
     pub labels: Vec<String>,
-    /// When it was opened.
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
     pub updated_at: Option<Timestamp>,
 }
 
@@ -126,7 +124,7 @@ impl ConsoleStore<'_> {
             None if filter.searches() => self.first_unseen(repo, filter.item_type, before).await?,
             _ => None,
         };
-        let mut rows = match filter.verdict {
+        let mut lines = match filter.verdict {
             Some(verdict) => self.by_record(repo, filter, verdict, before, limit + 1).await?,
             None => {
                 // One question for each type: every index has the type before the number.
@@ -136,13 +134,12 @@ impl ConsoleStore<'_> {
                         rows.extend(self.by_number(repo, filter, item_type, before, unseen, limit + 1).await?);
                     }
                 }
-                rows.sort_by(|one, other| (other.key, &other.r#type).cmp(&(one.key, &one.r#type)));
+                rows.sort_by_key(|line: &ItemLine| std::cmp::Reverse((line.place.key, line.item_type.as_str())));
                 rows
             }
         };
-        let more = rows.len() > limit as usize;
-        rows.truncate(limit as usize);
-        let lines: Vec<ItemLine> = rows.into_iter().map(Row::read).collect::<Result<_, _>>()?;
+        let more = lines.len() > limit as usize;
+        lines.truncate(limit as usize);
         let (next, looked_at) = match (more, filter.verdict) {
             (true, _) => (lines.last().map(|last| last.place), None),
             (false, Some(verdict)) => (self.last_looked_at(repo, verdict, before).await?, Some(RECORDS_PER_PAGE)),
@@ -205,7 +202,7 @@ impl ConsoleStore<'_> {
         before: Option<ItemPlace>,
         unseen: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<Row>, StoreError> {
+    ) -> Result<Vec<ItemLine>, StoreError> {
         let words = Words::of(filter);
         Ok(on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new("SELECT i.number AS key, ");
@@ -248,7 +245,7 @@ impl ConsoleStore<'_> {
         verdict: Verdict,
         before: Option<ItemPlace>,
         limit: u32,
-    ) -> Result<Vec<Row>, StoreError> {
+    ) -> Result<Vec<ItemLine>, StoreError> {
         let words = Words::of(filter);
         Ok(on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new("SELECT d.id AS key, ");
@@ -300,39 +297,11 @@ impl<'a> Words<'a> {
 const IN_A_CLUSTER: &str = "EXISTS (SELECT 1 FROM canonicals c WHERE c.repo_id = i.repo_id AND c.type = i.type \
     AND c.representation = 'raw' AND c.item_number = i.number)";
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    key: i64,
-    r#type: String,
-    number: i64,
-    title: String,
-    state: String,
-    state_reason: Option<String>,
-    merged: bool,
-    draft: bool,
-    author: Option<String>,
-    labels: Json<Vec<String>>,
-    created_at: Option<i64>,
-    updated_at: Option<i64>,
-}
-
-impl Row {
-    fn read(self) -> Result<ItemLine, StoreError> {
-        let item_type = word(&self.r#type)?;
-        Ok(ItemLine {
-            place: ItemPlace { key: self.key, item_type },
-            item_type,
-            number: number(self.number)?,
-            title: self.title,
-            state: word(&self.state)?,
-            state_reason: optional_word(self.state_reason.as_deref())?,
-            merged: self.merged,
-            draft: self.draft,
-            author: optional_word(self.author.as_deref())?,
-            labels: self.labels.0,
-            created_at: optional_moment(self.created_at)?,
-            updated_at: optional_moment(self.updated_at)?,
-        })
+from_row!(ItemPlace { key, item_type: "type" });
+from_row! {
+    ItemLine {
+        place: flatten, item_type: "type", number, title, state, state_reason, merged, draft, author, labels,
+        created_at, updated_at,
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod repo_overview;
 pub(crate) mod sessions;
 
 pub use actions::{ConsoleAction, NewConsoleAction};
-pub use admin_tokens::KeptAdminToken;
+pub use admin_tokens::StoredAdminToken;
 pub use item_pages::{ItemLine, ItemPage, ItemPageFilter, ItemPlace};
 pub use repo_overview::{RepoOverview, RepoPageFilter};
-pub use sessions::{ConsoleSession, SessionOf};
+pub use sessions::{ConsoleSession, SessionOwner};

@@ -4,13 +4,12 @@ use jiff::Timestamp;
 use sqlx::QueryBuilder;
 
 use crate::corpus::repo_access::RepoAccess;
-use crate::corpus::repos::{Repo, RepoId, read};
+use crate::corpus::repos::{Repo, RepoId};
 use crate::engine::facets::ConsoleStore;
 use crate::engine::like_patterns::patterns;
-use crate::engine::row_values::{count, optional_moment, word};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// A repository in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoOverview {
     pub repo: Repo,
@@ -23,7 +22,6 @@ pub struct RepoOverview {
     /// Whether too many objections ended closing without a person's word.
     pub breaker: bool,
     pub dead_jobs: u64,
-    /// When its last sync came to an end.
     pub synced_at: Option<Timestamp>,
     /// Its configuration as last fetched; `None` when it has none, or none was ever fetched.
     pub settings: Option<String>,
@@ -45,7 +43,7 @@ const IN_TROUBLE: &str = " AND (r.access <> 'active'
 macro_rules! overviews {
     ($rest:literal) => {
         concat!(
-            "SELECT r.id, r.github_id, r.name, r.access,
+            "SELECT r.id AS repo_id, r.github_id, r.name, r.access,
                 (SELECT count(*) FROM items i WHERE i.repo_id = r.id AND i.type = 'issue' AND i.state = 'open' AND i.gone IS NULL) AS open_issues,
                 (SELECT count(*) FROM items i WHERE i.repo_id = r.id AND i.type = 'pr' AND i.state = 'open' AND i.gone IS NULL) AS open_prs,
                 (SELECT count(*) FROM graces g WHERE g.repo_id = r.id AND g.state = 'waiting') AS waiting_graces,
@@ -69,7 +67,7 @@ impl ConsoleStore<'_> {
         limit: u32,
     ) -> Result<Vec<RepoOverview>, StoreError> {
         let words = patterns(filter.text);
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let mut query =
                 QueryBuilder::new(overviews!("WHERE r.name_key > coalesce((SELECT name_key FROM repos WHERE id = "));
             query.push_bind(after).push("), '')");
@@ -81,46 +79,17 @@ impl ConsoleStore<'_> {
             }
             query.push(" ORDER BY r.name_key LIMIT ").push_bind(i64::from(limit));
             query.build_query_as().fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        }))
     }
 
     pub async fn repo_overview(self, repo: RepoId) -> Result<RepoOverview, StoreError> {
         let query = overviews!("WHERE r.id = $1");
-        let row: Row = on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_one(db).await?);
-        row.read()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_one(db).await?))
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: i64,
-    github_id: Option<i64>,
-    name: String,
-    access: String,
-    open_issues: i64,
-    open_prs: i64,
-    waiting_graces: i64,
-    paused: bool,
-    breaker: bool,
-    dead_jobs: i64,
-    synced_at: Option<i64>,
-    settings: Option<String>,
-}
-
-impl Row {
-    fn read(self) -> Result<RepoOverview, StoreError> {
-        Ok(RepoOverview {
-            repo: read((self.id, self.github_id, self.name))?,
-            access: word(&self.access)?,
-            open_issues: count(self.open_issues)?,
-            open_prs: count(self.open_prs)?,
-            waiting_graces: count(self.waiting_graces)?,
-            paused: self.paused,
-            breaker: self.breaker,
-            dead_jobs: count(self.dead_jobs)?,
-            synced_at: optional_moment(self.synced_at)?,
-            settings: self.settings,
-        })
+from_row! {
+    RepoOverview {
+        repo: flatten, access, open_issues, open_prs, waiting_graces, paused, breaker, dead_jobs, synced_at, settings,
     }
 }

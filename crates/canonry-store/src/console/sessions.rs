@@ -4,7 +4,8 @@ use canonry_domain::{GithubId, Login};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::engine::facets::ConsoleStore;
-use crate::engine::row_values::{micros, moment, optional_word};
+use crate::engine::row_values::micros;
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
 /// How long a session lasts that nobody uses: a working day, so that a forgotten browser is signed out overnight.
@@ -23,17 +24,14 @@ pub struct ConsoleSession {
     /// The account's name when it signed in.
     pub login: Option<Login>,
     pub is_operator: bool,
-    /// When they signed in.
     pub made_at: Timestamp,
-    /// When they were last seen, to the minute.
     pub seen_at: Timestamp,
-    /// When it ends, however often it is used.
     pub ends_at: Timestamp,
 }
 
 /// Whose session is begun.
 #[derive(Debug, Clone, Copy)]
-pub enum SessionOf<'a> {
+pub enum SessionOwner<'a> {
     /// Whoever showed the admin token. The seal is of that token and of this session: with another one it is over.
     Operator {
         /// What only the token and what the browser gets can make.
@@ -47,14 +45,14 @@ impl ConsoleStore<'_> {
     pub async fn begin_session(
         self,
         id_hash: &[u8; 32],
-        whose: SessionOf<'_>,
+        whose: SessionOwner<'_>,
         now: Timestamp,
     ) -> Result<ConsoleSession, StoreError> {
         let insert = "INSERT INTO console_sessions (id, github_id, login, operator, seal, made_at, seen_at, ends_at)
             VALUES ($1, $2, $3, $4, $5, $6, $6, $7)";
         let (github_id, login, seal) = match whose {
-            SessionOf::Operator { seal } => (None, None, Some(digits(&seal))),
-            SessionOf::Account(id, login) => (Some(id), Some(login), None),
+            SessionOwner::Operator { seal } => (None, None, Some(digits(&seal))),
+            SessionOwner::Account(id, login) => (Some(id), Some(login), None),
         };
         let is_operator = seal.is_some();
         let ends_at = now.saturating_add(LONGEST).map_err(StoreError::damaged)?;
@@ -79,7 +77,7 @@ impl ConsoleStore<'_> {
             WHERE id = $1 AND ends_at > $2 AND seen_at > $3
                 AND (seal IS NULL OR seal = $4)";
         let (key, unseen) = (digits(id_hash), micros(now.saturating_sub(UNSEEN).map_err(StoreError::damaged)?));
-        let row: Option<Row> = on_pool!(self.pool, |db| {
+        let row: Option<ConsoleSession> = on_pool!(self.pool, |db| {
             sqlx::query_as(select)
                 .bind(&key)
                 .bind(micros(now))
@@ -88,7 +86,7 @@ impl ConsoleStore<'_> {
                 .fetch_optional(db)
                 .await?
         });
-        let Some(mut session) = row.map(Row::read).transpose()? else { return Ok(None) };
+        let Some(mut session) = row else { return Ok(None) };
         if now.duration_since(session.seen_at) >= SEEN_ANEW {
             let touch = "UPDATE console_sessions SET seen_at = $2 WHERE id = $1 AND seen_at < $2";
             on_pool!(self.pool, |db| {
@@ -112,25 +110,4 @@ fn digits(hash: &[u8; 32]) -> String {
     canonry_domain::hex_digits(hash)
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    github_id: Option<i64>,
-    login: Option<String>,
-    operator: bool,
-    made_at: i64,
-    seen_at: i64,
-    ends_at: i64,
-}
-
-impl Row {
-    fn read(self) -> Result<ConsoleSession, StoreError> {
-        Ok(ConsoleSession {
-            github_id: self.github_id.map(GithubId),
-            login: optional_word(self.login.as_deref())?,
-            is_operator: self.operator,
-            made_at: moment(self.made_at)?,
-            seen_at: moment(self.seen_at)?,
-            ends_at: moment(self.ends_at)?,
-        })
-    }
-}
+from_row!(ConsoleSession { github_id, login, is_operator: "operator", made_at, seen_at, ends_at });

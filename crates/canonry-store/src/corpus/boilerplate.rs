@@ -10,7 +10,9 @@ use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
 use crate::engine::facets::CorpusStore;
-use crate::engine::row_values::{micros, optional_word};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::micros;
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
 /// What was learned, and from how much.
@@ -29,17 +31,16 @@ pub struct ItemText {
     pub body: String,
 }
 
+from_row!(ItemText { number, author, title, body });
+from_row!(StoredBoilerplate { boilerplate: "learned", texts });
+
 impl CorpusStore<'_> {
     /// What was learned last of the items of a type; `None` before the first time.
     pub async fn boilerplate(self, repo: RepoId, item_type: ItemType) -> Result<Option<StoredBoilerplate>, StoreError> {
         let query = "SELECT learned, texts FROM boilerplate WHERE repo_id = $1 AND type = $2";
-        let row: Option<(Json<Boilerplate>, i64)> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).fetch_optional(db).await?
-        });
-        row.map(|(Json(boilerplate), texts)| {
-            Ok(StoredBoilerplate { boilerplate, texts: u64::try_from(texts).map_err(StoreError::damaged)? })
-        })
-        .transpose()
+        }))
     }
 
     /// Grows with every new item and every change of a text.
@@ -62,16 +63,10 @@ impl CorpusStore<'_> {
     ) -> Result<Vec<ItemText>, StoreError> {
         let query = "SELECT number, author, title, body FROM items
             WHERE repo_id = $1 AND type = $2 AND gone IS NULL AND number > $3 ORDER BY number LIMIT $4";
-        let rows: Vec<(i64, Option<String>, String, String)> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
             query.bind(after.map_or(0, ItemNumber::get)).bind(i64::from(limit)).fetch_all(db).await?
-        });
-        rows.into_iter()
-            .map(|(number, author, title, body)| {
-                let number = ItemNumber::new(number).map_err(StoreError::damaged)?;
-                Ok(ItemText { number, author: optional_word(author.as_deref())?, title, body })
-            })
-            .collect()
+        }))
     }
 
     /// Stores what was learned, and notes of which items less or more is their own now: their vectors are to be made
@@ -101,11 +96,7 @@ impl CorpusStore<'_> {
                 query.push_bind(Representation::Raw.as_str());
                 query.push(" AND item_id IN (SELECT id FROM items WHERE repo_id = ").push_bind(repo.0);
                 query.push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
-                let mut listed = query.separated(", ");
-                for number in batch {
-                    listed.push_bind(number.get());
-                }
-                query.push("))");
+                query.push_list(batch.iter().map(|number| number.get())).push(")");
                 query.build().execute(db).await?;
             });
         }

@@ -6,12 +6,13 @@ use canonry_domain::{
 use jiff::Timestamp;
 
 use crate::corpus::index_changes::{IndexChange, note_index_change};
-use crate::corpus::items::{ItemRow, item_columns};
+use crate::corpus::items::item_columns;
 use crate::corpus::repos::RepoId;
 use crate::corpus::token_vectors::write_token_vectors;
 use crate::duplicates::candidate_sets::Representation;
 use crate::engine::facets::CorpusStore;
 use crate::engine::row_values::micros;
+use crate::engine::rows::unwrap_all;
 use crate::engine::transaction::{Pool, StoreError, Transaction, on_pool};
 
 /// What is embedded: one representation by one model.
@@ -37,7 +38,6 @@ pub(crate) fn cards_suffix(extractor: Extractor) -> String {
     format!("+cards:{extractor}.{CARD_RENDER_VERSION}")
 }
 
-/// A vector to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEmbedding {
     pub item_type: ItemType,
@@ -49,9 +49,8 @@ pub struct NewEmbedding {
     pub tokens: Option<TokenVectors>,
 }
 
-/// A stored vector.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Embedding {
+pub struct StoredEmbedding {
     pub number: ItemNumber,
     /// The hash of the item's text that was embedded.
     pub embedded_hash: ContentHash,
@@ -86,7 +85,7 @@ impl CorpusStore<'_> {
                 AND e.model = $8 AND e.embedded_hash = i.content_hash AND NOT e.outdated)) ORDER BY number, type LIMIT $9"
         );
         let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
-        let rows: Vec<ItemRow> = on_pool!(self.pool, |db| {
+        Ok(unwrap_all(on_pool!(self.pool, |db| {
             sqlx::query_as(query)
                 .bind(repo.0)
                 .bind(filter.item_type.map(ItemType::as_str))
@@ -99,8 +98,7 @@ impl CorpusStore<'_> {
                 .bind(i64::from(limit))
                 .fetch_all(db)
                 .await?
-        });
-        rows.into_iter().map(ItemRow::read).collect()
+        })))
     }
 
     /// Writes vectors, all or none; an earlier one of the same item, representation and model gives way, and those of
@@ -130,7 +128,7 @@ impl CorpusStore<'_> {
         item_type: ItemType,
         after: Option<ItemNumber>,
         limit: u32,
-    ) -> Result<Vec<Embedding>, StoreError> {
+    ) -> Result<Vec<StoredEmbedding>, StoreError> {
         let after = after.map_or(0, ItemNumber::get);
         let limit = i64::from(limit);
         let rows: Vec<(i64, String, bool, Vec<f32>)> = match self.pool {
@@ -160,7 +158,7 @@ impl CorpusStore<'_> {
         rows.into_iter()
             .map(|(number, hash, fresh, vector)| {
                 let number = ItemNumber::new(number).map_err(StoreError::damaged)?;
-                Ok(Embedding { number, embedded_hash: ContentHash::stored(hash), fresh, vector })
+                Ok(StoredEmbedding { number, embedded_hash: ContentHash::stored(hash), fresh, vector })
             })
             .collect()
     }

@@ -10,6 +10,7 @@ use sqlx::types::Json;
 use crate::corpus::embeddings::{EmbeddingKey, from_bytes};
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::CorpusStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{optional_moment, optional_word, word};
 use crate::engine::transaction::{Pool, StoreError, on_pool};
 
@@ -18,7 +19,6 @@ use crate::engine::transaction::{Pool, StoreError, on_pool};
 pub struct IndexRow {
     pub number: ItemNumber,
     pub state: ItemState,
-    /// When it was opened.
     pub created_at: Option<Timestamp>,
     pub author: Option<Login>,
     pub duplicate_of: Option<ItemNumber>,
@@ -134,11 +134,7 @@ impl CorpusStore<'_> {
             let mut query =
                 QueryBuilder::new("SELECT number, title, body, changes FROM items WHERE gone IS NULL AND repo_id = ");
             query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
-            let mut listed = query.separated(", ");
-            for number in numbers {
-                listed.push_bind(number.get());
-            }
-            query.push(") ORDER BY number");
+            query.push_list(numbers.iter().map(|number| number.get())).push(" ORDER BY number");
             query.build_query_as().fetch_all(db).await?
         });
         let mut vectors = match vectors_of {
@@ -186,11 +182,7 @@ impl CorpusStore<'_> {
                 query.push(JOIN).push_bind(repo.0).push(" AND i.type = ").push_bind(item_type.as_str());
                 query.push(" AND e.representation = ").push_bind(key.representation.as_str());
                 query.push(" AND e.model = ").push_bind(key.model.as_str()).push(" AND i.number IN (");
-                let mut listed = query.separated(", ");
-                for number in numbers {
-                    listed.push_bind(number.get());
-                }
-                query.push(")");
+                query.push_list(numbers.iter().map(|number| number.get()));
                 query
             }};
         }

@@ -14,6 +14,7 @@ use crate::corpus::embeddings::cards_suffix;
 use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::CorpusStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{micros, moment, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -44,13 +45,11 @@ impl CardOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCard {
     pub maker: CardMaker,
-    /// The card, or why there is none.
     pub outcome: CardOutcome,
     /// The version of the item's text that it is about.
     pub source_version: ContentVersion,
     /// Whether it counts: a card, in a shape that this program knows, of the text that the item has now.
     pub fresh: bool,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
@@ -162,11 +161,7 @@ impl CorpusStore<'_> {
                 query.push(" AND c.schema_version = ").push_bind(i64::from(CARD_SCHEMA_VERSION));
                 query.push(" AND c.prompt_version = ").push_bind(i64::from(CARD_PROMPT_VERSION));
                 query.push(" AND i.repo_id = ").push_bind(repo.0).push(" AND i.number IN (");
-                let mut listed = query.separated(", ");
-                for item in batch {
-                    listed.push_bind(item.number.get());
-                }
-                query.push(")");
+                query.push_list(batch.iter().map(|item| item.number.get()));
                 query.build_query_as().fetch_all(db).await?
             });
             for (item_type, number, hash) in rows {

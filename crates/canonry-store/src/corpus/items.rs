@@ -2,20 +2,19 @@
 
 use std::collections::HashMap;
 
-use canonry_domain::{
-    ContentHash, ContentVersion, GithubId, GoneReason, Item, ItemNumber, ItemState, ItemType, Login, PullChanges,
-};
+use canonry_domain::{GoneReason, Item, ItemNumber, ItemState, ItemType};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
-use sqlx::types::Json;
 
 use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::CorpusStore;
-use crate::engine::row_values::{micros, optional_moment, optional_word, word};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::{micros, word};
+use crate::engine::rows::{Read, read_row, unwrap_all};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// The columns of an item, in the order of [`ItemRow`], for SQL texts that are put together as constants.
+/// The columns of an item, for SQL texts that are put together as constants.
 macro_rules! item_columns {
     () => {
         "type, number, github_id, title, body, state, state_reason, merged, draft, author, assignees, labels, comments, \
@@ -29,66 +28,11 @@ pub(crate) use item_columns;
 /// The same for texts that are put together at run time.
 pub(crate) const COLUMNS: &str = item_columns!();
 
-#[derive(sqlx::FromRow)]
-pub(crate) struct ItemRow {
-    r#type: String,
-    number: i64,
-    github_id: Option<i64>,
-    title: String,
-    body: String,
-    state: String,
-    state_reason: Option<String>,
-    merged: bool,
-    draft: bool,
-    author: Option<String>,
-    assignees: Option<Json<Vec<Login>>>,
-    labels: Json<Vec<String>>,
-    comments: i64,
-    review_comments: i64,
-    created_at: Option<i64>,
-    updated_at: Option<i64>,
-    closed_at: Option<i64>,
-    url: Option<String>,
-    duplicate_of: Option<i64>,
-    changes: Option<Json<PullChanges>>,
-    content_hash: String,
-    content_version: i64,
-    last_synced_at: Option<i64>,
-    gone: Option<String>,
-    has_milestone: Option<bool>,
-    locked: Option<bool>,
-}
-
-impl ItemRow {
-    pub(crate) fn read(self) -> Result<Item, StoreError> {
-        Ok(Item {
-            item_type: word(&self.r#type)?,
-            number: ItemNumber::new(self.number).map_err(StoreError::damaged)?,
-            github_id: self.github_id.map(GithubId),
-            title: self.title,
-            body: self.body,
-            state: word(&self.state)?,
-            state_reason: optional_word(self.state_reason.as_deref())?,
-            merged: self.merged,
-            draft: self.draft,
-            author: optional_word(self.author.as_deref())?,
-            assignees: self.assignees.map(|Json(logins)| logins),
-            has_milestone: self.has_milestone,
-            locked: self.locked,
-            labels: self.labels.0,
-            comments: u32::try_from(self.comments).map_err(StoreError::damaged)?,
-            review_comments: u32::try_from(self.review_comments).map_err(StoreError::damaged)?,
-            created_at: optional_moment(self.created_at)?,
-            updated_at: optional_moment(self.updated_at)?,
-            closed_at: optional_moment(self.closed_at)?,
-            url: self.url,
-            duplicate_of: self.duplicate_of.map(ItemNumber::new).transpose().map_err(StoreError::damaged)?,
-            changes: self.changes.map(|Json(changes)| changes),
-            content_hash: ContentHash::stored(self.content_hash),
-            content_version: ContentVersion::stored(self.content_version),
-            last_synced_at: optional_moment(self.last_synced_at)?,
-            gone: optional_word(self.gone.as_deref())?,
-        })
+read_row! {
+    Item {
+        item_type: "type", number, github_id, title, body, state, state_reason, merged, draft, author, assignees,
+        has_milestone, locked, labels, comments, review_comments, created_at, updated_at, closed_at, url, duplicate_of,
+        changes, content_hash, content_version, last_synced_at, gone,
     }
 }
 
@@ -118,10 +62,10 @@ impl ItemCounts {
 impl CorpusStore<'_> {
     pub async fn item(self, repo: RepoId, item_type: ItemType, number: ItemNumber) -> Result<Option<Item>, StoreError> {
         let query = concat!("SELECT ", item_columns!(), " FROM items WHERE repo_id = $1 AND type = $2 AND number = $3");
-        let row: Option<ItemRow> = on_pool!(self.pool, |db| {
+        let row: Option<Read<Item>> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_optional(db).await?
         });
-        row.map(ItemRow::read).transpose()
+        Ok(row.map(|Read(row)| row))
     }
 
     /// Those of some items of one type that are there, by number; each once.
@@ -136,19 +80,13 @@ impl CorpusStore<'_> {
         numbers.dedup();
         let mut items = Vec::with_capacity(numbers.len());
         for batch in numbers.chunks(ITEMS_PER_STATEMENT) {
-            let rows: Vec<ItemRow> = on_pool!(self.pool, |db| {
+            let rows: Vec<Read<Item>> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(concat!("SELECT ", item_columns!(), " FROM items WHERE repo_id = "));
                 query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
-                let mut listed = query.separated(", ");
-                for number in batch {
-                    listed.push_bind(number.get());
-                }
-                query.push(") ORDER BY number");
+                query.push_list(batch.iter().map(|number| number.get())).push(" ORDER BY number");
                 query.build_query_as().fetch_all(db).await?
             });
-            for row in rows {
-                items.push(row.read()?);
-            }
+            items.extend(unwrap_all(rows));
         }
         Ok(items)
     }
@@ -169,7 +107,7 @@ impl CorpusStore<'_> {
             AND (gone IS NULL OR $4) AND (number > $5 OR (number = $5 AND type > $6)) ORDER BY number, type LIMIT $7"
         );
         let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
-        let rows: Vec<ItemRow> = on_pool!(self.pool, |db| {
+        Ok(unwrap_all(on_pool!(self.pool, |db| {
             sqlx::query_as(query)
                 .bind(repo.0)
                 .bind(filter.item_type.map(ItemType::as_str))
@@ -180,8 +118,7 @@ impl CorpusStore<'_> {
                 .bind(i64::from(limit))
                 .fetch_all(db)
                 .await?
-        });
-        rows.into_iter().map(ItemRow::read).collect()
+        })))
     }
 
     pub async fn item_counts(self, repo: RepoId) -> Result<ItemCounts, StoreError> {
@@ -204,11 +141,7 @@ impl CorpusStore<'_> {
     /// The numbers of all items that are in the repository, with the type of each.
     pub async fn item_numbers(self, repo: RepoId) -> Result<Vec<(ItemNumber, ItemType)>, StoreError> {
         let query = "SELECT number, type FROM items WHERE repo_id = $1 AND gone IS NULL ORDER BY number";
-        let rows: Vec<(i64, String)> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
-        rows.into_iter()
-            .map(|(number, item_type)| Ok((ItemNumber::new(number).map_err(StoreError::damaged)?, word(&item_type)?)))
-            .collect()
+        Ok(unwrap_all(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?)))
     }
 
     /// Marks an item that left the repository. It keeps its history; nothing is deleted.
@@ -227,8 +160,9 @@ impl CorpusStore<'_> {
     /// The numbers of all items that left the repository.
     pub async fn gone_numbers(self, repo: RepoId) -> Result<Vec<ItemNumber>, StoreError> {
         let query = "SELECT number FROM items WHERE repo_id = $1 AND gone IS NOT NULL ORDER BY number";
-        let rows: Vec<i64> = on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_all(db).await?);
-        rows.into_iter().map(|number| ItemNumber::new(number).map_err(StoreError::damaged)).collect()
+        let rows: Vec<Read<(ItemNumber,)>> =
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        Ok(rows.into_iter().map(|Read((number,))| number).collect())
     }
 
     /// Takes the mark of an item back that is in the repository after all.
@@ -321,11 +255,7 @@ impl ItemKeys {
             let rows: Vec<(i64, String, i64)> = on_tx!(&mut *tx, |db| {
                 let mut query = QueryBuilder::new("SELECT id, type, number FROM items WHERE repo_id = ");
                 query.push_bind(repo.0).push(" AND number IN (");
-                let mut listed = query.separated(", ");
-                for number in batch {
-                    listed.push_bind(number.get());
-                }
-                query.push(")");
+                query.push_list(batch.iter().map(|number| number.get()));
                 query.build_query_as().fetch_all(db).await?
             });
             for (id, item_type, number) in rows {

@@ -1,6 +1,6 @@
 //! Who maintains a repository: a list that a person set, or what GitHub said.
 
-use canonry_domain::Login;
+use canonry_domain::{Login, text_enum};
 use jiff::Timestamp;
 use sqlx::types::Json;
 
@@ -9,31 +9,20 @@ use crate::engine::facets::RepoStore;
 use crate::engine::row_values::{micros, moment};
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// Where a list comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MaintainerSource {
-    /// A person set it; it stands in for GitHub.
-    Set,
-    /// GitHub: collaborators with push or more.
-    Github,
-}
-
-impl MaintainerSource {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Set => "set",
-            Self::Github => "github",
-        }
+text_enum! {
+    pub enum MaintainerSource: "a source of maintainers" {
+        /// A person set it; it stands in for GitHub.
+        Set = "set",
+        /// GitHub: collaborators with push or more.
+        Github = "github",
     }
 }
 
-/// The maintainers of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaintainerList {
     pub source: MaintainerSource,
     /// The maintainers, sorted, each once.
     pub logins: Vec<Login>,
-    /// When it was set, or GitHub answered.
     pub written_at: Timestamp,
 }
 

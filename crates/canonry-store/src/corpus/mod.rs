@@ -17,7 +17,7 @@ pub(crate) mod token_vectors;
 pub(crate) mod upsert_items;
 
 pub use boilerplate::{ItemText, StoredBoilerplate};
-pub use embeddings::{EmbedFilter, Embedding, EmbeddingKey, NewEmbedding};
+pub use embeddings::{EmbedFilter, EmbeddingKey, NewEmbedding, StoredEmbedding};
 pub use index_changes::IndexVersion;
 pub use index_rows::{IndexEntry, IndexRow};
 pub use intent_cards::{CardMaker, CardOutcome, StoredCard};
@@ -27,4 +27,4 @@ pub use repo_access::RepoAccess;
 pub use repo_settings::StoredSettings;
 pub use repos::{Repo, RepoId};
 pub use sync_progress::{SyncPage, SyncProgress};
-pub use upsert_items::TakenIn;
+pub use upsert_items::UpsertSummary;

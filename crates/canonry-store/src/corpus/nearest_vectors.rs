@@ -8,6 +8,7 @@ use sqlx::{AssertSqlSafe, QueryBuilder};
 use crate::corpus::embeddings::EmbeddingKey;
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::CorpusStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::postgres_limits::lift_limits;
 use crate::engine::transaction::{Pool, StoreError, Transaction};
 
@@ -129,11 +130,7 @@ impl CorpusStore<'_> {
         query.push(" AND i.type = ").push_bind(item_type.as_str());
         query.push(" AND e.representation = ").push_bind(key.representation.as_str());
         query.push(" AND e.model = ").push_bind(key.model.as_str()).push(" AND i.number IN (");
-        let mut listed = query.separated(", ");
-        for number in numbers {
-            listed.push_bind(number.get());
-        }
-        query.push(")");
+        query.push_list(numbers.iter().map(|number| number.get()));
         let rows: Vec<(i64, f32)> = query.build_query_as().fetch_all(pool).await?;
         let read = |(number, product)| Ok((ItemNumber::new(number).map_err(StoreError::damaged)?, product));
         rows.into_iter().map(read).collect()

@@ -1,43 +1,22 @@
 //! Whether Canonry may still work on a repository, and through which installation of the App.
 
-use canonry_domain::GithubId;
+use canonry_domain::{GithubId, text_enum};
 use jiff::Timestamp;
 
-use crate::corpus::repos::{Repo, RepoId, RepoRow};
+use crate::corpus::repos::{Repo, RepoId};
 use crate::engine::facets::RepoStore;
 use crate::engine::row_values::{micros, word};
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// Whether Canonry may work on a repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RepoAccess {
-    Active,
-    /// The App was taken away from it, or the token does not reach it any more.
-    Removed,
-    Suspended,
-    /// It is archived: it can be read, and nothing can be written.
-    Archived,
-    Deleted,
-}
-
-impl RepoAccess {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Removed => "removed",
-            Self::Suspended => "suspended",
-            Self::Archived => "archived",
-            Self::Deleted => "deleted",
-        }
-    }
-}
-
-impl std::str::FromStr for RepoAccess {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Active, Self::Removed, Self::Suspended, Self::Archived, Self::Deleted];
-        all.into_iter().find(|access| access.as_str() == text).ok_or_else(|| format!("{text:?} is no access"))
+text_enum! {
+    pub enum RepoAccess: "an access to a repository" {
+        Active = "active",
+        /// The App was taken away from it, or the token does not reach it any more.
+        Removed = "removed",
+        Suspended = "suspended",
+        /// It is archived: it can be read, and nothing can be written.
+        Archived = "archived",
+        Deleted = "deleted",
     }
 }
 
@@ -51,7 +30,6 @@ impl RepoStore<'_> {
         Ok(())
     }
 
-    /// Whether Canonry may work on a repository.
     pub async fn access(self, repo: RepoId) -> Result<RepoAccess, StoreError> {
         let query = "SELECT access FROM repos WHERE id = $1";
         let access: String = on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_one(db).await?);
@@ -60,9 +38,8 @@ impl RepoStore<'_> {
 
     /// The repositories that Canonry may work on, by name.
     pub async fn active(self) -> Result<Vec<Repo>, StoreError> {
-        let query = "SELECT id, github_id, name FROM repos WHERE access = 'active' ORDER BY name_key";
-        let rows: Vec<RepoRow> = on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
-        rows.into_iter().map(crate::corpus::repos::read).collect()
+        let query = "SELECT id AS repo_id, github_id, name FROM repos WHERE access = 'active' ORDER BY name_key";
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?))
     }
 
     /// Notes through which installation of the App a repository is reached.
@@ -76,10 +53,8 @@ impl RepoStore<'_> {
 
     /// The repositories that are reached through an installation of the App, by name.
     pub async fn of_installation(self, installation: GithubId) -> Result<Vec<Repo>, StoreError> {
-        let query = "SELECT id, github_id, name FROM repos WHERE installation_id = $1 ORDER BY name_key";
-        let rows: Vec<RepoRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(installation.0).fetch_all(db).await?);
-        rows.into_iter().map(crate::corpus::repos::read).collect()
+        let query = "SELECT id AS repo_id, github_id, name FROM repos WHERE installation_id = $1 ORDER BY name_key";
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(installation.0).fetch_all(db).await?))
     }
 
     /// The installation of the App through which a repository is reached, as far as anybody told.

@@ -17,7 +17,6 @@ pub struct StoredSettings {
 }
 
 impl RepoStore<'_> {
-    /// The configuration, if it was ever fetched.
     pub async fn settings(self, repo: RepoId) -> Result<Option<StoredSettings>, StoreError> {
         let query = "SELECT text, fetched_at FROM repo_settings WHERE repo_id = $1";
         let row: Option<(Option<String>, i64)> =

@@ -4,19 +4,15 @@ use canonry_domain::{GithubId, RepoName};
 use jiff::Timestamp;
 
 use crate::engine::facets::RepoStore;
-use crate::engine::row_values::{micros, word};
+use crate::engine::ids::store_id;
+use crate::engine::row_values::micros;
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 use crate::learning::rule_changes::LEARNING_RULES;
 
-/// The store's own key of a repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RepoId(pub(crate) i64);
-
-impl RepoId {
-    /// The key itself, for texts that must be unique among all repositories.
-    pub const fn get(self) -> i64 {
-        self.0
-    }
+store_id! {
+    /// The store's own key of a repository.
+    RepoId
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +24,7 @@ pub struct Repo {
     pub name: RepoName,
 }
 
-pub(crate) type RepoRow = (i64, Option<i64>, String);
-
-pub(crate) fn read((id, github_id, name): RepoRow) -> Result<Repo, StoreError> {
-    Ok(Repo { id: RepoId(id), github_id: github_id.map(GithubId), name: word(&name)? })
-}
+from_row!(Repo { id: "repo_id", github_id, name });
 
 impl RepoStore<'_> {
     /// The repository of that name, created if it is not known.
@@ -51,16 +43,13 @@ impl RepoStore<'_> {
 
     /// The repository of that name, in any letter case.
     pub async fn find(self, name: &RepoName) -> Result<Option<Repo>, StoreError> {
-        let query = "SELECT id, github_id, name FROM repos WHERE name_key = $1";
-        let row: Option<RepoRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(name.key()).fetch_optional(db).await?);
-        row.map(read).transpose()
+        let query = "SELECT id AS repo_id, github_id, name FROM repos WHERE name_key = $1";
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(name.key()).fetch_optional(db).await?))
     }
 
     pub async fn list(self) -> Result<Vec<Repo>, StoreError> {
-        let query = "SELECT id, github_id, name FROM repos ORDER BY name_key";
-        let rows: Vec<RepoRow> = on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
-        rows.into_iter().map(read).collect()
+        let query = "SELECT id AS repo_id, github_id, name FROM repos ORDER BY name_key";
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?))
     }
 
     /// Notes what GitHub says a repository is: its id and the name it has now.
@@ -76,8 +65,8 @@ impl RepoStore<'_> {
         let mut tx = self.pool.begin().await?;
         let taken = "SELECT count(*) FROM repos WHERE id <> $1 AND (github_id = $2 OR name_key = $3)";
         let update = "UPDATE repos SET github_id = $2, name = $3, name_key = $4 WHERE id = $1
-            AND (github_id IS NULL OR github_id = $2) RETURNING id, github_id, name";
-        let row: Option<RepoRow> = crate::engine::transaction::on_tx!(&mut tx, |db| {
+            AND (github_id IS NULL OR github_id = $2) RETURNING id AS repo_id, github_id, name";
+        let row: Option<Repo> = crate::engine::transaction::on_tx!(&mut tx, |db| {
             let taken: i64 =
                 sqlx::query_scalar(taken).bind(repo.0).bind(github_id.0).bind(name.key()).fetch_one(&mut *db).await?;
             if taken > 0 {
@@ -87,13 +76,11 @@ impl RepoStore<'_> {
             query.fetch_optional(db).await?
         });
         tx.commit().await?;
-        row.map(read).transpose()
+        Ok(row)
     }
 
     pub async fn by_github_id(self, github_id: GithubId) -> Result<Option<Repo>, StoreError> {
-        let query = "SELECT id, github_id, name FROM repos WHERE github_id = $1";
-        let row: Option<RepoRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(github_id.0).fetch_optional(db).await?);
-        row.map(read).transpose()
+        let query = "SELECT id AS repo_id, github_id, name FROM repos WHERE github_id = $1";
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(github_id.0).fetch_optional(db).await?))
     }
 }

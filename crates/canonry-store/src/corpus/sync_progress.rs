@@ -4,18 +4,17 @@ use canonry_domain::{ItemRecord, RecordChange};
 use jiff::Timestamp;
 
 use crate::corpus::repos::{Repo, RepoId};
-use crate::corpus::upsert_items::{TakenIn, take_in};
+use crate::corpus::upsert_items::{UpsertSummary, upsert_records};
 use crate::engine::facets::CorpusStore;
 use crate::engine::row_values::{micros, optional_moment};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
-use crate::learning::thresholds::tell;
+use crate::learning::thresholds::log_adjustments;
 
 /// How far a repository's sync has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SyncProgress {
     /// Everything that changed up to here has been taken in.
     pub watermark: Option<Timestamp>,
-    /// When a run last came to its end.
     pub finished_at: Option<Timestamp>,
     /// When the repository was last looked through for items that left it.
     pub swept_at: Option<Timestamp>,
@@ -32,7 +31,6 @@ pub struct SyncPage {
 type ProgressRow = (Option<i64>, Option<i64>, Option<i64>);
 
 impl CorpusStore<'_> {
-    /// How far the sync of a repository has come.
     pub async fn sync_progress(self, repo: RepoId) -> Result<SyncProgress, StoreError> {
         let query = "SELECT watermark, finished_at, swept_at FROM sync_progress WHERE repo_id = $1";
         let row: Option<ProgressRow> =
@@ -50,15 +48,20 @@ impl CorpusStore<'_> {
     /// Takes a page in together with the progress it means: a kill between the two could lose a page or
     /// make the next run start over. The progress is not written while a record is [`RecordChange::Unordered`]: GitHub has to be
     /// asked about that item first.
-    pub async fn upsert_sync_page(self, repo: &Repo, page: SyncPage, now: Timestamp) -> Result<TakenIn, StoreError> {
+    pub async fn upsert_sync_page(
+        self,
+        repo: &Repo,
+        page: SyncPage,
+        now: Timestamp,
+    ) -> Result<UpsertSummary, StoreError> {
         let mut tx = self.pool.begin().await?;
-        let (taken, adjusted) = take_in(&mut tx, repo, page.records, now).await?;
+        let (taken, adjusted) = upsert_records(&mut tx, repo, page.records, now).await?;
         let is_whole = !taken.changes.contains(&RecordChange::Unordered);
         if let Some(progress) = page.progress.as_ref().filter(|_| is_whole) {
             write_progress(&mut tx, repo.id, progress).await?;
         }
         tx.commit().await?;
-        tell(&adjusted);
+        log_adjustments(&adjusted);
         Ok(taken)
     }
 

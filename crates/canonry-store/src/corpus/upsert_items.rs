@@ -11,21 +11,23 @@ use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
 use crate::corpus::index_changes::{IndexChange, note_index_change};
-use crate::corpus::items::{COLUMNS, ItemRow};
+use crate::corpus::items::COLUMNS;
 use crate::corpus::repos::{Repo, RepoId};
 use crate::engine::facets::CorpusStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::micros;
+use crate::engine::rows::Read;
 use crate::engine::transaction::{StoreError, Transaction, on_tx};
 use crate::learning::outcome_events::add_events;
-use crate::learning::thresholds::tell;
+use crate::learning::thresholds::log_adjustments;
 
 /// What became of each record, in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TakenIn {
+pub struct UpsertSummary {
     pub changes: Vec<RecordChange>,
 }
 
-impl TakenIn {
+impl UpsertSummary {
     /// How many records had this effect on an item's row: inserted, updated, unchanged (those that were left aside among them).
     pub fn counts(&self) -> (u64, u64, u64) {
         let (mut inserted, mut updated, mut unchanged) = (0, 0, 0);
@@ -47,11 +49,11 @@ impl CorpusStore<'_> {
         repo: &Repo,
         records: Vec<ItemRecord>,
         now: Timestamp,
-    ) -> Result<TakenIn, StoreError> {
+    ) -> Result<UpsertSummary, StoreError> {
         let mut tx = self.pool.begin().await?;
-        let (taken, adjusted) = take_in(&mut tx, repo, records, now).await?;
+        let (taken, adjusted) = upsert_records(&mut tx, repo, records, now).await?;
         tx.commit().await?;
-        tell(&adjusted);
+        log_adjustments(&adjusted);
         Ok(taken)
     }
 
@@ -107,7 +109,7 @@ impl CorpusStore<'_> {
         let mut tx = self.pool.begin().await?;
         let mut merged = merge_into(&mut tx, repo, vec![record], merge, now).await?;
         tx.commit().await?;
-        tell(&merged.adjusted);
+        log_adjustments(&merged.adjusted);
         let stored = merged.items.remove(&key).zip(merged.changes.first().copied());
         stored.ok_or_else(|| StoreError::Damaged(format!("#{} was stored and is not there", key.0)))
     }
@@ -117,14 +119,14 @@ impl CorpusStore<'_> {
 ///
 /// A record that GitHub gave (it has `synced_at`) and that changes an issue's state leaves an outcome
 /// event; one from a file does not, because a file may tell of any time.
-pub(crate) async fn take_in(
+pub(crate) async fn upsert_records(
     tx: &mut Transaction,
     repo: &Repo,
     records: Vec<ItemRecord>,
     now: Timestamp,
-) -> Result<(TakenIn, Vec<ThresholdAdjusted>), StoreError> {
+) -> Result<(UpsertSummary, Vec<ThresholdAdjusted>), StoreError> {
     let merged = merge_into(tx, repo, records, &merge_record, now).await?;
-    Ok((TakenIn { changes: merged.changes }, merged.adjusted))
+    Ok((UpsertSummary { changes: merged.changes }, merged.adjusted))
 }
 
 /// How a record becomes part of what is known.
@@ -236,18 +238,13 @@ async fn read_known(
     let numbers: Vec<ItemNumber> = numbers.into_iter().collect();
     let mut known = HashMap::with_capacity(numbers.len());
     for batch in numbers.chunks(ROWS_PER_STATEMENT) {
-        let rows: Vec<ItemRow> = on_tx!(tx, |db| {
+        let rows: Vec<Read<Item>> = on_tx!(tx, |db| {
             let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM items WHERE repo_id = "));
             query.push_bind(repo.0).push(" AND number IN (");
-            let mut listed = query.separated(", ");
-            for number in batch {
-                listed.push_bind(number.get());
-            }
-            query.push(")");
+            query.push_list(batch.iter().map(|number| number.get()));
             query.build_query_as().fetch_all(db).await?
         });
-        for row in rows {
-            let item = row.read()?;
+        for Read(item) in rows {
             known.insert((item.number, item.item_type), item);
         }
     }

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use sqlx::{Postgres, QueryBuilder, Sqlite};
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
-use crate::deliveries::log::{Accepted, DeliveryState, Fate, NewDelivery, queue_again};
+use crate::deliveries::log::{DeliveryAction, DeliveryReceipt, DeliveryState, NewDelivery, queue_again};
 use crate::engine::facets::DeliveryStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{micros, storable, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::jobs::queue::NewJob;
@@ -17,7 +18,7 @@ use crate::jobs::queue::NewJob;
 impl DeliveryStore<'_> {
     /// Stores a delivery together with its job. One that is known stays as it is, except that a dead
     /// one is queued again: somebody asked GitHub to deliver it once more.
-    pub async fn accept(self, new: &NewDelivery<'_>, now: Timestamp) -> Result<Accepted, StoreError> {
+    pub async fn accept(self, new: &NewDelivery<'_>, now: Timestamp) -> Result<DeliveryReceipt, StoreError> {
         let accepted = self.accept_all(std::slice::from_ref(new), now).await?;
         Ok(accepted[0])
     }
@@ -28,7 +29,7 @@ impl DeliveryStore<'_> {
     /// One transaction waits for the disk once, however many deliveries are in it. Other processes hear nothing of the
     /// jobs before [`JobStore::notify_workers`](crate::JobStore::notify_workers) is called: of all transactions that tell something PostgreSQL commits one
     /// at a time, and each would wait for the disk alone.
-    pub async fn accept_all(self, new: &[NewDelivery<'_>], now: Timestamp) -> Result<Vec<Accepted>, StoreError> {
+    pub async fn accept_all(self, new: &[NewDelivery<'_>], now: Timestamp) -> Result<Vec<DeliveryReceipt>, StoreError> {
         if new.is_empty() {
             return Ok(Vec::new());
         }
@@ -46,21 +47,21 @@ impl DeliveryStore<'_> {
         for delivery in new {
             let is_new = inserted.remove(delivery.id);
             accepted.push(match (&delivery.fate, states.get(delivery.id)) {
-                (Fate::Job(job), _) if is_new => {
+                (DeliveryAction::Job(job), _) if is_new => {
                     jobs.push((delivery.id, job));
                     states.insert(delivery.id.to_owned(), DeliveryState::Queued);
-                    Accepted::Queued
+                    DeliveryReceipt::Queued
                 }
-                (Fate::Ignored(_), _) if is_new => {
+                (DeliveryAction::Ignored(_), _) if is_new => {
                     states.insert(delivery.id.to_owned(), DeliveryState::Ignored);
-                    Accepted::Ignored
+                    DeliveryReceipt::Ignored
                 }
-                (Fate::Job(job), Some(DeliveryState::Dead)) => {
+                (DeliveryAction::Job(job), Some(DeliveryState::Dead)) => {
                     queue_again(&mut tx, delivery.id, job, now).await?;
                     states.insert(delivery.id.to_owned(), DeliveryState::Queued);
-                    Accepted::Requeued
+                    DeliveryReceipt::Requeued
                 }
-                (_, Some(state)) => Accepted::Known(*state),
+                (_, Some(state)) => DeliveryReceipt::Known(*state),
                 (_, None) => return Err(StoreError::damaged(format!("there is no delivery {}", delivery.id))),
             });
         }
@@ -77,11 +78,7 @@ impl DeliveryStore<'_> {
         for batch in ids.chunks(NUMBERS_PER_STATEMENT) {
             let found: Vec<String> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new("SELECT id FROM deliveries WHERE id IN (");
-                let mut listed = query.separated(", ");
-                for id in batch {
-                    listed.push_bind(*id);
-                }
-                query.push(")");
+                query.push_list(batch.iter().copied());
                 query.build_query_scalar().fetch_all(db).await?
             });
             known.extend(found);
@@ -120,8 +117,8 @@ struct DeliveryRow<'a> {
 impl<'a> DeliveryRow<'a> {
     fn new(delivery: &NewDelivery<'a>, now: i64) -> Self {
         let (state, reason, finished_at) = match &delivery.fate {
-            Fate::Job(_) => (DeliveryState::Queued, None, None),
-            Fate::Ignored(reason) => (DeliveryState::Ignored, Some(storable(reason)), Some(now)),
+            DeliveryAction::Job(_) => (DeliveryState::Queued, None, None),
+            DeliveryAction::Ignored(reason) => (DeliveryState::Ignored, Some(storable(reason)), Some(now)),
         };
         Self {
             id: delivery.id,
@@ -234,14 +231,10 @@ async fn insert_jobs(tx: &mut Transaction, jobs: &[(&str, &NewJob<'_>)], now: Ti
 async fn lock_states(tx: &mut Transaction, ids: &[&str]) -> Result<HashMap<String, DeliveryState>, StoreError> {
     let mut states = HashMap::with_capacity(ids.len());
     for batch in ids.chunks(NUMBERS_PER_STATEMENT) {
-        let lock = if matches!(tx, Transaction::Postgres(_)) { ") ORDER BY id FOR UPDATE" } else { ")" };
+        let lock = if matches!(tx, Transaction::Postgres(_)) { " ORDER BY id FOR UPDATE" } else { "" };
         let rows: Vec<(String, String)> = on_tx!(&mut *tx, |db| {
             let mut query = QueryBuilder::new("SELECT id, state FROM deliveries WHERE id IN (");
-            let mut listed = query.separated(", ");
-            for id in batch {
-                listed.push_bind(*id);
-            }
-            query.push(lock);
+            query.push_list(batch.iter().copied()).push(lock);
             query.build_query_as().fetch_all(db).await?
         });
         for (id, state) in rows {

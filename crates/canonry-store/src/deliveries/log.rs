@@ -6,9 +6,8 @@ use sqlx::QueryBuilder;
 
 use crate::engine::facets::DeliveryStore;
 use crate::engine::packed_text::PackedText;
-use crate::engine::row_values::{
-    count, micros, moment, optional_moment, optional_number, optional_word, storable, word,
-};
+use crate::engine::row_values::{count, micros, storable, word};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::jobs::queue::{JobId, NewJob, insert_job};
 
@@ -43,7 +42,6 @@ impl std::str::FromStr for DeliveryState {
     }
 }
 
-/// A webhook to be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewDelivery<'a> {
     /// GitHub's id, the same when it is delivered again.
@@ -52,22 +50,21 @@ pub struct NewDelivery<'a> {
     /// What happened, for events that have several actions.
     pub action: Option<&'a str>,
     pub repo: Option<&'a RepoName>,
-    /// The issue or pull request it is about.
     pub number: Option<ItemNumber>,
     pub payload: &'a PackedText,
-    pub fate: Fate<'a>,
+    pub fate: DeliveryAction<'a>,
 }
 
 /// What is to be done about a delivery.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fate<'a> {
+pub enum DeliveryAction<'a> {
     Job(NewJob<'a>),
     Ignored(&'a str),
 }
 
 /// What came of storing a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Accepted {
+pub enum DeliveryReceipt {
     Queued,
     /// It is new and kept without a job.
     Ignored,
@@ -84,13 +81,10 @@ pub struct Delivery {
     pub action: Option<String>,
     /// The repository it is about, in lower case.
     pub repo: Option<RepoName>,
-    /// The issue or pull request it is about.
     pub number: Option<ItemNumber>,
     pub state: DeliveryState,
     pub reason: Option<String>,
-    /// When it first came.
     pub received_at: Timestamp,
-    /// When its state became final.
     pub finished_at: Option<Timestamp>,
 }
 
@@ -129,9 +123,7 @@ impl DeliveryStore<'_> {
 
     pub async fn get(self, id: &str) -> Result<Option<Delivery>, StoreError> {
         let query = deliveries!("WHERE id = $1");
-        let row: Option<Row> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(storable(id)).fetch_optional(db).await?);
-        row.map(Row::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(storable(id)).fetch_optional(db).await?))
     }
 
     /// The body of a delivery as it came; `None` when it is not known, or so old that its body was thrown away.
@@ -142,7 +134,6 @@ impl DeliveryStore<'_> {
         stored.map(PackedText::unpack).transpose()
     }
 
-    /// How many deliveries are in each state.
     pub async fn counts(self) -> Result<Vec<(DeliveryState, u64)>, StoreError> {
         let query = "SELECT state, count(*) FROM deliveries GROUP BY state ORDER BY state";
         let rows: Vec<(String, i64)> = on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
@@ -153,7 +144,7 @@ impl DeliveryStore<'_> {
     pub async fn list(self, filter: &DeliveryFilter, limit: u32) -> Result<Vec<Delivery>, StoreError> {
         let conditions = filter.conditions();
         let leader = self.rarest(&conditions).await?;
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             // Only the conditions that there are: one that may be null keeps every index from being used. A condition on
             // `event || ''` cannot be looked up, so that the rarest one is.
             let mut query = QueryBuilder::new(deliveries!("WHERE TRUE"));
@@ -171,8 +162,7 @@ impl DeliveryStore<'_> {
             }
             query.push(" ORDER BY received_at DESC, id DESC LIMIT ").push_bind(i64::from(limit));
             query.build_query_as().fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        }))
     }
 
     /// Which of the conditions the fewest deliveries meet, as far as that is counted: SQLite does not know, and reads all
@@ -239,38 +229,11 @@ pub(crate) async fn queue_again(
     });
     match again {
         Some(again) => {
-            tx.tell_workers().await?;
+            tx.notify_workers().await?;
             Ok(JobId(again))
         }
         None => insert_job(tx, job, Some(id), now, now).await,
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: String,
-    event: String,
-    action: Option<String>,
-    repo: Option<String>,
-    number: Option<i64>,
-    state: String,
-    reason: Option<String>,
-    received_at: i64,
-    finished_at: Option<i64>,
-}
-
-impl Row {
-    fn read(self) -> Result<Delivery, StoreError> {
-        Ok(Delivery {
-            id: self.id,
-            event: self.event,
-            action: self.action,
-            repo: optional_word(self.repo.as_deref())?,
-            number: optional_number(self.number)?,
-            state: word(&self.state)?,
-            reason: self.reason,
-            received_at: moment(self.received_at)?,
-            finished_at: optional_moment(self.finished_at)?,
-        })
-    }
-}
+from_row!(Delivery { id, event, action, repo, number, state, reason, received_at, finished_at });

@@ -1,66 +1,30 @@
 //! What people asked Canonry for in comments, and what came of it.
 
-use canonry_domain::{GithubId, ItemNumber, Login};
+use canonry_domain::{GithubId, ItemNumber, Login, text_enum};
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::DeliveryStore;
-use crate::engine::row_values::{micros, moment, number, word};
+use crate::engine::row_values::{micros, word};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// Where a comment stands: those of a conversation and those of a review have ids of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MentionPlace {
-    Issue,
-    Review,
-}
-
-impl MentionPlace {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Issue => "issue",
-            Self::Review => "review",
-        }
+text_enum! {
+    /// Where a comment stands: those of a conversation and those of a review have ids of their own.
+    pub enum MentionPlace: "a place of a mention" {
+        Issue = "issue",
+        Review = "review",
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MentionOutcome {
-    Done,
-    /// The person may not ask for it, or it makes no sense there.
-    Refused,
-    NotUnderstood,
-    /// It was tried and did not work; the person was told.
-    Failed,
-}
-
-impl MentionOutcome {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Refused => "refused",
-            Self::NotUnderstood => "not_understood",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-impl std::str::FromStr for MentionPlace {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let places = [Self::Issue, Self::Review];
-        places.into_iter().find(|place| place.as_str() == text).ok_or_else(|| format!("{text:?} is no place"))
-    }
-}
-
-impl std::str::FromStr for MentionOutcome {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let outcomes = [Self::Done, Self::Refused, Self::NotUnderstood, Self::Failed];
-        let found = outcomes.into_iter().find(|outcome| outcome.as_str() == text);
-        found.ok_or_else(|| format!("{text:?} is no outcome of a mention"))
+text_enum! {
+    pub enum MentionOutcome: "an outcome of a mention" {
+        Done = "done",
+        /// The person may not ask for it, or it makes no sense there.
+        Refused = "refused",
+        NotUnderstood = "not_understood",
+        /// It was tried and did not work; the person was told.
+        Failed = "failed",
     }
 }
 
@@ -99,10 +63,9 @@ impl DeliveryStore<'_> {
     ) -> Result<Option<Mention>, StoreError> {
         let query = "SELECT place, comment_id, number, by_login, command, outcome, at FROM mentions
             WHERE repo_id = $1 AND place = $2 AND comment_id = $3";
-        let row: Option<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(place.as_str()).bind(comment.0).fetch_optional(db).await?
-        });
-        row.map(Row::read).transpose()
+        }))
     }
 
     /// Whether a later comment of the same kind, anywhere in the repository, asked for a command and got it. GitHub
@@ -142,36 +105,13 @@ impl DeliveryStore<'_> {
     ) -> Result<Vec<Mention>, StoreError> {
         let query = "SELECT place, comment_id, number, by_login, command, outcome, at FROM mentions
             WHERE repo_id = $1 AND number = $2 AND at >= $3 ORDER BY id";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        let rows: Vec<Mention> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(number.get()).bind(micros(since)).fetch_all(db).await?
         });
-        let all: Result<Vec<Mention>, StoreError> = rows.into_iter().map(Row::read).collect();
+        let all: Result<Vec<Mention>, StoreError> = Ok(rows);
         // Letter case of logins is GitHub's matter, and the engines fold only ASCII alike.
         Ok(all?.into_iter().filter(|mention| mention.by == *by).collect())
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    place: String,
-    comment_id: i64,
-    number: i64,
-    by_login: String,
-    command: Option<String>,
-    outcome: String,
-    at: i64,
-}
-
-impl Row {
-    fn read(self) -> Result<Mention, StoreError> {
-        Ok(Mention {
-            place: word(&self.place)?,
-            comment: GithubId(self.comment_id),
-            number: number(self.number)?,
-            by: word(&self.by_login)?,
-            command: self.command,
-            outcome: word(&self.outcome)?,
-            at: moment(self.at)?,
-        })
-    }
-}
+from_row!(Mention { place, comment: "comment_id", number, by: "by_login", command, outcome, at });

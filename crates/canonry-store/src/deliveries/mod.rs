@@ -4,5 +4,5 @@ pub(crate) mod accept;
 pub(crate) mod log;
 pub(crate) mod mentions;
 
-pub use log::{Accepted, Delivery, DeliveryFilter, DeliveryState, Fate, NewDelivery};
+pub use log::{Delivery, DeliveryAction, DeliveryFilter, DeliveryReceipt, DeliveryState, NewDelivery};
 pub use mentions::{Mention, MentionOutcome, MentionPlace};

@@ -13,7 +13,9 @@ use sqlx::types::Json;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::judge_decisions::DecidedCandidate;
 use crate::engine::facets::JudgeStore;
-use crate::engine::row_values::{count, micros, moment, number, optional_moment, optional_word, similarity, word};
+use crate::engine::ids::store_id;
+use crate::engine::row_values::{micros, number, similarity, word};
+use crate::engine::rows::{Read, StoreRow, from_row, read_row, unwrap_all};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// The newest verdicts that a sample is drawn from: older ones say little about what Canonry does today, and a page
@@ -34,37 +36,25 @@ pub struct AdjudicationFilter {
     pub kind: Option<AdjudicationKind>,
 }
 
-/// The store's own key of a sampled verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AdjudicationId(i64);
-
-impl AdjudicationId {
-    /// The key as a page names it.
-    pub const fn of(id: i64) -> Self {
-        Self(id)
-    }
-
-    pub const fn get(self) -> i64 {
-        self.0
-    }
+store_id! {
+    /// The store's own key of a sampled verdict.
+    AdjudicationId
 }
 
-/// A sampled verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adjudication {
     pub id: AdjudicationId,
     pub case: AdjudicationCase,
     pub kind: AdjudicationKind,
     pub seed: i64,
-    /// When it was drawn.
     pub drawn_at: Timestamp,
     /// What a person said, and when; `None` while nobody has.
-    pub answer: Option<Answer>,
+    pub answer: Option<CaseAnswer>,
 }
 
 /// What a person said about a sampled verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct CaseAnswer {
     pub word: AdjudicatedAnswer,
     /// Who; `None` for the operator of the console, who has no account.
     pub by: Option<Login>,
@@ -76,7 +66,6 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleProgress {
     pub seed: i64,
-    /// When it was first drawn.
     pub drawn_at: Timestamp,
     pub cases: u64,
     pub answered: u64,
@@ -168,7 +157,7 @@ impl JudgeStore<'_> {
             "word IS NULL AND id > $2 AND ($3 IS NULL OR seed = $3) AND ($4 IS NULL OR (triage_id IS NULL) = $4)
             ORDER BY id LIMIT 1"
         );
-        let row: Option<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             sqlx::query_as(query)
                 .bind(repo.0)
                 .bind(after.map_or(0, AdjudicationId::get))
@@ -176,15 +165,12 @@ impl JudgeStore<'_> {
                 .bind(filter.kind.map(|kind| kind == AdjudicationKind::Edge))
                 .fetch_optional(db)
                 .await?
-        });
-        row.map(Row::read).transpose()
+        }))
     }
 
     pub async fn adjudication(self, repo: RepoId, id: AdjudicationId) -> Result<Option<Adjudication>, StoreError> {
         let query = adjudications!("id = $2");
-        let row: Option<Row> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(id.0).fetch_optional(db).await?);
-        row.map(Row::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(id.0).fetch_optional(db).await?))
     }
 
     /// Keeps what a person says about a case; whoever said something may say something else. `false` when there is no
@@ -220,30 +206,19 @@ impl JudgeStore<'_> {
     ) -> Result<BTreeMap<(ItemType, ItemNumber, ItemNumber), bool>, StoreError> {
         let query = "SELECT item_type, number, target, word = 'same' FROM adjudications
             WHERE repo_id = $1 AND word IN ('same', 'different') AND target IS NOT NULL ORDER BY at, id";
-        let rows: Vec<(String, i64, i64, bool)> =
+        let rows: Vec<Read<(ItemType, ItemNumber, ItemNumber, bool)>> =
             on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
-        let pair = |(item_type, source, target, same): (String, i64, i64, bool)| {
-            Ok(((word(&item_type)?, number(source)?, number(target)?), same))
-        };
-        rows.into_iter().map(pair).collect()
+        Ok(rows
+            .into_iter()
+            .map(|Read((item_type, source, target, same))| ((item_type, source, target), same))
+            .collect())
     }
 
     /// The answers of a repository, counted by verdict, score and word.
     pub async fn adjudication_totals(self, repo: RepoId) -> Result<Vec<CountedAnswers>, StoreError> {
-        let query = "SELECT verdict, score, word, count(*) FROM adjudications WHERE repo_id = $1
+        let query = "SELECT verdict, score, word, count(*) AS times FROM adjudications WHERE repo_id = $1
             GROUP BY verdict, score, word ORDER BY verdict, score, word";
-        let rows: Vec<(String, Option<f64>, Option<String>, i64)> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
-        rows.into_iter()
-            .map(|(verdict, score, said, times)| {
-                Ok(CountedAnswers {
-                    verdict: word(&verdict)?,
-                    score: score.map(similarity).transpose()?,
-                    word: optional_word(said.as_deref())?,
-                    times: count(times)?,
-                })
-            })
-            .collect()
+        Ok(unwrap_all(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?)))
     }
 
     /// The samples of a repository, latest first: those behind the one whose newest case is `before`.
@@ -253,18 +228,14 @@ impl JudgeStore<'_> {
         before: Option<AdjudicationId>,
         limit: u32,
     ) -> Result<Vec<SampleProgress>, StoreError> {
-        let query = "SELECT seed, min(drawn_at), count(*), count(word), max(id) FROM adjudications WHERE repo_id = $1
+        let query =
+            "SELECT seed, min(drawn_at) AS drawn_at, count(*) AS cases, count(word) AS answered, max(id) AS newest
+            FROM adjudications WHERE repo_id = $1
             GROUP BY seed HAVING max(id) < $3 ORDER BY max(id) DESC LIMIT $2";
-        let rows: Vec<(i64, i64, i64, i64, i64)> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(i64::from(limit));
             query.bind(before.map_or(i64::MAX, AdjudicationId::get)).fetch_all(db).await?
-        });
-        rows.into_iter()
-            .map(|(seed, drawn_at, cases, answered, newest)| {
-                let (cases, answered, newest) = (count(cases)?, count(answered)?, AdjudicationId(newest));
-                Ok(SampleProgress { seed, drawn_at: moment(drawn_at)?, cases, answered, newest })
-            })
-            .collect()
+        }))
     }
 }
 
@@ -341,37 +312,17 @@ async fn accepted(tx: &mut Transaction, repo: RepoId) -> Result<Vec<(i64, Adjudi
         .collect()
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: i64,
-    item_type: String,
-    number: i64,
-    triage_id: Option<i64>,
-    seed: i64,
-    drawn_at: i64,
-    verdict: String,
-    score: Option<f64>,
-    target: Option<i64>,
-    word: Option<String>,
-    by_login: Option<String>,
-    at: Option<i64>,
+from_row!(Adjudication { id, case: flatten, kind: (read_kind), seed, drawn_at, answer: (read_answer) });
+from_row!(SampleProgress { seed, drawn_at, cases, answered, newest });
+read_row!(AdjudicationCase { item_type, number, verdict, target, score });
+read_row!(CountedAnswers { verdict, score, word, times });
+
+fn read_kind(row: &impl StoreRow) -> Result<AdjudicationKind, sqlx::Error> {
+    let triage: Option<i64> = row.column("triage_id")?;
+    Ok(if triage.is_some() { AdjudicationKind::Triage } else { AdjudicationKind::Edge })
 }
 
-impl Row {
-    fn read(self) -> Result<Adjudication, StoreError> {
-        let target = self.target.ok_or_else(|| StoreError::damaged("a sampled verdict about one item alone"))?;
-        let case = AdjudicationCase {
-            item_type: word(&self.item_type)?,
-            number: number(self.number)?,
-            verdict: word(&self.verdict)?,
-            target: number(target)?,
-            score: self.score.map(similarity).transpose()?,
-        };
-        let said: Option<AdjudicatedAnswer> = optional_word(self.word.as_deref())?;
-        let by = optional_word(self.by_login.as_deref())?;
-        let answer = said.zip(optional_moment(self.at)?).map(|(word, at)| Answer { word, by, at });
-        let kind = if self.triage_id.is_some() { AdjudicationKind::Triage } else { AdjudicationKind::Edge };
-        let id = AdjudicationId(self.id);
-        Ok(Adjudication { id, case, kind, seed: self.seed, drawn_at: moment(self.drawn_at)?, answer })
-    }
+fn read_answer(row: &impl StoreRow) -> Result<Option<CaseAnswer>, sqlx::Error> {
+    let (word, by): (Option<AdjudicatedAnswer>, _) = (row.column("word")?, row.column("by_login")?);
+    Ok(word.zip(row.column("at")?).map(|(word, at)| CaseAnswer { word, by, at }))
 }

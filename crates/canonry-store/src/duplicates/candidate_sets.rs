@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType};
+use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType, text_enum};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
@@ -10,48 +10,25 @@ use sqlx::types::Json;
 use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::DuplicateStore;
-use crate::engine::row_values::{micros, moment, word};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::micros;
+use crate::engine::rows::{Keyed, from_row};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// The text that items were compared by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Representation {
-    Raw,
-    Intent,
-}
-
-impl Representation {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Raw => "raw",
-            Self::Intent => "intent",
-        }
+text_enum! {
+    /// The text that items were compared by.
+    pub enum Representation: "a representation" {
+        Raw = "raw",
+        Intent = "intent",
     }
 }
 
-impl std::str::FromStr for Representation {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Raw, Self::Intent];
-        all.into_iter().find(|one| one.as_str() == text).ok_or_else(|| format!("{text:?} is no representation"))
-    }
-}
-
-/// Whether a set still describes its item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SetStatus {
-    Fresh,
-    /// The text changed, or a newer set took its place.
-    Stale,
-}
-
-impl SetStatus {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Fresh => "fresh",
-            Self::Stale => "stale",
-        }
+text_enum! {
+    /// Whether a set still describes its item.
+    pub enum SetStatus: "a status of a candidate set" {
+        Fresh = "fresh",
+        /// The text changed, or a newer set took its place.
+        Stale = "stale",
     }
 }
 
@@ -88,7 +65,6 @@ pub struct CandidateSet {
     /// The version of the item's text that was compared.
     pub content_version: ContentVersion,
     pub model: String,
-    /// When it was made.
     pub created_at: Timestamp,
     /// The neighbours, best first.
     pub members: Vec<CandidateMember>,
@@ -106,33 +82,10 @@ pub struct SetFilter {
     pub allow_stale: bool,
 }
 
-#[derive(sqlx::FromRow)]
-struct SetRow {
-    id: i64,
-    r#type: String,
-    number: i64,
-    representation: String,
-    status: String,
-    content_version: i64,
-    model: String,
-    created_at: i64,
-    pairs: Json<Vec<(ItemNumber, ItemNumber, f64)>>,
-}
-
-impl SetRow {
-    fn read(self, members: Vec<CandidateMember>) -> Result<CandidateSet, StoreError> {
-        Ok(CandidateSet {
-            id: self.id,
-            item_type: word(&self.r#type)?,
-            number: crate::engine::row_values::number(self.number)?,
-            representation: word(&self.representation)?,
-            status: if self.status == "fresh" { SetStatus::Fresh } else { SetStatus::Stale },
-            content_version: ContentVersion::stored(self.content_version),
-            model: self.model,
-            created_at: moment(self.created_at)?,
-            members,
-            pairs: self.pairs.0,
-        })
+from_row!(CandidateMember { number, score, parts });
+from_row! {
+    CandidateSet {
+        id, item_type: "type", number, representation, status, content_version, model, created_at, members: default, pairs,
     }
 }
 
@@ -191,7 +144,7 @@ impl DuplicateStore<'_> {
         number: ItemNumber,
     ) -> Result<Vec<CandidateSet>, StoreError> {
         let query = sets!("WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY s.id DESC");
-        let rows: Vec<SetRow> = on_pool!(self.pool, |db| {
+        let rows: Vec<CandidateSet> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
         });
         self.with_members(rows).await
@@ -213,7 +166,7 @@ impl DuplicateStore<'_> {
             ORDER BY i.number, i.type LIMIT $8"
         );
         let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
-        let rows: Vec<SetRow> = on_pool!(self.pool, |db| {
+        let rows: Vec<CandidateSet> = on_pool!(self.pool, |db| {
             sqlx::query_as(query)
                 .bind(repo.0)
                 .bind(filter.item_type.map(ItemType::as_str))
@@ -230,39 +183,30 @@ impl DuplicateStore<'_> {
     }
 
     /// Gives sets their members, with one question for thousands of sets.
-    async fn with_members(self, sets: Vec<SetRow>) -> Result<Vec<CandidateSet>, StoreError> {
+    async fn with_members(self, mut sets: Vec<CandidateSet>) -> Result<Vec<CandidateSet>, StoreError> {
         let mut members: HashMap<i64, Vec<CandidateMember>> = HashMap::with_capacity(sets.len());
         for batch in sets.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<MemberRow> = on_pool!(self.pool, |db| {
+            let rows: Vec<Keyed<i64, CandidateMember>> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
-                    "SELECT m.set_id, i.number, m.score, m.parts FROM candidate_set_members m \
+                    "SELECT m.set_id AS key, i.number, m.score, m.parts FROM candidate_set_members m \
                     JOIN items i ON i.id = m.item_id WHERE m.set_id IN (",
                 );
-                let mut listed = query.separated(", ");
-                for set in batch {
-                    listed.push_bind(set.id);
-                }
-                query.push(") ORDER BY m.set_id, m.rank");
+                query.push_list(batch.iter().map(|set| set.id)).push(" ORDER BY m.set_id, m.rank");
                 query.build_query_as().fetch_all(db).await?
             });
-            for (set, number, score, Json(parts)) in rows {
-                let number = crate::engine::row_values::number(number)?;
-                members.entry(set).or_default().push(CandidateMember { number, score, parts });
+            for Keyed(set, member) in rows {
+                members.entry(set).or_default().push(member);
             }
         }
-        sets.into_iter()
-            .map(|set| {
-                let members = members.remove(&set.id).unwrap_or_default();
-                set.read(members)
-            })
-            .collect()
+        for set in &mut sets {
+            set.members = members.remove(&set.id).unwrap_or_default();
+        }
+        Ok(sets)
     }
 }
 
 /// 5 columns a row; SQLite takes at most 32,766 values in a statement.
 const ROWS_PER_STATEMENT: usize = 5_000;
-
-type MemberRow = (i64, i64, f64, Json<BTreeMap<String, f64>>);
 
 /// Writes one set inside a transaction that has locked the repository's items.
 async fn write_set(

@@ -10,6 +10,7 @@ use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
 use crate::engine::facets::DuplicateStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{micros, number};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -17,7 +18,6 @@ const READ: &str = "SELECT item_number, canonical_number FROM canonicals
     WHERE repo_id = $1 AND type = $2 AND representation = $3";
 
 impl DuplicateStore<'_> {
-    /// The canonical of every member of a cluster.
     pub async fn canonicals(
         self,
         repo: RepoId,
@@ -81,11 +81,7 @@ impl Place {
             let mut query = QueryBuilder::new("DELETE FROM canonicals WHERE repo_id = ");
             query.push_bind(self.repo.0).push(" AND type = ").push_bind(self.item_type.as_str());
             query.push(" AND representation = ").push_bind(self.representation.as_str()).push(" AND item_number IN (");
-            let mut listed = query.separated(", ");
-            for item in items {
-                listed.push_bind(item.get());
-            }
-            query.push(")");
+            query.push_list(items.iter().map(|item| item.get()));
             query.build().execute(db).await?;
         });
         Ok(())

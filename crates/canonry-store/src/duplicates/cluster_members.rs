@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{ContentVersion, Edge, ItemNumber, ItemType};
+use canonry_domain::{Edge, ItemNumber, ItemType};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 
@@ -10,7 +10,8 @@ use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
 use crate::engine::facets::DuplicateStore;
-use crate::engine::row_values::{moment, number, probability};
+use crate::engine::lists::PushList as _;
+use crate::engine::rows::{Read, unwrap_all};
 use crate::engine::transaction::{StoreError, on_pool};
 
 impl DuplicateStore<'_> {
@@ -29,12 +30,11 @@ impl DuplicateStore<'_> {
             WHERE repo_id = $1 AND type = $2 AND representation = $3 AND canonical_number = $4
             AND ($6 = 0 OR (item_number > $6 AND item_number <> canonical_number))
             ORDER BY item_number <> canonical_number, item_number LIMIT $5";
-        let rows: Vec<(i64, i64)> = on_pool!(self.pool, |db| {
+        Ok(unwrap_all(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(representation.as_str());
             let query = query.bind(canonical.get()).bind(i64::from(limit));
             query.bind(after.map_or(0, ItemNumber::get)).fetch_all(db).await?
-        });
-        rows.into_iter().map(|(item, since)| Ok((number(item)?, moment(since)?))).collect()
+        })))
     }
 
     /// The stored canonical of each of some items that is in a cluster.
@@ -47,21 +47,15 @@ impl DuplicateStore<'_> {
     ) -> Result<BTreeMap<ItemNumber, ItemNumber>, StoreError> {
         let mut canonicals = BTreeMap::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<(i64, i64)> = on_pool!(self.pool, |db| {
+            let rows: Vec<Read<(ItemNumber, ItemNumber)>> = on_pool!(self.pool, |db| {
                 let mut query =
                     QueryBuilder::new("SELECT item_number, canonical_number FROM canonicals WHERE repo_id = ");
                 query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str());
                 query.push(" AND representation = ").push_bind(representation.as_str()).push(" AND item_number IN (");
-                let mut listed = query.separated(", ");
-                for number in batch {
-                    listed.push_bind(number.get());
-                }
-                query.push(")");
+                query.push_list(batch.iter().map(|number| number.get()));
                 query.build_query_as().fetch_all(db).await?
             });
-            for (item, canonical) in rows {
-                canonicals.insert(number(item)?, number(canonical)?);
-            }
+            canonicals.extend(unwrap_all(rows));
         }
         Ok(canonicals)
     }
@@ -76,31 +70,19 @@ impl DuplicateStore<'_> {
     ) -> Result<Vec<Edge>, StoreError> {
         let mut edges = Vec::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<(i64, i64, f64, i64, i64, bool)> = on_pool!(self.pool, |db| {
+            let rows: Vec<Read<Edge>> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
-                    "SELECT s.number, t.number, d.confidence, d.source_version, d.target_version, d.origin = 'override'
+                    "SELECT s.number AS source, t.number AS target, d.confidence, d.source_version, d.target_version,
+                        d.origin = 'override' AS human
                     FROM items s JOIN judge_decisions d ON d.item_id = s.id JOIN items t ON t.id = d.target_item_id
                     WHERE d.status = 'accepted' AND d.superseded_at IS NULL AND d.representation = ",
                 );
                 query.push_bind(representation.as_str()).push(" AND s.repo_id = ").push_bind(repo.0);
                 query.push(" AND s.type = ").push_bind(item_type.as_str()).push(" AND s.number IN (");
-                let mut listed = query.separated(", ");
-                for number in batch {
-                    listed.push_bind(number.get());
-                }
-                query.push(") ORDER BY s.number");
+                query.push_list(batch.iter().map(|number| number.get())).push(" ORDER BY s.number");
                 query.build_query_as().fetch_all(db).await?
             });
-            for (source, target, confidence, source_version, target_version, human) in rows {
-                edges.push(Edge {
-                    source: number(source)?,
-                    target: number(target)?,
-                    confidence: probability(confidence)?,
-                    source_version: ContentVersion::stored(source_version),
-                    target_version: ContentVersion::stored(target_version),
-                    human,
-                });
-            }
+            edges.extend(unwrap_all(rows));
         }
         Ok(edges)
     }

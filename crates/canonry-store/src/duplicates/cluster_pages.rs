@@ -10,7 +10,9 @@ use crate::close::runs::CloseRunId;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
 use crate::engine::facets::DuplicateStore;
-use crate::engine::row_values::{count, moment, number, optional_moment, optional_number, optional_probability, word};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::count;
+use crate::engine::rows::{Keyed, Read, from_row, keyed, unwrap_all};
 use crate::engine::transaction::{StoreError, on_pool};
 
 /// Which clusters are meant.
@@ -55,17 +57,15 @@ pub struct ClusterRow {
     pub least_confidence: Option<Probability>,
     /// The member with the greatest number, which was opened last.
     pub newest: ItemNumber,
-    /// When that one was opened.
     pub newest_at: Option<Timestamp>,
     /// The newest plan that closes something onto it.
-    pub plan: Option<ClusterPlan>,
+    pub plan: Option<NewestClusterPlan>,
 }
 
 /// The newest plan that closes duplicates of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClusterPlan {
+pub struct NewestClusterPlan {
     pub id: CloseRunId,
-    /// When it was made.
     pub made_at: Timestamp,
     /// The first of its rows for the cluster, by number, that would still be carried out.
     pub left: Option<ItemNumber>,
@@ -102,7 +102,7 @@ impl DuplicateStore<'_> {
         after: Option<ClusterKey>,
         limit: u32,
     ) -> Result<Vec<ClusterRow>, StoreError> {
-        let rows: Vec<(String, i64, i64, i64)> = on_pool!(self.pool, |db| {
+        let found: Vec<FoundCluster> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT g.type, g.canonical_number, g.members, g.newest FROM (SELECT c.type, c.canonical_number,
                     count(*) AS members, max(c.item_number) AS newest FROM canonicals c WHERE c.repo_id = ",
@@ -149,15 +149,6 @@ impl DuplicateStore<'_> {
                 .push_bind(i64::from(limit));
             query.build_query_as().fetch_all(db).await?
         });
-        let mut found = Vec::with_capacity(rows.len());
-        for (item_type, canonical, members, newest) in rows {
-            found.push(Found {
-                item_type: word(&item_type)?,
-                canonical: number(canonical)?,
-                members: count(members)?,
-                newest: number(newest)?,
-            });
-        }
         self.cluster_rows(repo, filter.representation, &found).await
     }
 
@@ -170,12 +161,12 @@ impl DuplicateStore<'_> {
     ) -> Result<Option<ClusterRow>, StoreError> {
         let query = "SELECT count(*), max(item_number) FROM canonicals
             WHERE repo_id = $1 AND type = $2 AND representation = $3 AND canonical_number = $4";
-        let (members, newest): (i64, Option<i64>) = on_pool!(self.pool, |db| {
+        let Read((members, newest)): Read<(u64, Option<ItemNumber>)> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(representation.as_str());
             query.bind(canonical.get()).fetch_one(db).await?
         });
         let Some(newest) = newest else { return Ok(None) };
-        let found = Found { item_type, canonical, members: count(members)?, newest: number(newest)? };
+        let found = FoundCluster { item_type, canonical, members, newest };
         Ok(self.cluster_rows(repo, representation, &[found]).await?.pop())
     }
 
@@ -190,13 +181,13 @@ impl DuplicateStore<'_> {
             WHERE repo_id = $1 AND type = $2 AND representation = $3";
         let mut totals = ClusterTotals::default();
         for item_type in ItemType::one_or_all(item_type) {
-            let (clusters, members, since): (i64, i64, Option<i64>) = on_pool!(self.pool, |db| {
+            let Read((clusters, members, since)): Read<(u64, u64, Option<Timestamp>)> = on_pool!(self.pool, |db| {
                 let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
                 query.bind(representation.as_str()).fetch_one(db).await?
             });
-            totals.clusters += count(clusters)?;
-            totals.members += count(members)?;
-            totals.as_of = totals.as_of.max(optional_moment(since)?);
+            totals.clusters += clusters;
+            totals.members += members;
+            totals.as_of = totals.as_of.max(since);
         }
         Ok(totals)
     }
@@ -244,20 +235,21 @@ impl DuplicateStore<'_> {
         self,
         repo: RepoId,
         representation: Representation,
-        found: &[Found],
+        found: &[FoundCluster],
     ) -> Result<Vec<ClusterRow>, StoreError> {
         let mut rows = Vec::with_capacity(found.len());
-        let mut told: HashMap<ItemType, Told> = HashMap::new();
+        let mut details: HashMap<ItemType, ClusterDetails> = HashMap::new();
         for item_type in ItemType::ALL {
-            let of_type: Vec<&Found> = found.iter().filter(|one| one.item_type == *item_type).collect();
+            let of_type: Vec<&FoundCluster> = found.iter().filter(|one| one.item_type == *item_type).collect();
             if !of_type.is_empty() {
-                told.insert(*item_type, self.cluster_details(repo, *item_type, representation, &of_type).await?);
+                details.insert(*item_type, self.cluster_details(repo, *item_type, representation, &of_type).await?);
             }
         }
         for one in found {
-            let told = told.entry(one.item_type).or_default();
-            let (title, state) = told.canonicals.remove(&one.canonical).unwrap_or((String::new(), ItemState::Closed));
-            let (open, least_confidence) = told.members.get(&one.canonical).copied().unwrap_or_default();
+            let details = details.entry(one.item_type).or_default();
+            let (title, state) =
+                details.canonicals.remove(&one.canonical).unwrap_or((String::new(), ItemState::Closed));
+            let (open, least_confidence) = details.members.get(&one.canonical).copied().unwrap_or_default();
             rows.push(ClusterRow {
                 item_type: one.item_type,
                 canonical: one.canonical,
@@ -267,8 +259,8 @@ impl DuplicateStore<'_> {
                 open,
                 least_confidence,
                 newest: one.newest,
-                newest_at: told.newest.get(&one.newest).copied().flatten(),
-                plan: told.plans.get(&one.canonical).copied(),
+                newest_at: details.newest.get(&one.newest).copied().flatten(),
+                plan: details.plans.get(&one.canonical).copied(),
             });
         }
         Ok(rows)
@@ -279,38 +271,27 @@ impl DuplicateStore<'_> {
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
-        found: &[&Found],
-    ) -> Result<Told, StoreError> {
-        let mut told = Told::default();
+        found: &[&FoundCluster],
+    ) -> Result<ClusterDetails, StoreError> {
+        let mut details = ClusterDetails::default();
         let canonicals: Vec<i64> = found.iter().map(|one| one.canonical.get()).collect();
         let newest: Vec<i64> = found.iter().map(|one| one.newest.get()).collect();
-        let items: Vec<(i64, String, String)> = on_pool!(self.pool, |db| {
+        let items: Vec<Read<(ItemNumber, String, ItemState)>> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new("SELECT number, title, state FROM items WHERE repo_id = ");
             query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
-            let mut listed = query.separated(", ");
-            for number in &canonicals {
-                listed.push_bind(*number);
-            }
-            query.push(")");
+            query.push_list(canonicals.iter().copied());
             query.build_query_as().fetch_all(db).await?
         });
-        for (canonical, title, state) in items {
-            told.canonicals.insert(number(canonical)?, (title, word(&state)?));
-        }
-        let opened: Vec<(i64, Option<i64>)> = on_pool!(self.pool, |db| {
+        details.canonicals =
+            items.into_iter().map(|Read((canonical, title, state))| (canonical, (title, state))).collect();
+        let opened: Vec<Read<(ItemNumber, Option<Timestamp>)>> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new("SELECT number, created_at FROM items WHERE repo_id = ");
             query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
-            let mut listed = query.separated(", ");
-            for number in &newest {
-                listed.push_bind(*number);
-            }
-            query.push(")");
+            query.push_list(newest.iter().copied());
             query.build_query_as().fetch_all(db).await?
         });
-        for (item, created_at) in opened {
-            told.newest.insert(number(item)?, optional_moment(created_at)?);
-        }
-        let members: Vec<(i64, i64, Option<f64>)> = on_pool!(self.pool, |db| {
+        details.newest.extend(unwrap_all(opened));
+        let members: Vec<Read<(ItemNumber, u64, Option<Probability>)>> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT m.canonical_number,
                     count(CASE WHEN i.state = 'open' AND i.gone IS NULL AND m.item_number <> m.canonical_number THEN 1 END),
@@ -323,59 +304,50 @@ impl DuplicateStore<'_> {
             query.push_bind(repo.0).push(" AND m.type = ").push_bind(item_type.as_str());
             query.push(" AND m.representation = ").push_bind(representation.as_str());
             query.push(" AND m.canonical_number IN (");
-            let mut listed = query.separated(", ");
-            for number in &canonicals {
-                listed.push_bind(*number);
-            }
-            query.push(") GROUP BY m.canonical_number");
+            query.push_list(canonicals.iter().copied()).push(" GROUP BY m.canonical_number");
             query.build_query_as().fetch_all(db).await?
         });
-        for (canonical, open, least) in members {
-            told.members.insert(number(canonical)?, (count(open)?, optional_probability(least)?));
-        }
-        let plans: Vec<(i64, i64, i64, Option<i64>)> = on_pool!(self.pool, |db| {
+        details.members =
+            members.into_iter().map(|Read((canonical, open, least))| (canonical, (open, least))).collect();
+        let plans: Vec<Keyed<ItemNumber, NewestClusterPlan>> = on_pool!(self.pool, |db| {
             // What became of a row is told by the run that applies its plan.
             let mut query = QueryBuilder::new(
-                "SELECT n.canonical, n.plan, p.created_at, min(CASE WHEN c.approved IS NOT FALSE AND NOT EXISTS (
+                "SELECT n.canonical AS key, n.plan, p.created_at, min(CASE WHEN c.approved IS NOT FALSE AND NOT EXISTS (
                     SELECT 1 FROM close_runs a JOIN close_run_items d ON d.run_id = a.id AND d.item_id = c.item_id
-                    WHERE a.plan_id = n.plan AND a.mode = 'apply' AND d.result IS NOT NULL) THEN i.number END)
+                    WHERE a.plan_id = n.plan AND a.mode = 'apply' AND d.result IS NOT NULL) THEN i.number END) AS left_over
                 FROM (SELECT t.id AS target, t.number AS canonical, max(c.run_id) AS plan
                     FROM items t JOIN close_run_items c ON c.target_item_id = t.id JOIN close_runs r ON r.id = c.run_id
                     WHERE c.action = 'close' AND r.mode = 'plan' AND t.repo_id = ",
             );
             query.push_bind(repo.0).push(" AND t.type = ").push_bind(item_type.as_str()).push(" AND t.number IN (");
-            let mut listed = query.separated(", ");
-            for number in &canonicals {
-                listed.push_bind(*number);
-            }
-            query.push(
-                ") GROUP BY t.id, t.number) n JOIN close_runs p ON p.id = n.plan
+            query.push_list(canonicals.iter().copied()).push(
+                " GROUP BY t.id, t.number) n JOIN close_runs p ON p.id = n.plan
                 JOIN close_run_items c ON c.run_id = n.plan AND COALESCE(c.target_item_id, 0) = n.target AND c.action = 'close'
                 JOIN items i ON i.id = c.item_id GROUP BY n.canonical, n.plan, p.created_at",
             );
             query.build_query_as().fetch_all(db).await?
         });
-        for (canonical, plan, made_at, left) in plans {
-            let (made_at, left) = (moment(made_at)?, optional_number(left)?);
-            told.plans.insert(number(canonical)?, ClusterPlan { id: CloseRunId::new(plan), made_at, left });
-        }
-        Ok(told)
+        details.plans.extend(keyed(plans));
+        Ok(details)
     }
 }
 
 /// A cluster of a page, as the mapping alone tells it.
-struct Found {
+struct FoundCluster {
     item_type: ItemType,
     canonical: ItemNumber,
     members: u64,
     newest: ItemNumber,
 }
 
+from_row!(FoundCluster { item_type: "type", canonical: "canonical_number", members, newest });
+from_row!(NewestClusterPlan { id: "plan", made_at: "created_at", left: "left_over" });
+
 /// What else is told of the clusters of one type.
 #[derive(Default)]
-struct Told {
+struct ClusterDetails {
     canonicals: HashMap<ItemNumber, (String, ItemState)>,
     newest: HashMap<ItemNumber, Option<Timestamp>>,
     members: HashMap<ItemNumber, (u64, Option<Probability>)>,
-    plans: HashMap<ItemNumber, ClusterPlan>,
+    plans: HashMap<ItemNumber, NewestClusterPlan>,
 }

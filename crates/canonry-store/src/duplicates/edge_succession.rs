@@ -12,6 +12,7 @@ use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
 use crate::duplicates::judge_decisions::{DecisionId, NewDecision};
 use crate::engine::facets::JudgeStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{micros, storable, word};
 use crate::engine::transaction::{StoreError, Transaction, on_tx};
 
@@ -89,11 +90,7 @@ async fn edges_in_force(tx: &mut Transaction, rows: &[NewRow<'_>]) -> Result<Edg
                 FROM judge_decisions d JOIN items t ON t.id = d.target_item_id \
                 WHERE d.status = 'accepted' AND d.superseded_at IS NULL AND d.item_id IN (",
             );
-            let mut listed = query.separated(", ");
-            for source in batch {
-                listed.push_bind(*source);
-            }
-            query.push(")");
+            query.push_list(batch.iter().copied());
             query.build_query_as().fetch_all(db).await?
         });
         for (id, source, representation, source_version, target_fresh) in found {
@@ -141,11 +138,7 @@ async fn end_decisions(tx: &mut Transaction, ids: &[i64], now: Timestamp) -> Res
         on_tx!(&mut *tx, |db| {
             let mut query = QueryBuilder::new("UPDATE judge_decisions SET superseded_at = ");
             query.push_bind(micros(now)).push(" WHERE id IN (");
-            let mut listed = query.separated(", ");
-            for id in batch {
-                listed.push_bind(*id);
-            }
-            query.push(")");
+            query.push_list(batch.iter().copied());
             query.build().execute(db).await?;
         });
     }

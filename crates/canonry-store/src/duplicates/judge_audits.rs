@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::{
-    AuditCandidate, AuditClass, AuditItem, AuditTally, ItemNumber, ItemType, JudgeProof, LaneResult, Probability,
-};
+use canonry_domain::{AuditClass, AuditItem, AuditTally, ItemNumber, ItemType, JudgeProof, LaneResult, Probability};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
@@ -13,9 +11,9 @@ use crate::corpus::items::ItemKeys;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
 use crate::engine::facets::JudgeStore;
-use crate::engine::row_values::{
-    micros, moment, number, optional_number, optional_probability, probability, storable, word,
-};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::{micros, number, storable, word};
+use crate::engine::rows::{Read, StoreRow, from_row, read_row};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +56,6 @@ pub struct AuditRun {
     pub id: i64,
     pub repo: RepoId,
     pub audit: NewAudit,
-    /// When.
     pub created_at: Timestamp,
 }
 
@@ -150,16 +147,13 @@ impl JudgeStore<'_> {
 
     pub async fn audit_run(self, id: i64) -> Result<Option<AuditRun>, StoreError> {
         let query = audits!("WHERE id = $1");
-        let row: Option<RunRow> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
-        row.map(RunRow::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?))
     }
 
     /// A repository's newest audit.
     pub async fn latest_audit(self, repo: RepoId) -> Result<Option<AuditRun>, StoreError> {
         let query = audits!("WHERE repo_id = $1 ORDER BY id DESC LIMIT 1");
-        let row: Option<RunRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
-        row.map(RunRow::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?))
     }
 
     /// The audits of a repository with how often each class occurs, newest first: those before one, or the newest.
@@ -174,7 +168,7 @@ impl JudgeStore<'_> {
             "WHERE repo_id = $1 AND id < $2 AND ($4 IS NULL OR cheap_provider = $4 OR strong_provider = $4)
             AND ($5 IS NULL OR representation = $5) ORDER BY id DESC LIMIT $3"
         );
-        let rows: Vec<RunRow> = on_pool!(self.pool, |db| {
+        let rows: Vec<AuditRun> = on_pool!(self.pool, |db| {
             sqlx::query_as(query)
                 .bind(repo.0)
                 .bind(before.unwrap_or(i64::MAX))
@@ -189,11 +183,7 @@ impl JudgeStore<'_> {
             let counted: Vec<(i64, String, i64)> = on_pool!(self.pool, |db| {
                 let mut query =
                     QueryBuilder::new("SELECT run_id, class, count(*) FROM judge_audit_run_items WHERE run_id IN (");
-                let mut listed = query.separated(", ");
-                for row in &rows {
-                    listed.push_bind(row.id);
-                }
-                query.push(") GROUP BY run_id, class");
+                query.push_list(rows.iter().map(|row| row.id)).push(" GROUP BY run_id, class");
                 query.build_query_as().fetch_all(db).await?
             });
             for (run, class, items) in counted {
@@ -201,13 +191,12 @@ impl JudgeStore<'_> {
                 classes.entry(run).or_default().push((word(&class)?, items));
             }
         }
-        rows.into_iter()
-            .map(|row| {
-                let classes = classes.remove(&row.id).unwrap_or_default().into_iter();
-                let tally = classes.flat_map(|(class, items)| std::iter::repeat_n(class, items)).collect();
-                Ok((row.read()?, tally))
-            })
-            .collect()
+        let with_tally = |run: AuditRun| {
+            let classes = classes.remove(&run.id).unwrap_or_default().into_iter();
+            let tally = classes.flat_map(|(class, items)| std::iter::repeat_n(class, items)).collect();
+            (run, tally)
+        };
+        Ok(rows.into_iter().map(with_tally).collect())
     }
 
     /// How a judge's accepted answers turned out in the newest audit of it that knows of at least so many.
@@ -219,12 +208,12 @@ impl JudgeStore<'_> {
     ) -> Result<Option<JudgeProof>, StoreError> {
         let query = "SELECT right_answers, wrong_answers FROM judge_audit_runs WHERE repo_id = $1 AND cheap_provider = $2
             AND cheap_model = $3 AND prompt_version = $4 AND right_answers + wrong_answers >= $5 ORDER BY id DESC LIMIT 1";
-        let row: Option<(i64, i64)> = on_pool!(self.pool, |db| {
+        let row: Option<Read<JudgeProof>> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(judge.provider.as_str()).bind(judge.model.as_str());
             let query = query.bind(judge.prompt_version).bind(i64::try_from(least_answers).unwrap_or(i64::MAX));
             query.fetch_optional(db).await?
         });
-        row.map(proof).transpose()
+        Ok(row.map(|Read(proof)| proof))
     }
 
     /// Who made the accepted decisions in force of one type and representation, by source; rulings are not among them.
@@ -264,99 +253,44 @@ impl JudgeStore<'_> {
         let query = "SELECT i.type, i.number, a.candidate_set_id, a.candidates, a.cheap_status, a.cheap_target, a.cheap_confidence,
                 a.cheap_reason, a.strong_status, a.strong_target, a.strong_confidence, a.strong_reason, a.class
             FROM judge_audit_run_items a JOIN items i ON i.id = a.item_id WHERE a.run_id = $1 ORDER BY i.number, i.type";
-        let rows: Vec<ItemRow> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id).fetch_all(db).await?);
-        rows.into_iter().map(ItemRow::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(id).fetch_all(db).await?))
     }
 }
 
 /// 13 columns a row; SQLite takes at most 32,766 values in a statement.
 const ROWS_PER_STATEMENT: usize = 1_000;
 
-#[derive(sqlx::FromRow)]
-struct RunRow {
-    id: i64,
-    repo_id: i64,
-    representation: String,
-    seed: i64,
-    sample_size: i64,
-    cheap_provider: String,
-    cheap_model: String,
-    strong_provider: String,
-    strong_model: String,
-    min_edge: f64,
-    created_at: i64,
-    run_id: String,
-    prompt_version: Option<i64>,
-    right_answers: Option<i64>,
-    wrong_answers: Option<i64>,
-}
-
-impl RunRow {
-    fn read(self) -> Result<AuditRun, StoreError> {
-        let proof = self.right_answers.zip(self.wrong_answers).map(proof).transpose()?;
-        let audit = NewAudit {
-            representation: word(&self.representation)?,
-            seed: self.seed,
-            sample_size: u32::try_from(self.sample_size).map_err(StoreError::damaged)?,
-            cheap_provider: self.cheap_provider,
-            cheap_model: self.cheap_model,
-            strong_provider: self.strong_provider,
-            strong_model: self.strong_model,
-            min_edge: probability(self.min_edge)?,
-            run_id: self.run_id,
-            prompt_version: self.prompt_version,
-            proof,
-        };
-        Ok(AuditRun { id: self.id, repo: RepoId(self.repo_id), audit, created_at: moment(self.created_at)? })
+from_row!(AuditRun { id, repo: "repo_id", audit: flatten, created_at });
+from_row! {
+    NewAudit {
+        representation, seed, sample_size, cheap_provider, cheap_model, strong_provider, strong_model, min_edge, run_id,
+        prompt_version, proof: (read_proof),
     }
 }
 
-fn proof((right, wrong): (i64, i64)) -> Result<JudgeProof, StoreError> {
-    let counted = |count| u64::try_from(count).map_err(StoreError::damaged);
-    Ok(JudgeProof { right: counted(right)?, wrong: counted(wrong)? })
+fn read_proof(row: &impl StoreRow) -> Result<Option<JudgeProof>, sqlx::Error> {
+    let (right, wrong): (Option<u64>, Option<u64>) = (row.column("right_answers")?, row.column("wrong_answers")?);
+    Ok(right.zip(wrong).map(|(right, wrong)| JudgeProof { right, wrong }))
 }
 
-#[derive(sqlx::FromRow)]
-struct ItemRow {
-    r#type: String,
-    number: i64,
-    candidate_set_id: Option<i64>,
-    candidates: Json<Vec<AuditCandidate>>,
-    cheap_status: String,
-    cheap_target: Option<i64>,
-    cheap_confidence: Option<f64>,
-    cheap_reason: Option<String>,
-    strong_status: String,
-    strong_target: Option<i64>,
-    strong_confidence: Option<f64>,
-    strong_reason: Option<String>,
-    class: String,
+read_row!(JudgeProof { right: "right_answers", wrong: "wrong_answers" });
+
+from_row!(AuditedItem { item_type: "type", number, candidate_set: "candidate_set_id", item: flatten, class });
+read_row!(AuditItem { candidates, cheap: (read_cheap), strong: (read_strong) });
+
+fn read_cheap(row: &impl StoreRow) -> Result<LaneResult, sqlx::Error> {
+    lane(row, ["cheap_status", "cheap_target", "cheap_confidence", "cheap_reason"])
 }
 
-impl ItemRow {
-    fn read(self) -> Result<AuditedItem, StoreError> {
-        let cheap = lane(&self.cheap_status, self.cheap_target, self.cheap_confidence, self.cheap_reason)?;
-        let strong = lane(&self.strong_status, self.strong_target, self.strong_confidence, self.strong_reason)?;
-        Ok(AuditedItem {
-            item_type: word(&self.r#type)?,
-            number: number(self.number)?,
-            candidate_set: self.candidate_set_id,
-            item: AuditItem { candidates: self.candidates.0, cheap, strong },
-            class: word(&self.class)?,
-        })
-    }
+fn read_strong(row: &impl StoreRow) -> Result<LaneResult, sqlx::Error> {
+    lane(row, ["strong_status", "strong_target", "strong_confidence", "strong_reason"])
 }
 
-fn lane(
-    status: &str,
-    target: Option<i64>,
-    confidence: Option<f64>,
-    reason: Option<String>,
-) -> Result<LaneResult, StoreError> {
+fn lane(row: &impl StoreRow, [status, target, confidence, reason]: [&str; 4]) -> Result<LaneResult, sqlx::Error> {
     Ok(LaneResult {
-        status: word(status)?,
-        target: optional_number(target)?,
-        confidence: optional_probability(confidence)?,
-        reason,
+        status: row.column(status)?,
+        target: row.column(target)?,
+        confidence: row.column(confidence)?,
+        reason: row.column(reason)?,
     })
 }

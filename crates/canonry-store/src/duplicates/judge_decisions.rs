@@ -8,26 +8,19 @@ use canonry_domain::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::QueryBuilder;
-use sqlx::types::Json;
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
 use crate::engine::facets::JudgeStore;
-use crate::engine::row_values::{
-    moment, number, optional_moment, optional_number, optional_probability, probability, word,
-};
+use crate::engine::ids::store_id;
+use crate::engine::lists::PushList as _;
+use crate::engine::rows::{Read, from_row, read_row, unwrap_all};
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// The store's own key of a decision; a later one has a greater key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DecisionId(pub(crate) i64);
-
-impl DecisionId {
-    /// The key itself, as it is printed.
-    pub const fn get(self) -> i64 {
-        self.0
-    }
+store_id! {
+    /// The store's own key of a decision; a later one has a greater key.
+    DecisionId
 }
 
 /// A candidate as the judge saw it.
@@ -104,7 +97,6 @@ pub struct StoredDecision {
     pub source_version: ContentVersion,
     pub target_version: Option<ContentVersion>,
     pub candidates: Vec<DecidedCandidate>,
-    /// When it was stored.
     pub created_at: Timestamp,
     pub run_id: String,
 }
@@ -128,10 +120,9 @@ impl JudgeStore<'_> {
         number: ItemNumber,
     ) -> Result<Vec<StoredDecision>, StoreError> {
         let query = concat!(decisions!(), "WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY d.id DESC");
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        }))
     }
 
     /// The newest decision about each of some items that has one.
@@ -144,7 +135,7 @@ impl JudgeStore<'_> {
     ) -> Result<BTreeMap<ItemNumber, StoredDecision>, StoreError> {
         let mut newest = BTreeMap::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<Row> = on_pool!(self.pool, |db| {
+            let rows: Vec<StoredDecision> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(concat!(
                     decisions!(),
                     "WHERE d.id IN (SELECT max(n.id) FROM judge_decisions n JOIN items s ON s.id = n.item_id \
@@ -153,17 +144,10 @@ impl JudgeStore<'_> {
                 query.push_bind(repo.0).push(" AND s.type = ").push_bind(item_type.as_str());
                 query.push(" AND n.representation = ").push_bind(representation.as_str());
                 query.push(" AND s.number IN (");
-                let mut listed = query.separated(", ");
-                for number in batch {
-                    listed.push_bind(number.get());
-                }
-                query.push(") GROUP BY n.item_id)");
+                query.push_list(batch.iter().map(|number| number.get())).push(" GROUP BY n.item_id)");
                 query.build_query_as().fetch_all(db).await?
             });
-            for row in rows {
-                let decision = row.read()?;
-                newest.insert(decision.number, decision);
-            }
+            newest.extend(rows.into_iter().map(|decision| (decision.number, decision)));
         }
         Ok(newest)
     }
@@ -183,11 +167,10 @@ impl JudgeStore<'_> {
             "WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 AND d.representation = $4 AND d.input_hash = $5 \
             AND d.answer IS NOT NULL ORDER BY d.id DESC LIMIT 1"
         );
-        let row: Option<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get());
             query.bind(representation.as_str()).bind(input_hash).fetch_optional(db).await?
-        });
-        row.map(Row::read).transpose()
+        }))
     }
 
     /// What the judge said of each source whose accepted decision is in force, where it said something.
@@ -200,11 +183,11 @@ impl JudgeStore<'_> {
         let query = "SELECT i.number, d.reasoning FROM judge_decisions d JOIN items i ON i.id = d.item_id
             WHERE d.repo_id = $1 AND i.type = $2 AND d.representation = $3 AND d.status = 'accepted'
             AND d.superseded_at IS NULL AND d.reasoning IS NOT NULL";
-        let rows: Vec<(i64, String)> = on_pool!(self.pool, |db| {
+        let rows: Vec<Read<(ItemNumber, String)>> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
             query.bind(representation.as_str()).fetch_all(db).await?
         });
-        rows.into_iter().map(|(source, reasoning)| Ok((number(source)?, reasoning))).collect()
+        Ok(unwrap_all(rows).into_iter().collect())
     }
 
     /// The accepted decisions in force of one type and representation, by source. Those that were stored because of a
@@ -215,86 +198,23 @@ impl JudgeStore<'_> {
         item_type: ItemType,
         representation: Representation,
     ) -> Result<Vec<Edge>, StoreError> {
-        let query = "SELECT i.number, t.number, d.confidence, d.source_version, d.target_version, d.origin = 'override'
+        let query = "SELECT i.number AS source, t.number AS target, d.confidence, d.source_version, d.target_version,
+                d.origin = 'override' AS human
             FROM judge_decisions d JOIN items i ON i.id = d.item_id JOIN items t ON t.id = d.target_item_id
             WHERE d.repo_id = $1 AND i.type = $2 AND d.representation = $3 AND d.status = 'accepted'
             AND d.superseded_at IS NULL ORDER BY i.number";
-        let rows: Vec<(i64, i64, f64, i64, i64, bool)> = on_pool!(self.pool, |db| {
+        Ok(unwrap_all(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
             query.bind(representation.as_str()).fetch_all(db).await?
-        });
-        rows.into_iter()
-            .map(|(source, target, confidence, source_version, target_version, human)| {
-                Ok(Edge {
-                    source: number(source)?,
-                    target: number(target)?,
-                    confidence: probability(confidence)?,
-                    source_version: ContentVersion::stored(source_version),
-                    target_version: ContentVersion::stored(target_version),
-                    human,
-                })
-            })
-            .collect()
+        })))
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: i64,
-    r#type: String,
-    number: i64,
-    target: Option<i64>,
-    representation: String,
-    candidate_set_id: Option<i64>,
-    origin: String,
-    status: String,
-    superseded_at: Option<i64>,
-    model_is_duplicate: Option<bool>,
-    confidence: Option<f64>,
-    reasoning: Option<String>,
-    structure: Option<Json<Structure>>,
-    reason: Option<String>,
-    answer: Option<String>,
-    provider: String,
-    model: String,
-    prompt_version: i64,
-    config_hash: String,
-    input_hash: String,
-    source_version: i64,
-    target_version: Option<i64>,
-    candidates: Json<Vec<DecidedCandidate>>,
-    created_at: i64,
-    run_id: String,
-}
-
-impl Row {
-    fn read(self) -> Result<StoredDecision, StoreError> {
-        Ok(StoredDecision {
-            id: DecisionId(self.id),
-            item_type: word(&self.r#type)?,
-            number: number(self.number)?,
-            target: optional_number(self.target)?,
-            representation: word(&self.representation)?,
-            candidate_set: self.candidate_set_id,
-            origin: word(&self.origin)?,
-            status: word(&self.status)?,
-            superseded_at: optional_moment(self.superseded_at)?,
-            model_is_duplicate: self.model_is_duplicate,
-            confidence: optional_probability(self.confidence)?,
-            reasoning: self.reasoning,
-            structure: self.structure.map(|structure| structure.0),
-            reason: self.reason,
-            answer: self.answer,
-            provider: self.provider,
-            model: self.model,
-            prompt_version: self.prompt_version,
-            config_hash: self.config_hash,
-            input_hash: self.input_hash,
-            source_version: ContentVersion::stored(self.source_version),
-            target_version: self.target_version.map(ContentVersion::stored),
-            candidates: self.candidates.0,
-            created_at: moment(self.created_at)?,
-            run_id: self.run_id,
-        })
+read_row!(Edge { source, target, confidence, source_version, target_version, human });
+from_row! {
+    StoredDecision {
+        id, item_type: "type", number, target, representation, candidate_set: "candidate_set_id", origin, status,
+        superseded_at, model_is_duplicate, confidence, reasoning, structure, reason, answer, provider, model,
+        prompt_version, config_hash, input_hash, source_version, target_version, candidates, created_at, run_id,
     }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{IssueOutcome, ItemNumber, ItemType, Lesson, Probability, Similarity, Verdict};
+use canonry_domain::{ItemNumber, ItemType, Probability, Similarity, Verdict};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
-use sqlx::types::Json;
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::DuplicateStore;
-use crate::engine::row_values::{moment, number, optional_number, optional_probability, similarity, word};
+use crate::engine::lists::PushList as _;
+use crate::engine::rows::{Keyed, from_row, keyed};
 use crate::engine::transaction::{StoreError, on_pool};
 use crate::learning::issue_outcomes::StoredOutcome;
 
@@ -23,7 +23,6 @@ pub struct LatestTriage {
     pub target_score: Option<Similarity>,
     pub confidence: Option<Probability>,
     pub reason: String,
-    /// When.
     pub created_at: Timestamp,
 }
 
@@ -37,24 +36,18 @@ impl DuplicateStore<'_> {
     ) -> Result<BTreeMap<ItemNumber, LatestTriage>, StoreError> {
         let mut newest = BTreeMap::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<TriageRow> = on_pool!(self.pool, |db| {
+            let rows: Vec<Keyed<ItemNumber, LatestTriage>> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
-                    "SELECT i.number, d.id, d.verdict, t.number AS target, d.target_score, d.confidence, d.reason, d.created_at
+                    "SELECT i.number AS key, d.id, d.verdict, t.number AS target, d.target_score, d.confidence, d.reason, d.created_at
                     FROM triage_records d JOIN items i ON i.id = d.item_id LEFT JOIN items t ON t.id = d.target_item_id
                     WHERE d.id IN (SELECT max(n.id) FROM items s JOIN triage_records n ON n.item_id = s.id WHERE s.repo_id = ",
                 );
                 query.push_bind(repo.0).push(" AND s.type = ").push_bind(item_type.as_str());
                 query.push(" AND s.number IN (");
-                let mut listed = query.separated(", ");
-                for number in batch {
-                    listed.push_bind(number.get());
-                }
-                query.push(") GROUP BY n.item_id)");
+                query.push_list(batch.iter().map(|number| number.get())).push(" GROUP BY n.item_id)");
                 query.build_query_as().fetch_all(db).await?
             });
-            for row in rows {
-                newest.insert(number(row.number)?, row.read()?);
-            }
+            newest.extend(keyed(rows));
         }
         Ok(newest)
     }
@@ -67,52 +60,19 @@ impl DuplicateStore<'_> {
     ) -> Result<BTreeMap<ItemNumber, StoredOutcome>, StoreError> {
         let mut outcomes = BTreeMap::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<OutcomeRow> = on_pool!(self.pool, |db| {
+            let rows: Vec<Keyed<ItemNumber, StoredOutcome>> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
-                    "SELECT i.number, o.outcome, o.lesson, o.triage_id, o.updated_at FROM items i
+                    "SELECT i.number AS key, o.outcome, o.lesson, o.triage_id, o.updated_at FROM items i
                     JOIN issue_outcomes o ON o.item_id = i.id WHERE i.repo_id = ",
                 );
                 query.push_bind(repo.0).push(" AND i.type = 'issue' AND i.number IN (");
-                let mut listed = query.separated(", ");
-                for number in batch {
-                    listed.push_bind(number.get());
-                }
-                query.push(")");
+                query.push_list(batch.iter().map(|number| number.get()));
                 query.build_query_as().fetch_all(db).await?
             });
-            for (item, Json(outcome), Json(lesson), triage_id, updated_at) in rows {
-                let updated_at = moment(updated_at)?;
-                outcomes.insert(number(item)?, StoredOutcome { outcome, lesson, triage_id, updated_at });
-            }
+            outcomes.extend(keyed(rows));
         }
         Ok(outcomes)
     }
 }
 
-type OutcomeRow = (i64, Json<IssueOutcome>, Json<Lesson>, Option<i64>, i64);
-
-#[derive(sqlx::FromRow)]
-struct TriageRow {
-    number: i64,
-    id: i64,
-    verdict: String,
-    target: Option<i64>,
-    target_score: Option<f64>,
-    confidence: Option<f64>,
-    reason: String,
-    created_at: i64,
-}
-
-impl TriageRow {
-    fn read(self) -> Result<LatestTriage, StoreError> {
-        Ok(LatestTriage {
-            id: self.id,
-            verdict: word::<Verdict>(&self.verdict)?,
-            target: optional_number(self.target)?,
-            target_score: self.target_score.map(similarity).transpose()?,
-            confidence: optional_probability(self.confidence)?,
-            reason: self.reason,
-            created_at: moment(self.created_at)?,
-        })
-    }
-}
+from_row!(LatestTriage { id, verdict, target, target_score, confidence, reason, created_at });

@@ -13,9 +13,11 @@ pub(crate) mod overrides;
 pub(crate) mod triage_actions;
 pub(crate) mod triage_records;
 
-pub use adjudications::{Adjudication, AdjudicationFilter, AdjudicationId, AdjudicationKind, Answer, SampleProgress};
+pub use adjudications::{
+    Adjudication, AdjudicationFilter, AdjudicationId, AdjudicationKind, CaseAnswer, SampleProgress,
+};
 pub use candidate_sets::{CandidateMember, CandidateSet, NewCandidateSet, Representation, SetFilter, SetStatus};
-pub use cluster_pages::{ClusterFilter, ClusterKey, ClusterPlan, ClusterRow, ClusterTotals};
+pub use cluster_pages::{ClusterFilter, ClusterKey, ClusterRow, ClusterTotals, NewestClusterPlan};
 pub use edge_succession::ANSWER_LIMIT;
 pub use judge_audits::{AuditFilter, AuditRun, AuditedItem, NewAudit, StoredJudge};
 pub use judge_decisions::{DecidedCandidate, DecisionId, NewDecision, StoredDecision};

@@ -9,9 +9,9 @@ use sqlx::QueryBuilder;
 use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::DuplicateStore;
-use crate::engine::row_values::{
-    micros, moment, number, optional_moment, optional_number, optional_word, storable, word,
-};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::{micros, storable};
+use crate::engine::rows::{Keyed, Read, read_row, unwrap_all};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// A ruling to be written.
@@ -69,13 +69,11 @@ impl DuplicateStore<'_> {
 
     /// The rulings in force, oldest first.
     pub async fn overrides(self, repo: RepoId, item_type: Option<ItemType>) -> Result<Vec<Override>, StoreError> {
-        let query =
-            "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at FROM overrides
+        let query = "SELECT id, type, kind, item_number, other_number, note, created_at, created_by FROM overrides
             WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND removed_at IS NULL ORDER BY id";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(unwrap_all(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.map(ItemType::as_str)).fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        })))
     }
 
     /// The rulings in force that name at least one of some items, oldest first.
@@ -88,27 +86,19 @@ impl DuplicateStore<'_> {
         // A pair may be named by two batches.
         let mut named = BTreeMap::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<Row> = on_pool!(self.pool, |db| {
+            let rows: Vec<Read<Override>> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
-                    "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at
+                    "SELECT id, type, kind, item_number, other_number, note, created_at, created_by
                     FROM overrides WHERE repo_id = ",
                 );
                 query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str());
                 query.push(" AND removed_at IS NULL AND (item_number IN (");
-                let mut listed = query.separated(", ");
-                for number in batch {
-                    listed.push_bind(number.get());
-                }
-                query.push(") OR other_number IN (");
-                let mut listed = query.separated(", ");
-                for number in batch {
-                    listed.push_bind(number.get());
-                }
-                query.push("))");
+                query.push_list(batch.iter().map(|number| number.get())).push(" OR other_number IN (");
+                query.push_list(batch.iter().map(|number| number.get())).push(")");
                 query.build_query_as().fetch_all(db).await?
             });
-            for row in rows {
-                named.insert(row.id, row.read()?);
+            for Read(ruling) in rows {
+                named.insert(ruling.id, ruling);
             }
         }
         Ok(named.into_values().collect())
@@ -121,14 +111,12 @@ impl DuplicateStore<'_> {
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<Override>, StoreError> {
-        let query =
-            "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at FROM overrides
+        let query = "SELECT id, type, kind, item_number, other_number, note, created_at, created_by FROM overrides
             WHERE repo_id = $1 AND removed_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(unwrap_all(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
             query.bind(i64::from(limit)).fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        })))
     }
 
     /// Every ruling that was ever made about an item, on either side of a pair, oldest first; each with the moment since
@@ -139,17 +127,12 @@ impl DuplicateStore<'_> {
         item_type: ItemType,
         item: ItemNumber,
     ) -> Result<Vec<(Override, Option<Timestamp>)>, StoreError> {
-        let query =
-            "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at FROM overrides
-            WHERE repo_id = $1 AND type = $2 AND (item_number = $3 OR other_number = $3) ORDER BY id";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        let query = "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at AS key
+            FROM overrides WHERE repo_id = $1 AND type = $2 AND (item_number = $3 OR other_number = $3) ORDER BY id";
+        let rows: Vec<Keyed<Option<Timestamp>, Override>> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(item.get()).fetch_all(db).await?
         });
-        let read = |row: Row| {
-            let removed_at = optional_moment(row.removed_at)?;
-            Ok((row.read()?, removed_at))
-        };
-        rows.into_iter().map(read).collect()
+        Ok(rows.into_iter().map(|Keyed(removed_at, ruling)| (ruling, removed_at)).collect())
     }
 }
 
@@ -173,42 +156,20 @@ pub(crate) async fn add_override(
             AND ((item_number = $4 AND other_number = $5) OR (item_number = $5 AND other_number = $4))))";
     let insert = "INSERT INTO overrides (repo_id, type, kind, item_number, other_number, note, created_at, created_by)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-        RETURNING id, type, kind, item_number, other_number, note, created_at, created_by, removed_at";
+        RETURNING id, type, kind, item_number, other_number, note, created_at, created_by";
     let other = new.other.map(ItemNumber::get);
-    let row: Row = on_tx!(tx, |db| {
+    let Read(ruling) = on_tx!(tx, |db| {
         let query = sqlx::query(replace).bind(repo.0).bind(new.item_type.as_str()).bind(new.kind.as_str());
         query.bind(new.item.get()).bind(other.unwrap_or(0)).bind(micros(now)).execute(&mut *db).await?;
         let query = sqlx::query_as(insert).bind(repo.0).bind(new.item_type.as_str()).bind(new.kind.as_str());
         let query = query.bind(new.item.get()).bind(other).bind(new.note.map(storable)).bind(micros(now));
         query.bind(new.by.map(Login::as_str)).fetch_one(db).await?
     });
-    row.read()
+    Ok(ruling)
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: i64,
-    r#type: String,
-    kind: String,
-    item_number: i64,
-    other_number: Option<i64>,
-    note: Option<String>,
-    created_at: i64,
-    created_by: Option<String>,
-    removed_at: Option<i64>,
-}
-
-impl Row {
-    fn read(self) -> Result<Override, StoreError> {
-        Ok(Override {
-            id: self.id,
-            item_type: word(&self.r#type)?,
-            kind: word::<OverrideKind>(&self.kind)?,
-            item: number(self.item_number)?,
-            other: optional_number(self.other_number)?,
-            note: self.note,
-            created_at: moment(self.created_at)?,
-            created_by: optional_word(self.created_by.as_deref())?,
-        })
+read_row! {
+    Override {
+        id, item_type: "type", kind, item: "item_number", other: "other_number", note, created_at, created_by,
     }
 }

@@ -1,48 +1,28 @@
 //! What each triage record led to, and the threshold that decided it.
 
-use canonry_domain::{Component, CurrentThreshold, ItemNumber, ItemType, ThresholdSource, TriageMode};
+use canonry_domain::{Component, CurrentThreshold, ItemNumber, ItemType, ThresholdSource, TriageMode, text_enum};
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::DuplicateStore;
-use crate::engine::row_values::{current_threshold, micros, moment, optional_component, points, storable, word};
+use crate::engine::row_values::{micros, points, storable, word};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 use crate::learning::issue_outcomes::relearn;
 use crate::learning::predicted_cluster::freeze_clusters;
-use crate::learning::thresholds::tell;
+use crate::learning::thresholds::log_adjustments;
 
-/// What is done about a triage record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TriageActionKind {
-    Recorded,
-    Commented,
-    /// The comment that is there says something else now.
-    Edited,
-    /// The comment that is there says that it does not hold any more, and the label goes.
-    Withdrawn,
-}
-
-impl TriageActionKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Commented => "commented",
-            Self::Edited => "edited",
-            Self::Withdrawn => "withdrawn",
-        }
+text_enum! {
+    pub enum TriageActionKind: "a triage action" {
+        Recorded = "recorded",
+        Commented = "commented",
+        /// The comment that is there says something else now.
+        Edited = "edited",
+        /// The comment that is there says that it does not hold any more, and the label goes.
+        Withdrawn = "withdrawn",
     }
 }
 
-impl std::str::FromStr for TriageActionKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Recorded, Self::Commented, Self::Edited, Self::Withdrawn];
-        all.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| format!("{text:?} is no triage action"))
-    }
-}
-
-/// What a triage record led to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriageAction {
     pub triage_id: i64,
@@ -58,7 +38,6 @@ pub struct TriageAction {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTriageAction {
     pub action: TriageAction,
-    /// When it was decided.
     pub created_at: Timestamp,
 }
 
@@ -107,7 +86,7 @@ impl DuplicateStore<'_> {
             Vec::new()
         };
         tx.commit().await?;
-        tell(&adjusted);
+        log_adjustments(&adjusted);
         Ok(())
     }
 
@@ -121,10 +100,9 @@ impl DuplicateStore<'_> {
         let query = "SELECT a.triage_id, a.mode, a.component, a.threshold, a.source, a.action, a.reason, a.comment_key, a.created_at
             FROM triage_actions a JOIN triage_records d ON d.id = a.triage_id JOIN items i ON i.id = d.item_id
             WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY a.triage_id DESC";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
-        });
-        rows.into_iter().map(Row::read).collect()
+        }))
     }
 
     /// Why the latest record of a repository was or was not said on GitHub.
@@ -151,33 +129,5 @@ impl DuplicateStore<'_> {
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    triage_id: i64,
-    mode: String,
-    component: Option<String>,
-    threshold: Option<i64>,
-    source: String,
-    action: String,
-    reason: String,
-    comment_key: Option<String>,
-    created_at: i64,
-}
-
-impl Row {
-    fn read(self) -> Result<StoredTriageAction, StoreError> {
-        Ok(StoredTriageAction {
-            action: TriageAction {
-                triage_id: self.triage_id,
-                mode: word(&self.mode)?,
-                component: optional_component(self.component)?,
-                threshold: current_threshold(self.threshold)?,
-                source: word(&self.source)?,
-                action: word(&self.action)?,
-                reason: self.reason,
-                comment_key: self.comment_key,
-            },
-            created_at: moment(self.created_at)?,
-        })
-    }
-}
+from_row!(TriageAction { triage_id, mode, component, threshold, source, action, reason, comment_key });
+from_row!(StoredTriageAction { action: flatten, created_at });

@@ -11,13 +11,13 @@ use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
 use crate::engine::facets::DuplicateStore;
-use crate::engine::row_values::{
-    micros, moment, number, optional_number, optional_probability, similarity, storable, word,
-};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::{micros, storable};
+use crate::engine::rows::{Keyed, from_row};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 use crate::learning::issue_outcomes::relearn;
 use crate::learning::predicted_cluster::freeze_clusters;
-use crate::learning::thresholds::tell;
+use crate::learning::thresholds::log_adjustments;
 
 /// A neighbour that was there when an item was new.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +63,6 @@ pub struct StoredTriageRecord {
     /// The store's key; a later one has a greater key.
     pub id: i64,
     pub record: NewTriageRecord,
-    /// When.
     pub created_at: Timestamp,
 }
 
@@ -138,7 +137,7 @@ impl DuplicateStore<'_> {
             ItemType::Pr => Vec::new(),
         };
         tx.commit().await?;
-        tell(&adjusted);
+        log_adjustments(&adjusted);
         Ok(id)
     }
 
@@ -154,105 +153,37 @@ impl DuplicateStore<'_> {
                 d.config_hash, d.content_version, d.embed_model, d.created_at, d.run_id
             FROM triage_records d JOIN items i ON i.id = d.item_id LEFT JOIN items t ON t.id = d.target_item_id
             WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY d.id DESC";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| {
+        let mut records: Vec<StoredTriageRecord> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
         });
-        let mut candidates: HashMap<i64, Vec<TriageCandidate>> = HashMap::with_capacity(rows.len());
-        for batch in rows.chunks(NUMBERS_PER_STATEMENT) {
-            let found: Vec<CandidateRow> = on_pool!(self.pool, |db| {
+        let mut candidates: HashMap<i64, Vec<TriageCandidate>> = HashMap::with_capacity(records.len());
+        for batch in records.chunks(NUMBERS_PER_STATEMENT) {
+            let found: Vec<Keyed<i64, TriageCandidate>> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
-                    "SELECT c.triage_id, i.number, c.score, c.parts, c.state, c.judged FROM triage_candidates c \
+                    "SELECT c.triage_id AS key, i.number, c.score, c.parts, c.state, c.judged FROM triage_candidates c \
                     JOIN items i ON i.id = c.item_id WHERE c.triage_id IN (",
                 );
-                let mut listed = query.separated(", ");
-                for row in batch {
-                    listed.push_bind(row.id);
-                }
-                query.push(") ORDER BY c.triage_id, c.rank");
+                query.push_list(batch.iter().map(|row| row.id)).push(" ORDER BY c.triage_id, c.rank");
                 query.build_query_as().fetch_all(db).await?
             });
-            for row in found {
-                candidates.entry(row.triage_id).or_default().push(row.read()?);
+            for Keyed(record, candidate) in found {
+                candidates.entry(record).or_default().push(candidate);
             }
         }
-        rows.into_iter()
-            .map(|row| {
-                let candidates = candidates.remove(&row.id).unwrap_or_default();
-                row.read(candidates)
-            })
-            .collect()
+        for stored in &mut records {
+            stored.record.candidates = candidates.remove(&stored.id).unwrap_or_default();
+        }
+        Ok(records)
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct CandidateRow {
-    triage_id: i64,
-    number: i64,
-    score: f64,
-    parts: Json<BTreeMap<String, f64>>,
-    state: String,
-    judged: bool,
-}
+from_row!(TriageCandidate { number, score, parts, state, judged });
 
-impl CandidateRow {
-    fn read(self) -> Result<TriageCandidate, StoreError> {
-        Ok(TriageCandidate {
-            number: number(self.number)?,
-            score: similarity(self.score)?,
-            parts: self.parts.0,
-            state: word(&self.state)?,
-            judged: self.judged,
-        })
-    }
-}
-
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: i64,
-    r#type: String,
-    number: i64,
-    verdict: String,
-    target: Option<i64>,
-    target_score: Option<f64>,
-    is_duplicate: bool,
-    confidence: Option<f64>,
-    reason: String,
-    reasoning: String,
-    effective_source: String,
-    source_fallback_reason: Option<String>,
-    provider: String,
-    model: String,
-    prompt_version: i64,
-    config_hash: String,
-    content_version: i64,
-    embed_model: String,
-    created_at: i64,
-    run_id: String,
-}
-
-impl Row {
-    fn read(self, candidates: Vec<TriageCandidate>) -> Result<StoredTriageRecord, StoreError> {
-        let record = NewTriageRecord {
-            item_type: word(&self.r#type)?,
-            number: number(self.number)?,
-            verdict: word::<Verdict>(&self.verdict)?,
-            target: optional_number(self.target)?,
-            target_score: self.target_score.map(similarity).transpose()?,
-            is_duplicate: self.is_duplicate,
-            confidence: optional_probability(self.confidence)?,
-            reason: self.reason,
-            reasoning: self.reasoning,
-            effective_source: word(&self.effective_source)?,
-            source_fallback_reason: self.source_fallback_reason,
-            provider: self.provider,
-            model: self.model,
-            prompt_version: self.prompt_version,
-            config_hash: self.config_hash,
-            content_version: ContentVersion::stored(self.content_version),
-            embed_model: self.embed_model,
-            run_id: self.run_id,
-            candidates,
-        };
-        Ok(StoredTriageRecord { id: self.id, record, created_at: moment(self.created_at)? })
+from_row!(StoredTriageRecord { id, record: flatten, created_at });
+from_row! {
+    NewTriageRecord {
+        item_type: "type", number, verdict, target, target_score, is_duplicate, confidence, reason, reasoning,
+        effective_source, source_fallback_reason, provider, model, prompt_version, config_hash, content_version,
+        embed_model, run_id, candidates: default,
     }
 }

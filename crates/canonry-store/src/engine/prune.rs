@@ -11,7 +11,7 @@ const ACTIONS_KEPT: SignedDuration = SignedDuration::from_hours(365 * 24);
 
 /// What was thrown away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneCounts {
     pub deliveries: u64,
     pub jobs: u64,
     /// Sessions of the console, and notes of what was done there, that are gone.
@@ -23,7 +23,7 @@ impl MaintenanceStore<'_> {
     /// moment: at most `limit` of each, so that no writer waits for long. Called again until nothing is left. A
     /// delivery's row stays, so that one that comes again is known; what was given up stays as it is. Sessions of the console
     /// that had ended go with them, and what people did there a year before that moment.
-    pub async fn prune(self, before: Timestamp, limit: u32) -> Result<Pruned, StoreError> {
+    pub async fn prune(self, before: Timestamp, limit: u32) -> Result<PruneCounts, StoreError> {
         // The state is looked at again by the update itself: it may have been replayed since. Not as a plain column,
         // or SQLite would go through all that are done by the index of states.
         let empty = "UPDATE deliveries SET payload = '', emptied = TRUE WHERE id IN (SELECT id FROM deliveries
@@ -37,7 +37,7 @@ impl MaintenanceStore<'_> {
             WHERE at < $1 ORDER BY at LIMIT $2)";
         let acted = micros(before.saturating_sub(ACTIONS_KEPT).map_err(StoreError::damaged)?);
         let (before, limit) = (micros(before), i64::from(limit));
-        Ok(on_pool!(self.pool, |db| Pruned {
+        Ok(on_pool!(self.pool, |db| PruneCounts {
             deliveries: sqlx::query(empty).bind(before).bind(limit).execute(db).await?.rows_affected(),
             jobs: sqlx::query(delete).bind(before).bind(limit).execute(db).await?.rows_affected(),
             console: sqlx::query(ended).bind(before).bind(limit).execute(db).await?.rows_affected()

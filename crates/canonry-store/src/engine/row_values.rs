@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use canonry_domain::{Component, CurrentThreshold, ItemNumber, Probability, Similarity, Threshold, whole_micros};
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::Deserialize as _;
 use serde::de::IntoDeserializer;
 
 use crate::engine::transaction::StoreError;
@@ -37,16 +37,8 @@ pub(crate) fn number(number: i64) -> Result<ItemNumber, StoreError> {
     ItemNumber::new(number).map_err(StoreError::damaged)
 }
 
-pub(crate) fn optional_number(number: Option<i64>) -> Result<Option<ItemNumber>, StoreError> {
-    number.map(self::number).transpose()
-}
-
 pub(crate) fn probability(value: f64) -> Result<Probability, StoreError> {
     Probability::new(value).map_err(StoreError::damaged)
-}
-
-pub(crate) fn optional_probability(value: Option<f64>) -> Result<Option<Probability>, StoreError> {
-    value.map(probability).transpose()
 }
 
 pub(crate) fn similarity(value: f64) -> Result<Similarity, StoreError> {

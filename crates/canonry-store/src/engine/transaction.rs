@@ -8,13 +8,22 @@ use sqlx::{PgPool, Postgres, Sqlite, SqlitePool};
 pub enum StoreError {
     /// The engine said no, or could not be reached.
     #[error("the database failed: {0}")]
-    Database(#[from] sqlx::Error),
+    Database(#[source] sqlx::Error),
     /// A row holds something that this program never writes.
     #[error("the database holds a row that cannot be read: {0}")]
     Damaged(String),
     /// Something was to be written about an item that is not stored; nothing was written.
     #[error("there is no {} #{number} in the database; run `canonry sync` or `canonry import` first", item_type.in_words())]
     UnknownItem { item_type: ItemType, number: ItemNumber },
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::ColumnDecode { source, .. } => Self::Damaged(source.to_string()),
+            other => Self::Database(other),
+        }
+    }
 }
 
 impl StoreError {
@@ -125,7 +134,7 @@ impl Transaction {
 
     /// Wakes the workers of all processes once this transaction is committed. On SQLite there is one process, which
     /// wakes its own.
-    pub(crate) async fn tell_workers(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn notify_workers(&mut self) -> Result<(), StoreError> {
         if let Self::Postgres(transaction) = self {
             sqlx::query("SELECT pg_notify($1, '')").bind(JOBS_CHANNEL).execute(&mut **transaction).await?;
         }

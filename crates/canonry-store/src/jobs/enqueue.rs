@@ -89,7 +89,7 @@ impl JobStore<'_> {
                 query.execute(db).await?.rows_affected()
             });
             if changed == 1 {
-                tx.tell_workers().await?;
+                tx.notify_workers().await?;
                 tx.commit().await?;
                 return Ok(JobId(id));
             }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::engine::facets::JobStore;
 use crate::engine::row_values::{micros, storable};
 use crate::engine::transaction::{Pool, StoreError, Transaction, on_pool, on_tx};
-use crate::jobs::queue::{Job, JobId, JobRow, job_columns};
+use crate::jobs::queue::{Job, JobId, job_columns};
 
 /// How many jobs run at once, all processes of a store together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,13 +107,13 @@ impl JobStore<'_> {
         if let Transaction::Postgres(transaction) = &mut tx {
             sqlx::raw_sql(BEFORE_LEASING).execute(&mut **transaction).await?;
         }
-        let taken: Option<JobRow> = on_tx!(&mut tx, |db| {
+        let taken: Option<Job> = on_tx!(&mut tx, |db| {
             let take = sqlx::query_as(take).bind(micros(now)).bind(i64::from(caps.per_repo));
             let take = take.bind(i64::from(caps.in_all)).bind(scope == JobScope::All).bind(owner);
             take.bind(micros(until)).fetch_optional(db).await?
         });
         tx.commit().await?;
-        taken.map(JobRow::read).transpose()
+        Ok(taken)
     }
 
     /// Keeps a lease for longer; `false` says that another worker has taken over.

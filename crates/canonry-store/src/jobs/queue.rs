@@ -6,28 +6,14 @@ use serde_json::Value;
 use sqlx::QueryBuilder;
 
 use crate::engine::facets::JobStore;
-use crate::engine::row_values::{micros, moment, optional_moment, optional_word, storable, word};
+use crate::engine::ids::store_id;
+use crate::engine::row_values::{micros, storable};
+use crate::engine::rows::{StoreRow, from_row, unreadable};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// The store's own key of a job; jobs of one key run in its order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct JobId(pub(crate) i64);
-
-impl JobId {
-    /// A job by its number, as a person names it.
-    pub const fn new(number: i64) -> Self {
-        Self(number)
-    }
-
-    pub const fn get(self) -> i64 {
-        self.0
-    }
-}
-
-impl std::fmt::Display for JobId {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(formatter)
-    }
+store_id! {
+    /// The store's own key of a job; jobs of one key run in its order.
+    JobId
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,13 +76,10 @@ pub struct Job {
     pub attempts: i64,
     /// When it may be begun.
     pub run_after: Timestamp,
-    /// Until when a worker has it.
     pub lease_until: Option<Timestamp>,
     /// Why the last try failed, what it waits for, or, when it is done, why there was nothing or no more to do.
     pub error: Option<String>,
-    /// When it was stored.
     pub created_at: Timestamp,
-    /// When it was done or given up.
     pub finished_at: Option<Timestamp>,
 }
 
@@ -111,7 +94,6 @@ pub struct JobFilter {
     pub before: Option<JobId>,
 }
 
-/// The columns of a job, in the order of [`JobRow`].
 macro_rules! job_columns {
     () => {
         "id, delivery_id, key, repo, kind, payload, state, attempts, run_after, lease_until, error, created_at, finished_at"
@@ -129,13 +111,12 @@ macro_rules! jobs {
 impl JobStore<'_> {
     pub async fn get(self, id: JobId) -> Result<Option<Job>, StoreError> {
         let query = jobs!("WHERE id = $1");
-        let row: Option<JobRow> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
-        row.map(JobRow::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?))
     }
 
     /// Jobs, the latest first.
     pub async fn list(self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
-        let rows: Vec<JobRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             // Only the conditions that there are: one that may be null keeps every index from being used. And of two
             // indexes the one that leads to fewer rows, which SQLite cannot know: few jobs are not done, and nearly all
             // are webhooks'. A condition on `kind || ''` cannot be looked up.
@@ -159,16 +140,13 @@ impl JobStore<'_> {
             }
             query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
             query.build_query_as().fetch_all(db).await?
-        });
-        rows.into_iter().map(JobRow::read).collect()
+        }))
     }
 
     /// The latest job of a key and kind, whatever has become of it.
     pub async fn last_of(self, key: &str, kind: &str) -> Result<Option<Job>, StoreError> {
         let query = jobs!("WHERE key = $1 AND kind = $2 ORDER BY id DESC LIMIT 1");
-        let row: Option<JobRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(key).bind(kind).fetch_optional(db).await?);
-        row.map(JobRow::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(key).bind(kind).fetch_optional(db).await?))
     }
 
     /// Queues a job that was given up, or ends the wait of one that is to be tried again; its delivery
@@ -185,7 +163,7 @@ impl JobStore<'_> {
             sqlx::query(requeue).bind(id.0).bind(micros(now)).execute(db).await?.rows_affected()
         });
         if changed == 1 {
-            tx.tell_workers().await?;
+            tx.notify_workers().await?;
             tx.commit().await?;
         } else {
             tx.rollback().await?;
@@ -200,30 +178,26 @@ impl JobStore<'_> {
             job_columns!(),
             " FROM jobs WHERE key = $1 AND kind = $2 AND state IN ('queued', 'running') ORDER BY id DESC"
         );
-        let rows: Vec<JobRow> =
-            on_pool!(self.pool, |db| { sqlx::query_as(query).bind(storable(key)).bind(kind).fetch_all(db).await? });
-        rows.into_iter().map(JobRow::read).collect()
+        Ok(on_pool!(self.pool, |db| { sqlx::query_as(query).bind(storable(key)).bind(kind).fetch_all(db).await? }))
     }
 
     /// The jobs of a key and kind that were queued after one, whatever has become of them, the latest first.
     pub async fn of_key_after(self, key: &str, kind: &str, after: JobId) -> Result<Vec<Job>, StoreError> {
         let query =
             concat!("SELECT ", job_columns!(), " FROM jobs WHERE key = $1 AND kind = $2 AND id > $3 ORDER BY id DESC");
-        let rows: Vec<JobRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(storable(key)).bind(kind).bind(after.get()).fetch_all(db).await?
-        });
-        rows.into_iter().map(JobRow::read).collect()
+        }))
     }
 
     /// The latest jobs of a key and kind, whatever has become of them, the latest first.
     pub async fn of_key(self, key: &str, kind: &str, limit: u32) -> Result<Vec<Job>, StoreError> {
         let query =
             concat!("SELECT ", job_columns!(), " FROM jobs WHERE key = $1 AND kind = $2 ORDER BY id DESC LIMIT $3");
-        let rows: Vec<JobRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(storable(key)).bind(kind);
             query.bind(i64::from(limit)).fetch_all(db).await?
-        });
-        rows.into_iter().map(JobRow::read).collect()
+        }))
     }
 }
 
@@ -243,43 +217,18 @@ pub(crate) async fn insert_job(
         let insert = insert.bind(new.kind).bind(new.payload.to_string()).bind(micros(run_after));
         insert.bind(micros(now)).fetch_one(db).await?
     });
-    tx.tell_workers().await?;
+    tx.notify_workers().await?;
     Ok(JobId(id))
 }
 
-#[derive(sqlx::FromRow)]
-pub(crate) struct JobRow {
-    id: i64,
-    delivery_id: Option<String>,
-    key: String,
-    repo: Option<String>,
-    kind: String,
-    payload: String,
-    state: String,
-    attempts: i64,
-    run_after: i64,
-    lease_until: Option<i64>,
-    error: Option<String>,
-    created_at: i64,
-    finished_at: Option<i64>,
+from_row! {
+    Job {
+        id, delivery_id, key, repo, kind, payload: (read_payload), state, attempts, run_after, lease_until, error,
+        created_at, finished_at,
+    }
 }
 
-impl JobRow {
-    pub(crate) fn read(self) -> Result<Job, StoreError> {
-        Ok(Job {
-            id: JobId(self.id),
-            delivery_id: self.delivery_id,
-            key: self.key,
-            repo: optional_word(self.repo.as_deref())?,
-            kind: self.kind,
-            payload: serde_json::from_str(&self.payload).map_err(StoreError::damaged)?,
-            state: word(&self.state)?,
-            attempts: self.attempts,
-            run_after: moment(self.run_after)?,
-            lease_until: optional_moment(self.lease_until)?,
-            error: self.error,
-            created_at: moment(self.created_at)?,
-            finished_at: optional_moment(self.finished_at)?,
-        })
-    }
+/// A text on both engines, in contrast to other columns of JSON.
+fn read_payload(row: &impl StoreRow) -> Result<Value, sqlx::Error> {
+    serde_json::from_str(&row.column::<String>("payload")?).map_err(|error| unreadable("payload", error))
 }

@@ -11,10 +11,11 @@ use sqlx::types::Json;
 use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::corpus::repos::{Repo, RepoId};
 use crate::engine::facets::LearningStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{micros, moment, number, optional_component, optional_moment, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::issue_outcomes::relearn;
-use crate::learning::thresholds::{Learned, tell};
+use crate::learning::thresholds::{LearningUpdate, log_adjustments};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriageComment {
@@ -22,11 +23,9 @@ pub struct TriageComment {
     pub item_type: ItemType,
     pub number: ItemNumber,
     pub comment: GithubId,
-    /// When it was written.
     pub said_at: Timestamp,
     /// Since when it says what it says: when it was written, or last edited. Reactions from before are about other words.
     pub worded_at: Timestamp,
-    /// When its reactions were last recorded.
     pub synced_at: Option<Timestamp>,
 }
 
@@ -41,7 +40,7 @@ impl LearningStore<'_> {
         comment: GithubId,
         counts: CommentReactions,
         now: Timestamp,
-    ) -> Result<Learned, StoreError> {
+    ) -> Result<LearningUpdate, StoreError> {
         let labels = "SELECT labels FROM items WHERE id = $1";
         // The component stays what it was when somebody first reacted: later labels must not move the lesson.
         let upsert = "INSERT INTO triage_comment_reactions (item_id, comment_id, up, down, mixed, component, synced_at)
@@ -54,7 +53,7 @@ impl LearningStore<'_> {
         tx.lock_items_of(repo).await?;
         let Ok(item) = ItemKeys::read(&mut tx, repo, [number]).await?.id(ItemType::Issue, number) else {
             tx.rollback().await?;
-            return Ok(Learned::default());
+            return Ok(LearningUpdate::default());
         };
         on_tx!(&mut tx, |db| {
             let Json(labels): Json<Vec<String>> = sqlx::query_scalar(labels).bind(item).fetch_one(&mut *db).await?;
@@ -72,8 +71,8 @@ impl LearningStore<'_> {
         });
         let adjusted = relearn(&mut tx, repo, &[item], now).await?;
         tx.commit().await?;
-        tell(&adjusted);
-        Ok(Learned { new_events: 0, adjusted })
+        log_adjustments(&adjusted);
+        Ok(LearningUpdate { new_events: 0, adjusted })
     }
 
     /// The triage comments that were written since then, as the outbox knows them: first those whose reactions were
@@ -121,12 +120,8 @@ pub(crate) async fn reactions_of(
             let mut query = QueryBuilder::new(
                 "SELECT item_id, up, down, mixed, component FROM triage_comment_reactions WHERE item_id IN (",
             );
-            let mut listed = query.separated(", ");
-            for item in batch {
-                listed.push_bind(*item);
-            }
             // GitHub's ids grow, so that the last one is the latest comment.
-            query.push(") ORDER BY item_id, comment_id");
+            query.push_list(batch.iter().copied()).push(" ORDER BY item_id, comment_id");
             query.build_query_as().fetch_all(db).await?
         });
         for (item, up, down, mixed, component) in rows {
@@ -145,14 +140,14 @@ struct CommentRow {
     name: String,
     number: i64,
     idempotency_key: String,
-    answer: Option<Json<Answer>>,
+    answer: Option<Json<SentComment>>,
     updated_at: i64,
     edited_at: Option<i64>,
 }
 
 /// What the outbox keeps of a comment that was sent.
 #[derive(Deserialize)]
-struct Answer {
+struct SentComment {
     comment: Option<WrittenComment>,
 }
 

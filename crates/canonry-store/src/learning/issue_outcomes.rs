@@ -14,43 +14,42 @@ use sqlx::types::Json;
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::LearningStore;
-use crate::engine::row_values::{count, micros, moment, optional_component, word};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::{micros, optional_component};
+use crate::engine::rows::{from_row, unwrap_all};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::comment_reactions::reactions_of;
 use crate::learning::outcome_events::events_of;
-use crate::learning::own_closes::told_once;
+use crate::learning::own_closes::without_repeated_reports;
 use crate::learning::past_triage::triages_of;
 use crate::learning::thresholds::relearn_thresholds;
 
-/// What became of an issue, as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredOutcome {
     pub outcome: IssueOutcome,
     pub lesson: Lesson,
     pub triage_id: Option<i64>,
-    /// When it last changed.
     pub updated_at: Timestamp,
 }
+
+from_row!(StoredOutcome { outcome, lesson, triage_id, updated_at });
 
 impl LearningStore<'_> {
     /// What became of an issue; `None` when nothing ever happened to it.
     pub async fn issue_outcome(self, repo: RepoId, number: ItemNumber) -> Result<Option<StoredOutcome>, StoreError> {
         let query = "SELECT o.outcome, o.lesson, o.triage_id, o.updated_at FROM issue_outcomes o
             JOIN items i ON i.id = o.item_id WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3";
-        let row: Option<OutcomeRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(ItemType::Issue.as_str()).bind(number.get());
             query.fetch_optional(db).await?
-        });
-        let Some((Json(outcome), Json(lesson), triage_id, updated_at)) = row else { return Ok(None) };
-        Ok(Some(StoredOutcome { outcome, lesson, triage_id, updated_at: moment(updated_at)? }))
+        }))
     }
 
     /// How many triaged issues of each repository taught what, by name.
     pub async fn outcome_counts(self) -> Result<Vec<(RepoName, LessonKind, u64)>, StoreError> {
         let query = "SELECT r.name, o.lesson_kind, count(*) FROM issue_outcomes o JOIN repos r ON r.id = o.repo_id
             WHERE o.triage_id IS NOT NULL GROUP BY r.name, o.lesson_kind ORDER BY r.name, o.lesson_kind";
-        let rows: Vec<(String, String, i64)> = on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
-        rows.into_iter().map(|(repo, kind, issues)| Ok((word(&repo)?, word(&kind)?, count(issues)?))).collect()
+        Ok(unwrap_all(on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?)))
     }
 }
 
@@ -75,7 +74,7 @@ pub(crate) async fn derive(tx: &mut Transaction, items: &[i64]) -> Result<BTreeM
         if events.is_none() && reactions.is_none() {
             continue;
         }
-        let outcome = issue_outcome(&told_once(events.unwrap_or_default()));
+        let outcome = issue_outcome(&without_repeated_reports(events.unwrap_or_default()));
         let records = triages.get(item).map(Vec::as_slice).unwrap_or_default();
         // Reactions count while there is no outcome, for what the comment says.
         let heard = reactions.filter(|_| outcome.outcome == IssueResolution::Unknown);
@@ -125,7 +124,6 @@ pub(crate) async fn issues_with_events(tx: &mut Transaction, repo: RepoId) -> Re
     Ok(on_tx!(tx, |db| sqlx::query_scalar(query).bind(repo.0).fetch_all(db).await?))
 }
 
-type OutcomeRow = (Json<IssueOutcome>, Json<Lesson>, Option<i64>, i64);
 type Row = (i64, Json<IssueOutcome>, Json<Lesson>, Option<i64>, Option<String>);
 
 async fn read_stored(tx: &mut Transaction, items: &[i64]) -> Result<BTreeMap<i64, Derived>, StoreError> {
@@ -135,11 +133,7 @@ async fn read_stored(tx: &mut Transaction, items: &[i64]) -> Result<BTreeMap<i64
             let mut query = QueryBuilder::new(
                 "SELECT item_id, outcome, lesson, triage_id, component FROM issue_outcomes WHERE item_id IN (",
             );
-            let mut listed = query.separated(", ");
-            for item in batch {
-                listed.push_bind(*item);
-            }
-            query.push(")");
+            query.push_list(batch.iter().copied());
             query.build_query_as().fetch_all(db).await?
         });
         for (item, Json(outcome), Json(lesson), triage_id, component) in rows {

@@ -12,6 +12,7 @@ use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::LearningStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{count, micros, moment, number, optional_word, word};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -186,11 +187,7 @@ impl LearningStore<'_> {
         let found: Vec<(i64, String, Option<String>, String)> = on_pool!(self.pool, |db| {
             let mut query =
                 QueryBuilder::new("SELECT item_id, delivery_id, actor, by_whom FROM outcome_events WHERE item_id IN (");
-            let mut listed = query.separated(", ");
-            for (item, ..) in rows {
-                listed.push_bind(*item);
-            }
-            query.push(")");
+            query.push_list(rows.iter().map(|(item, ..)| *item));
             query.build_query_as().fetch_all(db).await?
         });
         found

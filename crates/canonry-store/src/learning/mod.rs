@@ -14,4 +14,4 @@ pub(crate) mod unknown_actors;
 pub use comment_reactions::TriageComment;
 pub use issue_outcomes::StoredOutcome;
 pub use lesson_log::{LearnedOutcome, LessonFilter, LessonLog, LogStep};
-pub use thresholds::{CheckedThresholds, Learned, StoredAdjustment};
+pub use thresholds::{CheckedThresholds, LearningUpdate, StoredAdjustment};

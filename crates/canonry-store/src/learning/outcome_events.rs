@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::{GithubId, ItemNumber, ItemType, OutcomeEvent, OutcomeKind};
+use canonry_domain::{ItemNumber, ItemType, OutcomeEvent, OutcomeKind};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
@@ -10,53 +10,25 @@ use sqlx::types::Json;
 use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::LearningStore;
-use crate::engine::row_values::{micros, moment, number, optional_number, optional_word, word};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::micros;
+use crate::engine::rows::{Keyed, read_row, unwrap_all};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::issue_outcomes::relearn;
 use crate::learning::predicted_cluster::predicted_cluster;
-use crate::learning::thresholds::{Learned, tell};
+use crate::learning::thresholds::{LearningUpdate, log_adjustments};
 
-/// The columns of an event, in the order of [`EventRow`].
 macro_rules! event_columns {
     () => {
-        "e.item_id, e.delivery_id, i.number, e.kind, e.state_reason, e.actor, e.by_whom, e.duplicate_of, e.in_body, \
+        "e.item_id AS key, e.delivery_id, i.number, e.kind, e.state_reason, e.actor, e.by_whom, e.duplicate_of, e.in_body, \
          e.comment_id, e.labels, e.cluster, e.occurred_at"
     };
 }
 
-#[derive(sqlx::FromRow)]
-struct EventRow {
-    item_id: i64,
-    delivery_id: String,
-    number: i64,
-    kind: String,
-    state_reason: Option<String>,
-    actor: Option<String>,
-    by_whom: String,
-    duplicate_of: Option<i64>,
-    in_body: Option<i64>,
-    comment_id: Option<i64>,
-    labels: Option<Json<Vec<String>>>,
-    cluster: Json<Vec<i64>>,
-    occurred_at: i64,
-}
-
-impl EventRow {
-    fn read(self) -> Result<OutcomeEvent, StoreError> {
-        Ok(OutcomeEvent {
-            delivery_id: self.delivery_id,
-            number: number(self.number)?,
-            kind: word(&self.kind)?,
-            state_reason: optional_word(self.state_reason.as_deref())?,
-            actor: optional_word(self.actor.as_deref())?,
-            by: word(&self.by_whom)?,
-            duplicate_of: optional_number(self.duplicate_of)?,
-            in_body: optional_number(self.in_body)?,
-            comment: self.comment_id.map(GithubId),
-            labels: self.labels.map(|labels| labels.0),
-            cluster: self.cluster.0.into_iter().map(number).collect::<Result<_, _>>()?,
-            occurred_at: moment(self.occurred_at)?,
-        })
+read_row! {
+    OutcomeEvent {
+        delivery_id, number, kind, state_reason, actor, by: "by_whom", duplicate_of, in_body, comment: "comment_id",
+        labels, cluster, occurred_at,
     }
 }
 
@@ -70,12 +42,12 @@ impl LearningStore<'_> {
         repo: RepoId,
         events: &[OutcomeEvent],
         now: Timestamp,
-    ) -> Result<Learned, StoreError> {
+    ) -> Result<LearningUpdate, StoreError> {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(repo).await?;
         let learned = add_events(&mut tx, repo, events, now).await?;
         tx.commit().await?;
-        tell(&learned.adjusted);
+        log_adjustments(&learned.adjusted);
         Ok(learned)
     }
 
@@ -87,21 +59,19 @@ impl LearningStore<'_> {
             " FROM outcome_events e JOIN items i ON i.id = e.item_id
             WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY e.occurred_at, e.id"
         );
-        let rows: Vec<EventRow> = on_pool!(self.pool, |db| {
+        Ok(unwrap_all(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(ItemType::Issue.as_str()).bind(number.get());
             query.fetch_all(db).await?
-        });
-        rows.into_iter().map(EventRow::read).collect()
+        })))
     }
 
     /// The issues that somebody else than Canonry ever opened again, by number, each with the last time.
     pub async fn reopened_numbers(self, repo: RepoId) -> Result<Vec<(ItemNumber, Timestamp)>, StoreError> {
         let query = "SELECT i.number, max(e.occurred_at) FROM outcome_events e JOIN items i ON i.id = e.item_id
             WHERE i.repo_id = $1 AND e.kind = $2 AND e.by_whom <> 'canonry' GROUP BY i.number ORDER BY i.number";
-        let rows: Vec<(i64, i64)> = on_pool!(self.pool, |db| {
+        Ok(unwrap_all(on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(OutcomeKind::Reopened.as_str()).fetch_all(db).await?
-        });
-        rows.into_iter().map(|(of, at)| Ok((number(of)?, moment(at)?))).collect()
+        })))
     }
 }
 
@@ -111,9 +81,9 @@ pub(crate) async fn add_events(
     repo: RepoId,
     events: &[OutcomeEvent],
     now: Timestamp,
-) -> Result<Learned, StoreError> {
+) -> Result<LearningUpdate, StoreError> {
     if events.is_empty() {
-        return Ok(Learned::default());
+        return Ok(LearningUpdate::default());
     }
     let keys = ItemKeys::read(tx, repo, events.iter().map(|event| event.number)).await?;
     let (mut touched, mut new_events) = (BTreeSet::new(), 0);
@@ -126,7 +96,7 @@ pub(crate) async fn add_events(
     }
     let touched: Vec<i64> = touched.into_iter().collect();
     let adjusted = relearn(tx, repo, &touched, now).await?;
-    Ok(Learned { new_events, adjusted })
+    Ok(LearningUpdate { new_events, adjusted })
 }
 
 /// Adds one event; `false` when it is known. What a sync discovers is void when another event already tells the same
@@ -185,21 +155,17 @@ pub(crate) async fn events_of(
 ) -> Result<BTreeMap<i64, Vec<OutcomeEvent>>, StoreError> {
     let mut events: BTreeMap<i64, Vec<OutcomeEvent>> = BTreeMap::new();
     for batch in items.chunks(NUMBERS_PER_STATEMENT) {
-        let rows: Vec<EventRow> = on_tx!(&mut *tx, |db| {
+        let rows: Vec<Keyed<i64, OutcomeEvent>> = on_tx!(&mut *tx, |db| {
             let mut query = QueryBuilder::new(concat!(
                 "SELECT ",
                 event_columns!(),
                 " FROM outcome_events e JOIN items i ON i.id = e.item_id WHERE e.item_id IN ("
             ));
-            let mut listed = query.separated(", ");
-            for item in batch {
-                listed.push_bind(*item);
-            }
-            query.push(") ORDER BY e.item_id, e.id");
+            query.push_list(batch.iter().copied()).push(" ORDER BY e.item_id, e.id");
             query.build_query_as().fetch_all(db).await?
         });
-        for row in rows {
-            events.entry(row.item_id).or_default().push(row.read()?);
+        for Keyed(item, event) in rows {
+            events.entry(item).or_default().push(event);
         }
     }
     Ok(events)

@@ -66,7 +66,7 @@ pub(crate) fn own_events(
 }
 
 /// The events of one issue with each own act told once.
-pub(crate) fn told_once(mut events: Vec<OutcomeEvent>) -> Vec<OutcomeEvent> {
+pub(crate) fn without_repeated_reports(mut events: Vec<OutcomeEvent>) -> Vec<OutcomeEvent> {
     let reported_at = reported_at(&events);
     let own: Vec<OutcomeEvent> = events.iter().filter(|event| is_own(event)).cloned().collect();
     for own in own {
@@ -98,7 +98,7 @@ pub(crate) fn told_once(mut events: Vec<OutcomeEvent>) -> Vec<OutcomeEvent> {
 fn reported_at(events: &[OutcomeEvent]) -> BTreeMap<String, Timestamp> {
     let mut pairs = Vec::new();
     for own in events.iter().filter(|event| is_own(event)) {
-        let reports = events.iter().filter(|event| tells(event, own, events));
+        let reports = events.iter().filter(|event| is_report_of(event, own, events));
         pairs.extend(reports.map(|event| (distance(event, own), event.occurred_at, own.kind, &own.delivery_id)));
     }
     pairs.sort_unstable();
@@ -137,7 +137,7 @@ fn distance(event: &OutcomeEvent, own: &OutcomeEvent) -> SignedDuration {
 
 /// Whether an event from GitHub may tell an own act. Of an objection the act is somebody else's; of the rest nothing is
 /// ours that anybody else is known to have done.
-fn tells(event: &OutcomeEvent, own: &OutcomeEvent, events: &[OutcomeEvent]) -> bool {
+fn is_report_of(event: &OutcomeEvent, own: &OutcomeEvent, events: &[OutcomeEvent]) -> bool {
     let is_known = |other: &OutcomeEvent| {
         !is_own(other)
             && (other.kind, other.occurred_at) == (event.kind, event.occurred_at)
@@ -154,7 +154,7 @@ mod tests {
     use canonry_domain::{EventBy, ItemNumber, OutcomeEvent, OutcomeKind};
     use jiff::Timestamp;
 
-    use super::{OwnAct, own_events, told_once};
+    use super::{OwnAct, own_events, without_repeated_reports};
     use crate::close::runs::CloseRunId;
 
     fn at(second: i64) -> Timestamp {
@@ -179,7 +179,7 @@ mod tests {
         let own = acted(OwnAct::Closed { onto: number(3), approved: true, objected: false }, 5);
         let webhook = github(OutcomeKind::Closed, EventBy::Canonry, 0);
         let reopened = github(OutcomeKind::Reopened, EventBy::Person, 2);
-        let told = told_once([own, vec![webhook.clone(), reopened.clone()]].concat());
+        let told = without_repeated_reports([own, vec![webhook.clone(), reopened.clone()]].concat());
         let close = OutcomeEvent {
             by: EventBy::Approved,
             duplicate_of: Some(number(3)),
@@ -193,14 +193,14 @@ mod tests {
     #[test]
     fn a_close_that_nobody_else_tells_stays() {
         let own = acted(OwnAct::Closed { onto: number(3), approved: false, objected: false }, 5);
-        assert_eq!(told_once(own.clone()), own);
+        assert_eq!(without_repeated_reports(own.clone()), own);
         for other in [
             github(OutcomeKind::Closed, EventBy::Unknown, 5 + 601),
             github(OutcomeKind::Closed, EventBy::Person, 6),
             github(OutcomeKind::Reopened, EventBy::Unknown, 6),
         ] {
             let events = [own.clone(), vec![other]].concat();
-            assert_eq!(told_once(events.clone()), events);
+            assert_eq!(without_repeated_reports(events.clone()), events);
         }
     }
 
@@ -212,7 +212,8 @@ mod tests {
         // Somebody closed it by hand with our token, or a sync found what somebody did.
         for by in [EventBy::Canonry, EventBy::Unknown] {
             let again = github(OutcomeKind::Closed, by, 120);
-            let told = told_once([own.clone(), vec![ours.clone(), reopened.clone(), again.clone()]].concat());
+            let told =
+                without_repeated_reports([own.clone(), vec![ours.clone(), reopened.clone(), again.clone()]].concat());
             assert_eq!((told.len(), told[0].by, &told[2]), (3, EventBy::Approved, &again));
         }
     }
@@ -223,7 +224,7 @@ mod tests {
         let second = own_events(CloseRunId::new(5), number(7), close, &[], at(240));
         let own = [acted(close, 0), acted(OwnAct::Undone, 100), second].concat();
         let report = github(OutcomeKind::Closed, EventBy::Unknown, 239);
-        let told = told_once([own.clone(), vec![report.clone()]].concat());
+        let told = without_repeated_reports([own.clone(), vec![report.clone()]].concat());
         assert_eq!((told.len(), &told[0], &told[1]), (3, &own[0], &own[1]));
         assert_eq!((told[2].by, told[2].occurred_at), (EventBy::Approved, report.occurred_at));
     }
@@ -235,7 +236,7 @@ mod tests {
             let found = github(OutcomeKind::Closed, EventBy::Unknown, 60);
             let known = OutcomeEvent { delivery_id: "webhook".to_owned(), by, ..found.clone() };
             let events = [own.clone(), vec![found, known]].concat();
-            assert_eq!(told_once(events.clone()), events);
+            assert_eq!(without_repeated_reports(events.clone()), events);
         }
     }
 
@@ -246,7 +247,7 @@ mod tests {
         assert_eq!(ids, ["apply:4#7", "objected:4#7"]);
         assert!(own[0].occurred_at < own[1].occurred_at);
         let reopened = github(OutcomeKind::Reopened, EventBy::Person, 2);
-        let told = told_once([own.clone(), vec![reopened.clone()]].concat());
+        let told = without_repeated_reports([own.clone(), vec![reopened.clone()]].concat());
         assert_eq!((told[0].delivery_id.as_str(), &told[1]), ("apply:4#7", &reopened));
         assert!(told[0].occurred_at < told[1].occurred_at, "what was opened again had been closed before");
     }

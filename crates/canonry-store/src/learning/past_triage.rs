@@ -7,6 +7,7 @@ use sqlx::QueryBuilder;
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::duplicates::triage_actions::TriageActionKind;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{moment, number, optional_word, similarity, word};
 use crate::engine::transaction::{StoreError, Transaction, on_tx};
 
@@ -23,11 +24,7 @@ pub(crate) async fn triages_of(
                 FROM triage_records d LEFT JOIN items t ON t.id = d.target_item_id \
                 LEFT JOIN triage_actions a ON a.triage_id = d.id WHERE d.item_id IN (",
             );
-            let mut listed = query.separated(", ");
-            for item in batch {
-                listed.push_bind(*item);
-            }
-            query.push(") ORDER BY d.item_id, d.created_at, d.id");
+            query.push_list(batch.iter().copied()).push(" ORDER BY d.item_id, d.created_at, d.id");
             query.build_query_as().fetch_all(db).await?
         });
         for row in rows {

@@ -7,7 +7,7 @@ use crate::engine::open::Store;
 use crate::engine::postgres_limits::lift_limits;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::issue_outcomes::{issues_with_events, relearn};
-use crate::learning::thresholds::{relearn_thresholds, tell};
+use crate::learning::thresholds::{log_adjustments, relearn_thresholds};
 
 /// Which rules derive outcomes and thresholds. Raised with every change of what the same log comes to.
 pub(crate) const LEARNING_RULES: i64 = 1;
@@ -37,7 +37,7 @@ pub(crate) async fn derive_outdated(store: &Store, now: Timestamp) -> Result<(),
         let mut adjusted = relearn(&mut tx, repo, &items, now).await?;
         adjusted.extend(relearn_thresholds(&mut tx, repo, now).await?);
         tx.commit().await?;
-        tell(&adjusted);
+        log_adjustments(&adjusted);
     }
     Ok(())
 }

@@ -14,16 +14,15 @@ use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::LearningStore;
-use crate::engine::row_values::{
-    count, current_threshold, micros, moment, optional_component, points, probability, word,
-};
+use crate::engine::row_values::{count, current_threshold, micros, optional_component, points, probability, word};
+use crate::engine::rows::{from_row, read_row};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::issue_outcomes::{derive, issues_with_events};
 use crate::learning::rule_changes::LEARNING_RULES;
 
 /// What was learned from something new.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Learned {
+pub struct LearningUpdate {
     /// Events that were not known before.
     pub new_events: u64,
     /// Thresholds that moved so far that people are told.
@@ -74,10 +73,10 @@ impl LearningStore<'_> {
         repo: RepoId,
         settings: &ThresholdSettings,
         now: Timestamp,
-    ) -> Result<Learned, StoreError> {
+    ) -> Result<LearningUpdate, StoreError> {
         // Asked for with each new item, and nearly never changed.
         if self.threshold_settings(repo).await? == *settings {
-            return Ok(Learned::default());
+            return Ok(LearningUpdate::default());
         }
         let upsert =
             "INSERT INTO threshold_settings (repo_id, rule, configured, wanted, updated_at) VALUES ($1, $2, $3, $4, $5)
@@ -98,8 +97,8 @@ impl LearningStore<'_> {
         });
         let adjusted = learn(&mut tx, repo, &before, now).await?;
         tx.commit().await?;
-        tell(&adjusted);
-        Ok(Learned { new_events: 0, adjusted })
+        log_adjustments(&adjusted);
+        Ok(LearningUpdate { new_events: 0, adjusted })
     }
 
     /// The thresholds of a repository and of its components, as stored.
@@ -150,11 +149,10 @@ impl LearningStore<'_> {
                 a.adjusted_at
             FROM threshold_adjustments a JOIN repos r ON r.id = a.repo_id
             WHERE a.repo_id = $1 AND a.id < $2 AND ($3 IS NULL OR a.component = $3) ORDER BY a.id DESC LIMIT $4";
-        let rows: Vec<AdjustmentRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
             query.bind(component.map(Component::as_str)).bind(i64::from(limit)).fetch_all(db).await?
-        });
-        rows.into_iter().map(AdjustmentRow::read).collect()
+        }))
     }
 }
 
@@ -169,7 +167,7 @@ pub(crate) async fn relearn_thresholds(
 }
 
 /// Tells the log of moves, once they are stored.
-pub(crate) fn tell(adjusted: &[ThresholdAdjusted]) {
+pub(crate) fn log_adjustments(adjusted: &[ThresholdAdjusted]) {
     for adjusted in adjusted {
         tracing::info!(
             event = "threshold_adjusted",
@@ -320,33 +318,5 @@ async fn write_adjustment(
     Ok(())
 }
 
-#[derive(sqlx::FromRow)]
-struct AdjustmentRow {
-    id: i64,
-    name: String,
-    component: Option<String>,
-    previous_threshold: Option<i64>,
-    new_threshold: Option<i64>,
-    alpha: f64,
-    beta: f64,
-    sample_count: i64,
-    adjusted_at: i64,
-}
-
-impl AdjustmentRow {
-    fn read(self) -> Result<StoredAdjustment, StoreError> {
-        Ok(StoredAdjustment {
-            id: self.id,
-            adjusted: ThresholdAdjusted {
-                repo: word(&self.name)?,
-                component: optional_component(self.component)?,
-                previous_threshold: current_threshold(self.previous_threshold)?,
-                new_threshold: current_threshold(self.new_threshold)?,
-                alpha: self.alpha,
-                beta: self.beta,
-                sample_count: count(self.sample_count)?,
-            },
-            at: moment(self.adjusted_at)?,
-        })
-    }
-}
+from_row!(StoredAdjustment { id, adjusted: flatten, at: "adjusted_at" });
+read_row!(ThresholdAdjusted { repo: "name", component, previous_threshold, new_threshold, alpha, beta, sample_count });

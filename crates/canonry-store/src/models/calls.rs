@@ -7,7 +7,8 @@ use sqlx::QueryBuilder;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::ModelStore;
-use crate::engine::row_values::{micros, moment, storable};
+use crate::engine::row_values::{micros, storable};
+use crate::engine::rows::{StoreRow, from_row};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +39,6 @@ pub struct LlmCall {
     /// From the first attempt to the end, in whole milliseconds.
     pub latency: Duration,
     pub error: Option<String>,
-    /// When it was noted.
     pub created_at: Timestamp,
 }
 
@@ -82,8 +82,7 @@ impl ModelStore<'_> {
     pub async fn calls_of_run(self, run_id: &str) -> Result<Vec<LlmCall>, StoreError> {
         let query = "SELECT repo_id, purpose, provider, model, input_tokens, output_tokens, cost_usd, latency_ms, error, created_at
             FROM llm_calls WHERE run_id = $1 ORDER BY id";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(run_id).fetch_all(db).await?);
-        rows.into_iter().map(Row::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(run_id).fetch_all(db).await?))
     }
 }
 
@@ -95,34 +94,13 @@ fn count(tokens: u64) -> i64 {
     i64::try_from(tokens).unwrap_or(i64::MAX)
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    repo_id: Option<i64>,
-    purpose: String,
-    provider: String,
-    model: String,
-    input_tokens: Option<i64>,
-    output_tokens: Option<i64>,
-    cost_usd: Option<f64>,
-    latency_ms: i64,
-    error: Option<String>,
-    created_at: i64,
+from_row! {
+    LlmCall {
+        repo: "repo_id", purpose, provider, model, input_tokens, output_tokens, cost_usd, latency: (read_latency),
+        error, created_at,
+    }
 }
 
-impl Row {
-    fn read(self) -> Result<LlmCall, StoreError> {
-        let count = |tokens: Option<i64>| tokens.map(u64::try_from).transpose().map_err(StoreError::damaged);
-        Ok(LlmCall {
-            repo: self.repo_id.map(RepoId),
-            purpose: self.purpose,
-            provider: self.provider,
-            model: self.model,
-            input_tokens: count(self.input_tokens)?,
-            output_tokens: count(self.output_tokens)?,
-            cost_usd: self.cost_usd,
-            latency: Duration::from_millis(u64::try_from(self.latency_ms).map_err(StoreError::damaged)?),
-            error: self.error,
-            created_at: moment(self.created_at)?,
-        })
-    }
+fn read_latency(row: &impl StoreRow) -> Result<Duration, sqlx::Error> {
+    row.column("latency_ms").map(Duration::from_millis)
 }

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::ModelStore;
-use crate::engine::row_values::{count, micros, optional_word};
+use crate::engine::row_values::micros;
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
 /// All questions of a repository to one model.
@@ -40,34 +41,8 @@ impl ModelStore<'_> {
                 CAST(COALESCE(sum(c.cost_usd), 0) AS DOUBLE PRECISION) AS cost_usd
             FROM llm_calls c LEFT JOIN repos r ON r.id = c.repo_id
             GROUP BY r.name, c.provider, c.model ORDER BY r.name, c.provider, c.model";
-        let rows: Vec<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
-        rows.into_iter().map(Row::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?))
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    repo: Option<String>,
-    provider: String,
-    model: String,
-    calls: i64,
-    failed: i64,
-    input_tokens: i64,
-    output_tokens: i64,
-    cost_usd: f64,
-}
-
-impl Row {
-    fn read(self) -> Result<LlmTotals, StoreError> {
-        Ok(LlmTotals {
-            repo: optional_word(self.repo.as_deref())?,
-            provider: self.provider,
-            model: self.model,
-            calls: count(self.calls)?,
-            failed: count(self.failed)?,
-            input_tokens: count(self.input_tokens)?,
-            output_tokens: count(self.output_tokens)?,
-            cost_usd: self.cost_usd,
-        })
-    }
-}
+from_row!(LlmTotals { repo, provider, model, calls, failed, input_tokens, output_tokens, cost_usd });

@@ -1,82 +1,44 @@
 //! Writes to GitHub that are owed: stored before they are sent, worked on by one process at a time.
 
-use canonry_domain::{GithubId, ItemNumber, RepoName};
+use canonry_domain::{ItemNumber, text_enum};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::types::Json;
 
 use crate::corpus::repos::{Repo, RepoId};
 use crate::engine::facets::OutboxStore;
-use crate::engine::row_values::{micros, moment, word};
+use crate::engine::ids::store_id;
+use crate::engine::row_values::{micros, moment};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// The store's own key of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OutboxId(i64);
-
-/// What has become of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OutboxState {
-    Pending,
-    Sent,
-    /// A rule, a check or GitHub said no.
-    Refused,
-    Failed,
+store_id! {
+    /// The store's own key of an entry.
+    OutboxId
 }
 
-impl OutboxState {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Sent => "sent",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-        }
+text_enum! {
+    pub enum OutboxState: "a state of a write" {
+        Pending = "pending",
+        Sent = "sent",
+        /// A rule, a check or GitHub said no.
+        Refused = "refused",
+        Failed = "failed",
     }
 }
 
-impl std::str::FromStr for OutboxState {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Pending, Self::Sent, Self::Refused, Self::Failed];
-        all.into_iter()
-            .find(|state| state.as_str() == text)
-            .ok_or_else(|| format!("{text:?} is no state of the outbox"))
+text_enum! {
+    /// Which of two writes goes first.
+    pub enum WritePriority: "a priority of a write" {
+        /// It opens something again, takes words back, or answers who asked for that.
+        Correction = "correction",
+        Ordinary = "ordinary",
     }
 }
 
-/// Which of two writes goes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WritePriority {
-    /// It opens something again, takes words back, or answers who asked for that.
-    Correction,
-    Ordinary,
-}
-
-impl WritePriority {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Correction => "correction",
-            Self::Ordinary => "ordinary",
-        }
-    }
-}
-
-impl std::str::FromStr for WritePriority {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Correction, Self::Ordinary];
-        all.into_iter().find(|priority| priority.as_str() == text).ok_or_else(|| format!("{text:?} is no priority"))
-    }
-}
-
-/// A write to be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewOutboxEntry<'a> {
     pub repo: RepoId,
-    /// The issue or pull request it goes to.
     pub number: ItemNumber,
     pub kind: &'a str,
     /// What makes it this write and no other: stored twice under one key it is still one write.
@@ -93,12 +55,10 @@ pub struct OutboxEntry {
     pub id: OutboxId,
     /// The repository it goes to, by the name it has now.
     pub repo: Repo,
-    /// The issue or pull request it goes to.
     pub number: ItemNumber,
     pub kind: String,
     pub key: String,
     pub payload: Value,
-    /// Whether it goes first.
     pub priority: WritePriority,
     pub state: OutboxState,
     pub attempts: i64,
@@ -110,9 +70,7 @@ pub struct OutboxEntry {
     pub answer: Option<Value>,
     /// Why it is refused or failed, or what it waits for.
     pub reason: Option<String>,
-    /// When it was stored.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
 }
 
@@ -136,7 +94,7 @@ pub enum OutboxScope {
 
 /// The right to work on one entry, until it ends or another worker takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lease<'a> {
+pub struct OutboxLease<'a> {
     pub id: OutboxId,
     pub owner: &'a str,
     /// Until when nobody else may take it.
@@ -315,7 +273,7 @@ impl OutboxStore<'_> {
 
     /// Stores a step and keeps the lease; `false` says that another worker has taken over and nothing
     /// was stored.
-    pub async fn record_step(self, lease: Lease<'_>, step: &Value, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn record_step(self, lease: OutboxLease<'_>, step: &Value, now: Timestamp) -> Result<bool, StoreError> {
         let update = "UPDATE outbox SET step = $4, lease_until = $3, updated_at = $5
             WHERE id = $1 AND lease_owner = $2 AND state = 'pending'";
         let changed = on_pool!(self.pool, |db| {
@@ -331,7 +289,7 @@ impl OutboxStore<'_> {
     /// and asking are one transaction, so that several processes keep one pace together.
     pub async fn reserve_send(
         self,
-        lease: Lease<'_>,
+        lease: OutboxLease<'_>,
         step: &Value,
         now: Timestamp,
         window: Timestamp,
@@ -378,7 +336,7 @@ impl OutboxStore<'_> {
     /// another worker has taken over and nothing was stored.
     pub async fn postpone(
         self,
-        lease: Lease<'_>,
+        lease: OutboxLease<'_>,
         step: &Value,
         not_before: Timestamp,
         reason: Option<&str>,
@@ -396,7 +354,7 @@ impl OutboxStore<'_> {
     }
 
     /// Ends an entry for good; `false` says that another worker has taken over and nothing was stored.
-    pub async fn finish(self, lease: Lease<'_>, end: OutboxEnd<'_>, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn finish(self, lease: OutboxLease<'_>, end: OutboxEnd<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let (state, answer, reason) = match end {
             OutboxEnd::Sent(answer) => (OutboxState::Sent, Some(Json(answer)), None),
             OutboxEnd::Refused(reason) => (OutboxState::Refused, None, Some(reason)),
@@ -413,22 +371,18 @@ impl OutboxStore<'_> {
 
     pub async fn get(self, id: OutboxId) -> Result<Option<OutboxEntry>, StoreError> {
         let query = entries!("WHERE o.id = $1");
-        let row: Option<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
-        row.map(Row::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?))
     }
 
     pub async fn of_key(self, key: &str) -> Result<Option<OutboxEntry>, StoreError> {
         let query = entries!("WHERE o.idempotency_key = $1");
-        let row: Option<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(key).fetch_optional(db).await?);
-        row.map(Row::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(key).fetch_optional(db).await?))
     }
 
     /// All entries of an item, in the order in which they are sent.
     pub async fn of_item(self, repo: RepoId, number: ItemNumber) -> Result<Vec<OutboxEntry>, StoreError> {
         let query = entries!("WHERE o.repo_id = $1 AND o.number = $2 ORDER BY o.id");
-        let rows: Vec<Row> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(number.get()).fetch_all(db).await?);
-        rows.into_iter().map(Row::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(number.get()).fetch_all(db).await?))
     }
 
     /// The keys of a repository's writes of one kind that have not ended, the oldest first.
@@ -451,7 +405,7 @@ pub(crate) async fn enqueue(
             created_at, updated_at, priority)
         VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8, $7, $7, $9) ON CONFLICT (idempotency_key) DO NOTHING";
     let state = if new.refused.is_some() { OutboxState::Refused } else { OutboxState::Pending };
-    let row: Row = on_tx!(tx, |db| {
+    let entry = on_tx!(tx, |db| {
         sqlx::query(insert)
             .bind(new.repo.0)
             .bind(new.number.get())
@@ -466,7 +420,7 @@ pub(crate) async fn enqueue(
             .await?;
         sqlx::query_as(entries!("WHERE o.idempotency_key = $1")).bind(new.key).fetch_one(db).await?
     });
-    row.read()
+    Ok(entry)
 }
 
 impl OutboxScope {
@@ -480,46 +434,9 @@ impl OutboxScope {
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: i64,
-    repo_id: i64,
-    github_id: Option<i64>,
-    name: String,
-    number: i64,
-    kind: String,
-    idempotency_key: String,
-    payload: Json<Value>,
-    priority: String,
-    state: String,
-    attempts: i64,
-    step: Option<Json<Value>>,
-    not_before: i64,
-    answer: Option<Json<Value>>,
-    reason: Option<String>,
-    created_at: i64,
-    updated_at: i64,
-}
-
-impl Row {
-    fn read(self) -> Result<OutboxEntry, StoreError> {
-        let name: RepoName = word(&self.name)?;
-        Ok(OutboxEntry {
-            id: OutboxId(self.id),
-            repo: Repo { id: RepoId(self.repo_id), github_id: self.github_id.map(GithubId), name },
-            number: ItemNumber::new(self.number).map_err(StoreError::damaged)?,
-            kind: self.kind,
-            key: self.idempotency_key,
-            payload: self.payload.0,
-            priority: word(&self.priority)?,
-            state: word(&self.state)?,
-            attempts: self.attempts,
-            step: self.step.map(|step| step.0),
-            not_before: moment(self.not_before)?,
-            answer: self.answer.map(|answer| answer.0),
-            reason: self.reason,
-            created_at: moment(self.created_at)?,
-            updated_at: moment(self.updated_at)?,
-        })
+from_row! {
+    OutboxEntry {
+        id, repo: flatten, number, kind, key: "idempotency_key", payload, priority, state, attempts, step, not_before,
+        answer, reason, created_at, updated_at,
     }
 }

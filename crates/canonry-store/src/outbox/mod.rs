@@ -5,5 +5,5 @@ pub(crate) mod markers;
 pub(crate) mod own_comments;
 
 pub use entries::{
-    Lease, NewOutboxEntry, OutboxEnd, OutboxEntry, OutboxId, OutboxScope, OutboxState, Reservation, WritePriority,
+    NewOutboxEntry, OutboxEnd, OutboxEntry, OutboxId, OutboxLease, OutboxScope, OutboxState, Reservation, WritePriority,
 };

@@ -12,6 +12,7 @@ use sqlx::types::Json;
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::ReviewStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{micros, storable, storable_json};
 use crate::engine::transaction::{StoreError, Transaction, on_tx};
 use crate::review::runs::{FindingId, ReviewId};
@@ -142,11 +143,7 @@ async fn check_earlier(
         let found: Vec<i64> = on_tx!(&mut *tx, |db| {
             let mut query = QueryBuilder::new("SELECT id FROM findings WHERE repo_id = ");
             query.push_bind(repo.0).push(" AND subject = ").push_bind(subject).push(" AND id IN (");
-            let mut listed = query.separated(", ");
-            for id in batch {
-                listed.push_bind(*id);
-            }
-            query.push(")");
+            query.push_list(batch.iter().copied());
             query.build_query_scalar().fetch_all(db).await?
         });
         known.extend(found);

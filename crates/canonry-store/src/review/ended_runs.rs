@@ -7,9 +7,10 @@ use sqlx::QueryBuilder;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::ReviewStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::transaction::{StoreError, on_pool};
-use crate::review::history::{ReviewRow, StoredReview, reviews};
-use crate::review::runs::{ReviewId, ReviewState, RunRow, StoredRun};
+use crate::review::history::{StoredReview, reviews};
+use crate::review::runs::{ReviewId, ReviewState, StoredRun};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunEnd {
@@ -55,7 +56,7 @@ impl ReviewStore<'_> {
         before: Option<ReviewId>,
         limit: u32,
     ) -> Result<Vec<EndedRun>, StoreError> {
-        let rows: Vec<RunRow> = on_pool!(self.pool, |db| {
+        let runs: Vec<StoredRun> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT id, subject, base_sha, head_sha, state, requested, full_requested, attempts, error, created_at, finished_at
                 FROM review_runs WHERE repo_id = ",
@@ -71,7 +72,6 @@ impl ReviewStore<'_> {
             query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
             query.build_query_as().fetch_all(db).await?
         });
-        let runs: Vec<StoredRun> = rows.into_iter().map(RunRow::read).collect::<Result<_, _>>()?;
         let completed = runs.iter().filter(|run| run.state == ReviewState::Completed).map(|run| run.id);
         let mut reviews = self.reviews_of_runs(&completed.collect::<Vec<_>>()).await?;
         Ok(runs.into_iter().map(|run| EndedRun { review: reviews.remove(&run.id), run }).collect())
@@ -81,15 +81,11 @@ impl ReviewStore<'_> {
         if runs.is_empty() {
             return Ok(HashMap::new());
         }
-        let rows: Vec<ReviewRow> = on_pool!(self.pool, |db| {
+        let rows: Vec<StoredReview> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(reviews!("WHERE v.run_id IN ("));
-            let mut listed = query.separated(", ");
-            for run in runs {
-                listed.push_bind(run.get());
-            }
-            query.push(")");
+            query.push_list(runs.iter().map(|run| run.get()));
             query.build_query_as().fetch_all(db).await?
         });
-        rows.into_iter().map(|row| row.read().map(|review| (review.id, review))).collect()
+        Ok(rows.into_iter().map(|review| (review.id, review)).collect())
     }
 }

@@ -7,7 +7,8 @@ use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::FindingStore;
-use crate::engine::row_values::{micros, moment, optional_moment, word};
+use crate::engine::row_values::{micros, word};
+use crate::engine::rows::{StoreRow, from_row, read_row};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::review::runs::{FindingId, ReviewId};
 
@@ -15,7 +16,6 @@ use crate::review::runs::{FindingId, ReviewId};
 pub struct StoredDismissal {
     pub dismissal: Dismissal,
     pub login: Login,
-    /// When it was taken back.
     pub withdrawn_at: Option<Timestamp>,
 }
 
@@ -86,11 +86,9 @@ impl FindingStore<'_> {
 
     /// Everything that was ever said against a finding, the oldest first.
     pub async fn dismissals_of(self, finding: FindingId) -> Result<Vec<StoredDismissal>, StoreError> {
-        let query = "SELECT finding_id, kind, dismisser, by_login, code, severity, category, at, withdrawn_at
+        let query = "SELECT kind, dismisser, by_login, code, severity, category, at, withdrawn_at
             FROM dismissals WHERE finding_id = $1 ORDER BY id";
-        let rows: Vec<DismissalRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).fetch_all(db).await?);
-        rows.into_iter().map(DismissalRow::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).fetch_all(db).await?))
     }
 }
 
@@ -115,29 +113,9 @@ async fn lock_and_read(
     Ok(answered.map(|Json(finding)| finding))
 }
 
-#[derive(sqlx::FromRow)]
-pub(crate) struct DismissalRow {
-    pub(crate) finding_id: i64,
-    kind: String,
-    dismisser: String,
-    by_login: String,
-    code: Option<String>,
-    severity: String,
-    category: String,
-    at: i64,
-    withdrawn_at: Option<i64>,
-}
+from_row!(StoredDismissal { dismissal: flatten, login: "by_login", withdrawn_at });
+read_row!(Dismissal { kind, by: "dismisser", code, protected: (read_protected), at });
 
-impl DismissalRow {
-    pub(crate) fn read(self) -> Result<StoredDismissal, StoreError> {
-        let dismissal = Dismissal {
-            kind: word(&self.kind)?,
-            by: word(&self.dismisser)?,
-            code: self.code.map(CodeHash::stored),
-            protected: is_protected(word(&self.severity)?, word(&self.category)?),
-            at: moment(self.at)?,
-        };
-        let withdrawn_at = optional_moment(self.withdrawn_at)?;
-        Ok(StoredDismissal { dismissal, login: word(&self.by_login)?, withdrawn_at })
-    }
+fn read_protected(row: &impl StoreRow) -> Result<bool, sqlx::Error> {
+    Ok(is_protected(row.column("severity")?, row.column("category")?))
 }

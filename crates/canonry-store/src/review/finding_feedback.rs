@@ -11,7 +11,9 @@ use sqlx::types::Json;
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::{Repo, RepoId};
 use crate::engine::facets::FindingStore;
-use crate::engine::row_values::{beginning, micros, moment, number, optional_moment, word};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::{beginning, micros, moment, optional_moment, word};
+use crate::engine::rows::{Keyed, from_row};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::review::runs::FindingId;
 
@@ -31,7 +33,7 @@ pub struct NewReaction<'a> {
 
 /// A finding that stands as a comment, or as several, that people may react to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FindingToHear {
+pub struct FindingAwaitingReactions {
     pub repo: Repo,
     pub number: ItemNumber,
     pub finding: FindingId,
@@ -101,27 +103,25 @@ impl FindingStore<'_> {
         self,
         since: Timestamp,
         pull: Option<(RepoId, ItemNumber)>,
-    ) -> Result<Vec<FindingToHear>, StoreError> {
-        let query = "SELECT p.repo_id, r.github_id, r.name, p.number, p.finding_id, p.comment_id, p.heard_at
+    ) -> Result<Vec<FindingAwaitingReactions>, StoreError> {
+        let query = "SELECT p.repo_id, r.github_id, r.name, p.number, p.finding_id, p.comment_id AS key, p.heard_at
             FROM posted_findings p JOIN repos r ON r.id = p.repo_id
             WHERE p.finding_id IN (SELECT n.finding_id FROM posted_findings n WHERE n.posted_at >= $1)
                 AND ($2 IS NULL OR (p.repo_id = $2 AND p.number = $3))
             ORDER BY p.id";
         let (of_repo, of_number) = pull.map(|(repo, number)| (repo.0, number.get())).unzip();
-        let rows: Vec<CommentRow> = on_pool!(self.pool, |db| {
+        let rows: Vec<Keyed<GithubId, FindingAwaitingReactions>> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(micros(since)).bind(of_repo).bind(of_number);
             query.fetch_all(db).await?
         });
-        let mut findings: BTreeMap<i64, FindingToHear> = BTreeMap::new();
-        for row in rows {
-            let (finding, comment) = (row.finding_id, GithubId(row.comment_id));
-            let row = row.read()?;
+        let mut findings: BTreeMap<FindingId, FindingAwaitingReactions> = BTreeMap::new();
+        for Keyed(comment, row) in rows {
             // As long as one of them was not read, what people think is not known.
-            let known = findings.entry(finding).or_insert_with(|| row.clone());
+            let known = findings.entry(row.finding).or_insert_with(|| row.clone());
             known.heard_at = known.heard_at.min(row.heard_at);
             known.comments.push(comment);
         }
-        let mut findings: Vec<FindingToHear> = findings.into_values().collect();
+        let mut findings: Vec<FindingAwaitingReactions> = findings.into_values().collect();
         findings.sort_by_key(|one| one.heard_at);
         Ok(findings)
     }
@@ -153,11 +153,7 @@ impl FindingStore<'_> {
                 let mut query = QueryBuilder::new("UPDATE feedback_reactions SET removed_at = ");
                 query.push_bind(micros(now)).push(" WHERE finding_id = ").push_bind(finding.0);
                 query.push(" AND removed_at IS NULL AND reaction_id IN (");
-                let mut listed = query.separated(", ");
-                for id in batch {
-                    listed.push_bind(*id);
-                }
-                query.push(")");
+                query.push_list(batch.iter().copied());
                 query.build().execute(db).await?.rows_affected()
             });
         }
@@ -268,29 +264,7 @@ pub struct UndoneClear {
     pub patterns: u64,
 }
 
-#[derive(sqlx::FromRow)]
-struct CommentRow {
-    repo_id: i64,
-    github_id: Option<i64>,
-    name: String,
-    number: i64,
-    finding_id: i64,
-    comment_id: i64,
-    heard_at: Option<i64>,
-}
-
-impl CommentRow {
-    /// The finding, without comments.
-    fn read(self) -> Result<FindingToHear, StoreError> {
-        Ok(FindingToHear {
-            repo: Repo { id: RepoId(self.repo_id), github_id: self.github_id.map(GithubId), name: word(&self.name)? },
-            number: number(self.number)?,
-            finding: FindingId(self.finding_id),
-            comments: Vec::new(),
-            heard_at: optional_moment(self.heard_at)?,
-        })
-    }
-}
+from_row!(FindingAwaitingReactions { repo: flatten, number, finding: "finding_id", comments: default, heard_at });
 
 /// The votes that count, of all patterns or of these, pooled by pattern; patterns without any are left out.
 pub(crate) async fn pooled(
@@ -308,11 +282,7 @@ pub(crate) async fn pooled(
         query.push_bind(repo.0).push(" AND teaches AND removed_at IS NULL");
         if let Some(keys) = keys {
             query.push(" AND key IN (");
-            let mut listed = query.separated(", ");
-            for key in keys {
-                listed.push_bind(key);
-            }
-            query.push(")");
+            query.push_list(keys.iter().map(|key| key));
         }
         query.build_query_as().fetch_all(db).await?
     });

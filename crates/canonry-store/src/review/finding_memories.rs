@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::RepoName;
 use canonry_domain::review::{Category, Finding, PatternKey, RepoPath, ReviewSubject, Severity};
+use canonry_domain::{RepoName, text_enum};
 use jiff::Timestamp;
 use serde::Serialize;
 use sqlx::QueryBuilder;
@@ -12,6 +12,7 @@ use sqlx::types::Json;
 use crate::corpus::embeddings::{from_bytes, to_bytes};
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::FindingStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{beginning, count, micros, moment, storable, word};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 use crate::review::runs::FindingId;
@@ -24,27 +25,19 @@ pub struct NewMemory<'a> {
     pub vector: &'a [f32],
 }
 
-/// What was seen to become of a finding. That it was shown says nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum MemoryOutcome {
-    Fixed,
-    /// More people liked it than rejected it.
-    ThumbsUp,
-    /// More people rejected it than liked it.
-    ThumbsDown,
-    Dismissed,
+text_enum! {
+    /// What was seen to become of a finding. That it was shown says nothing.
+    pub enum MemoryOutcome: "an outcome of a finding" {
+        Fixed = "fixed",
+        /// More people liked it than rejected it.
+        ThumbsUp = "thumbs_up",
+        /// More people rejected it than liked it.
+        ThumbsDown = "thumbs_down",
+        Dismissed = "dismissed",
+    }
 }
 
 impl MemoryOutcome {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Fixed => "fixed",
-            Self::ThumbsUp => "thumbs_up",
-            Self::ThumbsDown => "thumbs_down",
-            Self::Dismissed => "dismissed",
-        }
-    }
-
     pub const fn is_accepted(self) -> bool {
         matches!(self, Self::Fixed | Self::ThumbsUp)
     }
@@ -141,11 +134,11 @@ impl FindingStore<'_> {
         let rows: Vec<Row> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(REMEMBERED);
             query.push(" WHERE m.model = ").push_bind(model).push(" AND m.repo_id IN (");
-            let mut listed = query.separated(", ");
-            for repo in &repos {
-                listed.push_bind(repo.0);
-            }
-            query.push(HAPPENED).push(" ORDER BY m.finding_id DESC LIMIT ").push_bind(i64::from(limit));
+            query
+                .push_list(repos.iter().map(|repo| repo.0))
+                .push(HAPPENED)
+                .push(" ORDER BY m.finding_id DESC LIMIT ")
+                .push_bind(i64::from(limit));
             query.build_query_as().fetch_all(db).await?
         });
         let read: Result<Vec<Option<StoredMemory>>, StoreError> = rows.into_iter().map(Row::read).collect();
@@ -184,11 +177,7 @@ impl FindingStore<'_> {
                     "SELECT key, CAST(sum(CASE WHEN fixed THEN 1 ELSE 0 END) AS BIGINT), count(*) FROM findings WHERE repo_id = ",
                 );
                 query.push_bind(repo.0).push(" AND first_shown AND substr(key, 1, 200) IN (");
-                let mut listed = query.separated(", ");
-                for (_, key) in batch {
-                    listed.push_bind(beginning(key));
-                }
-                query.push(") GROUP BY key");
+                query.push_list(batch.iter().map(|(_, key)| beginning(key))).push(" GROUP BY key");
                 query.build_query_as().fetch_all(db).await?
             });
             let mut rows: BTreeMap<String, (i64, i64)> =
@@ -216,7 +205,7 @@ const REMEMBERED: &str = "SELECT m.finding_id, r.name, f.subject, m.title, m.mes
     FROM finding_memories m JOIN findings f ON f.id = m.finding_id JOIN repos r ON r.id = m.repo_id";
 
 /// Those to which nothing happened are not even read, so that they take no room from the others.
-const HAPPENED: &str = ") AND ((f.fixed AND (f.first_shown OR EXISTS (SELECT 1 FROM finding_sightings s WHERE s.finding_id = f.id AND s.status <> 'fixed' AND s.shown_as <> 'suppressed')))
+const HAPPENED: &str = " AND ((f.fixed AND (f.first_shown OR EXISTS (SELECT 1 FROM finding_sightings s WHERE s.finding_id = f.id AND s.status <> 'fixed' AND s.shown_as <> 'suppressed')))
     OR EXISTS (SELECT 1 FROM dismissals d WHERE d.finding_id = m.finding_id AND d.withdrawn_at IS NULL AND d.dismisser = 'maintainer')
     OR EXISTS (SELECT 1 FROM feedback_reactions v WHERE v.finding_id = m.finding_id AND v.teaches AND v.removed_at IS NULL))";
 

@@ -10,8 +10,9 @@ use sqlx::QueryBuilder;
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::FindingStore;
 use crate::engine::row_values::{moment, optional_moment, storable, word};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
-use crate::review::history::{FindingRow, StoredFinding, confidence, hidden_by};
+use crate::review::history::StoredFinding;
 use crate::review::runs::FindingId;
 
 /// Which findings are asked for; all of it must fit.
@@ -46,7 +47,6 @@ pub struct StoredReaction {
     pub at: Timestamp,
     /// Whether it says something about the pattern; the author's on their own pull request does not.
     pub teaches: bool,
-    /// When it was seen to be gone.
     pub removed_at: Option<Timestamp>,
 }
 
@@ -59,7 +59,7 @@ impl FindingStore<'_> {
         before: Option<FindingId>,
         limit: u32,
     ) -> Result<Vec<FindingEntry>, StoreError> {
-        let rows: Vec<EntryRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             // The page is chosen before anything is joined to it, so that neither engine begins at the reviews.
             let mut query = QueryBuilder::new(
                 "SELECT f.id, f.subject, f.latest, f.status, f.shown_as, f.fixed, a.completed_at AS first_seen, \
@@ -100,8 +100,7 @@ impl FindingStore<'_> {
                 JOIN finding_sightings s ON s.finding_id = f.id AND s.run_id = f.last_run ORDER BY f.id DESC",
             );
             query.build_query_as().fetch_all(db).await?
-        });
-        rows.into_iter().map(EntryRow::read).collect()
+        }))
     }
 
     /// Who ever reacted to a finding, the oldest first, those included that are gone or teach nothing.
@@ -123,20 +122,4 @@ impl FindingStore<'_> {
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct EntryRow {
-    #[sqlx(flatten)]
-    found: FindingRow,
-    confidence: i64,
-    hidden_by: Option<String>,
-}
-
-impl EntryRow {
-    fn read(self) -> Result<FindingEntry, StoreError> {
-        Ok(FindingEntry {
-            found: self.found.read()?,
-            confidence: confidence(self.confidence)?,
-            hidden_by: self.hidden_by.as_deref().map(hidden_by).transpose()?,
-        })
-    }
-}
+from_row!(FindingEntry { found: flatten, confidence, hidden_by });

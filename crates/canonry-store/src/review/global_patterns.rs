@@ -4,7 +4,7 @@ use canonry_domain::review::{Category, Fingerprint, Severity};
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::FindingStore;
-use crate::engine::row_values::{count, word};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// How the findings of a pattern fared wherever counts are shared.
@@ -76,35 +76,8 @@ impl FindingStore<'_> {
     pub async fn global_patterns(self, limit: u32) -> Result<Vec<GlobalPattern>, StoreError> {
         let query = "SELECT fingerprint, severity, category, shown, fixed, dismissed, thumbs_up, thumbs_down FROM global_patterns
             ORDER BY shown DESC, fingerprint, severity, category LIMIT $1";
-        let rows: Vec<Row> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(i64::from(limit)).fetch_all(db).await?);
-        rows.into_iter().map(Row::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(i64::from(limit)).fetch_all(db).await?))
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    fingerprint: String,
-    severity: String,
-    category: String,
-    shown: i64,
-    fixed: i64,
-    dismissed: i64,
-    thumbs_up: i64,
-    thumbs_down: i64,
-}
-
-impl Row {
-    fn read(self) -> Result<GlobalPattern, StoreError> {
-        Ok(GlobalPattern {
-            fingerprint: word(&self.fingerprint)?,
-            severity: word(&self.severity)?,
-            category: word(&self.category)?,
-            shown: count(self.shown)?,
-            fixed: count(self.fixed)?,
-            dismissed: count(self.dismissed)?,
-            thumbs_up: count(self.thumbs_up)?,
-            thumbs_down: count(self.thumbs_down)?,
-        })
-    }
-}
+from_row!(GlobalPattern { fingerprint, severity, category, shown, fixed, dismissed, thumbs_up, thumbs_down });

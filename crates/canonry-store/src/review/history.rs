@@ -4,14 +4,12 @@ use canonry_domain::review::{
     CommitSha, Confidence, Finding, FindingStatus, HiddenBy, RepoPath, ReviewMode, ReviewSubject, Severity, ShownAs,
 };
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde::de::IntoDeserializer;
 use serde_json::Value;
-use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::ReviewStore;
-use crate::engine::row_values::{beginning, count, moment, word};
+use crate::engine::row_values::beginning;
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 use crate::review::runs::{FindingId, ReviewId};
 
@@ -34,7 +32,6 @@ pub struct StoredReview {
     pub reviewers: Value,
     pub model: Option<String>,
     pub cost_usd: f64,
-    /// When it was stored.
     pub completed_at: Timestamp,
 }
 
@@ -128,9 +125,7 @@ macro_rules! findings {
 impl ReviewStore<'_> {
     pub async fn get(self, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
         let query = reviews!("WHERE v.run_id = $1");
-        let row: Option<ReviewRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_optional(db).await?);
-        row.map(ReviewRow::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_optional(db).await?))
     }
 
     /// The completed reviews of a repository, or of one subject, the newest first.
@@ -143,7 +138,7 @@ impl ReviewStore<'_> {
         let of_repo = reviews!("WHERE v.repo_id = $1 ORDER BY v.completed_at DESC, v.run_id DESC LIMIT $2");
         let of_subject =
             reviews!("WHERE r.repo_id = $1 AND r.subject = $3 AND r.state = 'completed' ORDER BY r.id DESC LIMIT $2");
-        let rows: Vec<ReviewRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             match subject {
                 None => sqlx::query_as(of_repo).bind(repo.0).bind(i64::from(limit)).fetch_all(db).await?,
                 Some(subject) => {
@@ -151,16 +146,13 @@ impl ReviewStore<'_> {
                     query.bind(subject.to_string()).fetch_all(db).await?
                 }
             }
-        });
-        rows.into_iter().map(ReviewRow::read).collect()
+        }))
     }
 
     /// A completed review of a repository by its number; `None` when the repository has none of that number.
     pub async fn get_of_repo(self, repo: RepoId, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
         let query = reviews!("WHERE v.run_id = $1 AND v.repo_id = $2");
-        let row: Option<ReviewRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).bind(repo.0).fetch_optional(db).await?);
-        row.map(ReviewRow::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).bind(repo.0).fetch_optional(db).await?))
     }
 
     /// The completed reviews of a repository, or of one subject, that come after one in the list, the newest first.
@@ -179,7 +171,7 @@ impl ReviewStore<'_> {
             "WHERE r.repo_id = $1 AND r.subject = $3 AND r.id < $4 AND r.state = 'completed' ORDER BY r.id DESC LIMIT $2"
         );
         let last = before.map_or(i64::MAX, |before| before.0);
-        let rows: Vec<ReviewRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             if let Some(subject) = subject {
                 let query = sqlx::query_as(of_subject).bind(repo.0).bind(i64::from(limit));
                 query.bind(subject.to_string()).bind(last).fetch_all(db).await?
@@ -194,16 +186,13 @@ impl ReviewStore<'_> {
                 let query = sqlx::query_as(of_repo).bind(repo.0).bind(i64::from(limit));
                 query.bind(at).bind(last).fetch_all(db).await?
             }
-        });
-        rows.into_iter().map(ReviewRow::read).collect()
+        }))
     }
 
     /// What a completed review said about each finding, in its order.
     pub async fn sightings(self, review: ReviewId) -> Result<Vec<StoredSighting>, StoreError> {
         let query = sightings!("WHERE s.run_id = $1 ORDER BY s.place");
-        let rows: Vec<SightingRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?);
-        rows.into_iter().map(SightingRow::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?))
     }
 
     /// A page of what a completed review said about its findings, behind one of them: those at their lines, in the details,
@@ -225,34 +214,22 @@ impl ReviewStore<'_> {
             JOIN finding_sightings s ON s.finding_id = p.finding_id AND s.run_id = $1
             JOIN reviews v ON v.run_id = s.run_id ORDER BY p.part, p.place"
         );
-        let rows: Vec<SightingRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let behind: Option<(i32, i64)> = match after {
                 None => Some((-1, -1)),
                 Some(after) => sqlx::query_as(place).bind(review.0).bind(after.0).fetch_optional(db).await?,
             };
             let Some((part, place)) = behind else { return Ok(Vec::new()) };
             sqlx::query_as(page).bind(review.0).bind(part).bind(place).bind(i64::from(limit)).fetch_all(db).await?
-        });
-        rows.into_iter().map(SightingRow::read).collect()
+        }))
     }
 
     /// How many findings a completed review told of, by what it said about them.
     pub async fn sighting_counts(self, review: ReviewId) -> Result<Vec<SightingCount>, StoreError> {
-        let query = "SELECT status, severity, shown_as, hidden_by, count(*) FROM (
+        let query = "SELECT status, severity, shown_as, hidden_by, count(*) AS times FROM (
                 SELECT status, finding ->> 'severity' AS severity, shown_as, hidden_by FROM finding_sightings WHERE run_id = $1) s
             GROUP BY status, severity, shown_as, hidden_by ORDER BY status, severity, shown_as, hidden_by";
-        let rows: Vec<(String, String, String, Option<String>, i64)> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?);
-        let read = |(status, severity, shown, by, times): (String, String, String, Option<String>, i64)| {
-            Ok(SightingCount {
-                status: word(&status)?,
-                severity: word(&severity)?,
-                shown: word(&shown)?,
-                hidden_by: by.as_deref().map(hidden_by).transpose()?,
-                times: count(times)?,
-            })
-        };
-        rows.into_iter().map(read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?))
     }
 }
 
@@ -260,17 +237,13 @@ impl crate::FindingStore<'_> {
     /// What every completed review said about a finding, the oldest first.
     pub async fn history(self, finding: FindingId) -> Result<Vec<StoredSighting>, StoreError> {
         let query = sightings!("WHERE s.finding_id = $1 ORDER BY s.run_id");
-        let rows: Vec<SightingRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).fetch_all(db).await?);
-        rows.into_iter().map(SightingRow::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).fetch_all(db).await?))
     }
 
     /// A finding as it was last seen; `None` when the repository has none of that number.
     pub async fn get(self, repo: RepoId, finding: FindingId) -> Result<Option<StoredFinding>, StoreError> {
         let query = findings!("WHERE f.id = $1 AND f.repo_id = $2");
-        let row: Option<FindingRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_optional(db).await?);
-        row.map(FindingRow::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_optional(db).await?))
     }
 
     /// The findings that were last seen in a file, of whatever subject, the newest first.
@@ -278,132 +251,26 @@ impl crate::FindingStore<'_> {
         let query = findings!(
             "WHERE f.repo_id = $1 AND substr(f.path, 1, 200) = $4 AND f.path || '' = $2 ORDER BY f.id DESC LIMIT $3"
         );
-        let rows: Vec<FindingRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(path.as_str()).bind(i64::from(limit));
             query.bind(beginning(path.as_str())).fetch_all(db).await?
-        });
-        rows.into_iter().map(FindingRow::read).collect()
+        }))
     }
 }
 
-#[derive(sqlx::FromRow)]
-pub(crate) struct ReviewRow {
-    id: i64,
-    subject: String,
-    base_sha: String,
-    head_sha: String,
-    mode: String,
-    reason: String,
-    files_read: i64,
-    lines_read: i64,
-    shown: i64,
-    suppressed: i64,
-    fixed: i64,
-    notes: Json<Vec<String>>,
-    reviewers: Json<Value>,
-    model: Option<String>,
-    cost_usd: f64,
-    completed_at: i64,
-}
-
-impl ReviewRow {
-    pub(crate) fn read(self) -> Result<StoredReview, StoreError> {
-        Ok(StoredReview {
-            id: ReviewId(self.id),
-            subject: word(&self.subject)?,
-            base: word(&self.base_sha)?,
-            head: word(&self.head_sha)?,
-            mode: word(&self.mode)?,
-            reason: self.reason,
-            files_read: count(self.files_read)?,
-            lines_read: count(self.lines_read)?,
-            shown: count(self.shown)?,
-            suppressed: count(self.suppressed)?,
-            fixed: count(self.fixed)?,
-            notes: self.notes.0,
-            reviewers: self.reviewers.0,
-            model: self.model,
-            cost_usd: self.cost_usd,
-            completed_at: moment(self.completed_at)?,
-        })
+from_row! {
+    StoredReview {
+        id, subject, base: "base_sha", head: "head_sha", mode, reason, files_read, lines_read, shown, suppressed, fixed,
+        notes, reviewers, model, cost_usd, completed_at,
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct SightingRow {
-    run_id: i64,
-    finding_id: i64,
-    finding: Json<Finding>,
-    status: String,
-    shown_as: String,
-    hidden_by: Option<String>,
-    confidence: i64,
-    grounded: bool,
-    said_inline: bool,
-    reported: bool,
-    code_unchanged: bool,
-    completed_at: i64,
-}
-
-impl SightingRow {
-    fn read(self) -> Result<StoredSighting, StoreError> {
-        Ok(StoredSighting {
-            review: ReviewId(self.run_id),
-            id: FindingId(self.finding_id),
-            finding: self.finding.0,
-            status: word(&self.status)?,
-            shown: word(&self.shown_as)?,
-            hidden_by: self.hidden_by.as_deref().map(hidden_by).transpose()?,
-            confidence: confidence(self.confidence)?,
-            grounded: self.grounded,
-            said_inline: self.said_inline,
-            reported: self.reported,
-            code_unchanged: self.code_unchanged,
-            at: moment(self.completed_at)?,
-        })
+from_row! {
+    StoredSighting {
+        review: "run_id", id: "finding_id", finding, status, shown: "shown_as", hidden_by, confidence, grounded,
+        said_inline, reported, code_unchanged, at: "completed_at",
     }
 }
 
-pub(crate) fn hidden_by(text: &str) -> Result<HiddenBy, StoreError> {
-    let others = [HiddenBy::Dismissal, HiddenBy::Feedback, HiddenBy::Area, HiddenBy::Severity];
-    match text.strip_prefix("pattern:") {
-        Some(pattern) => Ok(HiddenBy::Pattern(pattern.to_owned())),
-        None => {
-            let known = others.into_iter().find(|by| by.as_text() == text);
-            known.ok_or_else(|| StoreError::Damaged(format!("{text:?} hides nothing")))
-        }
-    }
-}
-
-pub(crate) fn confidence(points: i64) -> Result<Confidence, StoreError> {
-    let points = u8::try_from(points).map_err(StoreError::damaged)?;
-    Confidence::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(points))
-        .map_err(StoreError::damaged)
-}
-
-#[derive(sqlx::FromRow)]
-pub(crate) struct FindingRow {
-    id: i64,
-    subject: String,
-    latest: Json<Finding>,
-    status: String,
-    shown_as: String,
-    fixed: bool,
-    first_seen: i64,
-    last_seen: i64,
-}
-
-impl FindingRow {
-    pub(crate) fn read(self) -> Result<StoredFinding, StoreError> {
-        Ok(StoredFinding {
-            id: FindingId(self.id),
-            subject: word(&self.subject)?,
-            finding: self.latest.0,
-            status: word(&self.status)?,
-            shown: word(&self.shown_as)?,
-            fixed: self.fixed,
-            first_seen: moment(self.first_seen)?,
-            last_seen: moment(self.last_seen)?,
-        })
-    }
-}
+from_row!(SightingCount { status, severity, shown: "shown_as", hidden_by, times });
+from_row!(StoredFinding { id, subject, finding: "latest", status, shown: "shown_as", fixed, first_seen, last_seen });

@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 
-use canonry_domain::review::{Dismissal, Finding, FindingStatus, ReviewSubject, TrackedFinding};
-use sqlx::types::Json;
+use canonry_domain::review::{Dismissal, FindingStatus, ReviewSubject, TrackedFinding};
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::ReviewStore;
-use crate::engine::row_values::word;
+use crate::engine::rows::{Keyed, from_row, read_row};
 use crate::engine::transaction::{StoreError, on_tx};
-use crate::review::finding_dismissals::DismissalRow;
 use crate::review::runs::FindingId;
 
 /// A finding of a subject as its last completed review left it.
@@ -26,33 +24,32 @@ pub struct LedgerFinding {
     pub first_shown: bool,
 }
 
+from_row!(LedgerFinding { id, earlier: flatten, said_inline, status, first_shown });
+read_row!(TrackedFinding { finding: "latest", fixed, dismissals: default });
+
 impl ReviewStore<'_> {
     /// Every finding of any completed review of a subject, fixed ones too, by number. What failed or was superseded
     /// added nothing.
     pub async fn ledger(self, repo: RepoId, subject: &ReviewSubject) -> Result<Vec<LedgerFinding>, StoreError> {
         let findings = "SELECT id, latest, fixed, said_inline, status, first_shown FROM findings
             WHERE repo_id = $1 AND subject = $2 ORDER BY id";
-        let dismissals =
-            "SELECT d.finding_id, d.kind, d.dismisser, d.by_login, d.code, d.severity, d.category, d.at, d.withdrawn_at
+        let dismissals = "SELECT d.finding_id AS key, d.kind, d.dismisser, d.code, d.severity, d.category, d.at
             FROM findings f JOIN dismissals d ON d.finding_id = f.id
             WHERE f.repo_id = $1 AND f.subject = $2 AND d.withdrawn_at IS NULL ORDER BY d.id";
         let subject = subject.to_string();
         let mut tx = self.pool.begin_reading().await?;
-        type Row = (i64, Json<Finding>, bool, bool, String, bool);
-        let rows: Vec<Row> =
+        let mut ledger: Vec<LedgerFinding> =
             on_tx!(&mut tx, |db| sqlx::query_as(findings).bind(repo.0).bind(&subject).fetch_all(db).await?);
-        let said: Vec<DismissalRow> =
+        let said: Vec<Keyed<FindingId, Dismissal>> =
             on_tx!(&mut tx, |db| sqlx::query_as(dismissals).bind(repo.0).bind(&subject).fetch_all(db).await?);
         tx.commit().await?;
-        let mut dismissals: HashMap<i64, Vec<Dismissal>> = HashMap::new();
-        for row in said {
-            dismissals.entry(row.finding_id).or_default().push(row.read()?.dismissal);
+        let mut dismissals: HashMap<FindingId, Vec<Dismissal>> = HashMap::new();
+        for Keyed(finding, dismissal) in said {
+            dismissals.entry(finding).or_default().push(dismissal);
         }
-        let read = |(id, Json(finding), fixed, said_inline, status, first_shown): Row| {
-            let dismissals = dismissals.remove(&id).unwrap_or_default();
-            let earlier = TrackedFinding { finding, fixed, dismissals };
-            Ok(LedgerFinding { id: FindingId(id), earlier, said_inline, status: word(&status)?, first_shown })
-        };
-        rows.into_iter().map(read).collect()
+        for one in &mut ledger {
+            one.earlier.dismissals = dismissals.remove(&one.id).unwrap_or_default();
+        }
+        Ok(ledger)
     }
 }

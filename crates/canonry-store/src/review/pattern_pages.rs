@@ -8,9 +8,9 @@ use sqlx::types::Json;
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::FindingStore;
 use crate::engine::row_values::{beginning, count, moment, optional_moment, optional_word, storable, word};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 use crate::review::finding_feedback::{StoredPattern, describe, pooled};
-use crate::review::history::hidden_by;
 use crate::review::runs::{FindingId, ReviewId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,6 @@ pub struct PatternEntry {
     pub pattern: StoredPattern,
     /// The newest reaction that counts, by which the list goes on.
     pub newest: GithubId,
-    /// When somebody last reacted.
     pub reacted_at: Timestamp,
     pub findings: u64,
     /// How many of them the last review that told of them did not show.
@@ -39,13 +38,12 @@ pub struct FeedbackClear {
     /// When.
     pub at: Timestamp,
     pub undone_by: Option<Login>,
-    /// When it was undone: it does not hold any more.
     pub undone_at: Option<Timestamp>,
 }
 
 /// A finding that a review did not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Suppression {
+pub struct SuppressedFinding {
     pub review: ReviewId,
     pub finding: FindingId,
     pub fingerprint: Fingerprint,
@@ -157,10 +155,10 @@ impl FindingStore<'_> {
         repo: RepoId,
         before: Option<(ReviewId, FindingId)>,
         limit: u32,
-    ) -> Result<Vec<Suppression>, StoreError> {
+    ) -> Result<Vec<SuppressedFinding>, StoreError> {
         let completed = "SELECT completed_at FROM reviews WHERE run_id = $1 AND repo_id = $2";
         // Reviews come first, by their index; the log has none of its own by repository.
-        let query = "SELECT s.run_id, s.finding_id, s.fingerprint, s.title, s.hidden_by, s.at
+        let query = "SELECT s.run_id, s.finding_id, s.fingerprint, s.title, NULLIF(s.hidden_by, '') AS hidden_by, s.at
             FROM reviews v CROSS JOIN suppression_log s
             WHERE v.repo_id = $1 AND s.run_id = v.run_id AND v.completed_at <= $2
                 AND (v.completed_at < $2 OR v.run_id < $3 OR (v.run_id = $3 AND s.finding_id < $4))
@@ -176,12 +174,12 @@ impl FindingStore<'_> {
                 (at, review.0, finding.0)
             }
         };
-        let rows: Vec<SuppressionRow> = on_tx!(&mut tx, |db| {
+        let rows = on_tx!(&mut tx, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(at).bind(run).bind(finding);
             query.bind(i64::from(limit)).fetch_all(db).await?
         });
         tx.commit().await?;
-        rows.into_iter().map(SuppressionRow::read).collect()
+        Ok(rows)
     }
 
     /// The moment of the newest clearing that a pattern is under; what was said before it counts no more.
@@ -194,26 +192,4 @@ impl FindingStore<'_> {
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct SuppressionRow {
-    run_id: i64,
-    finding_id: i64,
-    fingerprint: String,
-    title: String,
-    hidden_by: String,
-    at: i64,
-}
-
-impl SuppressionRow {
-    fn read(self) -> Result<Suppression, StoreError> {
-        let by = (!self.hidden_by.is_empty()).then(|| hidden_by(&self.hidden_by)).transpose()?;
-        Ok(Suppression {
-            review: ReviewId(self.run_id),
-            finding: FindingId(self.finding_id),
-            fingerprint: word(&self.fingerprint)?,
-            title: self.title,
-            hidden_by: by,
-            at: moment(self.at)?,
-        })
-    }
-}
+from_row!(SuppressedFinding { review: "run_id", finding: "finding_id", fingerprint, title, hidden_by, at });

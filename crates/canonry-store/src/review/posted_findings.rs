@@ -3,44 +3,27 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::review::{CommitSha, Finding, ReviewSubject};
-use canonry_domain::{GithubId, ItemNumber};
+use canonry_domain::{GithubId, ItemNumber, text_enum};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
-use sqlx::types::Json;
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::{Repo, RepoId};
 use crate::engine::facets::FindingStore;
-use crate::engine::row_values::{micros, moment, number, optional_moment, optional_word, word};
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::{micros, word};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::review::runs::{FindingId, ReviewId};
 
-/// What became of the thread of a finding that is fixed, or that a newer comment says anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Settled {
-    Resolved,
-    /// The comment says so; the thread could not be resolved.
-    Edited,
-    /// People wrote in it, or the comment is gone: it is theirs.
-    Left,
-}
-
-impl Settled {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Resolved => "resolved",
-            Self::Edited => "edited",
-            Self::Left => "left",
-        }
-    }
-}
-
-impl std::str::FromStr for Settled {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Resolved, Self::Edited, Self::Left];
-        all.into_iter().find(|one| one.as_str() == text).ok_or_else(|| format!("{text:?} settles no thread"))
+text_enum! {
+    /// What became of the thread of a finding that is fixed, or that a newer comment says anew.
+    pub enum PostedThreadState: "an end of a thread" {
+        Resolved = "resolved",
+        /// The comment says so; the thread could not be resolved.
+        Edited = "edited",
+        /// People wrote in it, or the comment is gone: it is theirs.
+        Left = "left",
     }
 }
 
@@ -52,12 +35,10 @@ pub struct PostedFinding {
     pub run: ReviewId,
     pub finding: FindingId,
     pub comment: GithubId,
-    /// When that was recorded.
     pub posted_at: Timestamp,
     pub said: Finding,
     /// What became of its thread, once there was nothing more to say in it.
-    pub settled: Option<Settled>,
-    /// When.
+    pub settled: Option<PostedThreadState>,
     pub settled_at: Option<Timestamp>,
 }
 
@@ -96,7 +77,7 @@ impl FindingStore<'_> {
             });
         }
         let said: Vec<FindingId> = posted.iter().map(|(finding, _)| *finding).collect();
-        note_said(&mut tx, run, &said).await?;
+        mark_inline(&mut tx, run, &said).await?;
         tx.commit().await
     }
 
@@ -104,32 +85,26 @@ impl FindingStore<'_> {
     /// of one meanwhile, its word counts.
     pub async fn mark_posted_inline(self, run: ReviewId, findings: &[FindingId]) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
-        note_said(&mut tx, run, findings).await?;
+        mark_inline(&mut tx, run, findings).await?;
         tx.commit().await
     }
 
     /// The finding that a review comment says.
     pub async fn posted_of_comment(self, repo: RepoId, comment: GithubId) -> Result<Option<PostedFinding>, StoreError> {
         let query = posted!("WHERE p.repo_id = $1 AND p.comment_id = $2");
-        let row: Option<PostedRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(comment.0).fetch_optional(db).await?);
-        row.map(PostedRow::read).transpose()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(comment.0).fetch_optional(db).await?))
     }
 
     /// What stands as comments at the lines of a pull request, the oldest first.
     pub async fn posted_on_pull(self, repo: RepoId, pull: ItemNumber) -> Result<Vec<PostedFinding>, StoreError> {
         let query = posted!("WHERE p.repo_id = $1 AND p.number = $2 ORDER BY p.id");
-        let rows: Vec<PostedRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(pull.get()).fetch_all(db).await?);
-        rows.into_iter().map(PostedRow::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(pull.get()).fetch_all(db).await?))
     }
 
     /// The comments that ever said a finding at its line, the oldest first.
     pub async fn posted_of_finding(self, repo: RepoId, finding: FindingId) -> Result<Vec<PostedFinding>, StoreError> {
         let query = posted!("WHERE p.finding_id = $1 AND p.repo_id = $2 ORDER BY p.id");
-        let rows: Vec<PostedRow> =
-            on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_all(db).await?);
-        rows.into_iter().map(PostedRow::read).collect()
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_all(db).await?))
     }
 
     /// Notes what became of a thread; `false` when no finding began it, or that was noted before.
@@ -137,7 +112,7 @@ impl FindingStore<'_> {
         self,
         repo: RepoId,
         comment: GithubId,
-        settled: Settled,
+        settled: PostedThreadState,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let update = "UPDATE posted_findings SET settled = $3, settled_at = $4
@@ -168,49 +143,21 @@ impl crate::ReviewStore<'_> {
     }
 }
 
-async fn note_said(tx: &mut Transaction, run: ReviewId, findings: &[FindingId]) -> Result<(), StoreError> {
+async fn mark_inline(tx: &mut Transaction, run: ReviewId, findings: &[FindingId]) -> Result<(), StoreError> {
     for batch in findings.chunks(NUMBERS_PER_STATEMENT) {
         on_tx!(&mut *tx, |db| {
             let mut query = QueryBuilder::new("UPDATE findings SET said_inline = TRUE WHERE last_run = ");
             query.push_bind(run.0).push(" AND id IN (");
-            let mut listed = query.separated(", ");
-            for finding in batch {
-                listed.push_bind(finding.0);
-            }
-            query.push(")");
+            query.push_list(batch.iter().map(|finding| finding.0));
             query.build().execute(db).await?;
         });
     }
     Ok(())
 }
 
-#[derive(sqlx::FromRow)]
-struct PostedRow {
-    repo_id: i64,
-    github_id: Option<i64>,
-    name: String,
-    number: i64,
-    run_id: i64,
-    finding_id: i64,
-    comment_id: i64,
-    posted_at: i64,
-    finding: Json<Finding>,
-    settled: Option<String>,
-    settled_at: Option<i64>,
-}
-
-impl PostedRow {
-    fn read(self) -> Result<PostedFinding, StoreError> {
-        Ok(PostedFinding {
-            repo: Repo { id: RepoId(self.repo_id), github_id: self.github_id.map(GithubId), name: word(&self.name)? },
-            number: number(self.number)?,
-            run: ReviewId(self.run_id),
-            finding: FindingId(self.finding_id),
-            comment: GithubId(self.comment_id),
-            posted_at: moment(self.posted_at)?,
-            said: self.finding.0,
-            settled: optional_word(self.settled.as_deref())?,
-            settled_at: optional_moment(self.settled_at)?,
-        })
+from_row! {
+    PostedFinding {
+        repo: flatten, number, run: "run_id", finding: "finding_id", comment: "comment_id", posted_at, said: "finding",
+        settled, settled_at,
     }
 }

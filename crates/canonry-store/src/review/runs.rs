@@ -1,78 +1,34 @@
 //! Review runs: who may review a subject at a head, decided once for all processes.
 
-use canonry_domain::RepoName;
 use canonry_domain::review::{CommitSha, ReviewSubject};
+use canonry_domain::{RepoName, text_enum};
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::ReviewStore;
-use crate::engine::row_values::{micros, moment, optional_moment, storable, word};
+use crate::engine::ids::store_id;
+use crate::engine::row_values::{micros, moment, storable, word};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-macro_rules! number_of {
-    ($(#[$docs:meta])* $name:ident) => {
-        $(#[$docs])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(pub(crate) i64);
-
-        impl $name {
-            /// A number that a person gave; there may be nothing of that number.
-            pub const fn new(id: i64) -> Self {
-                Self(id)
-            }
-
-            pub const fn get(self) -> i64 {
-                self.0
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                std::fmt::Display::fmt(&self.0, formatter)
-            }
-        }
-    };
-}
-
-number_of! {
+store_id! {
     /// The number of a review run, and of the review that it ends in.
     ReviewId
 }
 
-number_of! {
+store_id! {
     /// The number of a finding of a subject, which it keeps from review to review.
     FindingId
 }
 
-/// What has become of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ReviewState {
-    Pending,
-    Running,
-    Completed,
-    Failed,
-    /// A newer head, or a request, took its place before it was completed.
-    Superseded,
-}
-
-impl ReviewState {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Superseded => "superseded",
-        }
-    }
-}
-
-impl std::str::FromStr for ReviewState {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Pending, Self::Running, Self::Completed, Self::Failed, Self::Superseded];
-        all.into_iter().find(|state| state.as_str() == text).ok_or_else(|| format!("{text:?} is no state of a review"))
+text_enum! {
+    pub enum ReviewState: "a state of a review" {
+        Pending = "pending",
+        Running = "running",
+        Completed = "completed",
+        Failed = "failed",
+        /// A newer head, or a request, took its place before it was completed.
+        Superseded = "superseded",
     }
 }
 
@@ -108,7 +64,7 @@ pub struct ReviewRun {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claimed {
+pub enum ClaimOutcome {
     Run(ReviewRun),
     Completed(ReviewId),
     Busy {
@@ -133,9 +89,7 @@ pub struct StoredRun {
     pub full: bool,
     pub attempts: u32,
     pub error: Option<String>,
-    /// When it was first claimed.
     pub created_at: Timestamp,
-    /// When it ended.
     pub finished_at: Option<Timestamp>,
 }
 
@@ -158,7 +112,7 @@ impl ReviewStore<'_> {
     /// completed one, and gives way to both if they were asked for after it. A run whose lease is over goes on under its
     /// number. A head that comes back, asked for after another one, runs again whatever became of it before, because the
     /// findings are those of the other.
-    pub async fn claim(self, claim: &ReviewClaim<'_>, now: Timestamp) -> Result<Claimed, StoreError> {
+    pub async fn claim(self, claim: &ReviewClaim<'_>, now: Timestamp) -> Result<ClaimOutcome, StoreError> {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(claim.repo).await?;
         // Before anything is written: what a claim supersedes must not change what was last completed.
@@ -176,7 +130,7 @@ impl ReviewStore<'_> {
         let (id, attempts, full) = match step(claim, own.as_ref(), newer, was_followed, micros(now))? {
             Step::End(claimed) => {
                 match claimed {
-                    Claimed::Outdated { .. } => tx.rollback().await?,
+                    ClaimOutcome::Outdated { .. } => tx.rollback().await?,
                     _ => tx.commit().await?,
                 }
                 return Ok(claimed);
@@ -189,7 +143,7 @@ impl ReviewStore<'_> {
         };
         tx.commit().await?;
         let attempts = u32::try_from(attempts).map_err(StoreError::damaged)?;
-        Ok(Claimed::Run(ReviewRun { id: ReviewId(id), last_head, attempts, full }))
+        Ok(ClaimOutcome::Run(ReviewRun { id: ReviewId(id), last_head, attempts, full }))
     }
 
     /// Keeps one's own run for longer. `false` says that it is one's own no more, because it was superseded or taken
@@ -230,7 +184,6 @@ impl ReviewStore<'_> {
         }))
     }
 
-    /// The last completed run of a subject.
     pub async fn last_completed_run(
         self,
         repo: RepoId,
@@ -307,7 +260,7 @@ impl ReviewStore<'_> {
             FROM review_runs WHERE repo_id = $1 ORDER BY id DESC LIMIT $2";
         let of_subject = "SELECT id, subject, base_sha, head_sha, state, requested, full_requested, attempts, error, created_at, finished_at
             FROM review_runs WHERE repo_id = $1 AND subject = $3 ORDER BY id DESC LIMIT $2";
-        let rows: Vec<RunRow> = on_pool!(self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             match subject {
                 None => sqlx::query_as(of_repo).bind(repo.0).bind(i64::from(limit)).fetch_all(db).await?,
                 Some(subject) => {
@@ -315,14 +268,13 @@ impl ReviewStore<'_> {
                     query.bind(subject.to_string()).fetch_all(db).await?
                 }
             }
-        });
-        rows.into_iter().map(RunRow::read).collect()
+        }))
     }
 }
 
 /// What a claim leads to.
 enum Step {
-    End(Claimed),
+    End(ClaimOutcome),
     /// The run that is there, under a new lease.
     GoOn {
         id: i64,
@@ -354,7 +306,7 @@ fn step(
     was_followed: bool,
     now: i64,
 ) -> Result<Step, StoreError> {
-    let outdated = newer.filter(|_| !claim.requested).map(|by| Step::End(Claimed::Outdated { by: ReviewId(by) }));
+    let outdated = newer.filter(|_| !claim.requested).map(|by| Step::End(ClaimOutcome::Outdated { by: ReviewId(by) }));
     let Some(own) = own else { return Ok(outdated.unwrap_or(Step::Begin { attempts: 1 })) };
     let state: ReviewState = word(&own.state)?;
     let is_unfinished = matches!(state, ReviewState::Pending | ReviewState::Running);
@@ -368,13 +320,13 @@ fn step(
     }
     if is_unfinished {
         return Ok(match own.lease_until.filter(|until| *until > now) {
-            Some(until) => Step::End(Claimed::Busy { run: ReviewId(own.id), until: moment(until)? }),
+            Some(until) => Step::End(ClaimOutcome::Busy { run: ReviewId(own.id), until: moment(until)? }),
             None => Step::GoOn { id: own.id, attempts: own.attempts + 1, full },
         });
     }
     Ok(match (outdated, state) {
         (Some(outdated), _) => outdated,
-        (None, ReviewState::Completed) if !was_followed => Step::End(Claimed::Completed(ReviewId(own.id))),
+        (None, ReviewState::Completed) if !was_followed => Step::End(ClaimOutcome::Completed(ReviewId(own.id))),
         (None, ReviewState::Failed) if !was_followed => Step::Begin { attempts: own.attempts + 1 },
         (None, _) => Step::Begin { attempts: 1 },
     })
@@ -495,35 +447,9 @@ struct CompletedRow {
     lease_owner: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
-pub(crate) struct RunRow {
-    id: i64,
-    subject: String,
-    base_sha: String,
-    head_sha: String,
-    state: String,
-    requested: bool,
-    full_requested: bool,
-    attempts: i64,
-    error: Option<String>,
-    created_at: i64,
-    finished_at: Option<i64>,
-}
-
-impl RunRow {
-    pub(crate) fn read(self) -> Result<StoredRun, StoreError> {
-        Ok(StoredRun {
-            id: ReviewId(self.id),
-            subject: word(&self.subject)?,
-            base: word(&self.base_sha)?,
-            head: word(&self.head_sha)?,
-            state: word(&self.state)?,
-            requested: self.requested,
-            full: self.full_requested,
-            attempts: u32::try_from(self.attempts).map_err(StoreError::damaged)?,
-            error: self.error,
-            created_at: moment(self.created_at)?,
-            finished_at: optional_moment(self.finished_at)?,
-        })
+from_row! {
+    StoredRun {
+        id, subject, base: "base_sha", head: "head_sha", state, requested, full: "full_requested", attempts, error,
+        created_at, finished_at,
     }
 }

@@ -10,9 +10,9 @@ use jiff::{Span, Timestamp};
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::ReviewStore;
 use crate::engine::row_values::{count, micros, word};
+use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_tx};
 
-/// How many findings of a severity there were.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SeverityCounts {
     pub shown: u64,
@@ -26,6 +26,8 @@ pub struct FileCount {
     pub path: RepoPath,
     pub findings: u64,
 }
+
+from_row!(FileCount { path, findings });
 
 /// Figures about the reviews of a time.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +74,7 @@ impl ReviewStore<'_> {
             FROM reviews v JOIN findings f ON f.first_run = v.run_id
             WHERE v.repo_id = $1 AND v.completed_at >= $2 GROUP BY f.severity, f.first_shown";
         // Of as many the file that had one first: both engines agree on that, and not on the order of texts.
-        let files = "SELECT f.path, count(*) FROM reviews v JOIN findings f ON f.first_run = v.run_id
+        let files = "SELECT f.path, count(*) AS findings FROM reviews v JOIN findings f ON f.first_run = v.run_id
             WHERE v.repo_id = $1 AND v.completed_at >= $2 AND f.first_shown
             GROUP BY f.path ORDER BY count(*) DESC, min(f.id) LIMIT 10";
         let since = since.map_or(i64::MIN, micros);
@@ -81,8 +83,7 @@ impl ReviewStore<'_> {
             on_tx!(&mut tx, |db| sqlx::query_as(reviews).bind(repo.0).bind(since).fetch_one(db).await?);
         let rows: Vec<CountRow> =
             on_tx!(&mut tx, |db| sqlx::query_as(findings).bind(repo.0).bind(since).fetch_all(db).await?);
-        let files: Vec<(String, i64)> =
-            on_tx!(&mut tx, |db| sqlx::query_as(files).bind(repo.0).bind(since).fetch_all(db).await?);
+        let top_files = on_tx!(&mut tx, |db| sqlx::query_as(files).bind(repo.0).bind(since).fetch_all(db).await?);
         tx.commit().await?;
         let mut by_severity: BTreeMap<Severity, SeverityCounts> =
             Severity::ALL.iter().map(|severity| (*severity, SeverityCounts::default())).collect();
@@ -99,10 +100,6 @@ impl ReviewStore<'_> {
                 suppressed += count(findings)?;
             }
         }
-        let file = |(path, findings): (String, i64)| {
-            let path = RepoPath::exact(&path).map_err(StoreError::damaged)?;
-            Ok(FileCount { path, findings: count(findings)? })
-        };
         let (reviews, findings) = (count(reviews)?, shown + suppressed);
         Ok(ReviewStatistics {
             reviews,
@@ -115,7 +112,7 @@ impl ReviewStore<'_> {
             avg_findings_per_review: ratio(findings, reviews),
             avg_confidence: ratio(confidence, findings),
             fixed_rate: ratio(fixed, shown),
-            top_files: files.into_iter().map(file).collect::<Result<_, StoreError>>()?,
+            top_files,
         })
     }
 

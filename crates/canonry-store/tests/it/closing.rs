@@ -5,46 +5,26 @@ use canonry_domain::{
     RecordChange, SkipReason, StateReason, TargetPolicy,
 };
 use canonry_store::{
-    CloseLease, CloseMode, CloseOutcome, CloseResult, CloseRunId, CloseRunRow, NewOverride, NewPlan, NewPlanRow,
-    NotDuplicate, Repo, Representation, RowWord, RowsLeft, Store, StoreError,
+    CloseMode, CloseOutcome, CloseResult, CloseRunId, CloseRunRow, NewOverride, NewPlan, NewPlanRow, NotDuplicate,
+    Repo, Representation, RowApproval, RowsLeft, Store, StoreError, StoredCloseLease,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use jiff::Timestamp;
 use serde_json::json;
 
-const ISSUE: ItemType = ItemType::Issue;
+use crate::fixtures::{ISSUE, PLAN, at, issues, number, open_with, plan_row, probability, pulls};
+
 const APPLIED: CloseOutcome = CloseOutcome::Applied { objected: false };
 const OBJECTED: CloseOutcome = CloseOutcome::Applied { objected: true };
 
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
-}
-
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a valid number")
-}
-
 /// A store with the issues 1 to 9 and the pull requests 11 and 12.
 async fn open(database: &TestDatabase) -> (Store, Repo) {
-    let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
-    let issues = (1..=9).map(|of| ItemRecord::new(ISSUE, number(of), format!("Issue {of}")));
-    let pulls = (11..=12).map(|of| ItemRecord::new(ItemType::Pr, number(of), format!("Fix {of}")));
-    store.corpus().upsert_items(&repo, issues.chain(pulls).collect(), at(0)).await.expect("taken in");
-    (store, repo)
+    open_with(database, issues(1..=9).chain(pulls(11..=12))).await
 }
 
 fn closes(item_type: ItemType, of: i64, target: i64) -> NewPlanRow {
-    NewPlanRow {
-        item_type,
-        number: number(of),
-        target: Some(number(target)),
-        skip: None,
-        confidence: Some(Probability::new(0.95).expect("a probability")),
-        evidence: json!(["both name sync"]),
-        snapshot: json!({ "source": { "state": "open" } }),
-    }
+    let (evidence, snapshot) = (json!(["both name sync"]), json!({ "source": { "state": "open" } }));
+    NewPlanRow { item_type, evidence, snapshot, ..plan_row(of, target) }
 }
 
 fn skips(of: i64, reason: SkipReason) -> NewPlanRow {
@@ -52,13 +32,7 @@ fn skips(of: i64, reason: SkipReason) -> NewPlanRow {
 }
 
 async fn plan(store: &Store, repo: &Repo, rows: &[NewPlanRow], second: i64) -> CloseRunId {
-    let plan = NewPlan {
-        representation: Representation::Raw,
-        target_policy: TargetPolicy::DirectFallback,
-        min_close: Probability::new(0.9).expect("a probability"),
-        config_hash: "c",
-        run_id: "planning",
-    };
+    let plan = NewPlan { target_policy: TargetPolicy::DirectFallback, min_close: probability(0.9), ..PLAN };
     store.plans().create(repo.id, &plan, rows, at(second)).await.expect("planned")
 }
 
@@ -186,7 +160,6 @@ on_both_engines! {
         assert_eq!(store.plans().closes_since(repo.id, at(0)).await.expect("counted"), 2);
         assert_eq!(store.plans().closes_since(repo.id, at(6)).await.expect("counted"), 1);
         assert_eq!(store.plans().closes_since(repo.id, at(7)).await.expect("counted"), 0);
-        store.disconnect().await;
     }
 
     async fn a_sync_that_sees_our_own_close_finds_nothing_new(database: TestDatabase) {
@@ -207,7 +180,6 @@ on_both_engines! {
         let told = store.learning().outcome_events(repo.id, number(2)).await.expect("reads");
         let told: Vec<_> = told.iter().map(|event| (event.delivery_id.as_str(), event.by, event.duplicate_of)).collect();
         assert_eq!(told, [(format!("apply:{}#2", apply.id.get()).as_str(), EventBy::Canonry, Some(number(1)))]);
-        store.disconnect().await;
     }
 
     async fn many_who_apply_a_plan_share_one_run(database: TestDatabase) {
@@ -233,7 +205,6 @@ on_both_engines! {
         assert!(all.iter().all(|one| (one.0, one.1) == (all[0].0, all[0].1)), "{all:?}");
         assert_eq!(all.iter().map(|one| one.2).sum::<usize>(), 2);
         assert_eq!(rows(&store, all[0].0).await.len(), 2);
-        store.disconnect().await;
     }
 
     async fn a_word_given_while_a_plan_is_applied_is_heard(database: TestDatabase) {
@@ -258,7 +229,6 @@ on_both_engines! {
             assert_eq!(store.plans().begin_undo(none, None, "x", at(4)).await.expect("asked"), None);
         }
         assert_eq!(store.plans().run(CloseRunId::new(999)).await.expect("reads"), None);
-        store.disconnect().await;
     }
 
     async fn a_plan_was_undone_when_nothing_of_it_is_left(database: TestDatabase) {
@@ -280,7 +250,6 @@ on_both_engines! {
         assert_eq!((undone(0).await, undone(4).await, undone(5).await), (true, true, false));
         assert!(store.plans().record_close_result(apply.id, ISSUE, number(4), result(APPLIED), at(6)).await.expect("recorded"));
         assert!(!undone(0).await, "more was closed");
-        store.disconnect().await;
     }
 
     async fn a_plan_ages_by_newer_plans_and_overrides_of_its_items(database: TestDatabase) {
@@ -308,7 +277,6 @@ on_both_engines! {
         assert_eq!(newer_override(old).await, Some(before), "a ruling that was taken back counts too");
         let about_target = rule(7, 1, 16).await;
         assert_eq!(newer_override(old).await, Some(about_target));
-        store.disconnect().await;
     }
 
     async fn a_ruling_touches_its_cluster_and_an_exclusion_nothing_but_its_row(database: TestDatabase) {
@@ -344,7 +312,6 @@ on_both_engines! {
             say(5, word, 5).await;
             assert!(rulings().await.iter().all(|ruled| ruled.kind != OverrideKind::Excluded), "{word:?}");
         }
-        store.disconnect().await;
     }
 
     async fn a_plan_keeps_words_and_a_lifted_exclusion_closes_its_row(database: TestDatabase) {
@@ -357,7 +324,7 @@ on_both_engines! {
             run_id: "r",
         };
         let mona: Login = "mona".parse().expect("a login");
-        let word = |approved| RowWord { approved, by: Some(mona.clone()), at: at(0) };
+        let word = |approved| RowApproval { approved, by: Some(mona.clone()), at: at(0) };
         let excluded = NewPlanRow { skip: Some(SkipReason::Excluded), ..closes(ISSUE, 3, 1) };
         let words = [((ISSUE, number(2)), word(true)), ((ISSUE, number(3)), word(false))].into();
         let rows = [closes(ISSUE, 2, 1), excluded];
@@ -378,7 +345,6 @@ on_both_engines! {
         assert_eq!(rows().await[1], (3, Some(SkipReason::Excluded), Some(false), mona.clone()));
         assert_eq!(store.plans().set_approved(id, ISSUE, &[number(3)], Some(true), mona.as_ref(), at(3)).await.expect("noted"), 1);
         assert_eq!(rows().await, [(2, None, None, None), (3, None, Some(true), mona)]);
-        store.disconnect().await;
     }
 
     async fn a_plan_with_an_unknown_item_is_not_written(database: TestDatabase) {
@@ -399,7 +365,6 @@ on_both_engines! {
         let empty = store.plans().create(repo.id, &new, &[], at(0)).await.expect("written");
         assert_eq!(store.plans().rows(empty).await.expect("reads"), []);
         assert_eq!(store.plans().newer_of_items(empty).await.expect("reads"), None);
-        store.disconnect().await;
     }
 
     async fn one_at_a_time_has_the_lease(database: TestDatabase) {
@@ -417,7 +382,7 @@ on_both_engines! {
         assert!(take(&repo, "b", 90, 150).await, "one that ended is taken over");
         assert!(!take(&repo, "a", 91, 150).await);
         store.close().release_lease(repo.id, "a").await.expect("nothing of its own");
-        assert_eq!(store.close().lease(repo.id).await.expect("reads"), Some(CloseLease { owner: "b".to_owned(), until: at(150) }));
+        assert_eq!(store.close().lease(repo.id).await.expect("reads"), Some(StoredCloseLease { owner: "b".to_owned(), until: at(150) }));
         store.close().release_lease(repo.id, "b").await.expect("given back");
         let takers: Vec<_> = (0..6).map(|taker| {
             let (store, repo) = (store.clone(), repo.id);
@@ -428,7 +393,6 @@ on_both_engines! {
             taken += usize::from(taker.await.expect("runs"));
         }
         assert_eq!(taken, 1);
-        store.disconnect().await;
     }
 
     async fn what_was_opened_again_is_told(database: TestDatabase) {
@@ -453,6 +417,5 @@ on_both_engines! {
         ];
         store.learning().record_outcome_events(repo.id, &events, at(9)).await.expect("recorded");
         assert_eq!(store.learning().reopened_numbers(repo.id).await.expect("reads"), [(number(1), at(1)), (number(3), at(7))]);
-        store.disconnect().await;
     }
 }

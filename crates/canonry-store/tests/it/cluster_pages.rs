@@ -2,48 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{
-    ContentVersion, DecisionOrigin, DecisionStatus, ItemNumber, ItemRecord, ItemState, ItemType, OverrideKind,
-    Probability, Similarity, TargetPolicy, Verdict,
-};
+use canonry_domain::{DecisionStatus, ItemNumber, ItemRecord, ItemState, ItemType, OverrideKind, Similarity, Verdict};
 use canonry_store::{
-    CloseMode, CloseOutcome, CloseResult, CloseRunId, ClusterFilter, ClusterPlan, ClusterTotals, NewDecision,
-    NewOverride, NewPlan, NewPlanRow, NewTriageRecord, Repo, Representation, Store,
+    CloseMode, CloseOutcome, CloseResult, CloseRunId, ClusterFilter, ClusterTotals, NewDecision, NewOverride,
+    NewPlanRow, NewTriageRecord, NewestClusterPlan, Repo, Representation, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use jiff::Timestamp;
-use serde_json::json;
 
-const ISSUE: ItemType = ItemType::Issue;
+use crate::fixtures::{
+    ISSUE, PLAN, RAW, at, issues, judge_decision, number, open_with, plan_row, probability, pulls, triage_record,
+};
+
 const PR: ItemType = ItemType::Pr;
-const RAW: Representation = Representation::Raw;
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
-}
-
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a valid number")
-}
-
-fn probability(value: f64) -> Probability {
-    Probability::new(value).expect("a probability")
-}
 
 /// A store with the issues 1 to 12, of which 3 and 9 are closed, and the pull requests 21 to 23. Every issue was opened
 /// in the second of its number.
 async fn open(database: &TestDatabase) -> (Store, Repo) {
-    let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
-    let issues = (1..=12).map(|of| ItemRecord {
-        state: Some(if of == 3 || of == 9 { ItemState::Closed } else { ItemState::Open }),
-        created_at: Some(at(of)),
-        ..ItemRecord::new(ISSUE, number(of), format!("Issue {of}"))
+    let issues = issues(1..=12).map(|issue| ItemRecord {
+        state: Some(if [3, 9].contains(&issue.number.get()) { ItemState::Closed } else { ItemState::Open }),
+        created_at: Some(at(issue.number.get())),
+        ..issue
     });
-    let pulls = (21..=23).map(|of| ItemRecord::new(PR, number(of), format!("Fix {of}")));
-    store.corpus().upsert_items(&repo, issues.chain(pulls).collect(), at(0)).await.expect("taken in");
-    (store, repo)
+    open_with(database, issues.chain(pulls(21..=23))).await
 }
 
 async fn map(store: &Store, repo: &Repo, item_type: ItemType, pairs: &[(i64, i64)], second: i64) {
@@ -52,76 +33,17 @@ async fn map(store: &Store, repo: &Repo, item_type: ItemType, pairs: &[(i64, i64
 }
 
 fn edge(item_type: ItemType, source: i64, target: i64, confidence: f64) -> NewDecision {
-    NewDecision {
-        item_type,
-        number: number(source),
-        target: Some(number(target)),
-        representation: RAW,
-        candidate_set: None,
-        origin: DecisionOrigin::Batch,
-        status: DecisionStatus::Accepted,
-        replaces: false,
-        model_is_duplicate: Some(true),
-        confidence: Some(probability(confidence)),
-        reasoning: None,
-        structure: None,
-        reason: None,
-        answer: None,
-        provider: "local".to_owned(),
-        model: "evidence".to_owned(),
-        prompt_version: 1,
-        config_hash: "c".to_owned(),
-        input_hash: "i".to_owned(),
-        source_version: ContentVersion::FIRST,
-        target_version: Some(ContentVersion::FIRST),
-        candidates: Vec::new(),
-        run_id: "run".to_owned(),
-    }
+    let confidence = Some(probability(confidence));
+    NewDecision { item_type, confidence, ..judge_decision(source, DecisionStatus::Accepted, Some(target)) }
 }
 
 async fn plan(store: &Store, repo: &Repo, closes: &[(i64, i64)]) -> CloseRunId {
-    let plan = NewPlan {
-        representation: RAW,
-        target_policy: TargetPolicy::CanonicalOnly,
-        min_close: probability(0.9),
-        config_hash: "c",
-        run_id: "planning",
-    };
-    let row = |(of, target): &(i64, i64)| NewPlanRow {
-        item_type: ISSUE,
-        number: number(*of),
-        target: Some(number(*target)),
-        skip: None,
-        confidence: Some(probability(0.95)),
-        evidence: json!({}),
-        snapshot: json!({}),
-    };
-    let rows: Vec<NewPlanRow> = closes.iter().map(row).collect();
-    store.plans().create(repo.id, &plan, &rows, at(50)).await.expect("planned")
+    let rows: Vec<NewPlanRow> = closes.iter().map(|(of, target)| plan_row(*of, *target)).collect();
+    store.plans().create(repo.id, &PLAN, &rows, at(50)).await.expect("planned")
 }
 
 fn record(of: i64, verdict: Verdict, target: Option<i64>) -> NewTriageRecord {
-    NewTriageRecord {
-        item_type: ISSUE,
-        number: number(of),
-        verdict,
-        target: target.map(number),
-        target_score: target.map(|_| Similarity::new(0.9).expect("a score")),
-        is_duplicate: target.is_some(),
-        confidence: Some(probability(0.95)),
-        reason: verdict.to_string(),
-        reasoning: String::new(),
-        effective_source: RAW,
-        source_fallback_reason: None,
-        provider: "local".to_owned(),
-        model: "evidence".to_owned(),
-        prompt_version: 1,
-        config_hash: "c".to_owned(),
-        content_version: ContentVersion::FIRST,
-        embed_model: "local".to_owned(),
-        run_id: "run".to_owned(),
-        candidates: Vec::new(),
-    }
+    NewTriageRecord { confidence: Some(probability(0.95)), ..triage_record(of, verdict, target) }
 }
 
 async fn pages(store: &Store, repo: &Repo, filter: ClusterFilter, limit: u32) -> Vec<Vec<(ItemType, i64, u64)>> {
@@ -158,7 +80,6 @@ on_both_engines! {
         assert_eq!(totals, ClusterTotals { clusters: 5, members: 12, as_of: Some(at(20)) });
         let totals = store.duplicates().cluster_totals(repo.id, Some(ISSUE), RAW).await.expect("reads");
         assert_eq!(totals, ClusterTotals { clusters: 4, members: 9, as_of: Some(at(10)) });
-        store.disconnect().await;
     }
 
     async fn a_cluster_tells_its_state_its_weakest_edge_and_its_plan(database: TestDatabase) {
@@ -174,7 +95,7 @@ on_both_engines! {
         let first = &rows[0];
         assert_eq!((first.canonical, first.title.as_str(), first.state), (number(1), "Issue 1", ItemState::Open));
         assert_eq!((first.members, first.open, first.least_confidence), (4, 2, Some(probability(0.88))));
-        let planned = ClusterPlan { id: new, made_at: at(50), left: Some(number(10)) };
+        let planned = NewestClusterPlan { id: new, made_at: at(50), left: Some(number(10)) };
         assert_eq!((first.newest, first.newest_at, first.plan), (number(10), Some(at(10)), Some(planned)));
         let second = &rows[1];
         assert_eq!((second.canonical, second.open, second.least_confidence, second.plan), (number(5), 1, None, None));
@@ -196,7 +117,6 @@ on_both_engines! {
         let from = store.duplicates().edges_from(repo.id, ISSUE, RAW, &[number(3), number(10)]).await.expect("reads");
         let from: Vec<_> = from.iter().map(|edge| (edge.source.get(), edge.target.get())).collect();
         assert_eq!(from, [(3, 2), (10, 1)]);
-        store.disconnect().await;
     }
 
     async fn the_row_of_a_plan_that_is_left_is_told(database: TestDatabase) {
@@ -219,7 +139,6 @@ on_both_engines! {
             assert!(store.plans().record_close_result(apply.id, ISSUE, number(of), applied, at(61)).await.expect("recorded"));
         }
         assert_eq!((left(1).await, left(5).await), (None, Some(7)));
-        store.disconnect().await;
     }
 
     async fn rulings_are_found_by_the_items_that_they_name(database: TestDatabase) {
@@ -243,7 +162,6 @@ on_both_engines! {
         assert_eq!(naming(&[4, 5]).await, [pair, canonical]);
         assert_eq!(naming(&[8, 12]).await, [elsewhere]);
         assert_eq!((naming(&[21]).await, naming(&[]).await), (vec![], vec![]));
-        store.disconnect().await;
     }
 
     async fn what_the_map_lacks_is_counted(database: TestDatabase) {
@@ -267,7 +185,6 @@ on_both_engines! {
         // A text that changed makes an edge stale, which no new map would hold.
         store.corpus().upsert_items(&repo, vec![ItemRecord::new(PR, number(21), "Another fix")], at(7)).await.expect("taken in");
         assert_eq!(lacking().await, 1);
-        store.disconnect().await;
     }
 
     async fn the_newest_verdict_of_each_item_is_told(database: TestDatabase) {
@@ -281,7 +198,6 @@ on_both_engines! {
         assert_eq!((four.verdict, four.target, four.confidence), (Verdict::MaybeDuplicate, Some(number(2)), Some(probability(0.95))));
         assert_eq!((four.reason.as_str(), four.created_at, four.target_score.map(Similarity::get)), ("maybe_duplicate", at(5), Some(0.9)));
         assert!(store.duplicates().latest_triage(repo.id, PR, &[number(4)]).await.expect("reads").is_empty());
-        store.disconnect().await;
     }
 
     async fn the_closes_of_an_item_are_told_newest_first(database: TestDatabase) {
@@ -303,6 +219,5 @@ on_both_engines! {
         assert_eq!(outcomes.keys().copied().collect::<Vec<_>>(), [number(2)]);
         let one = store.learning().issue_outcome(repo.id, number(2)).await.expect("reads");
         assert_eq!(outcomes.get(&number(2)), one.as_ref());
-        store.disconnect().await;
     }
 }

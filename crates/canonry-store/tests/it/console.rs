@@ -2,34 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{
-    ContentVersion, GithubId, GoneReason, ItemNumber, ItemRecord, ItemState, ItemType, Login, RepoName, Verdict,
-};
+use canonry_domain::{ContentVersion, GithubId, GoneReason, ItemRecord, ItemState, ItemType, Login, RepoName, Verdict};
 use canonry_store::{
-    BrakeKind, ConsoleSession, DeliveryFilter, DeliveryState, Fate, ItemLine, ItemPageFilter, JobCaps, JobEnd,
-    JobFilter, JobLease, JobScope, JobState, KeptAdminToken, NewConsoleAction, NewDelivery, NewGrace, NewJob,
-    NewTriageRecord, PackedText, Pruned, Repo, RepoAccess, RepoPageFilter, Representation, SessionOf, Store,
+    BrakeKind, ConsoleSession, DeliveryAction, DeliveryFilter, DeliveryState, ItemLine, ItemPageFilter, JobCaps,
+    JobEnd, JobFilter, JobLease, JobScope, JobState, NewConsoleAction, NewDelivery, NewGrace, NewJob, NewTriageRecord,
+    PackedText, PruneCounts, Repo, RepoAccess, RepoPageFilter, Representation, SessionOwner, Store, StoredAdminToken,
     SyncProgress,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::Value;
 
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
-}
-
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a valid number")
-}
+use crate::fixtures::{at, number, open_store, triage_record};
 
 fn name(name: &str) -> RepoName {
     name.parse().expect("a name")
-}
-
-async fn open(database: &TestDatabase) -> Store {
-    Store::open(&database.url().parse().expect("a URL"), at(0)).await.expect("opens")
 }
 
 async fn filled(store: &Store) -> Repo {
@@ -51,42 +39,22 @@ fn told(lines: &[ItemLine]) -> Vec<String> {
 }
 
 async fn say(store: &Store, repo: &Repo, of: i64, verdict: Verdict) {
-    let record = NewTriageRecord {
-        item_type: ItemType::Issue,
-        number: number(of),
-        verdict,
-        target: None,
-        target_score: None,
-        is_duplicate: false,
-        confidence: None,
-        reason: "no_candidates".to_owned(),
-        reasoning: String::new(),
-        effective_source: Representation::Raw,
-        source_fallback_reason: None,
-        provider: "local".to_owned(),
-        model: "evidence".to_owned(),
-        prompt_version: 1,
-        config_hash: "c".to_owned(),
-        content_version: ContentVersion::stored(1),
-        embed_model: "local".to_owned(),
-        run_id: "run".to_owned(),
-        candidates: Vec::new(),
-    };
+    let record = NewTriageRecord { reason: "no_candidates".to_owned(), ..triage_record(of, verdict, None) };
     store.duplicates().write_triage_record(repo.id, &record, at(9)).await.expect("written");
 }
 
 on_both_engines! {
     async fn a_session_ends_when_it_is_unused_too_old_or_ended(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let hours = |hours: i64| at(hours * 3_600);
         let mona: Login = "mona".parse().expect("a login");
-        let begun = store.console().begin_session(&[1; 32], SessionOf::Account(GithubId(7), &mona), at(0)).await.expect("begun");
+        let begun = store.console().begin_session(&[1; 32], SessionOwner::Account(GithubId(7), &mona), at(0)).await.expect("begun");
         assert_eq!(
             begun,
             ConsoleSession { github_id: Some(GithubId(7)), login: Some(mona), is_operator: false, made_at: at(0), seen_at: at(0), ends_at: hours(7 * 24) }
         );
         let seal = [9; 32];
-        store.console().begin_session(&[2; 32], SessionOf::Operator { seal }, at(0)).await.expect("begun");
+        store.console().begin_session(&[2; 32], SessionOwner::Operator { seal }, at(0)).await.expect("begun");
         let seen = async |hash: u8, now| store.console().session(&[hash; 32], &seal, now).await.expect("reads").map(|session| session.seen_at);
         assert_eq!(seen(1, at(59)).await, Some(at(0)), "not written each time");
         assert_eq!(seen(1, hours(11)).await, Some(hours(11)));
@@ -103,11 +71,10 @@ on_both_engines! {
         assert!(store.console().end_session(&[2; 32]).await.expect("ended"));
         assert!(!store.console().end_session(&[2; 32]).await.expect("reads"));
         assert_eq!(seen(2, at(1)).await, None);
-        store.disconnect().await;
     }
 
     async fn words_that_cannot_be_stored_find_nothing(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let word = || Some("a\0b".to_owned());
         let event = DeliveryFilter { event: word(), ..DeliveryFilter::default() };
         let before = DeliveryFilter { before: Some((at(0), "a\0b".to_owned())), ..DeliveryFilter::default() };
@@ -119,12 +86,11 @@ on_both_engines! {
         for filter in [JobFilter { kind: word(), ..JobFilter::default() }, JobFilter { delivery: word(), ..JobFilter::default() }] {
             assert_eq!(store.jobs().list(&filter, 9).await.expect("reads"), []);
         }
-        store.disconnect().await;
     }
 
     async fn the_admin_token_is_made_once(database: TestDatabase) {
-        let store = open(&database).await;
-        let made = |number: u8| KeptAdminToken { hash: [number; 32], place: format!("web-{number}: /srv/ünì/admin-token") };
+        let store = open_store(&database).await;
+        let made = |number: u8| StoredAdminToken { hash: [number; 32], place: format!("web-{number}: /srv/ünì/admin-token") };
         assert_eq!(store.console().admin_token().await.expect("reads"), None);
         assert_eq!(store.console().ensure_admin_token(&made(1), at(0)).await.expect("made"), made(1));
         assert_eq!(store.console().ensure_admin_token(&made(2), at(1)).await.expect("kept"), made(1));
@@ -135,11 +101,10 @@ on_both_engines! {
         assert_eq!(store.console().admin_token().await.expect("reads"), Some(made(1)));
         store.console().delete_admin_token(&made(1)).await.expect("written");
         assert_eq!(store.console().ensure_admin_token(&made(2), at(2)).await.expect("made"), made(2));
-        store.disconnect().await;
     }
 
     async fn what_people_did_is_kept_for_a_year_and_ended_sessions_go(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let repo = filled(&store).await;
         let mona: Login = "mona".parse().expect("a login");
         let action = |repo, action, by| NewConsoleAction { by, is_operator: by.is_none(), repo, action, subject: "a\0b" };
@@ -150,20 +115,19 @@ on_both_engines! {
         let told: Vec<_> = listed.iter().map(|one| (one.action.as_str(), one.by.as_ref().map(Login::as_str), one.is_operator, one.at)).collect();
         assert_eq!(told, [("resume", None, true, at(3)), ("pause", Some("mona"), false, at(1))]);
         assert_eq!((listed[0].subject.as_str(), store.console().actions(repo.id, 1).await.expect("reads").len()), ("a\u{fffd}b", 1));
-        store.console().begin_session(&[1; 32], SessionOf::Operator { seal: [9; 32] }, at(0)).await.expect("begun");
+        store.console().begin_session(&[1; 32], SessionOwner::Operator { seal: [9; 32] }, at(0)).await.expect("begun");
         let prune = async |before, limit| store.maintenance().prune(before, limit).await.expect("pruned").console;
         let year = SignedDuration::from_hours(365 * 24);
         assert_eq!(prune(at(7 * 86_400), 9).await, 0);
         assert_eq!(prune(at(8 * 86_400), 9).await, 1, "the session had ended");
         assert_eq!(prune(at(3) + year, 1).await, 1, "one at a time");
         assert_eq!((prune(at(3) + year, 9).await, prune(at(3) + year, 9).await), (1, 0));
-        assert_eq!(store.maintenance().prune(at(3) + year, 9).await.expect("pruned"), Pruned::default());
+        assert_eq!(store.maintenance().prune(at(3) + year, 9).await.expect("pruned"), PruneCounts::default());
         assert_eq!(store.console().actions(repo.id, 9).await.expect("reads").len(), 1);
-        store.disconnect().await;
     }
 
     async fn repositories_are_told_of_in_a_line(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let repo = filled(&store).await;
         let other = store.repos().ensure(&name("quill/note"), at(0)).await.expect("created");
         store.repos().set_access(other.id, RepoAccess::Suspended, at(1)).await.expect("set");
@@ -201,11 +165,10 @@ on_both_engines! {
         let lease = JobLease { id: lease.expect("leases").expect("due").id, owner: "w" };
         assert!(store.jobs().end(lease, JobEnd::Dead("no"), at(5)).await.expect("ends"));
         assert_eq!(fitting("tide", true).await, ["Tide/Pool"], "a job was given up");
-        store.disconnect().await;
     }
 
     async fn items_are_paged_newest_first_by_every_filter(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let repo = filled(&store).await;
         let whole = async |filter, before, limit| store.console().item_pages(repo.id, filter, before, limit).await.expect("reads");
         let page = async |filter, before, limit| whole(filter, before, limit).await.lines;
@@ -246,11 +209,10 @@ on_both_engines! {
         assert_eq!(told(&page(duplicates, Some(place), 9).await), ["issue 5"]);
         assert_eq!(told(&page(ItemPageFilter { clustered: Some(true), ..duplicates }, None, 9).await), ["issue 4"]);
         assert_eq!(told(&page(ItemPageFilter { item_type: Some(ItemType::Pr), ..duplicates }, None, 9).await), [""; 0]);
-        store.disconnect().await;
     }
 
     async fn items_are_found_by_what_they_say(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let repo = filled(&store).await;
         let item = |of, title: &str, author: &str, labels: &[&str]| ItemRecord {
             author: Some(author.parse().expect("a login")),
@@ -298,11 +260,10 @@ on_both_engines! {
         assert_eq!((told(&first.lines), first.stopped_after), (vec!["issue 11".to_owned()], None));
         let second = store.console().item_pages(repo.id, ItemPageFilter { title: "crash", ..all }, first.next, 1).await.expect("reads");
         assert_eq!((told(&second.lines), second.next, second.stopped_after), (vec!["issue 10".to_owned()], None, None));
-        store.disconnect().await;
     }
 
     async fn deeds_brakes_and_announced_closes_are_paged(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let repo = filled(&store).await;
         let other = store.repos().ensure(&name("quill/note"), at(0)).await.expect("created");
         for (second, of, action) in [(1, repo.id, "one"), (2, other.id, "elsewhere"), (3, repo.id, "two"), (4, repo.id, "three")] {
@@ -348,18 +309,17 @@ on_both_engines! {
         assert_eq!(seen, [4, 5, 1, 2]);
         assert_eq!(store.close().next_graces(repo.id, None, 9).await.expect("reads").len(), 4);
         assert_eq!(store.close().next_graces(other.id, None, 9).await.expect("reads"), []);
-        store.disconnect().await;
     }
 
     async fn jobs_and_deliveries_are_paged_by_every_filter(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let (tide, quill) = (name("tide/pool"), name("quill/note"));
         let body = PackedText::pack("{}");
         for (turn, (repo, event)) in (0..).zip([(&tide, "issues"), (&quill, "issues"), (&tide, "push"), (&tide, "issues"), (&tide, "issues")]) {
             let fate = if event == "push" {
-                Fate::Ignored("nothing to do")
+                DeliveryAction::Ignored("nothing to do")
             } else {
-                Fate::Job(NewJob { key: "k", repo: Some(repo), kind: "webhook", payload: &Value::Null })
+                DeliveryAction::Job(NewJob { key: "k", repo: Some(repo), kind: "webhook", payload: &Value::Null })
             };
             let id = format!("d{turn}");
             let delivery = NewDelivery { id: &id, event, action: None, repo: Some(repo), number: None, payload: &body, fate };
@@ -388,6 +348,5 @@ on_both_engines! {
         let newest = store.jobs().list(&all, 2).await.expect("reads");
         assert_eq!(kinds(JobFilter { before: Some(newest[1].id), ..all.clone() }).await, [webhook("d3"), webhook("d0")]);
         assert_eq!(kinds(JobFilter { state: Some(JobState::Dead), ..all }).await, []);
-        store.disconnect().await;
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{
     Certainty, ContentVersion, DecisionOrigin, DecisionStatus, GoneReason, ItemNumber, ItemRecord, ItemState, ItemType,
-    OverrideKind, Probability, Relation, Similarity, Structure, parse_moment,
+    OverrideKind, Relation, Similarity, Structure, parse_moment,
 };
 use canonry_store::{
     ANSWER_LIMIT, CandidateMember, DecidedCandidate, NewCandidateSet, NewDecision, NewOverride, Repo, Representation,
@@ -14,8 +14,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use jiff::Timestamp;
 
-const ISSUE: ItemType = ItemType::Issue;
-const RAW: Representation = Representation::Raw;
+use crate::fixtures::{ISSUE, RAW, issues, judge_decision, number, open_with, probability};
 
 fn now() -> Timestamp {
     parse_moment("2026-02-01").expect("a valid time")
@@ -25,22 +24,9 @@ fn later() -> Timestamp {
     parse_moment("2026-02-02").expect("a valid time")
 }
 
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a valid number")
-}
-
-fn probability(value: f64) -> Probability {
-    Probability::new(value).expect("a probability")
-}
-
 /// A store with issues 1 to `count` and the pull request 2.
 async fn open(database: &TestDatabase, count: i64) -> (Store, Repo) {
-    let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
-    let mut records: Vec<_> = (1..=count).map(|of| ItemRecord::new(ISSUE, number(of), format!("Issue {of}"))).collect();
-    records.push(ItemRecord::new(ItemType::Pr, number(2), "A fix"));
-    store.corpus().upsert_items(&repo, records, now()).await.expect("taken in");
-    (store, repo)
+    open_with(database, issues(1..=count).chain([ItemRecord::new(ItemType::Pr, number(2), "A fix")])).await
 }
 
 async fn edit(store: &Store, repo: &Repo, of: i64, title: &str) {
@@ -48,31 +34,7 @@ async fn edit(store: &Store, repo: &Repo, of: i64, title: &str) {
 }
 
 fn decision(source: i64, status: DecisionStatus, target: Option<i64>) -> NewDecision {
-    NewDecision {
-        item_type: ISSUE,
-        number: number(source),
-        target: target.map(number),
-        representation: RAW,
-        candidate_set: None,
-        origin: DecisionOrigin::Batch,
-        status,
-        replaces: false,
-        model_is_duplicate: Some(status == DecisionStatus::Accepted),
-        confidence: Some(probability(0.93)),
-        reasoning: Some("The same stop.".to_owned()),
-        structure: None,
-        reason: None,
-        answer: None,
-        provider: "local".to_owned(),
-        model: "evidence".to_owned(),
-        prompt_version: 1,
-        config_hash: "c".to_owned(),
-        input_hash: "i".to_owned(),
-        source_version: ContentVersion::FIRST,
-        target_version: target.map(|_| ContentVersion::FIRST),
-        candidates: Vec::new(),
-        run_id: "run".to_owned(),
-    }
+    NewDecision { reasoning: Some("The same stop.".to_owned()), ..judge_decision(source, status, target) }
 }
 
 fn accepted(source: i64, target: i64) -> NewDecision {
@@ -156,7 +118,6 @@ on_both_engines! {
         assert_eq!((order.as_slice(), newest.pairs.as_slice()), (&[3, 2][..], &[(number(2), number(3), 0.75)][..]));
         let listed = store.duplicates().candidate_sets(repo.id, ISSUE, number(1)).await.expect("reads");
         assert_eq!((listed.len(), &listed[1]), (3, &newest));
-        store.disconnect().await;
     }
 
     async fn items_are_found_by_number(database: TestDatabase) {
@@ -167,7 +128,6 @@ on_both_engines! {
         let pulls = store.corpus().items_by_number(repo.id, ItemType::Pr, &asked).await.expect("reads");
         assert_eq!((pulls.len(), pulls[0].title.as_str()), (1, "A fix"));
         assert!(store.corpus().items_by_number(repo.id, ISSUE, &[]).await.expect("reads").is_empty());
-        store.disconnect().await;
     }
 
     async fn a_decision_is_kept_whole(database: TestDatabase) {
@@ -214,7 +174,6 @@ on_both_engines! {
         assert_eq!((bare.status, bare.reason.as_deref()), (DecisionStatus::Skipped, Some("no_candidates")));
         assert_eq!((bare.confidence, bare.structure, bare.answer, bare.target), (None, None, None, None));
         assert!(store.judge().latest_decisions(repo.id, ItemType::Pr, RAW, &[number(2)]).await.expect("reads").is_empty());
-        store.disconnect().await;
     }
 
     async fn an_accepted_edge_gives_way_by_rule(database: TestDatabase) {
@@ -258,7 +217,6 @@ on_both_engines! {
         assert_eq!(edges(&store, &repo).await, [(1, 4)]);
         let late = store.judge().decisions_of(repo.id, ISSUE, number(1)).await.expect("reads");
         assert_eq!((late[1].status, late[1].superseded_at), (DecisionStatus::Accepted, Some(later())));
-        store.disconnect().await;
     }
 
     async fn two_writers_leave_one_accepted_edge(database: TestDatabase) {
@@ -277,7 +235,6 @@ on_both_engines! {
         assert_eq!(edges.iter().map(|edge| edge.0).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());
         assert!(edges.iter().all(|edge| edge.1 == edges[0].1), "batches were mixed: {edges:?}");
         assert_eq!(store.judge().decisions_of(repo.id, ISSUE, number(1)).await.expect("reads").len(), 6);
-        store.disconnect().await;
     }
 
     async fn a_decision_about_an_unknown_item_writes_nothing(database: TestDatabase) {
@@ -290,7 +247,6 @@ on_both_engines! {
         assert!(unknown.starts_with("there is no issue #9 in the database"), "{unknown}");
         assert_eq!(edges(&store, &repo).await, []);
         assert_eq!(store.judge().write_decisions(repo.id, &[], later()).await.expect("nothing to do"), []);
-        store.disconnect().await;
     }
 
     async fn the_newest_of_many_are_told_at_once(database: TestDatabase) {
@@ -315,7 +271,6 @@ on_both_engines! {
         assert_eq!(answer(2, "question about 2").await.as_deref(), Some("first"));
         assert_eq!(answer(3, "question about 3").await.as_deref(), Some("first"));
         assert_eq!(answer(2, "question about 3").await, None);
-        store.disconnect().await;
     }
 
     async fn a_ruling_holds_until_it_is_taken_back(database: TestDatabase) {
@@ -360,7 +315,6 @@ on_both_engines! {
             let error = store.duplicates().add_override(repo.id, nonsense, now()).await.expect_err("nonsense");
             assert!(matches!(error, StoreError::Database(_)), "{error}");
         }
-        store.disconnect().await;
     }
 
     async fn canonicals_are_replaced_as_a_whole(database: TestDatabase) {
@@ -380,6 +334,5 @@ on_both_engines! {
         store.duplicates().set_canonicals(repo.id, ISSUE, Representation::Intent, &BTreeMap::new(), later()).await.expect("written");
         assert!(store.duplicates().canonicals(repo.id, ISSUE, Representation::Intent).await.expect("reads").is_empty());
         assert_eq!(store.duplicates().canonicals(repo.id, ItemType::Pr, RAW).await.expect("reads").len(), 1);
-        store.disconnect().await;
     }
 }

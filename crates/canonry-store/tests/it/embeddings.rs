@@ -1,17 +1,15 @@
 //! Vectors on both engines: stored exactly, listed when stale, found by the index within a stated tolerance.
 
-use canonry_domain::{ItemNumber, ItemRecord, ItemType, parse_moment};
+use canonry_domain::{ItemRecord, ItemType, parse_moment};
 use canonry_store::{EmbedFilter, EmbeddingKey, NewEmbedding, Repo, Representation, Store};
 use canonry_testkit::database::{Engine, TestDatabase};
 use canonry_testkit::on_both_engines;
 use jiff::Timestamp;
 
+use crate::fixtures::number;
+
 fn now() -> Timestamp {
     parse_moment("2026-02-01").expect("valid")
-}
-
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("valid")
 }
 
 fn key(model: &str) -> EmbeddingKey {

@@ -1,7 +1,9 @@
 //! A clock that was ahead and is set back: nothing waits for the times that it wrote.
 
 use canonry_domain::ItemNumber;
-use canonry_store::{FutureTimes, JobCaps, JobScope, Lease, NewJob, NewOutboxEntry, OutboxScope, Reservation, Store};
+use canonry_store::{
+    FutureTimes, JobCaps, JobScope, NewJob, NewOutboxEntry, OutboxLease, OutboxScope, Reservation, Store,
+};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use jiff::{SignedDuration, Timestamp};
@@ -36,7 +38,7 @@ async fn live(store: &Store, now: Timestamp) {
         store.outbox().enqueue(&new, now).await.expect("stored");
     }
     let claimed = store.outbox().claim(OutboxScope::All, "killed", now, now + minute()).await.expect("reads");
-    let lease = Lease { id: claimed.expect("due").id, owner: "killed", until: now + minute() };
+    let lease = OutboxLease { id: claimed.expect("due").id, owner: "killed", until: now + minute() };
     let window = now - SignedDuration::from_hours(1);
     let sent = store.outbox().reserve_send(lease, &payload, now, window, |_| now).await.expect("stored");
     assert_eq!(sent, Reservation::Go);
@@ -60,7 +62,7 @@ on_both_engines! {
         assert_eq!(keys, ["leased", "waiting"]);
         for _ in 0..2 {
             let claimed = store.outbox().claim(OutboxScope::All, "later", now(), now() + minute()).await.expect("reads");
-            let lease = Lease { id: claimed.expect("due").id, owner: "later", until: now() + minute() };
+            let lease = OutboxLease { id: claimed.expect("due").id, owner: "later", until: now() + minute() };
             let (payload, window) = (json!({}), now() - SignedDuration::from_hours(1));
             let sent = store.outbox().reserve_send(lease, &payload, now(), window, |earlier| {
                 assert!(earlier.iter().all(|sent| *sent <= now()), "{earlier:?}");
@@ -70,13 +72,11 @@ on_both_engines! {
         }
         let repo = store.repos().find(&"tide/pool".parse().expect("a name")).await.expect("reads").expect("known");
         assert!(store.close().take_lease(repo.id, "later", now(), now() + minute()).await.expect("taken"));
-        store.disconnect().await;
     }
 
     async fn a_clock_that_is_a_little_ahead_is_left_alone(database: TestDatabase) {
         let store = Store::open(&database.url().parse().expect("a URL"), now()).await.expect("opens");
         live(&store, now() + SignedDuration::from_secs(100)).await;
         assert_eq!(store.maintenance().correct_future_times(now()).await.expect("looked"), FutureTimes::default());
-        store.disconnect().await;
     }
 }

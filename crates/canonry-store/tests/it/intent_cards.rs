@@ -1,19 +1,15 @@
 //! The life of intent cards, told on both engines.
 
-use canonry_domain::{
-    Extractor, IntentCard, IntentSource, Item, ItemNumber, ItemRecord, ItemType, extract_locally, parse_moment,
-};
+use canonry_domain::{Extractor, IntentCard, IntentSource, Item, ItemRecord, ItemType, extract_locally, parse_moment};
 use canonry_store::{CardMaker, CardOutcome, Repo, RepoId, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use jiff::Timestamp;
 
+use crate::fixtures::number;
+
 fn now() -> Timestamp {
     parse_moment("2026-02-01").expect("a valid time")
-}
-
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a valid number")
 }
 
 fn maker(extractor: Extractor, model: &str) -> CardMaker {
@@ -73,7 +69,6 @@ on_both_engines! {
         assert_eq!(fresh(Extractor::Local).await, None);
         let unknown = Item { number: number(9), ..item.clone() };
         assert!(!write(&store, repo.id, &unknown, &local, &ready(&item)).await);
-        store.disconnect().await;
     }
 
     async fn a_failure_is_kept_and_never_costs_a_good_card(database: TestDatabase) {
@@ -101,7 +96,6 @@ on_both_engines! {
         let edited = told(&store, &repo, ItemType::Issue, 1, "It stops again.").await;
         assert!(write(&store, repo.id, &edited, &second, &failed).await);
         assert_eq!(last().await, (failed, "m2".to_owned(), false));
-        store.disconnect().await;
     }
 
     async fn what_a_maker_has_done_is_told_for_many_items(database: TestDatabase) {
@@ -124,6 +118,5 @@ on_both_engines! {
             assert!(store.corpus().intent_card_sources(repo.id, another, &items).await.expect("reads").is_empty());
         }
         assert!(store.corpus().intent_card_sources(repo.id, &local, &[]).await.expect("reads").is_empty());
-        store.disconnect().await;
     }
 }

@@ -5,35 +5,28 @@ use std::sync::{Arc, Mutex};
 
 use canonry_domain::{ItemNumber, RepoName};
 use canonry_store::{
-    Accepted, DeliveryFilter, DeliveryState, Fate, Job, JobCaps, JobEnd, JobFilter, JobId, JobLease, JobScope,
-    JobState, NewDelivery, NewJob, PackedText, Pruned, Store,
+    DeliveryAction, DeliveryFilter, DeliveryReceipt, DeliveryState, Job, JobCaps, JobEnd, JobFilter, JobId, JobLease,
+    JobScope, JobState, NewDelivery, NewJob, PackedText, PruneCounts, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use jiff::Timestamp;
 use serde_json::{Value, json};
+
+use crate::fixtures::{at, open_store};
 
 /// Caps that nothing here reaches.
 const WIDE: JobCaps = JobCaps { per_repo: 1_000, in_all: 1_000 };
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
-}
 
 fn repo() -> RepoName {
     "tide/pool".parse().expect("a name")
 }
 
-async fn open(database: &TestDatabase) -> Store {
-    Store::open(&database.url().parse().expect("a URL"), at(0)).await.expect("opens")
-}
-
 /// An `issues` webhook about that item.
-async fn accept(store: &Store, id: &str, item: i64, second: i64) -> Accepted {
+async fn accept(store: &Store, id: &str, item: i64, second: i64) -> DeliveryReceipt {
     accept_of(store, &repo(), id, item, second).await
 }
 
-async fn accept_of(store: &Store, repo: &RepoName, id: &str, item: i64, second: i64) -> Accepted {
+async fn accept_of(store: &Store, repo: &RepoName, id: &str, item: i64, second: i64) -> DeliveryReceipt {
     let (key, payload) = (format!("{repo}#{item}"), json!({ "event": "issues" }));
     let job = NewJob { key: &key, repo: Some(repo), kind: "webhook", payload: &payload };
     let new = NewDelivery {
@@ -43,7 +36,7 @@ async fn accept_of(store: &Store, repo: &RepoName, id: &str, item: i64, second: 
         repo: Some(repo),
         number: Some(ItemNumber::new(item).expect("a number")),
         payload: &PackedText::pack(r#"{"issue":{"title":"a\u0000b"}}"#),
-        fate: Fate::Job(job),
+        fate: DeliveryAction::Job(job),
     };
     store.deliveries().accept(&new, at(second)).await.expect("stored")
 }
@@ -100,27 +93,26 @@ async fn work_all(store: Store, owner: String, book: Arc<Mutex<Book>>) {
 
 on_both_engines! {
     async fn a_delivery_and_its_job_are_one(database: TestDatabase) {
-        let store = open(&database).await;
-        assert_eq!(accept(&store, "d1", 7, 0).await, Accepted::Queued);
-        assert_eq!(accept(&store, "d1", 7, 1).await, Accepted::Known(DeliveryState::Queued));
+        let store = open_store(&database).await;
+        assert_eq!(accept(&store, "d1", 7, 0).await, DeliveryReceipt::Queued);
+        assert_eq!(accept(&store, "d1", 7, 1).await, DeliveryReceipt::Known(DeliveryState::Queued));
         let job = lease(&store, "w1", 2).await.expect("due");
         assert_eq!((job.key.as_str(), job.state, job.attempts, job.run_after), ("tide/pool#7", JobState::Running, 1, at(0)));
         assert_eq!((job.payload["event"].as_str(), job.repo.clone()), (Some("issues"), Some(repo())));
         assert!(end(&store, &job, "w1", JobEnd::Done, 3).await);
         assert_eq!(state(&store, "d1").await, (DeliveryState::Done, None));
-        assert_eq!(accept(&store, "d1", 7, 4).await, Accepted::Known(DeliveryState::Done));
+        assert_eq!(accept(&store, "d1", 7, 4).await, DeliveryReceipt::Known(DeliveryState::Done));
         assert_eq!(lease(&store, "w1", 5).await, None);
         assert_eq!(store.jobs().list(&JobFilter::default(), 10).await.expect("reads").len(), 1);
         let payload = store.deliveries().payload("d1").await.expect("reads");
         assert_eq!(payload.as_deref(), Some(r#"{"issue":{"title":"a\u0000b"}}"#));
-        store.disconnect().await;
     }
 
     async fn what_is_ignored_has_no_job(database: TestDatabase) {
-        let store = open(&database).await;
-        let new = NewDelivery { id: "star", event: "star", action: None, repo: None, number: None, payload: &PackedText::pack("[]"), fate: Fate::Ignored("not for us") };
-        assert_eq!(store.deliveries().accept(&new, at(0)).await.expect("stored"), Accepted::Ignored);
-        assert_eq!(store.deliveries().accept(&new, at(1)).await.expect("stored"), Accepted::Known(DeliveryState::Ignored));
+        let store = open_store(&database).await;
+        let new = NewDelivery { id: "star", event: "star", action: None, repo: None, number: None, payload: &PackedText::pack("[]"), fate: DeliveryAction::Ignored("not for us") };
+        assert_eq!(store.deliveries().accept(&new, at(0)).await.expect("stored"), DeliveryReceipt::Ignored);
+        assert_eq!(store.deliveries().accept(&new, at(1)).await.expect("stored"), DeliveryReceipt::Known(DeliveryState::Ignored));
         assert_eq!(state(&store, "star").await, (DeliveryState::Ignored, Some("not for us".to_owned())));
         assert_eq!(lease(&store, "w1", 2).await, None);
         let job = NewJob { key: "star", repo: None, kind: "webhook", payload: &Value::Null };
@@ -128,11 +120,10 @@ on_both_engines! {
         let replayed = lease(&store, "w1", 3).await.expect("due");
         assert!(end(&store, &replayed, "w1", JobEnd::Ignored("still not"), 4).await);
         assert_eq!(state(&store, "star").await, (DeliveryState::Ignored, Some("still not".to_owned())));
-        store.disconnect().await;
     }
 
     async fn jobs_of_a_key_go_in_order_and_those_of_others_do_not_wait(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         for (id, item) in [("a1", 1), ("a2", 1), ("b1", 2)] {
             accept(&store, id, item, 0).await;
         }
@@ -148,11 +139,10 @@ on_both_engines! {
         assert!(end(&store, &again, "w3", JobEnd::Dead("given up"), 31).await);
         assert_eq!(state(&store, "a1").await, (DeliveryState::Dead, Some("given up".to_owned())));
         assert_eq!(delivery_of(lease(&store, "w3", 32).await).as_deref(), Some("a2"));
-        store.disconnect().await;
     }
 
     async fn a_lease_that_ran_out_is_taken_over_and_its_owner_can_do_nothing(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         accept(&store, "d1", 1, 0).await;
         accept(&store, "d2", 1, 0).await;
         let job = lease(&store, "slow", 0).await.expect("due");
@@ -169,11 +159,10 @@ on_both_engines! {
         assert!(end(&store, &taken, "fast", JobEnd::Done, 92).await);
         assert!(!end(&store, &taken, "fast", JobEnd::Dead("x"), 93).await);
         assert_eq!(state(&store, "d1").await, (DeliveryState::Done, None));
-        store.disconnect().await;
     }
 
     async fn the_dead_come_back(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let give_up = async |second| {
             let job = lease(&store, "w", second).await.expect("due");
             assert_eq!(job.attempts, 1, "tries are counted anew");
@@ -183,7 +172,7 @@ on_both_engines! {
         accept(&store, "d1", 1, 0).await;
         let job = give_up(1).await;
         // By GitHub, which was asked to deliver it again,
-        assert_eq!(accept(&store, "d1", 1, 2).await, Accepted::Requeued);
+        assert_eq!(accept(&store, "d1", 1, 2).await, DeliveryReceipt::Requeued);
         assert_eq!(state(&store, "d1").await, (DeliveryState::Queued, None));
         assert_eq!(give_up(3).await, job);
         // by the job,
@@ -201,11 +190,10 @@ on_both_engines! {
         assert_eq!(state(&store, "d1").await, (DeliveryState::Done, None));
         assert!(store.deliveries().replay("d1", &again, at(9)).await.expect("queued"));
         assert_eq!(give_up(10).await, job);
-        store.disconnect().await;
     }
 
     async fn caps_hold_per_repository_and_in_all(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let other: RepoName = "tide/lab".parse().expect("a name");
         for item in 1..=3 {
             accept(&store, &format!("pool{item}"), item, 0).await;
@@ -222,11 +210,10 @@ on_both_engines! {
         assert_eq!(order, ["pool1", "pool2", "lab1"]);
         assert!(end(&store, &leased[0], "w", JobEnd::Done, 2).await);
         assert_eq!(delivery_of(store.jobs().lease("w", caps, JobScope::All, at(2), at(62)).await.expect("leases")).as_deref(), Some("pool3"));
-        store.disconnect().await;
     }
 
     async fn what_webhooks_cause_does_not_wait_for_what_schedules_ask(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let take = async |scope| store.jobs().lease("w", WIDE, scope, at(9), at(69)).await.expect("leases").map(|job| job.key);
         for key in ["sync/1", "sync/2", "tide/pool#3"] {
             store.jobs().enqueue(&NewJob { key, repo: None, kind: "sync", payload: &Value::Null }, at(0), at(0)).await.expect("queued");
@@ -243,11 +230,10 @@ on_both_engines! {
         assert_eq!(take(JobScope::All).await.as_deref(), Some("sync/2"));
         assert_eq!(take(JobScope::All).await.as_deref(), Some("tide/pool#3"));
         assert_eq!(take(JobScope::All).await, None);
-        store.disconnect().await;
     }
 
     async fn one_place_of_a_repository_is_kept_for_webhooks(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let name = repo();
         for key in ["review/1#1", "review/1#2", "review/1#3"] {
             let new = NewJob { key, repo: Some(&name), kind: "review", payload: &Value::Null };
@@ -263,11 +249,10 @@ on_both_engines! {
         assert_eq!(take(2).await.as_deref(), Some("tide/pool#1"));
         assert_eq!(take(4).await.as_deref(), Some("review/1#2"));
         assert_eq!(take(4).await.as_deref(), Some("review/1#3"));
-        store.disconnect().await;
     }
 
     async fn a_job_that_waits_does_the_next_ones_work_too(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let name = repo();
         let sum = |one: &Value, other: &Value| json!(one.as_i64().unwrap_or_default() + other.as_i64().unwrap_or_default());
         let queue = async |amount: i64, from| {
@@ -291,11 +276,10 @@ on_both_engines! {
         assert_eq!((again.id, &again.payload, again.attempts), (first, &json!(23), 1));
         assert!(end(&store, &again, "w", JobEnd::Done, 10).await);
         assert_eq!(lease(&store, "w", 11).await.map(|job| (job.id, job.payload)), Some((second, json!(8))));
-        store.disconnect().await;
     }
 
     async fn a_job_is_queued_once_while_one_for_the_same_waits_or_runs(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let name = repo();
         let queue = async |plan: i64, second| {
             let payload = json!({ "plan": plan });
@@ -319,11 +303,10 @@ on_both_engines! {
         let again = queue(7, 5).await.expect("the first has ended");
         let after = store.jobs().of_key_after("repo/1/closing", "apply_close", queued[0]).await.expect("reads");
         assert_eq!(after.iter().map(|job| job.id).collect::<Vec<_>>(), [again, other]);
-        store.disconnect().await;
     }
 
     async fn what_is_old_is_thrown_away_and_still_known(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let payload = async |id| store.deliveries().payload(id).await.expect("reads");
         for (item, id) in (1..).zip(["done", "ignored", "dead", "late", "queued"]) {
             accept(&store, id, item, 0).await;
@@ -343,25 +326,24 @@ on_both_engines! {
             assert!(end(&store, &job, "w", ending, 4).await);
         }
         let prune = async |before, limit| store.maintenance().prune(at(before), limit).await.expect("pruned");
-        assert_eq!(prune(1, 10).await, Pruned::default());
-        assert_eq!(prune(40, 1).await, Pruned { deliveries: 1, jobs: 1, console: 0 });
+        assert_eq!(prune(1, 10).await, PruneCounts::default());
+        assert_eq!(prune(40, 1).await, PruneCounts { deliveries: 1, jobs: 1, console: 0 });
         assert_eq!((payload("done").await, payload("ignored").await.is_some()), (None, true), "the oldest first");
-        assert_eq!(prune(40, 10).await, Pruned { deliveries: 1, jobs: 1, console: 0 });
-        assert_eq!(prune(40, 10).await, Pruned::default());
+        assert_eq!(prune(40, 10).await, PruneCounts { deliveries: 1, jobs: 1, console: 0 });
+        assert_eq!(prune(40, 10).await, PruneCounts::default());
         for (id, kept) in [("done", false), ("ignored", false), ("dead", true), ("late", true), ("queued", true)] {
             assert_eq!(payload(id).await.is_some(), kept, "{id}");
         }
         assert_eq!(payload("never").await, None);
-        assert_eq!(accept(&store, "done", 1, 60).await, Accepted::Known(DeliveryState::Done));
-        assert_eq!(accept(&store, "ignored", 2, 60).await, Accepted::Known(DeliveryState::Ignored));
+        assert_eq!(accept(&store, "done", 1, 60).await, DeliveryReceipt::Known(DeliveryState::Done));
+        assert_eq!(accept(&store, "ignored", 2, 60).await, DeliveryReceipt::Known(DeliveryState::Ignored));
         let left = store.jobs().list(&JobFilter::default(), 99).await.expect("reads");
         let alone: Vec<_> = left.iter().filter(|job| job.delivery_id.is_none()).map(|job| job.key.as_str()).collect();
         assert_eq!((left.len(), alone), (6, vec!["sync/3"]));
-        store.disconnect().await;
     }
 
     async fn workers_at_once_never_share_a_key_and_keep_its_order(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         // GitHub delivers each of them twice at the same time.
         let accepts = (0..DELIVERIES * 2).map(|turn| {
             let (store, number) = (store.clone(), turn / 2);
@@ -370,7 +352,7 @@ on_both_engines! {
         let accepts: Vec<_> = accepts.collect();
         let mut queued = 0;
         for accepted in accepts {
-            queued += i64::from(accepted.await.expect("runs") == Accepted::Queued);
+            queued += i64::from(accepted.await.expect("runs") == DeliveryReceipt::Queued);
         }
         assert_eq!(queued, DELIVERIES);
         let book = Arc::new(Mutex::new(Book::default()));
@@ -387,11 +369,10 @@ on_both_engines! {
         }
         let done = DeliveryFilter { state: Some(DeliveryState::Done), ..DeliveryFilter::default() };
         assert_eq!(store.deliveries().list(&done, 100).await.expect("reads").len() as i64, DELIVERIES);
-        store.disconnect().await;
     }
 
     async fn lists_are_filtered_and_the_latest_come_first(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         store.ping().await.expect("it is there");
         accept(&store, "d1", 1, 0).await;
         accept_of(&store, &"tide/lab".parse().expect("a name"), "d2", 1, 1).await;
@@ -407,6 +388,5 @@ on_both_engines! {
         let jobs = store.jobs().list(&of_delivery, 9).await.expect("reads");
         assert_eq!((jobs.len(), jobs[0].delivery_id.as_deref()), (1, Some("d1")));
         assert_eq!(store.jobs().get(jobs[0].id).await.expect("reads"), Some(jobs[0].clone()));
-        store.disconnect().await;
     }
 }

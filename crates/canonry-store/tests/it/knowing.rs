@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
     AdjudicatedAnswer, AdjudicationSummary, AuditCandidate, AuditClass, AuditItem, Component, ContentVersion,
-    DecisionOrigin, DecisionStatus, EventBy, ItemNumber, ItemRecord, ItemState, ItemType, LaneResult, LaneStatus,
-    LessonKind, Login, OutcomeEvent, OutcomeKind, Probability, Similarity, StateReason, Verdict, learn_from_counts,
-    threshold_curve,
+    DecisionOrigin, DecisionStatus, EventBy, ItemState, LaneResult, LaneStatus, LessonKind, OutcomeEvent, OutcomeKind,
+    Probability, StateReason, Verdict, learn_from_counts, threshold_curve,
 };
 use canonry_store::{
     AdjudicationFilter, AdjudicationId, AdjudicationKind, AuditFilter, AuditedItem, DecidedCandidate, LessonFilter,
@@ -16,62 +15,32 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use jiff::{SignedDuration, Timestamp};
 
-const ISSUE: ItemType = ItemType::Issue;
+use crate::fixtures::{ISSUE, issues, judge_decision, login, number, open_with, score, triage_record};
 
 fn day(day: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000).expect("in range") + SignedDuration::from_hours(24 * day)
 }
 
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a valid number")
-}
-
-fn score(score: f64) -> Similarity {
-    Similarity::new(score).expect("a score")
-}
-
-fn login(login: &str) -> Login {
-    login.parse().expect("a login")
-}
-
-/// A store with the issues 1 to `issues`.
-async fn open(database: &TestDatabase, issues: i64) -> (Store, Repo) {
-    let store = Store::open(&database.url().parse().expect("valid"), day(0)).await.expect("opens");
-    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), day(0)).await.expect("created");
-    let issue = |of: i64| ItemRecord::new(ISSUE, number(of), format!("Issue {of}"));
-    store.corpus().upsert_items(&repo, (1..=issues).map(issue).collect(), day(0)).await.expect("taken in");
-    (store, repo)
+/// A store with the issues 1 to `count`.
+async fn open(database: &TestDatabase, count: i64) -> (Store, Repo) {
+    open_with(database, issues(1..=count)).await
 }
 
 /// A verdict about an issue, its nearest neighbour being issue 1.
 fn said(of: i64, verdict: Verdict, value: f64) -> NewTriageRecord {
+    let (number, score) = (number(1), score(value));
     let named = verdict != Verdict::NotDuplicate;
     NewTriageRecord {
-        item_type: ISSUE,
-        number: number(of),
-        verdict,
-        target: named.then(|| number(1)),
-        target_score: named.then(|| score(value)),
-        is_duplicate: named,
-        confidence: Some(Probability::ONE),
-        reason: "duplicate".to_owned(),
-        reasoning: String::new(),
-        effective_source: Representation::Raw,
-        source_fallback_reason: None,
-        provider: "local".to_owned(),
-        model: "evidence".to_owned(),
-        prompt_version: 1,
-        config_hash: "c".to_owned(),
-        content_version: ContentVersion::stored(1),
-        embed_model: "local".to_owned(),
+        target_score: named.then_some(score),
         run_id: format!("run-{of}"),
         candidates: vec![TriageCandidate {
-            number: number(1),
-            score: score(value),
+            number,
+            score,
             parts: BTreeMap::new(),
             state: ItemState::Open,
             judged: true,
         }],
+        ..triage_record(of, verdict, named.then_some(1))
     }
 }
 
@@ -242,35 +211,16 @@ on_both_engines! {
         assert_eq!(store.judge().adjudication_totals(other.id).await.expect("reads"), []);
         assert_eq!(store.judge().adjudication(other.id, ids[&2]).await.expect("reads"), None);
         assert!(!store.judge().adjudicate(other.id, ids[&2], AdjudicatedAnswer::Same, Some(&mona), day(6)).await.expect("refused"));
-        assert!(!store.judge().adjudicate(repo.id, AdjudicationId::of(4_711), AdjudicatedAnswer::Same, None, day(6)).await.expect("refused"));
+        assert!(!store.judge().adjudicate(repo.id, AdjudicationId::new(4_711), AdjudicatedAnswer::Same, None, day(6)).await.expect("refused"));
     }
 
     async fn edges_can_be_asked_about_too(database: TestDatabase) {
         let (store, repo) = open(&database, 10).await;
         let decision = |of: i64, origin| NewDecision {
-            item_type: ISSUE,
-            number: number(of),
-            target: Some(number(1)),
-            representation: Representation::Raw,
-            candidate_set: None,
             origin,
-            status: DecisionStatus::Accepted,
-            replaces: false,
-            model_is_duplicate: Some(true),
-            confidence: Some(Probability::ONE),
-            reasoning: None,
-            structure: None,
-            reason: None,
-            answer: None,
-            provider: "local".to_owned(),
-            model: "evidence".to_owned(),
-            prompt_version: 1,
-            config_hash: "c".to_owned(),
             input_hash: format!("h{of}"),
-            source_version: ContentVersion::stored(1),
-            target_version: Some(ContentVersion::stored(1)),
-            candidates: vec![DecidedCandidate { number: number(1), score: score(0.97), content_version: ContentVersion::stored(1) }],
-            run_id: "run".to_owned(),
+            candidates: vec![DecidedCandidate { number: number(1), score: score(0.97), content_version: ContentVersion::FIRST }],
+            ..judge_decision(of, DecisionStatus::Accepted, Some(1))
         };
         for (of, origin) in [(2, DecisionOrigin::Batch), (3, DecisionOrigin::Batch), (4, DecisionOrigin::Override)] {
             store.judge().write_decisions(repo.id, &[decision(of, origin)], day(0)).await.expect("written");

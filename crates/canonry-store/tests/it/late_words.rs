@@ -1,26 +1,13 @@
 //! What was read from GitHub before something happened, and is stored after it.
 
 use canonry_domain::{
-    EventBy, GoneReason, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind, Probability,
-    RecordChange, StateReason, TargetPolicy,
+    EventBy, GoneReason, ItemRecord, ItemState, OutcomeEvent, OutcomeKind, RecordChange, StateReason,
 };
-use canonry_store::{
-    CloseOutcome, CloseResult, CloseRunId, NewPlan, NewPlanRow, Repo, Representation, Store, SyncPage, SyncProgress,
-};
+use canonry_store::{CloseOutcome, CloseResult, CloseRunId, Repo, Store, SyncPage, SyncProgress};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use jiff::Timestamp;
-use serde_json::json;
 
-const ISSUE: ItemType = ItemType::Issue;
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
-}
-
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a valid number")
-}
+use crate::fixtures::{ISSUE, PLAN, at, number, open_with, plan_row};
 
 /// What GitHub says about #2, of which the last change was at that second.
 fn told(state: ItemState, second: i64) -> ItemRecord {
@@ -37,32 +24,12 @@ fn told(state: ItemState, second: i64) -> ItemRecord {
 }
 
 async fn open(database: &TestDatabase) -> (Store, Repo) {
-    let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
-    let original = ItemRecord::new(ISSUE, number(1), "It stops");
-    store.corpus().upsert_items(&repo, vec![original, told(ItemState::Open, 5)], at(5)).await.expect("taken in");
-    (store, repo)
+    open_with(database, [ItemRecord::new(ISSUE, number(1), "It stops"), told(ItemState::Open, 5)]).await
 }
 
 /// A plan that closes #2 in favour of #1, and the run that applies it.
 async fn applying(store: &Store, repo: &Repo) -> CloseRunId {
-    let row = NewPlanRow {
-        item_type: ISSUE,
-        number: number(2),
-        target: Some(number(1)),
-        skip: None,
-        confidence: Some(Probability::new(0.95).expect("a probability")),
-        evidence: json!([]),
-        snapshot: json!({}),
-    };
-    let plan = NewPlan {
-        representation: Representation::Raw,
-        target_policy: TargetPolicy::CanonicalOnly,
-        min_close: Probability::new(0.9).expect("a probability"),
-        config_hash: "c",
-        run_id: "planning",
-    };
-    let plan = store.plans().create(repo.id, &plan, &[row], at(6)).await.expect("planned");
+    let plan = store.plans().create(repo.id, &PLAN, &[plan_row(2, 1)], at(6)).await.expect("planned");
     store.plans().begin_apply(plan, "applying", at(7)).await.expect("begun").expect("a plan").id
 }
 
@@ -81,7 +48,7 @@ async fn kinds(store: &Store, repo: &Repo) -> Vec<OutcomeKind> {
     events.iter().map(|event| event.kind).collect()
 }
 
-async fn take_in(store: &Store, repo: &Repo, record: ItemRecord) -> RecordChange {
+async fn upsert(store: &Store, repo: &Repo, record: ItemRecord) -> RecordChange {
     store.corpus().upsert_items(repo, vec![record], at(20)).await.expect("taken in").changes[0]
 }
 
@@ -89,17 +56,17 @@ on_both_engines! {
     async fn a_list_of_the_second_of_a_closing_reopens_nothing(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         // Labelled and closed within a second: the list was read in between.
-        assert_eq!(take_in(&store, &repo, told(ItemState::Closed, 9)).await, RecordChange::Updated { content: false });
+        assert_eq!(upsert(&store, &repo, told(ItemState::Closed, 9)).await, RecordChange::Updated { content: false });
         for second in [5, 8, 9] {
             let left = if second == 9 { RecordChange::Unordered } else { RecordChange::Older };
-            assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, left, "{second}");
+            assert_eq!(upsert(&store, &repo, told(ItemState::Open, second)).await, left, "{second}");
         }
         assert_eq!((state(&store, &repo).await, kinds(&store, &repo).await), (ItemState::Closed, vec![OutcomeKind::Closed]));
         // Whoever asks now gets the last word, unless somebody else has one meanwhile.
         let seen = store.corpus().item(repo.id, ISSUE, number(2)).await.expect("reads");
         let labels = Some(vec!["bug".into()]);
         let labelled = ItemRecord { labels, updated_at: Some(at(10)), ..told(ItemState::Closed, 9) };
-        take_in(&store, &repo, labelled).await;
+        upsert(&store, &repo, labelled).await;
         let answer = ItemRecord { updated_at: Some(at(10)), ..told(ItemState::Open, 9) };
         let late = store.corpus().upsert_fetched_item(&repo, seen.as_ref(), answer.clone(), at(20)).await.expect("taken in").1;
         assert_eq!((late, state(&store, &repo).await), (RecordChange::Unordered, ItemState::Closed));
@@ -107,7 +74,6 @@ on_both_engines! {
         let answered = store.corpus().upsert_fetched_item(&repo, seen.as_ref(), answer, at(20)).await.expect("taken in").1;
         assert_eq!((answered, state(&store, &repo).await), (RecordChange::Updated { content: false }, ItemState::Open));
         assert_eq!(kinds(&store, &repo).await, [OutcomeKind::Closed, OutcomeKind::Reopened]);
-        store.disconnect().await;
     }
 
     async fn what_was_read_between_our_comment_and_our_close_is_no_reopening(database: TestDatabase) {
@@ -115,17 +81,16 @@ on_both_engines! {
         let run = applying(&store, &repo).await;
         record_close(&store, run, 12).await;
         for second in [5, 11, 12, 13] {
-            assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, RecordChange::Unordered, "{second}");
+            assert_eq!(upsert(&store, &repo, told(ItemState::Open, second)).await, RecordChange::Unordered, "{second}");
         }
         assert_eq!((state(&store, &repo).await, kinds(&store, &repo).await), (ItemState::Closed, vec![OutcomeKind::Closed]));
         assert_eq!(store.learning().reopened_numbers(repo.id).await.expect("reads"), []);
         // GitHub tells of our close: from then on its times count again.
         let closed = ItemRecord { labels: Some(vec!["possible-duplicate".into()]), ..told(ItemState::Closed, 12) };
-        assert_eq!(take_in(&store, &repo, closed).await, RecordChange::Updated { content: false });
-        assert_eq!(take_in(&store, &repo, told(ItemState::Open, 11)).await, RecordChange::Older);
-        assert_eq!(take_in(&store, &repo, told(ItemState::Open, 14)).await, RecordChange::Updated { content: false });
+        assert_eq!(upsert(&store, &repo, closed).await, RecordChange::Updated { content: false });
+        assert_eq!(upsert(&store, &repo, told(ItemState::Open, 11)).await, RecordChange::Older);
+        assert_eq!(upsert(&store, &repo, told(ItemState::Open, 14)).await, RecordChange::Updated { content: false });
         assert_eq!(store.learning().reopened_numbers(repo.id).await.expect("reads"), [(number(2), at(14))]);
-        store.disconnect().await;
     }
 
     async fn whoever_reopens_before_our_close_is_noted_has_the_last_word(database: TestDatabase) {
@@ -147,26 +112,24 @@ on_both_engines! {
             occurred_at: at(11),
         };
         store.learning().record_outcome_events(repo.id, &[reopened], at(12)).await.expect("recorded");
-        take_in(&store, &repo, told(ItemState::Open, 11)).await;
+        upsert(&store, &repo, told(ItemState::Open, 11)).await;
         record_close(&store, run, 13).await;
         let item = store.corpus().item(repo.id, ISSUE, number(2)).await.expect("reads").expect("known");
         assert_eq!((item.state, item.duplicate_of, item.updated_at), (ItemState::Open, None, Some(at(11))));
-        store.disconnect().await;
     }
 
     async fn what_left_is_not_brought_back_by_an_old_list(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         assert!(store.corpus().mark_gone(repo.id, number(2), GoneReason::Deleted, at(6)).await.expect("marked"));
         for second in [5, 9] {
-            assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, RecordChange::Unordered, "{second}");
+            assert_eq!(upsert(&store, &repo, told(ItemState::Open, second)).await, RecordChange::Unordered, "{second}");
         }
         assert_eq!(store.corpus().gone_numbers(repo.id).await.expect("reads"), [number(2)]);
-        store.disconnect().await;
     }
 
     async fn a_page_counts_as_read_only_when_all_of_it_is_in_order(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        take_in(&store, &repo, told(ItemState::Closed, 9)).await;
+        upsert(&store, &repo, told(ItemState::Closed, 9)).await;
         let progress = SyncProgress { watermark: Some(at(9)), ..SyncProgress::default() };
         let page = |state| SyncPage { records: vec![told(state, 9)], progress: Some(progress) };
         let taken = store.corpus().upsert_sync_page(&repo, page(ItemState::Open), at(10)).await.expect("taken in");
@@ -174,6 +137,5 @@ on_both_engines! {
         assert_eq!(store.corpus().sync_progress(repo.id).await.expect("reads"), SyncProgress::default());
         store.corpus().upsert_sync_page(&repo, page(ItemState::Closed), at(10)).await.expect("taken in");
         assert_eq!(store.corpus().sync_progress(repo.id).await.expect("reads"), progress);
-        store.disconnect().await;
     }
 }

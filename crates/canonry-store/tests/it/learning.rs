@@ -1,64 +1,31 @@
 //! What people did with issues, and the thresholds that follow: derived anew in every transaction, told on both engines.
 
 use canonry_domain::{
-    CommentReactions, Component, ContentVersion, CurrentThreshold, EventBy, GithubId, IssueOutcome, IssueResolution,
-    ItemNumber, ItemRecord, ItemState, ItemType, LearningEntry, Lesson, LessonKind, OutcomeEvent, OutcomeKind,
-    Probability, Similarity, StateReason, TargetPolicy, Threshold, ThresholdRule, ThresholdSettings, ThresholdSource,
-    TriageMode, Verdict, learn_thresholds,
+    CommentReactions, Component, CurrentThreshold, EventBy, GithubId, IssueOutcome, IssueResolution, ItemNumber,
+    ItemRecord, ItemState, ItemType, LearningEntry, Lesson, LessonKind, OutcomeEvent, OutcomeKind, Probability,
+    StateReason, TargetPolicy, Threshold, ThresholdRule, ThresholdSettings, ThresholdSource, TriageMode, Verdict,
+    learn_thresholds,
 };
 use canonry_store::{
-    CloseOutcome, CloseResult, Learned, NewOutboxEntry, NewPlan, NewPlanRow, NewTriageRecord, OutboxEnd, OutboxScope,
-    Repo, Representation, Store, TriageAction, TriageActionKind,
+    CloseOutcome, CloseResult, LearningUpdate, NewOutboxEntry, NewPlan, NewPlanRow, NewTriageRecord, OutboxEnd,
+    OutboxScope, Repo, Representation, Store, TriageAction, TriageActionKind,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use jiff::Timestamp;
 use serde_json::json;
 
-const ISSUE: ItemType = ItemType::Issue;
+use crate::fixtures::{ISSUE, at, issues, number, open_with, score, triage_record};
 
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
+/// A store with the issues 1 to `count`; those whose number ends in 7 belong to a component.
+async fn open(database: &TestDatabase, count: i64) -> (Store, Repo) {
+    let labels = |of: ItemNumber| (of.get() % 10 == 7).then(|| vec!["area/sync".to_owned()]);
+    open_with(database, issues(1..=count).map(|issue| ItemRecord { labels: labels(issue.number), ..issue })).await
 }
 
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a valid number")
-}
-
-/// A store with the issues 1 to `issues`; those whose number ends in 7 belong to a component.
-async fn open(database: &TestDatabase, issues: i64) -> (Store, Repo) {
-    let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
-    let issue = |of: i64| ItemRecord {
-        labels: (of % 10 == 7).then(|| vec!["area/sync".to_owned()]),
-        ..ItemRecord::new(ISSUE, number(of), format!("Issue {of}"))
-    };
-    store.corpus().upsert_items(&repo, (1..=issues).map(issue).collect(), at(0)).await.expect("taken in");
-    (store, repo)
-}
-
-fn said(of: i64, target: Option<i64>, score: f64) -> NewTriageRecord {
-    NewTriageRecord {
-        item_type: ISSUE,
-        number: number(of),
-        verdict: if target.is_some() { Verdict::Duplicate } else { Verdict::NotDuplicate },
-        target: target.map(number),
-        target_score: target.map(|_| Similarity::new(score).expect("a score")),
-        is_duplicate: target.is_some(),
-        confidence: Some(Probability::ONE),
-        reason: "duplicate".to_owned(),
-        reasoning: String::new(),
-        effective_source: Representation::Raw,
-        source_fallback_reason: None,
-        provider: "local".to_owned(),
-        model: "evidence".to_owned(),
-        prompt_version: 1,
-        config_hash: "c".to_owned(),
-        content_version: ContentVersion::stored(1),
-        embed_model: "local".to_owned(),
-        run_id: format!("run-{of}"),
-        candidates: Vec::new(),
-    }
+fn said(of: i64, target: Option<i64>, value: f64) -> NewTriageRecord {
+    let verdict = if target.is_some() { Verdict::Duplicate } else { Verdict::NotDuplicate };
+    let target_score = target.map(|_| score(value));
+    NewTriageRecord { target_score, run_id: format!("run-{of}"), ..triage_record(of, verdict, target) }
 }
 
 fn event(of: i64, kind: OutcomeKind, by: EventBy, second: i64) -> OutcomeEvent {
@@ -142,7 +109,6 @@ on_both_engines! {
         record(&store, &repo, &[closed(99, Some(1), 50)], 50).await;
         let counts = store.learning().outcome_counts().await.expect("reads");
         assert_eq!(counts, [("tide/pool".parse().expect("valid"), LessonKind::FalsePositive, 1)]);
-        store.disconnect().await;
     }
 
     async fn a_target_of_the_predicted_ones_cluster_is_right(database: TestDatabase) {
@@ -162,7 +128,6 @@ on_both_engines! {
         store.corpus().upsert_items(&repo, vec![dup(8, 9), dup(5, 8)], at(11)).await.expect("taken in");
         record(&store, &repo, &[closed(8, Some(9), 12)], 12).await;
         assert_eq!(lesson(&store, &repo, 8).await.map(|told| told.1), Some(LessonKind::Missed));
-        store.disconnect().await;
     }
 
     async fn what_a_sync_discovers_is_learned_from(database: TestDatabase) {
@@ -177,7 +142,6 @@ on_both_engines! {
         assert_eq!((stored.outcome.outcome, stored.lesson.kind()), (IssueResolution::Duplicate { of: Some(number(1)) }, LessonKind::Confirmed));
         assert_eq!(stored.outcome.component.as_ref().map(Component::as_str), Some("sync"));
         record(&store, &repo, &[], 12).await;
-        store.disconnect().await;
     }
 
     async fn an_own_close_counts_when_a_person_approved_it(database: TestDatabase) {
@@ -210,7 +174,6 @@ on_both_engines! {
         // People who open what Canonry closed say that it is no duplicate.
         record(&store, &repo, &[event(3, OutcomeKind::Reopened, EventBy::Person, 20)], 20).await;
         assert_eq!(told(3).await, (IssueResolution::ReopenedDuplicate, LessonKind::FalsePositive));
-        store.disconnect().await;
     }
 
     async fn reactions_count_while_there_is_no_outcome(database: TestDatabase) {
@@ -231,8 +194,7 @@ on_both_engines! {
         assert_eq!(lesson(&store, &repo, 7).await.map(|told| told.1), Some(LessonKind::FalsePositive));
         assert_eq!(react(3, 0, 0, 7).await, Some(LessonKind::FalsePositive));
         let unknown = store.learning().record_comment_reactions(repo.id, number(99), GithubId(1), CommentReactions { up: 1, down: 0, mixed: 0 }, at(8)).await;
-        assert_eq!(unknown.expect("there is nothing to learn"), Learned::default());
-        store.disconnect().await;
+        assert_eq!(unknown.expect("there is nothing to learn"), LearningUpdate::default());
     }
 
     async fn reactions_are_about_what_the_comment_says(database: TestDatabase) {
@@ -270,7 +232,6 @@ on_both_engines! {
         act(&store, withdrawn, TriageActionKind::Withdrawn, 8).await;
         react(0, 3, 9).await;
         assert_eq!(heard().await.0, LessonKind::Unknown);
-        store.disconnect().await;
     }
 
     async fn reactions_count_for_the_component_of_the_first_of_them(database: TestDatabase) {
@@ -294,7 +255,6 @@ on_both_engines! {
         assert_eq!(with_reactions(0, "area/before", 20).await, Vec::<u64>::new());
         assert_eq!(with_reactions(2, "area/then", 21).await, [20]);
         assert_eq!(with_reactions(3, "area/later", 22).await, [20]);
-        store.disconnect().await;
     }
 
     async fn what_was_spoken_is_what_people_answered(database: TestDatabase) {
@@ -315,7 +275,6 @@ on_both_engines! {
         assert_eq!(lesson(&store, &repo, 3).await.map(|told| told.1), Some(LessonKind::Confirmed));
         assert_eq!(store.learning().outcome_events(repo.id, number(3)).await.expect("reads")[0].cluster, [number(1)]);
         record(&store, &repo, &[], 12).await;
-        store.disconnect().await;
     }
 
     async fn what_follows_an_override_or_has_no_score_teaches_nothing(database: TestDatabase) {
@@ -330,7 +289,6 @@ on_both_engines! {
             assert_eq!(lesson(&store, &repo, of).await.map(|told| told.1), Some(LessonKind::Unknown), "#{of}");
         }
         assert_eq!(store.learning().thresholds(repo.id).await.expect("reads").repository.counts.total, 0);
-        store.disconnect().await;
     }
 
     async fn a_triage_that_ends_after_the_closing_has_its_cluster(database: TestDatabase) {
@@ -350,7 +308,6 @@ on_both_engines! {
         store.duplicates().write_triage_record(repo.id, &said(8, Some(5), 0.9), half_a_second_later).await.expect("written");
         record(&store, &repo, &[closed(8, Some(4), 30)], 31).await;
         assert_eq!(lesson(&store, &repo, 8).await.map(|told| told.1), Some(LessonKind::Confirmed));
-        store.disconnect().await;
     }
 
     async fn a_large_cluster_keeps_the_target(database: TestDatabase) {
@@ -364,7 +321,6 @@ on_both_engines! {
         let cluster = &store.learning().outcome_events(repo.id, number(1)).await.expect("reads")[0].cluster;
         assert_eq!((cluster.len(), cluster.last()), (500, Some(&number(520))));
         assert_eq!(lesson(&store, &repo, 1).await.map(|told| told.1), Some(LessonKind::Confirmed));
-        store.disconnect().await;
     }
 
     async fn one_second_has_room_for_a_closing_and_a_reopening(database: TestDatabase) {
@@ -376,7 +332,6 @@ on_both_engines! {
         let ids: Vec<&str> = stored.iter().map(|event| event.delivery_id.as_str()).collect();
         assert_eq!(ids, ["sync:tide/pool#2:10", "sync:tide/pool#2:10:reopened"]);
         assert_eq!(store.learning().record_outcome_events(repo.id, &events, at(12)).await.expect("recorded").new_events, 0);
-        store.disconnect().await;
     }
 
     async fn a_check_sees_one_moment(database: TestDatabase) {
@@ -399,7 +354,6 @@ on_both_engines! {
         }
         writing.await.expect("writes");
         assert_eq!(store.learning().checked_thresholds(repo.id).await.expect("reads").stored.repository.counts.total, 119);
-        store.disconnect().await;
     }
 
     async fn thresholds_move_as_the_rules_say_and_each_move_is_kept(database: TestDatabase) {
@@ -432,7 +386,6 @@ on_both_engines! {
         assert_eq!(store.learning().threshold_adjustment_pages(repo.id, None, Some(newest.id), 9).await.expect("reads"), kept);
         let component = Component::of_labels(["area/sync"]).expect("a component");
         assert_eq!(store.learning().threshold_adjustment_pages(repo.id, Some(&component), None, 9).await.expect("reads"), []);
-        store.disconnect().await;
     }
 
     async fn components_have_thresholds_of_their_own_once_there_is_enough(database: TestDatabase) {
@@ -446,7 +399,6 @@ on_both_engines! {
         let stored = store.learning().thresholds(repo.id).await.expect("reads");
         assert_eq!(stored.components.keys().map(Component::as_str).collect::<Vec<_>>(), ["sync"]);
         assert_eq!((stored.repository.counts.total, stored.components.values().next().expect("one").counts.total), (239, 24));
-        store.disconnect().await;
     }
 
     async fn writers_at_once_leave_what_the_log_says(database: TestDatabase) {
@@ -485,7 +437,6 @@ on_both_engines! {
         }
         assert!(log.iter().any(|entry| entry.lesson != Lesson::Unknown));
         assert_eq!(stored, learn_thresholds(&ThresholdSettings::default(), &log));
-        store.disconnect().await;
     }
 
     async fn whatever_comes_in_whatever_order_the_stored_state_is_what_the_log_says(database: TestDatabase) {
@@ -546,7 +497,6 @@ on_both_engines! {
             assert_eq!(stored, store.learning().recomputed_thresholds(repo.id).await.expect("reads"), "after {turn}");
         }
         assert!(store.learning().thresholds(repo.id).await.expect("reads").repository.counts.total > 0);
-        store.disconnect().await;
     }
 
     async fn actions_and_comments_are_found_again(database: TestDatabase) {
@@ -571,7 +521,7 @@ on_both_engines! {
             store.outbox().enqueue(&new, at(4)).await.expect("stored");
             let entry = store.outbox().claim(OutboxScope::Unattended, "w", at(4), at(60)).await.expect("claims").expect("due");
             let answer = json!({ "comment": { "id": 7_000_000_001_i64, "created_at": "2027-01-15T08:00:05Z" } });
-            let lease = canonry_store::Lease { id: entry.id, owner: "w", until: at(60) };
+            let lease = canonry_store::OutboxLease { id: entry.id, owner: "w", until: at(60) };
             assert!(store.outbox().finish(lease, OutboxEnd::Sent(&answer), at(6)).await.expect("ends"));
         }
         let comments = store.learning().triage_comments_since(at(5)).await.expect("reads");
@@ -591,7 +541,7 @@ on_both_engines! {
             let new = NewOutboxEntry { repo: repo.id, number: number(of), kind: "comment", key: &key, payload: &json!({}), refused: None };
             store.outbox().enqueue(&new, at(6)).await.expect("stored");
             let entry = store.outbox().claim(OutboxScope::Unattended, "w", at(6), at(60)).await.expect("claims").expect("due");
-            let lease = canonry_store::Lease { id: entry.id, owner: "w", until: at(60) };
+            let lease = canonry_store::OutboxLease { id: entry.id, owner: "w", until: at(60) };
             let answer = json!({ "comment": { "id": comment, "created_at": "2027-01-15T08:00:06Z" } });
             assert!(store.outbox().finish(lease, OutboxEnd::Sent(&answer), at(6)).await.expect("ends"));
         }
@@ -601,6 +551,5 @@ on_both_engines! {
         let order: Vec<_> = store.learning().triage_comments_since(at(5)).await.expect("reads").into_iter()
             .map(|comment| (comment.item_type, comment.number, comment.synced_at)).collect();
         assert_eq!(order, [(ItemType::Pr, number(1), None), (ISSUE, number(3), Some(at(10))), (ISSUE, number(2), Some(at(20)))]);
-        store.disconnect().await;
     }
 }

@@ -6,6 +6,7 @@ mod console;
 mod database_file;
 mod decisions;
 mod embeddings;
+mod fixtures;
 mod future_times;
 mod intent_cards;
 mod jobs;

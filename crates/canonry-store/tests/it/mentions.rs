@@ -1,18 +1,11 @@
 //! What people asked for in comments, and the brakes that they pull.
 
-use canonry_domain::{GithubId, ItemNumber, Login};
+use canonry_domain::{GithubId, ItemNumber};
 use canonry_store::{BrakeKind, Mention, MentionOutcome, MentionPlace, Repo, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use jiff::Timestamp;
 
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
-}
-
-fn login(name: &str) -> Login {
-    name.parse().expect("a login")
-}
+use crate::fixtures::{at, login};
 
 async fn open(database: &TestDatabase, name: &str) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("a URL"), at(0)).await.expect("opens");
@@ -43,7 +36,6 @@ on_both_engines! {
             [(BrakeKind::Pause, None, None), (BrakeKind::Breaker, None, None), (BrakeKind::Pause, Some(hubot), Some(at(5)))],
             "the newest first"
         );
-        store.disconnect().await;
     }
 }
 
@@ -79,6 +71,5 @@ on_both_engines! {
         };
         assert_eq!(by(0).await, [first, at_a_line.clone()]);
         assert_eq!(by(11).await, [at_a_line]);
-        store.disconnect().await;
     }
 }

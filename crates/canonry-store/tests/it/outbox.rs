@@ -3,27 +3,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use canonry_domain::ItemNumber;
 use canonry_store::{
-    Lease, NewOutboxEntry, OutboxEnd, OutboxEntry, OutboxScope, OutboxState, Repo, Reservation, Store,
+    NewOutboxEntry, OutboxEnd, OutboxEntry, OutboxLease, OutboxScope, OutboxState, Repo, Reservation, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
-}
-
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a number")
-}
+use crate::fixtures::{at, number, open_with};
 
 async fn open(database: &TestDatabase) -> (Store, Repo) {
-    let store = Store::open(&database.url().parse().expect("a URL"), at(0)).await.expect("opens");
-    let repo = store.repos().ensure(&"tide/pool".parse().expect("a name"), at(0)).await.expect("stored");
-    (store, repo)
+    open_with(database, []).await
 }
 
 async fn enqueue(store: &Store, repo: &Repo, item: i64, key: &str) -> OutboxEntry {
@@ -33,8 +24,8 @@ async fn enqueue(store: &Store, repo: &Repo, item: i64, key: &str) -> OutboxEntr
     store.outbox().enqueue(&new, at(0)).await.expect("stored")
 }
 
-fn lease<'a>(entry: &OutboxEntry, owner: &'a str, until: i64) -> Lease<'a> {
-    Lease { id: entry.id, owner, until: at(until) }
+fn lease<'a>(entry: &OutboxEntry, owner: &'a str, until: i64) -> OutboxLease<'a> {
+    OutboxLease { id: entry.id, owner, until: at(until) }
 }
 
 on_both_engines! {
@@ -50,7 +41,6 @@ on_both_engines! {
         let refused = store.outbox().enqueue(&refused, at(9)).await.expect("stored");
         assert_eq!((refused.state, refused.reason.as_deref()), (OutboxState::Refused, Some("no")));
         assert_eq!(store.outbox().of_item(repo.id, number(1)).await.expect("reads"), [first]);
-        store.disconnect().await;
     }
 
     async fn entries_of_an_item_go_in_order_and_those_of_others_do_not_wait(database: TestDatabase) {
@@ -77,7 +67,6 @@ on_both_engines! {
         assert_eq!(store.outbox().next_moment(OutboxScope::Item(repo.id, number(2))).await.expect("reads"), Some(at(301)));
         assert_eq!(claim(OutboxScope::Item(repo.id, number(2)), "z", 301).await.as_deref(), Some("other"));
         assert!(!store.outbox().record_step(lease(&other, "y", 999), &json!(2), at(302)).await.expect("asked"));
-        store.disconnect().await;
     }
 
     async fn whoever_lost_the_lease_stores_nothing(database: TestDatabase) {
@@ -98,7 +87,6 @@ on_both_engines! {
         let new = lease(&entry, "new", 99);
         assert!(store.outbox().finish(new, OutboxEnd::Refused("no"), at(12)).await.expect("stored"));
         assert!(!store.outbox().finish(new, OutboxEnd::Failed("late"), at(13)).await.expect("asked"));
-        store.disconnect().await;
     }
 
     async fn many_workers_never_share_an_entry(database: TestDatabase) {
@@ -124,7 +112,6 @@ on_both_engines! {
             all.extend(worker.await.expect("works"));
         }
         assert_eq!((all.len(), all.iter().collect::<HashSet<_>>().len()), (30, 30));
-        store.disconnect().await;
     }
 
     async fn all_senders_keep_one_pace(database: TestDatabase) {
@@ -139,7 +126,7 @@ on_both_engines! {
             let store = store.clone();
             senders.push(tokio::spawn(async move {
                 let step = Value::from("sending");
-                let lease = Lease { id: entry.id, owner: &owner, until: at(500) };
+                let lease = OutboxLease { id: entry.id, owner: &owner, until: at(500) };
                 store.outbox().reserve_send(lease, &step, at(5), at(0), at_most_three).await.expect("asked")
             }));
         }
@@ -155,13 +142,11 @@ on_both_engines! {
             attempts += store.outbox().of_item(repo.id, number(item)).await.expect("reads")[0].attempts;
         }
         assert_eq!(attempts, 3);
-        store.disconnect().await;
     }
 
     async fn the_marker_secret_is_made_once(database: TestDatabase) {
         let (store, _) = open(&database).await;
         assert_eq!(store.outbox().marker_secret([1; 32], at(0)).await.expect("stored"), [1; 32]);
         assert_eq!(store.outbox().marker_secret([2; 32], at(0) + SignedDuration::from_secs(1)).await.expect("stored"), [1; 32]);
-        store.disconnect().await;
     }
 }

@@ -1,61 +1,23 @@
 //! Plans as a person pages through them, and whose word stands on their rows, told on both engines.
 
-use canonry_domain::{
-    ContentVersion, ItemNumber, ItemRecord, ItemType, Login, OverrideKind, Probability, SkipReason, TargetPolicy,
-};
+use canonry_domain::{ContentVersion, ItemType, OverrideKind, SkipReason};
 use canonry_store::{
-    CloseOutcome, CloseResult, CloseRunId, NewGrace, NewOverride, NewPlan, NewPlanRow, NotDuplicate, PlanOrigin,
-    PlanRowFilter, PlanSummary, PlanTotals, Repo, Representation, Store,
+    CloseOutcome, CloseResult, CloseRunId, NewGrace, NewOverride, NewPlanRow, NotDuplicate, PlanOrigin, PlanRowFilter,
+    PlanSummary, PlanTotals, Repo, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use jiff::Timestamp;
-use serde_json::json;
 
-const ISSUE: ItemType = ItemType::Issue;
+use crate::fixtures::{ISSUE, PLAN, at, issues, login, number, open_with, plan_row};
+
 const APPLIED: CloseOutcome = CloseOutcome::Applied { objected: false };
-const PLAN: NewPlan<'static> = NewPlan {
-    representation: Representation::Raw,
-    target_policy: TargetPolicy::CanonicalOnly,
-    min_close: Probability::ONE,
-    config_hash: "c",
-    run_id: "planning",
-};
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
-}
-
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a valid number")
-}
-
-fn login(name: &str) -> Login {
-    name.parse().expect("a login")
-}
 
 async fn open(database: &TestDatabase) -> (Store, Repo) {
-    let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
-    let issues = (1..=20).map(|of| ItemRecord::new(ISSUE, number(of), format!("Issue {of}")));
-    store.corpus().upsert_items(&repo, issues.collect(), at(0)).await.expect("taken in");
-    (store, repo)
-}
-
-fn closes(of: i64, target: i64) -> NewPlanRow {
-    NewPlanRow {
-        item_type: ISSUE,
-        number: number(of),
-        target: Some(number(target)),
-        skip: None,
-        confidence: Probability::new(0.95).ok(),
-        evidence: json!({}),
-        snapshot: json!({}),
-    }
+    open_with(database, issues(1..=20)).await
 }
 
 fn skips(of: i64, target: Option<i64>, reason: SkipReason) -> NewPlanRow {
-    NewPlanRow { target: target.map(number), skip: Some(reason), confidence: None, ..closes(of, of) }
+    NewPlanRow { target: target.map(number), skip: Some(reason), confidence: None, ..plan_row(of, of) }
 }
 
 async fn plan(store: &Store, repo: &Repo, rows: &[NewPlanRow], second: i64) -> CloseRunId {
@@ -83,7 +45,7 @@ on_both_engines! {
     async fn rows_are_paged_by_target_and_filtered(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let rows = [
-            closes(9, 2), closes(4, 1), closes(5, 1), closes(3, 2),
+            plan_row(9, 2), plan_row(4, 1), plan_row(5, 1), plan_row(3, 2),
             skips(7, Some(1), SkipReason::Pinned), skips(8, None, SkipReason::NotOpen), skips(10, Some(2), SkipReason::Pinned),
         ];
         let id = plan(&store, &repo, &rows, 0).await;
@@ -137,12 +99,11 @@ on_both_engines! {
         let of_pulls = store.plans().set_all_approved(id, Some(ItemType::Pr), Some(true), Some(&ann), at(7)).await;
         assert_eq!((of_pulls.expect("noted"), said(4).await), (0, (None, None, None)));
         assert_eq!(paged(&store, &plan, PlanRowFilter::Undecided).await, [4, 5, 3, 9]);
-        store.disconnect().await;
     }
 
     async fn a_plan_tells_what_applying_and_undoing_it_did(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        let rows = [closes(4, 1), closes(5, 1), closes(6, 1), closes(7, 1), closes(8, 1)];
+        let rows = [plan_row(4, 1), plan_row(5, 1), plan_row(6, 1), plan_row(7, 1), plan_row(8, 1)];
         let id = plan(&store, &repo, &rows, 0).await;
         let ann = login("ann");
         store.plans().set_approved(id, ISSUE, &[number(4)], Some(true), Some(&ann), at(1)).await.expect("noted");
@@ -186,14 +147,13 @@ on_both_engines! {
         assert_eq!(store.duplicates().add_override(repo.id, new, at(6)).await.expect("added").created_by, None);
         let ever = store.duplicates().overrides_ever(repo.id, ISSUE, number(4)).await.expect("reads");
         assert_eq!(ever[0].0.created_by, Some(ann));
-        store.disconnect().await;
     }
 
     async fn plans_are_listed_newest_first_and_those_of_graces_apart(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let mut made = Vec::new();
         for second in 0..5 {
-            made.push(plan(&store, &repo, &[closes(4, 1), skips(5, Some(1), SkipReason::Pinned)], second).await);
+            made.push(plan(&store, &repo, &[plan_row(4, 1), skips(5, Some(1), SkipReason::Pinned)], second).await);
         }
         store.plans().begin_apply(made[3], "applying", at(9)).await.expect("begun").expect("a plan");
         let grace = NewGrace {
@@ -209,7 +169,7 @@ on_both_engines! {
         };
         assert!(store.close().begin_grace(repo.id, &grace).await.expect("begun"));
         let waiting = store.close().waiting_grace(repo.id, ISSUE, number(6)).await.expect("reads").expect("waits");
-        let of_grace = store.close().plan_grace(waiting.id, repo.id, &PLAN, &closes(6, 1), at(10)).await.expect("planned").expect("not taken");
+        let of_grace = store.close().plan_grace(waiting.id, repo.id, &PLAN, &plan_row(6, 1), at(10)).await.expect("planned").expect("not taken");
 
         let found = store.close().grace_of_plan(of_grace).await.expect("reads").expect("a grace");
         assert_eq!((found.id, found.number, found.plan), (waiting.id, number(6), Some(of_grace)));
@@ -223,6 +183,5 @@ on_both_engines! {
         assert_eq!(list(PlanOrigin::Person, Some(made[2]), 3).await, [(made[1], 1, false), (made[0], 1, false)]);
         assert_eq!(list(PlanOrigin::Person, Some(made[0]), 3).await, []);
         assert_eq!(list(PlanOrigin::Grace, None, 3).await, [(of_grace, 1, false)]);
-        store.disconnect().await;
     }
 }

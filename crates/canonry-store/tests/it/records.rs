@@ -4,36 +4,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use canonry_domain::{
-    AuditCandidate, AuditClass, AuditItem, ContentVersion, ItemNumber, ItemRecord, ItemState, ItemType, LaneResult,
-    LaneStatus, Probability, Similarity, Verdict,
+    AuditCandidate, AuditClass, AuditItem, ItemState, ItemType, LaneResult, LaneStatus, Probability, Verdict,
 };
 use canonry_store::{
     AuditedItem, NewAudit, NewLlmCall, NewTriageRecord, Repo, Representation, Store, StoreError, TriageCandidate,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use jiff::Timestamp;
 
-const ISSUE: ItemType = ItemType::Issue;
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
-}
-
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a valid number")
-}
-
-fn score(value: f64) -> Similarity {
-    Similarity::new(value).expect("a score")
-}
+use crate::fixtures::{ISSUE, at, issues, number, open_with, score, triage_record};
 
 async fn open(database: &TestDatabase) -> (Store, Repo) {
-    let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
-    let issues = (1..=4).map(|of| ItemRecord::new(ISSUE, number(of), format!("Issue {of}")));
-    store.corpus().upsert_items(&repo, issues.collect(), at(0)).await.expect("taken in");
-    (store, repo)
+    open_with(database, issues(1..=4)).await
 }
 
 fn said(of: i64, verdict: Verdict, target: Option<i64>) -> NewTriageRecord {
@@ -45,25 +27,13 @@ fn said(of: i64, verdict: Verdict, target: Option<i64>) -> NewTriageRecord {
         judged,
     };
     NewTriageRecord {
-        item_type: ISSUE,
-        number: number(of),
-        verdict,
-        target: target.map(number),
         target_score: target.map(|_| score(0.93)),
-        is_duplicate: target.is_some(),
-        confidence: target.map(|_| Probability::ONE),
         reason: "duplicate".to_owned(),
         reasoning: "The same stop.".to_owned(),
-        effective_source: Representation::Raw,
         source_fallback_reason: Some("intent_extraction_failed".to_owned()),
-        provider: "local".to_owned(),
-        model: "evidence".to_owned(),
-        prompt_version: 1,
-        config_hash: "c".to_owned(),
-        content_version: ContentVersion::FIRST,
         embed_model: "small".to_owned(),
-        run_id: "run".to_owned(),
         candidates: vec![candidate(3, 0.93, ItemState::Open, true), candidate(2, 0.61, ItemState::Closed, false)],
+        ..triage_record(of, verdict, target)
     }
 }
 
@@ -107,7 +77,6 @@ on_both_engines! {
             assert!(matches!(error, StoreError::UnknownItem { number: of, .. } if of == number(9)), "{error}");
         }
         assert_eq!(store.duplicates().triage_records_of(repo.id, ISSUE, number(1)).await.expect("reads").len(), 2);
-        store.disconnect().await;
     }
 
     async fn an_audit_is_kept_with_both_lanes(database: TestDatabase) {
@@ -153,7 +122,6 @@ on_both_engines! {
         let error = store.judge().write_audit(repo.id, &audit, &[unknown], at(3)).await.expect_err("unknown");
         assert!(matches!(error, StoreError::UnknownItem { .. }), "{error}");
         assert_eq!(store.judge().latest_audit(repo.id).await.expect("reads").expect("there").id, second);
-        store.disconnect().await;
     }
 
     async fn questions_are_noted_by_run(database: TestDatabase) {
@@ -174,6 +142,5 @@ on_both_engines! {
         assert_eq!((noted[0].error.as_deref(), noted[1].error.as_deref()), (None, Some("timed\u{fffd} out")));
         assert_eq!((noted[1].input_tokens, noted[1].cost_usd), (None, None));
         assert_eq!(store.models().calls_of_run("run-3").await.expect("reads")[0].repo, None);
-        store.disconnect().await;
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use canonry_domain::{GithubId, ItemNumber, RepoName};
 use canonry_store::{
-    Accepted, DeliveryState, Fate, Job, JobCaps, JobEnd, JobFilter, JobLease, JobScope, JobState, LlmTotals,
-    NewDelivery, NewJob, NewLlmCall, NewOutboxEntry, OutboxScope, PackedText, QueueStatus, RepoAccess, Store,
-    StoredSettings,
+    DeliveryAction, DeliveryReceipt, DeliveryState, Job, JobCaps, JobEnd, JobFilter, JobLease, JobScope, JobState,
+    LlmTotals, NewDelivery, NewJob, NewLlmCall, NewOutboxEntry, OutboxScope, PackedText, QueueStatus, RepoAccess,
+    Store, StoredSettings,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -16,16 +16,10 @@ use futures_util::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::fixtures::{at, open_store};
+
 /// Caps that nothing here reaches.
 const WIDE: JobCaps = JobCaps { per_repo: 1_000, in_all: 1_000 };
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
-}
-
-async fn open(database: &TestDatabase) -> Store {
-    Store::open(&database.url().parse().expect("a URL"), at(0)).await.expect("opens")
-}
 
 static BODY: LazyLock<PackedText> = LazyLock::new(|| PackedText::pack("{}"));
 
@@ -38,7 +32,7 @@ fn delivery<'a>(id: &'a str, key: &'a str, repo: &'a RepoName) -> NewDelivery<'a
         repo: Some(repo),
         number: ItemNumber::new(1).ok(),
         payload: &BODY,
-        fate: Fate::Job(job),
+        fate: DeliveryAction::Job(job),
     }
 }
 
@@ -56,17 +50,17 @@ async fn end(store: &Store, job: &Job, end: JobEnd<'_>, second: i64) {
 
 on_both_engines! {
     async fn a_batch_is_accepted_as_if_one_by_one(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let repo: RepoName = "tide/pool".parse().expect("a name");
         assert_eq!(store.deliveries().accept_all(&[], at(0)).await.expect("stored"), []);
         let ids: Vec<String> = (0..40).map(|id| format!("d{id:02}")).collect();
         let mut batch: Vec<_> = ids.iter().rev().map(|id| delivery(id, "tide/pool#1", &repo)).collect();
-        batch.push(NewDelivery { id: "star", event: "star", action: None, repo: None, number: None, payload: &BODY, fate: Fate::Ignored("not for us") });
+        batch.push(NewDelivery { id: "star", event: "star", action: None, repo: None, number: None, payload: &BODY, fate: DeliveryAction::Ignored("not for us") });
         batch.extend_from_within(..1);
         batch.extend_from_within(40..41);
         let accepted = store.deliveries().accept_all(&batch, at(1)).await.expect("stored");
-        assert_eq!(accepted[..40], [Accepted::Queued; 40]);
-        assert_eq!(accepted[40..], [Accepted::Ignored, Accepted::Known(DeliveryState::Queued), Accepted::Known(DeliveryState::Ignored)]);
+        assert_eq!(accepted[..40], [DeliveryReceipt::Queued; 40]);
+        assert_eq!(accepted[40..], [DeliveryReceipt::Ignored, DeliveryReceipt::Known(DeliveryState::Queued), DeliveryReceipt::Known(DeliveryState::Ignored)]);
         // Jobs of one key go in the order of the batch.
         let jobs = store.jobs().list(&JobFilter::default(), 99).await.expect("reads");
         let order: Vec<_> = jobs.iter().rev().filter_map(|job| job.delivery_id.as_deref()).collect();
@@ -77,17 +71,16 @@ on_both_engines! {
         let dead = first.delivery_id.expect("a delivery");
         let again = [delivery(&dead, "x", &repo), delivery("d00", "x", &repo), delivery("new", "y", &repo), delivery(&dead, "x", &repo)];
         let accepted = store.deliveries().accept_all(&again, at(4)).await.expect("stored");
-        let known = Accepted::Known(DeliveryState::Queued);
-        assert_eq!(accepted, [Accepted::Requeued, known, Accepted::Queued, known]);
+        let known = DeliveryReceipt::Known(DeliveryState::Queued);
+        assert_eq!(accepted, [DeliveryReceipt::Requeued, known, DeliveryReceipt::Queued, known]);
         assert_eq!(store.jobs().list(&JobFilter::default(), 99).await.expect("reads").len(), 41);
         let known = store.deliveries().stored_ids(&["d01", "never", "star"]).await.expect("reads");
         assert_eq!(known, HashSet::from(["d01".to_owned(), "star".to_owned()]));
         assert_eq!(store.deliveries().counts().await.expect("reads"), [(DeliveryState::Ignored, 1), (DeliveryState::Queued, 41)]);
-        store.disconnect().await;
     }
 
     async fn the_same_deliveries_at_once_are_stored_once(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let takers: Vec<_> = (0..6).map(|taker| {
             let store = store.clone();
             tokio::spawn(async move {
@@ -96,7 +89,7 @@ on_both_engines! {
                 if taker % 2 == 1 { ids.reverse(); }
                 let batch: Vec<_> = ids.iter().map(|id| delivery(id, "tide/pool#1", &repo)).collect();
                 let accepted = store.deliveries().accept_all(&batch, at(0)).await.expect("stored");
-                accepted.into_iter().filter(|accepted| *accepted == Accepted::Queued).count()
+                accepted.into_iter().filter(|accepted| *accepted == DeliveryReceipt::Queued).count()
             })
         }).collect();
         let mut queued = 0;
@@ -104,11 +97,10 @@ on_both_engines! {
             queued += taker.await.expect("runs");
         }
         assert_eq!((queued, store.jobs().list(&JobFilter::default(), 99).await.expect("reads").len()), (50, 50));
-        store.disconnect().await;
     }
 
     async fn jobs_are_queued_for_later_once_and_postponed(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let id = store.jobs().enqueue(&job("a", "sync"), at(10), at(0)).await.expect("queued");
         assert_eq!(store.jobs().enqueue_once(&job("a", "sync"), at(0), at(1)).await.expect("asked"), None);
         let other = store.jobs().enqueue_once(&job("a", "reactions"), at(30), at(1)).await.expect("asked").expect("queued");
@@ -131,11 +123,10 @@ on_both_engines! {
         end(&store, &running, JobEnd::Dead("broken"), 51).await;
         assert_eq!(store.jobs().status(at(51)).await.expect("reads").dead, 1);
         assert_eq!(lease(&store, 52).await.map(|job| job.id), Some(other));
-        store.disconnect().await;
     }
 
     async fn a_schedule_fires_once_a_period_among_many(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let day = SignedDuration::from_hours(24);
         for (second, expected_jobs) in [(0, 2), (24 * 3600, 2)] {
             let replicas: Vec<_> = (0..6).map(|_| {
@@ -154,11 +145,10 @@ on_both_engines! {
         assert_eq!(moments, [at(5), at(0)], "each from its own moment on");
         assert!(!store.jobs().fire_schedule("sync", day, &[], at(48 * 3600 - 1)).await.expect("asked"));
         assert!(store.jobs().fire_schedule("other", day, &[], at(48 * 3600 - 1)).await.expect("asked"));
-        store.disconnect().await;
     }
 
     async fn a_job_once_is_one_among_many(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let askers: Vec<_> = (0..8).map(|_| {
             let store = store.clone();
             tokio::spawn(async move { store.jobs().enqueue_once(&job("sync/a", "sync"), at(0), at(0)).await.expect("asked").is_some() })
@@ -168,11 +158,10 @@ on_both_engines! {
             queued += usize::from(asker.await.expect("runs"));
         }
         assert_eq!(queued, 1);
-        store.disconnect().await;
     }
 
     async fn repositories_come_and_go(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let a = store.repos().ensure(&"tide/a".parse().expect("a name"), at(0)).await.expect("stored");
         let b = store.repos().ensure(&"tide/b".parse().expect("a name"), at(0)).await.expect("stored");
         assert_eq!(store.repos().access(a.id).await.expect("reads"), RepoAccess::Active);
@@ -195,11 +184,10 @@ on_both_engines! {
         assert_eq!(store.repos().settings(a.id).await.expect("reads"), Some(expired));
         store.repos().write_settings(a.id, None, at(4)).await.expect("kept");
         assert_eq!(store.repos().settings(a.id).await.expect("reads"), Some(StoredSettings { text: None, fetched_at: at(4) }));
-        store.disconnect().await;
     }
 
     async fn what_models_cost_is_added_up(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let repo = store.repos().ensure(&"tide/a".parse().expect("a name"), at(0)).await.expect("stored");
         let call = |cost_usd, error: Option<&str>| NewLlmCall {
             purpose: "judge", provider: "openai", model: "m".to_owned(), input_tokens: Some(100), output_tokens: None, cost_usd,
@@ -214,11 +202,10 @@ on_both_engines! {
             repo: Some(repo.name), provider: "openai".to_owned(), model: "m".to_owned(), calls: 3, failed: 1, input_tokens: 300, output_tokens: 0, cost_usd: 0.75,
         };
         assert_eq!(store.models().totals().await.expect("reads"), [totals]);
-        store.disconnect().await;
     }
 
     async fn what_nobody_watches_never_closes(database: TestDatabase) {
-        let store = open(&database).await;
+        let store = open_store(&database).await;
         let repo = store.repos().ensure(&"tide/a".parse().expect("a name"), at(0)).await.expect("stored");
         let number = |number| ItemNumber::new(number).expect("a number");
         for (of, key) in [(1, "close:1"), (1, "triage:1:issue:1:1"), (2, "triage-label:1:issue:2:7"), (2, "reopen:2")] {
@@ -229,16 +216,15 @@ on_both_engines! {
         let claim = async || store.outbox().claim(OutboxScope::Unattended, "w", at(9), at(60)).await.expect("claims").map(|entry| entry.key);
         assert_eq!(claim().await.as_deref(), Some("triage-label:1:issue:2:7"));
         assert_eq!(claim().await, None, "a close that is owed holds back what triage says");
-        store.disconnect().await;
     }
 }
 
 #[tokio::test]
 async fn a_clock_that_is_wrong_is_told_on_postgres() {
-    let store = open(&TestDatabase::sqlite()).await;
+    let store = open_store(&TestDatabase::sqlite()).await;
     assert_eq!(store.clock_skew(Timestamp::now()).await.expect("asked"), None);
     let database = TestDatabase::postgres().await;
-    let store = open(&database).await;
+    let store = open_store(&database).await;
     for minutes in [-30, 0, 30] {
         let wrong = SignedDuration::from_mins(minutes);
         let skew = store.clock_skew(Timestamp::now() - wrong).await.expect("asked").expect("it has a clock");
@@ -250,8 +236,8 @@ async fn a_clock_that_is_wrong_is_told_on_postgres() {
 #[tokio::test]
 async fn queued_jobs_are_told_on_postgres() {
     let database = TestDatabase::postgres().await;
-    let store = open(&database).await;
-    let elsewhere = open(&database).await;
+    let store = open_store(&database).await;
+    let elsewhere = open_store(&database).await;
     let mut signal = elsewhere.jobs().signal().await.expect("listens");
     let repo: RepoName = "tide/pool".parse().expect("a name");
     store.deliveries().accept(&delivery("d1", "k", &repo), at(0)).await.expect("stored");
@@ -280,7 +266,7 @@ async fn queued_jobs_are_told_on_postgres() {
 #[tokio::test]
 async fn there_is_nothing_to_hear_on_sqlite() {
     let database = TestDatabase::sqlite();
-    let store = open(&database).await;
+    let store = open_store(&database).await;
     let mut signal = store.jobs().signal().await.expect("there is one");
     store.jobs().enqueue(&job("a", "sync"), at(0), at(0)).await.expect("queued");
     assert!(signal.next().now_or_never().is_none());
@@ -291,7 +277,7 @@ async fn there_is_nothing_to_hear_on_sqlite() {
 #[tokio::test]
 async fn a_dropped_begin_loses_nothing_on_postgres() {
     let database = TestDatabase::postgres().await;
-    let (store, elsewhere) = (open(&database).await, open(&database).await);
+    let (store, elsewhere) = (open_store(&database).await, open_store(&database).await);
     let repo = store.repos().ensure(&"tide/a".parse().expect("a name"), at(0)).await.expect("stored");
     for polls in 0..100 {
         let new = job("dropped", "sync");

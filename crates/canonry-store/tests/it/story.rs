@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    EventBy, GithubId, GoneReason, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind, PullChanges,
+    EventBy, GithubId, GoneReason, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind, PullChanges,
     RecordChange, RepoName, StateReason, merge_record, parse_moment,
 };
 use canonry_store::{
@@ -14,12 +14,10 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use jiff::Timestamp;
 
+use crate::fixtures::number;
+
 fn at(text: &str) -> Timestamp {
     parse_moment(text).expect("a valid time")
-}
-
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("a valid number")
 }
 
 fn record(item_type: ItemType, of: i64, title: &str, body: &str) -> ItemRecord {
@@ -133,7 +131,6 @@ on_both_engines! {
         store.repos().put_etag(repo.id, "/issues", "two", now).await.expect("written");
         assert_eq!(store.repos().etag(repo.id, "/issues").await.expect("reads").as_deref(), Some("two"));
         assert_eq!(store.repos().etag(other.id, "/issues").await.expect("reads"), None);
-        store.disconnect().await;
     }
 
     async fn an_edit_makes_candidate_sets_stale_and_a_label_does_not(database: TestDatabase) {

@@ -9,14 +9,10 @@ use canonry_testkit::on_both_engines;
 use jiff::Timestamp;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
-const ISSUE: ItemType = ItemType::Issue;
+use crate::fixtures::{ISSUE, number};
 
 fn now() -> Timestamp {
     parse_moment("2026-02-01").expect("valid")
-}
-
-fn number(number: i64) -> ItemNumber {
-    ItemNumber::new(number).expect("valid")
 }
 
 fn tokens(code: i8) -> TokenVectors {

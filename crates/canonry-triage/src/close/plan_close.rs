@@ -8,7 +8,7 @@ use canonry_domain::{
     Probability, RowSnapshot, SkipReason, TargetPolicy, drift,
 };
 use canonry_store::{
-    CloseRunId, Grace, GraceState, NewPlan, NewPlanRow, Repo, Representation, RowWord, StandingApproval, Store,
+    CloseRunId, Grace, GraceState, NewPlan, NewPlanRow, Repo, Representation, RowApproval, StandingApproval, Store,
     StoreError,
 };
 use jiff::Timestamp;
@@ -110,7 +110,7 @@ pub async fn plan_close(
     let mut report = PlanReport::default();
     let mut rows = Vec::new();
     let mut canonicals = Vec::new();
-    let mut words: BTreeMap<(ItemType, ItemNumber), RowWord> = BTreeMap::new();
+    let mut words: BTreeMap<(ItemType, ItemNumber), RowApproval> = BTreeMap::new();
     for item_type in ItemType::one_or_all(options.item_type) {
         refresh_boilerplate(store, repo, item_type, None, now).await?;
         let mut known = KnownDuplicates::load(store, repo, item_type, representation).await?;
@@ -191,7 +191,7 @@ fn kept_approval(
     row: &FlatRow<'_>,
     approval: Option<&StandingApproval>,
     rules: &PlanRules,
-) -> Option<RowWord> {
+) -> Option<RowApproval> {
     let approval = approval.filter(|approval| approval.target == row.target)?;
     let (source, target) = (known.item(row.number)?, known.item(row.target)?);
     let snapshot: RowSnapshot = serde_json::from_value(approval.snapshot.clone()).ok()?;
@@ -202,13 +202,13 @@ fn kept_approval(
 }
 
 /// Whose exclusion keeps a row open, and since when.
-fn exclusion_of(known: &KnownDuplicates, row: &FlatRow<'_>, overrides: &[Override]) -> Option<RowWord> {
+fn exclusion_of(known: &KnownDuplicates, row: &FlatRow<'_>, overrides: &[Override]) -> Option<RowApproval> {
     let is_of_row = |ruled: &&Override| {
         let in_cluster = |other: ItemNumber| other == row.target || known.canonical_of(other) == Some(row.target);
         ruled.kind == OverrideKind::Excluded && ruled.item == row.number && ruled.other.is_some_and(in_cluster)
     };
     let ruled = overrides.iter().rev().find(is_of_row)?;
-    Some(RowWord { approved: false, by: ruled.created_by.clone(), at: ruled.created_at })
+    Some(RowApproval { approved: false, by: ruled.created_by.clone(), at: ruled.created_at })
 }
 
 /// Why an item that has or had a grace is left alone by a plan. What a person has ruled since it ended is theirs to close;
@@ -298,7 +298,7 @@ fn planned_row(
     known: &KnownDuplicates,
     row: &FlatRow<'_>,
     reasoning: Option<String>,
-    word: Option<&RowWord>,
+    word: Option<&RowApproval>,
 ) -> Option<(PlannedRow, NewPlanRow)> {
     let (source, target) = (known.item(row.number)?, known.item(row.target)?);
     let evidence = match row.path {

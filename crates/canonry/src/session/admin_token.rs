@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use canonry_console::AdminToken;
 use canonry_github::Secret;
-use canonry_store::{KeptAdminToken, Store};
+use canonry_store::{Store, StoredAdminToken};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
@@ -37,7 +37,7 @@ pub(crate) async fn admin_token(store: &Store, database: &DatabaseOption, consol
         Err(error) => return Ok(nobodys(&error)),
     };
     let hash = Sha256::digest(token.expose().as_bytes()).into();
-    let made = KeptAdminToken { hash, place: place(&file) };
+    let made = StoredAdminToken { hash, place: place(&file) };
     let kept = store.console().ensure_admin_token(&made, Timestamp::now()).await?;
     if kept != made {
         return Ok(of_another_start(&kept));
@@ -67,7 +67,7 @@ fn written(database: &DatabaseOption, token: &Secret) -> Result<(NamedTempFile, 
     Ok((file, folder.join(FILE)))
 }
 
-fn of_another_start(kept: &KeptAdminToken) -> AdminToken {
+fn of_another_start(kept: &StoredAdminToken) -> AdminToken {
     tracing::info!(place = kept.place, "the console's admin token was made by another start");
     AdminToken::hashed(kept.hash)
 }

@@ -2,7 +2,7 @@
 
 use canonry_domain::{Login, OverrideKind, SkipReason};
 use canonry_server::{ClosingDeed, closing_deed};
-use canonry_store::{NewPlanRow, RowWord};
+use canonry_store::{NewPlanRow, RowApproval};
 use jiff::SignedDuration;
 use reqwest::StatusCode;
 
@@ -118,7 +118,7 @@ async fn an_exclusion_of_an_earlier_plan_is_shown_and_lifted() {
     assert!(settings.contains("is excluded: not to be closed as a duplicate of"), "{settings}");
 
     let row = NewPlanRow { skip: Some(SkipReason::Excluded), ..plan_row(2, 1) };
-    let word = RowWord { approved: false, by: Some("mona".parse().expect("a login")), at: world.now };
+    let word = RowApproval { approved: false, by: Some("mona".parse().expect("a login")), at: world.now };
     let words = [((ISSUE, number(2)), word)].into();
     let later = world.now + SignedDuration::from_secs(1);
     world.plan = world

@@ -14,7 +14,7 @@ use axum::middleware::{Next, from_fn};
 use canonry_console::{AdminToken, ConsoleOauthApp, ConsoleParts, console_routes};
 use canonry_domain::{GithubId, ItemNumber, ItemType, Login};
 use canonry_github::{Auth, ClientOptions, Clock, GitHub, ManualClock, Secret};
-use canonry_store::{Repo, SessionOf, Store};
+use canonry_store::{Repo, SessionOwner, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, Permission, World};
 use jiff::Timestamp;
@@ -95,10 +95,10 @@ impl ConsoleWorld {
         let repo = store.repos().identify(repo.id, id, &repo.name).await.expect("stored").expect("its own name");
         for (login, id) in accounts {
             let (id, name) = (GithubId(i64::try_from(id).expect("small")), login.parse::<Login>().expect("a login"));
-            store.console().begin_session(&hash(login), SessionOf::Account(id, &name), now).await.expect("begun");
+            store.console().begin_session(&hash(login), SessionOwner::Account(id, &name), now).await.expect("begun");
         }
         let seal = AdminToken::given(&Secret::new(ADMIN_TOKEN)).seal("operator");
-        store.console().begin_session(&hash("operator"), SessionOf::Operator { seal }, now).await.expect("begun");
+        store.console().begin_session(&hash("operator"), SessionOwner::Operator { seal }, now).await.expect("begun");
         let clock = Arc::new(ManualClock::new(now));
         let api: url::Url = emulator.url().parse().expect("a URL");
         let options = ClientOptions {

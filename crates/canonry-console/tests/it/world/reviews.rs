@@ -5,7 +5,7 @@ use canonry_domain::review::{
     ReviewMode, ReviewSubject, ReviewerName, Severity, ShownAs, Witness,
 };
 use canonry_domain::{GithubId, Login};
-use canonry_store::{Claimed, FindingId, FindingRecord, NewReaction, ReviewClaim, ReviewId, ReviewRecord};
+use canonry_store::{ClaimOutcome, FindingId, FindingRecord, NewReaction, ReviewClaim, ReviewId, ReviewRecord};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ impl ConsoleWorld {
             owner: "test",
             until: at + SignedDuration::from_mins(5),
         };
-        let Claimed::Run(run) = self.store.review().claim(&claim, at).await.expect("claims") else {
+        let ClaimOutcome::Run(run) = self.store.review().claim(&claim, at).await.expect("claims") else {
             panic!("nothing stands in the way")
         };
         run.id

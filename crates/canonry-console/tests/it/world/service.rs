@@ -7,8 +7,8 @@ use canonry_console::ConsoleParts;
 use canonry_domain::{ItemRecord, ItemState, ItemType, Login, OverrideKind, Verdict};
 use canonry_github::Clock as _;
 use canonry_store::{
-    Fate, JobCaps, JobEnd, JobId, JobLease, JobScope, MaintainerSource, NewConsoleAction, NewDelivery, NewGrace,
-    NewJob, NewOverride, NewTriageRecord, PackedText, Repo, Representation, Store,
+    DeliveryAction, JobCaps, JobEnd, JobId, JobLease, JobScope, MaintainerSource, NewConsoleAction, NewDelivery,
+    NewGrace, NewJob, NewOverride, NewTriageRecord, PackedText, Repo, Representation, Store,
 };
 use jiff::{SignedDuration, Timestamp};
 use reqwest::Response;
@@ -91,7 +91,7 @@ impl ServiceWorld {
             repo: Some(&self.repo.name),
             number: Some(number(7)),
             payload: &body,
-            fate: if is_ignored { Fate::Ignored("of no use") } else { Fate::Job(job) },
+            fate: if is_ignored { DeliveryAction::Ignored("of no use") } else { DeliveryAction::Job(job) },
         };
         self.store.deliveries().accept(&delivery, self.clock.now()).await.expect("accepted");
     }
@@ -149,7 +149,7 @@ async fn jobs(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
         repo: Some(repo),
         number: Some(number(7)),
         payload: &body,
-        fate: Fate::Job(job),
+        fate: DeliveryAction::Job(job),
     };
     store.deliveries().accept(&delivery, now).await.expect("accepted");
     let caps = JobCaps { per_repo: 9, in_all: 9 };

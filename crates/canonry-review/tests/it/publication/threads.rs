@@ -1,7 +1,7 @@
 //! The ends of threads: resolved, edited where that is forbidden, left where people speak.
 
 use canonry_domain::review::{DismissalKind, Dismisser};
-use canonry_store::Settled;
+use canonry_store::PostedThreadState;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Answer, Fault, ReviewComment};
 use canonry_testkit::on_both_engines;
@@ -11,7 +11,7 @@ use crate::publication::setting::{ALL, REPO, Setting, code, done, finding};
 
 const LEAK: &str = "leak(file);";
 
-async fn settled(setting: &Setting) -> Vec<Option<Settled>> {
+async fn settled(setting: &Setting) -> Vec<Option<PostedThreadState>> {
     let posted = setting.store.findings().posted_on_pull(setting.repo.id, setting.pull).await.expect("read");
     posted.into_iter().map(|row| row.settled).collect()
 }
@@ -35,7 +35,7 @@ on_both_engines! {
         setting.push(&code(&[]));
         let second = setting.review(&[]).await;
         assert_eq!(done(&setting.publish(&second).await), (0, true, 1));
-        assert_eq!((settled(&setting).await, resolved(&setting)), (vec![Some(Settled::Resolved)], vec![true]));
+        assert_eq!((settled(&setting).await, resolved(&setting)), (vec![Some(PostedThreadState::Resolved)], vec![true]));
         // It comes back: that is said anew, and not in the thread that is over.
         setting.push(&code(&[(5, LEAK)]));
         let third = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
@@ -53,7 +53,7 @@ on_both_engines! {
         let head = setting.push(&code(&[]));
         let second = setting.review(&[]).await;
         assert_eq!(done(&setting.publish(&second).await), (0, true, 1));
-        assert_eq!((settled(&setting).await, resolved(&setting)), (vec![Some(Settled::Edited)], vec![false]));
+        assert_eq!((settled(&setting).await, resolved(&setting)), (vec![Some(PostedThreadState::Edited)], vec![false]));
         let after = bodies(&setting).remove(0);
         assert!(after.starts_with(&format!("Fixed in `{}`.\n\n**Leak**\n\n", &head[..7])), "{after}");
         let marker = |body: &str| body.rsplit("<!--").next().map(str::to_owned);
@@ -69,7 +69,7 @@ on_both_engines! {
         setting.push(&code(&[]));
         let second = setting.review(&[]).await;
         assert_eq!(done(&setting.publish(&second).await), (0, true, 1));
-        assert_eq!((settled(&setting).await, resolved(&setting)), (vec![Some(Settled::Left)], vec![false]));
+        assert_eq!((settled(&setting).await, resolved(&setting)), (vec![Some(PostedThreadState::Left)], vec![false]));
         let told = &setting.own_comments()[0];
         assert!(told.contains("**Fixed** in"), "{told}");
     }
@@ -89,7 +89,7 @@ on_both_engines! {
         setting.push(&code(&[]));
         let second = setting.review(&[]).await;
         assert_eq!(done(&setting.publish(&second).await), (0, true, 1));
-        assert_eq!(settled(&setting).await, [Some(Settled::Left)]);
+        assert_eq!(settled(&setting).await, [Some(PostedThreadState::Left)]);
     }
 
     async fn the_check_does_not_wait_for_conversations_that_cannot_be_read(database: TestDatabase) {
@@ -103,7 +103,7 @@ on_both_engines! {
         let before = setting.emulator.world().now;
         assert_eq!(done(&setting.publish(&second).await), (0, true, 1));
         assert!(setting.emulator.world().now.duration_since(before).as_mins() < 5);
-        assert_eq!(settled(&setting).await, [Some(Settled::Edited)]);
+        assert_eq!(settled(&setting).await, [Some(PostedThreadState::Edited)]);
         let written: Vec<String> = setting.emulator.writes().iter().map(|write| write.path.clone()).collect();
         let last = |part: &str| written.iter().rposition(|path| path.contains(part)).expect("written");
         assert!(last("/check-runs") < last("/pulls/comments/"), "{written:?}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use canonry_github::{Secret, SystemClock};
 use canonry_server::{Handled, JobError, JobHandler, Schedules, ServeParts, Served, ServiceOptions, Work, serve};
-use canonry_store::{Accepted, DeliveryState, Fate, JobCaps, NewDelivery, NewJob, PackedText, Store};
+use canonry_store::{DeliveryAction, DeliveryReceipt, DeliveryState, JobCaps, NewDelivery, NewJob, PackedText, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use futures_util::future::BoxFuture;
@@ -36,8 +36,8 @@ on_both_engines! {
         let store = Store::open(&database.url().parse().expect("a URL"), Timestamp::now()).await.expect("opens");
         for id in ["d1", "d2"] {
             let job = NewJob { key: "tide/pool#1", repo: None, kind: "webhook", payload: &Value::Null };
-            let new = NewDelivery { id, event: "issues", action: None, repo: None, number: None, payload: &PackedText::pack("{}"), fate: Fate::Job(job) };
-            assert_eq!(store.deliveries().accept(&new, Timestamp::now()).await.expect("stored"), Accepted::Queued);
+            let new = NewDelivery { id, event: "issues", action: None, repo: None, number: None, payload: &PackedText::pack("{}"), fate: DeliveryAction::Job(job) };
+            assert_eq!(store.deliveries().accept(&new, Timestamp::now()).await.expect("stored"), DeliveryReceipt::Queued);
         }
         let gate = Arc::new(Gate::default());
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");

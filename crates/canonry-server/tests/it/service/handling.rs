@@ -5,8 +5,8 @@ use canonry_domain::{
 };
 use canonry_server::{Ended, Publish as _};
 use canonry_store::{
-    Accepted, Delivery, DeliveryState, Fate, JobFilter, JobState, NewDelivery, NewJob, PackedText, RepoAccess,
-    TriageActionKind,
+    Delivery, DeliveryAction, DeliveryReceipt, DeliveryState, JobFilter, JobState, NewDelivery, NewJob, PackedText,
+    RepoAccess, TriageActionKind,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Answer, CloseReason, Fault, NewIssue, Pull};
@@ -41,9 +41,12 @@ impl Setting {
             repo: repo.as_ref(),
             number: number.and_then(|number| ItemNumber::new(number).ok()),
             payload: &PackedText::pack(&body),
-            fate: Fate::Job(job),
+            fate: DeliveryAction::Job(job),
         };
-        assert_eq!(self.store.deliveries().accept(&new, self.clock.now()).await.expect("stored"), Accepted::Queued);
+        assert_eq!(
+            self.store.deliveries().accept(&new, self.clock.now()).await.expect("stored"),
+            DeliveryReceipt::Queued
+        );
     }
 
     /// Takes everything in that the emulated GitHub has to tell, in its order.

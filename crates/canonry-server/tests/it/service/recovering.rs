@@ -2,7 +2,9 @@
 
 use canonry_domain::{ItemNumber, ItemType};
 use canonry_server::{Ended, Scheduler, Schedules};
-use canonry_store::{EmbedFilter, EmbeddingKey, Fate, Job, JobFilter, JobState, NewDelivery, NewJob, PackedText};
+use canonry_store::{
+    DeliveryAction, EmbedFilter, EmbeddingKey, Job, JobFilter, JobState, NewDelivery, NewJob, PackedText,
+};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Fault, NewIssue};
 use canonry_testkit::on_both_engines;
@@ -56,7 +58,7 @@ impl Setting {
             repo: None,
             number: None,
             payload: &PackedText::pack("{}"),
-            fate: Fate::Ignored("only its arrival counts here"),
+            fate: DeliveryAction::Ignored("only its arrival counts here"),
         };
         self.store.deliveries().accept(&new, self.clock.now()).await.expect("stored");
     }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use canonry_domain::GithubId;
 use canonry_github::{Clock as _, ManualClock, ScaledClock};
 use canonry_server::{Ended, Handled, JobError, JobHandler, Scheduler, Schedules, ServeParts, Work, Worker};
-use canonry_store::{Fate, Job, JobFilter, JobScope, JobState, NewDelivery, NewJob, PackedText, RepoAccess, Store};
+use canonry_store::{
+    DeliveryAction, Job, JobFilter, JobScope, JobState, NewDelivery, NewJob, PackedText, RepoAccess, Store,
+};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use futures_util::future::{BoxFuture, ready};
@@ -159,7 +161,7 @@ on_both_engines! {
         let store = filled(&database, start()).await;
         let clock = Arc::new(ManualClock::new(start()));
         let job = NewJob { key: "a", repo: None, kind: "webhook", payload: &Value::Null };
-        for (id, fate) in [("done", Fate::Job(job)), ("ignored", Fate::Ignored("no reason"))] {
+        for (id, fate) in [("done", DeliveryAction::Job(job)), ("ignored", DeliveryAction::Ignored("no reason"))] {
             let new = NewDelivery { id, event: "issues", action: None, repo: None, number: None, payload: &PackedText::pack("{}"), fate };
             store.deliveries().accept(&new, clock.now()).await.expect("stored");
         }

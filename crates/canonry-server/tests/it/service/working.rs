@@ -7,8 +7,8 @@ use std::time::Duration;
 use canonry_github::{Clock, ManualClock};
 use canonry_server::{Ended, Handled, JobError, JobHandler, Work, Worker};
 use canonry_store::{
-    Accepted, DeliveryState, Fate, Job, JobCaps, JobEnd, JobFilter, JobLease, JobScope, JobState, NewDelivery, NewJob,
-    PackedText, Store, StoreError,
+    DeliveryAction, DeliveryReceipt, DeliveryState, Job, JobCaps, JobEnd, JobFilter, JobLease, JobScope, JobState,
+    NewDelivery, NewJob, PackedText, Store, StoreError,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -104,9 +104,12 @@ impl Bench {
             repo: None,
             number: None,
             payload: &PackedText::pack(what),
-            fate: Fate::Job(job),
+            fate: DeliveryAction::Job(job),
         };
-        assert_eq!(self.store.deliveries().accept(&new, self.clock.now()).await.expect("stored"), Accepted::Queued);
+        assert_eq!(
+            self.store.deliveries().accept(&new, self.clock.now()).await.expect("stored"),
+            DeliveryReceipt::Queued
+        );
     }
 
     /// A worker that renews its leases at each beat of the drum, at work.

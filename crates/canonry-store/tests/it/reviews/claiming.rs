@@ -1,7 +1,7 @@
 //! Who may review what: races, newer heads, crashes, requests.
 
 use canonry_domain::review::ReviewSubject;
-use canonry_store::{Claimed, ReviewState};
+use canonry_store::{ClaimOutcome, ReviewState};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
@@ -19,8 +19,8 @@ on_both_engines! {
         let (mut running, mut busy) = (Vec::new(), Vec::new());
         for claim in claims {
             match claim.await.expect("ends") {
-                Claimed::Run(run) => running.push(run.id),
-                Claimed::Busy { run, until } => busy.push((run, until)),
+                ClaimOutcome::Run(run) => running.push(run.id),
+                ClaimOutcome::Busy { run, until } => busy.push((run, until)),
                 other => panic!("{other:?}"),
             }
         }
@@ -76,12 +76,12 @@ on_both_engines! {
 
         // The one that lost is not begun again by itself, and neither is the one that is done.
         let asked = |head, second| Wish { asked: Some(second), ..Wish::new(&repo, head, "four") };
-        assert_eq!(asked('b', 3).claim(&store, 7).await, Claimed::Outdated { by: third.id });
-        assert_eq!(asked('c', 4).claim(&store, 7).await, Claimed::Completed(third.id));
+        assert_eq!(asked('b', 3).claim(&store, 7).await, ClaimOutcome::Outdated { by: third.id });
+        assert_eq!(asked('c', 4).claim(&store, 7).await, ClaimOutcome::Completed(third.id));
         assert_eq!(states(&store, &repo).await.len(), 3);
         let next = Wish::new(&repo, 'd', "five").run(&store, 8).await;
         assert_eq!(next.last_head, Some(sha('c')));
-        assert_eq!(asked('a', 1).claim(&store, 9).await, Claimed::Outdated { by: next.id });
+        assert_eq!(asked('a', 1).claim(&store, 9).await, ClaimOutcome::Outdated { by: next.id });
     }
 
     async fn completing_and_superseding_at_once_end_in_one_of_the_two(database: TestDatabase) {
@@ -116,7 +116,7 @@ on_both_engines! {
     async fn a_crashed_run_goes_on_when_its_lease_is_over(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let crashed = Wish { full: true, ..Wish::new(&repo, 'a', "one") }.run(&store, 0).await;
-        assert!(matches!(Wish::new(&repo, 'a', "two").claim(&store, LEASE - 1).await, Claimed::Busy { .. }));
+        assert!(matches!(Wish::new(&repo, 'a', "two").claim(&store, LEASE - 1).await, ClaimOutcome::Busy { .. }));
         let taken = Wish::new(&repo, 'a', "two").run(&store, LEASE).await;
         // What it was asked for is still asked for.
         assert_eq!((taken.id, taken.attempts, taken.full), (crashed.id, 2, true));
@@ -179,9 +179,9 @@ on_both_engines! {
         let asked = |head, second| Wish { asked: Some(second), ..Wish::new(&repo, head, "worker") };
         // The worker of the older head is late: before the newer one is done, and after.
         let newer = asked('b', 20).run(&store, 21).await;
-        assert_eq!(asked('a', 10).claim(&store, 22).await, Claimed::Outdated { by: newer.id });
+        assert_eq!(asked('a', 10).claim(&store, 22).await, ClaimOutcome::Outdated { by: newer.id });
         assert!(complete(&store, newer.id, "worker", &[], 23).await.is_some());
-        assert_eq!(asked('a', 10).claim(&store, 24).await, Claimed::Outdated { by: newer.id });
+        assert_eq!(asked('a', 10).claim(&store, 24).await, ClaimOutcome::Outdated { by: newer.id });
         assert_eq!(states(&store, &repo).await, [ReviewState::Completed]);
         // A person who asks for it gets it.
         let wanted = Wish { requested: true, ..asked('a', 10) }.run(&store, 25).await;
@@ -195,7 +195,7 @@ on_both_engines! {
         let (one, two) = (asked('e', 50).run(&store, 51).await, asked('f', 50).run(&store, 52).await);
         assert!(!store.review().renew_claim(one.id, "worker", at(900)).await.expect("asks"));
         let again = Wish { owner: "again", ..asked('e', 50) };
-        assert_eq!(again.claim(&store, 53).await, Claimed::Outdated { by: two.id });
+        assert_eq!(again.claim(&store, 53).await, ClaimOutcome::Outdated { by: two.id });
     }
 
     async fn a_head_that_comes_back_runs_whatever_became_of_it(database: TestDatabase) {
@@ -218,7 +218,7 @@ on_both_engines! {
                 assert_eq!((back.id > other.id, back.attempts), (true, 1), "{fate}");
                 // The other one was asked for before it came back.
                 let late = Wish { asked: Some(3), ..wish('b', "four") };
-                assert_eq!(late.claim(&store, 6).await, Claimed::Outdated { by: back.id }, "{fate}");
+                assert_eq!(late.claim(&store, 6).await, ClaimOutcome::Outdated { by: back.id }, "{fate}");
                 assert!(complete(&store, back.id, "three", &[], 7).await.is_some());
             }
         }
@@ -238,11 +238,11 @@ on_both_engines! {
             let again = Wish { owner: "again", ..asked('a', 30) };
             let answer = again.claim(&store, 31).await;
             let expected = match is_done {
-                true => Claimed::Completed(run.id),
-                false => Claimed::Busy { run: run.id, until: at(11 + LEASE) },
+                true => ClaimOutcome::Completed(run.id),
+                false => ClaimOutcome::Busy { run: run.id, until: at(11 + LEASE) },
             };
             assert_eq!(answer, expected);
-            assert_eq!(asked('b', 20).claim(&store, 32).await, Claimed::Outdated { by: run.id });
+            assert_eq!(asked('b', 20).claim(&store, 32).await, ClaimOutcome::Outdated { by: run.id });
         }
     }
 
@@ -283,7 +283,7 @@ on_both_engines! {
         // The same commits against a branch of another name are the same change; who does not know the name changes none.
         for branch in [Some("main"), None] {
             let again = Wish { branch, ..Wish::new(&repo, 'b', "job-8-0-y") }.claim(&store, 6).await;
-            assert_eq!((again, last().await.and_then(|last| last.base_branch).as_deref()), (Claimed::Completed(second.id), Some("main")));
+            assert_eq!((again, last().await.and_then(|last| last.base_branch).as_deref()), (ClaimOutcome::Completed(second.id), Some("main")));
         }
         let of_head = async |head| store.review().last_completed_run_of_head(repo.id, &pull(1), &sha(head)).await.expect("reads");
         assert_eq!((of_head('a').await, of_head('b').await.map(|run| run.id)), (None, Some(second.id)));

@@ -8,6 +8,8 @@ use canonry_testkit::on_both_engines;
 
 use super::setting::{again, at, finding, new, open, pull, reviewed};
 
+use crate::fixtures::login;
+
 pub(crate) fn thumb<'a>(
     repo: &Repo,
     reaction: i64,
@@ -17,10 +19,6 @@ pub(crate) fn thumb<'a>(
     second: i64,
 ) -> NewReaction<'a> {
     NewReaction { repo: repo.id, reaction: GithubId(reaction), finding, by, up, at: at(second), teaches: true }
-}
-
-fn login(name: &str) -> Login {
-    name.parse().expect("a login")
 }
 
 /// The same pattern on three pull requests.

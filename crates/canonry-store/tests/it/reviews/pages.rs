@@ -3,7 +3,7 @@
 use canonry_domain::review::{
     Category, Finding, FindingStatus, Fingerprint, HiddenBy, PatternKey, ReviewSubject, Severity, ShownAs,
 };
-use canonry_domain::{GithubId, ItemNumber, Login};
+use canonry_domain::{GithubId, ItemNumber};
 use canonry_store::{
     EndedRunFilter, FindingFilter, FindingId, FindingRecord, NewReaction, Repo, ReviewId, RunEnd, Store,
 };
@@ -13,9 +13,7 @@ use canonry_testkit::on_both_engines;
 use super::feedback::thumb;
 use super::setting::{Wish, again, at, confidence, finding, hidden, new, open, pull, reviewed, sha};
 
-fn login(name: &str) -> Login {
-    name.parse().expect("a login")
-}
+use crate::fixtures::login;
 
 /// All numbers that a filter lets through, read in pages of two.
 async fn listed(store: &Store, repo: &Repo, filter: FindingFilter<'_>) -> Vec<FindingId> {

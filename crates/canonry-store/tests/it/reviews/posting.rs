@@ -2,7 +2,7 @@
 
 use canonry_domain::review::FindingStatus;
 use canonry_domain::{GithubId, ItemNumber};
-use canonry_store::{FindingId, Settled};
+use canonry_store::{FindingId, PostedThreadState};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
@@ -25,12 +25,12 @@ on_both_engines! {
         assert_eq!((&one, one.finding, one.run, one.posted_at), (&all[0], ids[0], run, at(5)));
         assert_eq!((&one.said.title, &one.said.code), (&eval.title, &eval.code));
         assert_eq!((one.settled, store.findings().posted_of_comment(repo.id, GithubId(72)).await.expect("read")), (None, None));
-        assert!(store.findings().settle_posted(repo.id, GithubId(71), Settled::Edited, at(7)).await.expect("stored"));
+        assert!(store.findings().settle_posted(repo.id, GithubId(71), PostedThreadState::Edited, at(7)).await.expect("stored"));
         for comment in [71, 72] {
-            assert!(!store.findings().settle_posted(repo.id, GithubId(comment), Settled::Left, at(8)).await.expect("stored"));
+            assert!(!store.findings().settle_posted(repo.id, GithubId(comment), PostedThreadState::Left, at(8)).await.expect("stored"));
         }
         let one = store.findings().posted_of_comment(repo.id, GithubId(71)).await.expect("read").expect("it");
-        assert_eq!((one.settled, one.settled_at), (Some(Settled::Edited), Some(at(7))));
+        assert_eq!((one.settled, one.settled_at), (Some(PostedThreadState::Edited), Some(at(7))));
         let heads = store.review().first_heads(repo.id, &pull(1)).await.expect("read");
         assert_eq!(heads.keys().copied().collect::<Vec<_>>(), ids);
         assert!(heads.values().all(|head| *head == super::setting::sha('a')));

@@ -6,18 +6,15 @@ use canonry_domain::review::{
     RepoPath, ReviewMode, ReviewSubject, ReviewerName, Severity, ShownAs, Witness,
 };
 use canonry_store::{
-    Claimed, FindingId, FindingRecord, Repo, ReviewClaim, ReviewId, ReviewRecord, ReviewRun, ReviewState, Store,
+    ClaimOutcome, FindingId, FindingRecord, Repo, ReviewClaim, ReviewId, ReviewRecord, ReviewRun, ReviewState, Store,
 };
 use canonry_testkit::database::TestDatabase;
-use jiff::Timestamp;
 use serde_json::{Value, json};
+
+pub(crate) use crate::fixtures::at;
 
 /// How long a claim holds, in seconds.
 pub(crate) const LEASE: i64 = 60;
-
-pub(crate) fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
-}
 
 pub(crate) async fn open(database: &TestDatabase) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
@@ -53,7 +50,7 @@ impl<'a> Wish<'a> {
         Self { repo, subject: pull(1), head, owner, requested: false, full: false, asked: None, branch: None }
     }
 
-    pub(crate) async fn claim(&self, store: &Store, second: i64) -> Claimed {
+    pub(crate) async fn claim(&self, store: &Store, second: i64) -> ClaimOutcome {
         let (base, head) = (sha('0'), sha(self.head));
         let claim = ReviewClaim {
             repo: self.repo.id,
@@ -73,7 +70,7 @@ impl<'a> Wish<'a> {
     /// The claim of a run that nothing stands in the way of.
     pub(crate) async fn run(&self, store: &Store, second: i64) -> ReviewRun {
         match self.claim(store, second).await {
-            Claimed::Run(run) => run,
+            ClaimOutcome::Run(run) => run,
             other => panic!("not a run: {other:?}"),
         }
     }
