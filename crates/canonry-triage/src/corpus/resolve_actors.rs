@@ -244,10 +244,6 @@ impl IssueTimeline<'_> {
     }
 
     fn id(&self, kind: OutcomeKind, rest: &str) -> String {
-        timeline_id(self.repo, self.item.number, kind, rest)
+        format!("timeline:{}#{}:{kind}:{rest}", self.repo, self.item.number)
     }
-}
-
-fn timeline_id(repo: &RepoName, number: ItemNumber, kind: OutcomeKind, rest: &str) -> String {
-    format!("timeline:{repo}#{number}:{kind}:{rest}")
 }

@@ -167,7 +167,7 @@ struct JudgeWork {
 
 enum JudgeStep {
     Done(CaseEnd),
-    Ask { case: JudgeCase, question: JudgeQuestion },
+    Ask { case: Box<JudgeCase>, question: JudgeQuestion },
 }
 
 enum CaseEnd {
@@ -277,7 +277,7 @@ impl JudgeRun<'_> {
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
         let question = self.judge.question(&case);
         if self.options.rejudge {
-            return Ok(JudgeStep::Ask { case, question });
+            return Ok(JudgeStep::Ask { case: Box::new(case), question });
         }
         let (repo, kind, representation) = (self.repo.id, self.item_type, set.representation);
         let told =
@@ -287,7 +287,7 @@ impl JudgeRun<'_> {
                 let heard = JudgeReply { answer: replayed(&case, &said, told), said, call: None };
                 JudgeStep::Done(CaseEnd::Answered(Box::new(AnsweredCase { case, question, heard, reused: true })))
             }
-            None => JudgeStep::Ask { case, question },
+            None => JudgeStep::Ask { case: Box::new(case), question },
         })
     }
 
@@ -303,7 +303,7 @@ impl JudgeRun<'_> {
             let JudgeWork { set, source, replaces, latest, step } = work;
             let done = match step {
                 JudgeStep::Done(done) => done,
-                JudgeStep::Ask { case, question } => ask(judge, budget, case, question).await,
+                JudgeStep::Ask { case, question } => ask(judge, budget, *case, question).await,
             };
             (set, source, replaces, latest, done)
         });
