@@ -273,10 +273,10 @@ on_both_engines! {
 
     async fn a_kept_index_finds_what_a_fresh_one_finds(database: TestDatabase) {
         let (store, other) = (opened(&database).await, opened(&database).await);
-        for seed in 0..6 {
+        for seed in 0..3 {
             let mut history = History::new(seed, other.clone()).await;
             let caches = [(IndexCache::new(ROOM), &store), (IndexCache::new(ROOM), &other)];
-            for step in 0..30 {
+            for step in 0..24 {
                 history.go_on().await;
                 for (at, (cache, store)) in caches.iter().enumerate() {
                     if history.draw(3) == 0 {
