@@ -53,11 +53,11 @@ struct DeliveriesPage {
     event: String,
     repo: String,
     is_of_repo: bool,
-    rows: Vec<DeliveryRow>,
+    rows: Vec<DeliveryListRow>,
     pager: Pager,
 }
 
-struct DeliveryRow {
+struct DeliveryListRow {
     href: String,
     event: String,
     repo: Option<String>,
@@ -134,8 +134,8 @@ async fn list(console: &Console, list: WorkList<'_>, of: Option<&RepoVisit>) -> 
     })
 }
 
-fn row(console: &Console, delivery: Delivery) -> DeliveryRow {
-    DeliveryRow {
+fn row(console: &Console, delivery: Delivery) -> DeliveryListRow {
+    DeliveryListRow {
         event: event(&delivery),
         href: delivery_path(&delivery.id),
         repo: delivery.repo.as_ref().map(ToString::to_string),

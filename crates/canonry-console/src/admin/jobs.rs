@@ -56,12 +56,12 @@ struct JobsPage {
     repo: String,
     /// Whether the list is of one repository by its address.
     is_of_repo: bool,
-    rows: Vec<JobRow>,
+    rows: Vec<JobListRow>,
     pager: Pager,
     has_dead: bool,
 }
 
-struct JobRow {
+struct JobListRow {
     id: JobId,
     kind: String,
     /// What it goes in order with, which says more than its kind.
@@ -138,8 +138,8 @@ async fn list(console: &Console, list: WorkList<'_>, of: Option<&Repo>) -> PageR
     })
 }
 
-fn row(console: &Console, job: &Job) -> JobRow {
-    JobRow {
+fn row(console: &Console, job: &Job) -> JobListRow {
+    JobListRow {
         id: job.id,
         kind: job.kind.clone(),
         key: job.key.clone(),

@@ -20,7 +20,7 @@ use crate::layout::filters;
 use crate::layout::form::{PathFields, QueryFields};
 use crate::layout::formatting::{TimeLabel, counted, item_path, score, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut, word};
+use crate::layout::paging::{PAGE, Pager, cut_page, word};
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
 /// The largest cluster that is worked out anew for a page: why its canonical won follows from all of its members.
@@ -130,7 +130,7 @@ async fn page(
     let (item_type, canonical) = (row.item_type, row.canonical);
     let mut listed =
         store.duplicates().cluster_members(repo, item_type, representation, canonical, after, PAGE + 1).await?;
-    let next = cut(&mut listed, PAGE).then(|| listed.last().map(|(number, _)| ("after", number.to_string())));
+    let next = cut_page(&mut listed, PAGE, |(number, _)| ("after", number.to_string()));
     let here: BTreeSet<ItemNumber> = listed.iter().map(|(number, _)| *number).collect();
     // What was worked out from some members alone would be untrue of all.
     let is_whole = row.members <= u64::from(MOST_MEMBERS);
@@ -149,7 +149,7 @@ async fn page(
     let of_today = today.iter().find(|cluster| cluster.members().contains(&canonical));
     let source = if representation == Representation::Intent { "intent" } else { "" };
     let cluster_path = cluster_link(&path, item_type, canonical, Representation::Raw);
-    let pager = Pager::new("Pages of members", &cluster_path, &[("source", source)], after.is_none(), next.flatten());
+    let pager = Pager::new("Pages of members", &cluster_path, &[("source", source)], after.is_none(), next);
     let command = canonicalize_command(at, Some(item_type), representation);
     html(&ClusterPage {
         page: at.page(&format!("Cluster of #{canonical}"), NavSection::Clusters).cli(command),
@@ -238,15 +238,19 @@ impl ClusterData {
     }
 
     fn edge_lines(&self, path: &str, item_type: ItemType) -> Vec<EdgeLine> {
-        let judged = self.edges.iter().map(|edge| EdgeLine {
-            source: edge.source,
-            source_href: item_path(path, item_type, edge.source),
-            target: edge.target,
-            target_href: item_path(path, item_type, edge.target),
-            confidence: score(edge.confidence.get()),
-            share: edge.confidence.get(),
-            by: if edge.human { "a person" } else { "the judge" },
-            is_stale: self.is_stale(edge),
+        let line = |source: ItemNumber, target: ItemNumber, share: f64, by, is_stale| EdgeLine {
+            source,
+            source_href: item_path(path, item_type, source),
+            target,
+            target_href: item_path(path, item_type, target),
+            confidence: score(share),
+            share,
+            by,
+            is_stale,
+        };
+        let judged = self.edges.iter().map(|edge| {
+            let by = if edge.human { "a person" } else { "the judge" };
+            line(edge.source, edge.target, edge.confidence.get(), by, self.is_stale(edge))
         });
         let is_edge = |one: ItemNumber, other: ItemNumber| {
             self.edges.iter().any(|edge| (edge.source, edge.target) == (one, other))
@@ -254,16 +258,7 @@ impl ClusterData {
         let ruled = self.overrides.iter().filter(|ruled| ruled.kind == OverrideKind::Duplicate);
         let ruled =
             ruled.filter_map(|ruled| Some((ruled.item, ruled.other?))).filter(|(one, other)| !is_edge(*one, *other));
-        let ruled = ruled.map(|(source, target)| EdgeLine {
-            source,
-            source_href: item_path(path, item_type, source),
-            target,
-            target_href: item_path(path, item_type, target),
-            confidence: score(1.0),
-            share: 1.0,
-            by: "a person",
-            is_stale: false,
-        });
+        let ruled = ruled.map(|(source, target)| line(source, target, 1.0, "a person", false));
         judged.chain(ruled).collect()
     }
 

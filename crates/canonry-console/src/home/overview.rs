@@ -18,7 +18,7 @@ use crate::layout::filters;
 use crate::layout::form::QueryFields;
 use crate::layout::formatting::{Badge, TimeLabel, counted, thousands, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut, number, word};
+use crate::layout::paging::{PAGE, Pager, cut_page, number, word};
 use crate::sign_in::roles::Role;
 use crate::sign_in::visit::{SignedIn, Visit};
 
@@ -90,9 +90,8 @@ async fn show(SignedIn(visit): SignedIn, Query(query): QueryFields) -> PageResul
     let (text, in_trouble) = (word(&query, "text"), word(&query, "trouble") == "1");
     let filter = RepoPageFilter { text, in_trouble };
     let mut lines = visit.console.store.console().repo_pages(filter, after, PAGE + 1).await?;
-    let more = cut(&mut lines, PAGE);
     // The last one may be hidden from whoever asks: its name must not stand in a link.
-    let next = lines.last().filter(|_| more).map(|line| ("after", line.repo.id.get().to_string()));
+    let next = cut_page(&mut lines, PAGE, |line| ("after", line.repo.id.get().to_string()));
     let kept = [("text", text), ("trouble", if in_trouble { "1" } else { "" })];
     let (lines, unknown) = visible(&visit, lines).await?;
     let mut rows = Vec::with_capacity(lines.len());

@@ -50,7 +50,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 
 #[derive(Template)]
 #[template(path = "items/item_page.html")]
-struct ItemPage {
+struct ItemPageView {
     page: PageFrame,
     path: String,
     kind: &'static str,
@@ -158,7 +158,7 @@ async fn show(at: &RepoVisit, path: &HashMap<String, String>, item_type: ItemTyp
     let facts = target.map(|target| shared_evidence(&at.repo.name, &own(&data.history.item), &own(target)));
     let item = &data.history.item;
     let command = format!("canonry show --repo {} --type {item_type} --number {number}", at.repo.name);
-    html(&ItemPage {
+    html(&ItemPageView {
         page: at.page(&format!("#{number} {}", one_line(&item.title)), NavSection::Items).cli(command),
         kind: item_type.in_words(),
         type_word: item_type.as_str(),

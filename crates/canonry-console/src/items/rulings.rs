@@ -33,15 +33,12 @@ pub(crate) async fn rule(MaintainerOf(at): MaintainerOf, Path(path): PathFields,
         .needed("kind")?
         .parse()
         .map_err(|unknown: canonry_domain::UnknownText| PageError::BadForm(unknown.to_string()))?;
-    let other = || form.needed("other")?.parse::<ItemNumber>().map_err(PageError::BadForm);
-    let ruling = match kind {
-        OverrideKind::Duplicate => RulingForm::Duplicate(other()?),
-        OverrideKind::NotDuplicate => RulingForm::NotDuplicate(other()?),
-        OverrideKind::Canonical => RulingForm::Canonical,
-        OverrideKind::Excluded => RulingForm::Excluded(other()?),
+    let other = match kind {
+        OverrideKind::Canonical => None,
+        _ => Some(form.needed("other")?.parse::<ItemNumber>().map_err(PageError::BadForm)?),
     };
     at.record("rule", &format!("{item_type}/{number} {kind}")).await?;
-    let said = ruled(&at, item_type, number, ruling, note.as_deref()).await?;
+    let said = store_ruling(&at, item_type, kind, (number, other), note.as_deref()).await?;
     let href = item_path(&repo_path(&at.repo), item_type, number);
     let then = form.one("then").map_or(href.as_str(), |then| own_path(Some(then)));
     Ok(back_to(then, &said))
@@ -67,50 +64,33 @@ async fn in_cluster(
     Err(PageError::BadForm(format!("#{chosen} is not in the cluster of #{canonical}; rule it on its own page")))
 }
 
-#[derive(Debug, Clone, Copy)]
-enum RulingForm {
-    Duplicate(ItemNumber),
-    NotDuplicate(ItemNumber),
-    Canonical,
-    Excluded(ItemNumber),
-}
-
-async fn ruled(
+async fn store_ruling(
     at: &RepoVisit,
     item_type: ItemType,
-    number: ItemNumber,
-    ruling: RulingForm,
+    kind: OverrideKind,
+    (number, other): (ItemNumber, Option<ItemNumber>),
     note: Option<&str>,
 ) -> Result<String, PageError> {
-    let (store, now) = (&at.console.store, at.console.now());
-    let statement = Statement { note, by: at.visit.login() };
-    Ok(match ruling {
-        RulingForm::Duplicate(other) => {
-            rule_pair(store, &at.repo, item_type, OverrideKind::Duplicate, (number, other), statement, now)
-                .await
-                .map_err(refused)?;
-            format!(
-                "#{number} is a duplicate of #{other} now, whatever a judge says. Nothing was closed: a plan does that."
-            )
-        }
-        RulingForm::NotDuplicate(other) => {
-            rule_pair(store, &at.repo, item_type, OverrideKind::NotDuplicate, (number, other), statement, now)
-                .await
-                .map_err(refused)?;
+    let (store, by, now) = (&at.console.store, at.visit.login(), at.console.now());
+    let Some(other) = other else {
+        let new = NewOverride { item_type, kind, item: number, other: None, note, by };
+        store.duplicates().add_override(at.repo.id, new, now).await.map_err(|error| refused(error.into()))?;
+        return Ok(format!(
+            "#{number} is the one that stays open in its cluster. Bring the map up to date to see it there."
+        ));
+    };
+    let statement = Statement { note, by };
+    rule_pair(store, &at.repo, item_type, kind, (number, other), statement, now).await.map_err(refused)?;
+    Ok(match kind {
+        OverrideKind::NotDuplicate => {
             format!("#{number} and #{other} are no duplicates of each other now, whatever a judge says.")
         }
-        RulingForm::Excluded(other) => {
-            rule_pair(store, &at.repo, item_type, OverrideKind::Excluded, (number, other), statement, now)
-                .await
-                .map_err(refused)?;
+        OverrideKind::Excluded => {
             format!("#{number} is not closed as a duplicate of #{other}, or of anything in its cluster.")
         }
-        RulingForm::Canonical => {
-            let (kind, by) = (OverrideKind::Canonical, at.visit.login());
-            let new = NewOverride { item_type, kind, item: number, other: None, note, by };
-            store.duplicates().add_override(at.repo.id, new, now).await.map_err(|error| refused(error.into()))?;
-            format!("#{number} is the one that stays open in its cluster. Bring the map up to date to see it there.")
-        }
+        OverrideKind::Duplicate | OverrideKind::Canonical => format!(
+            "#{number} is a duplicate of #{other} now, whatever a judge says. Nothing was closed: a plan does that."
+        ),
     })
 }
 

@@ -75,7 +75,7 @@ pub(crate) async fn in_their_frame(State(console): State<Arc<Console>>, request:
     let Some(told) = answer.extensions_mut().remove::<ErrorMessage>() else { return answer };
     let theme = Theme::of(theme_of(&asked.headers).as_deref());
     let page = match SignedIn::from_request_parts(&mut asked, &console).await {
-        // What a deed left to be said is for the next page that is one.
+        // What an action left to be said is for the next page that is one.
         Ok(SignedIn(visit)) => PageFrame { flash: None, ..visit.page(told.heading, NavSection::None) },
         Err(_) => PageFrame { theme, ..PageFrame::bare(told.heading) },
     };

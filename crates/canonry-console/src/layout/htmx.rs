@@ -11,7 +11,7 @@ use crate::layout::errors::NoSession;
 use crate::layout::paging::{link, own_path};
 use crate::sign_in::cookies::keep_flash;
 
-/// Leads whoever lost the session to the sign-in page, and shows why a deed was refused in place of the page. What is only
+/// Leads whoever lost the session to the sign-in page, and shows why an action was refused in place of the page. What is only
 /// looked at again every few seconds stays as it is while it cannot be read.
 pub(crate) async fn for_htmx(request: Request, next: Next) -> Response {
     if !request.headers().contains_key("hx-request") {

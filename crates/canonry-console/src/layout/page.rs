@@ -204,7 +204,7 @@ pub(crate) fn html_with(status: StatusCode, template: &impl Template) -> Result<
     Ok((status, [(CONTENT_TYPE, kind), (VARY, vary)], template.render()?).into_response())
 }
 
-/// Leads to a page after a deed, which says in one sentence what happened.
+/// Leads to a page after an action, which says in one sentence what happened.
 pub(crate) fn back_to(path: &str, flash: &str) -> Response {
     let mut answer = Redirect::to(path).into_response();
     answer.headers_mut().append(SET_COOKIE, keep_flash(flash));

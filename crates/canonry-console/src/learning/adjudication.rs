@@ -88,7 +88,7 @@ struct AdjudicationPage {
     page: PageFrame,
     path: String,
     here: String,
-    case: Option<AdjudicationCase>,
+    case: Option<AdjudicationCaseView>,
     answered: Option<AdjudicationAnswer>,
     is_blind: bool,
     shows_verdict: bool,
@@ -111,7 +111,7 @@ struct AdjudicationPage {
 }
 
 /// A case that waits for an answer, or whose answer may be changed.
-struct AdjudicationCase {
+struct AdjudicationCaseView {
     id: i64,
     kind: &'static str,
     sides: [AdjudicationSide; 2],
@@ -237,7 +237,7 @@ async fn side_by_side(
     one: Adjudication,
     is_blind: bool,
     queue: AdjudicationQueue,
-) -> Result<AdjudicationCase, PageError> {
+) -> Result<AdjudicationCaseView, PageError> {
     let path = repo_path(&at.repo);
     let numbers = [one.case.number, one.case.target];
     let items = at.console.store.corpus().items_by_number(at.repo.id, one.case.item_type, &numbers).await?;
@@ -246,7 +246,7 @@ async fn side_by_side(
         side(item, number, item_path(&path, one.case.item_type, number), is_blind, at.console.now())
     };
     let id = one.id.get();
-    Ok(AdjudicationCase {
+    Ok(AdjudicationCaseView {
         id,
         kind: match one.kind {
             AdjudicationKind::Triage => "what was said about a new item",

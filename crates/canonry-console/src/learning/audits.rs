@@ -17,7 +17,7 @@ use crate::layout::filters;
 use crate::layout::form::{PathFields, QueryFields};
 use crate::layout::formatting::{TimeLabel, judge_in_words, score, share, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut, number, number_in, word};
+use crate::layout::paging::{PAGE, Pager, cut_page, number, number_in, word};
 use crate::learning::adjudication::PeoplesLane;
 use crate::learning::gate_simulation::{ANY_SCORE, GateSimulationView, GateSliders, WIDEST_GAP, last_rank, simulated};
 use crate::reviews::findings::{FilterChoice, choices};
@@ -59,11 +59,10 @@ async fn list(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let before = number(&query, "before");
     let filter = AuditFilter { judge: judge.map(Extractor::as_str), representation };
     let mut audits = at.console.store.judge().audits(at.repo.id, filter, before, PAGE + 1).await?;
-    let has_more = cut(&mut audits, PAGE);
+    let next = cut_page(&mut audits, PAGE, |(run, _)| ("before", run.id.to_string()));
     let people = AdjudicationSummary::of(&at.console.store.judge().adjudication_totals(at.repo.id).await?);
     let path = repo_path(&at.repo);
     let here = format!("{path}/audits");
-    let next = audits.last().filter(|_| has_more).map(|(run, _)| ("before", run.id.to_string()));
     let kept = [
         ("judge", filter.judge.unwrap_or_default()),
         ("source", representation.map(Representation::as_str).unwrap_or_default()),

@@ -24,7 +24,7 @@ use crate::layout::filters;
 use crate::layout::form::QueryFields;
 use crate::layout::formatting::{TimeLabel, counted, percent, share, thousands, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{Pager, cut, cut_page, link, number, place, place_in, word};
+use crate::layout::paging::{Pager, cut_page, link, number, place, place_in, word};
 use crate::learning::sentences::{LatestRow, holds, latest_row, rests_on, sentence, step_words, what_would_move};
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
@@ -150,7 +150,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let own = component.as_ref().filter(|component| thresholds.components.contains_key(component));
     let moves = ThresholdMoves::read(&at, own, component.as_ref(), &query).await?;
     let known = ThresholdPageData { settings, thresholds, component, log, adjustments, moves, lessons, checked };
-    html(&known.page(&at, &at.console))
+    html(&known.page(&at))
 }
 
 struct LessonsPage {
@@ -169,9 +169,8 @@ impl LessonsPage {
         let before: Option<(Timestamp, i64)> = place_in(word(query, "lessons"));
         let filter = LessonFilter { component, kind };
         let mut rows = at.console.store.learning().latest_lessons(at.repo.id, filter, before, LATEST + 1).await?;
-        let more = cut(&mut rows, LATEST);
+        let next = cut_page(&mut rows, LATEST, |last| ("lessons", place(last.at, last.id)));
         at.hide_titles(rows.iter_mut().map(|one| (one.number, &mut one.title))).await?;
-        let next = rows.last().filter(|_| more).map(|last| ("lessons", place(last.at, last.id)));
         let here = format!("{}/learning", repo_path(&at.repo));
         let component = component.map_or("", Component::as_str);
         let taught = kind.map(LessonKind::as_str).unwrap_or_default();
@@ -220,8 +219,8 @@ struct ThresholdPageData {
 }
 
 impl ThresholdPageData {
-    fn page(self, at: &RepoVisit, console: &Console) -> LearningPage {
-        let (component, now) = (self.component.as_ref(), console.now());
+    fn page(self, at: &RepoVisit) -> LearningPage {
+        let (component, now) = (self.component.as_ref(), at.console.now());
         let state = self.thresholds.governing(component);
         let own_bucket = component.is_none_or(|component| self.thresholds.components.contains_key(component));
         let path = repo_path(&at.repo);

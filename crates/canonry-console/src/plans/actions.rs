@@ -257,7 +257,7 @@ async fn next_row(
     Ok(rows.first().map(|next| (next.row.item_type, next.row.number)))
 }
 
-/// Every deed is written down before it is done.
+/// Every action is written down before it is done.
 async fn note(at: &RepoVisit, action: &str, subject: &str) -> Result<(), PageError> {
     let action = format!("plan: {}", if action == "clear" { "take back" } else { action });
     at.record(&action, subject).await

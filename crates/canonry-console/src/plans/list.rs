@@ -21,7 +21,7 @@ use crate::layout::form::{PathFields, QueryFields};
 use crate::layout::formatting::{TimeLabel, thousands, when};
 use crate::layout::htmx::load_again;
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{Pager, cut, number, number_in, word};
+use crate::layout::paging::{Pager, cut_page, number, number_in, word};
 use crate::plans::{actions, plan_page};
 use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
@@ -91,9 +91,8 @@ async fn list(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let origin = if of_graces { PlanOrigin::Grace } else { PlanOrigin::Person };
     let before = number(&query, "before").map(CloseRunId::new);
     let mut plans = at.console.store.plans().list(at.repo.id, origin, before, PLANS + 1).await?;
-    let has_more = cut(&mut plans, PLANS);
+    let next = cut_page(&mut plans, PLANS, |plan| ("before", plan.run.id.to_string()));
     let path = format!("{}/plans", repo_path(&at.repo));
-    let next = plans.last().filter(|_| has_more).map(|plan| ("before", plan.run.id.to_string()));
     let mut lines = Vec::with_capacity(plans.len());
     for plan in &plans {
         lines.push(line(&at.console, &path, plan).await?);

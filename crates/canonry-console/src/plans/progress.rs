@@ -38,7 +38,7 @@ pub(crate) async fn progress_view(at: &RepoVisit, plan: &PlanSummary) -> Result<
 fn view(at: &RepoVisit, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Option<ProgressView> {
     let totals = &plan.totals;
     let mut can_stop = false;
-    let (deed, by, words, done, all) = match closing_deed(job)? {
+    let (action, by, words, done, all) = match closing_deed(job)? {
         ClosingDeed::Apply(order) => {
             can_stop = job.state.is_active() && !order.only_takes_back && !is_stopping && at.can_maintain();
             let left = if order.approved_only { totals.left_approved } else { totals.left };
@@ -49,28 +49,28 @@ fn view(at: &RepoVisit, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Opt
                 thousands(totals.failed),
                 thousands(left)
             );
-            let deed = if order.only_takes_back { "Taking back what was begun" } else { "Applying the plan" };
-            (deed.to_owned(), order.by, words, totals.ended(), totals.ended() + left)
+            let action = if order.only_takes_back { "Taking back what was begun" } else { "Applying the plan" };
+            (action.to_owned(), order.by, words, totals.ended(), totals.ended() + left)
         }
         ClosingDeed::Undo(order) => {
             let number = order.item.map(|(_, number): (_, ItemNumber)| number);
-            let deed =
+            let action =
                 number.map_or_else(|| "Undoing the plan".to_owned(), |number| format!("Opening #{number} again"));
             let words =
                 format!("{} of {} opened again.", thousands(totals.undone), counted(totals.applied, "closed item"));
             let all = if number.is_some() { totals.applied.min(totals.undone + 1) } else { totals.applied };
-            (deed, order.by, words, totals.undone, all)
+            (action, order.by, words, totals.undone, all)
         }
         ClosingDeed::Plan(_) | ClosingDeed::Canonicalize(_) | ClosingDeed::CancelGrace(_) => return None,
     };
     let (class, heading) = match job.state {
-        _ if is_stopping => ("warn", format!("{deed}: stopping")),
-        JobState::Queued if job.attempts == 0 && job.error.is_none() => ("info", format!("{deed}: about to begin")),
-        JobState::Queued => ("warn", format!("{deed}: waiting until it may go on")),
-        JobState::Running => ("info", deed),
-        JobState::Done if job.error.is_some() => ("warn", format!("{deed}: ended")),
-        JobState::Done => ("good", format!("{deed}: done")),
-        JobState::Dead => ("bad", format!("{deed}: given up")),
+        _ if is_stopping => ("warn", format!("{action}: stopping")),
+        JobState::Queued if job.attempts == 0 && job.error.is_none() => ("info", format!("{action}: about to begin")),
+        JobState::Queued => ("warn", format!("{action}: waiting until it may go on")),
+        JobState::Running => ("info", action),
+        JobState::Done if job.error.is_some() => ("warn", format!("{action}: ended")),
+        JobState::Done => ("good", format!("{action}: done")),
+        JobState::Dead => ("bad", format!("{action}: given up")),
     };
     let base = crate::layout::page::repo_path(&at.repo);
     Some(ProgressView {

@@ -28,7 +28,7 @@ use crate::layout::formatting::{
 };
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut_page, link, number, number_in};
-use crate::reviews::finding_verdict::{FindingFacts, FindingVerdict, note, said_in, verdict};
+use crate::reviews::finding_verdict::{FindingVerdict, FindingVerdictFacts, note, said_in, verdict};
 use crate::reviews::list::subject_value;
 use crate::reviews::review_page::{place, subject_option, web};
 use crate::sign_in::visit::ReaderOf;
@@ -52,7 +52,7 @@ struct FindingPage {
     chart: Svg,
     left_out: usize,
     has_gaps: bool,
-    rows: Vec<SightingRow>,
+    rows: Vec<SightingLine>,
     pager: Pager,
     confidence: String,
     parts: Vec<ConfidencePartRow>,
@@ -64,7 +64,7 @@ struct FindingPage {
     last_seen: TimeLabel,
 }
 
-struct SightingRow {
+struct SightingLine {
     review: ReviewId,
     href: String,
     at: TimeLabel,
@@ -120,7 +120,7 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
     let settings = settings_of(&at.console, at.repo.id).await?.config;
 
     let found = life.found();
-    let facts = FindingFacts {
+    let facts = FindingVerdictFacts {
         found,
         sightings: life.sightings(),
         dismissals: life.dismissals(),
@@ -218,7 +218,7 @@ fn row(
     repo: &RepoName,
     base: &str,
     now: Timestamp,
-) -> SightingRow {
+) -> SightingLine {
     let hides = sighting.hidden_by.as_ref().filter(|_| sighting.shown == ShownAs::Suppressed);
     let is_fixed = sighting.status == FindingStatus::Fixed;
     let shown = match hides {
@@ -231,7 +231,7 @@ fn row(
     notes.extend((!sighting.grounded).then_some("off the diff"));
     notes.extend((!sighting.reported && !is_fixed).then_some("nobody reported it this time, and its code stands"));
     let head = heads.get(&sighting.review).copied();
-    SightingRow {
+    SightingLine {
         review: sighting.review,
         href: format!("{base}/reviews/{}", sighting.review),
         at: when(sighting.at, now),

@@ -20,7 +20,7 @@ pub(crate) struct FindingVerdict {
 }
 
 /// Everything that the verdict follows from.
-pub(crate) struct FindingFacts<'a> {
+pub(crate) struct FindingVerdictFacts<'a> {
     pub(crate) found: &'a StoredFinding,
     pub(crate) sightings: &'a [StoredSighting],
     pub(crate) dismissals: &'a [StoredDismissal],
@@ -30,7 +30,7 @@ pub(crate) struct FindingFacts<'a> {
     pub(crate) min_confidence: u8,
 }
 
-pub(crate) fn verdict(facts: &FindingFacts<'_>) -> FindingVerdict {
+pub(crate) fn verdict(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
     let Some(last) = facts.sightings.last() else {
         return told("", "No review has told of it.", String::new(), "");
     };
@@ -77,7 +77,7 @@ fn told(class: &'static str, headline: &str, because: String, next: &str) -> Fin
     FindingVerdict { class, headline: headline.to_owned(), because, next: next.to_owned(), by_pattern: false }
 }
 
-fn fixed(facts: &FindingFacts<'_>, last: &StoredSighting) -> FindingVerdict {
+fn fixed(facts: &FindingVerdictFacts<'_>, last: &StoredSighting) -> FindingVerdict {
     let standing = facts.sightings.iter().rev().find(|one| one.status != FindingStatus::Fixed);
     let because = match standing {
         Some(one) => format!("Review {} still saw it, review {} did not find it any more.", one.review, last.review),
@@ -86,7 +86,7 @@ fn fixed(facts: &FindingFacts<'_>, last: &StoredSighting) -> FindingVerdict {
     told("good", "Fixed.", because, "If the same code comes back, it is told again as reopened.")
 }
 
-fn dismissed(facts: &FindingFacts<'_>) -> FindingVerdict {
+fn dismissed(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
     let holds = |one: &&StoredDismissal| one.withdrawn_at.is_none() && one.dismissal.holds(&facts.found.finding);
     let Some(no) = facts.dismissals.iter().rev().find(holds) else {
         return told(
@@ -117,7 +117,7 @@ fn role(no: &StoredDismissal) -> &'static str {
     }
 }
 
-fn rejected(facts: &FindingFacts<'_>) -> FindingVerdict {
+fn rejected(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
     let because = match facts.pattern {
         Some(pattern) => format!(
             "{} of {} to its pattern are thumbs down, on {}.",
@@ -142,7 +142,7 @@ fn rejected(facts: &FindingFacts<'_>) -> FindingVerdict {
     }
 }
 
-fn in_details(facts: &FindingFacts<'_>, last: &StoredSighting) -> FindingVerdict {
+fn in_details(facts: &FindingVerdictFacts<'_>, last: &StoredSighting) -> FindingVerdict {
     let because = if last.grounded {
         "There were more findings than review.maxComments, and graver or surer ones came first."
     } else {
@@ -156,7 +156,7 @@ fn in_details(facts: &FindingFacts<'_>, last: &StoredSighting) -> FindingVerdict
     told("", "Told in the review's details, not at its line.", because.to_owned(), next)
 }
 
-fn at_its_line(facts: &FindingFacts<'_>, last: &StoredSighting) -> FindingVerdict {
+fn at_its_line(facts: &FindingVerdictFacts<'_>, last: &StoredSighting) -> FindingVerdict {
     let fresh = "It is judged afresh as soon as the flagged code changes.";
     let comment = facts.posted.last();
     match (comment, said_in(facts.posted, last.review)) {
@@ -221,7 +221,7 @@ mod tests {
     use canonry_testkit::database::TestDatabase;
     use jiff::Timestamp;
 
-    use super::{FindingFacts, note, verdict};
+    use super::{FindingVerdictFacts, note, verdict};
 
     fn number() -> ItemNumber {
         ItemNumber::new(7).expect("positive")
@@ -299,7 +299,7 @@ mod tests {
             first_seen: Timestamp::UNIX_EPOCH,
             last_seen: Timestamp::UNIX_EPOCH,
         };
-        let facts = FindingFacts { found: &found, sightings, dismissals, pattern, posted, min_confidence: 60 };
+        let facts = FindingVerdictFacts { found: &found, sightings, dismissals, pattern, posted, min_confidence: 60 };
         let verdict = verdict(&facts);
         format!("{} {} {}", verdict.headline, verdict.because, verdict.next)
     }

@@ -20,7 +20,7 @@ use crate::layout::formatting::{
     Badge, TimeLabel, hidden_by_in_words, severity_badge, shown_in_words, status_badge, subject_in_words, when,
 };
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut, number, word};
+use crate::layout::paging::{PAGE, Pager, cut_page, number, word};
 use crate::reviews::finding_page;
 use crate::reviews::list::{FilterMistake, subject, subject_value};
 use crate::reviews::review_page::place;
@@ -182,10 +182,9 @@ impl FindingQuery {
 
 async fn rows(at: &RepoVisit, asked: &FindingQuery) -> Result<FindingRows, PageError> {
     let mut found = at.console.store.findings().pages(at.repo.id, asked.filter(), asked.before, PAGE + 1).await?;
-    let has_more = cut(&mut found, PAGE);
+    let next = cut_page(&mut found, PAGE, |entry| entry.found.id);
     let base = repo_path(&at.repo);
     let path = format!("{base}/findings");
-    let next = found.last().filter(|_| has_more).map(|entry| entry.found.id);
     let now = at.console.now();
     Ok(FindingRows {
         pager: asked.pager(&path, next),

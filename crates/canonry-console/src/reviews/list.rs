@@ -26,7 +26,7 @@ use crate::layout::formatting::{
     Badge, TimeLabel, counted, percent, severity_badge, subject_in_words, thousands, when,
 };
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut, link, number, word};
+use crate::layout::paging::{PAGE, Pager, cut_page, link, number, word};
 use crate::reviews::review_page;
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
@@ -210,13 +210,12 @@ pub(crate) fn subject_value(subject: Option<&ReviewSubject>) -> String {
 async fn rows(at: &RepoVisit, asked: &ReviewQuery, query: &HashMap<String, String>) -> Result<ReviewRows, PageError> {
     let filter = EndedRunFilter { subject: asked.subject.as_ref(), end: asked.end };
     let mut found = at.console.store.review().ended_runs(at.repo.id, filter, asked.before, PAGE + 1).await?;
-    let has_more = cut(&mut found, PAGE);
+    let next = cut_page(&mut found, PAGE, |ended| ("before", ended.run.id.to_string()));
     let base = repo_path(&at.repo);
     let path = format!("{base}/reviews");
     let pull = subject_value(asked.subject.as_ref());
     let end = asked.end.map(end_value).unwrap_or_default();
     let kept = [("days", word(query, "days")), ("pull", pull.as_str()), ("state", end)];
-    let next = found.last().filter(|_| has_more).map(|ended| ("before", ended.run.id.to_string()));
     let pager = Pager::new("Pages of reviews", &path, &kept, asked.before.is_none(), next);
     let pager = pager.in_section("all");
     let now = at.console.now();

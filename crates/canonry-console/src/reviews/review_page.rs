@@ -39,7 +39,7 @@ struct ReviewPage {
     scope: String,
     coverage: String,
     check: Option<ReviewCheckLine>,
-    reviewers: Vec<ReviewerLine>,
+    reviewers: Vec<ReviewerRun>,
     model: String,
     hidden_patterns: usize,
     /// Some of the files that were not read: a change of a generated folder has thousands.
@@ -53,14 +53,6 @@ struct ReviewPage {
 struct ReviewCheckLine {
     badge: Badge,
     words: String,
-}
-
-struct ReviewerLine {
-    name: String,
-    findings: usize,
-    files: usize,
-    problems: Vec<String>,
-    notes: Vec<String>,
 }
 
 struct FindingGroup {
@@ -105,7 +97,7 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
             let read = &details.coverage;
             (
                 coverage_in_words(read.files_changed, read.files_read, read.lines_read, skipped.len()),
-                details.reviewers.iter().map(reviewer).collect(),
+                details.reviewers.clone(),
                 details.hidden_patterns,
                 skipped.clone(),
                 details.model.as_ref().map(model_in_words),
@@ -161,16 +153,6 @@ pub(crate) fn subject_option(subject: &ReviewSubject) -> String {
 
 fn plain_model(review: &StoredReview) -> String {
     review.model.as_ref().map_or_else(String::new, |model| format!("{model} {}", dollars(review.cost_usd)))
-}
-
-fn reviewer(one: &ReviewerRun) -> ReviewerLine {
-    ReviewerLine {
-        name: one.name.clone(),
-        findings: one.findings,
-        files: one.files,
-        problems: one.problems.clone(),
-        notes: one.notes.clone(),
-    }
 }
 
 /// What GitHub was told; else what it would have been told.

@@ -31,7 +31,7 @@ pub(crate) fn theme_of(headers: &HeaderMap) -> Option<String> {
     value(headers, THEME)
 }
 
-/// The sentence that a deed left for the next page.
+/// The sentence that an action left for the next page.
 pub(crate) fn flash_of(headers: &HeaderMap) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(value(headers, FLASH)?).ok()?;
     String::from_utf8(bytes).ok().filter(|text| !text.is_empty())

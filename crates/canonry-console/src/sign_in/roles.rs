@@ -1,4 +1,4 @@
-//! What somebody is to a repository: GitHub's word, believed for a while by pages, and a yes asked for again by deeds.
+//! What somebody is to a repository: GitHub's word, believed for a while by pages, and a yes asked for again by actions.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -95,7 +95,7 @@ impl CachedRole {
 }
 
 impl Roles {
-    /// What the session's person is to the repository; to strangers there is no such page. Before a deed GitHub is
+    /// What the session's person is to the repository; to strangers there is no such page. Before an action GitHub is
     /// asked again, unless it has just said no: else any account could use up what the service may ask.
     pub(crate) async fn of(
         &self,
@@ -124,7 +124,7 @@ impl Roles {
                 return word.role();
             }
             let knew = matches!(before, Some((_, RoleAnswer::Said(Some(_)) | RoleAnswer::Away { knew: true })));
-            // A maintainer's deed is never held up, and never done on an old word.
+            // A maintainer's action is never held up, and never done on an old word.
             if known.is_enough(&key.0, now) && !(is_deed && knew) {
                 let word = before.filter(|(age, _)| *age < WINDOW).map_or(RoleAnswer::Away { knew }, |(_, word)| word);
                 return word.role();

@@ -108,13 +108,14 @@ async fn every_deed_is_to_be_found() {
     let mona: Login = "mona".parse().expect("a login");
     for of in 1..=60 {
         let (action, subject) = if of == 1 { ("rule", "issue/7 duplicate") } else { ("approve", "plan 3") };
-        let deed = NewConsoleAction { by: Some(&mona), is_operator: false, repo: Some(world.repo.id), action, subject };
-        world.store.console().record_action(&deed, world.now).await.expect("written");
+        let action =
+            NewConsoleAction { by: Some(&mona), is_operator: false, repo: Some(world.repo.id), action, subject };
+        world.store.console().record_action(&action, world.now).await.expect("written");
     }
     for tail in ["", "/settings"] {
         let page = world.list(tail).await;
-        let (_, deeds) = page.split_once("Done in the console").expect("the section");
-        assert_eq!(linked(deeds, "All of them").as_deref(), Some("/deeds"), "{tail}");
+        let (_, actions) = page.split_once("Done in the console").expect("the section");
+        assert_eq!(linked(actions, "All of them").as_deref(), Some("/deeds"), "{tail}");
     }
     let first = world.list("/deeds").await;
     assert_eq!(rows(&first), 50);

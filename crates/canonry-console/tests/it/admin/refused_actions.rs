@@ -1,4 +1,4 @@
-//! Deeds: who may do them, and that a refused one changes nothing.
+//! Actions: who may do them, and that a refused one changes nothing.
 
 use canonry_domain::{GithubId, UndoReason};
 use canonry_github::Clock as _;
@@ -21,7 +21,7 @@ async fn state(world: &ServiceWorld) -> (bool, bool, JobState, DeliveryState, us
     (brake(BrakeKind::Pause).await, brake(BrakeKind::Breaker).await, job, delivery, jobs, actions)
 }
 
-fn deeds(world: &ServiceWorld) -> Vec<String> {
+fn actions(world: &ServiceWorld) -> Vec<String> {
     vec![
         "/r/tide/pool/pause".to_owned(),
         "/r/tide/pool/resume".to_owned(),
@@ -36,14 +36,14 @@ fn deeds(world: &ServiceWorld) -> Vec<String> {
 async fn what_is_refused_changes_nothing() {
     let world = ServiceWorld::new().await;
     let before = state(&world).await;
-    let mut all = deeds(&world);
+    let mut all = actions(&world);
     all.push("/jobs/retry".to_owned());
     for path in &all {
         for (who, expected) in [(Who::Rita, 403), (Who::Stranger, 404), (Who::Nobody, 401)] {
             let csrf = if who == Who::Nobody { "x".to_owned() } else { world.csrf(who).await };
             let answer = world.send(who, path, Some(&csrf), &world.address, &[("reason", "r")]).await;
             let status = answer.status().as_u16();
-            // To a stranger the operators' deed is forbidden, a repository's is not there.
+            // To a stranger the operators' action is forbidden, a repository's is not there.
             let expected = if path == "/jobs/retry" && who == Who::Stranger { 403 } else { expected };
             assert_eq!(status, expected, "{path} by {who:?}");
         }
@@ -76,7 +76,7 @@ async fn whoever_lost_the_right_since_the_page_does_nothing() {
     world.page(Who::Mona, "/r/tide/pool").await;
     world.emulator.world().collaborator(REPO, "mona", Permission::Read);
     assert!(world.page(Who::Mona, "/r/tide/pool").await.contains("Sync now"), "a page believes GitHub for a minute");
-    for path in deeds(&world) {
+    for path in actions(&world) {
         let answer = world.send(Who::Mona, &path, Some(&csrf), &world.address, &[]).await;
         assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{path}");
     }
@@ -185,9 +185,9 @@ async fn what_is_about_a_former_repository_of_the_name_is_not_its_maintainers() 
     for path in &hidden {
         assert_eq!(world.ask(Who::Mona, path).await.status(), StatusCode::NOT_FOUND, "{path}");
         assert_eq!(world.ask(Who::Operator, path).await.status(), StatusCode::OK, "{path}");
-        let deed = if path.starts_with("/jobs") { "retry" } else { "replay" };
-        let pressed = world.press(Who::Mona, &format!("{path}/{deed}"), &[]).await;
-        assert_eq!(pressed.status(), StatusCode::NOT_FOUND, "{path}/{deed}");
+        let action = if path.starts_with("/jobs") { "retry" } else { "replay" };
+        let pressed = world.press(Who::Mona, &format!("{path}/{action}"), &[]).await;
+        assert_eq!(pressed.status(), StatusCode::NOT_FOUND, "{path}/{action}");
     }
     for (list, of_own) in [
         ("/r/tide/pool/jobs", format!("/jobs/{}", world.dead)),
@@ -219,7 +219,7 @@ async fn whoever_may_not_has_github_asked_once_in_a_while() {
         send("/r/tide/pool/pause").await;
         let first = asked();
         assert!(first > before, "{who:?}");
-        for path in deeds(&world) {
+        for path in actions(&world) {
             send(&path).await;
         }
         assert_eq!(asked(), first, "{who:?}");
@@ -229,7 +229,7 @@ async fn whoever_may_not_has_github_asked_once_in_a_while() {
     }
     let csrf = world.csrf(Who::Mona).await;
     let before = asked();
-    for path in deeds(&world) {
+    for path in actions(&world) {
         let answer = world.send(Who::Mona, &path, Some(&csrf), "https://evil.example", &[]).await;
         assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{path}");
     }

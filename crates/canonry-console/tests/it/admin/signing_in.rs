@@ -91,8 +91,8 @@ async fn another_admin_token_ends_operators_sessions() {
     let world = ServiceWorld::with(|parts| parts.admin_token = AdminToken::given(&Secret::new("another"))).await;
     let answer = world.ask(Who::Operator, "/jobs").await;
     assert_eq!((answer.status(), location(&answer).as_str()), (StatusCode::SEE_OTHER, "/sign-in?then=%2Fjobs"));
-    let deed = world.send(Who::Operator, "/jobs/retry", Some("x"), &world.address, &[]).await;
-    assert_eq!(deed.status(), StatusCode::UNAUTHORIZED);
+    let action = world.send(Who::Operator, "/jobs/retry", Some("x"), &world.address, &[]).await;
+    assert_eq!(action.status(), StatusCode::UNAUTHORIZED);
     world.page(Who::Mona, "/r/tide/pool").await;
     assert_eq!(sign_in(&world, ADMIN_TOKEN, "/").await.status(), StatusCode::FORBIDDEN);
     let session = cookie(&sign_in(&world, "another", "/").await, "canonry").expect("a session");

@@ -1,4 +1,4 @@
-//! Who sees the map and the stories, and that strangers' texts stay texts.
+//! Who sees the map and items, and that strangers' texts stay texts.
 
 use canonry_domain::{DecisionStatus, GoneReason};
 use canonry_store::NewDecision;
@@ -22,7 +22,7 @@ async fn readers_see_and_strangers_do_not() {
     for path in ["/issues/99", "/pulls/2", "/issues/x", "/clusters/issue/99", "/clusters/thing/1"] {
         assert_eq!(world.ask(Who::Mona, path, false).await.status(), StatusCode::NOT_FOUND, "{path}");
     }
-    // Deeds are offered to those alone who may do them.
+    // Actions are offered to those alone who may do them.
     assert!(world.page(Who::Mona, "/issues/2").await.contains("/items/issue/2/rule"));
     assert!(!world.page(Who::Rita, "/issues/2").await.contains("/items/issue/2/rule"));
     assert_eq!(

@@ -17,10 +17,10 @@ async fn a_reader_changes_nothing() {
     let grace = world.store.close().graces_of_item(world.repo.id, ISSUE, number(2)).await.expect("reads").remove(0);
     let cancel = format!("/graces/{}/cancel", grace.id);
     let duplicate = [("kind", "duplicate"), ("other", "1")];
-    let deeds: [(&str, &[(&str, &str)]); 4] =
+    let actions: [(&str, &[(&str, &str)]); 4] =
         [("/items/issue/2/rule", &duplicate), ("/rulings/1/remove", &[]), (&cancel, &[]), ("/clusters/recompute", &[])];
     let jobs = async || world.store.jobs().list(&JobFilter::default(), 99).await.expect("reads").len();
-    for (path, fields) in deeds {
+    for (path, fields) in actions {
         assert_eq!(world.send(Who::Rita, path, None, fields).await.status(), StatusCode::FORBIDDEN, "{path}");
         assert_eq!(world.send(Who::Stranger, path, None, fields).await.status(), StatusCode::NOT_FOUND, "{path}");
         // Without the session's own token not even a maintainer.

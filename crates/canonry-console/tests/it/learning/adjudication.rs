@@ -58,8 +58,11 @@ async fn a_sample_is_drawn_answered_and_counted() {
     let kept = world.store.judge().adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
     let answer = kept.answer.expect("answered");
     assert_eq!((answer.word, answer.by.map(|by| by.to_string())), (AdjudicatedAnswer::Same, Some("mona".to_owned())));
-    let deeds = world.store.console().actions(world.repo.id, 10).await.expect("reads");
-    assert!(deeds.iter().any(|deed| deed.action == "adjudicate" && deed.subject.ends_with(": same")), "{deeds:?}");
+    let actions = world.store.console().actions(world.repo.id, 10).await.expect("reads");
+    assert!(
+        actions.iter().any(|action| action.action == "adjudicate" && action.subject.ends_with(": same")),
+        "{actions:?}"
+    );
 
     // Another maintainer does not overwrite it, and the author may.
     world.send(Who::Hubot, &path, None, &[("word", "different")]).await;

@@ -95,7 +95,7 @@ async fn many_rows_and_all_rows_get_a_word() {
 async fn readers_and_forged_forms_change_nothing() {
     let world = PlanWorld::new().await;
     let confirm = "close 3 in tide/pool";
-    let deeds = [
+    let actions = [
         ("/plans".to_owned(), vec![("type", "issue")]),
         (world.path("/rows"), vec![("word", "approve"), ("item", "issue/2")]),
         (world.path("/rows"), vec![("word", "exclude"), ("all", "1")]),
@@ -103,7 +103,7 @@ async fn readers_and_forged_forms_change_nothing() {
         (world.path("/undo"), vec![("reason", "other"), ("confirm", "reopen 0 in tide/pool")]),
     ];
     let monas = csrf_of(&world.page(Who::Mona, "/plans").await);
-    for (path, fields) in &deeds {
+    for (path, fields) in &actions {
         let ritas = csrf_of(&world.page(Who::Rita, "/plans").await);
         let reader = world.send_with(Who::Rita, path, &ritas, fields, false).await;
         assert_eq!(reader.status(), StatusCode::FORBIDDEN, "{path}");

@@ -74,8 +74,8 @@ async fn what_was_begun_in_vain_is_taken_back() {
         let by = Some("mona".parse().expect("a login"));
         Some(ClosingDeed::Apply(ApplyOrder { plan, approved_only: true, only_takes_back: true, by }))
     };
-    let deeds = async |world: &PlanWorld| world.jobs().await.iter().map(closing_deed).collect::<Vec<_>>();
-    assert_eq!(deeds(&world).await, [order(world.plan)]);
+    let queued = async |world: &PlanWorld| world.jobs().await.iter().map(closing_deed).collect::<Vec<_>>();
+    assert_eq!(queued(&world).await, [order(world.plan)]);
     assert_eq!(withdraw(&world, Who::Mona).await.status(), StatusCode::UNPROCESSABLE_ENTITY, "it is ordered already");
     let actions = world.store.console().actions(world.repo.id, 10).await.expect("reads");
     let told = (actions[0].action.as_str(), actions[0].subject.clone());
@@ -87,5 +87,5 @@ async fn what_was_begun_in_vain_is_taken_back() {
     let all = [number(2), number(3), number(5)];
     world.store.plans().set_approved(good, ISSUE, &all, Some(false), None, world.now).await.expect("noted");
     assert_eq!(withdraw(&world, Who::Mona).await.status(), StatusCode::SEE_OTHER);
-    assert_eq!(deeds(&world).await, [order(good), order(old)]);
+    assert_eq!(queued(&world).await, [order(good), order(old)]);
 }

@@ -26,8 +26,8 @@ async fn pages_are_for_those_who_may_read_and_deeds_for_maintainers() {
         }
     }
     let (mona, rita) = (world.page(Who::Mona, &world.path("")).await, world.page(Who::Rita, &world.path("")).await);
-    for deed in ["data-key=\"a\"", "name=\"confirm\"", "Approve all 3 undecided", "type=\"checkbox\"", "/export."] {
-        assert!(mona.contains(deed) && !rita.contains(deed), "{deed}");
+    for action in ["data-key=\"a\"", "name=\"confirm\"", "Approve all 3 undecided", "type=\"checkbox\"", "/export."] {
+        assert!(mona.contains(action) && !rita.contains(action), "{action}");
     }
     assert!(mona.contains("close 3 in tide/pool"));
     assert!(world.page(Who::Mona, "/plans").await.contains("Make a plan"));

@@ -24,7 +24,7 @@ async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
         "{told}"
     );
     assert!(told.contains("What reviews did not show"), "{told}");
-    let before = world.patterns_and_deeds().await;
+    let before = world.patterns_and_actions().await;
     assert_eq!(before, (2, 0));
 
     // A reader has no button, and is refused with or without the page's token.
@@ -44,16 +44,16 @@ async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
     ] {
         let answer = world.send(who, CLEAR, Some(&csrf), fields).await;
         assert_eq!(answer.status(), expected, "{who:?} {fields:?}");
-        assert_eq!(world.patterns_and_deeds().await, before, "{who:?} {fields:?}: nothing changed");
+        assert_eq!(world.patterns_and_actions().await, before, "{who:?} {fields:?}: nothing changed");
     }
 
     let answer = world.send(Who::Mona, CLEAR, Some(&csrf_of(&page)), &fields).await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     assert_eq!(answer.headers()["location"], format!("/r/{REPO}/patterns"));
-    assert_eq!(world.patterns_and_deeds().await, (1, 1));
-    let deed = world.store.console().actions(world.repo.id, 1).await.expect("reads").remove(0);
-    assert_eq!((deed.action.as_str(), deed.subject.as_str()), ("clear reactions", odd.as_str()));
-    assert_eq!((deed.by.as_ref().map(Login::as_str), deed.is_operator), (Some("mona"), false));
+    assert_eq!(world.patterns_and_actions().await, (1, 1));
+    let action = world.store.console().actions(world.repo.id, 1).await.expect("reads").remove(0);
+    assert_eq!((action.action.as_str(), action.subject.as_str()), ("clear reactions", odd.as_str()));
+    assert_eq!((action.by.as_ref().map(Login::as_str), action.is_operator), (Some("mona"), false));
     let told = world.told("/patterns").await;
     assert!(told.contains("“Odd name” by @mona"), "{told}");
 
@@ -61,10 +61,10 @@ async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
     let page = world.page(Who::Operator, "/patterns").await;
     let unsure =
         world.send(Who::Operator, CLEAR, Some(&csrf_of(&page)), &[("all", "1"), ("confirm", "clear all")]).await;
-    assert_eq!((unsure.status(), world.patterns_and_deeds().await), (StatusCode::BAD_REQUEST, (1, 1)));
+    assert_eq!((unsure.status(), world.patterns_and_actions().await), (StatusCode::BAD_REQUEST, (1, 1)));
     let confirmed = [("all", "1"), ("confirm", "clear all in tide/pool")];
     let answer = world.send(Who::Operator, CLEAR, Some(&csrf_of(&page)), &confirmed).await;
-    assert_eq!((answer.status(), world.patterns_and_deeds().await), (StatusCode::SEE_OTHER, (0, 2)));
+    assert_eq!((answer.status(), world.patterns_and_actions().await), (StatusCode::SEE_OTHER, (0, 2)));
     let told = world.told("/patterns").await;
     assert!(
         told.contains("all patterns by the operator") && told.contains("Nobody reacted to a finding here"),
@@ -83,7 +83,7 @@ async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
     assert!(page.contains("/patterns/restore"), "{page}");
     for expected in [(1, 3), (1, 4)] {
         let answer = world.send(Who::Mona, "/patterns/restore", Some(&csrf_of(&page)), &fields).await;
-        assert_eq!((answer.status(), world.patterns_and_deeds().await), (StatusCode::SEE_OTHER, expected));
+        assert_eq!((answer.status(), world.patterns_and_actions().await), (StatusCode::SEE_OTHER, expected));
     }
     let told = world.told("/patterns").await;
     assert!(told.contains("all patterns by the operator") && told.contains("undone by @mona"), "{told}");

@@ -17,8 +17,8 @@ impl ConsoleWorld {
         Self::with(|parts| parts.github_api = "https://api.github.com".parse().expect("a URL")).await
     }
 
-    /// How many patterns have votes that count, and how many deeds were written down.
-    pub(crate) async fn patterns_and_deeds(&self) -> (usize, usize) {
+    /// How many patterns have votes that count, and how many actions were written down.
+    pub(crate) async fn patterns_and_actions(&self) -> (usize, usize) {
         let patterns = self.store.findings().pattern_feedback(self.repo.id).await.expect("reads").len();
         (patterns, self.store.console().actions(self.repo.id, 99).await.expect("reads").len())
     }
