@@ -55,7 +55,6 @@ impl AdminToken {
         Self(Sha256::digest(token.expose().as_bytes()).into())
     }
 
-    /// The token with this SHA-256.
     pub const fn hashed(hash: [u8; 32]) -> Self {
         Self(hash)
     }
@@ -74,7 +73,6 @@ impl AdminToken {
     }
 }
 
-/// The state of every handler.
 pub(crate) struct Console {
     pub(crate) store: Store,
     pub(crate) github: Option<GitHub>,

@@ -92,7 +92,6 @@ struct DeliveryPage {
     body: Option<DeliveryBody>,
 }
 
-/// What came, for operators who ask for it.
 enum DeliveryBody {
     Whole(String),
     Beginning(String),
@@ -177,7 +176,6 @@ async fn repo_id(console: &Console, id: &str) -> Result<Option<GithubId>, PageEr
     Ok(told.and_then(|told| told.repository).map(|repository| GithubId(repository.id)))
 }
 
-/// What is needed of a body.
 #[derive(Deserialize)]
 struct PayloadSubject {
     repository: Option<PayloadRepository>,

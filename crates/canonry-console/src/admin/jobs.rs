@@ -248,7 +248,6 @@ async fn retry_all(console: &Console, repo: Option<RepoName>, only: Option<&Repo
     Ok(back_to(back, &words))
 }
 
-/// Where the plan is that an order is about.
 fn plan_path(at: &RepoVisit, job: &Job) -> Option<String> {
     let plan = ordered_plan(job)?;
     Some(format!("{}/plans/{plan}", repo_path(&at.repo)))

@@ -90,7 +90,6 @@ impl RulingQuery {
     }
 }
 
-/// What is known of the file.
 enum SettingsFetch {
     Never,
     Outdated,

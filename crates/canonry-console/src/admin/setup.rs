@@ -34,7 +34,6 @@ struct SetupPage {
     offer: Option<ManifestForm>,
 }
 
-/// What the button sends to GitHub.
 struct ManifestForm {
     action: String,
     manifest: String,

@@ -6,7 +6,6 @@ use canonry_charts::{Plot, open_chart, push_markup};
 
 /// One stretch of time.
 pub(crate) struct Bar {
-    /// When, in words.
     pub(crate) label: String,
     /// How many of each kind, from the bottom up.
     pub(crate) counts: Vec<u64>,
@@ -17,9 +16,7 @@ pub(crate) struct Bars<'a> {
     pub(crate) heading: &'a str,
     /// The classes that give the kinds their colours.
     pub(crate) kinds: &'a [&'static str],
-    /// The stretches, earliest first.
     pub(crate) bars: &'a [Bar],
-    /// What is said when nothing was counted.
     pub(crate) empty: &'a str,
 }
 

@@ -11,7 +11,6 @@ const LEFT: f64 = 34.0;
 /// Room for the days' names.
 const FOOT: f64 = 20.0;
 
-/// Bars for each day, the oldest first.
 pub(crate) fn days(days: &[ReviewDay]) -> Svg {
     let column = column(days.len());
     let (most_found, most_fixed) = most(days);

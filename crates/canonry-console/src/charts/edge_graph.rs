@@ -24,7 +24,6 @@ pub(crate) struct GraphNode {
 pub(crate) struct GraphEdge {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// How sure it is, 0 to 1.
     pub(crate) confidence: f64,
     pub(crate) words: String,
     pub(crate) is_stale: bool,

@@ -14,7 +14,6 @@ use std::fmt;
 use askama::filters::HtmlSafe;
 use canonry_charts::chart_text;
 
-/// A picture, ready for a page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Svg(String);
 
@@ -43,7 +42,6 @@ pub(crate) fn nothing_to_draw(words: &str) -> Svg {
     Svg::new(format!(r#"<p class="empty">{}</p>"#, chart_text(words)))
 }
 
-/// Checks of what every picture must be.
 #[cfg(test)]
 pub(crate) mod checks {
     use canonry_charts::CHART_WIDTH as WIDTH;

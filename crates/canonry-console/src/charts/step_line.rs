@@ -18,9 +18,7 @@ pub(crate) struct StepPoint {
 }
 
 pub(crate) struct StepLine<'a> {
-    /// When it began.
     pub(crate) from: Timestamp,
-    /// The points, earliest first.
     pub(crate) points: &'a [StepPoint],
     pub(crate) configured: u8,
     /// The share that should be right; none where the rule wants none.
@@ -118,7 +116,6 @@ fn band(plot: &Plot, span: &TimeSpan, points: &[StepPoint]) -> String {
     path
 }
 
-/// A stretch of time along the lower edge.
 struct TimeSpan {
     from: Timestamp,
     until: Timestamp,

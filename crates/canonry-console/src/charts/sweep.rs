@@ -71,7 +71,6 @@ pub(crate) fn precision_of(tally: &AuditTally) -> Share {
     Share { right: tally.tp, wrong: tally.fp }
 }
 
-/// The duplicates that are found, and those that are not.
 pub(crate) fn recall_of(tally: &AuditTally) -> Share {
     Share { right: tally.tp, wrong: tally.missed }
 }

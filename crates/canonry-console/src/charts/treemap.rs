@@ -22,14 +22,12 @@ pub(crate) struct TreemapTile {
     pub(crate) href: String,
 }
 
-/// What is left out, and where all of it is.
 #[derive(Debug, Clone)]
 pub(crate) struct TreemapRest {
     pub(crate) words: String,
     pub(crate) href: String,
 }
 
-/// A place in the picture.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TreemapRect {
     pub(crate) x: f64,

@@ -51,7 +51,6 @@ struct ClusterPage {
     can_maintain: bool,
 }
 
-/// Why the canonical is the canonical.
 #[derive(Debug, PartialEq, Eq)]
 struct CanonicalReason {
     because: String,

@@ -263,7 +263,6 @@ fn rest_of(asked: &ClusterQuery, clusters: u64, shown: usize, list_link: &str) -
     TreemapRest { words, href: list_link.to_owned() }
 }
 
-/// The command that lists the same clusters.
 pub(crate) fn canonicalize_command(at: &RepoVisit, item_type: Option<ItemType>, source: Representation) -> String {
     let of_type = item_type.map(|item_type| format!(" --type {item_type}")).unwrap_or_default();
     format!("canonry canonicalize --repo {}{of_type} --source {}", at.repo.name, source.as_str())

@@ -18,7 +18,6 @@ pub(crate) struct GateLine {
     pub(crate) answer: String,
 }
 
-/// The numbers that the gates compared.
 pub(crate) struct GateInput<'a> {
     pub(crate) target: Option<ItemNumber>,
     pub(crate) confidence: Option<f64>,
@@ -77,7 +76,6 @@ pub(crate) fn decision_gates(
     gate_trail(origin, status, reason).into_iter().map(told).collect()
 }
 
-/// The gates of a verdict about a new item.
 pub(crate) fn verdict_gates(verdict: Verdict, reason: &str, compared: &GateInput<'_>) -> Vec<GateLine> {
     let thresholds = OnlineThresholds::default();
     let is_good = verdict == Verdict::Duplicate;

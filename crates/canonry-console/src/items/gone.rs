@@ -25,7 +25,6 @@ impl RepoVisit {
         Ok(items)
     }
 
-    /// Takes the titles away that are hidden from whoever asks.
     pub(crate) async fn hide_titles<'a>(
         &self,
         titles: impl Iterator<Item = (ItemNumber, &'a mut String)>,

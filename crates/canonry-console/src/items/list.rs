@@ -132,7 +132,6 @@ async fn find(at: &RepoVisit, told: &str) -> Result<Option<String>, PageError> {
     Ok(None)
 }
 
-/// What is known beside each of the lines.
 #[derive(Default)]
 struct LineContext {
     triage: BTreeMap<ItemNumber, LatestTriage>,

@@ -13,7 +13,6 @@ use crate::layout::page::{back_to, repo_path};
 use crate::layout::paging::{number_in, own_path, part_in};
 use crate::sign_in::visit::{MaintainerOf, RepoVisit};
 
-/// Characters of a note that are kept.
 const NOTE_LIMIT: usize = 500;
 
 /// Rules that an item is a duplicate, is none, or is the one to stay open.

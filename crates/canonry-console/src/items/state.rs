@@ -68,7 +68,6 @@ impl PresentState {
     }
 }
 
-/// The last close that Canonry carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LastClose<'a> {
     pub(crate) target: ItemNumber,
@@ -77,7 +76,6 @@ pub(crate) struct LastClose<'a> {
     pub(crate) since: AfterClose,
 }
 
-/// What became of a close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterClose {
     /// It is what the item's state comes from.

@@ -300,7 +300,6 @@ fn event(event: &OutcomeEvent, now: Timestamp) -> TimelineEvent {
     TimelineEvent { when: when(event.occurred_at, now), badge, class, words: format!("{who} {did}.") }
 }
 
-/// What became of the issue, and what that taught.
 pub(crate) fn outcome_sentences(stored: &StoredOutcome) -> (String, String) {
     let became = match stored.outcome.outcome {
         IssueResolution::Duplicate { of: Some(target) } => format!("It was closed as a duplicate of #{target}."),

@@ -13,7 +13,6 @@ use crate::items::gates::{GateInput, GateLine, decision_gates, verdict_gates};
 use crate::items::judge_part::JudgePart;
 use crate::layout::formatting::{TimeLabel, item_path, judge_in_words, score, when};
 
-/// What a look is told with.
 pub(crate) struct TriageRunContext<'a> {
     pub(crate) path: &'a str,
     pub(crate) item_type: ItemType,
@@ -44,7 +43,6 @@ pub(crate) struct TriageRunView {
     pub(crate) part_names: Vec<&'static str>,
     pub(crate) candidates: Vec<CandidateLine>,
     pub(crate) judge: Option<JudgeLine>,
-    /// Why the judge is not heard, where it is not.
     pub(crate) without_answer: String,
     pub(crate) gates: Vec<GateLine>,
 }
@@ -173,7 +171,6 @@ pub(crate) fn view_record(
     }
 }
 
-/// What was decided about the item among its candidates.
 pub(crate) fn view_decision(
     decision: &StoredDecision,
     sets: &[CandidateSet],

@@ -6,7 +6,6 @@ use canonry_store::{DeliveryState, ItemLine, JobState, MaintainerSource, RepoAcc
 
 use crate::layout::formatting::Badge;
 
-/// How far Canonry goes in a repository.
 pub(crate) fn mode(mode: TriageMode) -> Badge {
     match mode {
         TriageMode::Off => Badge::new("", "off"),
@@ -80,7 +79,6 @@ pub(crate) fn threshold(current: CurrentThreshold, source: ThresholdSource) -> S
     }
 }
 
-/// Where a list of maintainers comes from.
 pub(crate) fn maintainers(source: MaintainerSource) -> Badge {
     match source {
         MaintainerSource::Set => Badge::new("info", "set by hand"),

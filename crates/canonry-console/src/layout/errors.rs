@@ -18,7 +18,6 @@ use crate::sign_in::visit::SignedIn;
 
 pub(crate) type PageResult = Result<Response, PageError>;
 
-/// Why there is no page.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
     #[error("{0}")]

@@ -39,7 +39,6 @@ impl Form {
         self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
     }
 
-    /// A field that has to be there.
     pub(crate) fn needed(&self, name: &str) -> Result<&str, PageError> {
         self.one(name).ok_or_else(|| PageError::BadForm(format!("the form lacks “{name}”; go back and send it again")))
     }

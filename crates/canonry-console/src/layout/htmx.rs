@@ -34,7 +34,6 @@ pub(crate) async fn for_htmx(request: Request, next: Next) -> Response {
     answer
 }
 
-/// Has htmx load the whole page again.
 pub(crate) fn load_again() -> Response {
     [(HeaderName::from_static("hx-refresh"), HeaderValue::from_static("true"))].into_response()
 }

@@ -12,7 +12,6 @@ use canonry_charts::escape;
 /// Colours that marks have; more facts begin with the first again.
 const COLOURS: usize = 6;
 
-/// A text ready for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MarkedText(String);
 

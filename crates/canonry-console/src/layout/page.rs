@@ -14,7 +14,6 @@ use crate::layout::errors::{PageError, PageResult};
 use crate::layout::theme::Theme;
 use crate::sign_in::cookies::keep_flash;
 
-/// Where in the console a page is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NavSection {
     Overview,
@@ -42,7 +41,6 @@ pub(crate) struct NavLink {
     pub(crate) is_here: bool,
 }
 
-/// The repository that a page is about.
 #[derive(Debug, Clone)]
 pub(crate) struct RepoHead {
     pub(crate) owner: String,
@@ -88,7 +86,6 @@ pub(crate) struct PageFrame {
 }
 
 impl PageFrame {
-    /// A page of somebody who is not signed in.
     pub(crate) fn bare(title: &str) -> Self {
         Self {
             title: title.to_owned(),
@@ -106,7 +103,6 @@ impl PageFrame {
         }
     }
 
-    /// Names the command that tells or does the same.
     pub(crate) fn cli(mut self, command: impl Into<String>) -> Self {
         self.command = Some(command.into());
         self
@@ -117,7 +113,6 @@ impl PageFrame {
         self.repo.as_ref().is_some_and(|repo| repo.can_maintain)
     }
 
-    /// The hidden field of every form that changes something.
     pub(crate) fn csrf_field(&self) -> CsrfField<'_> {
         CsrfField(&self.csrf)
     }
@@ -192,7 +187,6 @@ impl fmt::Display for CsrfField<'_> {
 
 impl HtmlSafe for CsrfField<'_> {}
 
-/// The answer with a page, or a part of one.
 pub(crate) fn html(template: &impl Template) -> PageResult {
     html_with(StatusCode::OK, template).map_err(PageError::Render)
 }

@@ -12,7 +12,6 @@ use crate::layout::form::OpenForm;
 use crate::layout::paging::own_path;
 use crate::sign_in::cookies::keep_theme;
 
-/// What somebody likes to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Theme {
     Auto,

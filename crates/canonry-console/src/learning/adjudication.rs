@@ -39,7 +39,6 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct AdjudicationQueue {
     filter: AdjudicationFilter,
-    /// Shows the verdict before the answer.
     shows_verdict: bool,
 }
 

@@ -19,7 +19,6 @@ pub(crate) fn holds(current: CurrentThreshold) -> String {
     }
 }
 
-/// The rule's own reason as a sentence.
 pub(crate) fn sentence(reason: &ThresholdReason) -> String {
     format!("{}.", capital(&reason.to_string()))
 }
@@ -59,7 +58,6 @@ pub(crate) fn rests_on(state: &ThresholdState) -> String {
     )
 }
 
-/// What it would take to move the threshold.
 pub(crate) fn what_would_move(
     settings: &ThresholdSettings,
     lessons: &[CountedLessons],
@@ -169,7 +167,6 @@ fn by_words(one: &LearnedOutcome) -> String {
     login.map_or_else(|| kind.to_owned(), |login| format!("{login}, {kind}"))
 }
 
-/// How long a stretch of the log is.
 pub(crate) fn step_words(step: LogStep) -> &'static str {
     match step {
         LogStep::Hour => "hour",

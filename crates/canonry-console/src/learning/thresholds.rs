@@ -180,7 +180,6 @@ impl LessonsPage {
     }
 }
 
-/// A page of the threshold's moves.
 struct ThresholdMoves {
     rows: Vec<StoredAdjustment>,
     pager: Pager,
@@ -205,7 +204,6 @@ impl ThresholdMoves {
     }
 }
 
-/// Everything that the page is made of.
 struct ThresholdPageData {
     settings: ThresholdSettings,
     thresholds: Thresholds,

@@ -110,7 +110,6 @@ pub(crate) async fn say(MaintainerOf(at): MaintainerOf, Path(path): PathFields, 
     Ok(answer.into_response())
 }
 
-/// Has a plan applied, after its confirmation was typed.
 pub(crate) async fn apply(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let plan = plan_of(&at, &path).await?;
     let selection = PlanSelection::of(|name| form.one(name));
@@ -246,7 +245,6 @@ async fn may_be_late(at: &RepoVisit, plan: &PlanSummary, items: &[(ItemType, Ite
     Ok(false)
 }
 
-/// The next row of what is listed, behind one.
 async fn next_row(
     console: &Console,
     plan: &PlanSummary,

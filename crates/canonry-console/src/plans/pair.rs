@@ -48,7 +48,6 @@ pub(crate) struct PairView {
     pub(crate) can_exclude: bool,
     /// Why nothing can be said but that it is left out.
     pub(crate) only_exclude: Option<&'static str>,
-    /// Whether the reader may have it opened again.
     pub(crate) can_undo: bool,
     pub(crate) by_line: bool,
     pub(crate) lines: Option<Vec<DiffLineView>>,
@@ -247,7 +246,6 @@ pub(crate) fn word_view(reviewed: &ReviewedRow, now: jiff::Timestamp) -> Option<
     Some(ApprovalView { class, words, by: by(row.approved_by.as_ref()), when: row.approved_at.map(|at| when(at, now)) })
 }
 
-/// What became of a row, in words.
 pub(crate) fn result_view(reviewed: &ReviewedRow, now: jiff::Timestamp) -> Option<ResultView> {
     let result = reviewed.row.result.as_ref()?;
     let reason = result.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();

@@ -97,7 +97,6 @@ pub(crate) struct ReasonChoice {
     pub(crate) is_here: bool,
 }
 
-/// What a page was asked for, besides the plan.
 #[derive(Default)]
 pub(crate) struct PlanPageRequest {
     pub(crate) selection: PlanSelection,

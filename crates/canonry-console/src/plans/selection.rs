@@ -5,7 +5,6 @@ use canonry_store::{PlanRowFilter, PlanTotals};
 
 use crate::layout::paging::link;
 
-/// Which rows are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum RowFilter {
     All,
@@ -46,7 +45,6 @@ impl RowFilter {
         }
     }
 
-    /// How many rows there are of it.
     pub(crate) fn count(self, totals: &PlanTotals) -> u64 {
         match self {
             Self::All => totals.closes + totals.skips(),

@@ -40,12 +40,10 @@ pub(crate) struct UndoView {
     pub(crate) phrase: String,
 }
 
-/// What somebody types to apply a plan.
 pub(crate) fn apply_phrase(at: &RepoVisit, count: u64) -> String {
     format!("close {count} in {}", at.repo.name)
 }
 
-/// What somebody types to undo a plan.
 pub(crate) fn undo_phrase(at: &RepoVisit, count: u64) -> String {
     format!("reopen {count} in {}", at.repo.name)
 }
@@ -113,7 +111,6 @@ pub(crate) async fn begun_in_vain(
     Ok(closes_begun(store, &at.repo, plan.run.id).await?)
 }
 
-/// How the plan stands, and what holds Canonry back.
 pub(crate) async fn banners(
     at: &RepoVisit,
     plan: &PlanSummary,

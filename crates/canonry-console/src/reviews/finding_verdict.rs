@@ -11,7 +11,6 @@ pub(crate) struct FindingVerdict {
     /// `good`, `warn`, `bad` or nothing: how the banner looks.
     pub(crate) class: &'static str,
     pub(crate) headline: String,
-    /// Because of what.
     pub(crate) because: String,
     /// What would bring it back, or make it go.
     pub(crate) next: String,
@@ -19,7 +18,6 @@ pub(crate) struct FindingVerdict {
     pub(crate) by_pattern: bool,
 }
 
-/// Everything that the verdict follows from.
 pub(crate) struct FindingVerdictFacts<'a> {
     pub(crate) found: &'a StoredFinding,
     pub(crate) sightings: &'a [StoredSighting],
@@ -188,7 +186,6 @@ fn at_its_line(facts: &FindingVerdictFacts<'_>, last: &StoredSighting) -> Findin
     }
 }
 
-/// Whether a comment was written for it by a review.
 pub(crate) fn said_in(posted: &[PostedFinding], review: ReviewId) -> bool {
     posted.iter().any(|one| one.run == review)
 }

@@ -30,7 +30,6 @@ use crate::layout::paging::{PAGE, Pager, cut_page, link, number, word};
 use crate::reviews::review_page;
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
-/// The periods that can be chosen, in days.
 const PERIODS: [u32; 3] = [7, 30, 90];
 /// How much of an error is shown, in characters.
 const ERROR_SHOWN: usize = 400;
@@ -58,7 +57,6 @@ struct RunLine {
     at: TimeLabel,
 }
 
-/// A run that ended without a review.
 struct WithoutReview {
     badge: Badge,
     why: String,

@@ -246,7 +246,6 @@ async fn restore(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     Ok(back_to(&format!("{}/patterns", repo_path(&at.repo)), &words))
 }
 
-/// What somebody types to clear all patterns.
 fn clear_phrase(at: &RepoVisit) -> String {
     format!("clear all in {}", at.repo.name)
 }

@@ -17,7 +17,6 @@ const FLASH: &str = "canonry-flash";
 const LONGEST_FLASH: usize = 600;
 const A_YEAR: u32 = 31_536_000;
 
-/// The session's id as the browser tells it.
 pub(crate) fn session_of(headers: &HeaderMap, console: &Console) -> Option<String> {
     value(headers, if console.is_secure() { SECURE_SESSION } else { LOCAL_SESSION })
 }
@@ -31,13 +30,11 @@ pub(crate) fn theme_of(headers: &HeaderMap) -> Option<String> {
     value(headers, THEME)
 }
 
-/// The sentence that an action left for the next page.
 pub(crate) fn flash_of(headers: &HeaderMap) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(value(headers, FLASH)?).ok()?;
     String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
 }
 
-/// Makes the browser keep a session, or forget it.
 pub(crate) fn keep_session(console: &Console, id: Option<&str>) -> HeaderValue {
     let (name, more) = if console.is_secure() { (SECURE_SESSION, "; Secure") } else { (LOCAL_SESSION, "") };
     // Lax, not Strict: whoever comes from GitHub's sign-in, or by a link in a comment, is still signed in.
@@ -51,7 +48,6 @@ pub(crate) fn keep_theme(word: &str) -> HeaderValue {
     header(&format!("{THEME}={word}; Path=/; Max-Age={A_YEAR}; HttpOnly; SameSite=Lax"))
 }
 
-/// Leaves a sentence for the next page.
 pub(crate) fn keep_flash(text: &str) -> HeaderValue {
     let short: String = text.chars().take(LONGEST_FLASH).collect();
     header(&format!("{FLASH}={}; Path=/; Max-Age=30; HttpOnly; SameSite=Strict", URL_SAFE_NO_PAD.encode(short)))

@@ -11,7 +11,6 @@ use url::Url;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// What a form of this session carries.
 pub(crate) fn token(key: &[u8; 32], session_id: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("invariant: HMAC takes keys of any length");
     mac.update(b"console form\n");

@@ -7,7 +7,6 @@ use canonry_store::{Store, StoreError};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-/// A token of 32 random bytes.
 pub fn fresh_token() -> Secret {
     Secret::new(&URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>()))
 }

@@ -21,11 +21,9 @@ pub(crate) struct GithubRoundTrip {
     /// What only this browser and we know; GitHub has its hash.
     pub(crate) verifier: String,
     pub(crate) then: String,
-    /// When it began.
     pub(crate) at: Timestamp,
 }
 
-/// 32 random bytes as text.
 pub(crate) fn random_text() -> String {
     URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
 }

@@ -13,7 +13,6 @@ use crate::sign_in::github_round_trip::random_text;
 /// How long a link may wait to be opened.
 const OPENED_WITHIN: SignedDuration = SignedDuration::from_mins(15);
 
-/// The codes that nobody used yet.
 #[derive(Default)]
 pub struct OneTimeCodes(Mutex<Vec<(String, Timestamp)>>);
 

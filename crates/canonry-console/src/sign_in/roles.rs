@@ -31,7 +31,6 @@ const ALWAYS: usize = 50;
 /// Words that are kept; when there are more, all are asked for again.
 const MOST_KEPT: usize = 10_000;
 
-/// What somebody may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     Reader,

@@ -28,7 +28,6 @@ pub(crate) struct ReaderOf(pub(crate) RepoVisit);
 /// Somebody who may change what Canonry does in the repository in the path. Before an action GitHub is asked again.
 pub(crate) struct MaintainerOf(pub(crate) RepoVisit);
 
-/// One request of somebody who is signed in.
 #[derive(Clone)]
 pub(crate) struct Visit {
     pub(crate) console: Arc<Console>,
@@ -41,7 +40,6 @@ pub(crate) struct Visit {
     csrf: String,
 }
 
-/// One request about a repository.
 #[derive(Clone)]
 pub(crate) struct RepoVisit {
     pub(crate) console: Arc<Console>,
@@ -60,7 +58,6 @@ impl Visit {
         self.login().map_or_else(|| "operator".to_owned(), |login| format!("@{login}"))
     }
 
-    /// Writes down what they are about to do.
     pub(crate) async fn record(&self, repo: Option<RepoId>, action: &str, subject: &str) -> Result<(), PageError> {
         let (by, is_operator) = (self.login(), self.session.is_operator);
         let action = NewConsoleAction { by, is_operator, repo, action, subject };
@@ -91,7 +88,6 @@ impl RepoVisit {
         self.role >= Role::Maintainer
     }
 
-    /// Writes down what they are about to do in the repository.
     pub(crate) async fn record(&self, action: &str, subject: &str) -> Result<(), PageError> {
         self.visit.record(Some(self.repo.id), action, subject).await
     }

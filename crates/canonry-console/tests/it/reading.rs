@@ -4,7 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::Response;
 
-/// The token that the page's forms carry.
 pub(crate) fn csrf_of(page: &str) -> String {
     let field = page.split(r#"name="csrf""#).nth(1).expect("a form");
     field.split(r#"value=""#).nth(1).and_then(|rest| rest.split('"').next()).expect("a value").to_owned()

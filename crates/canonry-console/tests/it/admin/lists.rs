@@ -14,12 +14,10 @@ fn rows(page: &str) -> usize {
 }
 
 impl ServiceWorld {
-    /// A page of the repository for a reader.
     async fn list(&self, tail: &str) -> String {
         self.page(Who::Rita, &format!("/r/tide/pool{tail}")).await
     }
 
-    /// The page that a link of another one leads to.
     async fn follow(&self, page: &str, words: &str) -> String {
         let tail = linked(page, words).unwrap_or_else(|| panic!("there is “{words}”"));
         self.list(&tail).await

@@ -29,7 +29,6 @@ pub(crate) const ADMIN_TOKEN: &str = "an-admin-token-for-tests";
 /// What a stranger may write anywhere.
 pub(crate) const HOSTILE: &str = "<script>alert(1)</script>\u{202e}\"'><img src=x onerror=alert(2)>{{ 7*7 }}";
 
-/// Somebody's browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     Operator,
@@ -60,19 +59,16 @@ pub(crate) struct ConsoleWorld {
     pub(crate) store: Store,
     pub(crate) repo: Repo,
     pub(crate) clock: Arc<ManualClock>,
-    /// When it began.
     pub(crate) now: Timestamp,
     pub(crate) address: String,
     pub(crate) client: Client,
 }
 
 impl ConsoleWorld {
-    /// A private repository without an item.
     pub(crate) async fn new() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// A world whose console differs from the usual one.
     pub(crate) async fn with(adjust: impl FnOnce(&mut ConsoleParts)) -> Self {
         let database = TestDatabase::sqlite();
         let mut github = World::new();
@@ -133,7 +129,6 @@ impl ConsoleWorld {
         Self { _database: database, emulator, store, repo, clock, now, address, client }
     }
 
-    /// Asks for any page, as somebody's browser.
     pub(crate) fn get(&self, who: Who, path: &str) -> RequestBuilder {
         self.client.get(format!("{}{path}", self.address)).header("cookie", format!("canonry={}", who.session()))
     }
@@ -160,12 +155,10 @@ impl ConsoleWorld {
             .body(form.finish())
     }
 
-    /// The token that forms of somebody's pages carry.
     pub(crate) async fn csrf(&self, who: Who) -> String {
         csrf_of(&text(self.get(who, "/help/keys").send().await.expect("answered")).await)
     }
 
-    /// Asks for a page of the repository.
     pub(crate) async fn ask(&self, who: Who, path: &str, is_htmx: bool) -> Response {
         let request = self.get(who, &format!("/r/{REPO}{path}"));
         let request = if is_htmx { request.header("hx-request", "true") } else { request };

@@ -90,7 +90,6 @@ impl ConsoleWorld {
     }
 }
 
-/// The reviews that most tests look at.
 pub(crate) struct ReviewHistory {
     pub(crate) first: ReviewId,
     pub(crate) last: ReviewId,

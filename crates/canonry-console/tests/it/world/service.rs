@@ -17,10 +17,8 @@ use serde_json::json;
 use crate::world::items::{grace, plain_record, ruling};
 use crate::world::{ConsoleWorld, HOSTILE, ISSUE, REPO, Who, number, text};
 
-/// A delivery about the repository.
 pub(crate) const DELIVERY: &str = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
 
-/// Everybody for whom a page may differ.
 pub(crate) const EVERYBODY: [Who; 5] = [Who::Operator, Who::Mona, Who::Rita, Who::Stranger, Who::Nobody];
 
 /// Its pages are named from the root on.
@@ -42,7 +40,6 @@ impl ServiceWorld {
         Self::with(|_| {}).await
     }
 
-    /// A house whose console differs from the usual one.
     pub(crate) async fn with(adjust: impl FnOnce(&mut ConsoleParts)) -> Self {
         let world = ConsoleWorld::with(adjust).await;
         let dead = fill(&world.store, &world.repo, world.now).await;
@@ -96,7 +93,6 @@ impl ServiceWorld {
         self.store.deliveries().accept(&delivery, self.clock.now()).await.expect("accepted");
     }
 
-    /// Sends a form as somebody's browser does.
     pub(crate) async fn press(&self, who: Who, path: &str, fields: &[(&str, &str)]) -> Response {
         let csrf = self.csrf(who).await;
         self.send(who, path, Some(&csrf), &self.address, fields).await
