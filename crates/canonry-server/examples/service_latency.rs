@@ -305,7 +305,7 @@ impl Vocabulary {
         let drawn = (random.next() >> 11) as f64 / (1_u64 << 53) as f64 * self.reach[VOCABULARY - 1];
         let rank = self.reach.partition_point(|reach| *reach < drawn);
         let mut mixed = Random(rank as u64).next();
-        let length = 3 + rank.ilog2().max(1) as usize / 3 + rank % 3;
+        let length = 3 + (rank + 1).ilog2() as usize / 3 + rank % 3;
         (0..length)
             .map(|_| {
                 let letter = (b'a' + (mixed % 26) as u8) as char;
