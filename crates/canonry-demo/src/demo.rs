@@ -12,7 +12,7 @@ use canonry_domain::review::ReviewSubject;
 use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
 use canonry_retrieval::RetrievalMode;
 use canonry_server::{
-    Metrics, Operations, Publish, ReviewParts, Scheduler, Schedules, ServeParts, Served, Service, ServiceOptions,
+    Metrics, Operations, Publish, ReviewParts, Scheduler, Schedules, ServeParts, ServeSummary, Service, ServiceOptions,
     ServiceParts, operations_routes, serve,
 };
 use canonry_store::{DatabaseUrl, DeliveryState, JobCaps, JobFilter, JobState, OpenOptions, OutboxScope, Repo, Store};
@@ -51,7 +51,7 @@ pub struct Demo {
     pub(crate) models: Arc<LocalModels>,
     scheduler: Scheduler,
     stop: oneshot::Sender<()>,
-    task: JoinHandle<std::io::Result<Served>>,
+    task: JoinHandle<std::io::Result<ServeSummary>>,
 }
 
 impl Demo {

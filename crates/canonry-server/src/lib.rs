@@ -6,6 +6,7 @@ mod handlers;
 mod http;
 mod intake;
 mod jobs;
+mod review;
 mod serve;
 mod service;
 
@@ -14,6 +15,7 @@ pub use github_writes::*;
 pub use http::*;
 pub use intake::*;
 pub use jobs::*;
+pub use review::*;
 
-pub use serve::{DRAIN, ServeParts, Served, ServiceOptions, serve};
+pub use serve::{DRAIN, ServeParts, ServeSummary, ServiceOptions, serve};
 pub use service::{DetectorSource, Service, ServiceParts};

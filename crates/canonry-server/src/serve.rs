@@ -16,14 +16,14 @@ use tokio::task::JoinSet;
 use crate::admin::health::{Readiness, healthz, readyz};
 use crate::admin::metrics::{Metrics, count_webhooks};
 use crate::github_writes::publisher::{PUBLISHERS, Publish, keep_publishing};
-use crate::http::connections::{Limits, serve_connections};
+use crate::http::connections::{ConnectionLimits, serve_connections};
 use crate::http::trusted_proxies::{TrustedProxies, TrustedProxy};
-use crate::intake::webhook_route::{Intake, webhook};
+use crate::intake::webhook_route::{WebhookIntake, webhook};
 use crate::jobs::job_handler::JobHandler;
 use crate::jobs::job_signals::wake_on_signals;
-use crate::jobs::review_folder::remove_left_over_review_folders;
 use crate::jobs::scheduler::{Scheduler, Schedules};
 use crate::jobs::worker::Worker;
+use crate::review::review_folder::remove_left_over_review_folders;
 
 /// How long work in hand may take to end after the service was told to stop.
 pub const DRAIN: Duration = Duration::from_secs(30);
@@ -35,7 +35,6 @@ const HANG_UP: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct ServiceOptions {
     pub secret: Secret,
-    /// How many jobs this process does at once.
     pub workers: u32,
     /// How many jobs run at once, all processes together.
     pub caps: JobCaps,
@@ -46,7 +45,6 @@ pub struct ServiceOptions {
     pub trusted_proxies: Vec<TrustedProxy>,
 }
 
-/// What the service is made of.
 pub struct ServeParts {
     pub handler: Arc<dyn JobHandler>,
     pub metrics: Metrics,
@@ -75,7 +73,7 @@ impl ServeParts {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Served {
+pub struct ServeSummary {
     pub tries: u64,
     /// Whether everything in hand ended before the service did.
     pub drained: bool,
@@ -93,7 +91,7 @@ pub async fn serve(
     clock: Arc<dyn Clock>,
     options: ServiceOptions,
     stop: impl Future<Output = ()>,
-) -> io::Result<Served> {
+) -> io::Result<ServeSummary> {
     // Nobody waits for it.
     tokio::task::spawn_blocking(remove_left_over_review_folders);
     let wake = parts.wake_worker;
@@ -136,10 +134,10 @@ pub async fn serve(
     // Ends with this function: whoever listens has nothing in hand.
     let mut signals = JoinSet::new();
     signals.spawn(wake_on_signals(store.clone(), Arc::clone(&clock), Arc::clone(&wake)));
-    let intake = Intake::new(&store, Arc::new(options.secret), &clock, wake);
+    let intake = WebhookIntake::new(&store, Arc::new(options.secret), &clock, wake);
     let routes = routes(intake, Readiness::new(store, clock), parts.metrics).merge(parts.routes);
     let proxies = TrustedProxies(options.trusted_proxies);
-    let mut routes = tokio::spawn(serve_connections(listener, routes, Limits::USUAL, proxies, stopped));
+    let mut routes = tokio::spawn(serve_connections(listener, routes, ConnectionLimits::USUAL, proxies, stopped));
     tokio::select! {
         () = stop => {}
         ended = &mut routes => {
@@ -167,10 +165,10 @@ pub async fn serve(
         tracing::warn!("some work did not end in time; it is begun again by whoever leases it next");
         loops.shutdown().await;
     }
-    Ok(Served { tries, drained })
+    Ok(ServeSummary { tries, drained })
 }
 
-fn routes(intake: Intake, readiness: Readiness, metrics: Metrics) -> Router {
+fn routes(intake: WebhookIntake, readiness: Readiness, metrics: Metrics) -> Router {
     let health = Router::new().route("/readyz", get(readyz)).with_state(readiness).route("/healthz", get(healthz));
     Router::new()
         .route("/webhooks/github", post(webhook))

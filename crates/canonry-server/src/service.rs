@@ -1,4 +1,4 @@
-//! The handler of all jobs: what each kind of work is done by, and with what.
+//! What every job and handler works with.
 
 use canonry_models::chat::TokenPrices;
 use std::collections::HashMap;
@@ -7,25 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_github::{Clock, GitHub};
 use canonry_retrieval::RetrievalMode;
-use canonry_store::{Job, RepoId, Store};
+use canonry_store::{RepoId, Store};
 use canonry_triage::Detectors;
-use futures_util::future::BoxFuture;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::sync::{Notify, OnceCell};
-use tracing::Instrument as _;
 
 use crate::github_writes::recheck::ServiceRecheck;
-use crate::jobs::job_handler::{Handled, JobError, JobHandler, Work};
-use crate::jobs::review_job::{ReviewParts, review_given_up, review_pull};
-use crate::{
-    handlers, intake::recover_deliveries, jobs::closing_job, jobs::grace_job, jobs::kinds, jobs::planning_job,
-    jobs::reactions_job, jobs::sync_job,
-};
-
-/// How often a job of a kind that this version does not know is looked at: a newer one may run beside it.
-const UNKNOWN_PAUSE: SignedDuration = SignedDuration::from_mins(1);
-/// For how long such a job waits for that newer version.
-const UNKNOWN_FOR: SignedDuration = SignedDuration::from_hours(24);
+use crate::jobs::job_handler::JobError;
+use crate::review::review_job::ReviewParts;
 
 /// Where embedder, judge and extractor come from: the operator's settings.
 pub trait DetectorSource: Send + Sync {
@@ -66,7 +55,6 @@ pub struct Service {
 }
 
 impl Service {
-    /// The service; nothing is asked yet.
     pub fn new(parts: ServiceParts) -> Self {
         Self { parts, outbox: OnceCell::new(), looked: Mutex::default() }
     }
@@ -91,12 +79,10 @@ impl Service {
         self.parts.clock.now()
     }
 
-    /// When this process last looked in vain for a repository.
     pub(crate) fn looked_at(&self, repo: RepoId) -> Option<Timestamp> {
         self.looked.lock().unwrap_or_else(PoisonError::into_inner).get(&repo).copied()
     }
 
-    /// Notes that it has just done so.
     pub(crate) fn looked(&self, repo: RepoId) {
         let now = self.now();
         self.looked.lock().unwrap_or_else(PoisonError::into_inner).insert(repo, now);
@@ -107,7 +93,6 @@ impl Service {
         Detectors { github: self.github(), ..self.parts.detectors.detectors() }
     }
 
-    /// The last look before anything is written.
     pub(crate) fn recheck(&self, github: &GitHub) -> ServiceRecheck {
         ServiceRecheck::new(self.store().clone(), github.clone())
     }
@@ -138,53 +123,6 @@ impl Service {
         self.outbox.get_or_try_init(open).await.map_err(|error| match JobError::from(error) {
             JobError::Hopeless(reason) => JobError::Retry(reason),
             other => other,
-        })
-    }
-
-    async fn work(&self, work: &Work) -> Result<Handled, JobError> {
-        match (work.job.kind.as_str(), &work.delivery) {
-            (kinds::WEBHOOK, Some((delivery, body))) => handlers::webhook(self, delivery, body).await,
-            (kinds::WEBHOOK, None) => Err(JobError::Hopeless("its delivery is not stored any more".to_owned())),
-            (kinds::SYNC, _) => sync_job::sync_repo(self, work).await,
-            (kinds::REVIEW, _) => review_pull(self, &work.job).await,
-            (kinds::TRIAGE, _) => handlers::triage_again(self, &work.job).await,
-            (kinds::REACTIONS, _) => reactions_job::poll(self).await,
-            (kinds::GRACE, _) => grace_job::sweep(self).await,
-            (kinds::OBJECTIONS, _) => grace_job::hear_objections(self).await,
-            (kinds::RECOVER, _) => recover_deliveries::recover(self, work).await,
-            (kinds::APPLY_CLOSE, _) => closing_job::apply(self, &work.job).await,
-            (kinds::UNDO_CLOSE, _) => closing_job::undo(self, &work.job).await,
-            (kinds::PLAN, _) => planning_job::plan(self, &work.job).await,
-            (kinds::CANONICALIZE, _) => planning_job::cluster(self, &work.job).await,
-            (kinds::CANCEL_GRACE, _) => planning_job::call_off(self, &work.job).await,
-            _ => Err(self.unknown(&work.job)),
-        }
-    }
-
-    /// Another version queued it: it is left to that one for a day.
-    fn unknown(&self, job: &Job) -> JobError {
-        let (now, reason) = (self.now(), format!("this version has no handler for the kind {}", job.kind));
-        if now.duration_since(job.created_at) < UNKNOWN_FOR {
-            JobError::Postpone { reason, until: now + UNKNOWN_PAUSE }
-        } else {
-            JobError::Hopeless(reason)
-        }
-    }
-}
-
-impl JobHandler for Service {
-    fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
-        let job = &work.job;
-        let event = work.delivery.as_ref().map(|(delivery, _)| delivery.event.as_str());
-        let span = tracing::info_span!("job", job = job.id.get(), kind = job.kind, delivery = job.delivery_id, event);
-        Box::pin(self.work(work).instrument(span))
-    }
-
-    fn given_up<'a>(&'a self, job: &'a Job, why: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            if job.kind == kinds::REVIEW {
-                review_given_up(self, job, why).await;
-            }
         })
     }
 }

@@ -8,8 +8,8 @@ use axum::Router;
 use axum::extract::{Path, Query};
 use axum::routing::{get, post};
 use canonry_domain::{GithubId, ItemNumber, ItemType, RepoName};
-use canonry_server::{ClosingDeed, Retried, closing_deed, is_order, ordered_plan, repo_id_of, retry_job, retry_jobs};
-use canonry_store::{Job, JobFilter, JobId, JobState, Repo};
+use canonry_server::{ConsoleOrder, RetryOutcome, is_close_order, repo_id_of, retry_job, retry_jobs};
+use canonry_store::{Job, JobFilter, JobId, JobKind, JobState, Repo};
 
 use crate::admin::deliveries::delivery_path;
 use crate::admin::work_lists::{WorkList, WorkListKind};
@@ -130,7 +130,7 @@ async fn list(console: &Console, list: WorkList<'_>, of: Option<&Repo>) -> PageR
         kind: list.word("kind").to_owned(),
         repo: list.chosen_repo().to_owned(),
         is_of_repo: list.is_of_repo,
-        has_dead: jobs.iter().any(|job| job.state == JobState::Dead && !is_order(job)),
+        has_dead: jobs.iter().any(|job| job.state == JobState::Dead && !is_close_order(job)),
         rows: jobs.iter().map(|job| row(console, job)).collect(),
         pager: list.pager(before.is_none(), last),
         page: list.page,
@@ -141,7 +141,7 @@ async fn list(console: &Console, list: WorkList<'_>, of: Option<&Repo>) -> PageR
 fn row(console: &Console, job: &Job) -> JobListRow {
     JobListRow {
         id: job.id,
-        kind: job.kind.clone(),
+        kind: job.kind.to_string(),
         key: job.key.clone(),
         about: about(job),
         repo: job.repo.as_ref().map(ToString::to_string),
@@ -177,10 +177,10 @@ async fn one(SignedIn(visit): SignedIn, Path(path): PathFields) -> PageResult {
         finished: job.finished_at.filter(|_| is_over).map(|at| when(at, now)),
         // It may hold more than a maintainer is shown elsewhere.
         payload: visit.session.is_operator.then(|| pretty(&job.payload)).filter(|text| text != "null"),
-        can_retry: matches!(job.state, JobState::Dead | JobState::Queued) && !is_order(&job),
+        can_retry: matches!(job.state, JobState::Dead | JobState::Queued) && !is_close_order(&job),
         plan: at.as_ref().and_then(|at| plan_path(at, &job)),
         id: job.id,
-        kind: job.kind,
+        kind: job.kind.to_string(),
         key: job.key,
         attempts: job.attempts,
         delivery: job.delivery_id.map(|id| (delivery_path(&id), id)),
@@ -194,16 +194,18 @@ async fn retry(SignedIn(visit): SignedIn, Path(path): PathFields, _: Form) -> Pa
     let job = find(&visit.console, &path).await?;
     let at = of_whose(&visit, repo_id_of(&job), job.repo.as_ref(), true).await?;
     let here = format!("/jobs/{}", job.id);
-    if !is_order(&job) {
+    if !is_close_order(&job) {
         visit.record(at.as_ref().map(|at| at.repo.id), "retry job", &job.id.to_string()).await?;
     }
     Ok(match retry_job(&visit.console.store, &job, visit.console.now()).await? {
-        Retried::Queued => {
+        RetryOutcome::Queued => {
             visit.console.wake_worker.notify_one();
             back_to(&here, &format!("Job {} is queued again.", job.id))
         }
-        Retried::LeftAlone => back_to(&here, &format!("Job {} runs or is done, so that it is left alone.", job.id)),
-        Retried::Order => {
+        RetryOutcome::LeftAlone => {
+            back_to(&here, &format!("Job {} runs or is done, so that it is left alone.", job.id))
+        }
+        RetryOutcome::Order => {
             let plan = at.as_ref().and_then(|at| plan_path(at, &job)).unwrap_or(here);
             let words = format!(
                 "Nothing was queued: job {} is an order to close or to open items again, which is for the day it was given. \
@@ -249,7 +251,7 @@ async fn retry_all(console: &Console, repo: Option<RepoName>, only: Option<&Repo
 }
 
 fn plan_path(at: &RepoVisit, job: &Job) -> Option<String> {
-    let plan = ordered_plan(job)?;
+    let plan = ConsoleOrder::of(job).and_then(|order| order.plan())?;
     Some(format!("{}/plans/{plan}", repo_path(&at.repo)))
 }
 
@@ -294,57 +296,42 @@ fn about(job: &Job) -> String {
         ItemType::Issue => format!("issue #{number}"),
         ItemType::Pr => format!("pull request #{number}"),
     };
-    match closing_deed(job) {
-        Some(ClosingDeed::Apply(order)) if order.only_takes_back => {
+    match ConsoleOrder::of(job) {
+        Some(ConsoleOrder::Apply(order)) if order.only_takes_back => {
             return format!("take back what was begun of plan {}", order.plan.get());
         }
-        Some(ClosingDeed::Apply(order)) => return format!("close what plan {} says", order.plan.get()),
-        Some(ClosingDeed::Undo(order)) => {
+        Some(ConsoleOrder::Apply(order)) => return format!("close what plan {} says", order.plan.get()),
+        Some(ConsoleOrder::Undo(order)) => {
             let what = order.item.map_or_else(|| "everything".to_owned(), |(kind, number)| item(kind, number));
             return format!("open again {what} of plan {}", order.plan.get());
         }
-        Some(ClosingDeed::CancelGrace(order)) => {
+        Some(ConsoleOrder::CancelGrace(order)) => {
             return format!("call the announced close of {} off", item(order.item_type, order.number));
         }
-        Some(ClosingDeed::Plan(_) | ClosingDeed::Canonicalize(_)) | None => {}
+        Some(ConsoleOrder::Plan(_) | ConsoleOrder::Canonicalize(_)) | None => {}
     }
-    kind_in_words(&job.kind).to_owned()
+    job.kind.known().map_or_else(|| job.kind.to_string(), |kind| kind_in_words(kind).to_owned())
 }
 
-fn kind_in_words(kind: &str) -> &str {
+const fn kind_in_words(kind: JobKind) -> &'static str {
     match kind {
-        "webhook" => "do what a webhook asks for",
-        "sync" => "bring the repository up to date",
-        "review" => "review a pull request",
-        "triage" => "look again at an item that changed",
-        "reactions" => "read what people think of comments",
-        "recover" => "ask GitHub for deliveries that failed",
-        "grace" => "close what nobody objected to",
-        "objections" => "ask what people think of closes",
+        JobKind::Webhook => "do what a webhook asks for",
+        JobKind::Sync => "bring the repository up to date",
+        JobKind::Review => "review a pull request",
+        JobKind::Triage => "look again at an item that changed",
+        JobKind::Reactions => "read what people think of comments",
+        JobKind::Recover => "ask GitHub for deliveries that failed",
+        JobKind::Grace => "close what nobody objected to",
+        JobKind::Objections => "ask what people think of closes",
         // Orders say more, unless they are of a form that this version does not know.
-        "apply_close" => "close what a plan says",
-        "undo_close" => "open again what a plan closed",
-        "plan" => "make a plan",
-        "canonicalize" => "bring the clusters up to date",
-        "cancel_grace" => "call an announced close off",
-        other => other,
+        JobKind::ApplyClose => "close what a plan says",
+        JobKind::UndoClose => "open again what a plan closed",
+        JobKind::Plan => "make a plan",
+        JobKind::Canonicalize => "bring the clusters up to date",
+        JobKind::CancelGrace => "call an announced close off",
     }
 }
 
 fn pretty(payload: &serde_json::Value) -> String {
     serde_json::to_string_pretty(payload).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use canonry_server::JOB_KINDS;
-
-    use super::kind_in_words;
-
-    #[test]
-    fn every_kind_has_words() {
-        for kind in JOB_KINDS {
-            assert_ne!(kind_in_words(kind), kind);
-        }
-    }
 }

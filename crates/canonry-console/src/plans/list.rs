@@ -11,7 +11,7 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::{get, post};
 use canonry_domain::PlanAge;
-use canonry_server::{ClosingDeed, closing_deed, last_closing_job};
+use canonry_server::{ConsoleOrder, last_closing_job};
 use canonry_store::{CloseRunId, Job, PlanOrigin, PlanSummary};
 use canonry_triage::{StoredPlan, age_of_plan, plan_csv, plan_json, plan_markdown, stored_plan};
 
@@ -130,7 +130,9 @@ async fn making(ReaderOf(at): ReaderOf) -> PageResult {
 
 async fn making_view(at: &RepoVisit) -> Result<Option<MakingView>, PageError> {
     let job = last_closing_job(&at.console.store, &at.repo).await?;
-    let Some(job) = job.filter(|job| matches!(closing_deed(job), Some(ClosingDeed::Plan(_)))) else { return Ok(None) };
+    let Some(job) = job.filter(|job| matches!(ConsoleOrder::of(job), Some(ConsoleOrder::Plan(_)))) else {
+        return Ok(None);
+    };
     Ok(said_of(&job))
 }
 

@@ -1,7 +1,7 @@
 //! How far an apply or an undo of a plan has come, told again every two seconds while it goes on.
 
 use canonry_domain::ItemNumber;
-use canonry_server::{ClosingDeed, closing_deed, closing_jobs_of};
+use canonry_server::{ConsoleOrder, closing_jobs_of};
 use canonry_store::{Job, JobState, PlanSummary};
 
 use crate::layout::errors::PageError;
@@ -38,8 +38,8 @@ pub(crate) async fn progress_view(at: &RepoVisit, plan: &PlanSummary) -> Result<
 fn view(at: &RepoVisit, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Option<ProgressView> {
     let totals = &plan.totals;
     let mut can_stop = false;
-    let (action, by, words, done, all) = match closing_deed(job)? {
-        ClosingDeed::Apply(order) => {
+    let (action, by, words, done, all) = match ConsoleOrder::of(job)? {
+        ConsoleOrder::Apply(order) => {
             can_stop = job.state.is_active() && !order.only_takes_back && !is_stopping && at.can_maintain();
             let left = if order.approved_only { totals.left_approved } else { totals.left };
             let words = format!(
@@ -52,7 +52,7 @@ fn view(at: &RepoVisit, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Opt
             let action = if order.only_takes_back { "Taking back what was begun" } else { "Applying the plan" };
             (action.to_owned(), order.by, words, totals.ended(), totals.ended() + left)
         }
-        ClosingDeed::Undo(order) => {
+        ConsoleOrder::Undo(order) => {
             let number = order.item.map(|(_, number): (_, ItemNumber)| number);
             let action =
                 number.map_or_else(|| "Undoing the plan".to_owned(), |number| format!("Opening #{number} again"));
@@ -61,7 +61,7 @@ fn view(at: &RepoVisit, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Opt
             let all = if number.is_some() { totals.applied.min(totals.undone + 1) } else { totals.applied };
             (action, order.by, words, totals.undone, all)
         }
-        ClosingDeed::Plan(_) | ClosingDeed::Canonicalize(_) | ClosingDeed::CancelGrace(_) => return None,
+        ConsoleOrder::Plan(_) | ConsoleOrder::Canonicalize(_) | ConsoleOrder::CancelGrace(_) => return None,
     };
     let (class, heading) = match job.state {
         _ if is_stopping => ("warn", format!("{action}: stopping")),

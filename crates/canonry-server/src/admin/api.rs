@@ -12,21 +12,20 @@ use canonry_domain::RepoName;
 use canonry_store::{Repo, StoreError};
 use serde_json::{Value, json};
 
-use crate::admin::operations::{Shared, bearer};
-use crate::admin::repo_readers::{Denied, Reader};
+use crate::admin::operations::{OperationsState, bearer};
+use crate::admin::repo_readers::{ApiReader, ReadDenial};
 use crate::admin::threshold_report::threshold_report;
 
-/// Why there is no document.
 #[derive(Debug, thiserror::Error)]
-enum Refused {
+enum ApiRefusal {
     #[error(transparent)]
-    Denied(#[from] Denied),
+    ReadDenial(#[from] ReadDenial),
     #[error("the database does not answer; try again later")]
     Store(#[from] StoreError),
 }
 
 pub(crate) async fn threshold_state(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<OperationsState>>,
     Path((owner, repo)): Path<(String, String)>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
@@ -39,26 +38,26 @@ pub(crate) async fn threshold_state(
 }
 
 async fn find(
-    shared: &Shared,
+    shared: &OperationsState,
     owner: &str,
     name: &str,
     token: Option<&str>,
     peer: Option<IpAddr>,
-) -> Result<Value, Refused> {
+) -> Result<Value, ApiRefusal> {
     // A name that cannot be one of GitHub's is not asked about; a stranger learns nothing from that.
     let Ok(name) = format!("{owner}/{name}").parse::<RepoName>() else {
-        return Err(if token.is_none() { Denied::NoToken } else { Denied::NotFound }.into());
+        return Err(if token.is_none() { ReadDenial::NoToken } else { ReadDenial::NotFound }.into());
     };
     let repo = match shared.readers.check(token, &name, peer).await? {
-        Reader::Operator => shared.store.repos().find(&name).await?,
+        ApiReader::Operator => shared.store.repos().find(&name).await?,
         // By id, never by name: a name can be given up by one repository and taken by another, with other readers.
-        Reader::OnGithub(id) => shared.store.repos().by_github_id(id).await?,
+        ApiReader::OnGithub(id) => shared.store.repos().by_github_id(id).await?,
     };
-    let repo = repo.ok_or(Denied::NotFound)?;
+    let repo = repo.ok_or(ReadDenial::NotFound)?;
     document(shared, &repo).await
 }
 
-async fn document(shared: &Shared, repo: &Repo) -> Result<Value, Refused> {
+async fn document(shared: &OperationsState, repo: &Repo) -> Result<Value, ApiRefusal> {
     let report = threshold_report(&shared.store, repo).await?;
     let mut document = json!({
         "schema_version": 1,
@@ -73,14 +72,14 @@ async fn document(shared: &Shared, repo: &Repo) -> Result<Value, Refused> {
     Ok(document)
 }
 
-fn refuse(refused: &Refused) -> Response {
+fn refuse(refused: &ApiRefusal) -> Response {
     let status = match refused {
-        Refused::Denied(Denied::NoToken | Denied::BadToken) => StatusCode::UNAUTHORIZED,
-        Refused::Denied(Denied::Forbidden) => StatusCode::FORBIDDEN,
-        Refused::Denied(Denied::NotFound) => StatusCode::NOT_FOUND,
-        Refused::Denied(Denied::TooMany | Denied::Limited) => StatusCode::TOO_MANY_REQUESTS,
-        Refused::Denied(Denied::Unreachable) => StatusCode::BAD_GATEWAY,
-        Refused::Store(error) => {
+        ApiRefusal::ReadDenial(ReadDenial::NoToken | ReadDenial::BadToken) => StatusCode::UNAUTHORIZED,
+        ApiRefusal::ReadDenial(ReadDenial::Forbidden) => StatusCode::FORBIDDEN,
+        ApiRefusal::ReadDenial(ReadDenial::NotFound) => StatusCode::NOT_FOUND,
+        ApiRefusal::ReadDenial(ReadDenial::TooMany | ReadDenial::Limited) => StatusCode::TOO_MANY_REQUESTS,
+        ApiRefusal::ReadDenial(ReadDenial::Unreachable) => StatusCode::BAD_GATEWAY,
+        ApiRefusal::Store(error) => {
             tracing::warn!(%error, "a threshold state could not be read");
             StatusCode::SERVICE_UNAVAILABLE
         }

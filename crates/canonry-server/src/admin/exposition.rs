@@ -2,12 +2,10 @@
 
 use std::fmt::Write as _;
 
-/// What the format's media type is.
 pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What a family's samples are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum MetricKind {
     /// They only grow while the process lives.
     Counter,
     Gauge,
@@ -20,22 +18,21 @@ pub(crate) struct Exposition {
     text: String,
 }
 
-/// A family that samples are added to.
-pub(crate) struct Family<'a> {
+pub(crate) struct MetricFamily<'a> {
     text: &'a mut String,
     name: &'a str,
 }
 
 impl Exposition {
-    pub(crate) fn family<'a>(&'a mut self, name: &'a str, kind: Kind, help: &str) -> Family<'a> {
+    pub(crate) fn family<'a>(&'a mut self, name: &'a str, kind: MetricKind, help: &str) -> MetricFamily<'a> {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
         };
         let help = help.replace('\\', r"\\").replace('\n', r"\n");
         write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n").expect(INFALLIBLE);
-        Family { text: &mut self.text, name }
+        MetricFamily { text: &mut self.text, name }
     }
 
     pub(crate) fn into_text(self) -> String {
@@ -43,7 +40,7 @@ impl Exposition {
     }
 }
 
-impl Family<'_> {
+impl MetricFamily<'_> {
     pub(crate) fn sample(&mut self, labels: &[(&str, &str)], value: f64) {
         self.part("", labels, value);
     }
@@ -85,16 +82,16 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Exposition, Kind};
+    use super::{Exposition, MetricKind};
 
     #[test]
     fn a_page_is_what_the_format_says() {
         let mut page = Exposition::default();
-        let mut family = page.family("canonry_x", Kind::Gauge, "One \\ line\nonly.");
+        let mut family = page.family("canonry_x", MetricKind::Gauge, "One \\ line\nonly.");
         family.sample(&[], 85.0);
         family.sample(&[("repo", "octo/cat"), ("component", "a\"b\\c\n# TYPE x\u{1f980}")], 0.25);
         family.sample(&[("of", "")], f64::INFINITY);
-        page.family("canonry_y", Kind::Histogram, "Seconds.").histogram(
+        page.family("canonry_y", MetricKind::Histogram, "Seconds.").histogram(
             &[("kind", "a")],
             &[(0.1, 1), (5.0, 3)],
             4,

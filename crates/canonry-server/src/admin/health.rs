@@ -15,7 +15,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// For how long an answer holds: however often anybody asks, the database is written to once a second.
 const KEPT: Duration = Duration::from_secs(1);
 
-/// What `/readyz` needs.
 #[derive(Clone)]
 pub(crate) struct Readiness {
     store: Store,

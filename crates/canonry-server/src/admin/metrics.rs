@@ -9,10 +9,10 @@ use axum::response::Response;
 use canonry_github::Clock;
 use canonry_store::Job;
 use futures_util::future::BoxFuture;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use crate::admin::exposition::{Exposition, Kind};
-use crate::jobs::job_handler::{Handled, JobError, JobHandler, Work};
+use crate::admin::exposition::{Exposition, MetricKind};
+use crate::jobs::job_handler::{JobError, JobHandler, LeasedJob};
 
 /// From a job that finds nothing to do to the sync of a large repository, in seconds.
 const BOUNDS: [f64; 12] = [0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0];
@@ -20,11 +20,11 @@ const BOUNDS: [f64; 12] = [0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300
 /// The counters of a process. Clones count together; what a restart forgets, Prometheus knows how to bear.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
-    counted: Arc<Mutex<Counted>>,
+    counted: Arc<Mutex<ProcessCounters>>,
 }
 
 #[derive(Debug, Default)]
-struct Counted {
+struct ProcessCounters {
     webhooks: BTreeMap<u16, u64>,
     jobs: BTreeMap<(String, &'static str), Histogram>,
 }
@@ -43,14 +43,14 @@ impl Metrics {
 
     /// A handler that does the same, and whose time is taken by `clock`.
     pub fn measured(&self, handler: Arc<dyn JobHandler>, clock: Arc<dyn Clock>) -> Arc<dyn JobHandler> {
-        Arc::new(Measured { handler, clock, metrics: self.clone() })
+        Arc::new(MeasuredHandler { handler, clock, metrics: self.clone() })
     }
 
     pub(crate) fn expose(&self, page: &mut Exposition) {
         let counted = self.lock();
         let mut webhooks = page.family(
             "canonry_webhooks_total",
-            Kind::Counter,
+            MetricKind::Counter,
             "Requests to the webhook's address, by the status of the answer.",
         );
         for (status, count) in &counted.webhooks {
@@ -58,7 +58,7 @@ impl Metrics {
         }
         let mut jobs = page.family(
             "canonry_job_seconds",
-            Kind::Histogram,
+            MetricKind::Histogram,
             "How long tries at jobs took, by the job's kind and by how the try ended.",
         );
         for ((kind, result), histogram) in &counted.jobs {
@@ -84,7 +84,7 @@ impl Metrics {
         histogram.sum += seconds;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counted> {
+    fn lock(&self) -> MutexGuard<'_, ProcessCounters> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -95,21 +95,25 @@ pub(crate) async fn count_webhooks(State(metrics): State<Metrics>, request: Requ
     answer
 }
 
-struct Measured {
+struct MeasuredHandler {
     handler: Arc<dyn JobHandler>,
     clock: Arc<dyn Clock>,
     metrics: Metrics,
 }
 
-impl JobHandler for Measured {
-    fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
+impl JobHandler for MeasuredHandler {
+    fn handle<'a>(&'a self, leased: &'a LeasedJob) -> BoxFuture<'a, Result<(), JobError>> {
         Box::pin(async move {
-            let mut watch =
-                Stopwatch { measured: self, kind: &work.job.kind, begun: self.clock.now(), result: "stopped" };
-            let result = self.handler.handle(work).await;
+            let mut watch = Stopwatch {
+                measured: self,
+                kind: leased.job.kind.as_str(),
+                begun: self.clock.now(),
+                result: "stopped",
+            };
+            let result = self.handler.handle(leased).await;
             watch.result = match &result {
-                Ok(Handled::Done) => "done",
-                Ok(Handled::Ignored(_)) => "ignored",
+                Ok(()) => "done",
+                Err(JobError::Ignored(_)) => "ignored",
                 Err(JobError::Postpone { .. } | JobError::Unavailable(_)) => "postponed",
                 Err(JobError::Retry(_)) => "failed",
                 Err(JobError::Hopeless(_)) => "hopeless",
@@ -118,14 +122,18 @@ impl JobHandler for Measured {
         })
     }
 
-    fn given_up<'a>(&'a self, job: &'a Job, why: &'a str) -> BoxFuture<'a, ()> {
-        self.handler.given_up(job, why)
+    fn on_dead<'a>(&'a self, job: &'a Job, why: &'a str) -> BoxFuture<'a, ()> {
+        self.handler.on_dead(job, why)
+    }
+
+    fn longest(&self, job: &Job) -> SignedDuration {
+        self.handler.longest(job)
     }
 }
 
 /// Counts when it is dropped: also where the handler panics, or its task is ended because the lease was lost.
 struct Stopwatch<'a> {
-    measured: &'a Measured,
+    measured: &'a MeasuredHandler,
     kind: &'a str,
     begun: Timestamp,
     result: &'static str,

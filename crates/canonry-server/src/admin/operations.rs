@@ -19,7 +19,7 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use crate::admin::api::threshold_state;
-use crate::admin::exposition::{Exposition, Kind, MEDIA_TYPE};
+use crate::admin::exposition::{Exposition, MEDIA_TYPE, MetricKind};
 use crate::admin::metrics::Metrics;
 use crate::admin::repo_readers::RepoReaders;
 use crate::admin::stored_metrics::StoredMetrics;
@@ -31,7 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What proxies add to a request. Who asks through one may be anybody, wherever the proxy itself is.
 const FORWARDED: [&str; 5] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
 
-/// What the routes need.
 pub struct Operations {
     pub store: Store,
     /// Whose rate budget is told; none without credentials.
@@ -46,8 +45,7 @@ pub struct Operations {
     pub admin_token: Option<Secret>,
 }
 
-/// What a request is answered from.
-pub(crate) struct Shared {
+pub(crate) struct OperationsState {
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) readers: RepoReaders,
@@ -64,7 +62,7 @@ pub(crate) struct Shared {
 pub fn operations_routes(operations: Operations) -> Router {
     let Operations { store, github, github_api, clock, metrics, metrics_token, admin_token } = operations;
     let readers = RepoReaders::new(github_api, admin_token, Arc::clone(&clock));
-    let shared = Shared { store, clock, readers, github, metrics, metrics_token, reading: Mutex::default() };
+    let shared = OperationsState { store, clock, readers, github, metrics, metrics_token, reading: Mutex::default() };
     Router::new()
         .route("/metrics", get(show_metrics))
         .route("/api/repos/{owner}/{repo}/triage/threshold-state", get(threshold_state))
@@ -72,7 +70,7 @@ pub fn operations_routes(operations: Operations) -> Router {
 }
 
 async fn show_metrics(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<OperationsState>>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
 ) -> Response {
@@ -98,7 +96,7 @@ async fn show_metrics(
     let stored = shared.stored(now).await;
     page.family(
         "canonry_database_up",
-        Kind::Gauge,
+        MetricKind::Gauge,
         "1 when the database answered, 0 when what it knows is missing here.",
     )
     .sample(&[], f64::from(u8::from(stored.is_some())));
@@ -106,7 +104,7 @@ async fn show_metrics(
     ([(CONTENT_TYPE, MEDIA_TYPE)], text).into_response()
 }
 
-impl Shared {
+impl OperationsState {
     /// What the database knows, at most a few seconds old; `None` when it does not answer.
     async fn stored(&self, now: Timestamp) -> Option<String> {
         let mut reading = self.reading.lock().await;
@@ -162,7 +160,7 @@ fn expose_rates(github: &GitHub, now: Timestamp, page: &mut Exposition) {
     rates.retain(|(_, left)| left.reset > now);
     let mut remaining = page.family(
         "canonry_github_rate_remaining",
-        Kind::Gauge,
+        MetricKind::Gauge,
         "Requests that GitHub still allows in this hour, by the account that this process asked as.",
     );
     for (account, left) in &rates {
@@ -171,12 +169,13 @@ fn expose_rates(github: &GitHub, now: Timestamp, page: &mut Exposition) {
     if let Some(time) = github.github_time() {
         page.family(
             "canonry_github_clock_skew_seconds",
-            Kind::Gauge,
+            MetricKind::Gauge,
             "How far this machine's clock is ahead of GitHub's, negative where it is behind. Beyond 120 nothing is closed.",
         )
         .sample(&[], time.skew.as_secs_f64());
     }
-    let mut limit = page.family("canonry_github_rate_limit", Kind::Gauge, "Requests that GitHub allows in an hour.");
+    let mut limit =
+        page.family("canonry_github_rate_limit", MetricKind::Gauge, "Requests that GitHub allows in an hour.");
     for (account, left) in &rates {
         limit.sample(&[("account", account)], left.limit as f64);
     }

@@ -19,7 +19,6 @@ use crate::admin::wrong_tokens::WrongTokens;
 const BELIEVED: SignedDuration = SignedDuration::from_mins(1);
 /// Words that are kept; when there are more, the old ones are asked for again.
 const MOST_KEPT: usize = 1_000;
-/// Questions a minute.
 const MOST_ASKED: usize = 60;
 /// Tokens a minute that GitHub may turn down; after them it is shown no further one that it has not accepted before.
 /// It locks out the address that many wrong tokens come from, valid tokens and all, and the service works from that
@@ -35,15 +34,14 @@ const LONGEST_TOKEN: usize = 255;
 const PREFIXES: [&str; 6] = ["ghp_", "github_pat_", "gho_", "ghu_", "ghs_", "ghr_"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum ApiReader {
     Operator,
     /// Somebody who can read the repository with this id on GitHub.
     OnGithub(GithubId),
 }
 
-/// Why somebody may not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Denied {
+pub(crate) enum ReadDenial {
     #[error("send a GitHub token that may read the repository, as `Authorization: Bearer TOKEN`")]
     NoToken,
     #[error("GitHub does not accept this token")]
@@ -61,7 +59,7 @@ pub(crate) enum Denied {
 }
 
 /// What GitHub said: which repository the token can read, or why none.
-type Word = Result<GithubId, Denied>;
+type ReadVerdict = Result<GithubId, ReadDenial>;
 
 /// Asks GitHub, with the reader's own token, and remembers the answer for a minute.
 pub(crate) struct RepoReaders {
@@ -69,16 +67,15 @@ pub(crate) struct RepoReaders {
     operator: Option<Secret>,
     wrong: WrongTokens,
     clock: Arc<dyn Clock>,
-    known: Mutex<Known>,
+    known: Mutex<ReadVerdicts>,
     /// Rung when GitHub has answered.
     answered: Notify,
 }
 
 #[derive(Default)]
-struct Known {
+struct ReadVerdicts {
     /// By the hash of token and repository: no token is kept.
-    words: HashMap<Hash, (Timestamp, Word)>,
-    /// When GitHub accepted a token, by its hash.
+    words: HashMap<Hash, (Timestamp, ReadVerdict)>,
     proven: HashMap<Hash, Timestamp>,
     asked: VecDeque<Timestamp>,
     /// When GitHub did not accept a token, or may not have.
@@ -90,15 +87,14 @@ struct Known {
 type Hash = [u8; 32];
 
 #[derive(Debug, Clone, Copy)]
-struct Question {
+struct ReadQuestion {
     token: Hash,
     word: Hash,
 }
 
-/// How to go on with a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
-    Said(Word),
+enum NextStep {
+    Verdict(ReadVerdict),
     Ask { is_proven: bool },
     Wait,
 }
@@ -114,18 +110,18 @@ impl RepoReaders {
         token: Option<&str>,
         repo: &RepoName,
         peer: Option<IpAddr>,
-    ) -> Result<Reader, Denied> {
-        let token = token.ok_or(Denied::NoToken)?;
+    ) -> Result<ApiReader, ReadDenial> {
+        let token = token.ok_or(ReadDenial::NoToken)?;
         let is_githubs = looks_like_githubs(token);
         if let Some(operator) = &self.operator {
             let now = self.clock.now();
             // Here as where people sign in: what a person chose can be guessed. What looks like one of GitHub's is tried
             // at GitHub, which counts for itself.
             if !is_githubs && !self.wrong.may_try(peer, now) {
-                return Err(Denied::TooMany);
+                return Err(ReadDenial::TooMany);
             }
             if is_same(token, operator) {
-                return Ok(Reader::Operator);
+                return Ok(ApiReader::Operator);
             }
             if !is_githubs {
                 self.wrong.note(peer, now);
@@ -133,27 +129,27 @@ impl RepoReaders {
             }
         }
         if !is_githubs {
-            return Err(Denied::BadToken);
+            return Err(ReadDenial::BadToken);
         }
         let word = Sha256::digest(format!("{}\n{token}", repo.key())).into();
-        let question = Question { token: Sha256::digest(token).into(), word };
+        let question = ReadQuestion { token: Sha256::digest(token).into(), word };
         let is_proven = loop {
             // Before the look: an answer that comes after it is heard.
             let answered = self.answered.notified();
             let next = self.lock().next(question, self.clock.now())?;
             match next {
-                Next::Said(word) => return word.map(Reader::OnGithub),
-                Next::Ask { is_proven } => break is_proven,
-                Next::Wait => answered.await,
+                NextStep::Verdict(word) => return word.map(ApiReader::OnGithub),
+                NextStep::Ask { is_proven } => break is_proven,
+                NextStep::Wait => answered.await,
             }
         };
-        let mut asking = Asking { readers: self, question, is_proven, word: None };
+        let mut asking = PendingQuestion { readers: self, question, is_proven, word: None };
         let word = self.ask(token, repo).await;
         asking.word = Some(word);
-        word.map(Reader::OnGithub)
+        word.map(ApiReader::OnGithub)
     }
 
-    async fn ask(&self, token: &str, repo: &RepoName) -> Word {
+    async fn ask(&self, token: &str, repo: &RepoName) -> ReadVerdict {
         let options = ClientOptions {
             api: self.api.clone(),
             clock: Arc::clone(&self.clock),
@@ -169,33 +165,33 @@ impl RepoReaders {
         };
         match answer {
             Ok(found) => Ok(found.github_id()),
-            Err(GitHubError::Unauthorized { .. }) => Err(Denied::BadToken),
-            Err(GitHubError::Forbidden { .. }) => Err(Denied::Forbidden),
+            Err(GitHubError::Unauthorized { .. }) => Err(ReadDenial::BadToken),
+            Err(GitHubError::Forbidden { .. }) => Err(ReadDenial::Forbidden),
             Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. } | GitHubError::Refused { .. }) => {
-                Err(Denied::NotFound)
+                Err(ReadDenial::NotFound)
             }
             Err(error) => {
                 tracing::warn!(%repo, %error, "GitHub could not say who may read a repository");
                 let is_limit = matches!(error, GitHubError::RateLimited { .. });
-                Err(if is_limit { Denied::Limited } else { Denied::Unreachable })
+                Err(if is_limit { ReadDenial::Limited } else { ReadDenial::Unreachable })
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, ReadVerdicts> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A question under way. Its end is noted also where nobody waits for the answer any more: GitHub was shown the token.
-struct Asking<'a> {
+struct PendingQuestion<'a> {
     readers: &'a RepoReaders,
-    question: Question,
+    question: ReadQuestion,
     is_proven: bool,
-    word: Option<Word>,
+    word: Option<ReadVerdict>,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for PendingQuestion<'_> {
     fn drop(&mut self) {
         let now = self.readers.clock.now();
         self.readers.lock().end(self.question, self.is_proven, self.word, now);
@@ -203,12 +199,12 @@ impl Drop for Asking<'_> {
     }
 }
 
-impl Known {
+impl ReadVerdicts {
     /// GitHub's word if it is still believed; else whether it may be asked for now.
-    fn next(&mut self, question: Question, now: Timestamp) -> Result<Next, Denied> {
+    fn next(&mut self, question: ReadQuestion, now: Timestamp) -> Result<NextStep, ReadDenial> {
         let recent = |moment: &Timestamp| now.duration_since(*moment) < BELIEVED;
         if let Some((_, word)) = self.words.get(&question.word).filter(|(at, _)| recent(at)) {
-            return Ok(Next::Said(*word));
+            return Ok(NextStep::Verdict(*word));
         }
         for moments in [&mut self.asked, &mut self.bad] {
             while moments.front().is_some_and(|at| !recent(at)) {
@@ -217,38 +213,38 @@ impl Known {
         }
         let is_proven = self.proven.get(&question.token).is_some_and(|at| now.duration_since(*at) < PROVEN);
         if self.asked.len() >= MOST_ASKED || (!is_proven && self.bad.len() >= MOST_BAD) {
-            return Err(Denied::TooMany);
+            return Err(ReadDenial::TooMany);
         }
         if !is_proven {
             if self.bad.len() + self.unanswered >= MOST_BAD {
-                return Ok(Next::Wait);
+                return Ok(NextStep::Wait);
             }
             self.unanswered += 1;
         }
         self.asked.push_back(now);
-        Ok(Next::Ask { is_proven })
+        Ok(NextStep::Ask { is_proven })
     }
 
     /// Notes what came of a question; `None` when nobody heard it.
-    fn end(&mut self, question: Question, was_proven: bool, word: Option<Word>, now: Timestamp) {
+    fn end(&mut self, question: ReadQuestion, was_proven: bool, word: Option<ReadVerdict>, now: Timestamp) {
         if !was_proven {
             self.unanswered -= 1;
         }
         match word {
-            Some(Ok(_) | Err(Denied::Forbidden | Denied::NotFound)) => {
+            Some(Ok(_) | Err(ReadDenial::Forbidden | ReadDenial::NotFound)) => {
                 if self.proven.len() >= MOST_KEPT {
                     self.proven.retain(|_, at| now.duration_since(*at) < PROVEN);
                 }
                 self.proven.insert(question.token, now);
             }
-            Some(Err(Denied::BadToken)) => {
+            Some(Err(ReadDenial::BadToken)) => {
                 self.proven.remove(&question.token);
                 self.bad.push_back(now);
             }
-            Some(Err(Denied::Limited)) | None if !was_proven => self.bad.push_back(now),
+            Some(Err(ReadDenial::Limited)) | None if !was_proven => self.bad.push_back(now),
             _ => {}
         }
-        let Some(word) = word.filter(|word| !matches!(word, Err(Denied::Limited | Denied::Unreachable))) else {
+        let Some(word) = word.filter(|word| !matches!(word, Err(ReadDenial::Limited | ReadDenial::Unreachable))) else {
             return;
         };
         if self.words.len() >= MOST_KEPT {
@@ -269,12 +265,12 @@ mod tests {
     use canonry_domain::GithubId;
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{Denied, Known, Next, Question, looks_like_githubs};
+    use super::{NextStep, ReadDenial, ReadQuestion, ReadVerdicts, looks_like_githubs};
 
-    const ASK: Result<Next, Denied> = Ok(Next::Ask { is_proven: false });
+    const ASK: Result<NextStep, ReadDenial> = Ok(NextStep::Ask { is_proven: false });
 
-    fn about(token: u8, repo: u8) -> Question {
-        Question { token: [token; 32], word: [token.wrapping_mul(16) + repo; 32] }
+    fn about(token: u8, repo: u8) -> ReadQuestion {
+        ReadQuestion { token: [token; 32], word: [token.wrapping_mul(16) + repo; 32] }
     }
 
     #[test]
@@ -290,33 +286,33 @@ mod tests {
 
     #[test]
     fn unknown_tokens_wait_while_those_before_them_may_all_be_bad() {
-        let (mut known, now) = (Known::default(), Timestamp::UNIX_EPOCH);
+        let (mut known, now) = (ReadVerdicts::default(), Timestamp::UNIX_EPOCH);
         for token in 0..5 {
             assert_eq!(known.next(about(token, 0), now), ASK);
         }
-        assert_eq!(known.next(about(5, 0), now), Ok(Next::Wait));
+        assert_eq!(known.next(about(5, 0), now), Ok(NextStep::Wait));
         // One proves good: it may ask about anything, and one other may be tried.
         let good = Ok(GithubId(7));
         known.end(about(0, 0), false, Some(good), now);
-        assert_eq!(known.next(about(0, 0), now), Ok(Next::Said(good)));
-        assert_eq!(known.next(about(0, 1), now), Ok(Next::Ask { is_proven: true }));
+        assert_eq!(known.next(about(0, 0), now), Ok(NextStep::Verdict(good)));
+        assert_eq!(known.next(about(0, 1), now), Ok(NextStep::Ask { is_proven: true }));
         assert_eq!(known.next(about(5, 0), now), ASK);
-        assert_eq!(known.next(about(6, 0), now), Ok(Next::Wait));
+        assert_eq!(known.next(about(6, 0), now), Ok(NextStep::Wait));
         // Turned down, not waited for, and locked out are all the same; that GitHub is away is not.
-        known.end(about(1, 0), false, Some(Err(Denied::BadToken)), now);
+        known.end(about(1, 0), false, Some(Err(ReadDenial::BadToken)), now);
         known.end(about(2, 0), false, None, now);
-        known.end(about(3, 0), false, Some(Err(Denied::Limited)), now);
-        known.end(about(4, 0), false, Some(Err(Denied::Unreachable)), now);
+        known.end(about(3, 0), false, Some(Err(ReadDenial::Limited)), now);
+        known.end(about(4, 0), false, Some(Err(ReadDenial::Unreachable)), now);
         assert_eq!(known.next(about(4, 0), now), ASK);
-        known.end(about(4, 0), false, Some(Err(Denied::BadToken)), now);
-        assert_eq!(known.next(about(6, 0), now), Ok(Next::Wait));
-        known.end(about(5, 0), false, Some(Err(Denied::BadToken)), now);
-        assert_eq!(known.next(about(6, 0), now), Err(Denied::TooMany));
-        assert_eq!(known.next(about(1, 0), now), Ok(Next::Said(Err(Denied::BadToken))));
-        assert_eq!(known.next(about(0, 2), now), Ok(Next::Ask { is_proven: true }));
+        known.end(about(4, 0), false, Some(Err(ReadDenial::BadToken)), now);
+        assert_eq!(known.next(about(6, 0), now), Ok(NextStep::Wait));
+        known.end(about(5, 0), false, Some(Err(ReadDenial::BadToken)), now);
+        assert_eq!(known.next(about(6, 0), now), Err(ReadDenial::TooMany));
+        assert_eq!(known.next(about(1, 0), now), Ok(NextStep::Verdict(Err(ReadDenial::BadToken))));
+        assert_eq!(known.next(about(0, 2), now), Ok(NextStep::Ask { is_proven: true }));
         // A proven one that is turned down is a stranger's again.
-        known.end(about(0, 2), true, Some(Err(Denied::BadToken)), now);
-        assert_eq!(known.next(about(0, 3), now), Err(Denied::TooMany));
+        known.end(about(0, 2), true, Some(Err(ReadDenial::BadToken)), now);
+        assert_eq!(known.next(about(0, 3), now), Err(ReadDenial::TooMany));
         assert_eq!(known.next(about(6, 0), now + SignedDuration::from_mins(1)), ASK);
     }
 }

@@ -6,7 +6,7 @@ use canonry_domain::{CurrentThreshold, LessonKind, RepoName, ThresholdState, Thr
 use canonry_store::{BrakeKind, DeliveryState, Grace, LlmTotals, QueueStatus, ReviewState, Store, StoreError};
 use jiff::Timestamp;
 
-use crate::admin::exposition::{Exposition, Kind};
+use crate::admin::exposition::{Exposition, MetricKind};
 
 /// More repositories than this are not listed one by one: each costs a query and a few lines.
 const MOST_REPOS: usize = 500;
@@ -16,7 +16,6 @@ const SILENT: f64 = 101.0;
 /// A family about models: its name, its help, and what it tells.
 type Figure = (&'static str, &'static str, fn(&LlmTotals) -> f64);
 
-/// One reading of the database.
 pub(crate) struct StoredMetrics {
     queue: QueueStatus,
     deliveries: Vec<(DeliveryState, u64)>,
@@ -72,7 +71,7 @@ impl StoredMetrics {
     }
 
     fn expose_work(&self, page: &mut Exposition) {
-        let mut jobs = page.family("canonry_jobs", Kind::Gauge, "Jobs that have not ended well, by state.");
+        let mut jobs = page.family("canonry_jobs", MetricKind::Gauge, "Jobs that have not ended well, by state.");
         for (state, count) in
             [("queued", self.queue.queued), ("running", self.queue.running), ("dead", self.queue.dead)]
         {
@@ -83,29 +82,31 @@ impl StoredMetrics {
         };
         page.family(
             "canonry_job_oldest_age_seconds",
-            Kind::Gauge,
+            MetricKind::Gauge,
             "For how long the job that has waited longest could have been begun; 0 when none waits.",
         )
         .sample(&[], since(self.queue.oldest_due));
         page.family(
             "canonry_job_running_seconds",
-            Kind::Gauge,
+            MetricKind::Gauge,
             "For how long the job that was begun first of those under way has been; 0 when none is.",
         )
         .sample(&[], since(self.queue.oldest_running));
-        let mut deliveries = page.family("canonry_deliveries", Kind::Gauge, "Stored webhooks, by what became of them.");
+        let mut deliveries =
+            page.family("canonry_deliveries", MetricKind::Gauge, "Stored webhooks, by what became of them.");
         for state in [DeliveryState::Queued, DeliveryState::Done, DeliveryState::Dead, DeliveryState::Ignored] {
             let count = self.deliveries.iter().find(|(other, _)| *other == state).map_or(0, |(_, count)| *count);
             deliveries.sample(&[("state", state.as_str())], count as f64);
         }
-        page.family("canonry_repos", Kind::Gauge, "Repositories that Canonry works on.").sample(&[], self.repos as f64);
+        page.family("canonry_repos", MetricKind::Gauge, "Repositories that Canonry works on.")
+            .sample(&[], self.repos as f64);
     }
 
     fn expose_learning(&self, page: &mut Exposition) {
         // No counter, in spite of its name: a person's correction moves an outcome from one kind to another.
         let mut outcomes = page.family(
             "canonry_triage_outcomes_total",
-            Kind::Gauge,
+            MetricKind::Gauge,
             "Triage records by what their outcome taught; a correction moves one from a kind to another.",
         );
         for (repo, kind, count) in &self.outcomes {
@@ -128,7 +129,7 @@ impl StoredMetrics {
     }
 
     fn expose_states(&self, page: &mut Exposition, name: &str, help: &str, value: impl Fn(&ThresholdState) -> f64) {
-        let mut family = page.family(name, Kind::Gauge, help);
+        let mut family = page.family(name, MetricKind::Gauge, help);
         for (repo, thresholds) in &self.thresholds {
             let repo = repo.to_string();
             family.sample(&[("repo", &repo), ("component", "")], value(&thresholds.repository));
@@ -141,7 +142,7 @@ impl StoredMetrics {
     fn expose_reviews(&self, page: &mut Exposition) {
         let mut reviews = page.family(
             "canonry_reviews_total",
-            Kind::Counter,
+            MetricKind::Counter,
             "Reviews by how they ended: completed, failed, or superseded by newer commits.",
         );
         for (repo, state, count) in &self.reviews {
@@ -164,19 +165,20 @@ impl StoredMetrics {
         }
         let mut graces = page.family(
             "canonry_graces",
-            Kind::Gauge,
+            MetricKind::Gauge,
             "Items that are closed unless somebody objects: running, due, or over and held back by what `state` says.",
         );
         for ((repo, state), count) in &waiting {
             graces.sample(&[("repo", repo), ("state", state)], *count as f64);
         }
-        let mut brakes = page.family("canonry_brake", Kind::Gauge, "1 where a brake is in force: pause or breaker.");
+        let mut brakes =
+            page.family("canonry_brake", MetricKind::Gauge, "1 where a brake is in force: pause or breaker.");
         for (repo, kind) in &self.brakes {
             brakes.sample(&[("repo", &repo.to_string()), ("kind", kind.as_str())], 1.0);
         }
         let mut objections = page.family(
             "canonry_close_objections_total",
-            Kind::Counter,
+            MetricKind::Counter,
             "Closes of Canonry's that somebody objected to.",
         );
         for (repo, count) in &self.objections {
@@ -197,7 +199,7 @@ impl StoredMetrics {
             }),
         ];
         for (name, help, value) in figures {
-            let mut family = page.family(name, Kind::Counter, help);
+            let mut family = page.family(name, MetricKind::Counter, help);
             for totals in &self.llm {
                 let repo = totals.repo.as_ref().map(RepoName::to_string).unwrap_or_default();
                 let labels = [("repo", repo.as_str()), ("provider", &totals.provider), ("model", &totals.model)];

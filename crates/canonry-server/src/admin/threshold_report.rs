@@ -22,7 +22,6 @@ pub struct ThresholdReport {
     pub adjustments: Vec<ReportedAdjustment>,
 }
 
-/// What a repository asks of its thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ReportedSettings {
     pub rule: ThresholdRule,
@@ -53,10 +52,8 @@ pub struct ReportedThreshold {
     pub evidence: ThresholdReason,
 }
 
-/// A move of a threshold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReportedAdjustment {
-    /// When.
     pub at: Timestamp,
     /// The component; null for the repository itself.
     pub component: Option<Component>,
@@ -69,7 +66,6 @@ pub struct ReportedAdjustment {
     pub sample_count: u64,
 }
 
-/// Reads the stored thresholds of a repository.
 pub async fn threshold_report(store: &Store, repo: &Repo) -> Result<ThresholdReport, StoreError> {
     let settings = store.learning().threshold_settings(repo.id).await?;
     let thresholds = store.learning().thresholds(repo.id).await?;

@@ -20,7 +20,6 @@ const POLL: SignedDuration = SignedDuration::from_secs(1);
 /// The longest pause after failures in a row.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(60);
 
-/// Publishes writes that no person stands by for.
 pub trait Publish: Send + Sync {
     /// Brings one that is due to its end, or to its next wait; `false` when none is due.
     fn publish_one(&self) -> BoxFuture<'_, Result<bool, JobError>>;

@@ -27,20 +27,20 @@ impl ServiceRecheck {
     }
 
     async fn rule(&self, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
-        let about = About::of(entry);
+        let about = WriteSubject::of(entry);
         // Who pauses Canonry, or asks why it is silent, gets an answer.
-        if about != About::Mention
+        if about != WriteSubject::Mention
             && self.store.close().brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some()
         {
             return Ok(Ruling::Wait { until: self.github.now() + PAUSED_FOR, reason: "paused".to_owned() });
         }
         let (store, github) = (self.store.clone(), self.github.clone());
         match about {
-            About::Triage => TriageRecheck::new(store, github).recheck(entry, act).await,
-            About::Review => PublicationRecheck { store, github }.recheck(entry, act).await,
-            About::Mention | About::Other => Ok(Ruling::Proceed),
+            WriteSubject::Triage => TriageRecheck::new(store, github).recheck(entry, act).await,
+            WriteSubject::Review => PublicationRecheck { store, github }.recheck(entry, act).await,
+            WriteSubject::Mention | WriteSubject::Other => Ok(Ruling::Proceed),
             // Whoever closes or reopens has a check of their own for it, and does so soon: no try is used up for them.
-            About::Close => {
+            WriteSubject::Close => {
                 let reason = format!("{} of this item comes first", entry.key);
                 Ok(Ruling::Wait { until: self.github.now() + CLOSED_WITHIN, reason })
             }
@@ -56,7 +56,7 @@ impl Recheck for ServiceRecheck {
 
 /// What an entry is about, by its kind and its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum About {
+enum WriteSubject {
     Triage,
     Review,
     Mention,
@@ -64,7 +64,7 @@ enum About {
     Other,
 }
 
-impl About {
+impl WriteSubject {
     fn of(entry: &OutboxEntry) -> Self {
         Self::named(&entry.kind, &entry.key)
     }
@@ -82,21 +82,21 @@ impl About {
 
 #[cfg(test)]
 mod tests {
-    use super::About;
+    use super::WriteSubject;
 
     #[test]
     fn a_key_says_who_rules_and_a_close_is_nobodys_but_its_own() {
         for (kind, key, about) in [
-            ("comment", "triage:1:issue:7:comment:3", About::Triage),
-            ("review", "review/9#7/post/4", About::Review),
-            ("check_run", "review/9#7/check/4-1", About::Review),
-            ("react", "mention/9#7/issue/5", About::Mention),
-            ("comment", "brake/9#7/3", About::Other),
-            ("comment", "close/1/7", About::Other),
-            ("close", "close/1/7", About::Close),
-            ("reopen", "mention/9#7/issue/5", About::Close),
+            ("comment", "triage:1:issue:7:comment:3", WriteSubject::Triage),
+            ("review", "review/9#7/post/4", WriteSubject::Review),
+            ("check_run", "review/9#7/check/4-1", WriteSubject::Review),
+            ("react", "mention/9#7/issue/5", WriteSubject::Mention),
+            ("comment", "brake/9#7/3", WriteSubject::Other),
+            ("comment", "close/1/7", WriteSubject::Other),
+            ("close", "close/1/7", WriteSubject::Close),
+            ("reopen", "mention/9#7/issue/5", WriteSubject::Close),
         ] {
-            assert_eq!(About::named(kind, key), about, "{kind} {key}");
+            assert_eq!(WriteSubject::named(kind, key), about, "{kind} {key}");
         }
     }
 }

@@ -6,20 +6,20 @@ use canonry_store::{Repo, RepoAccess};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::jobs::job_handler::JobError;
-use crate::jobs::sync_job::planned_sync;
+use crate::jobs::service_job::queue_once;
+use crate::jobs::sync_job::SyncJob;
 use crate::service::Service;
 
 /// How often at most is looked whether a repository that is out of sight is back.
 const LOOK_EVERY: SignedDuration = SignedDuration::from_mins(10);
 
-/// A repository as a webhook tells of it.
 #[derive(Debug, Clone)]
-pub(crate) struct ToldRepo {
+pub(crate) struct NamedRepo {
     pub(crate) github_id: GithubId,
     pub(crate) name: RepoName,
 }
 
-impl ToldRepo {
+impl NamedRepo {
     /// `None` when the name is none: nothing can be asked about such a repository.
     pub(crate) fn new(id: i64, full_name: &str) -> Option<Self> {
         Some(Self { github_id: GithubId(id), name: full_name.parse().ok()? })
@@ -27,7 +27,7 @@ impl ToldRepo {
 }
 
 /// The repository in the store, if it is there; nothing is asked or changed.
-pub(crate) async fn stored_repo(service: &Service, told: &ToldRepo) -> Result<Option<Repo>, JobError> {
+pub(crate) async fn stored_repo(service: &Service, told: &NamedRepo) -> Result<Option<Repo>, JobError> {
     if let Some(repo) = service.store().repos().by_github_id(told.github_id).await? {
         return Ok(Some(repo));
     }
@@ -35,11 +35,22 @@ pub(crate) async fn stored_repo(service: &Service, told: &ToldRepo) -> Result<Op
     Ok(service.store().repos().find(&told.name).await?.filter(|repo| repo.github_id.is_none()))
 }
 
+/// The repository with that id, for a job about it.
+pub(crate) async fn active_repo(service: &Service, id: GithubId) -> Result<Repo, JobError> {
+    let Some(repo) = service.store().repos().by_github_id(id).await? else {
+        return Err(JobError::ignored("nothing of that repository is kept"));
+    };
+    match service.store().repos().access(repo.id).await? {
+        RepoAccess::Active => Ok(repo),
+        access => Err(JobError::Ignored(format!("the repository is {}", access.as_str()))),
+    }
+}
+
 /// The repository in the store under the name it has now. One that is new is remembered, and a sync of it is queued.
 ///
 /// Webhooks come late and out of order, so that a name in one may be a former name: where it differs from the stored
 /// one, GitHub is asked. The id alone says which repository it is.
-pub(crate) async fn known_repo(service: &Service, told: &ToldRepo) -> Result<Repo, JobError> {
+pub(crate) async fn known_repo(service: &Service, told: &NamedRepo) -> Result<Repo, JobError> {
     let store = service.store();
     if let Some(repo) = store.repos().by_github_id(told.github_id).await? {
         if repo.name.key() == told.name.key() {
@@ -89,8 +100,7 @@ pub(crate) async fn queue_sync(service: &Service, repo: &Repo) -> Result<(), Job
     if service.github().is_none() {
         return Ok(());
     }
-    let now = service.now();
-    service.store().jobs().enqueue_once(&planned_sync(repo).job(), now, now).await?;
+    queue_once(service.store(), &SyncJob::of(repo), Some(&repo.name), service.now(), service.now()).await?;
     Ok(())
 }
 

@@ -1,6 +1,5 @@
 //! What webhooks tell that ends a grace at once, or objects to a close.
 
-use canonry_config::parse;
 use canonry_domain::{GraceEnd, ItemNumber, ItemType, POSSIBLE_DUPLICATE, fixed_issues, has_protected_label};
 use canonry_github::api::{RestLabel, RestUser};
 use canonry_github::item_from_issue;
@@ -9,7 +8,7 @@ use canonry_store::{ObjectionKind, Repo};
 use canonry_triage::{Objections, cancel_grace};
 
 use super::webhook::Webhook;
-use crate::handlers::repo_settings::handle_of;
+use crate::handlers::repo_settings::RepoSettings;
 use crate::jobs::job_handler::JobError;
 
 pub(super) async fn on_comment(hook: Webhook<'_>, repo: &Repo, about: &IssueCommentEvent) -> Result<(), JobError> {
@@ -106,8 +105,8 @@ async fn object(
 ) -> Result<(), JobError> {
     let service = hook.service;
     let outbox = if service.github().is_some() { Some(service.outbox().await?) } else { None };
-    let handle = handle_of(service, repo).await?;
-    let objections = Objections { store: service.store(), outbox, repo, handle: &handle };
+    let settings = RepoSettings::last_read(service, repo).await?;
+    let objections = Objections { store: service.store(), outbox, repo, handle: settings.handle() };
     let by = sender.and_then(RestUser::to_login);
     if is_own && objections.is_undoing(item_type, number).await? {
         return Ok(());
@@ -141,9 +140,8 @@ async fn is_own(hook: Webhook<'_>, user: Option<&RestUser>) -> Result<bool, JobE
 /// Whether a label keeps items open, by the settings as they were last read; right before a close they are read again.
 async fn is_protected(hook: Webhook<'_>, repo: &Repo, label: Option<&RestLabel>) -> Result<bool, JobError> {
     let Some(label) = label else { return Ok(false) };
-    let kept = hook.service.store().repos().settings(repo.id).await?.and_then(|kept| kept.text);
-    let settings = parse(&kept.unwrap_or_default());
-    let (config, label) = (&settings.config, [label.name.clone()]);
+    let settings = RepoSettings::last_read(hook.service, repo).await?;
+    let (config, label) = (settings.config(), [label.name.clone()]);
     Ok(has_protected_label(&label, &config.close.protected_labels)
         || has_protected_label(&label, &config.triage.exclude_labels))
 }

@@ -5,10 +5,10 @@ use canonry_github::webhook::{InstallationEvent, InstallationRepositoriesEvent, 
 use canonry_store::{Repo, RepoAccess};
 
 use super::webhook::Webhook;
-use crate::handlers::find_repo::{ToldRepo, known_repo, queue_sync, stored_repo};
-use crate::jobs::job_handler::{Handled, JobError};
+use crate::handlers::find_repo::{NamedRepo, known_repo, queue_sync, stored_repo};
+use crate::jobs::job_handler::JobError;
 
-pub(super) async fn installation(hook: Webhook<'_>, about: &InstallationEvent) -> Result<Handled, JobError> {
+pub(super) async fn installation(hook: Webhook<'_>, about: &InstallationEvent) -> Result<(), JobError> {
     match hook.action() {
         "created" | "new_permissions_accepted" => admit(hook, &about.repositories).await,
         "deleted" => {
@@ -18,27 +18,24 @@ pub(super) async fn installation(hook: Webhook<'_>, about: &InstallationEvent) -
         // Their payloads list no repositories: all are meant.
         "suspend" => of_installation(hook, RepoAccess::Active, RepoAccess::Suspended).await,
         "unsuspend" => of_installation(hook, RepoAccess::Suspended, RepoAccess::Active).await,
-        action => Ok(Handled::Ignored(format!("{action} of an installation changes nothing here"))),
+        action => Err(JobError::Ignored(format!("{action} of an installation changes nothing here"))),
     }
 }
 
-pub(super) async fn repositories(
-    hook: Webhook<'_>,
-    about: &InstallationRepositoriesEvent,
-) -> Result<Handled, JobError> {
+pub(super) async fn repositories(hook: Webhook<'_>, about: &InstallationRepositoriesEvent) -> Result<(), JobError> {
     dismiss(hook, &about.repositories_removed, RepoAccess::Removed).await?;
     admit(hook, &about.repositories_added).await
 }
 
 /// Repositories that Canonry may look at now: remembered, and fetched.
-async fn admit(hook: Webhook<'_>, repos: &[InstalledRepo]) -> Result<Handled, JobError> {
+async fn admit(hook: Webhook<'_>, repos: &[InstalledRepo]) -> Result<(), JobError> {
     for told in told(repos) {
         let repo = known_repo(hook.service, &told).await?;
         let installation = hook.event.installation_id.map(GithubId);
         hook.service.store().repos().set_installation(repo.id, installation).await?;
         set_access(hook, &repo, RepoAccess::Active).await?;
     }
-    Ok(Handled::Done)
+    Ok(())
 }
 
 /// Repositories that Canonry may not look at any more. Those that are not known need no mark.
@@ -53,7 +50,7 @@ async fn dismiss(hook: Webhook<'_>, repos: &[InstalledRepo], access: RepoAccess)
 
 /// The same for all repositories of the installation whose access is `from`. An App is installed once on an account, so
 /// that those of the account are its repositories, also where nobody told which they are.
-async fn of_installation(hook: Webhook<'_>, from: RepoAccess, to: RepoAccess) -> Result<Handled, JobError> {
+async fn of_installation(hook: Webhook<'_>, from: RepoAccess, to: RepoAccess) -> Result<(), JobError> {
     let store = hook.service.store();
     let installed = match hook.event.installation_id {
         Some(id) => store.repos().of_installation(GithubId(id)).await?,
@@ -67,7 +64,7 @@ async fn of_installation(hook: Webhook<'_>, from: RepoAccess, to: RepoAccess) ->
             set_access(hook, &repo, to).await?;
         }
     }
-    Ok(Handled::Done)
+    Ok(())
 }
 
 async fn set_access(hook: Webhook<'_>, repo: &Repo, access: RepoAccess) -> Result<(), JobError> {
@@ -78,6 +75,6 @@ async fn set_access(hook: Webhook<'_>, repo: &Repo, access: RepoAccess) -> Resul
     Ok(())
 }
 
-fn told(repos: &[InstalledRepo]) -> impl Iterator<Item = ToldRepo> + '_ {
-    repos.iter().filter_map(|repo| ToldRepo::new(repo.id, &repo.full_name))
+fn told(repos: &[InstalledRepo]) -> impl Iterator<Item = NamedRepo> + '_ {
+    repos.iter().filter_map(|repo| NamedRepo::new(repo.id, &repo.full_name))
 }

@@ -8,28 +8,24 @@ use canonry_store::{MentionPlace, Repo};
 
 use super::graces;
 use super::items::{learn, no_item, take_item};
-use super::mentions::{Said, mentioned};
+use super::mentions::{PostedComment, handle_mention};
 use super::webhook::Webhook;
-use crate::handlers::webhook_outcomes::People;
-use crate::jobs::job_handler::{Handled, JobError};
+use crate::handlers::webhook_outcomes::KnownPeople;
+use crate::jobs::job_handler::JobError;
 
-pub(super) async fn issue_comment(
-    hook: Webhook<'_>,
-    repo: &Repo,
-    about: &IssueCommentEvent,
-) -> Result<Handled, JobError> {
-    let Ok(record) = item_from_issue(&about.issue, hook.received_at()) else { return Ok(no_item()) };
+pub(super) async fn issue_comment(hook: Webhook<'_>, repo: &Repo, about: &IssueCommentEvent) -> Result<(), JobError> {
+    let Ok(record) = item_from_issue(&about.issue, hook.received_at()) else { return Err(no_item()) };
     let (number, item_type) = (record.number, record.item_type);
     take_item(hook, repo, record).await?;
     let (own, maintainers) = (hook.own_login().await?, hook.maintainers(repo).await?);
-    let event = hook.told(&repo.name, People { own, maintainers: &maintainers }).of_comment(about);
+    let event = hook.outcome_source(&repo.name, KnownPeople { own, maintainers: &maintainers }).of_comment(about);
     learn(hook, repo, event).await?;
     if hook.action() != "created" {
-        return Ok(Handled::Done);
+        return Ok(());
     }
     let mentioned = match &about.comment.user {
         Some(by) => {
-            let said = Said {
+            let comment = PostedComment {
                 place: MentionPlace::Issue,
                 comment: GithubId(about.comment.id),
                 text: &about.comment.body,
@@ -40,7 +36,7 @@ pub(super) async fn issue_comment(
                 author: about.issue.user.as_ref(),
                 in_reply_to: None,
             };
-            mentioned(hook, repo, said).await?
+            handle_mention(hook, repo, comment).await?
         }
         None => None,
     };
@@ -48,5 +44,5 @@ pub(super) async fn issue_comment(
     if !mentioned.as_ref().is_some_and(|mentioned| mentioned.rules_duplicate) {
         graces::on_comment(hook, repo, about).await?;
     }
-    Ok(mentioned.map_or(Handled::Done, |mentioned| mentioned.handled))
+    mentioned.and_then(|mentioned| mentioned.ignored).map_or(Ok(()), |reason| Err(JobError::ignored(reason)))
 }

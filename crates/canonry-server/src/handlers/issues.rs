@@ -8,13 +8,13 @@ use canonry_store::Repo;
 
 use super::graces;
 use super::items::{learn, leave, no_item, take_item};
-use super::triage::{Occasion, triage};
+use super::triage::{TriageOccasion, triage};
 use super::webhook::Webhook;
-use crate::handlers::webhook_outcomes::People;
-use crate::jobs::job_handler::{Handled, JobError};
+use crate::handlers::webhook_outcomes::KnownPeople;
+use crate::jobs::job_handler::JobError;
 
-pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) -> Result<Handled, JobError> {
-    let Ok(record) = item_from_issue(&about.issue, hook.received_at()) else { return Ok(no_item()) };
+pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) -> Result<(), JobError> {
+    let Ok(record) = item_from_issue(&about.issue, hook.received_at()) else { return Err(no_item()) };
     if matches!(hook.action(), "deleted" | "transferred") {
         graces::on_issue(hook, repo, record.number, about).await?;
     }
@@ -28,12 +28,12 @@ pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) 
         // The only ones that tell of an outcome.
         "closed" | "reopened" | "labeled" | "unlabeled" if record.item_type == ItemType::Issue => {
             let maintainers = hook.maintainers(repo).await?;
-            hook.told(&repo.name, People { own, maintainers: &maintainers }).of_issue(about)
+            hook.outcome_source(&repo.name, KnownPeople { own, maintainers: &maintainers }).of_issue(about)
         }
         _ => None,
     };
-    // The webhook knows who did what taking the issue in would discover: told first, it is all there is to learn. About
-    // an issue that nobody knows nothing can be told before it is taken in.
+    // The webhook knows who did what taking the issue in would discover: recorded first, it is all there is to learn. About
+    // an issue that nobody knows nothing can be recorded before it is taken in.
     let number = record.number;
     let (before, after) = match event {
         Some(event) if hook.service.store().corpus().item(repo.id, record.item_type, number).await?.is_some() => {
@@ -47,12 +47,12 @@ pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) 
     // Before triage, which may say something else about what was edited.
     graces::on_issue(hook, repo, number, about).await?;
     let occasion = match hook.action() {
-        "opened" => Occasion::Opened,
-        "edited" if about.changes.title.is_some() || about.changes.body.is_some() => Occasion::Edited,
-        _ => return Ok(Handled::Done),
+        "opened" => TriageOccasion::Opened,
+        "edited" if about.changes.title.is_some() || about.changes.body.is_some() => TriageOccasion::Edited,
+        _ => return Ok(()),
     };
     if let Some(why) = hook.not_a_person(own, about.issue.user.as_ref()) {
-        return Ok(Handled::Ignored(format!("it is taken in and not triaged: {why}")));
+        return Err(JobError::Ignored(format!("it is taken in and not triaged: {why}")));
     }
-    triage(hook.service, &hook.delivery.id, repo, item, occasion).await
+    triage(hook.service, hook.settings, &hook.delivery.id, repo, item, occasion).await
 }

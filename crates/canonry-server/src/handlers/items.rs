@@ -5,7 +5,7 @@ use canonry_store::Repo;
 use canonry_triage::refetch_item;
 
 use super::webhook::Webhook;
-use crate::jobs::job_handler::{Handled, JobError};
+use crate::jobs::job_handler::JobError;
 
 /// Takes in what a webhook says about an item; the item as it is now, or none when it has left the repository.
 ///
@@ -51,11 +51,11 @@ pub(super) async fn leave(
     repo: &Repo,
     record: ItemRecord,
     gone: GoneReason,
-) -> Result<Handled, JobError> {
+) -> Result<(), JobError> {
     let number: ItemNumber = record.number;
     take_item(hook, repo, record).await?;
     hook.service.store().corpus().mark_gone(repo.id, number, gone, hook.service.now()).await?;
-    Ok(Handled::Done)
+    Ok(())
 }
 
 /// Adds what people did with an issue to the log, and learns from it.
@@ -65,7 +65,6 @@ pub(super) async fn learn(hook: Webhook<'_>, repo: &Repo, event: Option<OutcomeE
     Ok(())
 }
 
-/// A number that no item can have.
-pub(super) fn no_item() -> Handled {
-    Handled::ignored("it names no item")
+pub(super) fn no_item() -> JobError {
+    JobError::ignored("it names no item")
 }

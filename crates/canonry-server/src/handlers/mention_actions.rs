@@ -1,6 +1,5 @@
 //! What each command does. Those who get here may ask for it.
 
-use canonry_config::RepoConfig;
 use canonry_domain::mention::{
     MentionCommand, MentionRole, MentionVerb, NothingToUndo, could_not, duplicate_ruled, duplicate_ruled_and_closing,
     mention_help, needs_another_number, not_apart, not_here, not_paused, nothing_to_undo, only_a_maintainer_silences,
@@ -21,13 +20,13 @@ use canonry_triage::{
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::mentions::{Answer, Said};
+use super::mentions::{MentionReply, PostedComment};
 use super::review_threads::await_record;
 use super::webhook::Webhook;
-use crate::handlers::repo_settings::repo_rules;
-use crate::jobs::grace_job::sweep_soon;
+use crate::handlers::repo_settings::RepoSettings;
+use crate::jobs::grace_job::queue_grace_sweep;
 use crate::jobs::job_handler::JobError;
-use crate::jobs::review_requests::{ReviewAsk, queue_review};
+use crate::review::review_requests::{ReviewJob, queue_review};
 
 /// Characters of somebody else's words in an answer.
 const QUOTED: usize = 200;
@@ -35,16 +34,15 @@ const QUOTED: usize = 200;
 /// A close that is taken back and has to wait is looked at again so often.
 const GOES_ON: SignedDuration = SignedDuration::from_mins(1);
 
-/// A command's surroundings.
 #[derive(Clone, Copy)]
-pub(super) struct Deeds<'a> {
+pub(super) struct MentionActions<'a> {
     pub(super) hook: Webhook<'a>,
     pub(super) github: &'a GitHub,
     pub(super) repo: &'a Repo,
-    pub(super) said: Said<'a>,
+    pub(super) said: PostedComment<'a>,
     pub(super) by: &'a Login,
     pub(super) role: MentionRole,
-    pub(super) config: &'a RepoConfig,
+    pub(super) settings: &'a RepoSettings,
     /// When it was said. Rulings and brakes hold from then on, so that words that arrive late lose against later ones.
     pub(super) said_at: Timestamp,
     /// Whether that is so long ago that the comment was read again.
@@ -52,11 +50,11 @@ pub(super) struct Deeds<'a> {
 }
 
 /// What came of a command, and what is said about it.
-type Deed = Result<(MentionOutcome, Answer), JobError>;
+type ActionResult = Result<(MentionOutcome, MentionReply), JobError>;
 
-impl Deeds<'_> {
+impl MentionActions<'_> {
     /// Does it. Everything may be done twice, after a kill.
-    pub(super) async fn carry_out(self, command: MentionCommand) -> Deed {
+    pub(super) async fn carry_out(self, command: MentionCommand) -> ActionResult {
         match command {
             MentionCommand::Review => self.review(&command, false).await,
             MentionCommand::FullReview => self.review(&command, true).await,
@@ -65,12 +63,12 @@ impl Deeds<'_> {
             MentionCommand::Why => self.why().await,
             MentionCommand::NotUseful => self.not_useful(&command).await,
             MentionCommand::FeedbackStatus => {
-                let auto_suppress = &self.config.feedback.auto_suppress;
+                let auto_suppress = &self.settings.config().feedback.auto_suppress;
                 let report = feedback_report(self.hook.service.store(), self.repo.id, auto_suppress).await?;
                 done(report.status_markdown())
             }
             MentionCommand::FeedbackList => {
-                let auto_suppress = &self.config.feedback.auto_suppress;
+                let auto_suppress = &self.settings.config().feedback.auto_suppress;
                 let report = feedback_report(self.hook.service.store(), self.repo.id, auto_suppress).await?;
                 done(report.list_markdown())
             }
@@ -84,7 +82,7 @@ impl Deeds<'_> {
     }
 
     fn handle(&self) -> &str {
-        &self.config.mentions.handle
+        self.settings.handle()
     }
 
     async fn is_paused(&self) -> Result<bool, StoreError> {
@@ -92,11 +90,11 @@ impl Deeds<'_> {
         Ok(brake.is_some())
     }
 
-    async fn review(self, command: &MentionCommand, full: bool) -> Deed {
+    async fn review(self, command: &MentionCommand, full: bool) -> ActionResult {
         if self.said.item_type != ItemType::Pr {
             return no(not_here(command.verb().spec(), self.handle()));
         }
-        if !self.config.review.enabled {
+        if !self.settings.config().review.enabled {
             return no(reviews_are_off());
         }
         if self.is_paused().await? {
@@ -105,15 +103,10 @@ impl Deeds<'_> {
         if !self.is_open().await? {
             return no(review_of_closed());
         }
-        let ask = ReviewAsk {
-            requested: true,
-            full,
-            by: Some(self.by.clone()),
-            because: "mention",
-            wish: self.hook.delivery.id.clone(),
-        };
-        queue_review(self.hook.service, self.repo, self.said.number, ask).await?;
-        Ok((MentionOutcome::Done, Answer::React(ReactionContent::Eyes)))
+        let (by, delivery) = (Some(self.by.clone()), &self.hook.delivery.id);
+        let job = ReviewJob::new(self.repo, self.said.number, by, "mention", delivery)?;
+        queue_review(self.hook.service, self.repo, ReviewJob { requests: 1, full, ..job }).await?;
+        Ok((MentionOutcome::Done, MentionReply::React(ReactionContent::Eyes)))
     }
 
     /// As far as is known; one that nobody has told of yet counts as open.
@@ -122,7 +115,7 @@ impl Deeds<'_> {
         Ok(item.is_none_or(|item| item.state == ItemState::Open))
     }
 
-    async fn pause(self) -> Deed {
+    async fn pause(self) -> ActionResult {
         let why = format!("asked for in #{}", self.said.number);
         let store = self.hook.service.store();
         let brakes = store.close().brakes(self.repo.id).await?;
@@ -135,7 +128,7 @@ impl Deeds<'_> {
         thumb()
     }
 
-    async fn resume(self) -> Deed {
+    async fn resume(self) -> ActionResult {
         let store = self.hook.service.store();
         let brakes = store.close().brakes(self.repo.id).await?;
         let in_force = brakes.into_iter().filter(|brake| brake.lifted_at.is_none());
@@ -161,7 +154,7 @@ impl Deeds<'_> {
 
     /// Whether a later comment asked for this, and got it.
     async fn said_later(&self, verb: MentionVerb) -> Result<bool, StoreError> {
-        let (store, Said { place, comment, .. }) = (self.hook.service.store(), self.said);
+        let (store, PostedComment { place, comment, .. }) = (self.hook.service.store(), self.said);
         store.deliveries().has_later_mention(self.repo.id, place, comment, verb.as_str()).await
     }
 
@@ -171,7 +164,7 @@ impl Deeds<'_> {
         Some(FindingThread { repo: self.repo.id, number: self.said.number, thread })
     }
 
-    async fn why(self) -> Deed {
+    async fn why(self) -> ActionResult {
         let store = self.hook.service.store();
         if let Some(thread) = self.thread()
             && let Some(life) = explain_finding(store, thread).await?
@@ -181,7 +174,7 @@ impl Deeds<'_> {
         done(why_item(store, self.repo, self.said.item_type, self.said.number).await?)
     }
 
-    async fn not_useful(self, command: &MentionCommand) -> Deed {
+    async fn not_useful(self, command: &MentionCommand) -> ActionResult {
         let (store, now) = (self.hook.service.store(), self.hook.service.now());
         let dismisser = match self.role {
             MentionRole::Maintainer => Dismisser::Maintainer,
@@ -201,7 +194,7 @@ impl Deeds<'_> {
         }
     }
 
-    async fn clear(self, pattern: Option<&Fingerprint>) -> Deed {
+    async fn clear(self, pattern: Option<&Fingerprint>) -> ActionResult {
         let (store, now) = (self.hook.service.store(), self.hook.service.now());
         let cleared = store.findings().clear_feedback(self.repo.id, pattern, self.by, now).await?;
         match (pattern, cleared) {
@@ -215,14 +208,14 @@ impl Deeds<'_> {
         }
     }
 
-    async fn restore_feedback(self) -> Deed {
+    async fn restore_feedback(self) -> ActionResult {
         let (store, now) = (self.hook.service.store(), self.hook.service.now());
         let undone = store.findings().undo_feedback_clear(self.repo.id, None, self.by, self.said_at, now).await?;
         done(restored_markdown(undone.as_ref()))
     }
 
-    async fn duplicate_of(self, target: ItemNumber) -> Deed {
-        let Said { item_type, number, .. } = self.said;
+    async fn duplicate_of(self, target: ItemNumber) -> ActionResult {
+        let PostedComment { item_type, number, .. } = self.said;
         let (service, store, now) = (self.hook.service, self.hook.service.store(), self.hook.service.now());
         let note = self.note();
         let stated = Statement { note: Some(&note), by: Some(self.by) };
@@ -238,22 +231,22 @@ impl Deeds<'_> {
         }
         let is_open = self.is_open().await?;
         let closes = is_open && !self.is_paused().await?;
-        if closes && repo_rules(service, self.repo).await?.triage.mode == TriageMode::Grace {
+        if closes && self.settings.triage_rules(service, self.repo).await?.mode == TriageMode::Grace {
             let outbox = Some(service.outbox().await?);
             let begun =
                 begin_grace_by_ruling(store, outbox, self.repo, item_type, number, target, self.by, now).await?;
             if begun == GraceStart::Yes {
-                sweep_soon(service).await?;
+                queue_grace_sweep(service).await?;
                 return done(duplicate_ruled_and_closing(target));
             }
         }
         done(duplicate_ruled(target, is_open))
     }
 
-    async fn not_a_duplicate(self, named: Option<ItemNumber>) -> Deed {
-        let Said { item_type, number, .. } = self.said;
+    async fn not_a_duplicate(self, named: Option<ItemNumber>) -> ActionResult {
+        let PostedComment { item_type, number, .. } = self.said;
         let (store, now) = (self.hook.service.store(), self.hook.service.now());
-        let Taken { target, closed, ruled } = self.taken_for(named).await?;
+        let PresumedTarget { target, closed, ruled } = self.taken_for(named).await?;
         if let Some(ruled) = ruled.filter(|_| self.role != MentionRole::Maintainer) {
             return no(ruled_by_a_maintainer(ruled));
         }
@@ -298,7 +291,7 @@ impl Deeds<'_> {
 
     /// Whether the item is closed by now in favour of another, or a close that no cancelling reaches is under way.
     async fn is_being_closed_for(&self, target: ItemNumber) -> Result<bool, StoreError> {
-        let Said { item_type, number, .. } = self.said;
+        let PostedComment { item_type, number, .. } = self.said;
         let store = self.hook.service.store();
         // In this order: a grace that ends meanwhile has left a close behind.
         let waiting = store.close().waiting_grace(self.repo.id, item_type, number).await?;
@@ -311,8 +304,8 @@ impl Deeds<'_> {
     }
 
     /// What the item was taken for a duplicate of, and by whom.
-    async fn taken_for(&self, named: Option<ItemNumber>) -> Result<Taken, StoreError> {
-        let Said { item_type, number, .. } = self.said;
+    async fn taken_for(&self, named: Option<ItemNumber>) -> Result<PresumedTarget, StoreError> {
+        let PostedComment { item_type, number, .. } = self.said;
         let store = self.hook.service.store();
         let overrides = store.duplicates().overrides(self.repo.id, Some(item_type)).await?;
         let duplicates = overrides.iter().rev().filter(|ruled| ruled.kind == OverrideKind::Duplicate);
@@ -336,13 +329,13 @@ impl Deeds<'_> {
         // A row of a plan that a person approved is a maintainer's word as well.
         let approved = last.filter(|close| close.undone_at.is_none() && close.approved == Some(true));
         let is_approved = |target: &ItemNumber| approved.is_some_and(|close| close.target == *target);
-        Ok(Taken { target, closed, ruled: target.filter(|target| is_ruled(target) || is_approved(target)) })
+        Ok(PresumedTarget { target, closed, ruled: target.filter(|target| is_ruled(target) || is_approved(target)) })
     }
 
-    async fn undo(self) -> Deed {
+    async fn undo(self) -> ActionResult {
         // Old words are about an earlier close. New ones may be written while the close is still being recorded.
         if self.is_old {
-            let Said { item_type, number, .. } = self.said;
+            let PostedComment { item_type, number, .. } = self.said;
             let closes = self.hook.service.store().plans().applied_closes(self.repo.id, item_type).await?;
             let last = closes.iter().rfind(|close| close.number == number);
             if last.is_some_and(|close| close.undone_at.is_none() && self.is_after(close.applied_at)) {
@@ -365,7 +358,7 @@ impl Deeds<'_> {
     }
 
     async fn reopen(&self) -> Result<UndoneLast, JobError> {
-        let Said { item_type, number, .. } = self.said;
+        let PostedComment { item_type, number, .. } = self.said;
         let service = self.hook.service;
         let (store, outbox) = (service.store(), service.outbox().await?);
         let reason = UndoReason::NotDuplicate;
@@ -379,7 +372,7 @@ impl Deeds<'_> {
         format!("{} in a comment on #{}", self.by, self.said.number)
     }
 
-    fn not_ruled(&self, error: RulingError) -> Deed {
+    fn not_ruled(&self, error: RulingError) -> ActionResult {
         match error {
             RulingError::Itself => no(needs_another_number()),
             RulingError::Store(StoreError::UnknownItem { item_type, number }) => no(unknown_item(item_type, number)),
@@ -388,8 +381,7 @@ impl Deeds<'_> {
     }
 }
 
-/// What an item was taken for a duplicate of.
-struct Taken {
+struct PresumedTarget {
     target: Option<ItemNumber>,
     /// What Canonry closed it in favour of, if it did so last.
     closed: Option<ItemNumber>,
@@ -397,18 +389,18 @@ struct Taken {
     ruled: Option<ItemNumber>,
 }
 
-fn done(words: String) -> Deed {
-    Ok((MentionOutcome::Done, Answer::Reply(words)))
+fn done(words: String) -> ActionResult {
+    Ok((MentionOutcome::Done, MentionReply::Reply(words)))
 }
 
-fn thumb() -> Deed {
-    Ok((MentionOutcome::Done, Answer::React(ReactionContent::PlusOne)))
+fn thumb() -> ActionResult {
+    Ok((MentionOutcome::Done, MentionReply::React(ReactionContent::PlusOne)))
 }
 
-fn no(words: String) -> Deed {
-    Ok((MentionOutcome::Refused, Answer::Reply(words)))
+fn no(words: String) -> ActionResult {
+    Ok((MentionOutcome::Refused, MentionReply::Reply(words)))
 }
 
-fn failed(why: &str) -> Deed {
-    Ok((MentionOutcome::Failed, Answer::Reply(could_not(&quote_line(why, QUOTED)))))
+fn failed(why: &str) -> ActionResult {
+    Ok((MentionOutcome::Failed, MentionReply::Reply(could_not(&quote_line(why, QUOTED)))))
 }

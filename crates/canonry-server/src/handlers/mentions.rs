@@ -12,10 +12,9 @@ use canonry_review::is_maintainer;
 use canonry_store::{Mention, MentionOutcome, MentionPlace, Repo};
 use jiff::{SignedDuration, Timestamp};
 
-use super::mention_actions::Deeds;
+use super::mention_actions::MentionActions;
 use super::webhook::Webhook;
-use crate::handlers::review_settings::review_settings;
-use crate::jobs::job_handler::{Handled, JobError};
+use crate::jobs::job_handler::JobError;
 
 /// For so long a person who was told no on an item is not told again in words.
 const TOLD_ONCE: SignedDuration = SignedDuration::from_hours(24);
@@ -28,9 +27,8 @@ const TOO_MANY: &str =
 /// whoever saw nothing happen may have taken their words back.
 const FRESH: SignedDuration = SignedDuration::from_mins(10);
 
-/// A comment, and where it stands.
 #[derive(Clone, Copy)]
-pub(super) struct Said<'a> {
+pub(super) struct PostedComment<'a> {
     pub(super) place: MentionPlace,
     pub(super) comment: GithubId,
     pub(super) text: &'a str,
@@ -44,27 +42,25 @@ pub(super) struct Said<'a> {
     pub(super) in_reply_to: Option<GithubId>,
 }
 
-/// The one thing that comes back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum MentionReply {
     /// A reaction to the comment, where the deed shows by itself or words would be too many.
     React(ReactionContent),
     Reply(String),
 }
 
-pub(super) struct Mentioned {
-    pub(super) handled: Handled,
+pub(super) struct HandledMention {
+    pub(super) ignored: Option<&'static str>,
     /// Whether it ruled that the item is a duplicate: such a comment objects to nothing.
     pub(super) rules_duplicate: bool,
 }
 
 /// Does what a new comment asks for, and answers once; `None` when nobody in it calls Canonry.
-pub(super) async fn mention(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) -> Result<Option<Handled>, JobError> {
-    Ok(mentioned(hook, repo, said).await?.map(|mentioned| mentioned.handled))
-}
-
-/// The same, for who needs to know what it was.
-pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) -> Result<Option<Mentioned>, JobError> {
+pub(super) async fn handle_mention(
+    hook: Webhook<'_>,
+    repo: &Repo,
+    said: PostedComment<'_>,
+) -> Result<Option<HandledMention>, JobError> {
     // An edited comment may have been answered, and may say by now what its author never said to Canonry.
     if hook.action() != "created" || !may_hold_mention(said.text) {
         return Ok(None);
@@ -73,8 +69,8 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
     let Some(by) = said.by.to_login().filter(|_| hook.not_a_person(own, Some(said.by)).is_none()) else {
         return Ok(None);
     };
-    let config = review_settings(hook.service, repo).await?.config;
-    let Some(asked) = parse_mention(said.text, &config.mentions.handle) else { return Ok(None) };
+    let settings = hook.settings(repo).await?;
+    let Some(asked) = parse_mention(said.text, settings.handle()) else { return Ok(None) };
     let verb = match &asked {
         MentionRequest::Command(command) => Some(command.verb()),
         MentionRequest::Unknown(_) => None,
@@ -83,21 +79,21 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
     let (store, now) = (hook.service.store(), hook.service.now());
     if let Some(known) = store.deliveries().mention_in(repo.id, said.place, said.comment).await? {
         let rules_duplicate = rules_duplicate && known.outcome == MentionOutcome::Done;
-        return Ok(Some(Mentioned { handled: Handled::ignored("it was answered before"), rules_duplicate }));
+        return Ok(Some(HandledMention { ignored: Some("it was answered before"), rules_duplicate }));
     }
     let (Some(github_id), Some(github)) = (repo.github_id, hook.service.github()) else {
-        let handled = Handled::ignored("without GitHub nobody can be answered");
-        return Ok(Some(Mentioned { handled, rules_duplicate: false }));
+        let ignored = Some("without GitHub nobody can be answered");
+        return Ok(Some(HandledMention { ignored, rules_duplicate: false }));
     };
     let is_old = said.written_at.is_none_or(|at| now.duration_since(at) > FRESH);
-    if is_old && let Some(why) = taken_back(github, repo, said, &asked, &config.mentions.handle).await? {
-        return Ok(Some(Mentioned { handled: Handled::ignored(why), rules_duplicate: false }));
+    if is_old && let Some(why) = taken_back(github, repo, said, &asked, settings.handle()).await? {
+        return Ok(Some(HandledMention { ignored: Some(why), rules_duplicate: false }));
     }
     let earlier = store.deliveries().mentions_by(repo.id, said.number, &by, now - TOLD_ONCE).await?;
     let role = role(hook, repo, &by, said.author).await?;
     let told = |outcome: MentionOutcome| earlier.iter().any(|mention| mention.outcome == outcome);
     let said_at = said.written_at.map_or(now, |at| at.min(now));
-    let deeds = Deeds { hook, github, repo, said, by: &by, role, config: &config, said_at, is_old };
+    let actions = MentionActions { hook, github, repo, said, by: &by, role, settings, said_at, is_old };
     let may_ask = verb.is_some_and(|verb| verb.spec().who.allows(role));
     let corrects = may_ask && verb.is_some_and(MentionVerb::corrects);
     let is_answered = role == MentionRole::Maintainer
@@ -106,19 +102,19 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
             &store.deliveries().mentioners_since(repo.id, now - SignedDuration::from_hours(1)).await?,
         );
     let (outcome, answer) = match asked {
-        _ if !is_answered && !corrects => (MentionOutcome::Refused, Answer::React(ReactionContent::Confused)),
+        _ if !is_answered && !corrects => (MentionOutcome::Refused, MentionReply::React(ReactionContent::Confused)),
         _ if role != MentionRole::Maintainer && !corrects && earlier.len() >= ANSWERED_A_DAY => {
-            (MentionOutcome::Refused, Answer::React(ReactionContent::Confused))
+            (MentionOutcome::Refused, MentionReply::React(ReactionContent::Confused))
         }
         MentionRequest::Unknown(near) => {
-            let words = unknown_mention(near, &config.mentions.handle);
+            let words = unknown_mention(near, settings.handle());
             (MentionOutcome::NotUnderstood, once(told(MentionOutcome::NotUnderstood), words))
         }
         MentionRequest::Command(command) if !may_ask => {
             let words = refused(command.verb().spec());
             (MentionOutcome::Refused, once(told(MentionOutcome::Refused), words))
         }
-        MentionRequest::Command(command) => deeds.carry_out(command).await?,
+        MentionRequest::Command(command) => actions.carry_out(command).await?,
     };
     let key = format!("mention/{}#{}/{}/{}", github_id.0, said.number, said.place.as_str(), said.comment.0);
     if is_answered {
@@ -150,15 +146,15 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
         "a mention is seen to"
     );
     let rules_duplicate = rules_duplicate && outcome == MentionOutcome::Done;
-    let handled = if is_answered || corrects { Handled::Done } else { Handled::ignored(TOO_MANY) };
-    Ok(Some(Mentioned { handled, rules_duplicate }))
+    let ignored = (!is_answered && !corrects).then_some(TOO_MANY);
+    Ok(Some(HandledMention { ignored, rules_duplicate }))
 }
 
 /// Why a comment does not ask any more for what it asked for when it was written; `None` when it still does.
 async fn taken_back(
     github: &GitHub,
     repo: &Repo,
-    said: Said<'_>,
+    said: PostedComment<'_>,
     asked: &MentionRequest,
     handle: &str,
 ) -> Result<Option<&'static str>, JobError> {
@@ -184,8 +180,8 @@ async fn taken_back(
 }
 
 /// Words the first time, a face after that.
-fn once(told: bool, words: String) -> Answer {
-    if told { Answer::React(ReactionContent::Confused) } else { Answer::Reply(words) }
+fn once(told: bool, words: String) -> MentionReply {
+    if told { MentionReply::React(ReactionContent::Confused) } else { MentionReply::Reply(words) }
 }
 
 /// What a person is to the item. Who maintains the repository does so on their own items too.
@@ -198,15 +194,15 @@ async fn role(hook: Webhook<'_>, repo: &Repo, by: &Login, author: Option<&RestUs
     Ok(if is_author { MentionRole::Author } else { MentionRole::Other })
 }
 
-fn write(said: Said<'_>, answer: Answer) -> Write {
+fn write(said: PostedComment<'_>, answer: MentionReply) -> Write {
     match (answer, said.place) {
-        (Answer::React(content), MentionPlace::Issue) => {
+        (MentionReply::React(content), MentionPlace::Issue) => {
             Write::React { on: ReactTo::IssueComment(said.comment), content }
         }
-        (Answer::React(content), MentionPlace::Review) => {
+        (MentionReply::React(content), MentionPlace::Review) => {
             Write::React { on: ReactTo::ReviewComment(said.comment), content }
         }
-        (Answer::Reply(body), MentionPlace::Issue) => Write::Comment { body },
-        (Answer::Reply(body), MentionPlace::Review) => Write::Reply { to: said.comment, body },
+        (MentionReply::Reply(body), MentionPlace::Issue) => Write::Comment { body },
+        (MentionReply::Reply(body), MentionPlace::Review) => Write::Reply { to: said.comment, body },
     }
 }

@@ -14,12 +14,11 @@ mod pushes;
 pub(crate) mod repo_settings;
 mod repositories;
 mod review_comments;
-pub(crate) mod review_settings;
 mod review_threads;
 mod reviews;
 mod triage;
 mod webhook;
 pub(crate) mod webhook_outcomes;
 
-pub(crate) use triage::{budget, triage_again};
+pub(crate) use triage::{TriageOccasion, budget, triage};
 pub(crate) use webhook::webhook;

@@ -1,48 +1,119 @@
-//! The rules that a repository sets for itself: `.canonry.yml` of its default branch, as it is now.
+//! The settings that a repository sets for itself: `.canonry.yml` of its default branch, as it is now.
 
-use canonry_config::{ParsedSettings, SettingsSection, TriageSettings, parse};
+use canonry_config::{ParsedSettings, RepoConfig, SETTINGS_FILE, SettingsSection, TriageSettings, parse};
 use canonry_domain::{Probability, Threshold, ThresholdSettings, TriageMode};
 use canonry_github::GitHubError;
 use canonry_store::{BrakeKind, Repo};
 use canonry_triage::{GraceRules, SettingsError, TriageRules, live_settings, triage_mode};
 use jiff::SignedDuration;
+use tokio::sync::OnceCell;
 
 use crate::jobs::job_handler::JobError;
 use crate::service::Service;
 
-/// What a repository allows.
+/// The settings of one repository, with defaults wherever the file says nothing or nothing usable.
 #[derive(Debug, Clone)]
-pub(crate) struct RepoRules {
-    pub(crate) triage: TriageRules,
-    /// What hosted models may cost in a calendar month, in US dollars.
-    pub(crate) monthly_cost: Option<f64>,
+pub(crate) struct RepoSettings {
+    parsed: ParsedSettings,
 }
 
-/// The rules as they are now. Thresholds are learned anew when the file asks for other ones.
-pub(crate) async fn repo_rules(service: &Service, repo: &Repo) -> Result<RepoRules, JobError> {
-    let text = settings_text(service, repo).await?;
-    let (mut rules, thresholds) = rules_of(text.as_deref(), service.parts().monthly_cost);
-    if let Some(thresholds) = thresholds {
-        service.store().learning().set_threshold_settings(repo.id, &thresholds, service.now()).await?;
+/// The settings of a job's repository, read when they are first needed and once.
+#[derive(Debug, Default)]
+pub(crate) struct LazySettings(OnceCell<RepoSettings>);
+
+impl LazySettings {
+    pub(crate) async fn get(&self, service: &Service, repo: &Repo) -> Result<&RepoSettings, JobError> {
+        self.0.get_or_try_init(|| RepoSettings::load(service, repo)).await
     }
-    if service.github().is_none() && rules.triage.mode.speaks() {
-        rules.triage.mode = TriageMode::Shadow;
-    }
-    let is_grace = rules.triage.mode == TriageMode::Grace;
-    if is_grace && service.store().close().brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some() {
-        rules.triage.mode = TriageMode::Suggest;
-    }
-    Ok(rules)
 }
 
-/// The name by which Canonry is spoken to in a repository, by its settings as they were last read.
-pub(crate) async fn handle_of(service: &Service, repo: &Repo) -> Result<String, JobError> {
-    let kept = service.store().repos().settings(repo.id).await?.and_then(|kept| kept.text);
-    Ok(parse(&kept.unwrap_or_default()).config.mentions.handle)
+impl RepoSettings {
+    /// As they are now; while GitHub is down the last ones hold.
+    pub(crate) async fn load(service: &Service, repo: &Repo) -> Result<Self, JobError> {
+        Ok(Self::read(settings_text(service, repo).await?.as_deref()))
+    }
+
+    pub(crate) async fn last_read(service: &Service, repo: &Repo) -> Result<Self, JobError> {
+        let kept = service.store().repos().settings(repo.id).await?.and_then(|kept| kept.text);
+        Ok(Self::read(kept.as_deref()))
+    }
+
+    pub(crate) fn read(text: Option<&str>) -> Self {
+        Self { parsed: parse(text.unwrap_or_default()) }
+    }
+
+    pub(crate) fn parsed(&self) -> &ParsedSettings {
+        &self.parsed
+    }
+
+    pub(crate) fn config(&self) -> &RepoConfig {
+        &self.parsed.config
+    }
+
+    pub(crate) fn handle(&self) -> &str {
+        &self.parsed.config.mentions.handle
+    }
+
+    /// What is wrong with them, in sentences for the details of a review.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.parsed.problems.iter().map(|problem| format!("{SETTINGS_FILE}: {problem}")).collect()
+    }
+
+    /// Whether the section `review` could be read, or is not there.
+    pub(crate) fn is_review_readable(&self) -> bool {
+        !self.parsed.fell_back(SettingsSection::Review)
+    }
+
+    /// What hosted models may cost in a calendar month, in US dollars, where the operator has a limit too.
+    pub(crate) fn monthly_cost(&self, operator: Option<f64>) -> Option<f64> {
+        let own = self.parsed.config.budget.monthly_cost_usd;
+        match operator {
+            // A limit that cannot be read must not become no limit.
+            _ if self.parsed.fell_back(SettingsSection::Budget) => Some(0.0),
+            Some(operator) if own > 0.0 => Some(operator.min(own)),
+            None if own > 0.0 => Some(own),
+            operator => operator,
+        }
+    }
+
+    fn file_rules(&self) -> TriageRules {
+        let triage = &self.parsed.config.triage;
+        TriageRules {
+            mode: triage_mode(&self.parsed),
+            max_candidates: usize::from(triage.max_candidates),
+            exclude_labels: triage.exclude_labels.clone(),
+            cooldown: SignedDuration::from_hours(i64::from(triage.cooldown_hours)),
+            grace: grace_rules(&self.parsed),
+        }
+    }
+
+    /// The thresholds that the file asks for; none when that cannot be told.
+    fn thresholds(&self) -> Option<ThresholdSettings> {
+        if self.parsed.fell_back(SettingsSection::Triage) {
+            return None;
+        }
+        thresholds_of(&self.parsed.config.triage)
+    }
+
+    /// How new items are triaged. Thresholds are learned anew when the file asks for other ones.
+    pub(crate) async fn triage_rules(&self, service: &Service, repo: &Repo) -> Result<TriageRules, JobError> {
+        let mut rules = self.file_rules();
+        if let Some(thresholds) = self.thresholds() {
+            service.store().learning().set_threshold_settings(repo.id, &thresholds, service.now()).await?;
+        }
+        if service.github().is_none() && rules.mode.speaks() {
+            rules.mode = TriageMode::Shadow;
+        }
+        let is_grace = rules.mode == TriageMode::Grace;
+        if is_grace && service.store().close().brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some() {
+            rules.mode = TriageMode::Suggest;
+        }
+        Ok(rules)
+    }
 }
 
 /// The file's text as it is now. While GitHub is down, what is kept holds.
-pub(crate) async fn settings_text(service: &Service, repo: &Repo) -> Result<Option<String>, JobError> {
+async fn settings_text(service: &Service, repo: &Repo) -> Result<Option<String>, JobError> {
     let store = service.store();
     let live = match service.github() {
         Some(github) => live_settings(store, github, repo).await,
@@ -64,32 +135,8 @@ pub(crate) async fn settings_text(service: &Service, repo: &Repo) -> Result<Opti
     }
 }
 
-/// What a file allows, and the thresholds it asks for; none when that cannot be told.
-fn rules_of(text: Option<&str>, operator: Option<f64>) -> (RepoRules, Option<ThresholdSettings>) {
-    let parsed = parse(text.unwrap_or_default());
-    let triage = &parsed.config.triage;
-    let mistaken = parsed.fell_back(SettingsSection::Triage);
-    let rules = TriageRules {
-        mode: triage_mode(&parsed),
-        max_candidates: usize::from(triage.max_candidates),
-        exclude_labels: triage.exclude_labels.clone(),
-        cooldown: SignedDuration::from_hours(i64::from(triage.cooldown_hours)),
-        grace: grace_of(&parsed),
-    };
-    let own = parsed.config.budget.monthly_cost_usd;
-    let monthly_cost = match operator {
-        // A limit that cannot be read must not become no limit.
-        _ if parsed.fell_back(SettingsSection::Budget) => Some(0.0),
-        Some(operator) if own > 0.0 => Some(operator.min(own)),
-        None if own > 0.0 => Some(own),
-        operator => operator,
-    };
-    let thresholds = (!mistaken).then(|| thresholds_of(triage)).flatten();
-    (RepoRules { triage: rules, monthly_cost }, thresholds)
-}
-
 /// How duplicates are closed; none where a mistake stands in place of what somebody chose.
-fn grace_of(parsed: &ParsedSettings) -> Option<GraceRules> {
+fn grace_rules(parsed: &ParsedSettings) -> Option<GraceRules> {
     if triage_mode(parsed) != TriageMode::Grace || parsed.fell_back(SettingsSection::Close) {
         return None;
     }
@@ -114,21 +161,25 @@ fn thresholds_of(triage: &TriageSettings) -> Option<ThresholdSettings> {
 mod tests {
     use canonry_domain::{ThresholdRule, TriageMode};
 
-    use super::rules_of;
+    use super::RepoSettings;
+
+    fn read(text: &str) -> RepoSettings {
+        RepoSettings::read(Some(text))
+    }
 
     #[test]
     fn a_mistake_leaves_the_thresholds_as_they_are() {
         for text in
             ["triage: {mode: suggest, maxCandidates: 99}", "triage: {mode: loud}", "{", "trige: {mode: suggest}"]
         {
-            let (rules, thresholds) = rules_of(Some(text), None);
-            assert_eq!((rules.triage.mode, thresholds), (TriageMode::Shadow, None), "{text}");
+            let settings = read(text);
+            assert_eq!((settings.file_rules().mode, settings.thresholds()), (TriageMode::Shadow, None), "{text}");
         }
     }
 
     #[test]
     fn a_close_is_announced_only_by_settings_that_are_read_without_a_guess() {
-        let grace = |text: &str| rules_of(Some(text), None).0.triage.grace;
+        let grace = |text: &str| read(text).file_rules().grace;
         let rules =
             grace("triage: {mode: grace}\nclose: {graceHours: 5}\nmentions: {handle: dedupe}").expect("a grace");
         assert_eq!((rules.hours, rules.min_close.get(), rules.handle.as_str()), (5, 0.9, "dedupe"));
@@ -144,15 +195,17 @@ mod tests {
 
     #[test]
     fn no_file_is_the_defaults() {
-        let (rules, thresholds) = rules_of(None, None);
-        assert_eq!((rules.triage.mode, rules.triage.max_candidates, rules.monthly_cost), (TriageMode::Shadow, 3, None));
-        let thresholds = thresholds.expect("a choice");
+        let settings = RepoSettings::read(None);
+        let rules = settings.file_rules();
+        assert_eq!((rules.mode, rules.max_candidates, settings.monthly_cost(None)), (TriageMode::Shadow, 3, None));
+        let thresholds = settings.thresholds().expect("a choice");
         assert_eq!((thresholds.rule, thresholds.configured.get()), (ThresholdRule::PrecisionTarget, 85));
+        assert!(settings.is_review_readable() && settings.notes().is_empty() && !settings.config().review.enabled);
     }
 
     #[test]
     fn the_lower_limit_of_cost_holds() {
-        let cost = |text: &str, operator| rules_of(Some(text), operator).0.monthly_cost;
+        let cost = |text: &str, operator| read(text).monthly_cost(operator);
         assert_eq!(cost("budget: {monthlyCostUsd: 5}", None), Some(5.0));
         assert_eq!(cost("budget: {monthlyCostUsd: 5}", Some(3.0)), Some(3.0));
         assert_eq!(cost("budget: {monthlyCostUsd: 5}", Some(9.0)), Some(5.0));
@@ -161,5 +214,16 @@ mod tests {
         assert_eq!(cost("budget: {monthlyCostUsd: 0}", None), None);
         assert_eq!(cost("", None), None);
         assert_eq!(cost("budget: {monthlyCostUsd: a lot}", None), Some(0.0));
+    }
+
+    #[test]
+    fn a_mistake_is_shown_and_a_file_without_any_sense_reviews_nothing() {
+        let elsewhere = read("review: {enabled: true}\ntriage: {mode: loud}");
+        assert!(elsewhere.is_review_readable() && elsewhere.config().review.enabled && elsewhere.notes().len() == 1);
+        for senseless in ["- a list", "{", "just words", "review: {enabled: true, maxComments: 99}", "reviews: {}"] {
+            let settings = read(senseless);
+            let is_on = settings.is_review_readable() || settings.config().review.enabled;
+            assert!(!is_on && settings.notes().len() == 1, "{senseless}");
+        }
     }
 }

@@ -5,19 +5,16 @@ use canonry_github::webhook::RepositoryEvent;
 use canonry_store::{Repo, RepoAccess};
 
 use super::webhook::Webhook;
-use crate::handlers::find_repo::{ToldRepo, known_repo, queue_sync, renamed, stored_repo};
-use crate::jobs::job_handler::{Handled, JobError};
+use crate::handlers::find_repo::{NamedRepo, known_repo, queue_sync, renamed, stored_repo};
+use crate::jobs::job_handler::JobError;
 
-pub(super) async fn repository(hook: Webhook<'_>, about: &RepositoryEvent) -> Result<Handled, JobError> {
-    let told = match hook.told_repo() {
-        Ok(told) => told,
-        Err(reason) => return Ok(Handled::Ignored(reason)),
-    };
+pub(super) async fn repository(hook: Webhook<'_>, about: &RepositoryEvent) -> Result<(), JobError> {
+    let told = hook.named_repo()?;
     let (service, store) = (hook.service, hook.service.store());
     match hook.action() {
         "deleted" => match stored_repo(service, &told).await? {
             Some(repo) => set_access(hook, &repo, RepoAccess::Deleted).await,
-            None => Ok(Handled::ignored("nothing of that repository is kept")),
+            None => Err(JobError::ignored("nothing of that repository is kept")),
         },
         "archived" => set_access(hook, &known_repo(service, &told).await?, RepoAccess::Archived).await,
         "unarchived" => {
@@ -25,11 +22,11 @@ pub(super) async fn repository(hook: Webhook<'_>, about: &RepositoryEvent) -> Re
             set_access(hook, &repo, RepoAccess::Active).await?;
             // What happened meanwhile nobody told. A sync that came first would find the repository archived.
             queue_sync(service, &repo).await?;
-            Ok(Handled::Done)
+            Ok(())
         }
         "renamed" => {
             rename(hook, &told, about).await?;
-            Ok(Handled::Done)
+            Ok(())
         }
         "transferred" => {
             let repo = rename(hook, &told, about).await?;
@@ -39,18 +36,18 @@ pub(super) async fn repository(hook: Webhook<'_>, about: &RepositoryEvent) -> Re
         "edited" => {
             let repo = known_repo(service, &told).await?;
             store.repos().expire_settings(repo.id).await?;
-            Ok(Handled::Done)
+            Ok(())
         }
         _ => {
             known_repo(service, &told).await?;
-            Ok(Handled::Done)
+            Ok(())
         }
     }
 }
 
 /// Gives the repository its new name. Where GitHub can be asked it says what that is; else the webhook's word is taken
 /// if it tells of the name that is stored, because one that comes late must not bring a former name back.
-async fn rename(hook: Webhook<'_>, told: &ToldRepo, about: &RepositoryEvent) -> Result<Repo, JobError> {
+async fn rename(hook: Webhook<'_>, told: &NamedRepo, about: &RepositoryEvent) -> Result<Repo, JobError> {
     let repo = known_repo(hook.service, told).await?;
     if hook.service.github().is_some() || repo.name.key() == told.name.key() {
         return Ok(repo);
@@ -64,7 +61,7 @@ async fn rename(hook: Webhook<'_>, told: &ToldRepo, about: &RepositoryEvent) -> 
     Ok(repo)
 }
 
-async fn set_access(hook: Webhook<'_>, repo: &Repo, access: RepoAccess) -> Result<Handled, JobError> {
+async fn set_access(hook: Webhook<'_>, repo: &Repo, access: RepoAccess) -> Result<(), JobError> {
     hook.service.store().repos().set_access(repo.id, access, hook.service.now()).await?;
-    Ok(Handled::Done)
+    Ok(())
 }

@@ -9,30 +9,30 @@ use canonry_store::{MentionPlace, Repo};
 
 use super::graces::on_review;
 use super::items::no_item;
-use super::mentions::{Said, mention};
+use super::mentions::{PostedComment, handle_mention};
 use super::review_threads::await_record;
 use super::webhook::Webhook;
-use crate::jobs::job_handler::{Handled, JobError};
+use crate::jobs::job_handler::JobError;
 
 pub(super) async fn review_comment(
     hook: Webhook<'_>,
     repo: &Repo,
     about: &PullRequestReviewCommentEvent,
-) -> Result<Handled, JobError> {
-    let Ok(number) = ItemNumber::new(about.pull_request.number) else { return Ok(no_item()) };
+) -> Result<(), JobError> {
+    let Ok(number) = ItemNumber::new(about.pull_request.number) else { return Err(no_item()) };
     match hook.action() {
         "created" => {}
         "deleted" => return deleted(hook, repo, number, about).await,
-        _ => return Ok(Handled::ignored("only new comments are answered")),
+        _ => return Err(JobError::ignored("only new comments are answered")),
     }
     let own = hook.own_login().await?;
     if let Some(why) = hook.not_a_person(own, about.comment.user.as_ref()) {
-        return Ok(Handled::ignored(why));
+        return Err(JobError::ignored(why));
     }
     on_review(hook, repo, number).await?;
-    let Some(user) = &about.comment.user else { return Ok(Handled::ignored("nobody is known to have written it")) };
+    let Some(user) = &about.comment.user else { return Err(JobError::ignored("nobody is known to have written it")) };
     let (comment, in_reply_to) = (GithubId(about.comment.id), about.comment.in_reply_to_id.map(GithubId));
-    let said = Said {
+    let comment_at = PostedComment {
         place: MentionPlace::Review,
         comment,
         text: &about.comment.body,
@@ -43,28 +43,28 @@ pub(super) async fn review_comment(
         author: about.pull_request.user.as_ref(),
         in_reply_to,
     };
-    if let Some(handled) = mention(hook, repo, said).await? {
-        return Ok(handled);
+    if let Some(handled) = handle_mention(hook, repo, comment_at).await? {
+        return handled.ignored.map_or(Ok(()), |reason| Err(JobError::ignored(reason)));
     }
     let (Some(thread), Some(by)) = (in_reply_to, user.to_login()) else {
-        return Ok(Handled::ignored("it answers no finding"));
+        return Err(JobError::ignored("it answers no finding"));
     };
     if !is_refusal(&about.comment.body) {
-        return Ok(Handled::ignored("it does not say no to a finding"));
+        return Err(JobError::ignored("it does not say no to a finding"));
     }
     let thread = FindingThread { repo: repo.id, number, thread };
     await_record(hook, repo, thread).await?;
     if thread.posted(hook.service.store()).await?.is_none() {
-        return Ok(Handled::ignored("its thread is about no finding"));
+        return Err(JobError::ignored("its thread is about no finding"));
     }
     let author = about.pull_request.user.as_ref().and_then(|author| author.to_login());
     let store = hook.service.store();
     let Some(dismisser) = dismisser(store, hook.service.github(), repo, &by, author.as_ref()).await? else {
-        return Ok(Handled::ignored("only the author and maintainers say no to a finding"));
+        return Err(JobError::ignored("only the author and maintainers say no to a finding"));
     };
     dismiss_in_thread(store, thread, DismissalKind::WontFix, &by, dismisser, hook.service.now()).await?;
     acknowledge(hook, repo, number, comment).await?;
-    Ok(Handled::Done)
+    Ok(())
 }
 
 /// Who deletes their "won't fix" takes it back, unless they say it in the thread all the same.
@@ -73,15 +73,15 @@ async fn deleted(
     repo: &Repo,
     number: ItemNumber,
     about: &PullRequestReviewCommentEvent,
-) -> Result<Handled, JobError> {
+) -> Result<(), JobError> {
     let (store, comment) = (hook.service.store(), &about.comment);
     let by = comment.user.as_ref().filter(|user| !user.is_bot()).and_then(|user| user.to_login());
     let (Some(thread), Some(by)) = (comment.in_reply_to_id, by) else {
-        return Ok(Handled::ignored("what is deleted answered no finding"));
+        return Err(JobError::ignored("what is deleted answered no finding"));
     };
     let at = FindingThread { repo: repo.id, number, thread: GithubId(thread) };
     if !is_refusal(&comment.body) || at.posted(store).await?.is_none() {
-        return Ok(Handled::ignored("what is deleted said no to no finding"));
+        return Err(JobError::ignored("what is deleted said no to no finding"));
     }
     if let Some(github) = hook.service.github() {
         let others = github.review_comments(&repo.name, number).all().await?;
@@ -92,11 +92,11 @@ async fn deleted(
                 && is_refusal(&one.body)
         };
         if others.iter().any(says_so) {
-            return Ok(Handled::ignored("they say no to the finding elsewhere in the thread"));
+            return Err(JobError::ignored("they say no to the finding elsewhere in the thread"));
         }
     }
     let withdrawn = withdraw_wont_fix(store, at, &by, hook.service.now()).await?;
-    Ok(if withdrawn { Handled::Done } else { Handled::ignored("nobody's no to the finding hung on it") })
+    if withdrawn { Ok(()) } else { Err(JobError::ignored("nobody's no to the finding hung on it")) }
 }
 
 /// A thumb says that it was heard; words would only make the thread longer.

@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 
 use super::items::no_item;
 use super::webhook::Webhook;
-use crate::jobs::job_handler::{Handled, JobError};
+use crate::jobs::job_handler::JobError;
 
 /// How long a thread that we began may be unknown: between a review's posting and its record lie a crash, or GitHub's
 /// lists that come later than its webhooks.
@@ -21,38 +21,38 @@ pub(super) async fn review_thread(
     hook: Webhook<'_>,
     repo: &Repo,
     about: &PullRequestReviewThreadEvent,
-) -> Result<Handled, JobError> {
-    let Ok(number) = ItemNumber::new(about.pull_request.number) else { return Ok(no_item()) };
+) -> Result<(), JobError> {
+    let Ok(number) = ItemNumber::new(about.pull_request.number) else { return Err(no_item()) };
     let resolved = match hook.action() {
         "resolved" => true,
         "unresolved" => false,
-        _ => return Ok(Handled::ignored("it was neither resolved nor opened again")),
+        _ => return Err(JobError::ignored("it was neither resolved nor opened again")),
     };
     let own = hook.own_login().await?;
     // Canonry resolves threads of what is fixed, which says nothing about whether the finding was right.
     if let Some(why) = hook.not_a_person(own, None) {
-        return Ok(Handled::ignored(why));
+        return Err(JobError::ignored(why));
     }
     let by = hook.event.sender.as_ref().and_then(|sender| sender.to_login());
     let first = about.thread.comments.iter().find(|comment| comment.in_reply_to_id.is_none());
-    let (Some(by), Some(first)) = (by, first) else { return Ok(Handled::ignored("it does not say whose it is")) };
+    let (Some(by), Some(first)) = (by, first) else { return Err(JobError::ignored("it does not say whose it is")) };
     let (store, now) = (hook.service.store(), hook.service.now());
     let thread = FindingThread { repo: repo.id, number, thread: GithubId(first.id) };
     await_record(hook, repo, thread).await?;
     if thread.posted(store).await?.is_none() {
-        return Ok(Handled::ignored("it is about no finding"));
+        return Err(JobError::ignored("it is about no finding"));
     }
     if !resolved {
         let withdrawn = reopen_thread(store, thread, now).await?;
-        let nothing = || Handled::ignored("nobody had said no to the finding by resolving it");
-        return Ok(if withdrawn { Handled::Done } else { nothing() });
+        let nothing = "nobody had said no to the finding by resolving it";
+        return if withdrawn { Ok(()) } else { Err(JobError::ignored(nothing)) };
     }
     let author = about.pull_request.user.as_ref().and_then(|author| author.to_login());
     let Some(dismisser) = dismisser(store, hook.service.github(), repo, &by, author.as_ref()).await? else {
-        return Ok(Handled::ignored("only the author and maintainers say no to a finding"));
+        return Err(JobError::ignored("only the author and maintainers say no to a finding"));
     };
     dismiss_in_thread(store, thread, DismissalKind::Resolved, &by, dismisser, now).await?;
-    Ok(Handled::Done)
+    Ok(())
 }
 
 /// Has whatever happens in a thread wait while the comment of ours that began it is not recorded yet: GitHub tells of it at

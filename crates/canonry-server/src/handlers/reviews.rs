@@ -9,39 +9,40 @@ use canonry_store::Repo;
 
 use super::graces::on_review;
 use super::webhook::Webhook;
-use crate::handlers::review_settings::review_settings;
-use crate::jobs::job_handler::{Handled, JobError};
-use crate::jobs::review_requests::{ReviewAsk, queue_review};
+use crate::jobs::job_handler::JobError;
+use crate::review::review_requests::{ReviewJob, queue_review};
 
-/// Has a pull request reviewed if what happened to it asks for that; or says why not. `None` when it has nothing to do with
-/// reviews.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReviewDecision {
+    NotAsked,
+    Queued,
+    Skipped(NoReview),
+}
+
+/// Has a pull request reviewed if what happened to it asks for that.
 pub(super) async fn of_pull_request(
     hook: Webhook<'_>,
     repo: &Repo,
     item: &Item,
     about: &PullRequestEvent,
-) -> Result<Option<Result<(), NoReview>>, JobError> {
-    let Some(own) = hook.own_login().await? else { return Ok(None) };
+) -> Result<ReviewDecision, JobError> {
+    let Some(own) = hook.own_login().await? else { return Ok(ReviewDecision::NotAsked) };
     if hook.action() == "synchronize" {
         // Whatever the triggers say: what is under way is about commits that nobody looks at any more.
         supersede(hook, repo, item.number, &about.pull_request.head.sha).await?;
     }
-    let Some(occasion) = occasion(hook.action(), about, own) else { return Ok(None) };
-    let pull = Pull {
+    let Some(occasion) = occasion(hook.action(), about, own) else { return Ok(ReviewDecision::NotAsked) };
+    let pull = TriggeringPull {
         number: item.number,
         is_open: item.state == ItemState::Open,
         is_draft: about.pull_request.draft,
         author: about.pull_request.user.as_ref().and_then(RestUser::to_login),
     };
-    ask(hook, repo, own, occasion, &pull).await.map(Some)
+    request_review(hook, repo, own, occasion, &pull).await
 }
 
 /// `pull_request_review`: who reviews a pull request is at work on it; what they say is read comment by comment.
-pub(super) async fn review(
-    hook: Webhook<'_>,
-    repo: &Repo,
-    about: &PullRequestReviewEvent,
-) -> Result<Handled, JobError> {
+pub(super) async fn review(hook: Webhook<'_>, repo: &Repo, about: &PullRequestReviewEvent) -> Result<(), JobError> {
     let is_person = hook.not_a_person(hook.own_login().await?, about.review.user.as_ref()).is_none();
     if hook.action() == "submitted"
         && is_person
@@ -49,43 +50,44 @@ pub(super) async fn review(
     {
         on_review(hook, repo, number).await?;
     }
-    Ok(Handled::ignored("what people say in reviews is read comment by comment"))
+    Err(JobError::ignored("what people say in reviews is read comment by comment"))
 }
 
 /// `check_run` and `check_suite`: somebody wants Canonry's check to run again.
-pub(super) async fn check(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) -> Result<Handled, JobError> {
+pub(super) async fn check(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) -> Result<(), JobError> {
     let Some(own) = hook.own_login().await? else {
-        return Ok(Handled::ignored("nothing can be reviewed without credentials for GitHub"));
+        return Err(JobError::ignored("nothing can be reviewed without credentials for GitHub"));
     };
     let app = about.check.app.as_ref().and_then(|app| format!("{}[bot]", app.slug).parse::<Login>().ok());
     if app.as_ref() != Some(own) {
-        return Ok(Handled::ignored("it is a check of somebody else's"));
+        return Err(JobError::ignored("it is a check of somebody else's"));
     }
     let mut why = None;
     let mut queued = false;
     for number in pulls_of(hook, repo, about).await? {
         let Some(item) = hook.service.store().corpus().item(repo.id, ItemType::Pr, number).await? else { continue };
-        let pull = Pull {
+        let pull = TriggeringPull {
             number,
             is_open: item.state == ItemState::Open && item.gone.is_none(),
             // Whoever asks gets one of a draft, too.
             is_draft: false,
             author: item.author.clone(),
         };
-        match ask(hook, repo, own, ReviewOccasion::CheckRerequested, &pull).await? {
-            Ok(()) => queued = true,
-            Err(reason) => why = Some(reason),
+        match request_review(hook, repo, own, ReviewOccasion::CheckRerequested, &pull).await? {
+            ReviewDecision::Queued => queued = true,
+            ReviewDecision::Skipped(reason) => why = Some(reason),
+            ReviewDecision::NotAsked => {}
         }
     }
-    Ok(match why {
-        _ if queued => Handled::Done,
-        Some(why) => Handled::Ignored(format!("it is not reviewed again: {why}")),
-        None => Handled::ignored("nobody knows which pull request it is about"),
-    })
+    match why {
+        _ if queued => Ok(()),
+        Some(why) => Err(JobError::Ignored(format!("it is not reviewed again: {why}"))),
+        None => Err(JobError::ignored("nobody knows which pull request it is about")),
+    }
 }
 
 /// A pull request as an occasion for a review looks at it.
-struct Pull {
+struct TriggeringPull {
     number: ItemNumber,
     is_open: bool,
     is_draft: bool,
@@ -106,7 +108,6 @@ fn occasion(action: &str, about: &PullRequestEvent, own: &Login) -> Option<Revie
     }
 }
 
-/// The word for an occasion in a job.
 fn because(occasion: ReviewOccasion) -> &'static str {
     match occasion {
         ReviewOccasion::Opened => "opened",
@@ -119,19 +120,19 @@ fn because(occasion: ReviewOccasion) -> &'static str {
     }
 }
 
-async fn ask(
+async fn request_review(
     hook: Webhook<'_>,
     repo: &Repo,
     own: &Login,
     occasion: ReviewOccasion,
-    pull: &Pull,
-) -> Result<Result<(), NoReview>, JobError> {
+    pull: &TriggeringPull,
+) -> Result<ReviewDecision, JobError> {
     let store = hook.service.store();
     let subject = ReviewSubject::Pull(pull.number);
-    let settings = review_settings(hook.service, repo).await?;
-    let review = &settings.config.review;
+    let settings = hook.settings(repo).await?;
+    let review = &settings.config().review;
     let rules = TriggerRules {
-        readable: settings.readable,
+        readable: settings.is_review_readable(),
         enabled: review.enabled,
         on_opened: review.triggers.on_opened,
         on_ready_for_review: review.triggers.on_ready_for_review,
@@ -154,18 +155,14 @@ async fn ask(
         ReviewTrigger::Skip(why) => {
             let (number, because) = (pull.number.get(), because(occasion));
             tracing::info!(repo = %repo.name, number, because, why = why.as_str(), "a pull request is not reviewed");
-            return Ok(Err(why));
+            return Ok(ReviewDecision::Skipped(why));
         }
     };
-    let wish = ReviewAsk {
-        requested,
-        full: false,
-        by: sender.and_then(RestUser::to_login),
-        because: because(occasion),
-        // A check may be about several pull requests, each of which has a job of its own.
-        wish: hook.delivery.id.clone(),
-    };
-    queue_review(hook.service, repo, pull.number, wish).await.map(Ok)
+    // A check may be about several pull requests, each of which has a job of its own.
+    let by = sender.and_then(RestUser::to_login);
+    let job = ReviewJob::new(repo, pull.number, by, because(occasion), &hook.delivery.id)?;
+    queue_review(hook.service, repo, ReviewJob { requests: u32::from(requested), ..job }).await?;
+    Ok(ReviewDecision::Queued)
 }
 
 /// Ends what is under way for other heads. A webhook may tell of a head that is none any more: then what is under way is

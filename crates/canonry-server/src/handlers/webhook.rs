@@ -10,66 +10,50 @@ use super::{
     installations, issue_comments, issues, pull_requests, pushes, repositories, review_comments, review_threads,
     reviews,
 };
-use crate::handlers::find_repo::{ToldRepo, is_back, known_repo};
-use crate::handlers::webhook_outcomes::{People, Told};
-use crate::jobs::job_handler::{Handled, JobError};
+use crate::handlers::find_repo::{NamedRepo, is_back, known_repo};
+use crate::handlers::repo_settings::{LazySettings, RepoSettings};
+use crate::handlers::webhook_outcomes::{KnownPeople, OutcomeSource};
+use crate::jobs::job_handler::JobError;
 use crate::service::Service;
 
 /// From this many bytes on a body is read aside, so that the other work of its thread goes on.
 const LARGE: usize = 256 * 1024;
 
-/// A webhook and the service that handles it.
 #[derive(Clone, Copy)]
 pub(super) struct Webhook<'a> {
     pub(super) service: &'a Service,
     pub(super) delivery: &'a Delivery,
     pub(super) event: &'a Event,
+    pub(super) settings: &'a LazySettings,
 }
 
 /// Does what a webhook asks for. It may come late, twice, or out of order.
-pub(crate) async fn webhook(service: &Service, delivery: &Delivery, body: &str) -> Result<Handled, JobError> {
+pub(crate) async fn webhook(service: &Service, delivery: &Delivery, body: &str) -> Result<(), JobError> {
     let event = read(&delivery.event, body).await?;
-    let hook = Webhook { service, delivery, event: &event };
+    let hook = Webhook { service, delivery, event: &event, settings: &LazySettings::default() };
     match &event.body {
-        EventBody::Ping(_) => Ok(Handled::ignored("GitHub tried the webhook out")),
+        EventBody::Ping(_) => Err(JobError::ignored("GitHub tried the webhook out")),
         EventBody::Installation(installation) => installations::installation(hook, installation).await,
         EventBody::InstallationRepositories(changed) => installations::repositories(hook, changed).await,
         EventBody::Repository(repository) => repositories::repository(hook, repository).await,
         EventBody::Push(push) => pushes::push(hook, push).await,
-        EventBody::Issues(about) => match hook.repo().await? {
-            Ok(repo) => issues::issues(hook, &repo, about).await,
-            Err(reason) => Ok(Handled::Ignored(reason)),
-        },
-        EventBody::IssueComment(about) => match hook.repo().await? {
-            Ok(repo) => issue_comments::issue_comment(hook, &repo, about).await,
-            Err(reason) => Ok(Handled::Ignored(reason)),
-        },
-        EventBody::PullRequest(about) => match hook.repo().await? {
-            Ok(repo) => pull_requests::pull_request(hook, &repo, about).await,
-            Err(reason) => Ok(Handled::Ignored(reason)),
-        },
-        // Every check of every App is told of.
+        EventBody::Issues(about) => issues::issues(hook, &hook.repo().await?, about).await,
+        EventBody::IssueComment(about) => issue_comments::issue_comment(hook, &hook.repo().await?, about).await,
+        EventBody::PullRequest(about) => pull_requests::pull_request(hook, &hook.repo().await?, about).await,
+        // GitHub tells of every check of every App.
         EventBody::Check(_) if hook.action() != "rerequested" => {
-            Ok(Handled::ignored("a check matters only when somebody wants it to run again"))
+            Err(JobError::ignored("a check matters only when somebody wants it to run again"))
         }
-        EventBody::Check(about) => match hook.repo().await? {
-            Ok(repo) => reviews::check(hook, &repo, about).await,
-            Err(reason) => Ok(Handled::Ignored(reason)),
-        },
-        EventBody::Label(_) => Ok(Handled::ignored("labels are read with the items that have them")),
-        EventBody::PullRequestReviewComment(about) => match hook.repo().await? {
-            Ok(repo) => review_comments::review_comment(hook, &repo, about).await,
-            Err(reason) => Ok(Handled::Ignored(reason)),
-        },
-        EventBody::PullRequestReviewThread(about) => match hook.repo().await? {
-            Ok(repo) => review_threads::review_thread(hook, &repo, about).await,
-            Err(reason) => Ok(Handled::Ignored(reason)),
-        },
-        EventBody::PullRequestReview(about) => match hook.repo().await? {
-            Ok(repo) => reviews::review(hook, &repo, about).await,
-            Err(reason) => Ok(Handled::Ignored(reason)),
-        },
-        EventBody::Ignored => Ok(Handled::Ignored(format!(
+        EventBody::Check(about) => reviews::check(hook, &hook.repo().await?, about).await,
+        EventBody::Label(_) => Err(JobError::ignored("labels are read with the items that have them")),
+        EventBody::PullRequestReviewComment(about) => {
+            review_comments::review_comment(hook, &hook.repo().await?, about).await
+        }
+        EventBody::PullRequestReviewThread(about) => {
+            review_threads::review_thread(hook, &hook.repo().await?, about).await
+        }
+        EventBody::PullRequestReview(about) => reviews::review(hook, &hook.repo().await?, about).await,
+        EventBody::Ignored => Err(JobError::Ignored(format!(
             "Canonry does not act on the event {}, or not on one of this shape",
             event.name
         ))),
@@ -87,42 +71,41 @@ async fn read(name: &str, body: &str) -> Result<Event, JobError> {
     read.map_err(|_| JobError::Hopeless("the webhook's body is not JSON".to_owned()))
 }
 
-impl Webhook<'_> {
+impl<'a> Webhook<'a> {
     /// What happened; empty where the event has no actions.
     pub(super) fn action(&self) -> &str {
         self.event.action.as_deref().unwrap_or_default()
     }
 
-    /// When GitHub said so.
     pub(super) fn received_at(&self) -> Timestamp {
         self.delivery.received_at
     }
 
-    /// The repository it names; or why it names none.
-    pub(super) fn told_repo(&self) -> Result<ToldRepo, String> {
+    pub(super) fn named_repo(&self) -> Result<NamedRepo, JobError> {
         let named = self.event.repository.as_ref();
-        let told = named.and_then(|repo| ToldRepo::new(repo.id, &repo.full_name));
-        told.ok_or_else(|| "it names no repository".to_owned())
+        let named = named.and_then(|repo| NamedRepo::new(repo.id, &repo.full_name));
+        named.ok_or_else(|| JobError::ignored("it names no repository"))
     }
 
-    /// The repository in the store, for work on its items; or why there is none to be done.
-    async fn repo(&self) -> Result<Result<Repo, String>, JobError> {
-        let told = match self.told_repo() {
-            Ok(told) => told,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        let repo = known_repo(self.service, &told).await?;
+    /// The repository in the store, for work on its items.
+    async fn repo(&self) -> Result<Repo, JobError> {
+        let repo = known_repo(self.service, &self.named_repo()?).await?;
         let why = match self.service.store().repos().access(repo.id).await? {
-            RepoAccess::Active => return Ok(Ok(repo)),
+            RepoAccess::Active => return Ok(repo),
             RepoAccess::Removed if self.may_be_back() && is_back(self.service, &repo, self.received_at()).await? => {
-                return Ok(Ok(repo));
+                return Ok(repo);
             }
             RepoAccess::Removed => "Canonry has no access to it any more",
             RepoAccess::Suspended => "the installation is suspended",
             RepoAccess::Archived => "it is archived",
             RepoAccess::Deleted => "it was deleted",
         };
-        Ok(Err(format!("nothing is done in {}: {why}", repo.name)))
+        Err(JobError::Ignored(format!("nothing is done in {}: {why}", repo.name)))
+    }
+
+    /// The settings of its repository, read once.
+    pub(super) async fn settings(&self, repo: &Repo) -> Result<&'a RepoSettings, JobError> {
+        self.settings.get(self.service, repo).await
     }
 
     /// Whether a repository that was out of sight is worth a look: an App's own webhooks come only from where it is
@@ -145,10 +128,9 @@ impl Webhook<'_> {
         Ok(list.into_iter().flat_map(|list| list.logins).collect())
     }
 
-    /// The webhook as the rules of outcomes want it.
-    pub(super) fn told<'b>(&'b self, repo: &'b RepoName, people: People<'b>) -> Told<'b> {
+    pub(super) fn outcome_source<'b>(&'b self, repo: &'b RepoName, people: KnownPeople<'b>) -> OutcomeSource<'b> {
         let (delivery_id, received_at) = (self.delivery.id.as_str(), self.received_at());
-        Told { delivery_id, received_at, repo, event: self.event, people }
+        OutcomeSource { delivery_id, received_at, repo, event: self.event, people }
     }
 
     /// Why nobody is to be answered: Canonry or another bot did it, or wrote the item.

@@ -10,31 +10,29 @@ use jiff::Timestamp;
 
 /// What has to be known about people to say who did something.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct People<'a> {
+pub(crate) struct KnownPeople<'a> {
     pub(crate) own: Option<&'a Login>,
     /// The repository's maintainers, as far as they are known.
     pub(crate) maintainers: &'a Maintainers,
 }
 
-/// A webhook and what is known around it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct OutcomeSource<'a> {
     pub(crate) delivery_id: &'a str,
-    /// When it came.
     pub(crate) received_at: Timestamp,
     /// The repository's name, which texts may spell out.
     pub(crate) repo: &'a RepoName,
     pub(crate) event: &'a Event,
-    pub(crate) people: People<'a>,
+    pub(crate) people: KnownPeople<'a>,
 }
 
-impl People<'_> {
+impl KnownPeople<'_> {
     pub(crate) fn is_own(&self, user: &RestUser) -> bool {
         user.to_login().is_some_and(|login| self.own == Some(&login))
     }
 }
 
-impl Told<'_> {
+impl OutcomeSource<'_> {
     /// The event of an issue's own webhook; most tell of no outcome.
     pub(crate) fn of_issue(&self, issues: &IssuesEvent) -> Option<OutcomeEvent> {
         let issue = &issues.issue;
@@ -150,24 +148,24 @@ mod tests {
     use jiff::Timestamp;
     use serde_json::{Value, json};
 
-    use super::{People, Told};
+    use super::{KnownPeople, OutcomeSource};
 
     const RECEIVED: &str = "2026-02-01T12:00:00Z";
 
-    fn told(name: &str, payload: &Value) -> Option<OutcomeEvent> {
+    fn outcome_source(name: &str, payload: &Value) -> Option<OutcomeEvent> {
         let own: Login = "canonry[bot]".parse().expect("valid");
         let maintainers: Maintainers = ["mia"].iter().map(|login| login.parse::<Login>().expect("valid")).collect();
         let event = parse_event(name, payload.to_string().as_bytes()).expect("JSON");
-        let told = Told {
+        let outcome_source = OutcomeSource {
             delivery_id: "d1",
             received_at: RECEIVED.parse().expect("valid"),
             repo: &"tide/pool".parse().expect("valid"),
             event: &event,
-            people: People { own: Some(&own), maintainers: &maintainers },
+            people: KnownPeople { own: Some(&own), maintainers: &maintainers },
         };
         match &event.body {
-            EventBody::Issues(issues) => told.of_issue(issues),
-            EventBody::IssueComment(comment) => told.of_comment(comment),
+            EventBody::Issues(issues) => outcome_source.of_issue(issues),
+            EventBody::IssueComment(comment) => outcome_source.of_comment(comment),
             other => panic!("{other:?}"),
         }
     }
@@ -187,7 +185,8 @@ mod tests {
     #[test]
     fn a_closing_says_who_why_and_what_the_body_names() {
         let closed = |sender: Value| {
-            told("issues", &json!({"action": "closed", "issue": issue(), "sender": sender})).expect("an event")
+            outcome_source("issues", &json!({"action": "closed", "issue": issue(), "sender": sender}))
+                .expect("an event")
         };
         let event = closed(by("rae", "User"));
         assert_eq!(
@@ -215,7 +214,7 @@ mod tests {
         let closed = |updated_at: &str| {
             let mut issue = issue();
             issue["updated_at"] = json!(updated_at);
-            told("issues", &json!({"action": "closed", "issue": issue, "sender": by("rae", "User")}))
+            outcome_source("issues", &json!({"action": "closed", "issue": issue, "sender": by("rae", "User")}))
                 .expect("an event")
                 .occurred_at
                 .to_string()
@@ -229,7 +228,7 @@ mod tests {
         let mut issue = issue();
         issue["author_association"] = json!("COLLABORATOR");
         let by = |login: &str| {
-            told("issues", &json!({"action": "reopened", "issue": issue, "sender": by(login, "User")}))
+            outcome_source("issues", &json!({"action": "reopened", "issue": issue, "sender": by(login, "User")}))
                 .map(|event| event.by)
         };
         assert_eq!((by("RAE"), by("sam")), (Some(EventBy::Maintainer), Some(EventBy::Person)));
@@ -240,14 +239,14 @@ mod tests {
         let labeled = |label: &str| {
             let payload =
                 json!({"action": "labeled", "issue": issue(), "label": {"name": label}, "sender": by("sam", "User")});
-            told("issues", &payload).map(|event| event.kind)
+            outcome_source("issues", &payload).map(|event| event.kind)
         };
         assert_eq!(
             (labeled("Duplicate"), labeled("possible-duplicate"), labeled("bug")),
             (Some(OutcomeKind::Labeled), None, None)
         );
         for action in ["opened", "edited", "assigned", "teleported"] {
-            assert_eq!(told("issues", &json!({"action": action, "issue": issue()})), None, "{action}");
+            assert_eq!(outcome_source("issues", &json!({"action": action, "issue": issue()})), None, "{action}");
         }
     }
 
@@ -255,9 +254,12 @@ mod tests {
     fn pull_requests_tell_nothing() {
         let mut pull = issue();
         pull["pull_request"] = json!({});
-        assert_eq!(told("issues", &json!({"action": "closed", "issue": pull})), None);
+        assert_eq!(outcome_source("issues", &json!({"action": "closed", "issue": pull})), None);
         let comment = json!({"id": 9, "body": "Duplicate of #3", "user": {"login": "mia"}});
-        assert_eq!(told("issue_comment", &json!({"action": "created", "issue": pull, "comment": comment})), None);
+        assert_eq!(
+            outcome_source("issue_comment", &json!({"action": "created", "issue": pull, "comment": comment})),
+            None
+        );
     }
 
     #[test]
@@ -266,7 +268,7 @@ mod tests {
             let comment = json!({
                 "id": 9, "body": body, "user": {"login": "mia"}, "created_at": "2026-02-01T09:00:00Z", "updated_at": "2026-02-01T11:00:00Z",
             });
-            told(
+            outcome_source(
                 "issue_comment",
                 &json!({"action": action, "issue": issue(), "comment": comment, "sender": by("sam", "User")}),
             )
@@ -292,7 +294,7 @@ mod tests {
                 json!({"id": 9, "body": body, "user": {"login": "mia"}, "created_at": "2026-02-01T09:00:00Z"});
             let changes = from.map_or_else(|| json!({}), |from| json!({"body": {"from": from}}));
             let payload = json!({"action": action, "issue": issue(), "comment": comment, "changes": changes});
-            told("issue_comment", &payload).map(|event| event.duplicate_of.map(|number| number.get()))
+            outcome_source("issue_comment", &payload).map(|event| event.duplicate_of.map(|number| number.get()))
         };
         assert_eq!(comment("edited", Some("Thanks"), "Thank you"), None);
         assert_eq!(comment("edited", Some("Dup of #7"), "Thank you"), None, "an issue is no duplicate of itself");

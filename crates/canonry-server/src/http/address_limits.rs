@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::admin::wrong_tokens::network;
 
-/// Places for every address, so many each.
 #[derive(Debug, Clone)]
 pub(crate) struct AddressPlaces {
     most: usize,

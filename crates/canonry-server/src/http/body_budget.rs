@@ -25,7 +25,7 @@ pub(crate) struct BodyBudget {
 
 /// The bytes that one request holds, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct BodyPermit {
     small: OwnedSemaphorePermit,
     large: OwnedSemaphorePermit,
 }
@@ -36,12 +36,12 @@ impl BodyBudget {
     }
 
     /// Room for a request whose body has yet to come; `None` when there is none.
-    pub(crate) fn begin(&self) -> Option<Held> {
-        Some(Held { small: take(&self.for_all, LEAST)?, large: take(&self.for_large, 0)? })
+    pub(crate) fn begin(&self) -> Option<BodyPermit> {
+        Some(BodyPermit { small: take(&self.for_all, LEAST)?, large: take(&self.for_large, 0)? })
     }
 }
 
-impl Held {
+impl BodyPermit {
     /// Room for a body of this length; `false` when there is none.
     pub(crate) fn grow_to(&mut self, length: usize) -> bool {
         grow(&mut self.small, length.min(SMALL).next_multiple_of(LEAST))

@@ -7,7 +7,6 @@ use std::time::Duration;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::time::Sleep;
 
-/// Why a body ended early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
     #[error("the body took too long to arrive")]

@@ -39,7 +39,7 @@ const TRY_AGAIN: &str = "10";
 
 /// What strangers may use up before they have said anything.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct ConnectionLimits {
     /// Connections at once. Whoever comes then waits until one of them ends.
     pub(crate) most: usize,
     /// Connections of one address at once, or requests where a trusted proxy tells whose they are. More are turned away.
@@ -56,7 +56,7 @@ pub(crate) struct Limits {
     pub(crate) taking: Duration,
 }
 
-impl Limits {
+impl ConnectionLimits {
     /// Half of the 1,024 open files that most systems allow a process: the database, GitHub and models need some too.
     /// GitHub opens a few dozen, so that a quarter of them is enough for one address.
     pub(crate) const USUAL: Self = Self {
@@ -74,13 +74,13 @@ impl Limits {
 pub(crate) async fn serve_connections(
     listener: TcpListener,
     routes: Router,
-    limits: Limits,
+    limits: ConnectionLimits,
     proxies: TrustedProxies,
     mut stop: watch::Receiver<bool>,
 ) {
     let places = Arc::new(Semaphore::new(limits.most));
     let addresses = AddressPlaces::new(limits.per_address);
-    let routes = Answering {
+    let routes = RequestAnswerer {
         routes: TowerToHyperService::new(routes),
         limits,
         proxies: Arc::new(proxies),
@@ -154,17 +154,16 @@ fn turn_away(stream: TcpStream, peer: SocketAddr) {
     }
 }
 
-/// What every request is answered by.
 #[derive(Clone)]
-struct Answering {
+struct RequestAnswerer {
     routes: TowerToHyperService<Router>,
-    limits: Limits,
+    limits: ConnectionLimits,
     proxies: Arc<TrustedProxies>,
     /// Requests under way by whom trusted proxies say they are from.
     forwarded: AddressPlaces,
 }
 
-impl Answering {
+impl RequestAnswerer {
     async fn answer(self, mut request: Request<Incoming>, peer: SocketAddr) -> Result<Response, Infallible> {
         let asks = self.proxies.forwarded_for(peer.ip(), request.headers());
         // Kept until there is an answer.
@@ -186,7 +185,7 @@ async fn talk(
     http: http1::Builder,
     stream: TcpStream,
     peer: SocketAddr,
-    answering: Answering,
+    answering: RequestAnswerer,
     mut stop: watch::Receiver<bool>,
 ) {
     // An answer is one small packet, and the next request of a connection waits for it. Without it things are slower.
@@ -230,11 +229,12 @@ mod tests {
     use tokio::task::JoinHandle;
     use tokio::time::Instant;
 
-    use super::{Limits, serve_connections};
+    use super::{ConnectionLimits, serve_connections};
     use crate::http::trusted_proxies::TrustedProxies;
 
     const LONG: Duration = Duration::from_secs(600);
-    const PATIENT: Limits = Limits { most: 8, per_address: 8, headers: LONG, body: LONG, taking: LONG };
+    const PATIENT: ConnectionLimits =
+        ConnectionLimits { most: 8, per_address: 8, headers: LONG, body: LONG, taking: LONG };
     /// More than the sockets of both sides hold on the way.
     const MUCH: usize = 32 * 1024 * 1024;
 
@@ -249,11 +249,11 @@ mod tests {
     impl Door {
         /// `/who` tells who asks; `/slow` says that it has begun, and waits for the gate; `/much` is a large answer,
         /// `/parts` one whose second part comes after minutes; `/echo` says back what it is sent.
-        async fn open(limits: Limits) -> Self {
+        async fn open(limits: ConnectionLimits) -> Self {
             Self::behind(TrustedProxies::default(), limits).await
         }
 
-        async fn behind(proxies: TrustedProxies, limits: Limits) -> Self {
+        async fn behind(proxies: TrustedProxies, limits: ConnectionLimits) -> Self {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             let address = listener.local_addr().expect("bound");
             let (begun, gate) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -326,7 +326,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_takes_too_long_for_the_headers_is_hung_up_on() {
-        let door = Door::open(Limits::USUAL).await;
+        let door = Door::open(ConnectionLimits::USUAL).await;
         let begun = Instant::now();
         let mut silent = door.connect().await;
         let mut stuck = door.connect().await;
@@ -355,7 +355,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_takes_too_long_for_the_body_is_answered_and_hung_up_on() {
-        let door = Door::open(Limits::USUAL).await;
+        let door = Door::open(ConnectionLimits::USUAL).await;
         let begun = Instant::now();
         let head = b"POST /echo HTTP/1.1\r\nHost: tide\r\nContent-Length: 100\r\n\r\n";
         let mut silent = door.connect().await;
@@ -386,7 +386,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_never_takes_the_answer_is_hung_up_on() {
-        let door = Door::open(Limits { most: 1, ..Limits::USUAL }).await;
+        let door = Door::open(ConnectionLimits { most: 1, ..ConnectionLimits::USUAL }).await;
         let begun = Instant::now();
         let mut deaf = door.connect().await;
         ask(&mut deaf, "/much").await;
@@ -401,7 +401,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_comes_in_parts_is_not_cut_off() {
-        let door = Door::open(Limits::USUAL).await;
+        let door = Door::open(ConnectionLimits::USUAL).await;
         let begun = Instant::now();
         let mut patient = door.connect().await;
         ask(&mut patient, "/parts").await;
@@ -411,7 +411,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_to_a_full_house_waits_and_the_others_do_not() {
-        let door = Door::open(Limits { most: 2, ..PATIENT }).await;
+        let door = Door::open(ConnectionLimits { most: 2, ..PATIENT }).await;
         let (mut first, mut second) = (door.connect().await, door.connect().await);
         who(&mut first).await;
         who(&mut second).await;
@@ -433,7 +433,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn one_address_does_not_take_all_places() {
-        let door = Door::open(Limits { per_address: 4, ..PATIENT }).await;
+        let door = Door::open(ConnectionLimits { per_address: 4, ..PATIENT }).await;
         let mut slow = Vec::new();
         for _ in 0..4 {
             let mut stream = door.connect().await;
@@ -466,7 +466,7 @@ mod tests {
     #[tokio::test]
     async fn behind_a_proxy_those_it_speaks_for_are_counted() {
         let proxies = TrustedProxies(vec!["127.0.0.0/8".parse().expect("a network")]);
-        let door = Door::behind(proxies, Limits { per_address: 2, most: 20, ..PATIENT }).await;
+        let door = Door::behind(proxies, ConnectionLimits { per_address: 2, most: 20, ..PATIENT }).await;
         let through = async |path: &str, address: &str| {
             let mut stream = door.connect().await;
             let request = format!("GET {path} HTTP/1.1\r\nHost: tide\r\nX-Forwarded-For: {address}\r\n\r\n");

@@ -27,7 +27,6 @@ impl FromStr for TrustedProxy {
     }
 }
 
-/// The proxies whose word is believed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TrustedProxies(pub(crate) Vec<TrustedProxy>);
 

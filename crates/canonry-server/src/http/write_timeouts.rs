@@ -17,11 +17,11 @@ const LEAST: usize = 16 * 1024;
 pub(crate) struct TakingStream<S> {
     stream: S,
     patience: Duration,
-    waiting: Option<Waiting>,
+    waiting: Option<PendingWrite>,
 }
 
 /// Something could not be written at once.
-struct Waiting {
+struct PendingWrite {
     end: Pin<Box<Sleep>>,
     taken: usize,
 }
@@ -31,7 +31,6 @@ impl<S: AsyncWrite + Unpin> TakingStream<S> {
         Self { stream, patience, waiting: None }
     }
 
-    /// Looks at what came of a write.
     fn counted(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match (written, &mut self.waiting) {
             (Poll::Ready(Ok(length)), Some(waiting)) => {
@@ -44,8 +43,8 @@ impl<S: AsyncWrite + Unpin> TakingStream<S> {
             }
             (Poll::Pending, waiting) => {
                 let patience = self.patience;
-                let waiting =
-                    waiting.get_or_insert_with(|| Waiting { end: Box::pin(tokio::time::sleep(patience)), taken: 0 });
+                let waiting = waiting
+                    .get_or_insert_with(|| PendingWrite { end: Box::pin(tokio::time::sleep(patience)), taken: 0 });
                 ready!(waiting.end.as_mut().poll(context));
                 Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the answer was not taken")))
             }

@@ -1,31 +1,30 @@
 //! Which repository and item a webhook is about, and the job it causes.
 
-use canonry_domain::{ItemNumber, RepoName};
+use canonry_domain::{GithubId, ItemNumber, RepoName};
 use canonry_github::webhook::{EventBody, NotJson, parse_event};
 use canonry_store::{DeliveryAction, NewDelivery, NewJob, PackedText};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use crate::jobs::kinds::WEBHOOK;
+use crate::jobs::job_keys::{KeyedRepo, delivery_key, installation_key, item_key, repo_key};
+use crate::jobs::service_job::PreparedJob;
+use crate::jobs::webhook_job::WebhookJob;
 
 /// A webhook with everything that its rows need, its body apart.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sorted {
+pub(crate) struct ClassifiedWebhook {
     pub(crate) id: String,
     pub(crate) event: String,
     /// What happened, for events that have several actions.
     pub(crate) action: Option<String>,
     repo: Option<RepoName>,
     number: Option<ItemNumber>,
-    /// What it is about: what has the same key is handled in order.
-    pub(crate) key: String,
-    payload: Value,
+    job: PreparedJob,
     ignored: Option<String>,
 }
 
-/// Sorts a webhook; `id` is GitHub's id of the delivery. The handler reads all of the body later and may find that it
+/// Classifies a webhook; `id` is GitHub's id of the delivery. The handler reads all of the body later and may find that it
 /// cannot be read after all; here it is only looked at, since GitHub waits for the answer.
-pub(crate) fn sort(id: &str, event: &str, body: &str) -> Result<Sorted, NotJson> {
+pub(crate) fn classify_webhook(id: &str, event: &str, body: &str) -> Result<ClassifiedWebhook, NotJson> {
     let seen = match glance(event, body) {
         Some(seen) => seen,
         None => read(event, body)?,
@@ -34,19 +33,29 @@ pub(crate) fn sort(id: &str, event: &str, body: &str) -> Result<Sorted, NotJson>
     // A number means nothing without its repository.
     let number = repo.as_ref().and_then(|_| ItemNumber::new(seen.number?).ok());
     // By its id: what is told before and after a renaming is about one repository, and goes in order.
-    let key = match (repo.as_ref().and(seen.repo_id), number, seen.installation) {
-        (Some(repo), Some(number), _) => format!("repo/{repo}#{number}"),
-        (Some(repo), None, _) => format!("repo/{repo}"),
-        (None, _, Some(installation)) => format!("installation/{installation}"),
-        (None, _, None) => format!("delivery/{id}"),
+    let github_id = repo.as_ref().and(seen.repo_id).map(GithubId);
+    let key = match (github_id.map(KeyedRepo::Id), number, seen.installation) {
+        (Some(repo), Some(number), _) => item_key(repo, number),
+        (Some(repo), None, _) => repo_key(repo),
+        (None, _, Some(installation)) => installation_key(installation),
+        (None, _, None) => delivery_key(id),
     };
     let ignored =
         (!seen.acted_on).then(|| format!("Canonry does not act on the event {event}, or not on one of this shape"));
-    let payload = json!({ "event": event, "action": seen.action });
-    Ok(Sorted { id: id.to_owned(), event: event.to_owned(), action: seen.action, repo, number, key, payload, ignored })
+    let job = WebhookJob { event: event.to_owned(), action: seen.action.clone(), github_id, key };
+    let job = PreparedJob::new(&job, repo.as_ref());
+    Ok(ClassifiedWebhook {
+        id: id.to_owned(),
+        event: event.to_owned(),
+        action: seen.action,
+        repo,
+        number,
+        job,
+        ignored,
+    })
 }
 
-impl Sorted {
+impl ClassifiedWebhook {
     /// The delivery as it is stored; `body` is what came.
     pub(crate) fn delivery<'a>(&'a self, body: &'a PackedText) -> NewDelivery<'a> {
         NewDelivery {
@@ -65,13 +74,17 @@ impl Sorted {
 
     /// The job that it causes, or would cause if it were not ignored.
     pub(crate) fn job(&self) -> NewJob<'_> {
-        NewJob { key: &self.key, repo: self.repo.as_ref(), kind: WEBHOOK, payload: &self.payload }
+        self.job.row()
+    }
+
+    /// What it is about: what has the same key is handled in order.
+    pub(crate) fn key(&self) -> &str {
+        &self.job.key
     }
 }
 
-/// What is needed of a body.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct WebhookFacts {
     action: Option<String>,
     repo_id: Option<i64>,
     repo: Option<String>,
@@ -82,12 +95,12 @@ struct Seen {
 
 /// The events that come by the thousand, read without building what is not needed: a tenth of the time that all of it
 /// takes. `None` when there is anything unusual about it.
-fn glance(event: &str, body: &str) -> Option<Seen> {
+fn glance(event: &str, body: &str) -> Option<WebhookFacts> {
     // An array would be read as a payload by position.
     if !body.trim_start().starts_with('{') {
         return None;
     }
-    let body: Usual = serde_json::from_str(body).ok()?;
+    let body: UsualBody = serde_json::from_str(body).ok()?;
     let about = match event {
         "issues" => body.issue?,
         "issue_comment" => {
@@ -97,7 +110,7 @@ fn glance(event: &str, body: &str) -> Option<Seen> {
         "pull_request" if body.issue.is_none() => body.pull_request?,
         _ => return None,
     };
-    Some(Seen {
+    Some(WebhookFacts {
         action: body.action,
         repo_id: body.repository.as_ref().map(|repo| repo.id),
         repo: body.repository.map(|repo| repo.full_name),
@@ -108,7 +121,7 @@ fn glance(event: &str, body: &str) -> Option<Seen> {
 }
 
 #[derive(Deserialize)]
-struct Usual {
+struct UsualBody {
     action: Option<String>,
     repository: Option<UsualRepo>,
     installation: Option<UsualId>,
@@ -135,10 +148,10 @@ struct UsualId {
     id: i64,
 }
 
-fn read(event: &str, body: &str) -> Result<Seen, NotJson> {
+fn read(event: &str, body: &str) -> Result<WebhookFacts, NotJson> {
     let event = parse_event(event, body.as_bytes())?;
     let number = |part: &str| event.raw[part]["number"].as_i64();
-    Ok(Seen {
+    Ok(WebhookFacts {
         number: number("issue").or_else(|| number("pull_request")),
         repo_id: event.repository.as_ref().map(|repo| repo.id),
         repo: event.repository.map(|repo| repo.full_name),
@@ -150,15 +163,15 @@ fn read(event: &str, body: &str) -> Result<Seen, NotJson> {
 
 #[cfg(test)]
 mod tests {
-    use super::{glance, read, sort};
+    use super::{classify_webhook, glance, read};
     use canonry_store::{DeliveryAction, PackedText};
 
     fn sorted(name: &str, body: &str) -> (String, Option<i64>, bool) {
-        let sorted = sort("d1", name, body).expect("JSON");
+        let sorted = classify_webhook("d1", name, body).expect("JSON");
         let body = PackedText::pack(body);
         let new = sorted.delivery(&body);
         let has_job = matches!(new.fate, DeliveryAction::Job(_));
-        (sorted.key.clone(), new.number.map(|number| number.get()), has_job)
+        (sorted.key().to_owned(), new.number.map(|number| number.get()), has_job)
     }
 
     #[test]

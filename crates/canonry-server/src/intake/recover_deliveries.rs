@@ -6,16 +6,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use canonry_domain::GithubId;
 use canonry_github::api::RestDelivery;
 use canonry_github::{GitHub, GitHubError, WriteError};
-use canonry_store::{JobState, Store, StoreError};
+use canonry_store::{JobKind, JobState, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
-use crate::jobs::job_handler::{Handled, JobError, Work};
-use crate::jobs::kinds::RECOVER;
-use crate::jobs::sync_job::planned_sync;
+use crate::jobs::job_handler::{JobError, LeasedJob};
+use crate::jobs::service_job::{ServiceJob, queue_once};
+use crate::jobs::sync_job::SyncJob;
 use crate::service::Service;
-
-/// The key of the one job that recovers.
-pub(crate) const RECOVER_KEY: &str = "recover";
 
 /// GitHub keeps deliveries this long.
 const KEPT: SignedDuration = SignedDuration::from_hours(72);
@@ -30,44 +28,54 @@ const PAUSE: SignedDuration = SignedDuration::from_mins(30);
 const MOST_PAGES: u32 = 2_200;
 /// Deliveries that are asked for in one go, below the 80 writes a minute that GitHub takes.
 const MOST_ASKED: usize = 300;
-/// When the rest of them follows.
 const REST_AFTER: SignedDuration = SignedDuration::from_mins(5);
-/// Ids that are looked up at once.
 const LOOKED_UP: usize = 500;
 
-/// Since when the list has to be read: what the last recovery saw is not read again.
-pub(crate) async fn recovery_since(store: &Store, now: Timestamp) -> Result<Timestamp, StoreError> {
-    let oldest = now - KEPT;
-    let last = store.jobs().last_of(RECOVER_KEY, RECOVER).await?.filter(|job| job.state == JobState::Done);
-    let seen = last.and_then(|job| job.finished_at).map(|ended| ended - OVERLAP);
-    Ok(seen.map_or(oldest, |seen| seen.max(oldest)))
+/// Asks for deliveries that failed, then queues syncs of the repositories concerned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RecoverJob {
+    since: Option<Timestamp>,
 }
 
-/// The job: asks for what failed, then queues syncs of the repositories concerned.
-pub(crate) async fn recover(service: &Service, work: &Work) -> Result<Handled, JobError> {
-    let Some(github) = service.github().filter(|_| service.is_app()) else {
-        return Ok(Handled::Ignored("only a GitHub App has a list of its deliveries".to_owned()));
-    };
-    let (store, now) = (service.store(), service.now());
-    let since = work.job.payload["since"].as_str().and_then(|text| text.parse().ok()).unwrap_or(now - KEPT);
-    let mut missed = failed_since(github, since.max(now - KEPT)).await?;
-    forget_known(store, &mut missed).await?;
-    missed.retain(|delivery| !recently_asked_for(delivery, now));
-    if missed.is_empty() {
-        return Ok(Handled::Done);
+impl RecoverJob {
+    /// What the last recovery saw is not read again.
+    pub(crate) async fn next(store: &Store, now: Timestamp) -> Result<Self, StoreError> {
+        let kind = JobKind::Recover;
+        let last = store.jobs().last_of(kind.as_str(), kind).await?.filter(|job| job.state == JobState::Done);
+        let (oldest, seen) = (now - KEPT, last.and_then(|job| job.finished_at).map(|ended| ended - OVERLAP));
+        Ok(Self { since: Some(seen.map_or(oldest, |seen| seen.max(oldest))) })
     }
-    let repos: BTreeSet<i64> = missed.iter().filter_map(|delivery| delivery.repository_id).collect();
-    let asked = ask_again(github, &missed).await;
-    // Whatever comes of the asking: what is missing can be read from the repositories themselves.
-    queue_syncs(store, &repos, now).await?;
-    tracing::info!(missed = missed.len(), repos = repos.len(), "deliveries that failed are asked for again");
-    match asked {
-        Ok(asked) if asked < missed.len() => Err(JobError::Postpone {
-            reason: format!("{asked} of {} failed deliveries are asked for again; the rest follows", missed.len()),
-            until: now + REST_AFTER,
-        }),
-        Ok(_) => Ok(Handled::Done),
-        Err(error) => Err(error.into()),
+}
+
+impl ServiceJob for RecoverJob {
+    const KIND: JobKind = JobKind::Recover;
+    const LONGEST: SignedDuration = SignedDuration::from_hours(2);
+
+    async fn run(&self, service: &Service, _leased: &LeasedJob) -> Result<(), JobError> {
+        let Some(github) = service.github().filter(|_| service.is_app()) else {
+            return Err(JobError::ignored("only a GitHub App has a list of its deliveries"));
+        };
+        let (store, now) = (service.store(), service.now());
+        let oldest = now - KEPT;
+        let mut missed = failed_since(github, self.since.map_or(oldest, |since| since.max(oldest))).await?;
+        forget_known(store, &mut missed).await?;
+        missed.retain(|delivery| !recently_asked_for(delivery, now));
+        if missed.is_empty() {
+            return Ok(());
+        }
+        let repos: BTreeSet<i64> = missed.iter().filter_map(|delivery| delivery.repository_id).collect();
+        let asked = ask_again(github, &missed).await;
+        // Whatever comes of the asking: what is missing can be read from the repositories themselves.
+        queue_syncs(store, &repos, now).await?;
+        tracing::info!(missed = missed.len(), repos = repos.len(), "deliveries that failed are asked for again");
+        match asked {
+            Ok(asked) if asked < missed.len() => Err(JobError::Postpone {
+                reason: format!("{asked} of {} failed deliveries are asked for again; the rest follows", missed.len()),
+                until: now + REST_AFTER,
+            }),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
@@ -149,7 +157,7 @@ async fn queue_syncs(store: &Store, repos: &BTreeSet<i64>, now: Timestamp) -> Re
     for id in repos {
         // One that is not known yet is made known by its own deliveries.
         let Some(repo) = store.repos().by_github_id(GithubId(*id)).await? else { continue };
-        store.jobs().enqueue_once(&planned_sync(&repo).job(), now, now).await?;
+        queue_once(store, &SyncJob::of(&repo), Some(&repo.name), now, now).await?;
     }
     Ok(())
 }

@@ -4,12 +4,10 @@ use canonry_github::webhook::NotJson;
 use canonry_store::{Store, StoreError};
 use jiff::Timestamp;
 
-use crate::intake::classify_webhook::sort;
+use crate::intake::classify_webhook::classify_webhook;
 
-/// Why a delivery is not queued again.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// There is none of that id.
     #[error("there is no delivery {0}; see `canonry deliveries list`")]
     Unknown(String),
     #[error("the body of the delivery {0} was deleted 30 days after it was done, so that it cannot be done again")]
@@ -31,8 +29,8 @@ pub async fn replay(store: &Store, id: &str, now: Timestamp) -> Result<(), Repla
     let Some(body) = store.deliveries().payload(id).await? else {
         return Err(ReplayError::Emptied(id.to_owned()));
     };
-    let sorted = sort(id, &delivery.event, &body)?;
-    if store.deliveries().replay(id, &sorted.job(), now).await? {
+    let webhook = classify_webhook(id, &delivery.event, &body)?;
+    if store.deliveries().replay(id, &webhook.job(), now).await? {
         Ok(())
     } else {
         Err(ReplayError::Queued(id.to_owned()))

@@ -9,8 +9,8 @@ use canonry_store::{DeliveryReceipt, NewDelivery, PackedText, Store, StoreError}
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::http::body_budget::Held;
-use crate::intake::classify_webhook::Sorted;
+use crate::http::body_budget::BodyPermit;
+use crate::intake::classify_webhook::ClassifiedWebhook;
 
 /// How many are stored at once. More would hold up the first of them: 256 of the usual size take some 15 ms.
 const MOST: usize = 256;
@@ -31,22 +31,22 @@ pub(crate) struct NotStored;
 
 /// Where checked webhooks are handed in to be stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Batches {
+pub(crate) struct WebhookBatches {
     /// One queue for each batch that may be stored at a time.
-    lanes: Vec<mpsc::Sender<Waiting>>,
+    lanes: Vec<mpsc::Sender<UnstoredWebhook>>,
 }
 
 /// A checked webhook, and who waits for its answer.
 #[derive(Debug)]
-struct Waiting {
-    sorted: Sorted,
+struct UnstoredWebhook {
+    webhook: ClassifiedWebhook,
     body: PackedText,
     /// Given back when the answer is.
-    _held: Held,
+    _held: BodyPermit,
     answer: oneshot::Sender<Result<DeliveryReceipt, NotStored>>,
 }
 
-impl Batches {
+impl WebhookBatches {
     /// Begins to store what is handed in, until the last of the clones is gone and everything is answered.
     ///
     /// Nothing is waited for: while one batch is stored the next one gathers, so that a lone webhook is stored at
@@ -60,24 +60,27 @@ impl Batches {
     /// Stores a webhook. It is on the disk when this says so.
     pub(crate) async fn store(
         &self,
-        sorted: Sorted,
+        webhook: ClassifiedWebhook,
         body: PackedText,
-        held: Held,
+        held: BodyPermit,
     ) -> Result<DeliveryReceipt, NotStored> {
         let (answer, stored) = oneshot::channel();
-        self.lane_of(&sorted).send(Waiting { sorted, body, _held: held, answer }).await.map_err(|_| NotStored)?;
+        self.lane_of(&webhook)
+            .send(UnstoredWebhook { webhook, body, _held: held, answer })
+            .await
+            .map_err(|_| NotStored)?;
         stored.await.unwrap_or(Err(NotStored))
     }
 
-    fn lane_of(&self, sorted: &Sorted) -> &mpsc::Sender<Waiting> {
+    fn lane_of(&self, webhook: &ClassifiedWebhook) -> &mpsc::Sender<UnstoredWebhook> {
         let mut hasher = DefaultHasher::new();
-        sorted.key.hash(&mut hasher);
+        webhook.key().hash(&mut hasher);
         &self.lanes[usize::try_from(hasher.finish() % self.lanes.len() as u64).unwrap_or_default()]
     }
 }
 
 /// Stores what is sent, one batch after the other, in the order in which it came.
-fn lane(store: Store, clock: Arc<dyn Clock>, queued: mpsc::Sender<()>) -> mpsc::Sender<Waiting> {
+fn lane(store: Store, clock: Arc<dyn Clock>, queued: mpsc::Sender<()>) -> mpsc::Sender<UnstoredWebhook> {
     let (waiting, mut next) = mpsc::channel(MOST);
     tokio::spawn(async move {
         while let Some(first) = next.recv().await {
@@ -104,7 +107,7 @@ fn tell_workers(store: Store) -> mpsc::Sender<()> {
 }
 
 /// The first one, and what waits behind it.
-fn gather(first: Waiting, next: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
+fn gather(first: UnstoredWebhook, next: &mut mpsc::Receiver<UnstoredWebhook>) -> Vec<UnstoredWebhook> {
     let mut bytes = first.body.bytes();
     let mut batch = vec![first];
     while batch.len() < MOST && bytes < MOST_BYTES {
@@ -115,8 +118,8 @@ fn gather(first: Waiting, next: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
     batch
 }
 
-async fn store_batch(store: &Store, clock: &dyn Clock, batch: Vec<Waiting>, deadline: Instant) {
-    let new: Vec<NewDelivery<'_>> = batch.iter().map(|waiting| waiting.sorted.delivery(&waiting.body)).collect();
+async fn store_batch(store: &Store, clock: &dyn Clock, batch: Vec<UnstoredWebhook>, deadline: Instant) {
+    let new: Vec<NewDelivery<'_>> = batch.iter().map(|waiting| waiting.webhook.delivery(&waiting.body)).collect();
     let results = match timeout_at(deadline, store.deliveries().accept_all(&new, clock.now())).await {
         Ok(Ok(accepted)) => accepted.into_iter().map(Ok).collect(),
         Ok(Err(error)) => after_failure(store, clock, &new, &error, deadline).await,
@@ -182,9 +185,9 @@ mod tests {
     use tokio::sync::oneshot;
     use tokio::time::Instant;
 
-    use super::{NotStored, Waiting, store_batch};
+    use super::{NotStored, UnstoredWebhook, store_batch};
     use crate::http::body_budget::BodyBudget;
-    use crate::intake::classify_webhook::sort;
+    use crate::intake::classify_webhook::classify_webhook;
 
     /// Takes a minute for the delivery `slow`, and never takes `bad`.
     const MOODY: &str = "CREATE FUNCTION moody() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -202,10 +205,10 @@ mod tests {
     async fn answers(store: &Store, ids: &[&str], limit: Duration) -> Vec<Result<DeliveryReceipt, NotStored>> {
         let (mut batch, mut heard) = (Vec::new(), Vec::new());
         for id in ids {
-            let sorted = sort(id, "ping", "{}").expect("JSON");
+            let webhook = classify_webhook(id, "ping", "{}").expect("JSON");
             let (answer, hears) = oneshot::channel();
             let held = BodyBudget::new().begin().expect("room");
-            batch.push(Waiting { sorted, body: PackedText::pack("{}"), _held: held, answer });
+            batch.push(UnstoredWebhook { webhook, body: PackedText::pack("{}"), _held: held, answer });
             heard.push(hears);
         }
         let begun = Instant::now();

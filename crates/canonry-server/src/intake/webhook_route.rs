@@ -17,9 +17,9 @@ use serde_json::json;
 use tokio::sync::Notify;
 use url::form_urlencoded;
 
-use crate::http::body_budget::{BodyBudget, Held};
-use crate::intake::classify_webhook::{Sorted, sort};
-use crate::intake::webhook_batches::Batches;
+use crate::http::body_budget::{BodyBudget, BodyPermit};
+use crate::intake::classify_webhook::{ClassifiedWebhook, classify_webhook};
+use crate::intake::webhook_batches::WebhookBatches;
 
 /// GitHub sends no webhook that is larger.
 const MAX_BODY: usize = 25 * 1024 * 1024;
@@ -38,25 +38,24 @@ const LONG: usize = 256 * 1024;
 const TRY_AGAIN: &str = "5";
 
 #[derive(Clone)]
-pub(crate) struct Intake {
+pub(crate) struct WebhookIntake {
     secret: Arc<Secret>,
     budget: BodyBudget,
-    batches: Batches,
-    /// Wakes a worker when there is a new job.
+    batches: WebhookBatches,
     wake: Arc<Notify>,
 }
 
-impl Intake {
+impl WebhookIntake {
     /// An intake that stores what comes, until the last clone is gone and everything is answered.
     pub(crate) fn new(store: &Store, secret: Arc<Secret>, clock: &Arc<dyn Clock>, wake: Arc<Notify>) -> Self {
-        Self { secret, budget: BodyBudget::new(), batches: Batches::start(store, clock), wake }
+        Self { secret, budget: BodyBudget::new(), batches: WebhookBatches::start(store, clock), wake }
     }
 }
 
 /// A no, in words for whoever looks at the App's list of deliveries.
 type Refusal = (StatusCode, String);
 
-pub(crate) async fn webhook(State(intake): State<Intake>, request: Request) -> Response {
+pub(crate) async fn webhook(State(intake): State<WebhookIntake>, request: Request) -> Response {
     match take_in(&intake, request).await {
         Ok(accepted) => {
             let word = match accepted {
@@ -81,13 +80,13 @@ pub(crate) async fn webhook(State(intake): State<Intake>, request: Request) -> R
     }
 }
 
-async fn take_in(intake: &Intake, request: Request) -> Result<DeliveryReceipt, Refusal> {
+async fn take_in(intake: &WebhookIntake, request: Request) -> Result<DeliveryReceipt, Refusal> {
     let (parts, body) = request.into_parts();
     let headers = parts.headers;
     let (bytes, held) = tokio::time::timeout(BODY_PATIENCE, read(intake, &headers, body))
         .await
         .map_err(|_| (StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive".to_owned()))??;
-    let (sorted, body) = if bytes.len() > LONG {
+    let (webhook, body) = if bytes.len() > LONG {
         let secret = Arc::clone(&intake.secret);
         let checking = tokio::task::spawn_blocking(move || check(&secret, &headers, bytes));
         checking
@@ -96,8 +95,8 @@ async fn take_in(intake: &Intake, request: Request) -> Result<DeliveryReceipt, R
     } else {
         check(&intake.secret, &headers, bytes)?
     };
-    let (id, event, action) = (sorted.id.clone(), sorted.event.clone(), sorted.action.clone());
-    let accepted = intake.batches.store(sorted, body, held).await.map_err(|_| {
+    let (id, event, action) = (webhook.id.clone(), webhook.event.clone(), webhook.action.clone());
+    let accepted = intake.batches.store(webhook, body, held).await.map_err(|_| {
         (StatusCode::SERVICE_UNAVAILABLE, "the webhook could not be stored; deliver it again later".to_owned())
     })?;
     tracing::info!(delivery = id, event, action, ?accepted, "a webhook is accepted");
@@ -106,7 +105,7 @@ async fn take_in(intake: &Intake, request: Request) -> Result<DeliveryReceipt, R
 
 /// The body, and the memory it may take. What is refused is read to its end and thrown away: a sender that is cut
 /// off while it sends does not hear the answer.
-async fn read(intake: &Intake, headers: &HeaderMap, body: Body) -> Result<(Vec<u8>, Held), Refusal> {
+async fn read(intake: &WebhookIntake, headers: &HeaderMap, body: Body) -> Result<(Vec<u8>, BodyPermit), Refusal> {
     let mut arriving = body.into_data_stream();
     let declared = header(headers, CONTENT_LENGTH.as_str()).and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
     let refusal = match begin(intake, headers, declared) {
@@ -131,7 +130,7 @@ async fn read(intake: &Intake, headers: &HeaderMap, body: Body) -> Result<(Vec<u
 }
 
 /// What can be said before the body is there. Nothing without a signature takes any memory.
-fn begin(intake: &Intake, headers: &HeaderMap, declared: usize) -> Result<Held, Refusal> {
+fn begin(intake: &WebhookIntake, headers: &HeaderMap, declared: usize) -> Result<BodyPermit, Refusal> {
     if header(headers, SIGNATURE).is_none() {
         check_signature(&intake.secret, headers, &[])?;
     }
@@ -141,7 +140,7 @@ fn begin(intake: &Intake, headers: &HeaderMap, declared: usize) -> Result<Held, 
     intake.budget.begin().ok_or_else(too_busy)
 }
 
-async fn collect(arriving: &mut BodyDataStream, held: &mut Held, declared: usize) -> Result<Vec<u8>, Refusal> {
+async fn collect(arriving: &mut BodyDataStream, held: &mut BodyPermit, declared: usize) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::with_capacity(declared.min(SET_ASIDE));
     while let Some(chunk) = arriving.next().await {
         let chunk = chunk.map_err(|_| (StatusCode::BAD_REQUEST, "the body could not be read".to_owned()))?;
@@ -158,7 +157,7 @@ async fn collect(arriving: &mut BodyDataStream, held: &mut Held, declared: usize
 }
 
 /// Whether it is GitHub's, and what it is about.
-fn check(secret: &Secret, headers: &HeaderMap, bytes: Vec<u8>) -> Result<(Sorted, PackedText), Refusal> {
+fn check(secret: &Secret, headers: &HeaderMap, bytes: Vec<u8>) -> Result<(ClassifiedWebhook, PackedText), Refusal> {
     // Before anything else is looked at: nobody but GitHub learns what we make of a request.
     check_signature(secret, headers, &bytes)?;
     let event = required(headers, "x-github-event")?;
@@ -166,8 +165,8 @@ fn check(secret: &Secret, headers: &HeaderMap, bytes: Vec<u8>) -> Result<(Sorted
     let bytes = if is_form(headers) { payload_of_form(&bytes)? } else { bytes };
     let text = String::from_utf8(bytes)
         .map_err(|_| (StatusCode::BAD_REQUEST, "the webhook's body is not UTF-8".to_owned()))?;
-    let sorted = sort(id, event, &text).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
-    Ok((sorted, PackedText::pack(&text)))
+    let webhook = classify_webhook(id, event, &text).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+    Ok((webhook, PackedText::pack(&text)))
 }
 
 /// Whether the webhook is set to the content type that GitHub offers first.
@@ -228,12 +227,12 @@ mod tests {
     use sha2::Sha256;
     use tokio::sync::Notify;
 
-    use super::{Intake, MAX_BODY, webhook};
+    use super::{MAX_BODY, WebhookIntake, webhook};
 
-    async fn intake(database: &TestDatabase) -> Intake {
+    async fn intake(database: &TestDatabase) -> WebhookIntake {
         let store = Store::open(&database.url().parse().expect("a URL"), Timestamp::now()).await.expect("opens");
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        Intake::new(&store, Arc::new(Secret::new("tide")), &clock, Arc::new(Notify::new()))
+        WebhookIntake::new(&store, Arc::new(Secret::new("tide")), &clock, Arc::new(Notify::new()))
     }
 
     fn signature(body: &[u8]) -> String {
@@ -243,7 +242,7 @@ mod tests {
         format!("sha256={digits}")
     }
 
-    async fn post(intake: &Intake, signature: &str, body: Body) -> Response {
+    async fn post(intake: &WebhookIntake, signature: &str, body: Body) -> Response {
         let request = Request::builder().header("x-hub-signature-256", signature);
         let request = request.header("x-github-event", "ping").header("x-github-delivery", "d1");
         webhook(State(intake.clone()), request.body(body).expect("a request")).await

@@ -2,52 +2,63 @@
 
 use std::collections::HashMap;
 
-use canonry_config::{ParsedSettings, SettingsSection, parse};
+use canonry_config::SettingsSection;
 use canonry_domain::{GraceEnd, TriageMode};
 use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
-use canonry_store::{BrakeKind, Grace, Repo, RepoAccess, RepoId};
+use canonry_store::{BrakeKind, Grace, JobKind, Repo, RepoAccess, RepoId};
 use canonry_triage::{
     EmbedSource, GraceOutcome, GraceParts, Objections, SettingsError, begin_announced_graces, cancel_grace,
     close_due_grace, is_closing, live_settings, post_ended_graces, triage_mode,
 };
 use jiff::Timestamp;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::handlers::budget;
-use crate::handlers::repo_settings::{handle_of, repo_rules};
-use crate::jobs::job_handler::{Handled, JobError};
-use crate::jobs::kinds::{GRACE, OBJECTIONS};
-use crate::jobs::planned_job::PlannedJob;
+use crate::handlers::repo_settings::RepoSettings;
+use crate::jobs::job_handler::{JobError, LeasedJob};
+use crate::jobs::service_job::{PreparedJob, ServiceJob};
 use crate::service::Service;
 
-/// The job that looks after every grace. One at a time, whichever process runs it.
-pub(crate) fn planned_sweep() -> PlannedJob {
-    PlannedJob { key: GRACE.to_owned(), repo: None, kind: GRACE, payload: json!({}) }
+/// Looks after every grace. One at a time, whichever process runs it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GraceJob {}
+
+impl ServiceJob for GraceJob {
+    const KIND: JobKind = JobKind::Grace;
+
+    async fn run(&self, service: &Service, _leased: &LeasedJob) -> Result<(), JobError> {
+        sweep_graces(service).await
+    }
 }
 
-/// The job that asks what people think of closes.
-pub(crate) fn planned_hearing() -> PlannedJob {
-    PlannedJob { key: OBJECTIONS.to_owned(), repo: None, kind: OBJECTIONS, payload: json!({}) }
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ObjectionsJob {}
+
+impl ServiceJob for ObjectionsJob {
+    const KIND: JobKind = JobKind::Objections;
+
+    async fn run(&self, service: &Service, _leased: &LeasedJob) -> Result<(), JobError> {
+        record_objections(service).await
+    }
 }
 
-/// Has graces looked after at once, because a maintainer waits for it.
-pub(crate) async fn sweep_soon(service: &Service) -> Result<(), JobError> {
-    let now = service.now();
-    service.store().jobs().enqueue_joined(&planned_sweep().job(), |waiting, _| waiting.clone(), now, now).await?;
+pub(crate) async fn queue_grace_sweep(service: &Service) -> Result<(), JobError> {
+    let (job, now) = (PreparedJob::new(&GraceJob {}, None), service.now());
+    service.store().jobs().enqueue_joined(&job.row(), |waiting, _| waiting.clone(), now, now).await?;
     Ok(())
 }
 
 /// Looks after every grace: begins those that are announced, ends those that the settings no longer want, and closes
 /// what is due. One that fails keeps nobody from the others.
-pub(crate) async fn sweep(service: &Service) -> Result<Handled, JobError> {
+async fn sweep_graces(service: &Service) -> Result<(), JobError> {
     let Some(github) = service.github() else {
-        return Ok(Handled::ignored("nothing can be closed without credentials for GitHub"));
+        return Err(JobError::ignored("nothing can be closed without credentials for GitHub"));
     };
     let (store, outbox, now) = (service.store(), service.outbox().await?, service.now());
     begin_announced_graces(store, now).await?;
     post_ended_graces(store, outbox, now).await?;
-    let mut sweep = Sweep { service, github, outbox, settings: HashMap::new() };
+    let mut sweep = GraceSweep { service, github, outbox, settings: HashMap::new() };
     let mut failure = None;
     for grace in store.close().waiting_graces(None).await? {
         if let Err(error) = sweep.look_after(&grace).await {
@@ -58,24 +69,24 @@ pub(crate) async fn sweep(service: &Service) -> Result<Handled, JobError> {
     service.wake_publisher();
     match failure {
         // The next sweep comes soon enough: a try in vain must not end in a job that is given up.
-        Some(JobError::Hopeless(reason)) => Ok(Handled::Ignored(reason)),
+        Some(JobError::Hopeless(reason)) => Err(JobError::Ignored(reason)),
         Some(error) => Err(error),
-        None => Ok(Handled::Done),
+        None => Ok(()),
     }
 }
 
 /// Asks what became of closes that no webhook told of: reopened items, and reactions to closing comments.
-pub(crate) async fn hear_objections(service: &Service) -> Result<Handled, JobError> {
+async fn record_objections(service: &Service) -> Result<(), JobError> {
     let Some(github) = service.github() else {
-        return Ok(Handled::ignored("reactions cannot be read without credentials for GitHub"));
+        return Err(JobError::ignored("reactions cannot be read without credentials for GitHub"));
     };
     let (store, outbox, now) = (service.store(), service.outbox().await?, service.now());
     let mut retry_at: Option<Timestamp> = None;
     let mut repos = store.repos().active().await?;
     repos.retain(|repo| repo.github_id.is_some());
     for repo in &repos {
-        let handle = handle_of(service, repo).await?;
-        let objections = Objections { store, outbox: Some(outbox), repo, handle: &handle };
+        let settings = RepoSettings::last_read(service, repo).await?;
+        let objections = Objections { store, outbox: Some(outbox), repo, handle: settings.handle() };
         let report = objections.find(github, now).await?;
         retry_at = [retry_at, report.retry_at].into_iter().flatten().min();
         if let Some(error) = report.failed {
@@ -87,20 +98,19 @@ pub(crate) async fn hear_objections(service: &Service) -> Result<Handled, JobErr
         Some(until) => {
             Err(JobError::Postpone { reason: "waiting for GitHub's rate limit to hear objections".to_owned(), until })
         }
-        None => Ok(Handled::Done),
+        None => Ok(()),
     }
 }
 
-/// A sweep under way.
-struct Sweep<'a> {
+struct GraceSweep<'a> {
     service: &'a Service,
     github: &'a GitHub,
     outbox: &'a Outbox,
     /// The settings of each repository as they are now; none where they cannot be read.
-    settings: HashMap<RepoId, Option<ParsedSettings>>,
+    settings: HashMap<RepoId, Option<RepoSettings>>,
 }
 
-impl Sweep<'_> {
+impl GraceSweep<'_> {
     async fn look_after(&mut self, grace: &Grace) -> Result<(), JobError> {
         let (service, store, now) = (self.service, self.service.store(), self.service.now());
         let repo = &grace.repo;
@@ -120,7 +130,7 @@ impl Sweep<'_> {
         let Some(settings) = self.settings.get(&repo.id).and_then(Option::as_ref) else {
             return self.wait(grace, is_due, "settings_unreadable").await;
         };
-        if !has_begun && triage_mode(settings) != TriageMode::Grace {
+        if !has_begun && triage_mode(settings.parsed()) != TriageMode::Grace {
             return self.cancel(grace, GraceEnd::ModeChanged).await;
         }
         if is_due || has_begun { self.close(grace, settings).await } else { Ok(()) }
@@ -139,10 +149,9 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    async fn close(&self, grace: &Grace, config: &ParsedSettings) -> Result<(), JobError> {
+    async fn close(&self, grace: &Grace, settings: &RepoSettings) -> Result<(), JobError> {
         let (service, with) = (self.service, self.service.detectors());
-        let rules = repo_rules(service, &grace.repo).await?;
-        let budget = budget(service, &grace.repo, rules.monthly_cost).await?;
+        let budget = budget(service, &grace.repo, settings).await?;
         let run_id = format!("grace-{}-{:016x}", grace.id, rand::random::<u64>());
         let parts = GraceParts {
             store: service.store(),
@@ -151,7 +160,7 @@ impl Sweep<'_> {
             judge: with.judge,
             budget: &budget,
             source: with.extractor.map_or(EmbedSource::Raw, |by| EmbedSource::Intent(by.maker().extractor)),
-            config,
+            config: settings.parsed(),
             run_id: &run_id,
         };
         let outcome = close_due_grace(parts, grace).await?;
@@ -167,16 +176,13 @@ impl Sweep<'_> {
 }
 
 /// The settings as they are now; none where they cannot be read or hold a mistake that matters here.
-async fn readable_settings(
-    service: &Service,
-    github: &GitHub,
-    repo: &Repo,
-) -> Result<Option<ParsedSettings>, JobError> {
+async fn readable_settings(service: &Service, github: &GitHub, repo: &Repo) -> Result<Option<RepoSettings>, JobError> {
     match live_settings(service.store(), github, repo).await {
         Ok(text) => {
-            let parsed = parse(&text.unwrap_or_default());
-            let mistaken = parsed.fell_back(SettingsSection::Triage) || parsed.fell_back(SettingsSection::Close);
-            Ok((!mistaken).then_some(parsed))
+            let settings = RepoSettings::read(text.as_deref());
+            let mistaken =
+                [SettingsSection::Triage, SettingsSection::Close].iter().any(|part| settings.parsed().fell_back(*part));
+            Ok((!mistaken).then_some(settings))
         }
         Err(SettingsError::Store(error)) => Err(error.into()),
         Err(SettingsError::GitHub(error)) => {

@@ -9,7 +9,6 @@ use canonry_triage::{ClosingError, DetectError, GraceError, IdentifyError, SyncE
 
 use crate::jobs::job_handler::JobError;
 
-/// As much of an error as anybody reads.
 const MOST_WORDS: usize = 400;
 
 /// An error in words that may be stored: one line, bounded, without secrets.

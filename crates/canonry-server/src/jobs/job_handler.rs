@@ -1,35 +1,22 @@
-//! What is done about a job, behind one trait.
+//! What does jobs, behind one trait.
 
 use canonry_store::{Delivery, Job};
 use futures_util::future::BoxFuture;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-/// A job and the webhook that caused it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Work {
+pub struct LeasedJob {
     pub job: Job,
     /// The webhook and its body as it came; none for work that nothing outside asked for.
     pub delivery: Option<(Delivery, String)>,
 }
 
-/// How a job went well.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Handled {
-    Done,
-    /// There was nothing to do, for this reason.
-    Ignored(String),
-}
-
-impl Handled {
-    /// There was nothing to do, for this reason.
-    pub(crate) fn ignored(reason: impl Into<String>) -> Self {
-        Self::Ignored(reason.into())
-    }
-}
-
-/// How a job went wrong. The words are stored and shown: they hold no body and no secret.
+/// Why a job did not go through. The words are stored and shown: they hold no body and no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
+    /// There was nothing to do, or a rule forbids it: the job is done, and shows this reason.
+    #[error("{0}")]
+    Ignored(String),
     #[error("{0}")]
     Retry(String),
     /// It will never go well.
@@ -41,19 +28,31 @@ pub enum JobError {
     Unavailable(String),
     /// It has to wait for something, through no fault of its own: this try does not count.
     #[error("{reason}")]
-    Postpone {
-        reason: String,
-        /// When to look again.
-        until: Timestamp,
-    },
+    Postpone { reason: String, until: Timestamp },
+}
+
+impl JobError {
+    /// There was nothing to do, which is no failure.
+    pub(crate) fn if_failed(self) -> Result<(), Self> {
+        if let Self::Ignored(_) = self { Ok(()) } else { Err(self) }
+    }
+
+    pub(crate) fn ignored(reason: impl Into<String>) -> Self {
+        Self::Ignored(reason.into())
+    }
 }
 
 /// Does the work of jobs. It may be asked to do the same job twice, after a kill.
 pub trait JobHandler: Send + Sync {
-    fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>>;
+    fn handle<'a>(&'a self, leased: &'a LeasedJob) -> BoxFuture<'a, Result<(), JobError>>;
 
-    /// Tells whoever waits for a job that it is given up, and why. It may be asked to do so twice, after a kill.
-    fn given_up<'a>(&'a self, _job: &'a Job, _why: &'a str) -> BoxFuture<'a, ()> {
+    /// Tells whoever waits for a job that it failed, and why. It may be asked to do so twice, after a kill.
+    fn on_dead<'a>(&'a self, _job: &'a Job, _why: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async {})
+    }
+
+    /// The longest that a try at a job may take. Whatever hangs for longer hangs for ever, and holds up its key.
+    fn longest(&self, _job: &Job) -> SignedDuration {
+        SignedDuration::from_mins(15)
     }
 }

@@ -2,36 +2,32 @@
 
 pub(crate) mod back_off;
 pub(crate) mod closing_job;
-pub(crate) mod console_jobs;
 pub(crate) mod grace_job;
 pub(crate) mod job_errors;
 pub(crate) mod job_handler;
+pub(crate) mod job_keys;
 pub(crate) mod job_signals;
-pub(crate) mod kinds;
-pub(crate) mod metered_model;
+pub(crate) mod orders;
 pub(crate) mod outage;
 pub(crate) mod owned_task;
-pub(crate) mod planned_job;
 pub(crate) mod planning_job;
 pub(crate) mod reactions_job;
+pub(crate) mod registry;
 pub(crate) mod retry_jobs;
-pub(crate) mod review_folder;
-pub(crate) mod review_job;
-pub(crate) mod review_requests;
 pub(crate) mod scheduler;
+pub(crate) mod service_job;
 pub(crate) mod sync_job;
+pub(crate) mod triage_job;
+pub(crate) mod webhook_job;
 pub(crate) mod worker;
 
-pub use console_jobs::{
-    ApplyOrder, CancelGraceOrder, CanonicalizeOrder, ClosingDeed, PlanOrder, UndoOrder, closing_deed, closing_jobs_of,
-    is_being_applied, last_closing_job, may_row_approval_change_now, queue_apply, queue_cancel_grace,
-    queue_canonicalize, queue_plan, queue_sync, queue_undo, repo_id_of,
+pub use closing_job::{ApplyOrder, UndoOrder};
+pub use job_handler::{JobError, JobHandler, LeasedJob};
+pub use orders::{
+    ConsoleOrder, closing_jobs_of, is_being_applied, last_closing_job, may_row_approval_change_now, queue_apply,
+    queue_cancel_grace, queue_canonicalize, queue_plan, queue_sync, queue_undo, repo_id_of,
 };
-pub use job_handler::{Handled, JobError, JobHandler, Work};
-pub use kinds::JOB_KINDS;
-pub use metered_model::ReviewModel;
-pub use retry_jobs::{Retried, RetriedJobs, is_order, ordered_plan, retry_job, retry_jobs};
-pub use review_folder::ReviewFolder;
-pub use review_job::ReviewParts;
+pub use planning_job::{CancelGraceOrder, CanonicalizeOrder, PlanOrder};
+pub use retry_jobs::{RetryCounts, RetryOutcome, is_close_order, retry_job, retry_jobs};
 pub use scheduler::{Scheduler, Schedules};
-pub use worker::{Ended, Worker};
+pub use worker::{AttemptEnd, Worker};

@@ -3,19 +3,17 @@
 use std::sync::Arc;
 
 use canonry_github::Clock;
-use canonry_store::{NewJob, PruneCounts, Store, StoreError};
+use canonry_store::{JobKind, NewJob, PruneCounts, Repo, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
 use tokio::sync::{Notify, watch};
 
-use crate::intake::recover_deliveries::{RECOVER_KEY, recovery_since};
-use crate::jobs::grace_job::{planned_hearing, planned_sweep};
-use crate::jobs::kinds::{GRACE, OBJECTIONS, REACTIONS, RECOVER, SYNC};
+use crate::intake::recover_deliveries::RecoverJob;
+use crate::jobs::grace_job::{GraceJob, ObjectionsJob};
 use crate::jobs::outage::Outage;
-use crate::jobs::planned_job::PlannedJob;
-use crate::jobs::sync_job::planned_sync;
+use crate::jobs::reactions_job::ReactionsJob;
+use crate::jobs::service_job::PreparedJob;
+use crate::jobs::sync_job::SyncJob;
 
-/// How often is looked whether something is due.
 const LOOK: SignedDuration = SignedDuration::from_mins(1);
 /// A service that restarts in a loop must not ask GitHub the same each time: what was queued this shortly before waits
 /// for the rest of it.
@@ -30,7 +28,6 @@ const RECOVER_EVERY: SignedDuration = SignedDuration::from_hours(1);
 const GRACE_EVERY: SignedDuration = SignedDuration::from_mins(10);
 /// Reactions to closing comments have no webhook either.
 const OBJECTIONS_EVERY: SignedDuration = SignedDuration::from_hours(4);
-const REACTIONS_KEY: &str = "reactions";
 /// The syncs of a night begin within this time, one after the other: together they would use up GitHub's limit, and
 /// what webhooks ask for would wait for the next hour's.
 const NIGHT: SignedDuration = SignedDuration::from_hours(1);
@@ -50,7 +47,6 @@ const MOST_PRUNES: u32 = 10_000;
 /// Which schedules run; it depends on who we are on GitHub.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Schedules {
-    /// None.
     #[default]
     Off,
     /// Only those that need no GitHub: what is old is deleted.
@@ -70,7 +66,7 @@ pub struct Scheduler {
 }
 
 /// A job and the moment from which on it may run.
-type Planned = (PlannedJob, Timestamp);
+type ScheduledJob = (PreparedJob, Timestamp);
 
 impl Scheduler {
     /// Queues what is due and says which schedules fired here, rather than in another process.
@@ -80,22 +76,25 @@ impl Scheduler {
         let mut fired = Vec::new();
         let mut due = Vec::new();
         if self.schedules == Schedules::App {
-            due.push((RECOVER, RECOVER_EVERY, vec![self.recovery(now).await?]));
+            due.push((JobKind::Recover.as_str(), RECOVER_EVERY, vec![self.recovery(now).await?]));
         }
         if matches!(self.schedules, Schedules::App | Schedules::Token) {
-            let key = REACTIONS_KEY.to_owned();
-            let reactions = PlannedJob { key, repo: None, kind: REACTIONS, payload: json!({}) };
-            due.push((REACTIONS, REACTIONS_EVERY, vec![(reactions, now)]));
-            due.push((GRACE, GRACE_EVERY, vec![(planned_sweep(), now)]));
-            due.push((OBJECTIONS, OBJECTIONS_EVERY, vec![(planned_hearing(), now)]));
-            due.push((SYNC, SYNC_EVERY, self.syncs(now).await?));
+            let alone = |job: PreparedJob| vec![(job, now)];
+            due.push((JobKind::Reactions.as_str(), REACTIONS_EVERY, alone(PreparedJob::new(&ReactionsJob {}, None))));
+            due.push((JobKind::Grace.as_str(), GRACE_EVERY, alone(PreparedJob::new(&GraceJob {}, None))));
+            due.push((
+                JobKind::Objections.as_str(),
+                OBJECTIONS_EVERY,
+                alone(PreparedJob::new(&ObjectionsJob {}, None)),
+            ));
+            due.push((JobKind::Sync.as_str(), SYNC_EVERY, self.syncs(now).await?));
         }
         if self.schedules != Schedules::Off {
             due.push((PRUNE, PRUNE_EVERY, Vec::new()));
         }
-        for (name, every, planned) in due {
+        for (name, every, scheduled) in due {
             let jobs: Vec<(NewJob<'_>, Timestamp)> =
-                planned.iter().map(|(planned, run_after)| (planned.job(), *run_after)).collect();
+                scheduled.iter().map(|(job, run_after)| (job.row(), *run_after)).collect();
             if self.store.jobs().fire_schedule(name, every, &jobs, now).await? {
                 tracing::info!(schedule = name, jobs = jobs.len(), "a schedule has fired");
                 fired.push(name);
@@ -118,10 +117,10 @@ impl Scheduler {
             Schedules::App => vec![self.recovery(now).await?],
         };
         missed.extend(self.syncs(now).await?);
-        for (planned, run_after) in missed.iter().filter(|(planned, _)| !fired.contains(&planned.kind)) {
-            let last = self.store.jobs().last_of(&planned.key, planned.kind).await?;
+        for (job, run_after) in missed.iter().filter(|(job, _)| !fired.contains(&job.kind.as_str())) {
+            let last = self.store.jobs().last_of(&job.key, job.kind).await?;
             let earliest = last.map_or(*run_after, |last| (last.created_at + CATCH_UP_PAUSE).max(*run_after));
-            self.store.jobs().enqueue_once(&planned.job(), earliest, now).await?;
+            self.store.jobs().enqueue_once(&job.row(), earliest, now).await?;
         }
         Ok(())
     }
@@ -148,18 +147,17 @@ impl Scheduler {
     }
 
     /// One for each repository that is known from GitHub; what was only imported is nobody's business there.
-    async fn syncs(&self, now: Timestamp) -> Result<Vec<Planned>, StoreError> {
+    async fn syncs(&self, now: Timestamp) -> Result<Vec<ScheduledJob>, StoreError> {
         let mut repos = self.store.repos().active().await?;
         repos.retain(|repo| repo.github_id.is_some());
         let gap = gap(repos.len());
         let moments = std::iter::successors(Some(now), |moment| moment.checked_add(gap).ok());
-        Ok(repos.iter().map(planned_sync).zip(moments).collect())
+        let sync = |repo: &Repo| PreparedJob::new(&SyncJob::of(repo), Some(&repo.name));
+        Ok(repos.iter().map(sync).zip(moments).collect())
     }
 
-    async fn recovery(&self, now: Timestamp) -> Result<Planned, StoreError> {
-        let since = recovery_since(&self.store, now).await?;
-        let (key, payload) = (RECOVER_KEY.to_owned(), json!({ "since": since }));
-        Ok((PlannedJob { key, repo: None, kind: RECOVER, payload }, now))
+    async fn recovery(&self, now: Timestamp) -> Result<ScheduledJob, StoreError> {
+        Ok((PreparedJob::new(&RecoverJob::next(&self.store, now).await?, None), now))
     }
 
     /// Deletes what is old. What fails is left to the next day.
@@ -182,7 +180,6 @@ impl Scheduler {
     }
 }
 
-/// The time between two syncs of a night.
 fn gap(repos: usize) -> SignedDuration {
     NIGHT.checked_div(i32::try_from(repos).unwrap_or(i32::MAX)).unwrap_or(LONGEST_GAP).min(LONGEST_GAP)
 }

@@ -1,62 +1,71 @@
 //! The job that brings a repository up to date: its items, their vectors, and what became of them.
 
-use canonry_domain::GithubId;
+use canonry_domain::{GithubId, RepoName};
 use canonry_github::{GitHub, GitHubError};
-use canonry_store::{MaintainerSource, Repo, RepoAccess, Store, SyncProgress};
+use canonry_store::{JobKind, MaintainerSource, Repo, RepoAccess, Store, SyncProgress};
 use canonry_triage::{
     AnalyzeOptions, EmbedOptions, EmbedSource, IdentifyError, IntentExtractor, SyncError, SyncOptions, analyze_intent,
     embed, read_templates, refresh_maintainers, resolve_actors, sweep, sync, sync_outcomes,
 };
 use jiff::SignedDuration;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::handlers::find_repo::{name_now, renamed};
 use crate::jobs::job_errors::in_words;
-use crate::jobs::job_handler::{Handled, JobError, Work};
-use crate::jobs::kinds::SYNC;
-use crate::jobs::planned_job::PlannedJob;
+use crate::jobs::job_handler::{JobError, LeasedJob};
+use crate::jobs::job_keys::{KeyedRepo, sync_key};
+use crate::jobs::service_job::ServiceJob;
 use crate::service::Service;
 
 /// Less than a day, so that a nightly sync that begins a little early is a whole one.
 const NIGHTLY: SignedDuration = SignedDuration::from_hours(20);
 
-/// The key of a repository's sync. Not the repository's own: a first sync may take an hour, and webhooks about the
-/// repository must not wait for it.
-pub(crate) fn sync_key(repo: &Repo) -> String {
-    match repo.github_id {
-        // A name may be another repository's tomorrow.
-        Some(id) => format!("sync/{}", id.0),
-        None => format!("sync/{}", repo.name.key()),
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SyncJob {
+    github_id: Option<GithubId>,
+}
+
+impl SyncJob {
+    pub(crate) fn of(repo: &Repo) -> Self {
+        Self { github_id: repo.github_id }
     }
 }
 
-pub(crate) fn planned_sync(repo: &Repo) -> PlannedJob {
-    let payload = json!({ "github_id": repo.github_id.map(|id| id.0) });
-    PlannedJob { key: sync_key(repo), repo: Some(repo.name.clone()), kind: SYNC, payload }
+impl ServiceJob for SyncJob {
+    const KIND: JobKind = JobKind::Sync;
+    /// The first sync of a large repository.
+    const LONGEST: SignedDuration = SignedDuration::from_hours(6);
+
+    fn key(&self, repo: Option<&RepoName>) -> String {
+        sync_key(KeyedRepo::new(self.github_id, repo))
+    }
+
+    async fn run(&self, service: &Service, leased: &LeasedJob) -> Result<(), JobError> {
+        sync_repo(service, self.github_id, leased.job.repo.as_ref()).await
+    }
 }
 
 /// Syncs one repository. What takes a look at everything is done once a night.
-pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled, JobError> {
+async fn sync_repo(service: &Service, id: Option<GithubId>, named: Option<&RepoName>) -> Result<(), JobError> {
     let Some(github) = service.github() else {
-        return Ok(Handled::Ignored("nothing can be read without credentials for GitHub".to_owned()));
+        return Err(JobError::ignored("nothing can be read without credentials for GitHub"));
     };
-    let Some(named) = &work.job.repo else {
+    let Some(named) = named else {
         return Err(JobError::Hopeless("the job does not say which repository it is about".to_owned()));
     };
     let store = service.store();
-    let id = work.job.payload["github_id"].as_i64().map(GithubId);
     // With an id, the id alone says which repository it is: the name may be another's by now.
     let known = match id {
         Some(id) => store.repos().by_github_id(id).await?,
         None => store.repos().find(named).await?,
     };
     if id.is_some() && known.is_none() {
-        return Ok(Handled::Ignored("the repository is not known any more".to_owned()));
+        return Err(JobError::ignored("the repository is not known any more"));
     }
     if let Some(repo) = &known {
         let access = store.repos().access(repo.id).await?;
         if access != RepoAccess::Active {
-            return Ok(Handled::Ignored(format!("the repository is {}", access.as_str())));
+            return Err(JobError::Ignored(format!("the repository is {}", access.as_str())));
         }
     }
     let mut asked = known.as_ref().map_or_else(|| named.clone(), |repo| repo.name.clone());
@@ -68,7 +77,7 @@ pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled,
     {
         let Some(name) = name_now(service, id, &repo.name).await? else {
             store.repos().set_access(repo.id, RepoAccess::Removed, service.now()).await?;
-            return Ok(Handled::Ignored(in_words(failure)));
+            return Err(JobError::Ignored(in_words(failure)));
         };
         if name.key() != repo.name.key() {
             asked = renamed(service, repo, id, &name).await?.name;
@@ -81,7 +90,7 @@ pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled,
             if let Some(repo) = &known {
                 store.repos().set_access(repo.id, RepoAccess::Removed, service.now()).await?;
             }
-            return Ok(Handled::Ignored(in_words(&failure)));
+            return Err(JobError::Ignored(in_words(&failure)));
         }
         Err(failure) => return Err(failure.cause.into()),
     };
@@ -94,11 +103,11 @@ pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled,
     let embedded = embed_changed(service, &repo).await;
     let looked_through = look_through(service, github, &repo).await;
     let actors = tell_actors(service, github, &repo).await;
-    templates.and(embedded).and(looked_through).and(actors).map(|()| Handled::Done)
+    templates.and(embedded).and(looked_through).and(actors)
 }
 
 /// Whether GitHub shows us the repository no longer.
-pub(crate) fn is_out_of_sight(error: &SyncError) -> bool {
+fn is_out_of_sight(error: &SyncError) -> bool {
     let SyncError::Identify(IdentifyError::GitHub(error)) = error else { return false };
     matches!(error, GitHubError::NotFound { .. } | GitHubError::NotInstalled { .. })
 }
@@ -157,29 +166,33 @@ async fn look_through(service: &Service, github: &GitHub, repo: &Repo) -> Result
         Some(swept) if now.duration_since(swept) < NIGHTLY => return Ok(()),
         Some(_) => {}
         None => {
-            refresh_if_theirs(store, github, repo).await?;
+            refresh_unless_set(store, github, repo).await?;
             // All of it has just been read for the first time: nothing can have left.
             let swept = SyncProgress { swept_at: Some(now), ..progress };
             return store.corpus().write_sync_progress(repo.id, &swept).await.map_err(JobError::from);
         }
     }
-    let maintainers = refresh_if_theirs(store, github, repo).await;
+    let maintainers = refresh_unless_set(store, github, repo).await.map(drop);
     let outcomes = sync_outcomes(store, github, &repo.name, &mut |_| {}).await.map(drop).map_err(JobError::from);
     let swept = sweep(store, github, &repo.name, &mut |_| {}).await.map(drop).map_err(JobError::from);
     maintainers.and(outcomes).and(swept)
 }
 
-/// A list that a person has set stands.
-pub(crate) async fn refresh_if_theirs(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
+/// Has GitHub say who maintains the repository now, or why it does not. A list that a person has set stands.
+pub(crate) async fn refresh_unless_set(
+    store: &Store,
+    github: &GitHub,
+    repo: &Repo,
+) -> Result<Option<GitHubError>, JobError> {
     let list = store.repos().maintainers(repo.id).await?;
     if list.is_some_and(|list| list.source == MaintainerSource::Set) {
-        return Ok(());
+        return Ok(None);
     }
     match refresh_maintainers(store, github, &repo.name).await {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(None),
         Err(SyncError::GitHub(error @ (GitHubError::CollaboratorsHidden { .. } | GitHubError::Forbidden { .. }))) => {
             tracing::debug!(repo = %repo.name, %error, "the maintainers are not known");
-            Ok(())
+            Ok(Some(error))
         }
         Err(error) => Err(error.into()),
     }

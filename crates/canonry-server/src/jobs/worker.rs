@@ -8,8 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, watch};
 
 use crate::jobs::back_off::{back_off, outage_pause};
-use crate::jobs::job_handler::{Handled, JobError, JobHandler, Work};
-use crate::jobs::kinds::{REACTIONS, RECOVER, REVIEW, SYNC};
+use crate::jobs::job_handler::{JobError, JobHandler, LeasedJob};
 use crate::jobs::outage::Outage;
 use crate::jobs::owned_task::OwnedTask;
 
@@ -43,12 +42,10 @@ pub struct Worker {
     pub scope: JobScope,
 }
 
-/// How one try at a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum AttemptEnd {
     Done,
     Retried,
-    /// It could not be begun yet, and waits.
     Postponed,
     Dead,
     /// Another worker has taken over; nothing was stored.
@@ -58,7 +55,7 @@ pub enum Ended {
 impl Worker {
     /// Does the next job that is due, if there is one. `owner` is a token that no other lease has;
     /// `jitter` (0 to 1) spreads the next try of a job that fails.
-    pub async fn work_once(&self, owner: &str, jitter: f64) -> Result<Option<Ended>, StoreError> {
+    pub async fn work_once(&self, owner: &str, jitter: f64) -> Result<Option<AttemptEnd>, StoreError> {
         let now = self.clock.now();
         let Some(job) = self.store.jobs().lease(owner, self.caps, self.scope, now, now + LEASE).await? else {
             return Ok(None);
@@ -92,7 +89,7 @@ impl Worker {
         ended
     }
 
-    async fn see_through(&self, job: Job, owner: &str, jitter: f64) -> Result<Ended, StoreError> {
+    async fn see_through(&self, job: Job, owner: &str, jitter: f64) -> Result<AttemptEnd, StoreError> {
         let (id, attempts, key, created_at) = (job.id, job.attempts, job.key.clone(), job.created_at);
         let lease = JobLease { id, owner };
         let tries = i64::from(self.tries);
@@ -101,77 +98,73 @@ impl Worker {
             Err(JobError::Hopeless(format!("given up: none of {tries} tries came to an end")))
         } else {
             match self.handle(&job, lease).await? {
-                Some(result) => result,
-                None => {
+                LeaseEnd::Answered(result) => result,
+                LeaseEnd::NoAnswer(why) => Err(JobError::Retry(format!("the handler ended without an answer ({why})"))),
+                LeaseEnd::TooLong => {
+                    let minutes = self.handler.longest(&job).as_mins();
+                    Err(JobError::Retry(format!("it took longer than {minutes} minutes and was ended")))
+                }
+                LeaseEnd::Lost => {
                     tracing::warn!(job = id.get(), key, "the lease of a job was lost");
-                    return Ok(Ended::LeaseLost);
+                    return Ok(AttemptEnd::LeaseLost);
                 }
             }
         };
         let now = self.clock.now();
         let result = result.map_err(|error| waiting(error, now, now.duration_since(created_at), jitter));
         let (end, ended) = match &result {
-            Ok(Handled::Done) => (JobEnd::Done, Ended::Done),
-            Ok(Handled::Ignored(reason)) => (JobEnd::Ignored(reason), Ended::Done),
+            Ok(()) => (JobEnd::Done, AttemptEnd::Done),
+            Err(JobError::Ignored(reason)) => (JobEnd::Ignored(reason), AttemptEnd::Done),
             Err(JobError::Retry(error)) if attempts < tries => {
-                (JobEnd::Retry(error, now + back_off(attempts, jitter)), Ended::Retried)
+                (JobEnd::Retry(error, now + back_off(attempts, jitter)), AttemptEnd::Retried)
             }
             Err(JobError::Retry(error) | JobError::Hopeless(error) | JobError::Unavailable(error)) => {
-                (JobEnd::Dead(error), Ended::Dead)
+                (JobEnd::Dead(error), AttemptEnd::Dead)
             }
-            Err(JobError::Postpone { reason, until }) => (JobEnd::Postponed(reason, *until), Ended::Postponed),
+            Err(JobError::Postpone { reason, until }) => (JobEnd::Postponed(reason, *until), AttemptEnd::Postponed),
         };
         // Before the end is stored: whoever takes the job over after a kill tells it then.
         if let JobEnd::Dead(why) = end
             && !self.give_up(&job, why, lease).await?
         {
-            return Ok(Ended::LeaseLost);
+            return Ok(AttemptEnd::LeaseLost);
         }
         if !self.store_end(lease, end).await? {
-            return Ok(Ended::LeaseLost);
+            return Ok(AttemptEnd::LeaseLost);
         }
         match &result {
+            Ok(()) | Err(JobError::Ignored(_)) => tracing::info!(job = id.get(), key, attempts, "a job is done"),
             Err(JobError::Postpone { reason, until }) => {
                 tracing::info!(job = id.get(), key, reason, %until, "a job waits");
             }
-            Err(error) if ended == Ended::Dead => {
+            Err(error) if ended == AttemptEnd::Dead => {
                 tracing::error!(job = id.get(), key, attempts, %error, "a job is given up; see `canonry jobs list --state dead`");
             }
             Err(error) => tracing::warn!(job = id.get(), key, attempts, %error, "a job failed and is tried again"),
-            Ok(_) => tracing::info!(job = id.get(), key, attempts, "a job is done"),
         }
         Ok(ended)
     }
 
-    /// Runs the handler; `None` when the lease is lost.
-    async fn handle(&self, job: &Job, lease: JobLease<'_>) -> Result<Option<Result<Handled, JobError>>, StoreError> {
+    async fn handle(&self, job: &Job, lease: JobLease<'_>) -> Result<LeaseEnd<Result<(), JobError>>, StoreError> {
         let delivery = match &job.delivery_id {
             Some(id) => self.store.deliveries().get(id).await?.zip(self.store.deliveries().payload(id).await?),
             None => None,
         };
-        let longest = longest(&job.kind);
-        let (handler, work) = (Arc::clone(&self.handler), Work { job: job.clone(), delivery });
-        let task = OwnedTask::begin(async move { handler.handle(&work).await });
-        Ok(match self.leased(task, lease, longest).await? {
-            Leased::Answered(result) => Some(result),
-            Leased::NoAnswer(why) => Some(Err(JobError::Retry(format!("the handler ended without an answer ({why})")))),
-            Leased::TooLong => {
-                let minutes = longest.as_mins();
-                Some(Err(JobError::Retry(format!("it took longer than {minutes} minutes and was ended"))))
-            }
-            Leased::Lost => None,
-        })
+        let longest = self.handler.longest(job);
+        let (handler, leased) = (Arc::clone(&self.handler), LeasedJob { job: job.clone(), delivery });
+        let task = OwnedTask::begin(async move { handler.handle(&leased).await });
+        self.leased(task, lease, longest).await
     }
 
     /// Has whoever waits for a job told that it is given up; `false` when the lease is lost.
     async fn give_up(&self, job: &Job, why: &str, lease: JobLease<'_>) -> Result<bool, StoreError> {
         let (handler, job, why) = (Arc::clone(&self.handler), job.clone(), why.to_owned());
-        let task = OwnedTask::begin(async move { handler.given_up(&job, &why).await });
+        let task = OwnedTask::begin(async move { handler.on_dead(&job, &why).await });
         let untold = match self.leased(task, lease, TOLD_WITHIN).await? {
-            Leased::Answered(()) => return Ok(true),
-            Leased::Lost => return Ok(false),
-            Leased::NoAnswer(why) => why,
-            Leased::TooLong => "it took too long",
+            LeaseEnd::Answered(()) => return Ok(true),
+            LeaseEnd::Lost => return Ok(false),
+            LeaseEnd::NoAnswer(why) => why,
+            LeaseEnd::TooLong => "it took too long",
         };
         tracing::warn!(job = lease.id.get(), why = untold, "nobody could be told that a job is given up");
         Ok(true)
@@ -184,18 +177,18 @@ impl Worker {
         mut task: OwnedTask<T>,
         lease: JobLease<'_>,
         longest: SignedDuration,
-    ) -> Result<Leased<T>, StoreError> {
+    ) -> Result<LeaseEnd<T>, StoreError> {
         let begun = self.clock.now();
         loop {
             tokio::select! {
-                answer = task.answer() => return Ok(answer.map_or_else(Leased::NoAnswer, Leased::Answered)),
+                answer = task.answer() => return Ok(answer.map_or_else(LeaseEnd::NoAnswer, LeaseEnd::Answered)),
                 () = self.clock.beat(RENEWAL) => {
                     if self.clock.now().duration_since(begun) >= longest {
-                        return Ok(Leased::TooLong);
+                        return Ok(LeaseEnd::TooLong);
                     }
                     match self.store.jobs().renew(lease, self.clock.now() + LEASE).await {
                         Ok(true) => {}
-                        Ok(false) => return Ok(Leased::Lost),
+                        Ok(false) => return Ok(LeaseEnd::Lost),
                         Err(error) => tracing::warn!(job = lease.id.get(), %error, "a lease could not be renewed; it is tried again"),
                     }
                 }
@@ -219,8 +212,7 @@ impl Worker {
     }
 }
 
-/// What became of a task that ran under a lease.
-enum Leased<T> {
+enum LeaseEnd<T> {
     Answered(T),
     NoAnswer(&'static str),
     TooLong,
@@ -241,17 +233,5 @@ fn waiting(error: JobError, now: Timestamp, age: SignedDuration, jitter: f64) ->
             JobError::Postpone { reason, until: until.saturating_add(spread).unwrap_or(until) }
         }
         error => error,
-    }
-}
-
-/// The longest that a try at a job may take. Whatever hangs for longer hangs for ever, and holds up its key.
-fn longest(kind: &str) -> SignedDuration {
-    match kind {
-        // The first sync of a large repository.
-        SYNC => SignedDuration::from_hours(6),
-        // A large change, a model that thinks, and the pace at which GitHub takes what is said.
-        REVIEW => SignedDuration::from_mins(45),
-        REACTIONS | RECOVER => SignedDuration::from_hours(2),
-        _ => SignedDuration::from_mins(15),
     }
 }

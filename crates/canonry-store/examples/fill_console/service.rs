@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use canonry_store::{DeliveryAction, NewConsoleAction, NewDelivery, NewJob, PackedText};
+use canonry_store::{DeliveryAction, JobKind, NewConsoleAction, NewDelivery, NewJob, PackedText};
 use serde_json::json;
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -33,9 +33,12 @@ pub(crate) async fn fill(filling: &Filling, url: &str) -> Result<(), Failure> {
                 payload: &body,
                 fate: match at % 10 {
                     0 => DeliveryAction::Ignored("Canonry does not act on it"),
-                    _ => {
-                        DeliveryAction::Job(NewJob { key, repo: Some(&repo.name), kind: "webhook", payload: &payload })
-                    }
+                    _ => DeliveryAction::Job(NewJob {
+                        key,
+                        repo: Some(&repo.name),
+                        kind: JobKind::Webhook,
+                        payload: &payload,
+                    }),
                 },
             })
             .collect();

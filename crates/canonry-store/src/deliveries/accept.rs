@@ -200,7 +200,7 @@ async fn insert_jobs(tx: &mut Transaction, jobs: &[(&str, &NewJob<'_>)], now: Ti
                 );
                 query.push_values(jobs, |mut values, (delivery, job)| {
                     values.push_bind(*delivery).push_bind(storable(job.key)).push_bind(job.repo.map(RepoName::key));
-                    values.push_bind(job.kind).push_bind(job.payload.to_string()).push("'queued', 0");
+                    values.push_bind(job.kind.as_str()).push_bind(job.payload.to_string()).push("'queued', 0");
                     values.push_bind(now).push_bind(now);
                 });
                 query.build().execute(&mut **transaction).await?;
@@ -217,7 +217,7 @@ async fn insert_jobs(tx: &mut Transaction, jobs: &[(&str, &NewJob<'_>)], now: Ti
                 .bind(jobs.iter().map(|(delivery, _)| *delivery).collect::<Vec<_>>())
                 .bind(jobs.iter().map(|(_, job)| storable(job.key).into_owned()).collect::<Vec<_>>())
                 .bind(jobs.iter().map(|(_, job)| job.repo.map(RepoName::key)).collect::<Vec<_>>())
-                .bind(jobs.iter().map(|(_, job)| job.kind).collect::<Vec<_>>())
+                .bind(jobs.iter().map(|(_, job)| job.kind.as_str()).collect::<Vec<_>>())
                 .bind(jobs.iter().map(|(_, job)| job.payload.to_string()).collect::<Vec<_>>())
                 .bind(now)
                 .execute(&mut **transaction)

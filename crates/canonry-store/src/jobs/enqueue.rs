@@ -48,7 +48,7 @@ impl JobStore<'_> {
         lock_once(&mut tx).await?;
         let active = "SELECT payload FROM jobs WHERE key = $1 AND kind = $2 AND state IN ('queued', 'running')";
         let active: Vec<String> = on_tx!(&mut tx, |db| {
-            sqlx::query_scalar(active).bind(storable(new.key)).bind(new.kind).fetch_all(db).await?
+            sqlx::query_scalar(active).bind(storable(new.key)).bind(new.kind.as_str()).fetch_all(db).await?
         });
         for payload in active {
             if is_same(&serde_json::from_str(&payload).map_err(StoreError::damaged)?) {
@@ -76,7 +76,7 @@ impl JobStore<'_> {
         let waiting =
             "SELECT id, payload FROM jobs WHERE key = $1 AND kind = $2 AND state = 'queued' ORDER BY id LIMIT 1";
         let waiting: Option<(i64, String)> = on_tx!(&mut tx, |db| {
-            sqlx::query_as(waiting).bind(storable(new.key)).bind(new.kind).fetch_optional(db).await?
+            sqlx::query_as(waiting).bind(storable(new.key)).bind(new.kind.as_str()).fetch_optional(db).await?
         });
         if let Some((id, payload)) = waiting {
             let payload: Value = serde_json::from_str(&payload).map_err(StoreError::damaged)?;
@@ -109,7 +109,7 @@ pub(crate) async fn queue_once(
     lock_once(tx).await?;
     let waiting = "SELECT count(*) FROM jobs WHERE key = $1 AND kind = $2 AND state = 'queued'";
     let waiting: i64 = on_tx!(&mut *tx, |db| {
-        sqlx::query_scalar(waiting).bind(storable(new.key)).bind(new.kind).fetch_one(db).await?
+        sqlx::query_scalar(waiting).bind(storable(new.key)).bind(new.kind.as_str()).fetch_one(db).await?
     });
     if waiting > 0 { Ok(None) } else { insert_job(tx, new, None, run_after, now).await.map(Some) }
 }

@@ -10,6 +10,7 @@ use crate::engine::ids::store_id;
 use crate::engine::row_values::{micros, storable};
 use crate::engine::rows::{StoreRow, from_row, unreadable};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+use crate::jobs::kind::{JobKind, StoredJobKind};
 
 store_id! {
     /// The store's own key of a job; jobs of one key run in its order.
@@ -58,7 +59,7 @@ pub struct NewJob<'a> {
     /// What it is about: one worker at a time has a job of a key, and they go in order.
     pub key: &'a str,
     pub repo: Option<&'a RepoName>,
-    pub kind: &'a str,
+    pub kind: JobKind,
     pub payload: &'a Value,
 }
 
@@ -69,7 +70,7 @@ pub struct Job {
     pub key: String,
     /// The repository whose cap it counts under, in lower case.
     pub repo: Option<RepoName>,
-    pub kind: String,
+    pub kind: StoredJobKind,
     pub payload: Value,
     pub state: JobState,
     /// How often it was begun since somebody queued it.
@@ -144,9 +145,9 @@ impl JobStore<'_> {
     }
 
     /// The latest job of a key and kind, whatever has become of it.
-    pub async fn last_of(self, key: &str, kind: &str) -> Result<Option<Job>, StoreError> {
+    pub async fn last_of(self, key: &str, kind: JobKind) -> Result<Option<Job>, StoreError> {
         let query = jobs!("WHERE key = $1 AND kind = $2 ORDER BY id DESC LIMIT 1");
-        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(key).bind(kind).fetch_optional(db).await?))
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(key).bind(kind.as_str()).fetch_optional(db).await?))
     }
 
     /// Queues a job that was given up, or ends the wait of one that is to be tried again; its delivery
@@ -172,30 +173,32 @@ impl JobStore<'_> {
     }
 
     /// The jobs of a key and kind that wait or run, the latest first.
-    pub async fn unfinished_of_key(self, key: &str, kind: &str) -> Result<Vec<Job>, StoreError> {
+    pub async fn unfinished_of_key(self, key: &str, kind: JobKind) -> Result<Vec<Job>, StoreError> {
         let query = concat!(
             "SELECT ",
             job_columns!(),
             " FROM jobs WHERE key = $1 AND kind = $2 AND state IN ('queued', 'running') ORDER BY id DESC"
         );
-        Ok(on_pool!(self.pool, |db| { sqlx::query_as(query).bind(storable(key)).bind(kind).fetch_all(db).await? }))
+        Ok(on_pool!(self.pool, |db| {
+            sqlx::query_as(query).bind(storable(key)).bind(kind.as_str()).fetch_all(db).await?
+        }))
     }
 
     /// The jobs of a key and kind that were queued after one, whatever has become of them, the latest first.
-    pub async fn of_key_after(self, key: &str, kind: &str, after: JobId) -> Result<Vec<Job>, StoreError> {
+    pub async fn of_key_after(self, key: &str, kind: JobKind, after: JobId) -> Result<Vec<Job>, StoreError> {
         let query =
             concat!("SELECT ", job_columns!(), " FROM jobs WHERE key = $1 AND kind = $2 AND id > $3 ORDER BY id DESC");
         Ok(on_pool!(self.pool, |db| {
-            sqlx::query_as(query).bind(storable(key)).bind(kind).bind(after.get()).fetch_all(db).await?
+            sqlx::query_as(query).bind(storable(key)).bind(kind.as_str()).bind(after.get()).fetch_all(db).await?
         }))
     }
 
     /// The latest jobs of a key and kind, whatever has become of them, the latest first.
-    pub async fn of_key(self, key: &str, kind: &str, limit: u32) -> Result<Vec<Job>, StoreError> {
+    pub async fn of_key(self, key: &str, kind: JobKind, limit: u32) -> Result<Vec<Job>, StoreError> {
         let query =
             concat!("SELECT ", job_columns!(), " FROM jobs WHERE key = $1 AND kind = $2 ORDER BY id DESC LIMIT $3");
         Ok(on_pool!(self.pool, |db| {
-            let query = sqlx::query_as(query).bind(storable(key)).bind(kind);
+            let query = sqlx::query_as(query).bind(storable(key)).bind(kind.as_str());
             query.bind(i64::from(limit)).fetch_all(db).await?
         }))
     }
@@ -214,7 +217,7 @@ pub(crate) async fn insert_job(
     let id = on_tx!(&mut *tx, |db| {
         let insert =
             sqlx::query_scalar(insert).bind(delivery).bind(storable(new.key)).bind(new.repo.map(RepoName::key));
-        let insert = insert.bind(new.kind).bind(new.payload.to_string()).bind(micros(run_after));
+        let insert = insert.bind(new.kind.as_str()).bind(new.payload.to_string()).bind(micros(run_after));
         insert.bind(micros(now)).fetch_one(db).await?
     });
     tx.notify_workers().await?;
@@ -223,7 +226,7 @@ pub(crate) async fn insert_job(
 
 from_row! {
     Job {
-        id, delivery_id, key, repo, kind, payload: (read_payload), state, attempts, run_after, lease_until, error,
+        id, delivery_id, key, repo, kind: (read_kind), payload: (read_payload), state, attempts, run_after, lease_until, error,
         created_at, finished_at,
     }
 }
@@ -231,4 +234,8 @@ from_row! {
 /// A text on both engines, in contrast to other columns of JSON.
 fn read_payload(row: &impl StoreRow) -> Result<Value, sqlx::Error> {
     serde_json::from_str(&row.column::<String>("payload")?).map_err(|error| unreadable("payload", error))
+}
+
+fn read_kind(row: &impl StoreRow) -> Result<StoredJobKind, sqlx::Error> {
+    Ok(row.column::<String>("kind")?.into())
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use canonry_domain::{ContentVersion, GithubId, GoneReason, ItemRecord, ItemState, ItemType, Login, RepoName, Verdict};
 use canonry_store::{
     BrakeKind, ConsoleSession, DeliveryAction, DeliveryFilter, DeliveryState, ItemLine, ItemPageFilter, JobCaps,
-    JobEnd, JobFilter, JobLease, JobScope, JobState, NewConsoleAction, NewDelivery, NewGrace, NewJob, NewTriageRecord,
-    PackedText, PruneCounts, Repo, RepoAccess, RepoPageFilter, Representation, SessionOwner, Store, StoredAdminToken,
-    SyncProgress,
+    JobEnd, JobFilter, JobKind, JobLease, JobScope, JobState, NewConsoleAction, NewDelivery, NewGrace, NewJob,
+    NewTriageRecord, PackedText, PruneCounts, Repo, RepoAccess, RepoPageFilter, Representation, SessionOwner, Store,
+    StoredAdminToken, SyncProgress,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -159,7 +159,7 @@ on_both_engines! {
         assert_eq!(fitting("", true).await, ["quill/note", "Tide/Pool"], "suspended, and paused");
         store.close().lift_brake(repo.id, BrakeKind::Pause, None, at(4)).await.expect("lifted");
         assert_eq!(fitting("", true).await, ["quill/note"]);
-        let job = NewJob { key: "k", repo: Some(&repo.name), kind: "sync", payload: &Value::Null };
+        let job = NewJob { key: "k", repo: Some(&repo.name), kind: JobKind::Sync, payload: &Value::Null };
         store.jobs().enqueue(&job, at(4), at(4)).await.expect("queued");
         let lease = store.jobs().lease("w", JobCaps { per_repo: 9, in_all: 9 }, JobScope::All, at(4), at(60)).await;
         let lease = JobLease { id: lease.expect("leases").expect("due").id, owner: "w" };
@@ -319,14 +319,14 @@ on_both_engines! {
             let fate = if event == "push" {
                 DeliveryAction::Ignored("nothing to do")
             } else {
-                DeliveryAction::Job(NewJob { key: "k", repo: Some(repo), kind: "webhook", payload: &Value::Null })
+                DeliveryAction::Job(NewJob { key: "k", repo: Some(repo), kind: JobKind::Webhook, payload: &Value::Null })
             };
             let id = format!("d{turn}");
             let delivery = NewDelivery { id: &id, event, action: None, repo: Some(repo), number: None, payload: &body, fate };
             // The last two come at one moment.
             store.deliveries().accept(&delivery, at(turn.min(3))).await.expect("accepted");
         }
-        store.jobs().enqueue(&NewJob { key: "s", repo: Some(&tide), kind: "sync", payload: &Value::Null }, at(0), at(0)).await.expect("queued");
+        store.jobs().enqueue(&NewJob { key: "s", repo: Some(&tide), kind: JobKind::Sync, payload: &Value::Null }, at(0), at(0)).await.expect("queued");
         let ids = async |filter: DeliveryFilter, limit| {
             let page = store.deliveries().list(&filter, limit).await.expect("reads");
             page.into_iter().map(|delivery| delivery.id).collect::<Vec<_>>()
@@ -340,7 +340,7 @@ on_both_engines! {
         assert_eq!(ids(DeliveryFilter { state: Some(DeliveryState::Ignored), ..all }, 9).await, ["d2"]);
         let kinds = async |filter: JobFilter| {
             let page = store.jobs().list(&filter, 9).await.expect("reads");
-            page.into_iter().map(|job| (job.kind, job.delivery_id.unwrap_or_default())).collect::<Vec<_>>()
+            page.into_iter().map(|job| (job.kind.to_string(), job.delivery_id.unwrap_or_default())).collect::<Vec<_>>()
         };
         let webhook = |id: &str| ("webhook".to_owned(), id.to_owned());
         let all = JobFilter { repo: Some(tide), ..JobFilter::default() };

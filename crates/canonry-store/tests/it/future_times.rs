@@ -2,7 +2,7 @@
 
 use canonry_domain::ItemNumber;
 use canonry_store::{
-    FutureTimes, JobCaps, JobScope, NewJob, NewOutboxEntry, OutboxLease, OutboxScope, Reservation, Store,
+    FutureTimes, JobCaps, JobKind, JobScope, NewJob, NewOutboxEntry, OutboxLease, OutboxScope, Reservation, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -27,7 +27,7 @@ async fn live(store: &Store, now: Timestamp) {
     store.jobs().fire_schedule("grace", SignedDuration::from_mins(10), &[], now).await.expect("fires");
     let payload = json!({});
     for key in ["leased", "waiting"] {
-        let job = NewJob { key, repo: None, kind: "sync", payload: &payload };
+        let job = NewJob { key, repo: None, kind: JobKind::Sync, payload: &payload };
         store.jobs().enqueue(&job, now, now).await.expect("queued");
     }
     store.jobs().lease("killed", CAPS, JobScope::All, now, now + minute()).await.expect("reads").expect("due");

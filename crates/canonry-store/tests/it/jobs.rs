@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use canonry_domain::{ItemNumber, RepoName};
 use canonry_store::{
-    DeliveryAction, DeliveryFilter, DeliveryReceipt, DeliveryState, Job, JobCaps, JobEnd, JobFilter, JobId, JobLease,
-    JobScope, JobState, NewDelivery, NewJob, PackedText, PruneCounts, Store,
+    DeliveryAction, DeliveryFilter, DeliveryReceipt, DeliveryState, Job, JobCaps, JobEnd, JobFilter, JobId, JobKind,
+    JobLease, JobScope, JobState, NewDelivery, NewJob, PackedText, PruneCounts, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -28,7 +28,7 @@ async fn accept(store: &Store, id: &str, item: i64, second: i64) -> DeliveryRece
 
 async fn accept_of(store: &Store, repo: &RepoName, id: &str, item: i64, second: i64) -> DeliveryReceipt {
     let (key, payload) = (format!("{repo}#{item}"), json!({ "event": "issues" }));
-    let job = NewJob { key: &key, repo: Some(repo), kind: "webhook", payload: &payload };
+    let job = NewJob { key: &key, repo: Some(repo), kind: JobKind::Webhook, payload: &payload };
     let new = NewDelivery {
         id,
         event: "issues",
@@ -115,7 +115,7 @@ on_both_engines! {
         assert_eq!(store.deliveries().accept(&new, at(1)).await.expect("stored"), DeliveryReceipt::Known(DeliveryState::Ignored));
         assert_eq!(state(&store, "star").await, (DeliveryState::Ignored, Some("not for us".to_owned())));
         assert_eq!(lease(&store, "w1", 2).await, None);
-        let job = NewJob { key: "star", repo: None, kind: "webhook", payload: &Value::Null };
+        let job = NewJob { key: "star", repo: None, kind: JobKind::Webhook, payload: &Value::Null };
         assert!(store.deliveries().replay("star", &job, at(3)).await.expect("queued"));
         let replayed = lease(&store, "w1", 3).await.expect("due");
         assert!(end(&store, &replayed, "w1", JobEnd::Ignored("still not"), 4).await);
@@ -180,7 +180,7 @@ on_both_engines! {
         assert_eq!(state(&store, "d1").await, (DeliveryState::Queued, None));
         assert_eq!(give_up(5).await, job);
         // or by the delivery, which may be replayed when it is done too.
-        let again = NewJob { key: "unused", repo: None, kind: "webhook", payload: &Value::Null };
+        let again = NewJob { key: "unused", repo: None, kind: JobKind::Webhook, payload: &Value::Null };
         assert!(store.deliveries().replay("d1", &again, at(6)).await.expect("queued"));
         assert!(!store.deliveries().replay("d1", &again, at(6)).await.expect("asked"), "it waits already");
         let running = lease(&store, "w", 7).await.expect("due");
@@ -216,7 +216,7 @@ on_both_engines! {
         let store = open_store(&database).await;
         let take = async |scope| store.jobs().lease("w", WIDE, scope, at(9), at(69)).await.expect("leases").map(|job| job.key);
         for key in ["sync/1", "sync/2", "tide/pool#3"] {
-            store.jobs().enqueue(&NewJob { key, repo: None, kind: "sync", payload: &Value::Null }, at(0), at(0)).await.expect("queued");
+            store.jobs().enqueue(&NewJob { key, repo: None, kind: JobKind::Sync, payload: &Value::Null }, at(0), at(0)).await.expect("queued");
         }
         assert_eq!(take(JobScope::Caused).await, None);
         assert_eq!(take(JobScope::All).await.as_deref(), Some("sync/1"));
@@ -236,7 +236,7 @@ on_both_engines! {
         let store = open_store(&database).await;
         let name = repo();
         for key in ["review/1#1", "review/1#2", "review/1#3"] {
-            let new = NewJob { key, repo: Some(&name), kind: "review", payload: &Value::Null };
+            let new = NewJob { key, repo: Some(&name), kind: JobKind::Review, payload: &Value::Null };
             store.jobs().enqueue(&new, at(0), at(0)).await.expect("queued");
         }
         let take = async |per_repo| {
@@ -256,7 +256,7 @@ on_both_engines! {
         let name = repo();
         let sum = |one: &Value, other: &Value| json!(one.as_i64().unwrap_or_default() + other.as_i64().unwrap_or_default());
         let queue = async |amount: i64, from| {
-            let new = NewJob { key: "review/1#1", repo: Some(&name), kind: "review", payload: &json!(amount) };
+            let new = NewJob { key: "review/1#1", repo: Some(&name), kind: JobKind::Review, payload: &json!(amount) };
             store.jobs().enqueue_joined(&new, sum, at(from), at(0)).await.expect("queued")
         };
         let first = queue(1, 50).await;
@@ -283,7 +283,7 @@ on_both_engines! {
         let name = repo();
         let queue = async |plan: i64, second| {
             let payload = json!({ "plan": plan });
-            let new = NewJob { key: "repo/1/closing", repo: Some(&name), kind: "apply_close", payload: &payload };
+            let new = NewJob { key: "repo/1/closing", repo: Some(&name), kind: JobKind::ApplyClose, payload: &payload };
             let is_same = |other: &Value| other["plan"] == plan;
             store.jobs().enqueue_unless_active(&new, is_same, at(second), at(second)).await.expect("asked")
         };
@@ -294,14 +294,14 @@ on_both_engines! {
         let running = lease(&store, "w", 2).await.expect("due");
         assert_eq!((running.id, queue(7, 3).await), (queued[0], None), "it runs");
         let unfinished = async || {
-            let jobs = store.jobs().unfinished_of_key("repo/1/closing", "apply_close").await.expect("reads");
+            let jobs = store.jobs().unfinished_of_key("repo/1/closing", JobKind::ApplyClose).await.expect("reads");
             jobs.into_iter().map(|job| job.id).collect::<Vec<_>>()
         };
         assert_eq!(unfinished().await, [other, queued[0]]);
         assert!(end(&store, &running, "w", JobEnd::Dead("so"), 4).await);
         assert_eq!(unfinished().await, [other]);
         let again = queue(7, 5).await.expect("the first has ended");
-        let after = store.jobs().of_key_after("repo/1/closing", "apply_close", queued[0]).await.expect("reads");
+        let after = store.jobs().of_key_after("repo/1/closing", JobKind::ApplyClose, queued[0]).await.expect("reads");
         assert_eq!(after.iter().map(|job| job.id).collect::<Vec<_>>(), [again, other]);
     }
 
@@ -316,7 +316,7 @@ on_both_engines! {
             assert!(end(&store, &job, "w", ending, second).await);
         }
         for (key, ending) in [("sync/1", JobEnd::Done), ("sync/2", JobEnd::Done), ("sync/3", JobEnd::Dead("broken"))] {
-            store.jobs().enqueue(&NewJob { key, repo: None, kind: "sync", payload: &Value::Null }, at(0), at(0)).await.expect("queued");
+            store.jobs().enqueue(&NewJob { key, repo: None, kind: JobKind::Sync, payload: &Value::Null }, at(0), at(0)).await.expect("queued");
             let job = store.jobs().lease("w", WIDE, JobScope::All, at(1), at(61)).await.expect("leases").expect("due");
             let job = if job.key == key { job } else {
                 // The delivery that waits has its turn first.

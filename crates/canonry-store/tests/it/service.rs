@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use canonry_domain::{GithubId, ItemNumber, RepoName};
 use canonry_store::{
-    DeliveryAction, DeliveryReceipt, DeliveryState, Job, JobCaps, JobEnd, JobFilter, JobLease, JobScope, JobState,
-    LlmTotals, NewDelivery, NewJob, NewLlmCall, NewOutboxEntry, OutboxScope, PackedText, QueueStatus, RepoAccess,
-    Store, StoredSettings,
+    DeliveryAction, DeliveryReceipt, DeliveryState, Job, JobCaps, JobEnd, JobFilter, JobKind, JobLease, JobScope,
+    JobState, LlmTotals, NewDelivery, NewJob, NewLlmCall, NewOutboxEntry, OutboxScope, PackedText, QueueStatus,
+    RepoAccess, Store, StoredSettings,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -24,7 +24,7 @@ const WIDE: JobCaps = JobCaps { per_repo: 1_000, in_all: 1_000 };
 static BODY: LazyLock<PackedText> = LazyLock::new(|| PackedText::pack("{}"));
 
 fn delivery<'a>(id: &'a str, key: &'a str, repo: &'a RepoName) -> NewDelivery<'a> {
-    let job = NewJob { key, repo: Some(repo), kind: "webhook", payload: &Value::Null };
+    let job = NewJob { key, repo: Some(repo), kind: JobKind::Webhook, payload: &Value::Null };
     NewDelivery {
         id,
         event: "issues",
@@ -36,7 +36,7 @@ fn delivery<'a>(id: &'a str, key: &'a str, repo: &'a RepoName) -> NewDelivery<'a
     }
 }
 
-fn job<'a>(key: &'a str, kind: &'a str) -> NewJob<'a> {
+fn job<'a>(key: &'a str, kind: JobKind) -> NewJob<'a> {
     NewJob { key, repo: None, kind, payload: &Value::Null }
 }
 
@@ -101,17 +101,17 @@ on_both_engines! {
 
     async fn jobs_are_queued_for_later_once_and_postponed(database: TestDatabase) {
         let store = open_store(&database).await;
-        let id = store.jobs().enqueue(&job("a", "sync"), at(10), at(0)).await.expect("queued");
-        assert_eq!(store.jobs().enqueue_once(&job("a", "sync"), at(0), at(1)).await.expect("asked"), None);
-        let other = store.jobs().enqueue_once(&job("a", "reactions"), at(30), at(1)).await.expect("asked").expect("queued");
-        assert_eq!(store.jobs().last_of("a", "sync").await.expect("reads").map(|job| job.id), Some(id));
-        assert_eq!(store.jobs().last_of("b", "sync").await.expect("reads"), None);
+        let id = store.jobs().enqueue(&job("a", JobKind::Sync), at(10), at(0)).await.expect("queued");
+        assert_eq!(store.jobs().enqueue_once(&job("a", JobKind::Sync), at(0), at(1)).await.expect("asked"), None);
+        let other = store.jobs().enqueue_once(&job("a", JobKind::Reactions), at(30), at(1)).await.expect("asked").expect("queued");
+        assert_eq!(store.jobs().last_of("a", JobKind::Sync).await.expect("reads").map(|job| job.id), Some(id));
+        assert_eq!(store.jobs().last_of("b", JobKind::Sync).await.expect("reads"), None);
         assert_eq!(store.jobs().status(at(9)).await.expect("reads"), QueueStatus { queued: 2, ..QueueStatus::default() });
         assert_eq!(lease(&store, 9).await, None);
         let running = lease(&store, 10).await.expect("due");
         assert_eq!((running.id, running.attempts), (id, 1));
         // While it runs, the next one may be queued.
-        assert!(store.jobs().enqueue_once(&job("a", "sync"), at(12), at(11)).await.expect("asked").is_some());
+        assert!(store.jobs().enqueue_once(&job("a", JobKind::Sync), at(12), at(11)).await.expect("asked").is_some());
         end(&store, &running, JobEnd::Postponed("the corpus is not there", at(50)), 12).await;
         let waiting = store.jobs().get(id).await.expect("reads").expect("known");
         assert_eq!((waiting.state, waiting.attempts, waiting.run_after, waiting.error.as_deref()), (JobState::Queued, 0, at(50), Some("the corpus is not there")));
@@ -131,7 +131,7 @@ on_both_engines! {
         for (second, expected_jobs) in [(0, 2), (24 * 3600, 2)] {
             let replicas: Vec<_> = (0..6).map(|_| {
                 let store = store.clone();
-                tokio::spawn(async move { store.jobs().fire_schedule("sync", day, &[(job("sync/a", "sync"), at(second)), (job("sync/b", "sync"), at(second + 5))], at(second)).await.expect("asked") })
+                tokio::spawn(async move { store.jobs().fire_schedule("sync", day, &[(job("sync/a", JobKind::Sync), at(second)), (job("sync/b", JobKind::Sync), at(second + 5))], at(second)).await.expect("asked") })
             }).collect();
             let mut fired = 0;
             for replica in replicas {
@@ -151,7 +151,7 @@ on_both_engines! {
         let store = open_store(&database).await;
         let askers: Vec<_> = (0..8).map(|_| {
             let store = store.clone();
-            tokio::spawn(async move { store.jobs().enqueue_once(&job("sync/a", "sync"), at(0), at(0)).await.expect("asked").is_some() })
+            tokio::spawn(async move { store.jobs().enqueue_once(&job("sync/a", JobKind::Sync), at(0), at(0)).await.expect("asked").is_some() })
         }).collect();
         let mut queued = 0;
         for asker in askers {
@@ -247,19 +247,19 @@ async fn queued_jobs_are_told_on_postgres() {
     end(&store, &running, JobEnd::Dead("broken"), 1).await;
     assert!(store.jobs().requeue(running.id, at(2)).await.expect("queued"));
     signal.next().await;
-    store.jobs().enqueue(&job("a", "sync"), at(0), at(0)).await.expect("queued");
+    store.jobs().enqueue(&job("a", JobKind::Sync), at(0), at(0)).await.expect("queued");
     signal.next().await;
     assert!(
         store
             .jobs()
-            .fire_schedule("s", SignedDuration::from_hours(1), &[(job("b", "sync"), at(0))], at(0))
+            .fire_schedule("s", SignedDuration::from_hours(1), &[(job("b", JobKind::Sync), at(0))], at(0))
             .await
             .expect("asked")
     );
     signal.next().await;
     database.end_connections().await;
     signal.next().await;
-    store.jobs().enqueue(&job("c", "sync"), at(0), at(0)).await.expect("queued");
+    store.jobs().enqueue(&job("c", JobKind::Sync), at(0), at(0)).await.expect("queued");
     signal.next().await;
 }
 
@@ -268,7 +268,7 @@ async fn there_is_nothing_to_hear_on_sqlite() {
     let database = TestDatabase::sqlite();
     let store = open_store(&database).await;
     let mut signal = store.jobs().signal().await.expect("there is one");
-    store.jobs().enqueue(&job("a", "sync"), at(0), at(0)).await.expect("queued");
+    store.jobs().enqueue(&job("a", JobKind::Sync), at(0), at(0)).await.expect("queued");
     assert!(signal.next().now_or_never().is_none());
 }
 
@@ -280,7 +280,7 @@ async fn a_dropped_begin_loses_nothing_on_postgres() {
     let (store, elsewhere) = (open_store(&database).await, open_store(&database).await);
     let repo = store.repos().ensure(&"tide/a".parse().expect("a name"), at(0)).await.expect("stored");
     for polls in 0..100 {
-        let new = job("dropped", "sync");
+        let new = job("dropped", JobKind::Sync);
         let mut dropped = Box::pin(store.jobs().enqueue(&new, at(0), at(0)));
         for _ in 0..polls * 3 {
             if FutureExt::now_or_never(&mut dropped).is_some() {

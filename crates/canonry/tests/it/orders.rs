@@ -4,8 +4,8 @@
 use canonry_domain::{GithubId, ItemNumber, ItemRecord, ItemType, Probability, TargetPolicy, UndoReason};
 use canonry_server::{ApplyOrder, UndoOrder, queue_apply, queue_undo};
 use canonry_store::{
-    CloseOutcome, CloseResult, CloseRunId, JobCaps, JobEnd, JobId, JobLease, JobScope, JobState, NewJob, NewPlan,
-    NewPlanRow, Repo, Representation, Store,
+    CloseOutcome, CloseResult, CloseRunId, JobCaps, JobEnd, JobId, JobKind, JobLease, JobScope, JobState, NewJob,
+    NewPlan, NewPlanRow, Repo, Representation, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -104,7 +104,7 @@ on_both_engines! {
         let undo = UndoOrder { plan, item, reason: UndoReason::WrongTarget, note: None, by: None };
         queue_undo(store, repo, &undo, now()).await.expect("reads").expect("queued");
         let undo = at.give_up().await;
-        let sync = NewJob { key: "sync/7", repo: Some(&repo.name), kind: "sync", payload: &json!({ "github_id": 7 }) };
+        let sync = NewJob { key: "sync/7", repo: Some(&repo.name), kind: JobKind::Sync, payload: &json!({ "github_id": 7 }) };
         store.jobs().enqueue(&sync, now(), now()).await.expect("queued");
         let sync = at.give_up().await;
 

@@ -1,7 +1,7 @@
 //! `purge`: what is kept of a repository is deleted, all of it, once it is certain; and nothing else.
 
 use canonry_domain::{GithubId, RepoName};
-use canonry_store::{BrakeKind, CloseRunId, JobCaps, JobScope, NewJob, Store};
+use canonry_store::{BrakeKind, CloseRunId, JobCaps, JobKind, JobScope, NewJob, Store};
 use canonry_testkit::database::{Engine, TestDatabase};
 use canonry_testkit::on_both_engines;
 use jiff::{SignedDuration, Timestamp};
@@ -147,7 +147,7 @@ on_both_engines! {
         assert_eq!(purge().ended_with(4), "apply of plan 7 is closing or reopening in octo/cat and has not ended; run this again then");
         store.close().release_lease(repo.id, "apply of plan 7").await.expect("writes");
 
-        let job = NewJob { key: "octo/cat", repo: Some(&repo.name), kind: "sync", payload: &json!({}) };
+        let job = NewJob { key: "octo/cat", repo: Some(&repo.name), kind: JobKind::Sync, payload: &json!({}) };
         let id = store.jobs().enqueue(&job, now, now).await.expect("queued");
         let caps = JobCaps { per_repo: 4, in_all: 9 };
         let leased = store.jobs().lease("worker", caps, JobScope::All, now, soon).await.expect("leases");

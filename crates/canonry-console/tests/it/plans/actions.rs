@@ -1,7 +1,7 @@
 //! What people do with a plan: their words on rows, applying it, undoing it, ordering a new one.
 
 use canonry_domain::{OverrideKind, UndoReason};
-use canonry_server::{ApplyOrder, ClosingDeed, PlanOrder, UndoOrder, closing_deed};
+use canonry_server::{ApplyOrder, ConsoleOrder, PlanOrder, UndoOrder};
 use canonry_store::{JobCaps, JobEnd, JobLease, JobScope, NewOutboxEntry};
 use jiff::SignedDuration;
 use reqwest::StatusCode;
@@ -156,7 +156,7 @@ async fn a_plan_is_applied_after_its_own_confirmation_alone() {
     let jobs = world.jobs().await;
     let by = Some("mona".parse().expect("a login"));
     let order = ApplyOrder { plan: world.plan, approved_only: true, only_takes_back: false, by };
-    assert_eq!(jobs.iter().map(closing_deed).collect::<Vec<_>>(), [Some(ClosingDeed::Apply(order))]);
+    assert_eq!(jobs.iter().map(ConsoleOrder::of).collect::<Vec<_>>(), [Some(ConsoleOrder::Apply(order))]);
 
     // While it goes on nobody begins it again, and its progress is told.
     let again = apply(&[("confirm", "close 3 in tide/pool"), ("approved_only", "0")]).await;
@@ -338,8 +338,8 @@ async fn what_was_closed_is_opened_again_after_a_confirmation() {
     };
     let jobs = world.jobs().await;
     assert_eq!(
-        jobs.iter().map(closing_deed).collect::<Vec<_>>(),
-        [Some(ClosingDeed::Undo(all)), Some(ClosingDeed::Undo(one))]
+        jobs.iter().map(ConsoleOrder::of).collect::<Vec<_>>(),
+        [Some(ConsoleOrder::Undo(all)), Some(ConsoleOrder::Undo(one))]
     );
 }
 
@@ -359,7 +359,7 @@ async fn a_plan_is_ordered_and_awaited() {
         policy: None,
         by: Some("mona".parse().expect("a login")),
     };
-    assert_eq!(jobs.iter().map(closing_deed).collect::<Vec<_>>(), [Some(ClosingDeed::Plan(order))]);
+    assert_eq!(jobs.iter().map(ConsoleOrder::of).collect::<Vec<_>>(), [Some(ConsoleOrder::Plan(order))]);
     let part = world.ask(Who::Rita, "/plans/making", true).await.text().await.expect("a part");
     assert!(part.starts_with("<p id=\"making\"") && part.contains("A plan is being made."), "{part}");
     assert!(world.page(Who::Rita, "/plans").await.contains("A plan is being made."));

@@ -1,6 +1,6 @@
 //! What a plan's page says of brakes, and how closes are taken back that were begun in vain.
 
-use canonry_server::{ApplyOrder, ClosingDeed, closing_deed};
+use canonry_server::{ApplyOrder, ConsoleOrder};
 use canonry_store::{BrakeKind, NewOutboxEntry};
 use jiff::SignedDuration;
 use reqwest::StatusCode;
@@ -72,9 +72,9 @@ async fn what_was_begun_in_vain_is_taken_back() {
     assert!(flash_of(&answer).contains("being taken back"), "{}", flash_of(&answer));
     let order = |plan| {
         let by = Some("mona".parse().expect("a login"));
-        Some(ClosingDeed::Apply(ApplyOrder { plan, approved_only: true, only_takes_back: true, by }))
+        Some(ConsoleOrder::Apply(ApplyOrder { plan, approved_only: true, only_takes_back: true, by }))
     };
-    let queued = async |world: &PlanWorld| world.jobs().await.iter().map(closing_deed).collect::<Vec<_>>();
+    let queued = async |world: &PlanWorld| world.jobs().await.iter().map(ConsoleOrder::of).collect::<Vec<_>>();
     assert_eq!(queued(&world).await, [order(world.plan)]);
     assert_eq!(withdraw(&world, Who::Mona).await.status(), StatusCode::UNPROCESSABLE_ENTITY, "it is ordered already");
     let actions = world.store.console().actions(world.repo.id, 10).await.expect("reads");

@@ -1,7 +1,7 @@
 //! What becomes of people's decisions: what is closed by default, how an apply is stopped, what outlives a plan.
 
 use canonry_domain::{Login, OverrideKind, SkipReason};
-use canonry_server::{ClosingDeed, closing_deed};
+use canonry_server::ConsoleOrder;
 use canonry_store::{NewPlanRow, RowApproval};
 use jiff::SignedDuration;
 use reqwest::StatusCode;
@@ -103,7 +103,7 @@ async fn a_ruling_leaves_the_other_clusters_and_offers_a_new_plan() {
         "{page}"
     );
     world.send(Who::Mona, "/plans", &[], false).await;
-    assert!(matches!(closing_deed(&world.jobs().await[0]), Some(ClosingDeed::Plan(_))));
+    assert!(matches!(ConsoleOrder::of(&world.jobs().await[0]), Some(ConsoleOrder::Plan(_))));
 }
 
 #[tokio::test]

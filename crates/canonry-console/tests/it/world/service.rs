@@ -7,8 +7,8 @@ use canonry_console::ConsoleParts;
 use canonry_domain::{ItemRecord, ItemState, ItemType, Login, OverrideKind, Verdict};
 use canonry_github::Clock as _;
 use canonry_store::{
-    DeliveryAction, JobCaps, JobEnd, JobId, JobLease, JobScope, MaintainerSource, NewConsoleAction, NewDelivery,
-    NewGrace, NewJob, NewOverride, NewTriageRecord, PackedText, Repo, Representation, Store,
+    DeliveryAction, JobCaps, JobEnd, JobId, JobKind, JobLease, JobScope, MaintainerSource, NewConsoleAction,
+    NewDelivery, NewGrace, NewJob, NewOverride, NewTriageRecord, PackedText, Repo, Representation, Store,
 };
 use jiff::{SignedDuration, Timestamp};
 use reqwest::Response;
@@ -80,7 +80,7 @@ impl ServiceWorld {
         let repository = json!({ "id": repo_id, "full_name": REPO });
         let body = PackedText::pack(&json!({ "action": "opened", "repository": repository }).to_string());
         let (key, payload) = (format!("repo/{repo_id}#7"), json!({ "event": "issues" }));
-        let job = NewJob { key: &key, repo: Some(&self.repo.name), kind: "webhook", payload: &payload };
+        let job = NewJob { key: &key, repo: Some(&self.repo.name), kind: JobKind::Webhook, payload: &payload };
         let delivery = NewDelivery {
             id: delivery,
             event: "issues",
@@ -137,7 +137,7 @@ async fn jobs(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
     let body = PackedText::pack(&json!({ "action": "opened", "issue": issue, "repository": repository }).to_string());
     let (key, repo) = (format!("repo/{id}#7"), &repo.name);
     let payload = json!(null);
-    let job = NewJob { key: &key, repo: Some(repo), kind: "webhook", payload: &payload };
+    let job = NewJob { key: &key, repo: Some(repo), kind: JobKind::Webhook, payload: &payload };
     let delivery = NewDelivery {
         id: DELIVERY,
         event: "issues",
@@ -153,7 +153,7 @@ async fn jobs(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
     let job = lease.expect("leases").expect("due");
     let ended = store.jobs().end(JobLease { id: job.id, owner: "w" }, JobEnd::Dead(HOSTILE), now).await;
     assert!(ended.expect("ends"));
-    let recover = NewJob { key: "recover", repo: None, kind: "recover", payload: &payload };
+    let recover = NewJob { key: "recover", repo: None, kind: JobKind::Recover, payload: &payload };
     store.jobs().enqueue(&recover, now + SignedDuration::from_hours(1), now).await.expect("queued");
     job.id
 }

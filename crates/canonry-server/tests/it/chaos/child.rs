@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::chaos::life::{APP_ID, FACTOR, REASONING, SECRET};
-use crate::topics::Topics;
+use crate::world::topics::Topics;
 
 pub(crate) const DATABASE: &str = "CANONRY_CHAOS_CHILD_DATABASE";
 pub(crate) const API: &str = "CANONRY_CHAOS_CHILD_API";

@@ -5,12 +5,12 @@ use std::pin::pin;
 use std::task::Poll;
 
 use canonry_domain::UndoReason;
-use canonry_server::{ApplyOrder, JobHandler, PlanOrder, UndoOrder, Work, queue_apply, queue_plan, queue_undo};
+use canonry_server::{ApplyOrder, JobHandler, LeasedJob, PlanOrder, UndoOrder, queue_apply, queue_plan, queue_undo};
 use canonry_store::{JobId, JobState};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
-use crate::closing::setting::{Setting, maintainer};
+use crate::world::close_world::{CloseWorld, maintainer};
 
 /// How many places of a job are ended.
 const CASES: usize = 12;
@@ -31,9 +31,9 @@ async fn until<T>(work: impl Future<Output = T>, polls: usize) -> usize {
 }
 
 /// A process works on a job without a lease, as one does that lost it, and is killed; then another one does it.
-async fn killed_and_done_again(setting: &Setting, job: JobId, polls: usize, context: &str) -> usize {
+async fn killed_and_done_again(setting: &CloseWorld, job: JobId, polls: usize, context: &str) -> usize {
     let service = setting.service().await;
-    let work = Work { job: setting.job(job).await, delivery: None };
+    let work = LeasedJob { job: setting.job(job).await, delivery: None };
     let polled = until(service.handle(&work), polls).await;
     setting.work().await;
     let (state, words) = setting.ended(job).await;
@@ -43,7 +43,7 @@ async fn killed_and_done_again(setting: &Setting, job: JobId, polls: usize, cont
 
 on_both_engines! {
     async fn an_order_survives_an_end_at_any_wait(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (store, repo) = (&setting.store, &setting.repo);
         let mut waits = [usize::MAX; 3];
         for case in 0..=CASES {

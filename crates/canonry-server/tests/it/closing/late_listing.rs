@@ -7,15 +7,15 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::Fault;
 use canonry_testkit::on_both_engines;
 
-use crate::closing::setting::{Setting, maintainer};
+use crate::world::close_world::{CloseWorld, maintainer};
 
-async fn state(setting: &Setting, number: ItemNumber) -> ItemState {
+async fn state(setting: &CloseWorld, number: ItemNumber) -> ItemState {
     setting.store.corpus().item(setting.repo.id, ItemType::Issue, number).await.expect("reads").expect("known").state
 }
 
 on_both_engines! {
     async fn what_was_read_between_our_comment_and_our_close_is_no_reopening(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (plan, _, duplicates) = setting.plan(1).await;
         setting.approve(plan, &duplicates).await;
         setting.emulator.world().advance(3_600);

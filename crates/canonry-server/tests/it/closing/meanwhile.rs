@@ -11,12 +11,12 @@ use canonry_triage::closes_begun;
 use futures_util::future::join_all;
 use jiff::SignedDuration;
 
-use crate::closing::setting::{MAINTAINER, OWN, REPO, Setting, maintainer, plain};
+use crate::world::close_world::{CloseWorld, MAINTAINER, OWN, REPO, maintainer, plain};
 
 const DONE: (JobState, Option<String>) = (JobState::Done, None);
 
 /// The next job fails once too often.
-async fn given_up(setting: &Setting) -> JobId {
+async fn given_up(setting: &CloseWorld) -> JobId {
     let (store, now) = (&setting.store, setting.now());
     let caps = JobCaps { per_repo: 9, in_all: 9 };
     let until = now + SignedDuration::from_mins(5);
@@ -28,7 +28,7 @@ async fn given_up(setting: &Setting) -> JobId {
 
 on_both_engines! {
     async fn what_is_excluded_during_an_apply_and_between_its_parts_stays_open(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (plan, original, duplicates) = setting.plan(15).await;
         setting.approve(plan, &duplicates).await;
         let (store, repo) = (&setting.store, &setting.repo);
@@ -63,7 +63,7 @@ on_both_engines! {
     }
 
     async fn a_stop_leaves_every_row_behind_the_present_one(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (plan, _, duplicates) = setting.plan(3).await;
         let (store, repo) = (&setting.store, &setting.repo);
         let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: maintainer() };
@@ -92,7 +92,7 @@ on_both_engines! {
     }
 
     async fn whoever_orders_the_same_at_once_orders_it_once(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (plan, _, duplicates) = setting.plan(2).await;
         let (other, ..) = setting.plan(1).await;
         let (store, repo, now) = (&setting.store, &setting.repo, setting.now());
@@ -111,7 +111,7 @@ on_both_engines! {
     }
 
     async fn an_apply_is_not_gone_on_with_whose_plan_was_undone(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (store, repo) = (&setting.store, &setting.repo);
         for thrown_away in [false, true] {
             setting.next_hour();
@@ -150,7 +150,7 @@ on_both_engines! {
     }
 
     async fn a_pause_in_the_middle_begins_nothing_more_and_what_had_begun_is_taken_back(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (plan, _, duplicates) = setting.plan(4).await;
         let (store, repo) = (&setting.store, &setting.repo);
         let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
@@ -188,7 +188,7 @@ on_both_engines! {
     }
 
     async fn an_undo_tells_what_it_could_not_open_and_ends_the_apply_all_the_same(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (store, repo) = (&setting.store, &setting.repo);
         let (plan, _, duplicates) = setting.plan(12).await;
         setting.approve(plan, &duplicates).await;
@@ -228,7 +228,7 @@ on_both_engines! {
     }
 
     async fn an_undo_that_was_refused_ends_nothing_and_one_that_was_given_up_does(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (store, repo) = (&setting.store, &setting.repo);
         let (plan, _, duplicates) = setting.plan(12).await;
         setting.approve(plan, &duplicates).await;

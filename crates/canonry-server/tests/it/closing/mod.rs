@@ -6,4 +6,3 @@ mod late_listing;
 mod meanwhile;
 mod orders;
 mod refusals;
-mod setting;

@@ -2,21 +2,21 @@
 
 use canonry_domain::{ItemType, OverrideKind, Probability, UndoReason};
 use canonry_server::{
-    ApplyOrder, ClosingDeed, PlanOrder, UndoOrder, closing_deed, closing_jobs_of, last_closing_job, queue_apply,
-    queue_canonicalize, queue_plan, queue_sync, queue_undo,
+    ApplyOrder, ConsoleOrder, PlanOrder, UndoOrder, closing_jobs_of, last_closing_job, queue_apply, queue_canonicalize,
+    queue_plan, queue_sync, queue_undo,
 };
 use canonry_store::{JobState, Representation};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use canonry_triage::{Statement, rule_pair};
 
-use crate::closing::setting::{REPO, Setting, maintainer, plain};
+use crate::world::close_world::{CloseWorld, REPO, maintainer, plain};
 
 const DONE: (JobState, Option<String>) = (JobState::Done, None);
 
 on_both_engines! {
     async fn a_plan_of_many_rows_is_carried_out_in_parts_and_undone_again(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         // As settings are: the mode says what Canonry does by itself, and not what a person may order.
         setting.settings("triage: {mode: off}\n");
         let (plan, original, duplicates) = setting.plan(23).await;
@@ -63,13 +63,13 @@ on_both_engines! {
         let told: Vec<_> = closing_jobs_of(store, repo, plan).await.expect("reads");
         let ids: Vec<_> = told.iter().map(|job| job.id).collect();
         assert_eq!(ids, [rest, undo, again, job]);
-        assert_eq!(closing_deed(&told[0]), Some(ClosingDeed::Undo(order)));
+        assert_eq!(ConsoleOrder::of(&told[0]), Some(ConsoleOrder::Undo(order)));
         assert_eq!(last_closing_job(store, repo).await.expect("reads").map(|job| job.id), Some(rest));
         setting.emulator.assert_no_unknown_routes();
     }
 
     async fn plans_and_clusters_are_what_the_commands_make(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (_, original, duplicates) = setting.plan(2).await;
         let (store, repo) = (&setting.store, &setting.repo);
         for duplicate in &duplicates {

@@ -7,11 +7,11 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, Permission};
 use canonry_testkit::on_both_engines;
 
-use crate::closing::setting::{MAINTAINER, REPO, Setting, maintainer, plain};
+use crate::world::close_world::{CloseWorld, MAINTAINER, REPO, maintainer, plain};
 
 on_both_engines! {
     async fn nothing_is_closed_that_a_rule_forbids(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (plan, _, duplicates) = setting.plan(3).await;
         let (store, repo) = (&setting.store, &setting.repo);
         let ordered = async |order: &ApplyOrder, words: &str| {
@@ -55,7 +55,7 @@ on_both_engines! {
     }
 
     async fn an_order_is_for_the_repository_of_its_id_and_for_no_other_of_the_name(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (plan, _, duplicates) = setting.plan(1).await;
         let former = canonry_store::Repo { github_id: Some(canonry_domain::GithubId(424_242)), ..setting.repo.clone() };
         let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
@@ -67,7 +67,7 @@ on_both_engines! {
     }
 
     async fn what_drifted_and_what_is_too_much_for_a_day_is_left_alone(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         setting.settings("close: {maxPerDay: 2}\n");
         let (plan, _, duplicates) = setting.plan(4).await;
         setting.emulator.world().comment(REPO, plain(duplicates[0]), "ann", "Mine is another one.");
@@ -93,7 +93,7 @@ on_both_engines! {
     }
 
     async fn an_undo_goes_first_and_ends_the_apply_of_its_plan(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (plan, _, duplicates) = setting.plan(15).await;
         setting.approve(plan, &duplicates).await;
         let (store, repo) = (&setting.store, &setting.repo);
@@ -117,7 +117,7 @@ on_both_engines! {
     }
 
     async fn who_lost_access_orders_nothing_else_either(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (plan, _, duplicates) = setting.plan(1).await;
         let (store, repo) = (&setting.store, &setting.repo);
         setting.emulator.world().collaborator(REPO, MAINTAINER, Permission::Triage);
@@ -152,7 +152,7 @@ on_both_engines! {
     }
 
     async fn what_somebody_closed_meanwhile_is_left_to_them(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = CloseWorld::new(database).await;
         let (plan, _, duplicates) = setting.plan(2).await;
         setting.emulator.world().close(REPO, plain(duplicates[0]), "maint", CloseReason::Completed);
         let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: maintainer() };

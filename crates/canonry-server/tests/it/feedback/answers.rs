@@ -2,7 +2,7 @@
 
 use canonry_domain::GithubId;
 use canonry_domain::review::{DismissalKind, Dismisser, HiddenBy, ShownAs};
-use canonry_server::Ended;
+use canonry_server::AttemptEnd;
 use canonry_store::JobScope;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Fault, NewPull};
@@ -11,10 +11,10 @@ use canonry_testkit::on_both_engines;
 use crate::feedback::reviewed::{
     LEFTOVER, LEFTOVER_LINE, OWN, comment, dismissals, inline, pull_by, push_elsewhere, reviewed_pool, shown,
 };
-use crate::reviews::setting::{REPO as POOL, Setting};
+use crate::world::review_world::{REPO as POOL, ReviewWorld};
 
 /// Somebody answers in a thread; whether Canonry acknowledged it with a thumb.
-async fn answer(setting: &Setting, thread: u64, by: &str, text: &str) -> bool {
+async fn answer(setting: &ReviewWorld, thread: u64, by: &str, text: &str) -> bool {
     let reply = setting.meanwhile(|world| world.reply_in_thread(POOL, thread, by, text));
     setting.settle().await;
     let world = setting.emulator.world();
@@ -27,7 +27,7 @@ async fn answer(setting: &Setting, thread: u64, by: &str, text: &str) -> bool {
 }
 
 /// Somebody deletes what they said at a line.
-async fn delete(setting: &Setting, comment: u64, by: &str) {
+async fn delete(setting: &ReviewWorld, comment: u64, by: &str) {
     let token = format!("ghp_tokenOf{by}0123456789");
     setting.meanwhile(|world| {
         world.token(&token, by);
@@ -131,7 +131,7 @@ on_both_engines! {
         while let Some(one) = setting.work(JobScope::Caused).await {
             ended.push(one);
         }
-        assert!(ended.contains(&Ended::Postponed), "{ended:?}");
+        assert!(ended.contains(&AttemptEnd::Postponed), "{ended:?}");
         setting.emulator.clear_faults();
         for _ in 0..5 {
             setting.emulator.world().advance(120);

@@ -8,7 +8,8 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{NewPull, Permission};
 use jiff::SignedDuration;
 
-use crate::reviews::setting::{As, REPO as POOL, Setting, item, reviewing};
+use crate::world::review_world::{REPO as POOL, ReviewWorld, reviewing};
+use crate::world::{As, item};
 
 pub(crate) const OWN: &str = "canonry[bot]";
 /// The titles of what the built-in rules say about these lines: one that feedback may hide, and one that it may not.
@@ -20,8 +21,8 @@ pub(crate) fn key_line() -> String {
 }
 
 /// The service on a repository with code, which reviews each push.
-pub(crate) async fn reviewed_pool(database: &TestDatabase, settings: &str) -> Setting {
-    let setting = Setting::new(database, As::App, &with(settings)).await;
+pub(crate) async fn reviewed_pool(database: &TestDatabase, settings: &str) -> ReviewWorld {
+    let setting = ReviewWorld::new(database, As::App, &with(settings)).await;
     {
         let mut world = setting.emulator.world();
         for login in ["ada", "bea", "cleo", "dora"] {
@@ -39,14 +40,14 @@ fn with(settings: &str) -> String {
 }
 
 /// Another settings file on the default branch.
-pub(crate) async fn settle_for(setting: &Setting, settings: &str) {
+pub(crate) async fn settle_for(setting: &ReviewWorld, settings: &str) {
     let text = reviewing(&format!("triage: {{mode: off}}\n{settings}"));
     setting.meanwhile(|world| world.push(POOL, "main", "maint", ".canonry.yml", &text));
     setting.settle().await;
 }
 
 /// Somebody opens a pull request with a new file of these lines, and it is reviewed.
-pub(crate) async fn pull_by(setting: &Setting, author: &str, lines: &str) -> u64 {
+pub(crate) async fn pull_by(setting: &ReviewWorld, author: &str, lines: &str) -> u64 {
     let number = setting.meanwhile(|world| {
         let branch = format!("topic-{}", world.get(POOL).issues.len());
         world.commit(POOL, &branch, &[(&format!("{branch}.js"), Some(&format!("first();\n{lines}last();\n")))]);
@@ -56,13 +57,13 @@ pub(crate) async fn pull_by(setting: &Setting, author: &str, lines: &str) -> u64
     number
 }
 
-pub(crate) async fn push_elsewhere(setting: &Setting, number: u64, author: &str, text: &str) {
+pub(crate) async fn push_elsewhere(setting: &ReviewWorld, number: u64, author: &str, text: &str) {
     setting.meanwhile(|world| world.push_pull(POOL, number, author, &[("elsewhere.js", Some(text))]));
     setting.settle().await;
 }
 
 /// The comment at the line of the pull request's finding with this title.
-pub(crate) fn comment(setting: &Setting, number: u64, title: &str) -> u64 {
+pub(crate) fn comment(setting: &ReviewWorld, number: u64, title: &str) -> u64 {
     let world = setting.emulator.world();
     let comments = world.review_comments_by(POOL, number, OWN);
     let found: Vec<u64> = comments.iter().filter(|one| one.body.contains(title)).map(|one| one.id).collect();
@@ -71,19 +72,19 @@ pub(crate) fn comment(setting: &Setting, number: u64, title: &str) -> u64 {
 }
 
 /// How many comments at lines Canonry wrote in a pull request.
-pub(crate) fn inline(setting: &Setting, number: u64) -> usize {
+pub(crate) fn inline(setting: &ReviewWorld, number: u64) -> usize {
     setting.emulator.world().review_comments_by(POOL, number, OWN).len()
 }
 
 /// The one comment below a pull request that sums its review up.
-pub(crate) fn summary(setting: &Setting, number: u64) -> String {
+pub(crate) fn summary(setting: &ReviewWorld, number: u64) -> String {
     let mut said = setting.said(number);
     assert_eq!(said.len(), 1, "{said:?}");
     said.remove(0)
 }
 
 /// People react to a comment at a line, and the next round hears it.
-pub(crate) async fn react(setting: &Setting, reactions: &[(u64, &str, &str)]) {
+pub(crate) async fn react(setting: &ReviewWorld, reactions: &[(u64, &str, &str)]) {
     for (comment, by, content) in reactions {
         setting.meanwhile(|world| world.react_to_review_comment(POOL, *comment, by, content));
     }
@@ -91,7 +92,7 @@ pub(crate) async fn react(setting: &Setting, reactions: &[(u64, &str, &str)]) {
 }
 
 /// The time after which reactions are read again.
-pub(crate) async fn next_round(setting: &Setting) {
+pub(crate) async fn next_round(setting: &ReviewWorld) {
     setting.meanwhile(|world| world.now += SignedDuration::from_hours(5));
     let (store, clock) = (setting.store.clone(), std::sync::Arc::clone(&setting.clock));
     Scheduler { store, clock, schedules: Schedules::App }.tick().await.expect("ticks");
@@ -99,13 +100,13 @@ pub(crate) async fn next_round(setting: &Setting) {
 }
 
 /// What people think of the pattern with this title.
-pub(crate) async fn feedback(setting: &Setting, title: &str) -> PatternFeedback {
+pub(crate) async fn feedback(setting: &ReviewWorld, title: &str) -> PatternFeedback {
     let repo = setting.repo.id;
     let patterns = setting.store.findings().pattern_feedback(repo).await.expect("reads");
     patterns.into_iter().find(|pattern| pattern.title == title).map(|pattern| pattern.feedback).unwrap_or_default()
 }
 
-pub(crate) async fn finding(setting: &Setting, comment: u64) -> FindingId {
+pub(crate) async fn finding(setting: &ReviewWorld, comment: u64) -> FindingId {
     let repo = setting.repo.id;
     let comment = GithubId(i64::try_from(comment).expect("small"));
     let posted = setting.store.findings().posted_of_comment(repo, comment).await.expect("reads");
@@ -113,14 +114,14 @@ pub(crate) async fn finding(setting: &Setting, comment: u64) -> FindingId {
 }
 
 /// What people said against a finding: how, as what, who, and whether it stands.
-pub(crate) async fn dismissals(setting: &Setting, comment: u64) -> Vec<(DismissalKind, Dismisser, String, bool)> {
+pub(crate) async fn dismissals(setting: &ReviewWorld, comment: u64) -> Vec<(DismissalKind, Dismisser, String, bool)> {
     let said = setting.store.findings().dismissals_of(finding(setting, comment).await).await.expect("reads");
     let said = said.into_iter();
     said.map(|one| (one.dismissal.kind, one.dismissal.by, one.login.to_string(), one.withdrawn_at.is_none())).collect()
 }
 
 /// Where the last review of a pull request shows the finding with this title, and what hides it.
-pub(crate) async fn shown(setting: &Setting, number: u64, title: &str) -> (ShownAs, Option<HiddenBy>) {
+pub(crate) async fn shown(setting: &ReviewWorld, number: u64, title: &str) -> (ShownAs, Option<HiddenBy>) {
     let repo = setting.repo.id;
     let subject = ReviewSubject::Pull(item(number));
     let last = setting.store.review().list(repo, Some(&subject), 1).await.expect("reads").remove(0);

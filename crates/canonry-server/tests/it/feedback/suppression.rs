@@ -8,13 +8,13 @@ use crate::feedback::reviewed::{
     LEFTOVER, LEFTOVER_LINE, comment, feedback, inline, key_line, next_round, pull_by, react, reviewed_pool,
     settle_for, shown, summary,
 };
-use crate::reviews::setting::{REPO as POOL, Setting};
+use crate::world::review_world::{REPO as POOL, ReviewWorld};
 
 const OPTED_IN: &str = "feedback: {autoSuppress: {enabled: true}}\n";
 const SAID: &str = "1 pattern auto-suppressed based on prior feedback";
 
 /// Three people reject the finding with this title on two pull requests.
-async fn reject(setting: &Setting, lines: &str, title: &str) -> [u64; 2] {
+async fn reject(setting: &ReviewWorld, lines: &str, title: &str) -> [u64; 2] {
     let (first, second) = (pull_by(setting, "ann", lines).await, pull_by(setting, "ben", lines).await);
     let comments = [comment(setting, first, title), comment(setting, second, title)];
     react(setting, &[(comments[0], "ada", "-1"), (comments[0], "bea", "-1"), (comments[1], "cleo", "-1")]).await;

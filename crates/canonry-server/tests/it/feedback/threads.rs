@@ -8,16 +8,16 @@ use crate::feedback::reviewed::{
     LEFTOVER, LEFTOVER_LINE, OWN, comment, dismissals, inline, key_line, pull_by, push_elsewhere, reviewed_pool, shown,
     summary,
 };
-use crate::reviews::setting::{REPO as POOL, Setting};
+use crate::world::review_world::{REPO as POOL, ReviewWorld};
 
 const RESOLVED: DismissalKind = DismissalKind::Resolved;
 
-async fn resolve(setting: &Setting, comment: u64, by: &str) {
+async fn resolve(setting: &ReviewWorld, comment: u64, by: &str) {
     setting.meanwhile(|world| world.resolve_thread(POOL, comment, by));
     setting.settle().await;
 }
 
-async fn unresolve(setting: &Setting, comment: u64, by: &str) {
+async fn unresolve(setting: &ReviewWorld, comment: u64, by: &str) {
     setting.meanwhile(|world| world.unresolve_thread(POOL, comment, by));
     setting.settle().await;
 }
@@ -72,8 +72,8 @@ on_both_engines! {
         let number = pull_by(&setting, "ann", &key_line()).await;
         let thread = comment(&setting, number, "AWS");
         let path = setting.emulator.world().review_comments_by(POOL, number, OWN)[0].path.clone();
-        let concluded = |setting: &Setting| setting.conclusion(&setting.head(number));
-        let is_resolved = |setting: &Setting| {
+        let concluded = |setting: &ReviewWorld| setting.conclusion(&setting.head(number));
+        let is_resolved = |setting: &ReviewWorld| {
             let world = setting.emulator.world();
             world.pull(POOL, number).threads.iter().any(|one| one.comment == thread && one.resolved_by.is_some())
         };
@@ -106,7 +106,7 @@ on_both_engines! {
         let thread = comment(&setting, number, LEFTOVER);
         let (path, resolved_by) = {
             let world = setting.emulator.world();
-            (world.review_comments_by(POOL, number, OWN)[0].path.clone(), |setting: &Setting| {
+            (world.review_comments_by(POOL, number, OWN)[0].path.clone(), |setting: &ReviewWorld| {
                 let world = setting.emulator.world();
                 world.pull(POOL, number).threads.iter().find(|one| one.comment == thread).and_then(|one| one.resolved_by.clone())
             })

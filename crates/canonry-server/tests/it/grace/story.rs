@@ -12,7 +12,8 @@ use canonry_testkit::github::{Fault, NewIssue, Pull, State, World};
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
-use crate::story::setting::{OWN, Setting, item};
+use crate::world::item;
+use crate::world::triage_world::{OWN, TriageWorld};
 
 const POOL: &str = "tide/pool";
 const SETTINGS: &str = "triage: {mode: grace}\nclose: {graceHours: 48, maxPerDay: 3}\nreview: {enabled: false}\n";
@@ -21,12 +22,12 @@ const BODY: &str =
 const ANNOUNCED: &str = "If nobody objects within 2 days, this issue will be closed as a duplicate.";
 
 /// Somebody reports again what the original of a topic is about.
-fn report(setting: &Setting, topic: u64) -> u64 {
+fn report(setting: &TriageWorld, topic: u64) -> u64 {
     setting.meanwhile(|world| world.open(POOL, "ann", NewIssue::new(&format!("It stops: topic{topic} alike95"), BODY)))
 }
 
 /// The same, and its close is announced.
-async fn announced(setting: &Setting, topic: u64) -> u64 {
+async fn announced(setting: &TriageWorld, topic: u64) -> u64 {
     let number = report(setting, topic);
     setting.settle().await;
     setting.assert_said(POOL, number, topic + 1);
@@ -35,18 +36,18 @@ async fn announced(setting: &Setting, topic: u64) -> u64 {
     number
 }
 
-async fn grace(setting: &Setting, number: u64) -> Grace {
+async fn grace(setting: &TriageWorld, number: u64) -> Grace {
     let repo = setting.repo(POOL).await.id;
     let mut graces = setting.store.close().graces_of_item(repo, ItemType::Issue, item(number)).await.expect("reads");
     assert!(!graces.is_empty(), "#{number} has no grace");
     graces.remove(0)
 }
 
-fn is_open(setting: &Setting, number: u64) -> bool {
+fn is_open(setting: &TriageWorld, number: u64) -> bool {
     setting.emulator.world().issue(POOL, number).state == State::Open
 }
 
-async fn hours(setting: &Setting, hours: i64) {
+async fn hours(setting: &TriageWorld, hours: i64) {
     setting.later(SignedDuration::from_hours(hours)).await;
 }
 
@@ -79,8 +80,8 @@ const ACTS: [(&str, Act); 9] = [
 ];
 
 /// A repository that closes after a grace.
-async fn in_grace(database: TestDatabase) -> Setting {
-    let setting = Setting::new(database, &[POOL]).await;
+async fn in_grace(database: TestDatabase) -> TriageWorld {
+    let setting = TriageWorld::new(database, &[POOL]).await;
     setting.settle().await;
     setting.meanwhile(|world| world.push(POOL, "main", "maint", ".canonry.yml", SETTINGS));
     setting.settle().await;
@@ -104,7 +105,7 @@ on_both_engines! {
 
     /// The first sync could not see who maintains the repository. The first issue comes before the next one.
     async fn a_suggestion_waits_for_who_maintains_the_repository(database: TestDatabase) {
-        let setting = Setting::new(database, &[POOL]).await;
+        let setting = TriageWorld::new(database, &[POOL]).await;
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/collaborators").answer(403));
         setting.settle().await;
         setting.meanwhile(|world| world.push(POOL, "main", "maint", ".canonry.yml", SETTINGS));
@@ -155,7 +156,7 @@ on_both_engines! {
 }
 
 /// The close of an item is planned and stored, and whoever did that was killed.
-async fn begin_close(setting: &Setting, number: u64) -> String {
+async fn begin_close(setting: &TriageWorld, number: u64) -> String {
     let (store, repo, now) = (&setting.store, setting.repo(POOL).await.id, setting.emulator.world().now);
     let read =
         async |number| store.corpus().item(repo, ItemType::Issue, item(number)).await.expect("reads").expect("known");
@@ -193,7 +194,7 @@ async fn begin_close(setting: &Setting, number: u64) -> String {
 }
 
 /// Each of these ends a grace at once, and the comment says so.
-async fn is_called_off(setting: &Setting) {
+async fn is_called_off(setting: &TriageWorld) {
     for (why, act) in ACTS {
         let number = announced(setting, 0).await;
         setting.meanwhile(|world| act(world, number));
@@ -228,7 +229,7 @@ async fn is_called_off(setting: &Setting) {
 }
 
 /// Nobody objects: closed after its time, not before, and no more in a day than allowed.
-async fn is_closed(setting: &Setting) {
+async fn is_closed(setting: &TriageWorld) {
     let mut numbers = Vec::new();
     for topic in 1..=4 {
         numbers.push(announced(setting, topic).await);
@@ -250,7 +251,7 @@ async fn is_closed(setting: &Setting) {
 }
 
 /// Three people take three closes back, each in another way. Then nothing is closed any more until a maintainer says so.
-async fn is_taken_back(setting: &Setting) {
+async fn is_taken_back(setting: &TriageWorld) {
     let repo = setting.repo(POOL).await.id;
     let running = announced(setting, 0).await;
     let [reopened, undone, denied] = {
@@ -301,7 +302,7 @@ async fn is_taken_back(setting: &Setting) {
 }
 
 /// A pause stops the close, and what is due then is closed once it is over.
-async fn stands_still_in_a_pause(setting: &Setting) {
+async fn stands_still_in_a_pause(setting: &TriageWorld) {
     let number = announced(setting, 3).await;
     setting.meanwhile(|world| world.comment(POOL, 1, "maint", "/canonry pause"));
     setting.settle().await;

@@ -3,10 +3,10 @@
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
-use crate::mentions::setting::{AUTHOR, MAINTAINER, OWN, POOL, STRANGER, Setting, plain};
+use crate::world::mention_world::{AUTHOR, MAINTAINER, MentionWorld, OWN, POOL, STRANGER, plain};
 
 /// What Canonry answered in a thread to one of its comments.
-fn answered(setting: &Setting, number: u64, comment: u64) -> (Vec<String>, Vec<String>) {
+fn answered(setting: &MentionWorld, number: u64, comment: u64) -> (Vec<String>, Vec<String>) {
     let world = setting.emulator.world();
     let comments = &world.pull(POOL, number).review_comments;
     let at = comments.iter().position(|one| one.id == comment).expect("it is there");
@@ -17,7 +17,7 @@ fn answered(setting: &Setting, number: u64, comment: u64) -> (Vec<String>, Vec<S
 
 on_both_engines! {
     async fn a_finding_is_explained_and_dismissed_where_it_stands(database: TestDatabase) {
-        let setting = Setting::new(database, "").await;
+        let setting = MentionWorld::new(database, "").await;
         let pull = setting.pull("flow");
         setting.settle().await;
         let finding = {
@@ -47,7 +47,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn in_somebody_elses_thread_the_item_is_meant(database: TestDatabase) {
-        let setting = Setting::new(database, "review: {enabled: false}\n").await;
+        let setting = MentionWorld::new(database, "review: {enabled: false}\n").await;
         let pull = setting.pull("ebb");
         setting.settle().await;
         let thread = setting.meanwhile(|world| world.comment_on_line(POOL, pull, STRANGER, "src/ebb.rs", 1, "/canonry help"));

@@ -7,13 +7,14 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::CloseReason;
 use canonry_testkit::on_both_engines;
 
-use crate::mentions::setting::{AUTHOR, MAINTAINER, POOL, STRANGER, Setting, item};
+use crate::world::item;
+use crate::world::mention_world::{AUTHOR, MAINTAINER, MentionWorld, POOL, STRANGER};
 
 const SUGGEST: &str = "triage: {mode: suggest}\nreview: {triggers: {onOpened: false}}\n";
 
 on_both_engines! {
     async fn a_pause_holds_everything_back_until_it_is_lifted(database: TestDatabase) {
-        let setting = Setting::new(database, SUGGEST).await;
+        let setting = MentionWorld::new(database, SUGGEST).await;
         let number = setting.issue("Something else: topic500");
         assert_eq!(setting.ask(number, MAINTAINER, "@canonry pause, please").await.only(), "+1");
         let repo = setting.repo().await;
@@ -44,7 +45,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn a_review_is_asked_for_where_it_makes_sense(database: TestDatabase) {
-        let setting = Setting::new(database, SUGGEST).await;
+        let setting = MentionWorld::new(database, SUGGEST).await;
         let issue = setting.issue("Something else: topic501");
         let answer = setting.ask(issue, AUTHOR, "/canonry review").await;
         assert_eq!(answer.only(), "`review` is for pull requests, and this is an issue.");
@@ -55,7 +56,7 @@ on_both_engines! {
         assert_eq!(setting.noted(asked).await.map(|noted| noted.outcome), Some(MentionOutcome::Done));
         let reactions = setting.answered(pull, asked).reactions;
         assert_eq!(reactions, ["eyes"]);
-        let reviews = setting.emulator.world().reviews_by(POOL, pull, crate::mentions::setting::OWN).len();
+        let reviews = setting.emulator.world().reviews_by(POOL, pull, crate::world::mention_world::OWN).len();
         assert_eq!(reviews, 1, "the review that was asked for");
         setting.meanwhile(|world| world.close(POOL, pull, MAINTAINER, CloseReason::Completed));
         let answer = setting.ask(pull, MAINTAINER, "/canonry full review").await;
@@ -66,7 +67,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn reviews_that_are_switched_off_stay_off(database: TestDatabase) {
-        let setting = Setting::new(database, "review: {enabled: false}\n").await;
+        let setting = MentionWorld::new(database, "review: {enabled: false}\n").await;
         let pull = setting.pull("off");
         let answer = setting.ask(pull, MAINTAINER, "/canonry full review").await;
         assert_eq!(answer.only(), "Reviews are off here: a maintainer can write `review: {enabled: true}` into `.canonry.yml` on the default branch.");
@@ -76,7 +77,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn rulings_are_kept_and_the_last_word_holds(database: TestDatabase) {
-        let setting = Setting::new(database, SUGGEST).await;
+        let setting = MentionWorld::new(database, SUGGEST).await;
         let number = setting.issue("It stops again: topic2 alike96");
         setting.settle().await;
         assert_eq!(setting.emulator.world().comments(POOL, number).len(), 1, "it is named what it looks like");
@@ -117,7 +118,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn why_tells_what_was_found_and_what_decided(database: TestDatabase) {
-        let setting = Setting::new(database, SUGGEST).await;
+        let setting = MentionWorld::new(database, SUGGEST).await;
         let named = setting.issue("It stops again: topic2 alike96");
         let below = setting.issue("It stops again: topic1 alike80");
         setting.settle().await;
@@ -143,7 +144,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn help_and_feedback_are_for_everybody(database: TestDatabase) {
-        let setting = Setting::new(database, SUGGEST).await;
+        let setting = MentionWorld::new(database, SUGGEST).await;
         let number = setting.issue("Something else: topic503");
         assert_eq!(setting.ask(number, STRANGER, "/canonry help").await.only(), mention_help("canonry"));
         let nothing = "Nobody reacted to a finding here, or all reactions were cleared.";
@@ -164,7 +165,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn a_ruled_duplicate_is_closed_in_the_mode_grace_and_opened_again(database: TestDatabase) {
-        let setting = Setting::new(database, "triage: {mode: grace}\n").await;
+        let setting = MentionWorld::new(database, "triage: {mode: grace}\n").await;
         let number = setting.issue("It stops again: topic2 alike70");
         setting.settle().await;
         let answer = setting.ask(number, MAINTAINER, "/canonry duplicate of #3").await;

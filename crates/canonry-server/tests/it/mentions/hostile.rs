@@ -6,7 +6,7 @@ use canonry_testkit::github::NewIssue;
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
-use crate::mentions::setting::{AUTHOR, MAINTAINER, POOL, STRANGER, Setting};
+use crate::world::mention_world::{AUTHOR, MAINTAINER, MentionWorld, POOL, STRANGER};
 
 const TOKEN: &str = concat!("ghp_", "abcdefghijklmnopqrstuvwxyz0123456789");
 
@@ -31,7 +31,7 @@ fn hostile_texts() -> Vec<String> {
 
 on_both_engines! {
     async fn hostile_words_behind_a_command_go_nowhere(database: TestDatabase) {
-        let setting = Setting::new(database, "triage: {mode: suggest}\n").await;
+        let setting = MentionWorld::new(database, "triage: {mode: suggest}\n").await;
         let mut asked = Vec::new();
         for (at, text) in hostile_texts().into_iter().enumerate() {
             // What is quoted in answers comes from titles and texts as well.
@@ -57,7 +57,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn a_reason_given_at_the_command_line_is_told_to_nobody(database: TestDatabase) {
-        let setting = Setting::new(database, "").await;
+        let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("Something else: topic500");
         let repo = setting.repo().await;
         let (why, now) = (format!("@everyone <b> {TOKEN}"), setting.emulator.world().now);

@@ -5,14 +5,15 @@ use canonry_store::{BrakeKind, MentionOutcome};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
-use crate::mentions::setting::{MAINTAINER, POOL, STRANGER, Setting, item};
+use crate::world::item;
+use crate::world::mention_world::{MAINTAINER, MentionWorld, POOL, STRANGER};
 
 const OVERTAKEN: &str =
     "Things have changed since this was written, so I left them as they are. Please say it again if you still want it.";
 
 on_both_engines! {
     async fn a_late_ruling_loses_against_a_later_one(database: TestDatabase) {
-        let setting = Setting::new(database, "triage: {mode: grace}\n").await;
+        let setting = MentionWorld::new(database, "triage: {mode: grace}\n").await;
         let number = setting.issue("It stops again: topic2 alike70");
         setting.settle().await;
         let (early, told) = setting.say_unheard(number, MAINTAINER, "/canonry duplicate of #3");
@@ -31,7 +32,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn late_words_hold_where_nothing_speaks_against_them(database: TestDatabase) {
-        let setting = Setting::new(database, "").await;
+        let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("It stops again: topic2 alike70");
         setting.settle().await;
         let (first, one) = setting.say_unheard(number, MAINTAINER, "/canonry not a duplicate of #3");
@@ -50,7 +51,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn a_late_pause_or_resume_loses_against_a_later_word(database: TestDatabase) {
-        let setting = Setting::new(database, "").await;
+        let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("Something else: topic500");
         setting.settle().await;
         let repo = setting.repo().await;
@@ -81,7 +82,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn a_comment_that_was_taken_back_asks_for_nothing(database: TestDatabase) {
-        let setting = Setting::new(database, "").await;
+        let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("Something else: topic500");
         setting.settle().await;
         let (deleted, first) = setting.say_unheard(number, MAINTAINER, "/canonry pause");

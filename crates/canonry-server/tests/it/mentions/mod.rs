@@ -6,6 +6,5 @@ mod hostile;
 mod late;
 mod once;
 mod permissions;
-mod setting;
 mod starving;
 mod undoing;

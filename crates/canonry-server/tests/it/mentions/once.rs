@@ -5,11 +5,11 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
-use crate::mentions::setting::{AUTHOR, MAINTAINER, POOL, STRANGER, Setting};
+use crate::world::mention_world::{AUTHOR, MAINTAINER, MentionWorld, POOL, STRANGER};
 
 on_both_engines! {
     async fn a_comment_is_answered_once(database: TestDatabase) {
-        let setting = Setting::new(database, "").await;
+        let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("Something else: topic500");
         setting.settle().await;
         let asked = setting.say(number, STRANGER, "/canonry help");
@@ -36,7 +36,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn the_first_of_two_commands_counts(database: TestDatabase) {
-        let setting = Setting::new(database, "").await;
+        let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("Something else: topic501");
         let answered = setting.ask(number, MAINTAINER, "/canonry resume\n/canonry pause").await;
         assert_eq!(answered.only(), "Nothing is paused here.");
@@ -50,7 +50,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn who_is_told_no_is_told_once_a_day(database: TestDatabase) {
-        let setting = Setting::new(database, "").await;
+        let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("Something else: topic502");
         let refused = "Sorry, only maintainers can ask for `pause` here.";
         assert_eq!(setting.ask(number, STRANGER, "/canonry pause").await.only(), refused);
@@ -70,7 +70,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn who_asks_all_day_long_gets_faces(database: TestDatabase) {
-        let setting = Setting::new(database, "").await;
+        let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("Something else: topic504");
         let mut asked = Vec::new();
         for _ in 0..12 {
@@ -88,7 +88,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn a_repository_may_call_it_something_else(database: TestDatabase) {
-        let setting = Setting::new(database, "mentions: {handle: tide-helper}\n").await;
+        let setting = MentionWorld::new(database, "mentions: {handle: tide-helper}\n").await;
         let number = setting.issue("Something else: topic505");
         let unknown = "I don't know that one. `/tide-helper help` lists what I can do.";
         assert_eq!(setting.ask(number, STRANGER, "@Tide-Helper sing").await.only(), unknown);

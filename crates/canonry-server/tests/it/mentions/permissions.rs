@@ -7,7 +7,7 @@ use canonry_store::MentionOutcome;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
-use crate::mentions::setting::{AUTHOR, BOT, MAINTAINER, OWN, STRANGER, Setting};
+use crate::world::mention_world::{AUTHOR, BOT, MAINTAINER, MentionWorld, OWN, STRANGER};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comes {
@@ -40,7 +40,7 @@ const SETTLED: [(&str, [Comes; 5]); 14] = [
 
 on_both_engines! {
     async fn every_command_by_every_role(database: TestDatabase) {
-        let setting = Setting::new(database, "triage: {mode: shadow}\n").await;
+        let setting = MentionWorld::new(database, "triage: {mode: shadow}\n").await;
         let listed: BTreeSet<&str> = MentionVerb::ALL.iter().map(|verb| verb.as_str()).collect();
         let settled: BTreeSet<&str> = SETTLED.iter().map(|(said, _)| said.split(" #").next().expect("words")).collect();
         let settled: BTreeSet<&str> = settled.iter().map(|said| if *said == "not a duplicate of" { "not a duplicate" } else { *said }).collect();
@@ -80,7 +80,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn who_maintains_is_asked_of_github_unless_a_list_was_set(database: TestDatabase) {
-        let setting = Setting::new(database, "").await;
+        let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("Something else: topic600");
         // Sorting issues is not maintaining.
         assert!(setting.ask(number, "sorter", "/canonry pause").await.only().starts_with("Sorry, only maintainers"));

@@ -6,7 +6,7 @@ use canonry_testkit::github::{NewIssue, Permission, World};
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
-use crate::mentions::setting::{AUTHOR, MAINTAINER, OWN, POOL, STRANGER, Setting, world};
+use crate::world::mention_world::{AUTHOR, MAINTAINER, MentionWorld, OWN, POOL, STRANGER, world};
 
 const LAB: &str = "tide/lab";
 const KEEPER: &str = "keeper";
@@ -15,13 +15,13 @@ const GRACE: &str = "triage: {mode: grace}\n";
 const MANY: u64 = 90;
 
 /// Two repositories; in the second one #2 was closed by Canonry as a duplicate of #1.
-async fn closed_in_the_lab(database: TestDatabase) -> Setting {
+async fn closed_in_the_lab(database: TestDatabase) -> MentionWorld {
     let mut world = world(GRACE);
     world.repo(LAB).file(".canonry.yml", GRACE);
     world.collaborator(LAB, KEEPER, Permission::Write);
     world.open(LAB, KEEPER, NewIssue::new("The tide stops: topic2", "It stops, and this is where it is looked into."));
     world.open(LAB, AUTHOR, NewIssue::new("Something else: topic70", "It stops, and it never comes back."));
-    let setting = Setting::on(database, world).await;
+    let setting = MentionWorld::on(database, world).await;
     setting.meanwhile(|world| world.comment(LAB, 2, KEEPER, "/canonry duplicate of #1"));
     setting.settle().await;
     assert!(is_closed(&setting.emulator.world()), "it is closed");
@@ -38,7 +38,7 @@ fn replies(world: &World, items: &[u64]) -> usize {
 }
 
 /// How long it takes until the close is undone that the keeper of the other repository takes back now.
-async fn undone_after(setting: &Setting) -> SignedDuration {
+async fn undone_after(setting: &MentionWorld) -> SignedDuration {
     let asked = setting.emulator.world().now;
     setting.emulator.world().comment(LAB, 2, KEEPER, "/canonry undo");
     setting.settle_until(|world| !is_closed(world)).await;
@@ -79,7 +79,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn what_an_author_takes_back_is_done_without_an_answer(database: TestDatabase) {
-        let setting = Setting::new(database, GRACE).await;
+        let setting = MentionWorld::new(database, GRACE).await;
         let number = setting.issue("It stops again: topic2 alike70");
         setting.settle().await;
         for _ in 0..10 {

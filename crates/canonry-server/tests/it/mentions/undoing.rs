@@ -7,12 +7,13 @@ use canonry_testkit::github::{CloseReason, Fault, NewIssue};
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
-use crate::mentions::setting::{AUTHOR, MAINTAINER, POOL, STRANGER, Setting, item};
+use crate::world::item;
+use crate::world::mention_world::{AUTHOR, MAINTAINER, MentionWorld, POOL, STRANGER};
 
 const GRACE: &str = "triage: {mode: grace}\n";
 
 /// A new issue that Canonry closed in favour of #3, because a maintainer ruled so.
-async fn closed(setting: &Setting) -> u64 {
+async fn closed(setting: &MentionWorld) -> u64 {
     let number = setting.issue("It stops again: topic2 alike70");
     setting.settle().await;
     setting.ask(number, MAINTAINER, "/canonry duplicate of #3").await;
@@ -22,7 +23,7 @@ async fn closed(setting: &Setting) -> u64 {
 
 on_both_engines! {
     async fn what_github_did_not_take_at_once_is_gone_on_with(database: TestDatabase) {
-        let setting = Setting::new(database, GRACE).await;
+        let setting = MentionWorld::new(database, GRACE).await;
         for said in ["/canonry undo", "/canonry not a duplicate"] {
             let number = closed(&setting).await;
             let path = format!("/repos/*/*/issues/{number}/comments");
@@ -50,7 +51,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn the_other_items_author_does_not_undo_a_maintainers_ruling(database: TestDatabase) {
-        let setting = Setting::new(database, "triage: {mode: suggest}\n").await;
+        let setting = MentionWorld::new(database, "triage: {mode: suggest}\n").await;
         let other = setting.meanwhile(|world| world.open(POOL, STRANGER, NewIssue::new("Else: topic900", "It flows.")));
         let number = setting.issue("Something else: topic901");
         setting.settle().await;
@@ -74,7 +75,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn a_no_while_it_is_being_closed_opens_it_again(database: TestDatabase) {
-        let setting = Setting::new(database, GRACE).await;
+        let setting = MentionWorld::new(database, GRACE).await;
         let number = setting.issue("It stops again: topic2 alike70");
         setting.settle().await;
         // GitHub closes it and says that it did not: for a minute nobody knows.
@@ -98,7 +99,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn what_somebody_closed_after_an_undo_is_theirs(database: TestDatabase) {
-        let setting = Setting::new(database, GRACE).await;
+        let setting = MentionWorld::new(database, GRACE).await;
         let number = closed(&setting).await;
         setting.ask(number, MAINTAINER, "/canonry undo").await;
         let again = setting.ask(number, MAINTAINER, "/canonry undo").await;
@@ -112,7 +113,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn why_tells_of_a_pause_and_of_a_close_that_did_not_come(database: TestDatabase) {
-        let setting = Setting::new(database, GRACE).await;
+        let setting = MentionWorld::new(database, GRACE).await;
         let number = setting.issue("It stops again: topic2 alike96");
         setting.settle().await;
         let (repo, now) = (setting.repo().await, setting.meanwhile(|world| world.now));

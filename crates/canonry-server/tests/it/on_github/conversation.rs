@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::on_github::linter::Linter;
 use crate::on_github::outbound::assert_clean;
-use crate::reviews::setting::{As, REPO, Setting};
+use crate::world::As;
+use crate::world::review_world::{REPO, ReviewWorld};
 
 const SETTINGS: &str = "review: {reviewers: [builtin, command], triggers: {onSynchronize: true}}\nknowledge: {retrieval: {enabled: false}}";
 const CODE: &str = "src/fill.js";
@@ -57,7 +58,7 @@ fn remote() -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     let (database, linter) = (TestDatabase::sqlite(), Linter::new());
-    let setting = Setting::with(&database, As::App, SETTINGS, linter.parts()).await;
+    let setting = ReviewWorld::with(&database, As::App, SETTINGS, linter.parts()).await;
     linter.finds(&[gauge(3)]);
     let number = setting.meanwhile(|world| {
         world.commit(REPO, "night", &[(CODE, Some(A)), (TEST, Some(FOCUSED))]);
@@ -232,13 +233,13 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
 }
 
 /// The conversation, with the pushes by their names.
-fn conversation(setting: &Setting, number: u64, pushes: &[String]) -> String {
+fn conversation(setting: &ReviewWorld, number: u64, pushes: &[String]) -> String {
     let shown = setting.emulator.world().conversation(REPO, number);
     pushes.iter().zip(["push-a", "push-b", "push-c"]).fold(shown, |shown, (head, name)| shown.replace(&head[..7], name))
 }
 
 /// The comment at a line that says this.
-fn comment(setting: &Setting, number: u64, title: &str) -> u64 {
+fn comment(setting: &ReviewWorld, number: u64, title: &str) -> u64 {
     let world = setting.emulator.world();
     let said =
         world.review_comments_by(REPO, number, setting.who.login()).into_iter().rfind(|one| one.body.contains(title));

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::on_github::linter::Linter;
 use crate::on_github::outbound::assert_clean;
-use crate::reviews::setting::{As, REPO, Setting};
+use crate::world::As;
+use crate::world::review_world::{REPO, ReviewWorld};
 
 const SETTINGS: &str = "review: {reviewers: [builtin, command], triggers: {onSynchronize: true}, maxComments: 25, \
     minConfidence: 60}\n'@team <img src=x>': '</details>'\nmentions: {'@team': 1}\n";
@@ -77,7 +78,7 @@ fn code(tricks: &[String]) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_that_strangers_write_has_an_effect_where_canonry_writes() {
     let (database, linter) = (TestDatabase::sqlite(), Linter::new());
-    let setting = Setting::with(&database, As::App, SETTINGS, linter.parts()).await;
+    let setting = ReviewWorld::with(&database, As::App, SETTINGS, linter.parts()).await;
     // Markers can be read by everybody, and copied.
     let honest = setting.open("ben", "honest", "debugger;\n", NewPull::new("Fill the pool"));
     setting.settle().await;

@@ -1,12 +1,13 @@
 //! The App loses a permission in the middle: that is noted, nothing half-said lies, and what comes back works again.
 
-use canonry_server::Ended;
+use canonry_server::AttemptEnd;
 use canonry_store::{JobFilter, JobScope, JobState, OutboxEntry, OutboxState};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Fault, NewPull, TokenKind, World};
 
 use crate::on_github::outbound::assert_clean;
-use crate::reviews::setting::{As, PLAIN, REMARKABLE, REPO, Setting, item};
+use crate::world::review_world::{PLAIN, REMARKABLE, REPO, ReviewWorld};
+use crate::world::{As, item};
 
 const TITLE: &str = "Debugging code is left in";
 const CHECKS: &[&str] = &["checks"];
@@ -43,7 +44,7 @@ struct Told {
     conversation: String,
 }
 
-fn told(setting: &Setting, number: u64) -> Told {
+fn told(setting: &ReviewWorld, number: u64) -> Told {
     let (head, said) = (setting.head(number), setting.said(number));
     assert!(said.len() <= 1, "one summary: {said:?}");
     let checks = setting.checks(&head);
@@ -63,7 +64,7 @@ fn told(setting: &Setting, number: u64) -> Told {
 }
 
 /// How many comments at lines people see; those of a review that could not be submitted are its author's alone.
-fn seen_at_lines(setting: &Setting, number: u64) -> usize {
+fn seen_at_lines(setting: &ReviewWorld, number: u64) -> usize {
     let world = setting.emulator.world();
     let reviews = world.reviews_by(REPO, number, setting.who.login());
     let is_seen = |id: u64| reviews.iter().any(|review| review.id == id && review.submitted_at.is_some());
@@ -86,17 +87,17 @@ fn lies(told: &Told) -> Vec<&'static str> {
 }
 
 /// What was refused, and in whose words.
-async fn refused(setting: &Setting, number: u64) -> Vec<OutboxEntry> {
+async fn refused(setting: &ReviewWorld, number: u64) -> Vec<OutboxEntry> {
     let entries = setting.store.outbox().of_item(setting.repo.id, item(number)).await.expect("reads");
     assert!(entries.iter().all(|entry| entry.state != OutboxState::Pending), "something hangs: {entries:?}");
     entries.into_iter().filter(|entry| matches!(entry.state, OutboxState::Refused | OutboxState::Failed)).collect()
 }
 
 /// Opens a pull request, and takes permissions away when the first request of this kind is on its way.
-async fn lose(setting: &Setting, branch: &str, text: &str, at: Option<(&str, &str)>, areas: &[&str]) -> u64 {
+async fn lose(setting: &ReviewWorld, branch: &str, text: &str, at: Option<(&str, &str)>, areas: &[&str]) -> u64 {
     let number = setting.open("ann", branch, text, NewPull::new("Fill the pool"));
     setting.deliver().await;
-    assert_eq!(setting.work(JobScope::Caused).await, Some(Ended::Done));
+    assert_eq!(setting.work(JobScope::Caused).await, Some(AttemptEnd::Done));
     match at {
         None => allow(&mut setting.emulator.world(), areas, "read"),
         Some((method, path)) => {
@@ -127,7 +128,7 @@ const STEPS: [Option<(&str, &str)>; 6] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_lost_at_any_step_is_noted_and_works_again_once_it_is_back() {
     let database = TestDatabase::sqlite();
-    let setting = Setting::new(&database, As::App, "").await;
+    let setting = ReviewWorld::new(&database, As::App, "").await;
     let mut problems = Vec::new();
     for (at, step) in STEPS.into_iter().enumerate() {
         for (which, areas) in [CHECKS, REVIEWS, WORDS, ALL].into_iter().enumerate() {
@@ -170,12 +171,12 @@ async fn what_is_lost_at_any_step_is_noted_and_works_again_once_it_is_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn code_that_cannot_be_read_is_never_green() {
     let database = TestDatabase::sqlite();
-    let setting = Setting::new(&database, As::App, "").await;
+    let setting = ReviewWorld::new(&database, As::App, "").await;
     // What is public is read by everybody.
     setting.emulator.world().get_mut(REPO).private = true;
     let number = setting.open("ann", "unread", PLAIN, NewPull::new("Fill the pool"));
     setting.deliver().await;
-    assert_eq!(setting.work(JobScope::Caused).await, Some(Ended::Done));
+    assert_eq!(setting.work(JobScope::Caused).await, Some(AttemptEnd::Done));
     allow(&mut setting.emulator.world(), &["contents"], "none");
     setting.settle().await;
     let before = told(&setting, number);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
 use canonry_retrieval::RetrievalMode;
-use canonry_server::{Ended, Publish as _, ReviewParts, Service, ServiceParts, Worker};
+use canonry_server::{AttemptEnd, Publish as _, ReviewParts, Service, ServiceParts, Worker};
 use canonry_store::{JobCaps, JobScope, JobState, ReviewState, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, Fault, NewPull, TEST_APP_PRIVATE_KEY};
@@ -15,8 +15,9 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 
 use crate::on_github::outbound::assert_clean;
-use crate::reviews::setting::{As, PLAIN, REMARKABLE, REPO, Setting, until};
-use crate::topics::Topics;
+use crate::world::review_world::{PLAIN, REMARKABLE, REPO, ReviewWorld};
+use crate::world::topics::Topics;
+use crate::world::{As, until};
 
 const SETTINGS: &str = "review: {triggers: {onSynchronize: true}}";
 /// More requests than a review takes.
@@ -62,7 +63,7 @@ struct Replica {
 }
 
 impl Replica {
-    async fn new(setting: &Setting, database: &TestDatabase) -> Self {
+    async fn new(setting: &ReviewWorld, database: &TestDatabase) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(Watch(Arc::clone(&setting.emulator)));
         let store = Store::open(&database.url().parse().expect("a URL"), clock.now()).await.expect("opens");
         let key = AppKey::new("4711", &Secret::new(TEST_APP_PRIVATE_KEY)).expect("a key");
@@ -89,7 +90,7 @@ impl Replica {
         Self { service, worker }
     }
 
-    async fn work(&self) -> Option<Ended> {
+    async fn work(&self) -> Option<AttemptEnd> {
         self.worker.work_once(&format!("{:032x}", rand::random::<u128>()), 0.0).await.expect("works")
     }
 
@@ -108,7 +109,7 @@ impl Replica {
 }
 
 /// What must be true of a pull request whose heads were pushed in this order, once nobody has anything left to do.
-async fn assert_told_once(setting: &Setting, number: u64, heads: &[String]) {
+async fn assert_told_once(setting: &ReviewWorld, number: u64, heads: &[String]) {
     let live = heads.last().expect("a head");
     let reviewed = setting.reviewed(number).await;
     assert_eq!(reviewed.last(), Some(live), "what stands there is what was reviewed last");
@@ -164,7 +165,7 @@ async fn assert_told_once(setting: &Setting, number: u64, heads: &[String]) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_push_at_any_step_of_a_review_is_what_is_told_of() {
     let database = TestDatabase::postgres().await;
-    let setting = Setting::new(&database, As::App, SETTINGS).await;
+    let setting = ReviewWorld::new(&database, As::App, SETTINGS).await;
     let other = Replica::new(&setting, &database).await;
     let stop = Arc::new(AtomicBool::new(false));
     let passing = tokio::spawn(passing(Arc::clone(&setting.emulator), Arc::clone(&stop)));
@@ -172,7 +173,7 @@ async fn a_push_at_any_step_of_a_review_is_what_is_told_of() {
         let number = setting.open("ann", &format!("step-{step}"), REMARKABLE, NewPull::new("Fill the pool"));
         let first = setting.head(number);
         setting.deliver().await;
-        assert_eq!(setting.work(JobScope::Caused).await, Some(Ended::Done));
+        assert_eq!(setting.work(JobScope::Caused).await, Some(AttemptEnd::Done));
         let (fault, mut gate) = Fault::on("*", "/**").nth(step).times(1).hold();
         setting.emulator.fault(fault);
         let reviewing = setting.work(JobScope::All);
@@ -223,7 +224,7 @@ async fn a_push_at_any_step_of_a_review_is_what_is_told_of() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_services_follow_pushes_that_come_faster_than_reviews() {
     let database = TestDatabase::postgres().await;
-    let setting = Setting::new(&database, As::App, SETTINGS).await;
+    let setting = ReviewWorld::new(&database, As::App, SETTINGS).await;
     let (one, other) = (Replica::new(&setting, &database).await, Replica::new(&setting, &database).await);
     let stop = Arc::new(AtomicBool::new(false));
     let tasks: Vec<_> =
@@ -260,7 +261,7 @@ async fn two_services_follow_pushes_that_come_faster_than_reviews() {
 }
 
 /// A push a second later: nobody loses a lease over it.
-fn push(setting: &Setting, number: u64, text: &str, is_forced: bool) -> String {
+fn push(setting: &ReviewWorld, number: u64, text: &str, is_forced: bool) -> String {
     let mut world = setting.emulator.world();
     world.advance(1);
     let files = [("src/pool.js", Some(text))];
@@ -270,14 +271,14 @@ fn push(setting: &Setting, number: u64, text: &str, is_forced: bool) -> String {
     }
 }
 
-fn shown_reviews(setting: &Setting, number: u64) -> usize {
+fn shown_reviews(setting: &ReviewWorld, number: u64) -> usize {
     let world = setting.emulator.world();
     let reviews = world.reviews_by(REPO, number, setting.who.login());
     reviews.iter().filter(|review| review.submitted_at.is_some()).count()
 }
 
 /// Until so many requests have come, or nobody has anything to do.
-async fn wait_for(setting: &Setting, requests: usize) {
+async fn wait_for(setting: &ReviewWorld, requests: usize) {
     for _ in 0..500 {
         let status = setting.store.jobs().status(setting.clock.now()).await.expect("reads");
         let idle = status.running == 0 && status.queued == 0;
@@ -286,5 +287,5 @@ async fn wait_for(setting: &Setting, requests: usize) {
         }
         setting.clock.beat(SignedDuration::from_millis(250)).await;
     }
-    until("the services work", || setting.emulator.requests().len() >= requests).await;
+    until("the services work", async || setting.emulator.requests().len() >= requests).await;
 }

@@ -6,14 +6,15 @@ use canonry_testkit::github::NewPull;
 use jiff::SignedDuration;
 
 use crate::on_github::outbound::assert_clean;
-use crate::reviews::setting::{As, REPO, Setting};
+use crate::world::As;
+use crate::world::review_world::{REPO, ReviewWorld};
 
 const SETTINGS: &str = "feedback: {autoSuppress: {enabled: true}}";
 const TITLE: &str = "Debugging code is left in";
 const CODE: &str = "export function fill(pool) {\n  debugger;\n  return pool;\n}\n";
 
 /// A pull request with the line in question, and its review.
-async fn opened(setting: &Setting, by: &str, branch: &str) -> u64 {
+async fn opened(setting: &ReviewWorld, by: &str, branch: &str) -> u64 {
     let number = setting.meanwhile(|world| {
         world.commit(REPO, branch, &[(&format!("src/{branch}.js"), Some(CODE))]);
         world.open_pull(REPO, by, branch, NewPull::new(&format!("Fill the pool: {branch}")))
@@ -22,7 +23,7 @@ async fn opened(setting: &Setting, by: &str, branch: &str) -> u64 {
     number
 }
 
-fn comment(setting: &Setting, number: u64) -> u64 {
+fn comment(setting: &ReviewWorld, number: u64) -> u64 {
     let world = setting.emulator.world();
     let said = world.review_comments_by(REPO, number, setting.who.login());
     assert!(said.len() == 1 && said[0].body.contains(TITLE), "{said:?}");
@@ -30,7 +31,7 @@ fn comment(setting: &Setting, number: u64) -> u64 {
 }
 
 /// The next time that reactions are counted.
-async fn next_round(setting: &Setting) {
+async fn next_round(setting: &ReviewWorld) {
     setting.meanwhile(|world| world.now += SignedDuration::from_hours(5));
     let (store, clock) = (setting.store.clone(), std::sync::Arc::clone(&setting.clock));
     Scheduler { store, clock, schedules: Schedules::App }.tick().await.expect("ticks");
@@ -40,7 +41,7 @@ async fn next_round(setting: &Setting) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_maintainer_clears_it() {
     let database = TestDatabase::sqlite();
-    let setting = Setting::new(&database, As::App, SETTINGS).await;
+    let setting = ReviewWorld::new(&database, As::App, SETTINGS).await;
     for login in ["cleo", "dora"] {
         setting.emulator.world().user(login);
     }

@@ -1,13 +1,14 @@
 //! Commits that come while a review is under way.
 
-use canonry_server::{Ended, ReviewParts};
+use canonry_server::{AttemptEnd, ReviewParts};
 use canonry_store::{JobScope, ReviewState};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::NewPull;
 use canonry_testkit::on_both_engines;
 
 use crate::reviews::models::{Gated, model};
-use crate::reviews::setting::{As, PLAIN, REMARKABLE, REPO, Setting, item, until};
+use crate::world::review_world::{PLAIN, REMARKABLE, REPO, ReviewWorld};
+use crate::world::{As, item, until};
 
 const ON_PUSH: &str = "review: {reviewers: [builtin, llm], triggers: {onSynchronize: true}}";
 const NOT_ON_PUSH: &str = "review: {reviewers: [builtin, llm]}";
@@ -24,15 +25,15 @@ on_both_engines! {
     async fn a_branch_that_is_chosen_meanwhile_is_what_is_reviewed_against(database: TestDatabase) {
         let gate = Gated::new();
         let parts = ReviewParts { llm: Some(model(gate.clone(), None)), command: None };
-        let setting = Setting::with(&database, As::App, NOT_ON_PUSH, parts).await;
+        let setting = ReviewWorld::with(&database, As::App, NOT_ON_PUSH, parts).await;
         setting.emulator.world().commit(REPO, "next", &[("src/pool.js", Some(REMARKABLE))]);
         setting.emulator.world().commit(REPO, "one", &[("src/depth.js", Some(PLAIN))]);
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         let head = setting.head(number);
         setting.deliver().await;
-        assert_eq!(setting.work(JobScope::Caused).await, Some(Ended::Done));
+        assert_eq!(setting.work(JobScope::Caused).await, Some(AttemptEnd::Done));
         let meanwhile = async {
-            until("the model is asked", || gate.asked() > 0).await;
+            until("the model is asked", async || gate.asked() > 0).await;
             setting.meanwhile(|world| world.retarget(REPO, number, "ann", "next"));
             gate.open();
         };
@@ -59,7 +60,7 @@ on_both_engines! {
     }
 
     async fn a_head_that_comes_back_is_reviewed_again(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "review: {triggers: {onSynchronize: true}}").await;
+        let setting = ReviewWorld::new(&database, As::App, "review: {triggers: {onSynchronize: true}}").await;
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         setting.settle().await;
         setting.push(number, PLAIN);
@@ -79,13 +80,13 @@ on_both_engines! {
 async fn pushed_meanwhile(database: &TestDatabase, settings: &str) {
     let gate = Gated::new();
     let parts = ReviewParts { llm: Some(model(gate.clone(), None)), command: None };
-    let setting = Setting::with(database, As::App, settings, parts).await;
+    let setting = ReviewWorld::with(database, As::App, settings, parts).await;
     let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
     let first = setting.head(number);
     setting.deliver().await;
-    assert_eq!(setting.work(JobScope::Caused).await, Some(Ended::Done));
+    assert_eq!(setting.work(JobScope::Caused).await, Some(AttemptEnd::Done));
     let meanwhile = async {
-        until("the model is asked", || gate.asked() > 0).await;
+        until("the model is asked", async || gate.asked() > 0).await;
         let second = setting.push(number, &format!("{REMARKABLE}\n{PLAIN}"));
         setting.deliver().await;
         while setting.work(JobScope::Caused).await.is_some() {}

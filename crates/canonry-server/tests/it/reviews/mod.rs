@@ -4,5 +4,4 @@ mod commits;
 mod models;
 mod outages;
 mod pausing;
-pub(crate) mod setting;
 mod triggers;

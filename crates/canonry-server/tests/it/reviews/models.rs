@@ -14,7 +14,8 @@ use canonry_testkit::on_both_engines;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::reviews::setting::{As, PLAIN, REPO, Setting};
+use crate::world::As;
+use crate::world::review_world::{PLAIN, REPO, ReviewWorld};
 
 /// A model that finds nothing, once it is let.
 pub(crate) struct Gated {
@@ -64,7 +65,7 @@ on_both_engines! {
         let prices = Some(TokenPrices { input: 4.0, output: 1.0 });
         let parts = ReviewParts { llm: Some(model(gate.clone(), prices)), command: None };
         let settings = "review: {reviewers: [builtin, llm]}\nbudget: {monthlyCostUsd: 0.402}";
-        let setting = Setting::with(&database, As::App, settings, parts).await;
+        let setting = ReviewWorld::with(&database, As::App, settings, parts).await;
         let first = setting.open("ann", "one", PLAIN, NewPull::new("Fill the pool"));
         setting.settle().await;
         assert_eq!((gate.asked(), setting.conclusion(&setting.head(first)).as_deref()), (1, Some("success")));
@@ -84,7 +85,7 @@ on_both_engines! {
         gate.open();
         let parts = ReviewParts { llm: Some(model(gate.clone(), None)), command: None };
         let settings = "review: {enabled: true, reviewers: [builtin, llm]}\nbudget: {monthlyCostUsd: 5}";
-        let setting = Setting::with(&database, As::App, settings, parts).await;
+        let setting = ReviewWorld::with(&database, As::App, settings, parts).await;
         let number = setting.open("ann", "one", PLAIN, NewPull::new("Fill the pool"));
         setting.settle().await;
         let conclusion = setting.conclusion(&setting.head(number));
@@ -93,14 +94,14 @@ on_both_engines! {
     }
 
     async fn a_model_that_nobody_configured_leaves_a_gap(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "review: {reviewers: [builtin, llm]}").await;
+        let setting = ReviewWorld::new(&database, As::App, "review: {reviewers: [builtin, llm]}").await;
         let number = setting.open("ann", "one", PLAIN, NewPull::new("Fill the pool"));
         setting.settle().await;
         assert_eq!(setting.conclusion(&setting.head(number)).as_deref(), Some("action_required"));
     }
 
     async fn what_is_reviewed_stays_so_when_its_reviewers_are_gone(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         let number = setting.open("ann", "one", PLAIN, NewPull::new("Fill the pool"));
         setting.settle().await;
         assert_eq!(setting.conclusion(&setting.head(number)).as_deref(), Some("success"));
@@ -114,7 +115,7 @@ on_both_engines! {
     }
 
     async fn reviewers_that_a_service_cannot_have_are_told_of(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "review: {reviewers: [sarif]}").await;
+        let setting = ReviewWorld::new(&database, As::App, "review: {reviewers: [sarif]}").await;
         let number = setting.open("ann", "one", PLAIN, NewPull::new("Fill the pool"));
         setting.settle().await;
         assert_eq!(setting.conclusion(&setting.head(number)).as_deref(), Some("action_required"));

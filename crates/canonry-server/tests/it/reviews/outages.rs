@@ -1,21 +1,22 @@
 //! What does not work for a while: it is told, never taken for a review, and done once it works again.
 
 use canonry_github::outbox::{Close, CloseAs, Write};
-use canonry_server::Ended;
+use canonry_server::AttemptEnd;
 use canonry_store::{JobCaps, JobScope, NewOutboxEntry, OutboxState, ReviewState};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Fault, NewPull};
 use canonry_testkit::on_both_engines;
 
-use crate::reviews::setting::{As, PLAIN, REMARKABLE, Setting, TOKEN, item};
+use crate::world::review_world::{PLAIN, REMARKABLE, ReviewWorld};
+use crate::world::{As, TOKEN, item};
 
 on_both_engines! {
     async fn a_review_that_git_keeps_from_being_made_is_told_and_made_later(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         setting.emulator.fault(Fault::on("GET", "/*/*/info/refs").always().answer(503));
         let number = setting.open("ann", "one", PLAIN, NewPull::new("Fill the pool"));
         let head = setting.head(number);
-        assert_eq!(setting.work_off().await, [Ended::Done, Ended::Retried]);
+        assert_eq!(setting.work_off().await, [AttemptEnd::Done, AttemptEnd::Retried]);
         assert_eq!(setting.conclusion(&head).as_deref(), Some("action_required"));
         let check = setting.checks(&head).remove(0);
         let told = format!("{} {}", check.title.unwrap_or_default(), check.summary.unwrap_or_default());
@@ -30,44 +31,44 @@ on_both_engines! {
     }
 
     async fn a_review_that_is_given_up_is_never_green_and_can_be_asked_for(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         setting.emulator.fault(Fault::on("GET", "/*/*/info/refs").always().answer(503));
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         let head = setting.head(number);
         let ended = setting.settle().await;
-        assert_eq!(ended.last(), Some(&Ended::Dead));
+        assert_eq!(ended.last(), Some(&AttemptEnd::Dead));
         assert_eq!(setting.conclusion(&head).as_deref(), Some("action_required"));
 
         setting.emulator.clear_faults();
         let check = setting.checks(&head)[0].id;
-        setting.meanwhile(|world| world.rerequest_check_run(crate::reviews::setting::REPO, check, "ann"));
+        setting.meanwhile(|world| world.rerequest_check_run(crate::world::review_world::REPO, check, "ann"));
         setting.settle().await;
         assert_eq!((setting.posted(number), setting.conclusion(&head).as_deref()), ((1, 1), Some("neutral")));
     }
 
     async fn a_review_that_cannot_be_published_is_given_up_aloud(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/pulls/*/files").always().answer(403));
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         let head = setting.head(number);
         setting.deliver().await;
-        assert_eq!(setting.work(JobScope::Caused).await, Some(Ended::Done));
-        assert_eq!(setting.work(JobScope::All).await, Some(Ended::Retried));
+        assert_eq!(setting.work(JobScope::Caused).await, Some(AttemptEnd::Done));
+        assert_eq!(setting.work(JobScope::All).await, Some(AttemptEnd::Retried));
         assert_eq!(setting.checks(&head)[0].status, "in_progress");
-        assert_eq!(setting.settle().await.last(), Some(&Ended::Dead));
+        assert_eq!(setting.settle().await.last(), Some(&AttemptEnd::Dead));
         let check = setting.checks(&head).remove(0);
         assert_eq!(check.conclusion.as_deref(), Some("action_required"));
         assert!(check.summary.as_deref().is_some_and(|said| said.contains("gave up")), "{check:?}");
     }
 
     async fn a_review_that_kills_its_workers_is_given_up_aloud(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/pulls/*/files").times(1).answer(403));
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         let head = setting.head(number);
         setting.deliver().await;
-        assert_eq!(setting.work(JobScope::Caused).await, Some(Ended::Done));
-        assert_eq!(setting.work(JobScope::All).await, Some(Ended::Retried));
+        assert_eq!(setting.work(JobScope::Caused).await, Some(AttemptEnd::Done));
+        assert_eq!(setting.work(JobScope::All).await, Some(AttemptEnd::Retried));
         for killed in ["two", "three"] {
             setting.emulator.world().advance(3_600);
             let (now, caps) = (setting.clock.now(), JobCaps { per_repo: 4, in_all: 8 });
@@ -76,27 +77,27 @@ on_both_engines! {
             assert!(leased.is_some(), "{killed}");
         }
         setting.emulator.world().advance(3_600);
-        assert_eq!(setting.work(JobScope::All).await, Some(Ended::Dead));
+        assert_eq!(setting.work(JobScope::All).await, Some(AttemptEnd::Dead));
         let check = setting.checks(&head).remove(0);
         assert_eq!(check.conclusion.as_deref(), Some("action_required"));
         assert!(check.summary.as_deref().is_some_and(|said| said.contains("came to an end")), "{check:?}");
     }
 
     async fn reviews_that_are_switched_off_in_the_middle_end_their_check(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/pulls/*/files").times(1).answer(403));
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         setting.work_off().await;
         let head = setting.head(number);
         assert_eq!(setting.checks(&head)[0].status, "in_progress");
         let off = "triage: {mode: off}\nreview: {enabled: false}";
-        setting.meanwhile(|world| world.push(crate::reviews::setting::REPO, "main", "maint", ".canonry.yml", off));
+        setting.meanwhile(|world| world.push(crate::world::review_world::REPO, "main", "maint", ".canonry.yml", off));
         setting.settle().await;
         assert_eq!(setting.conclusion(&head).as_deref(), Some("action_required"));
     }
 
     async fn a_close_that_somebody_else_sees_through_loses_no_try(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         let (comment, comment_if_refused) = ("Closing.".to_owned(), "Not closed.".to_owned());
         let close = Write::Close(Close { close_as: CloseAs::Pull, comment, comment_if_refused });
@@ -119,7 +120,7 @@ on_both_engines! {
     }
 
     async fn no_secret_is_told_when_git_refuses(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token, "").await;
+        let setting = ReviewWorld::new(&database, As::Token, "").await;
         setting.emulator.fault(Fault::on("GET", "/*/*/info/refs").always().answer(403));
         let number = setting.open("ann", "one", PLAIN, NewPull::new("Fill the pool"));
         setting.work_off().await;
@@ -139,7 +140,7 @@ on_both_engines! {
     }
 
     async fn a_publication_that_github_interrupts_goes_on(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         // The answer to the review is lost, and then nothing answers for a while.
         setting.emulator.fault(Fault::on("POST", "/repos/*/*/pulls/*/reviews").apply_and_drop());
         setting.emulator.fault(Fault::on("POST", "/repos/*/*/pulls/*/reviews/*/events").times(2).answer(502));
@@ -152,22 +153,22 @@ on_both_engines! {
     }
 
     async fn what_was_closed_in_the_middle_and_opened_again_gets_its_review(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         setting.deliver().await;
-        assert_eq!(setting.work(JobScope::Caused).await, Some(Ended::Done));
+        assert_eq!(setting.work(JobScope::Caused).await, Some(AttemptEnd::Done));
         // Closed between the review and what it has to say.
         setting.emulator.fault(Fault::on("POST", "/repos/*/*/pulls/*/reviews").times(50).answer(502));
-        assert_ne!(setting.work(JobScope::All).await, Some(Ended::Done));
+        assert_ne!(setting.work(JobScope::All).await, Some(AttemptEnd::Done));
         use canonry_testkit::github::CloseReason;
-        setting.meanwhile(|world| world.close(crate::reviews::setting::REPO, number, "ann", CloseReason::Completed));
+        setting.meanwhile(|world| world.close(crate::world::review_world::REPO, number, "ann", CloseReason::Completed));
         setting.emulator.clear_faults();
         setting.settle().await;
         assert_eq!(setting.posted(number), (0, 0));
         let check = setting.checks(&setting.head(number)).remove(0);
         assert_eq!(check.conclusion.as_deref(), Some("action_required"), "it is in progress no more");
         assert!(check.summary.as_deref().is_some_and(|said| said.contains("closed")), "{check:?}");
-        setting.meanwhile(|world| world.reopen(crate::reviews::setting::REPO, number, "ann"));
+        setting.meanwhile(|world| world.reopen(crate::world::review_world::REPO, number, "ann"));
         setting.settle().await;
         assert_eq!(setting.posted(number), (1, 1));
         assert_eq!(setting.conclusion(&setting.head(number)).as_deref(), Some("neutral"));

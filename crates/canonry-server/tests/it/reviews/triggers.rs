@@ -5,7 +5,8 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, NewPull, World};
 use canonry_testkit::on_both_engines;
 
-use crate::reviews::setting::{As, PLAIN, REMARKABLE, REPO, Setting};
+use crate::world::As;
+use crate::world::review_world::{PLAIN, REMARKABLE, REPO, ReviewWorld};
 
 fn done() -> (DeliveryState, String) {
     (DeliveryState::Done, String::new())
@@ -22,7 +23,7 @@ fn new_not_reviewed(why: &str) -> (DeliveryState, String) {
 
 on_both_engines! {
     async fn a_pull_request_is_reviewed_when_it_is_opened_or_made_ready(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         let first = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         setting.settle().await;
         assert_eq!(setting.reviewed(first).await, [setting.head(first)]);
@@ -44,7 +45,7 @@ on_both_engines! {
     }
 
     async fn a_push_is_reviewed_where_the_settings_want_that(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         let number = setting.open("ann", "one", PLAIN, NewPull::new("Fill the pool"));
         setting.settle().await;
         let text = [("src/pool.js", Some(REMARKABLE))];
@@ -60,7 +61,7 @@ on_both_engines! {
     }
 
     async fn with_the_trigger_each_push_is_reviewed_once(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "review: {triggers: {onSynchronize: true}}").await;
+        let setting = ReviewWorld::new(&database, As::App, "review: {triggers: {onSynchronize: true}}").await;
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         setting.settle().await;
         let first = setting.head(number);
@@ -81,7 +82,7 @@ on_both_engines! {
     }
 
     async fn who_asks_gets_a_review_of_what_was_reviewed_before(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token, "").await;
+        let setting = ReviewWorld::new(&database, As::Token, "").await;
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         setting.settle().await;
         assert_eq!(setting.tell(|world| world.request_review(REPO, number, "ann", "ben")).await, done());
@@ -97,7 +98,7 @@ on_both_engines! {
     }
 
     async fn a_draft_is_reviewed_for_who_asks(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token, "").await;
+        let setting = ReviewWorld::new(&database, As::Token, "").await;
         let draft = NewPull { draft: true, ..NewPull::new("Fill the pool") };
         let number = setting.open("ann", "one", REMARKABLE, draft);
         setting.settle().await;
@@ -108,7 +109,7 @@ on_both_engines! {
     }
 
     async fn what_is_opened_again_is_reviewed_unless_it_was(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         setting.meanwhile(|world| world.close(REPO, number, "ann", CloseReason::Completed));
         setting.settle().await;
@@ -126,7 +127,7 @@ on_both_engines! {
     }
 
     async fn another_base_makes_another_change(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         setting.settle().await;
         // The other branch has the same line already.
@@ -149,7 +150,7 @@ on_both_engines! {
     }
 
     async fn another_base_is_never_lost(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         setting.emulator.world().commit(REPO, "next", &[("src/pool.js", Some(REMARKABLE))]);
         setting.emulator.world().commit(REPO, "one", &[("src/depth.js", Some(PLAIN))]);
         let number = setting.open("ann", "one", REMARKABLE, NewPull { base: Some("next".to_owned()), ..NewPull::new("Fill the pool") });
@@ -183,7 +184,7 @@ on_both_engines! {
     }
 
     async fn whose_pull_requests_are_left_alone(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "review: {skipAuthors: ['Renovate[bot]', BEN]}").await;
+        let setting = ReviewWorld::new(&database, As::App, "review: {skipAuthors: ['Renovate[bot]', BEN]}").await;
         for (branch, by, why) in [
             ("one", "renovate[bot]", Some("review.skipAuthors names its author")),
             ("two", "ben", Some("review.skipAuthors names its author")),
@@ -226,7 +227,7 @@ on_both_engines! {
     }
 
     async fn a_check_that_is_asked_for_again_runs_again(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         setting.settle().await;
         let head = setting.head(number);
@@ -244,7 +245,7 @@ on_both_engines! {
     }
 
     async fn the_check_of_a_fork_finds_its_pull_request(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         let number = setting.meanwhile(|world| {
             world.commit(REPO, "mallory:fix", &[("src/pool.js", Some(REMARKABLE))]);
             let new = NewPull { fork: Some("mallory".to_owned()), ..NewPull::new("Fill the pool") };
@@ -268,7 +269,7 @@ on_both_engines! {
     }
 
     async fn the_settings_are_those_of_the_default_branch(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App, "").await;
+        let setting = ReviewWorld::new(&database, As::App, "").await;
         let hostile = "triage: {mode: grace}\nreview: {enabled: false, skipPaths: ['**'], minConfidence: 100, \
             suppressions: ['*', 'debug'], skipAuthors: [mallory], severity: {minLevel: critical}}\nclose: {minClose: 0.5}\n";
         let number = setting.meanwhile(|world| {
@@ -287,7 +288,7 @@ on_both_engines! {
 
 /// A new pull request is not reviewed, for this reason.
 async fn has_none(database: &TestDatabase, settings: &str, why: &str) {
-    let setting = Setting::new(database, As::App, settings).await;
+    let setting = ReviewWorld::new(database, As::App, settings).await;
     setting.emulator.world().commit(REPO, "one", &[("src/pool.js", Some(REMARKABLE))]);
     let mut number = 0;
     let open = |world: &mut World| number = world.open_pull(REPO, "ann", "one", NewPull::new("Fill the pool"));

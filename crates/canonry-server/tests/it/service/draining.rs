@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use canonry_github::{Secret, SystemClock};
-use canonry_server::{Handled, JobError, JobHandler, Schedules, ServeParts, Served, ServiceOptions, Work, serve};
-use canonry_store::{DeliveryAction, DeliveryReceipt, DeliveryState, JobCaps, NewDelivery, NewJob, PackedText, Store};
+use canonry_server::{JobError, JobHandler, LeasedJob, Schedules, ServeParts, ServeSummary, ServiceOptions, serve};
+use canonry_store::{
+    DeliveryAction, DeliveryReceipt, DeliveryState, JobCaps, JobKind, NewDelivery, NewJob, PackedText, Store,
+};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use futures_util::future::BoxFuture;
@@ -22,11 +24,11 @@ struct Gate {
 }
 
 impl JobHandler for Gate {
-    fn handle<'a>(&'a self, _: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
+    fn handle<'a>(&'a self, _: &'a LeasedJob) -> BoxFuture<'a, Result<(), JobError>> {
         Box::pin(async move {
             self.begun.notify_one();
             self.open.notified().await;
-            Ok(Handled::Done)
+            Ok(())
         })
     }
 }
@@ -35,7 +37,7 @@ on_both_engines! {
     async fn the_job_in_hand_is_done_and_no_other_is_begun(database: TestDatabase) {
         let store = Store::open(&database.url().parse().expect("a URL"), Timestamp::now()).await.expect("opens");
         for id in ["d1", "d2"] {
-            let job = NewJob { key: "tide/pool#1", repo: None, kind: "webhook", payload: &Value::Null };
+            let job = NewJob { key: "tide/pool#1", repo: None, kind: JobKind::Webhook, payload: &Value::Null };
             let new = NewDelivery { id, event: "issues", action: None, repo: None, number: None, payload: &PackedText::pack("{}"), fate: DeliveryAction::Job(job) };
             assert_eq!(store.deliveries().accept(&new, Timestamp::now()).await.expect("stored"), DeliveryReceipt::Queued);
         }
@@ -59,7 +61,7 @@ on_both_engines! {
         let both = async { tokio::join!(serving, opening) };
         let (served, _idle) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("it ends");
         let served = served.expect("serves");
-        assert_eq!(served, Served { tries: 1, drained: true });
+        assert_eq!(served, ServeSummary { tries: 1, drained: true });
         for (id, state) in [("d1", DeliveryState::Done), ("d2", DeliveryState::Queued)] {
             assert_eq!(store.deliveries().get(id).await.expect("reads").expect("known").state, state, "{id}");
         }

@@ -1,13 +1,14 @@
 //! GitHub's own examples of webhooks, each handled to its end.
 
-use canonry_server::Ended;
+use canonry_server::AttemptEnd;
 use canonry_store::{DeliveryFilter, DeliveryState, JobFilter};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::service::setting::{As, Setting};
+use crate::world::As;
+use crate::world::job_world::JobWorld;
 
 /// npm `@octokit/webhooks-examples`, `api.github.com/index.json`.
 const EXAMPLES: &str = "CANONRY_TEST_WEBHOOK_EXAMPLES";
@@ -26,13 +27,13 @@ fn examples() -> Vec<(String, Value)> {
 }
 
 async fn all_end(database: &TestDatabase, who: As) {
-    let (setting, examples) = (Setting::new(database, who).await, examples());
+    let (setting, examples) = (JobWorld::new(database, who).await, examples());
     for (at, (event, payload)) in examples.iter().enumerate() {
         setting.deliver(&format!("example-{at}"), event, payload).await;
     }
     // What waits for a corpus looks again until the sync has said that there is none.
     for _ in 0..5 {
-        if setting.work_off().await.iter().all(|ended| *ended == Ended::Done) {
+        if setting.work_off().await.iter().all(|ended| *ended == AttemptEnd::Done) {
             break;
         }
         setting.emulator.world().advance(60);

@@ -3,23 +3,24 @@
 use canonry_domain::{
     EventBy, GoneReason, Item, ItemNumber, ItemState, ItemType, OutcomeEvent, OutcomeKind, RepoName, StateReason,
 };
-use canonry_server::{Ended, Publish as _};
+use canonry_server::{AttemptEnd, Publish as _};
 use canonry_store::{
-    Delivery, DeliveryAction, DeliveryReceipt, DeliveryState, JobFilter, JobState, NewDelivery, NewJob, PackedText,
-    RepoAccess, TriageActionKind,
+    Delivery, DeliveryAction, DeliveryReceipt, DeliveryState, JobFilter, JobKind, JobState, NewDelivery, NewJob,
+    PackedText, RepoAccess, TriageActionKind,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Answer, CloseReason, Fault, NewIssue, Pull};
 use canonry_testkit::on_both_engines;
 use serde_json::{Value, json};
 
-use crate::service::setting::{As, OWN, REPO, Setting};
+use crate::world::As;
+use crate::world::job_world::{JobWorld, OWN, REPO};
 
 pub(crate) const TITLE: &str = "Crash when the settings page opens with an empty profile";
 pub(crate) const BODY: &str = "Opening the settings page with an empty profile crashes the app with `TypeError: profile is undefined` \
     in settings.js line 42. Steps: sign in with a new account, open the settings page, see the error in the console.";
 
-impl Setting {
+impl JobWorld {
     /// Stores a webhook as the intake does.
     pub(crate) async fn deliver(&self, id: &str, event: &str, payload: &Value) {
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -33,7 +34,8 @@ impl Setting {
             (None, _, None) => format!("delivery/{id}"),
         };
         let (action, body) = (text(&payload["action"]), payload.to_string());
-        let job = NewJob { key: &key, repo: repo.as_ref(), kind: "webhook", payload: &Value::Null };
+        let job = json!({ "event": event, "action": action, "github_id": repo_id });
+        let job = NewJob { key: &key, repo: repo.as_ref(), kind: JobKind::Webhook, payload: &job };
         let new = NewDelivery {
             id,
             event,
@@ -70,7 +72,7 @@ impl Setting {
     }
 
     /// Does jobs until none is due.
-    pub(crate) async fn work_off(&self) -> Vec<Ended> {
+    pub(crate) async fn work_off(&self) -> Vec<AttemptEnd> {
         let mut ended = Vec::new();
         while let Some(one) = self.work().await {
             ended.push(one);
@@ -83,7 +85,7 @@ impl Setting {
     pub(crate) async fn settle(&self) -> Vec<String> {
         let ids = self.deliver_pending().await;
         for _ in 0..5 {
-            if !self.work_off().await.contains(&Ended::Postponed) {
+            if !self.work_off().await.contains(&AttemptEnd::Postponed) {
                 break;
             }
             self.emulator.world().advance(60);
@@ -92,9 +94,10 @@ impl Setting {
     }
 
     async fn synced(&self) {
-        let job = NewJob { key: &self.sync_key(), repo: Some(&self.repo.name), kind: "sync", payload: &json!({}) };
+        let job =
+            NewJob { key: &self.sync_key(), repo: Some(&self.repo.name), kind: JobKind::Sync, payload: &json!({}) };
         self.store.jobs().enqueue_once(&job, self.clock.now(), self.clock.now()).await.expect("queued");
-        assert_eq!(self.work().await, Some(Ended::Done));
+        assert_eq!(self.work().await, Some(AttemptEnd::Done));
     }
 
     pub(crate) async fn delivery(&self, id: &str) -> Delivery {
@@ -138,16 +141,16 @@ fn words(events: &[OutcomeEvent]) -> Vec<(OutcomeKind, EventBy, Option<i64>)> {
 
 on_both_engines! {
     async fn a_new_issue_waits_for_the_corpus_and_is_recorded_in_silence(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.open("ann");
         setting.untold();
         let number = setting.open("ann");
         let ids = setting.deliver_pending().await;
-        assert_eq!(setting.work().await, Some(Ended::Postponed), "there is nothing to compare it with");
-        assert_eq!(setting.work().await, Some(Ended::Done), "the sync");
+        assert_eq!(setting.work().await, Some(AttemptEnd::Postponed), "there is nothing to compare it with");
+        assert_eq!(setting.work().await, Some(AttemptEnd::Done), "the sync");
         assert_eq!(setting.work().await, None, "it looks again in a while");
         setting.emulator.world().advance(30);
-        assert_eq!(setting.work().await, Some(Ended::Done));
+        assert_eq!(setting.work().await, Some(AttemptEnd::Done));
         assert_eq!(setting.end_of(&ids[0]).await, (DeliveryState::Done, String::new()));
         let record = setting.store.duplicates().triage_records_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads").remove(0);
         assert_eq!((record.record.run_id.as_str(), record.record.target.map(ItemNumber::get)), (ids[0].as_str(), Some(1)));
@@ -156,7 +159,7 @@ on_both_engines! {
     }
 
     async fn what_the_repository_wants_said_is_said_once(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.settings("triage: {mode: suggest}");
         setting.open("ann");
         setting.settle().await;
@@ -181,7 +184,7 @@ on_both_engines! {
     }
 
     async fn nobody_answers_bots_or_itself(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.emulator.world().bot("renovate[bot]");
         let (by_bot, by_us) = (setting.open("renovate[bot]"), setting.open(OWN));
         let ids = setting.settle().await;
@@ -197,7 +200,7 @@ on_both_engines! {
     }
 
     async fn what_people_do_with_an_issue_is_kept_with_who_did_it(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.emulator.world().bot("stale[bot]");
         setting.emulator.world().user("sam");
         let number = setting.open("ann");
@@ -252,7 +255,7 @@ on_both_engines! {
     }
 
     async fn a_webhook_about_a_known_issue_is_all_there_is_to_learn(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         let number = setting.open("ann");
         setting.settle().await;
         for turn in 0..2 {
@@ -275,7 +278,7 @@ on_both_engines! {
     }
 
     async fn the_order_of_arrival_does_not_matter(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.synced().await;
         let number = setting.open("ann");
         for (title, seconds) in [("Second title of the crash report", 60), ("Third title of the crash report", 60)] {
@@ -306,7 +309,7 @@ on_both_engines! {
     }
 
     async fn what_has_left_stays_away(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.emulator.world().repo("tide/rock");
         setting.synced().await;
         let (deleted, moved) = (setting.open("ann"), setting.open("ann"));
@@ -330,7 +333,7 @@ on_both_engines! {
     }
 
     async fn pull_requests_are_triaged_and_have_no_outcome(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.settings("review: {enabled: false}");
         let open = |title: &str| setting.emulator.world().open(REPO, "ann", NewIssue::new(title, BODY).pull(Pull::default()));
         let first = open(TITLE);
@@ -348,7 +351,7 @@ on_both_engines! {
     }
 
     async fn a_repository_is_known_by_its_id(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         let number = setting.open("ann");
         let before = setting.untold();
         setting.emulator.world().rename_repo(REPO, "tide/shore", "ann");
@@ -383,7 +386,7 @@ on_both_engines! {
     }
 
     async fn nothing_is_done_where_access_has_ended(database: TestDatabase) {
-        let setting = Setting::new(&database, As::App).await;
+        let setting = JobWorld::new(&database, As::App).await;
         setting.synced().await;
         let installation = |action: &str| json!({"action": action, "installation": {"id": 5, "account": {"login": "Tide"}}});
         let listed = json!([{"id": setting.repo.github_id.expect("known").0, "full_name": REPO}]);
@@ -402,7 +405,7 @@ on_both_engines! {
         ];
         for (at, (event, payload, access, why)) in cases.iter().enumerate() {
             setting.deliver(&format!("access-{at}"), event, payload).await;
-            assert_eq!(setting.work().await, Some(Ended::Done), "{payload}");
+            assert_eq!(setting.work().await, Some(AttemptEnd::Done), "{payload}");
             assert_eq!(setting.store.repos().access(setting.repo.id).await.expect("reads"), *access, "{payload}");
             setting.settle_jobs().await;
             // Longer than a look at a repository that is out of sight holds.
@@ -421,15 +424,15 @@ on_both_engines! {
     }
 
     async fn a_token_sees_that_a_repository_is_back(database: TestDatabase) {
-        is_back(&Setting::new(&database, As::Token).await).await;
+        is_back(&JobWorld::new(&database, As::Token).await).await;
     }
 
     async fn an_app_sees_that_a_repository_is_back(database: TestDatabase) {
-        is_back(&Setting::new(&database, As::App).await).await;
+        is_back(&JobWorld::new(&database, As::App).await).await;
     }
 
     async fn a_text_that_is_edited_again_and_again_is_looked_at_once_more(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.synced().await;
         let number = setting.open("ann");
         setting.settle().await;
@@ -448,7 +451,7 @@ on_both_engines! {
         let jobs = setting.store.jobs().list(&queued, 10).await.expect("reads");
         assert_eq!(jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>(), ["triage"]);
         setting.emulator.world().advance(600);
-        assert_eq!(setting.work_off().await, [Ended::Done]);
+        assert_eq!(setting.work_off().await, [AttemptEnd::Done]);
         assert_eq!(setting.triages(number).await, 2);
         let (item, records) = (setting.item(ItemType::Issue, number).await, setting.store.duplicates().triage_records_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads"));
         assert_eq!(item.title, "The last title after it");
@@ -461,13 +464,13 @@ on_both_engines! {
     }
 
     async fn a_first_sync_that_died_loses_no_new_item(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/issues").always().answer(410));
         let number = setting.open("ann");
         let ids = setting.deliver_pending().await;
-        assert_eq!(setting.work_off().await, [Ended::Postponed, Ended::Dead], "the item waits for the sync");
+        assert_eq!(setting.work_off().await, [AttemptEnd::Postponed, AttemptEnd::Dead], "the item waits for the sync");
         setting.emulator.world().advance(60);
-        assert_eq!(setting.work_off().await, [Ended::Postponed]);
+        assert_eq!(setting.work_off().await, [AttemptEnd::Postponed]);
         let reason = setting.store.jobs().list(&JobFilter { delivery: Some(ids[0].clone()), ..JobFilter::default() }, 1).await.expect("reads").remove(0).error;
         assert!(reason.as_deref().is_some_and(|reason| reason.starts_with("the items of tide/pool could not be fetched")), "{reason:?}");
         setting.emulator.clear_faults();
@@ -477,28 +480,44 @@ on_both_engines! {
     }
 
     async fn a_new_item_does_not_wait_for_the_night(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         let now = setting.clock.now();
-        let sync = NewJob { key: &setting.sync_key(), repo: Some(&setting.repo.name), kind: "sync", payload: &json!({}) };
+        let sync = NewJob { key: &setting.sync_key(), repo: Some(&setting.repo.name), kind: JobKind::Sync, payload: &json!({}) };
         setting.store.jobs().enqueue_once(&sync, now + jiff::SignedDuration::from_hours(1), now).await.expect("queued");
         setting.open("ann");
         setting.deliver_pending().await;
-        assert_eq!(setting.work_off().await, [Ended::Postponed, Ended::Done], "the sync is done at once");
+        assert_eq!(setting.work_off().await, [AttemptEnd::Postponed, AttemptEnd::Done], "the sync is done at once");
+    }
+
+    async fn a_payload_that_this_version_cannot_read_fails_at_once(database: TestDatabase) {
+        let setting = JobWorld::new(&database, As::Nobody).await;
+        let now = setting.clock.now();
+        let newer = json!({ "github_id": 7, "subject": { "pull": 9 } });
+        for kind in [JobKind::Review, JobKind::ApplyClose] {
+            let job = NewJob { key: "k", repo: None, kind, payload: &newer };
+            let id = setting.store.jobs().enqueue(&job, now, now).await.expect("stored");
+            assert_eq!(setting.work().await, Some(AttemptEnd::Dead));
+            let error = setting.store.jobs().get(id).await.expect("reads").expect("stored").error;
+            let words = format!("this version of Canonry cannot read job {id} of kind {kind}, which another version stored");
+            assert_eq!(error, Some(words));
+        }
     }
 
     async fn what_only_a_newer_version_can_do_is_left_to_it(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Nobody).await;
+        let setting = JobWorld::new(&database, As::Nobody).await;
         let now = setting.clock.now();
-        let job = NewJob { key: "k", repo: None, kind: "forecast", payload: &Value::Null };
+        let job = NewJob { key: "k", repo: None, kind: JobKind::Sync, payload: &json!({}) };
         let id = setting.store.jobs().enqueue(&job, now, now).await.expect("stored");
-        assert_eq!(setting.work().await, Some(Ended::Postponed));
+        database.execute("UPDATE jobs SET kind = 'forecast'").await;
+        assert_eq!(setting.store.jobs().get(id).await.expect("reads").expect("stored").kind.to_string(), "forecast");
+        assert_eq!(setting.work().await, Some(AttemptEnd::Postponed));
         assert_eq!(setting.store.jobs().get(id).await.expect("reads").expect("stored").run_after, now + jiff::SignedDuration::from_mins(1));
         setting.emulator.world().advance(86_400);
-        assert_eq!(setting.work().await, Some(Ended::Dead));
+        assert_eq!(setting.work().await, Some(AttemptEnd::Dead));
     }
 
     async fn settings_come_from_the_default_branch_and_mistakes_are_silent(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.settings("triage: {mode: suggest, excludeLabels: [wontfix], duplicateThreshold: 70}");
         setting.open("ann");
         setting.settle().await;
@@ -528,13 +547,13 @@ on_both_engines! {
     }
 
     async fn a_failing_github_is_waited_for(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.synced().await;
         setting.open("ann");
         let ids = setting.deliver_pending().await;
         let fault = Fault::on("GET", "/repos/*/*/contents/*").always();
         setting.emulator.fault(fault.answer(502));
-        assert_eq!(setting.work().await, Some(Ended::Postponed), "it is not tried in vain");
+        assert_eq!(setting.work().await, Some(AttemptEnd::Postponed), "it is not tried in vain");
         let job = setting.store.jobs().list(&JobFilter { delivery: Some(ids[0].clone()), ..JobFilter::default() }, 1).await.expect("reads").remove(0);
         let error = job.error.expect("an error");
         assert!(error.contains("GitHub failed to answer") && !error.contains("profile"), "{error}");
@@ -543,7 +562,7 @@ on_both_engines! {
         let reset = (setting.clock.now().as_second() + 3_000).to_string();
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/contents/*").always().answer_with(limited.header("x-ratelimit-reset", &reset)));
         setting.emulator.world().advance(60);
-        assert_eq!(setting.work().await, Some(Ended::Postponed), "GitHub's limit is nobody's fault");
+        assert_eq!(setting.work().await, Some(AttemptEnd::Postponed), "GitHub's limit is nobody's fault");
         setting.emulator.clear_faults();
         setting.emulator.world().advance(3_600);
         setting.work_off().await;
@@ -551,7 +570,7 @@ on_both_engines! {
     }
 
     async fn what_cannot_be_acted_on_is_ignored_with_a_reason(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Nobody).await;
+        let setting = JobWorld::new(&database, As::Nobody).await;
         let repository = json!({"id": 7, "full_name": "tide/new", "default_branch": "main"});
         let pull = json!({"id": 1, "number": 2});
         let review = |part: &str| json!({"pull_request": pull, part: {"id": 1}, "repository": repository});
@@ -572,14 +591,14 @@ on_both_engines! {
         for (at, (event, payload, why)) in cases.iter().enumerate() {
             let id = format!("d{at}");
             setting.deliver(&id, event, payload).await;
-            assert_eq!(setting.work().await, Some(Ended::Done), "{payload}");
+            assert_eq!(setting.work().await, Some(AttemptEnd::Done), "{payload}");
             assert_eq!(setting.end_of(&id).await, (DeliveryState::Ignored, (*why).to_owned()), "{payload}");
         }
         assert_eq!(setting.emulator.requests().len(), 0);
     }
 
     async fn without_github_everything_is_recorded_and_nothing_asked(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Nobody).await;
+        let setting = JobWorld::new(&database, As::Nobody).await;
         setting.store.repos().write_settings(setting.repo.id, Some("triage: {mode: suggest}"), setting.clock.now()).await.expect("stored");
         let number = setting.open("ann");
         setting.emulator.world().close(REPO, number, "ann", CloseReason::Duplicate(None));
@@ -593,19 +612,19 @@ on_both_engines! {
     }
 
     async fn a_huge_body_is_taken_in(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Nobody).await;
+        let setting = JobWorld::new(&database, As::Nobody).await;
         let body = format!("{BODY} Duplicate of #4\0 {}", "wide \u{1f30a} ".repeat(200_000));
         let repository = json!({"id": setting.repo.github_id.expect("known").0, "full_name": REPO});
         let issue = json!({"id": 1, "number": 9, "title": TITLE, "body": body, "state": "open", "user": {"login": "ann"}});
         setting.deliver("d1", "issues", &json!({"action": "opened", "issue": issue, "repository": repository})).await;
-        assert_eq!(setting.work().await, Some(Ended::Done));
+        assert_eq!(setting.work().await, Some(AttemptEnd::Done));
         assert_eq!(setting.item(ItemType::Issue, 9).await.body.len(), body.len() + 2, "a NUL is shown as three bytes");
         assert_eq!(setting.triages(9).await, 1);
     }
 }
 
 /// GitHub says once that there is no such repository, and shows it again later.
-async fn is_back(setting: &Setting) {
+async fn is_back(setting: &JobWorld) {
     setting.synced().await;
     let fault = setting.emulator.fault(Fault::on("GET", "/repos/*/*").always().answer(404));
     setting.synced().await;
@@ -613,7 +632,7 @@ async fn is_back(setting: &Setting) {
     setting.emulator.world().advance(60);
     let number = setting.open("ann");
     let ids = setting.deliver_pending().await;
-    assert_eq!(setting.work().await, Some(Ended::Done));
+    assert_eq!(setting.work().await, Some(AttemptEnd::Done));
     assert_eq!(
         setting.end_of(&ids[0]).await,
         (DeliveryState::Ignored, format!("nothing is done in {REPO}: Canonry has no access to it any more"))
@@ -623,7 +642,7 @@ async fn is_back(setting: &Setting) {
     setting.emulator.world().advance(60);
     setting.emulator.world().edit_title(REPO, number, "ann", "The settings page crashes with an empty profile");
     setting.deliver_pending().await;
-    assert_eq!(setting.work_off().await, [Ended::Postponed], "GitHub was asked a minute ago");
+    assert_eq!(setting.work_off().await, [AttemptEnd::Postponed], "GitHub was asked a minute ago");
     setting.emulator.world().advance(600);
     setting.settle_jobs().await;
     assert_eq!(setting.store.repos().access(setting.repo.id).await.expect("reads"), RepoAccess::Active);
@@ -635,16 +654,16 @@ fn known(events: Vec<OutcomeEvent>) -> Vec<OutcomeEvent> {
     events.into_iter().filter(|event| event.by != EventBy::Unknown).collect()
 }
 
-async fn setting_name(setting: &Setting, id: canonry_store::RepoId) -> String {
+async fn setting_name(setting: &JobWorld, id: canonry_store::RepoId) -> String {
     let repos = setting.store.repos().list().await.expect("reads");
     repos.into_iter().find(|repo| repo.id == id).expect("stored").name.to_string()
 }
 
-impl Setting {
+impl JobWorld {
     /// Does what is queued, and waits for what has to wait.
     async fn settle_jobs(&self) {
         for _ in 0..5 {
-            if !self.work_off().await.contains(&Ended::Postponed) {
+            if !self.work_off().await.contains(&AttemptEnd::Postponed) {
                 break;
             }
             self.emulator.world().advance(60);
@@ -658,7 +677,7 @@ impl Setting {
             json!({"id": self.repo.github_id.expect("known").0, "full_name": REPO, "default_branch": "main"});
         let payload = json!({"ref": "refs/heads/main", "repository": repository});
         self.deliver(&format!("push of {text}"), "push", &payload).await;
-        assert_eq!(self.work().await, Some(Ended::Done));
+        assert_eq!(self.work().await, Some(AttemptEnd::Done));
     }
 
     /// The reasons of the deliveries `late-0`, `late-1`, …

@@ -8,12 +8,12 @@ use axum::Router;
 use canonry_domain::{ContentVersion, ItemNumber, ItemRecord, ItemType, StateReason};
 use canonry_github::{Auth, ClientOptions, Clock, GitHub, ManualClock, Secret, SystemClock};
 use canonry_server::{
-    Handled, JobError, JobHandler, Metrics, Operations, Schedules, ServeParts, ServiceOptions, Work, operations_routes,
+    JobError, JobHandler, LeasedJob, Metrics, Operations, Schedules, ServeParts, ServiceOptions, operations_routes,
     serve,
 };
 use canonry_store::{
-    BrakeKind, DeliveryFilter, DeliveryState, JobCaps, JobScope, NewGrace, NewLlmCall, NewObjection, ObjectionKind,
-    Store,
+    BrakeKind, DeliveryFilter, DeliveryState, JobCaps, JobKind, JobScope, NewGrace, NewLlmCall, NewObjection,
+    ObjectionKind, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, World};
@@ -74,14 +74,14 @@ async fn page(url: &str) -> Page {
 struct Scripted;
 
 impl JobHandler for Scripted {
-    fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
+    fn handle<'a>(&'a self, work: &'a LeasedJob) -> BoxFuture<'a, Result<(), JobError>> {
         Box::pin(async move {
             let (_, body) = work.delivery.as_ref().expect("every job here has one");
             match () {
                 () if body.contains("hopeless") => Err(JobError::Hopeless("never".to_owned())),
                 () if body.contains("panic") => panic!("the handler broke"),
-                () if body.contains("nothing") => Ok(Handled::Ignored("nothing to do".to_owned())),
-                () => Ok(Handled::Done),
+                () if body.contains("nothing") => Err(JobError::Ignored("nothing to do".to_owned())),
+                () => Ok(()),
             }
         })
     }
@@ -226,7 +226,7 @@ on_both_engines! {
         let age = |told: &Page| told.value("canonry_job_oldest_age_seconds", &[]);
         assert_eq!(age(&page(&url).await), Some(0.0));
         let payload = serde_json::json!({});
-        let job = canonry_store::NewJob { key: "a", repo: None, kind: "sync", payload: &payload };
+        let job = canonry_store::NewJob { key: "a", repo: None, kind: JobKind::Sync, payload: &payload };
         store.jobs().enqueue(&job, now() + SignedDuration::from_secs(60), now()).await.expect("queued");
         clock.advance(SignedDuration::from_secs(30));
         let told = page(&url).await;

@@ -13,7 +13,6 @@ mod publishing;
 mod races;
 mod recovering;
 mod scheduling;
-mod setting;
 mod syncing;
 mod taking_in;
 mod working;

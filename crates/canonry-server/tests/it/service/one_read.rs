@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use canonry_server::Ended;
+use canonry_server::AttemptEnd;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use tracing::field::{Field, Visit};
@@ -10,7 +10,8 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::service::handling::at;
-use crate::service::setting::{As, Setting};
+use crate::world::As;
+use crate::world::job_world::JobWorld;
 
 /// Every statement that this process sends to its database, as the driver logs it.
 #[derive(Clone, Default)]
@@ -56,7 +57,7 @@ impl Visit for Statement {
 on_both_engines! {
     async fn an_opened_issue_is_read_once_and_not_fetched(database: TestDatabase) {
         let log = StatementLog::install();
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         // The mode that has to know most.
         setting.settings("triage: {mode: grace}");
         setting.open("ann");
@@ -65,7 +66,7 @@ on_both_engines! {
         setting.deliver_pending().await;
         setting.emulator.forget_requests();
         log.take();
-        assert_eq!(setting.work().await, Some(Ended::Done));
+        assert_eq!(setting.work().await, Some(AttemptEnd::Done));
         let statements = log.take();
         let count = |parts: &[&str], without: &[&str]| {
             let matches = |statement: &&String| {

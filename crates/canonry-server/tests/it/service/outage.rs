@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use canonry_github::SystemClock;
-use canonry_server::{Handled, JobError, JobHandler, Schedules, ServeParts, Work};
+use canonry_server::{JobError, JobHandler, LeasedJob, Schedules, ServeParts};
 use canonry_store::{JobState, NewJob, Store};
 use canonry_testkit::database::TestDatabase;
 use futures_util::future::{BoxFuture, ready};
@@ -11,13 +11,13 @@ use jiff::Timestamp;
 use reqwest::{Client, StatusCode};
 use serde_json::Value;
 
-use crate::service::setting::{Running, until};
+use crate::world::{Running, until};
 
 struct Nothing;
 
 impl JobHandler for Nothing {
-    fn handle<'a>(&'a self, _: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
-        Box::pin(ready(Ok(Handled::Done)))
+    fn handle<'a>(&'a self, _: &'a LeasedJob) -> BoxFuture<'a, Result<(), JobError>> {
+        Box::pin(ready(Ok(())))
     }
 }
 
@@ -37,7 +37,7 @@ async fn the_service_outlives_its_database() {
     until("it says that it is not ready", async || ready().await == StatusCode::SERVICE_UNAVAILABLE).await;
     proxy.restore();
     until("it is ready again", async || ready().await == StatusCode::OK).await;
-    let job = NewJob { key: "after", repo: None, kind: "quiet", payload: &Value::Null };
+    let job = NewJob { key: "after", repo: None, kind: canonry_store::JobKind::Sync, payload: &Value::Null };
     let id = store.jobs().enqueue(&job, Timestamp::now(), Timestamp::now()).await.expect("stored");
     until("jobs are done again", async || {
         store.jobs().get(id).await.expect("reads").expect("stored").state == JobState::Done

@@ -8,9 +8,10 @@ use canonry_testkit::github::{Fault, NewIssue, State};
 use canonry_testkit::on_both_engines;
 use reqwest::{Client, StatusCode};
 
-use crate::service::setting::{As, OWN, REPO, Setting, until};
+use crate::world::job_world::{JobWorld, OWN, REPO};
+use crate::world::{As, until};
 
-impl Setting {
+impl JobWorld {
     fn issue(&self) -> ItemNumber {
         let number = self.emulator.world().open(REPO, "ann", NewIssue::new("Water is cold", "Brr."));
         ItemNumber::new(i64::try_from(number).expect("small")).expect("valid")
@@ -45,7 +46,7 @@ impl Setting {
 
 on_both_engines! {
     async fn suggestions_are_sent_and_closes_never(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         let (first, second, third) = (setting.issue(), setting.issue(), setting.issue());
         let close = setting.close(second).await;
         let earlier = setting.close(third).await;
@@ -70,7 +71,7 @@ on_both_engines! {
     }
 
     async fn a_github_that_is_down_holds_up_nothing_but_what_is_sent_there(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         let number = setting.issue();
         let suggestion = setting.suggest(number).await;
         let down = setting.emulator.fault(Fault::on("*", "/**").always().answer(503));
@@ -86,7 +87,7 @@ on_both_engines! {
     }
 
     async fn a_write_under_way_is_seen_through_at_the_end(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         let number = setting.issue();
         let suggestion = setting.suggest(number).await;
         let (held, mut gate) = Fault::on("POST", "/**/comments").hold();

@@ -6,10 +6,10 @@ use canonry_domain::{
     GithubId, IssueResolution, ItemNumber, ItemState, ItemType, LessonKind, OutcomeKind, Probability, RepoName,
     TargetPolicy,
 };
-use canonry_server::{Ended, JobHandler, Worker};
+use canonry_server::{AttemptEnd, JobHandler, Worker};
 use canonry_store::{
-    CloseOutcome, CloseResult, ItemFilter, JobFilter, JobScope, JobState, NewJob, NewPlan, NewPlanRow, Representation,
-    SyncProgress,
+    CloseOutcome, CloseResult, ItemFilter, JobFilter, JobKind, JobScope, JobState, NewJob, NewPlan, NewPlanRow,
+    Representation, SyncProgress,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, Fault, NewIssue};
@@ -17,13 +17,14 @@ use canonry_testkit::on_both_engines;
 use serde_json::json;
 
 use crate::service::handling::{BODY, TITLE};
-use crate::service::setting::{As, CAPS, OWN, REPO, Setting};
+use crate::world::job_world::{JobWorld, OWN, REPO};
+use crate::world::{As, CAPS};
 
-impl Setting {
+impl JobWorld {
     async fn queue_sync_of(&self, id: GithubId, name: &RepoName) {
         let (payload, now) = (json!({ "github_id": id.0 }), self.clock.now());
         let key = format!("sync/{}", id.0);
-        let job = NewJob { key: &key, repo: Some(name), kind: "sync", payload: &payload };
+        let job = NewJob { key: &key, repo: Some(name), kind: JobKind::Sync, payload: &payload };
         self.store.jobs().enqueue(&job, now, now).await.expect("queued");
     }
 
@@ -32,7 +33,7 @@ impl Setting {
     }
 
     /// Does the next job beside whoever else works.
-    async fn work_as(&self, owner: &str) -> Option<Ended> {
+    async fn work_as(&self, owner: &str) -> Option<AttemptEnd> {
         let handler: Arc<dyn JobHandler> = self.service.clone();
         let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
         let worker = Worker { store, handler, clock, caps: CAPS, tries: 3, scope: JobScope::All };
@@ -48,9 +49,9 @@ impl Setting {
 
 on_both_engines! {
     async fn a_list_that_was_read_before_a_closing_is_no_reopening(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.queue_own_sync().await;
-        assert_eq!(setting.work().await, Some(Ended::Done));
+        assert_eq!(setting.work().await, Some(AttemptEnd::Done));
         // GitHub's times are whole seconds: the closing is in that of the label, or in the next.
         for (seconds, id) in [(0, 1), (1, 2)] {
             let number = {
@@ -72,11 +73,11 @@ on_both_engines! {
                 setting.emulator.world().advance(seconds);
                 setting.emulator.world().close(REPO, number, "ann", CloseReason::Duplicate(None));
                 setting.deliver_pending().await;
-                assert_eq!(setting.work_as("closing").await, Some(Ended::Done));
+                assert_eq!(setting.work_as("closing").await, Some(AttemptEnd::Done));
                 list.release();
             };
             let (synced, ()) = tokio::join!(setting.work_as("syncing"), closing);
-            assert_eq!(synced, Some(Ended::Done));
+            assert_eq!(synced, Some(AttemptEnd::Done));
             setting.emulator.clear_faults();
             let of = ItemNumber::new(i64::try_from(number).expect("small")).expect("valid");
             let item = setting.store.corpus().item(setting.repo.id, ItemType::Issue, of).await.expect("reads").expect("known");
@@ -89,12 +90,12 @@ on_both_engines! {
     }
 
     async fn the_webhook_of_our_own_comment_that_comes_after_our_close_is_no_reopening(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         for _ in 0..2 {
             setting.emulator.world().open(REPO, "ann", NewIssue::new(TITLE, BODY));
         }
         setting.queue_own_sync().await;
-        assert_eq!(setting.work().await, Some(Ended::Done));
+        assert_eq!(setting.work().await, Some(AttemptEnd::Done));
         setting.deliver_pending().await;
         setting.work_off().await;
         let (target, id) = {
@@ -140,11 +141,11 @@ on_both_engines! {
     }
 
     async fn a_sync_of_what_is_not_stored_is_no_sync_of_its_namesake(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.emulator.world().open(REPO, "ann", NewIssue::new(TITLE, BODY));
         setting.queue_sync_of(GithubId(999_999), &setting.repo.name).await;
         setting.emulator.forget_requests();
-        assert_eq!(setting.work().await, Some(Ended::Done));
+        assert_eq!(setting.work().await, Some(AttemptEnd::Done));
         assert_eq!(setting.emulator.requests().len(), 0);
         assert_eq!(setting.store.corpus().sync_progress(setting.repo.id).await.expect("reads"), SyncProgress::default());
         let jobs = setting.store.jobs().list(&JobFilter::default(), 10).await.expect("reads");
@@ -153,10 +154,10 @@ on_both_engines! {
     }
 
     async fn a_repository_whose_name_another_has_is_found_by_its_id(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.emulator.world().open(REPO, "ann", NewIssue::new(TITLE, BODY));
         setting.queue_own_sync().await;
-        assert_eq!(setting.work().await, Some(Ended::Done));
+        assert_eq!(setting.work().await, Some(AttemptEnd::Done));
         {
             // No webhook tells of the new name.
             let mut world = setting.emulator.world();
@@ -169,7 +170,7 @@ on_both_engines! {
             }
         }
         setting.queue_own_sync().await;
-        assert_eq!(setting.work().await, Some(Ended::Done));
+        assert_eq!(setting.work().await, Some(AttemptEnd::Done));
         let repos = setting.store.repos().list().await.expect("reads");
         let named: Vec<_> = repos.iter().map(|repo| (repo.id, repo.github_id, repo.name.to_string())).collect();
         assert_eq!(named, [(setting.repo.id, setting.repo.github_id, "tide/shore".to_owned())]);

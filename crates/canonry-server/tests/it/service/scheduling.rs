@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use canonry_domain::GithubId;
 use canonry_github::{Clock as _, ManualClock, ScaledClock};
-use canonry_server::{Ended, Handled, JobError, JobHandler, Scheduler, Schedules, ServeParts, Work, Worker};
+use canonry_server::{AttemptEnd, JobError, JobHandler, LeasedJob, Scheduler, Schedules, ServeParts, Worker};
 use canonry_store::{
-    DeliveryAction, Job, JobFilter, JobScope, JobState, NewDelivery, NewJob, PackedText, RepoAccess, Store,
+    DeliveryAction, Job, JobFilter, JobKind, JobScope, JobState, NewDelivery, NewJob, PackedText, RepoAccess, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -16,15 +16,15 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::service::setting::{CAPS, Running};
+use crate::world::{CAPS, Running};
 
 /// Tells which job it was given, and does nothing about it.
 struct Tells(mpsc::UnboundedSender<String>);
 
 impl JobHandler for Tells {
-    fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
+    fn handle<'a>(&'a self, work: &'a LeasedJob) -> BoxFuture<'a, Result<(), JobError>> {
         self.0.send(work.job.key.clone()).expect("somebody listens");
-        Box::pin(ready(Ok(Handled::Done)))
+        Box::pin(ready(Ok(())))
     }
 }
 
@@ -71,7 +71,7 @@ async fn work_off(store: &Store, clock: &Arc<ManualClock>) {
     let (store, clock, scope) = (store.clone(), clock.clone(), JobScope::All);
     let worker = Worker { store, handler: Arc::new(Tells(tells)), clock, caps: CAPS, tries: 3, scope };
     while let Some(ended) = worker.work_once("w", 0.0).await.expect("works") {
-        assert_eq!(ended, Ended::Done);
+        assert_eq!(ended, AttemptEnd::Done);
     }
 }
 
@@ -160,12 +160,12 @@ on_both_engines! {
     async fn what_is_old_is_deleted_each_day(database: TestDatabase) {
         let store = filled(&database, start()).await;
         let clock = Arc::new(ManualClock::new(start()));
-        let job = NewJob { key: "a", repo: None, kind: "webhook", payload: &Value::Null };
+        let job = NewJob { key: "a", repo: None, kind: JobKind::Webhook, payload: &Value::Null };
         for (id, fate) in [("done", DeliveryAction::Job(job)), ("ignored", DeliveryAction::Ignored("no reason"))] {
             let new = NewDelivery { id, event: "issues", action: None, repo: None, number: None, payload: &PackedText::pack("{}"), fate };
             store.deliveries().accept(&new, clock.now()).await.expect("stored");
         }
-        let sync = NewJob { key: "sync/1", repo: None, kind: "sync", payload: &Value::Null };
+        let sync = NewJob { key: "sync/1", repo: None, kind: JobKind::Sync, payload: &Value::Null };
         store.jobs().enqueue(&sync, clock.now(), clock.now()).await.expect("stored");
         work_off(&store, &clock).await;
         let scheduler = Scheduler { store: store.clone(), clock: clock.clone(), schedules: Schedules::Alone };
@@ -192,7 +192,7 @@ on_both_engines! {
         let other = Store::open(&database.url().parse().expect("a URL"), anchor).await.expect("opens");
         let queue = async |key: &'static str, wait: SignedDuration| {
             let now = clock.now();
-            let job = NewJob { key, repo: None, kind: "quiet", payload: &Value::Null };
+            let job = NewJob { key, repo: None, kind: JobKind::Sync, payload: &Value::Null };
             other.jobs().enqueue(&job, now + wait, now).await.expect("stored");
         };
         queue("later", SignedDuration::from_secs(20)).await;

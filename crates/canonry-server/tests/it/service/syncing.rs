@@ -1,23 +1,24 @@
 //! The job that brings a repository up to date.
 
 use canonry_domain::ItemNumber;
-use canonry_server::{Ended, Scheduler, Schedules};
-use canonry_store::{JobFilter, JobState, MaintainerSource, NewJob, RepoAccess};
+use canonry_server::{AttemptEnd, Scheduler, Schedules};
+use canonry_store::{JobFilter, JobKind, JobState, MaintainerSource, NewJob, RepoAccess};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Fault, NewIssue};
 use canonry_testkit::on_both_engines;
 use serde_json::json;
 
-use crate::service::setting::{As, OWN, REPO, Setting};
+use crate::world::As;
+use crate::world::job_world::{JobWorld, OWN, REPO};
 
-impl Setting {
+impl JobWorld {
     /// A night passes, and what it brings is done.
     async fn sync(&self, hours: i64) {
         self.emulator.world().advance(hours * 3600);
         let scheduler = Scheduler { store: self.store.clone(), clock: self.clock.clone(), schedules: Schedules::Token };
         scheduler.catch_up().await.expect("queued");
         while let Some(ended) = self.work().await {
-            assert_eq!(ended, Ended::Done);
+            assert_eq!(ended, AttemptEnd::Done);
         }
     }
 
@@ -38,7 +39,7 @@ impl Setting {
 
 on_both_engines! {
     async fn what_needs_a_look_at_everything_is_done_once_a_night(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         for _ in 0..2 {
             setting.emulator.world().open(REPO, "ann", NewIssue::new("Water is cold", "Brr."));
         }
@@ -58,23 +59,23 @@ on_both_engines! {
     }
 
     async fn a_repository_is_synced_by_its_id(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         let (now, id) = (setting.clock.now(), setting.repo.github_id.expect("known"));
         let payload = json!({ "github_id": id.0 });
-        let job = NewJob { key: &setting.sync_key(), repo: Some(&setting.repo.name), kind: "sync", payload: &payload };
+        let job = NewJob { key: &setting.sync_key(), repo: Some(&setting.repo.name), kind: JobKind::Sync, payload: &payload };
         setting.store.jobs().enqueue(&job, now, now).await.expect("queued");
         // It is renamed before its turn comes, and another one has its name.
         setting.emulator.world().rename_repo(REPO, "tide/shore", "ann");
         setting.emulator.world().repo(REPO);
         let renamed = setting.store.repos().identify(setting.repo.id, id, &"tide/shore".parse().expect("a name")).await;
         renamed.expect("stored").expect("a free name");
-        assert_eq!(setting.work().await, Some(Ended::Done));
+        assert_eq!(setting.work().await, Some(AttemptEnd::Done));
         assert!(setting.emulator.requests().iter().all(|request| !request.path.starts_with("/repos/tide/pool")));
         assert!(setting.store.corpus().sync_progress(setting.repo.id).await.expect("reads").finished_at.is_some());
     }
 
     async fn a_repository_out_of_sight_is_left_alone(database: TestDatabase) {
-        let setting = Setting::new(&database, As::Token).await;
+        let setting = JobWorld::new(&database, As::Token).await;
         setting.emulator.fault(Fault::on("GET", "/repos/tide/pool").always().answer(404));
         setting.sync(0).await;
         assert_eq!(setting.store.repos().access(setting.repo.id).await.expect("reads"), RepoAccess::Removed);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use canonry_github::{Secret, SystemClock};
 use canonry_server::{
-    Handled, JobError, JobHandler, Schedules, ServeParts, Served, ServiceOptions, Work, replay, serve,
+    JobError, JobHandler, LeasedJob, Schedules, ServeParts, ServeSummary, ServiceOptions, replay, serve,
 };
 use canonry_store::{DeliveryFilter, DeliveryState, JobCaps, JobFilter, Store};
 use canonry_testkit::database::{Engine, TestDatabase};
@@ -27,9 +27,9 @@ const ISSUE: &str = r#"{"action":"opened","issue":{"id":1,"number":7},"repositor
 struct Idle;
 
 impl JobHandler for Idle {
-    fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
+    fn handle<'a>(&'a self, work: &'a LeasedJob) -> BoxFuture<'a, Result<(), JobError>> {
         let event = work.delivery.as_ref().map(|(delivery, _)| delivery.event.clone()).unwrap_or_default();
-        Box::pin(async move { Ok(Handled::Ignored(format!("nobody cares about the event {event}"))) })
+        Box::pin(async move { Err(JobError::Ignored(format!("nobody cares about the event {event}"))) })
     }
 }
 
@@ -37,7 +37,7 @@ struct Service {
     url: String,
     store: Store,
     stop: oneshot::Sender<()>,
-    task: JoinHandle<std::io::Result<Served>>,
+    task: JoinHandle<std::io::Result<ServeSummary>>,
 }
 
 impl Service {
@@ -89,7 +89,7 @@ impl Service {
         self.store.deliveries().list(&DeliveryFilter::default(), 100).await.expect("reads").len()
     }
 
-    async fn stop(self) -> Served {
+    async fn stop(self) -> ServeSummary {
         self.stop.send(()).expect("it listens");
         let served = self.task.await.expect("runs").expect("serves");
         self.store.disconnect().await;
@@ -194,7 +194,7 @@ on_both_engines! {
         settled(&service.store).await;
         let error = replay(&service.store, "d99", Timestamp::now()).await.expect_err("unknown").to_string();
         assert_eq!(error, "there is no delivery d99; see `canonry deliveries list`");
-        assert_eq!(service.stop().await, Served { tries: 21, drained: true });
+        assert_eq!(service.stop().await, ServeSummary { tries: 21, drained: true });
     }
 
     async fn a_crowd_is_stored_once_each_and_in_its_order(database: TestDatabase) {

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use canonry_github::{Clock, ManualClock};
-use canonry_server::{Ended, Handled, JobError, JobHandler, Work, Worker};
+use canonry_server::{AttemptEnd, JobError, JobHandler, LeasedJob, Worker};
 use canonry_store::{
-    DeliveryAction, DeliveryReceipt, DeliveryState, Job, JobCaps, JobEnd, JobFilter, JobLease, JobScope, JobState,
-    NewDelivery, NewJob, PackedText, Store, StoreError,
+    DeliveryAction, DeliveryReceipt, DeliveryState, Job, JobCaps, JobEnd, JobFilter, JobKind, JobLease, JobScope,
+    JobState, NewDelivery, NewJob, PackedText, Store, StoreError,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -26,18 +26,18 @@ struct Scripted {
 }
 
 impl JobHandler for Scripted {
-    fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
+    fn handle<'a>(&'a self, work: &'a LeasedJob) -> BoxFuture<'a, Result<(), JobError>> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             let (_, body) = work.delivery.as_ref().expect("every job here has one");
             match body.as_str() {
-                "done" => Ok(Handled::Done),
+                "done" => Ok(()),
                 "fail" => Err(JobError::Retry("no luck".to_owned())),
                 "outage" => Err(JobError::Unavailable("nobody answers".to_owned())),
                 "hopeless" => Err(JobError::Hopeless("never".to_owned())),
                 "gate" => {
                     self.gate.notified().await;
-                    Ok(Handled::Done)
+                    Ok(())
                 }
                 "panic" => panic!("the handler broke"),
                 "wait" => {
@@ -96,7 +96,7 @@ impl Bench {
 
     /// A delivery whose handler does `what`.
     async fn deliver(&self, id: &str, what: &str) {
-        let job = NewJob { key: id, repo: None, kind: "webhook", payload: &Value::Null };
+        let job = NewJob { key: id, repo: None, kind: JobKind::Webhook, payload: &Value::Null };
         let new = NewDelivery {
             id,
             event: "issues",
@@ -113,14 +113,14 @@ impl Bench {
     }
 
     /// A worker that renews its leases at each beat of the drum, at work.
-    fn drummed(&self) -> (Arc<Notify>, JoinHandle<Result<Option<Ended>, StoreError>>) {
+    fn drummed(&self) -> (Arc<Notify>, JoinHandle<Result<Option<AttemptEnd>, StoreError>>) {
         let drum = Arc::new(Notify::new());
         let clock = Arc::new(Drummed { clock: self.clock.clone(), drum: drum.clone() });
         let worker = Worker { clock, ..self.worker.clone() };
         (drum, tokio::spawn(async move { worker.work_once("drummed", 0.0).await }))
     }
 
-    async fn work(&self) -> Option<Ended> {
+    async fn work(&self) -> Option<AttemptEnd> {
         self.worker.work_once("w", 0.0).await.expect("works")
     }
 
@@ -149,14 +149,14 @@ on_both_engines! {
         let bench = Bench::new(&database).await;
         bench.deliver("d1", "fail").await;
         for (try_number, pause) in [(1, 5), (2, 10)] {
-            assert_eq!(bench.work().await, Some(Ended::Retried));
+            assert_eq!(bench.work().await, Some(AttemptEnd::Retried));
             let job = bench.job().await;
             assert_eq!((job.state, job.attempts, job.error.as_deref()), (JobState::Queued, try_number, Some("no luck")));
             assert_eq!(job.run_after, bench.clock.now() + SignedDuration::from_secs(pause));
             assert_eq!(bench.work().await, None, "not before its moment");
             bench.clock.advance(SignedDuration::from_secs(pause));
         }
-        assert_eq!(bench.work().await, Some(Ended::Dead));
+        assert_eq!(bench.work().await, Some(AttemptEnd::Dead));
         assert_eq!(bench.delivery("d1").await, (DeliveryState::Dead, Some("no luck".to_owned())));
         bench.clock.advance(SignedDuration::from_hours(24));
         assert_eq!((bench.work().await, bench.handler.calls.load(Ordering::SeqCst)), (None, 3));
@@ -165,13 +165,13 @@ on_both_engines! {
     async fn a_panic_is_a_failure_and_what_is_hopeless_is_given_up_at_once(database: TestDatabase) {
         let bench = Bench::new(&database).await;
         bench.deliver("d1", "panic").await;
-        assert_eq!(bench.work().await, Some(Ended::Retried));
+        assert_eq!(bench.work().await, Some(AttemptEnd::Retried));
         assert_eq!(bench.job().await.error.as_deref(), Some("the handler ended without an answer (it panicked)"));
         bench.deliver("d2", "hopeless").await;
-        assert_eq!(bench.work().await, Some(Ended::Dead));
+        assert_eq!(bench.work().await, Some(AttemptEnd::Dead));
         assert_eq!(bench.delivery("d2").await, (DeliveryState::Dead, Some("never".to_owned())));
         bench.deliver("d3", "done").await;
-        assert_eq!(bench.work().await, Some(Ended::Done));
+        assert_eq!(bench.work().await, Some(AttemptEnd::Done));
         assert_eq!(bench.delivery("d3").await, (DeliveryState::Done, None));
     }
 
@@ -185,7 +185,7 @@ on_both_engines! {
             assert_eq!(bench.work().await, None, "its lease lives");
             bench.clock.advance(SignedDuration::from_secs(20));
         }
-        assert_eq!(bench.work().await, Some(Ended::Dead));
+        assert_eq!(bench.work().await, Some(AttemptEnd::Dead));
         assert_eq!(bench.delivery("d1").await, (DeliveryState::Dead, Some("given up: none of 3 tries came to an end".to_owned())));
         assert_eq!(bench.handler.calls.load(Ordering::SeqCst), 0);
     }
@@ -201,7 +201,7 @@ on_both_engines! {
         let taken = bench.store.jobs().lease("fast", bench.worker.caps, JobScope::All, now, now + SignedDuration::from_secs(20)).await.expect("leases").expect("free");
         assert!(bench.store.jobs().end(JobLease { id: taken.id, owner: "fast" }, JobEnd::Done, now).await.expect("ends"));
         drum.notify_one();
-        assert_eq!(working.await.expect("runs").expect("works"), Some(Ended::LeaseLost));
+        assert_eq!(working.await.expect("runs").expect("works"), Some(AttemptEnd::LeaseLost));
         assert_eq!(bench.delivery("d1").await, (DeliveryState::Done, None));
     }
 
@@ -210,7 +210,7 @@ on_both_engines! {
         bench.deliver("d1", "outage").await;
         let mut waits = Vec::new();
         while bench.clock.now() < "2026-03-04T00:00:00Z".parse().expect("valid") {
-            assert_eq!(bench.work().await, Some(Ended::Postponed));
+            assert_eq!(bench.work().await, Some(AttemptEnd::Postponed));
             let job = bench.job().await;
             assert_eq!((job.state, job.attempts, job.error.as_deref()), (JobState::Queued, 0, Some("nobody answers")));
             waits.push(job.run_after.duration_since(bench.clock.now()).as_secs());
@@ -219,11 +219,11 @@ on_both_engines! {
         assert_eq!(waits[..7], [5, 5, 5, 5, 5, 6, 7]);
         assert!(waits.is_sorted() && waits.last() == Some(&1_800), "{waits:?}");
         // From now on it is a failure like any other.
-        assert_eq!(bench.work().await, Some(Ended::Retried));
+        assert_eq!(bench.work().await, Some(AttemptEnd::Retried));
         bench.clock.advance(SignedDuration::from_secs(5));
-        assert_eq!(bench.work().await, Some(Ended::Retried));
+        assert_eq!(bench.work().await, Some(AttemptEnd::Retried));
         bench.clock.advance(SignedDuration::from_secs(10));
-        assert_eq!(bench.work().await, Some(Ended::Dead));
+        assert_eq!(bench.work().await, Some(AttemptEnd::Dead));
         assert_eq!(bench.delivery("d1").await, (DeliveryState::Dead, Some("nobody answers".to_owned())));
     }
 
@@ -234,29 +234,29 @@ on_both_engines! {
         bench.begun().await;
         bench.clock.advance(SignedDuration::from_mins(15));
         drum.notify_one();
-        assert_eq!(working.await.expect("runs").expect("works"), Some(Ended::Retried));
+        assert_eq!(working.await.expect("runs").expect("works"), Some(AttemptEnd::Retried));
         assert_eq!(bench.job().await.error.as_deref(), Some("it took longer than 15 minutes and was ended"));
     }
 
     async fn webhooks_never_wait_for_what_is_done_by_the_clock(database: TestDatabase) {
         let bench = Bench::new(&database).await;
         let now = bench.clock.now();
-        let sync = NewJob { key: "sync/1", repo: None, kind: "sync", payload: &Value::Null };
+        let sync = NewJob { key: "sync/1", repo: None, kind: JobKind::Sync, payload: &Value::Null };
         bench.store.jobs().enqueue(&sync, now, now).await.expect("stored");
         bench.deliver("d1", "done").await;
         let only_webhooks = Worker { scope: JobScope::Caused, ..bench.worker.clone() };
         // It came later and goes first, whoever takes it.
-        assert_eq!(bench.work().await, Some(Ended::Done));
+        assert_eq!(bench.work().await, Some(AttemptEnd::Done));
         assert_eq!(bench.delivery("d1").await, (DeliveryState::Done, None));
         assert_eq!(only_webhooks.work_once("w", 0.0).await.expect("looks"), None, "the sync is left to others");
         bench.deliver("d2", "done").await;
-        assert_eq!(only_webhooks.work_once("w", 0.0).await.expect("works"), Some(Ended::Done));
+        assert_eq!(only_webhooks.work_once("w", 0.0).await.expect("works"), Some(AttemptEnd::Done));
     }
 
     async fn those_who_wait_for_one_moment_do_not_come_together(database: TestDatabase) {
         let bench = Bench::new(&database).await;
         bench.deliver("d1", "wait").await;
-        assert_eq!(bench.worker.work_once("w", 1.0).await.expect("works"), Some(Ended::Postponed));
+        assert_eq!(bench.worker.work_once("w", 1.0).await.expect("works"), Some(AttemptEnd::Postponed));
         assert_eq!(bench.job().await.run_after, bench.clock.now() + SignedDuration::from_mins(11));
     }
 
@@ -265,7 +265,7 @@ on_both_engines! {
         bench.deliver("d1", "wait").await;
         // More often than a job is tried.
         for _ in 0..5 {
-            assert_eq!(bench.work().await, Some(Ended::Postponed));
+            assert_eq!(bench.work().await, Some(AttemptEnd::Postponed));
             let job = bench.job().await;
             assert_eq!((job.state, job.attempts, job.error.as_deref()), (JobState::Queued, 0, Some("the tide is out")));
             assert_eq!(bench.delivery("d1").await.0, DeliveryState::Queued);
@@ -292,6 +292,6 @@ async fn work_is_not_repeated_because_the_database_was_away_at_its_end() {
     // It is away for as long as it takes to be missed.
     assert!(bench.store.ping().await.is_err());
     proxy.restore();
-    assert_eq!(working.await.expect("runs").expect("works"), Some(Ended::Done));
+    assert_eq!(working.await.expect("runs").expect("works"), Some(AttemptEnd::Done));
     assert_eq!((bench.delivery("d1").await.0, bench.job().await.attempts), (DeliveryState::Done, 1));
 }

@@ -6,7 +6,7 @@ use canonry_testkit::github::CloseReason;
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
-use crate::story::setting::{SUGGEST, Setting};
+use crate::world::triage_world::{SUGGEST, TriageWorld};
 
 const CALM: &str = "tide/calm";
 const STORM: &str = "tide/storm";
@@ -14,7 +14,7 @@ const REEF: &str = "tide/reef";
 
 on_both_engines! {
     async fn a_threshold_goes_where_its_outcomes_lead(database: TestDatabase) {
-        let setting = Setting::new(database, &[CALM, STORM, REEF]).await;
+        let setting = TriageWorld::new(database, &[CALM, STORM, REEF]).await;
         for repo in [CALM, STORM, REEF] {
             setting.emulator.world().get_mut(repo).file(".canonry.yml", SUGGEST);
         }
@@ -27,7 +27,7 @@ on_both_engines! {
 }
 
 /// Reports with these scores, all closed in one month.
-async fn month(setting: &Setting, repo: &str, scores: &[u64], right: bool) -> Vec<u64> {
+async fn month(setting: &TriageWorld, repo: &str, scores: &[u64], right: bool) -> Vec<u64> {
     let numbers: Vec<u64> =
         scores.iter().enumerate().map(|(at, score)| setting.report(repo, at as u64 % 6, *score)).collect();
     setting.settle().await;
@@ -45,7 +45,7 @@ async fn month(setting: &Setting, repo: &str, scores: &[u64], right: bool) -> Ve
 
 /// Ten right ones at 95 make it sure of what it says; ten between 80 and 84 make it bolder: the lowest level that has
 /// five of them within five points above it is 78, and with five more at 80 and 81 it is 76.
-async fn falls_where_it_is_right(setting: &Setting) {
+async fn falls_where_it_is_right(setting: &TriageWorld) {
     let early = setting.report(CALM, 0, 77);
     setting.settle().await;
     setting.assert_silent(CALM, early);
@@ -74,7 +74,7 @@ async fn falls_where_it_is_right(setting: &Setting) {
 }
 
 /// Wrong ones never make it bolder: it says nothing, goes on recording, and comes back where it is right.
-async fn falls_silent_where_it_is_wrong(setting: &Setting) {
+async fn falls_silent_where_it_is_wrong(setting: &TriageWorld) {
     let id = setting.repo(STORM).await.id;
     month(setting, STORM, &[88, 89], false).await;
     assert_eq!(setting.current(STORM).await, Some(85), "two are no three");
@@ -97,7 +97,7 @@ async fn falls_silent_where_it_is_wrong(setting: &Setting) {
 }
 
 /// With a hundred outcomes in the repository and twenty in a component, the component goes its own way.
-async fn is_told_apart_by_component(setting: &Setting) {
+async fn is_told_apart_by_component(setting: &TriageWorld) {
     let surf = Component::of_labels(["area/surf"]).expect("a component");
     let report = |title: &str, label: &str| setting.report_as(REEF, "ben", title, &[label]);
     for _ in 0..4 {

@@ -5,6 +5,5 @@ mod calm_and_storm;
 mod no_file;
 mod outcomes;
 mod same_second;
-pub(crate) mod setting;
 mod shadow_and_suggest;
 mod without_webhooks;

@@ -7,21 +7,22 @@ use canonry_testkit::github::{CloseReason, NewPull};
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
-use crate::story::setting::{OWN, Setting, item};
+use crate::world::item;
+use crate::world::triage_world::{OWN, TriageWorld};
 
 const POOL: &str = "tide/pool";
 const CODE: &str = "export function fill(pool) {\n  debugger;\n  return pool;\n}\n";
 
 on_both_engines! {
     async fn without_a_file_nothing_is_public(database: TestDatabase) {
-        let setting = Setting::new(database, &[POOL]).await;
+        let setting = TriageWorld::new(database, &[POOL]).await;
         setting.settle().await;
         whatever_happens(&setting).await;
         setting.stop().await;
     }
 
     async fn with_the_preset_shadow_nothing_is_public(database: TestDatabase) {
-        let setting = Setting::new(database, &[POOL]).await;
+        let setting = TriageWorld::new(database, &[POOL]).await;
         setting.emulator.world().get_mut(POOL).file(".canonry.yml", &Preset::Shadow.file());
         setting.settle().await;
         whatever_happens(&setting).await;
@@ -29,7 +30,7 @@ on_both_engines! {
     }
 
     async fn with_the_preset_review_pull_requests_alone_are_spoken_to(database: TestDatabase) {
-        let setting = Setting::new(database, &[POOL]).await;
+        let setting = TriageWorld::new(database, &[POOL]).await;
         setting.emulator.world().get_mut(POOL).file(".canonry.yml", &Preset::Review.file());
         setting.settle().await;
         let issue = setting.report(POOL, 2, 97);
@@ -41,7 +42,7 @@ on_both_engines! {
     }
 
     async fn with_the_preset_suggest_issues_alone_are_spoken_to(database: TestDatabase) {
-        let setting = Setting::new(database, &[POOL]).await;
+        let setting = TriageWorld::new(database, &[POOL]).await;
         setting.emulator.world().get_mut(POOL).file(".canonry.yml", &Preset::Suggest.file());
         setting.settle().await;
         let issue = setting.report(POOL, 2, 97);
@@ -55,7 +56,7 @@ on_both_engines! {
     }
 }
 
-fn opened(setting: &Setting) -> u64 {
+fn opened(setting: &TriageWorld) -> u64 {
     setting.meanwhile(|world| {
         world.commit(POOL, "fix", &[("src/pool.js", Some(CODE))]);
         world.open_pull(POOL, "ann", "fix", NewPull::new("Fill the pool: topic300"))
@@ -63,7 +64,7 @@ fn opened(setting: &Setting) -> u64 {
 }
 
 /// What people and time do to issues and pull requests; none of it is answered.
-async fn whatever_happens(setting: &Setting) {
+async fn whatever_happens(setting: &TriageWorld) {
     let issue = setting.report(POOL, 2, 97);
     let pull = opened(setting);
     setting.settle().await;

@@ -6,15 +6,15 @@ use canonry_testkit::github::CloseReason;
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
-use crate::story::setting::{OWN, SUGGEST, Setting};
-use crate::topics::UNJUDGEABLE;
+use crate::world::topics::UNJUDGEABLE;
+use crate::world::triage_world::{OWN, SUGGEST, TriageWorld};
 
 const POOL: &str = "tide/pool";
 const LAGOON: &str = "tide/lagoon";
 
 on_both_engines! {
     async fn what_people_do_is_what_it_learns(database: TestDatabase) {
-        let setting = Setting::new(database, &[POOL, LAGOON]).await;
+        let setting = TriageWorld::new(database, &[POOL, LAGOON]).await;
         for repo in [POOL, LAGOON] {
             setting.emulator.world().get_mut(repo).file(".canonry.yml", SUGGEST);
         }
@@ -28,7 +28,7 @@ on_both_engines! {
 }
 
 /// The order of evidence: reason, label, text, then completed and not planned.
-async fn closings(setting: &Setting) {
+async fn closings(setting: &TriageWorld) {
     let by_reason = setting.report(POOL, 0, 95);
     let below = setting.report(POOL, 0, 80);
     let completed = setting.report(POOL, 1, 95);
@@ -78,7 +78,7 @@ async fn closings(setting: &Setting) {
 }
 
 /// A later event corrects an earlier outcome, and a redelivery corrects nothing.
-async fn corrections(setting: &Setting) {
+async fn corrections(setting: &TriageWorld) {
     let before = setting.counts(POOL).await;
     let number = setting.report(POOL, 4, 95);
     setting.settle().await;
@@ -116,7 +116,7 @@ async fn corrections(setting: &Setting) {
 }
 
 /// Bots, Canonry itself, triages that failed, and what is told twice.
-async fn what_teaches_nothing(setting: &Setting) {
+async fn what_teaches_nothing(setting: &TriageWorld) {
     let stale = setting.report(POOL, 0, 97);
     let own = setting.report(POOL, 0, 98);
     let failed = setting.report_as(POOL, "ben", &format!("It stops: topic1 alike97 {UNJUDGEABLE}"), &[]);
@@ -144,7 +144,7 @@ async fn what_teaches_nothing(setting: &Setting) {
 }
 
 /// Reactions count while there is no outcome: polled, of people only, and not when they are taken back.
-async fn reactions(setting: &Setting) {
+async fn reactions(setting: &TriageWorld) {
     let (down, up, mixed) =
         (setting.report(LAGOON, 2, 96), setting.report(LAGOON, 2, 97), setting.report(LAGOON, 2, 98));
     setting.settle().await;

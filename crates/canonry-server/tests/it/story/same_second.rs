@@ -5,14 +5,15 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::CloseReason;
 use canonry_testkit::on_both_engines;
 
-use crate::story::setting::{SUGGEST, Setting, item};
+use crate::world::item;
+use crate::world::triage_world::{SUGGEST, TriageWorld};
 
 const POOL: &str = "tide/pool";
 
 on_both_engines! {
     /// "Close with comment" is two deliveries of one second; here the closing comes first.
     async fn a_comment_that_arrives_after_the_closing_reopens_nothing(database: TestDatabase) {
-        let setting = Setting::new(database, &[POOL]).await;
+        let setting = TriageWorld::new(database, &[POOL]).await;
         setting.emulator.world().get_mut(POOL).file(".canonry.yml", SUGGEST);
         setting.settle().await;
         let number = setting.report(POOL, 0, 95);

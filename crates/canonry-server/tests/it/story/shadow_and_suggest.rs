@@ -6,14 +6,15 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::Pull;
 use canonry_testkit::on_both_engines;
 
-use crate::story::setting::{ORIGINALS, SUGGEST, Setting, item};
-use crate::topics::UNJUDGEABLE;
+use crate::world::item;
+use crate::world::topics::UNJUDGEABLE;
+use crate::world::triage_world::{ORIGINALS, SUGGEST, TriageWorld};
 
 const POOL: &str = "tide/pool";
 
 on_both_engines! {
     async fn after_the_installation_it_watches_and_then_it_speaks(database: TestDatabase) {
-        let setting = Setting::new(database, &[POOL]).await;
+        let setting = TriageWorld::new(database, &[POOL]).await;
         watches(&setting).await;
         is_told_to_speak(&setting).await;
         says_one_thing_once(&setting).await;
@@ -25,7 +26,7 @@ on_both_engines! {
 }
 
 /// Shadow is what an installation begins with: everything is recorded, nothing is written.
-async fn watches(setting: &Setting) {
+async fn watches(setting: &TriageWorld) {
     setting.settle().await;
     let repo = setting.repo(POOL).await;
     let taken_in = setting.store.corpus().item_numbers(repo.id).await.expect("reads");
@@ -45,7 +46,7 @@ async fn watches(setting: &Setting) {
 }
 
 /// The file on the default branch counts, and counts at once; one on another branch does not, and a broken one is shadow.
-async fn is_told_to_speak(setting: &Setting) {
+async fn is_told_to_speak(setting: &TriageWorld) {
     setting.meanwhile(|world| world.push(POOL, "draft", "maint", ".canonry.yml", SUGGEST));
     setting.settle().await;
     let unheard = setting.report(POOL, 0, 95);
@@ -71,7 +72,7 @@ async fn is_told_to_speak(setting: &Setting) {
 }
 
 /// One comment per item, whatever is delivered, however often.
-async fn says_one_thing_once(setting: &Setting) {
+async fn says_one_thing_once(setting: &TriageWorld) {
     let number = setting.report(POOL, 4, 93);
     let opened = setting.emulator.pending_deliveries().pop().expect("a delivery").guid;
     setting.settle().await;
@@ -91,7 +92,7 @@ async fn says_one_thing_once(setting: &Setting) {
 }
 
 /// What it says nothing about, and why.
-async fn keeps_out(setting: &Setting) {
+async fn keeps_out(setting: &TriageWorld) {
     let below = setting.report(POOL, 3, 84);
     let lonely = setting.report_as(POOL, "ben", "Something else: topic500", &[]);
     let excluded = setting.report_as(POOL, "ben", "It stops: topic3 alike97", &["question"]);
@@ -115,7 +116,7 @@ async fn keeps_out(setting: &Setting) {
 }
 
 /// An edit that makes it another report takes the suggestion back, in its place.
-async fn takes_it_back(setting: &Setting) {
+async fn takes_it_back(setting: &TriageWorld) {
     let number = setting.report(POOL, 5, 95);
     setting.settle().await;
     setting.assert_said(POOL, number, ORIGINALS);
@@ -128,7 +129,7 @@ async fn takes_it_back(setting: &Setting) {
 }
 
 /// A person who rules is heard at once: the label goes, and the comment says who ruled, whatever is edited later.
-async fn heeds_a_ruling(setting: &Setting) {
+async fn heeds_a_ruling(setting: &TriageWorld) {
     let number = setting.report(POOL, 2, 95);
     setting.settle().await;
     setting.assert_said(POOL, number, 3);

@@ -6,13 +6,13 @@ use canonry_testkit::github::CloseReason;
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
-use crate::story::setting::{SUGGEST, Setting};
+use crate::world::triage_world::{SUGGEST, TriageWorld};
 
 const POOL: &str = "tide/pool";
 
 on_both_engines! {
     async fn what_no_webhook_told_is_learned_all_the_same(database: TestDatabase) {
-        let setting = Setting::new(database, &[POOL]).await;
+        let setting = TriageWorld::new(database, &[POOL]).await;
         setting.emulator.world().get_mut(POOL).file(".canonry.yml", SUGGEST);
         setting.settle().await;
         let (person, bot, duplicate) = (setting.report(POOL, 0, 95), setting.report(POOL, 1, 95), setting.report(POOL, 2, 95));
@@ -33,7 +33,7 @@ on_both_engines! {
     }
 
     async fn what_could_not_be_delivered_is_asked_for_again(database: TestDatabase) {
-        let setting = Setting::new(database, &[POOL]).await;
+        let setting = TriageWorld::new(database, &[POOL]).await;
         setting.emulator.world().get_mut(POOL).file(".canonry.yml", SUGGEST);
         setting.settle().await;
         let number = setting.report(POOL, 0, 95);

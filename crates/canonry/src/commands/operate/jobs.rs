@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use canonry_domain::RepoName;
-use canonry_server::{ApplyOrder, ClosingDeed, Retried, UndoOrder, closing_deed, ordered_plan, retry_job, retry_jobs};
+use canonry_server::{ApplyOrder, ConsoleOrder, RetryOutcome, UndoOrder, retry_job, retry_jobs};
 use canonry_store::{Job, JobFilter, JobId, JobState};
 use comfy_table::Table;
 use serde_json::{Value, json};
@@ -130,14 +130,14 @@ async fn retry(id: JobId, database: &DatabaseOption, context: &Context) -> Resul
     let job = store.jobs().get(id).await?.unwrap_or(job);
     store.disconnect().await;
     match (retried, job.state, &job.delivery_id) {
-        (Retried::Queued, ..) => {
+        (RetryOutcome::Queued, ..) => {
             Ok(Report::new(json!({ "queued": 1 }), format!("Queued job {id} again.\n")).with("job", job_document(&job)))
         }
-        (Retried::Order, ..) => bail!(Refused(give_anew(&job))),
-        (Retried::LeftAlone, JobState::Done, Some(delivery)) => {
+        (RetryOutcome::Order, ..) => bail!(Refused(give_anew(&job))),
+        (RetryOutcome::LeftAlone, JobState::Done, Some(delivery)) => {
             bail!("job {id} is done; to do it once more: canonry deliveries replay {delivery}")
         }
-        (Retried::LeftAlone, state, _) => {
+        (RetryOutcome::LeftAlone, state, _) => {
             bail!("job {id} is {}; only one that waits or was given up can be tried again", state.as_str())
         }
     }
@@ -151,17 +151,17 @@ fn give_anew(job: &Job) -> String {
          was queued",
         job.created_at
     );
-    let (Some(repo), Some(plan)) = (&job.repo, ordered_plan(job)) else {
+    let (Some(repo), Some(plan)) = (&job.repo, ConsoleOrder::of(job).and_then(|order| order.plan())) else {
         return format!("{why}; make a new plan with `canonry plan-close`");
     };
-    let command = match closing_deed(job) {
-        Some(ClosingDeed::Undo(UndoOrder { item: Some((_, number)), reason, .. })) => {
+    let command = match ConsoleOrder::of(job) {
+        Some(ConsoleOrder::Undo(UndoOrder { item: Some((_, number)), reason, .. })) => {
             format!("undo-close --repo {repo} --run {plan} --item {number} --reason {reason}")
         }
-        Some(ClosingDeed::Undo(UndoOrder { reason, .. })) => {
+        Some(ConsoleOrder::Undo(UndoOrder { reason, .. })) => {
             format!("undo-close --repo {repo} --run {plan} --reason {reason}")
         }
-        Some(ClosingDeed::Apply(ApplyOrder { approved_only: true, .. })) => {
+        Some(ConsoleOrder::Apply(ApplyOrder { approved_only: true, .. })) => {
             format!("apply-close --repo {repo} --run {plan} --approved-only --yes")
         }
         _ => format!("apply-close --repo {repo} --run {plan} --yes"),
@@ -184,7 +184,7 @@ pub(crate) fn jobs_table(jobs: &[Job]) -> Table {
         let (state, tries) = (job.state.as_str().to_owned(), job.attempts.to_string());
         shown.add_row([
             job.id.to_string(),
-            one_line(&job.kind),
+            one_line(job.kind.as_str()),
             one_line(&about(job)),
             state,
             tries,
@@ -206,7 +206,7 @@ fn about(job: &Job) -> String {
 
 pub(crate) fn job_document(job: &Job) -> Value {
     json!({
-        "id": job.id.get(), "delivery": job.delivery_id, "key": job.key, "repo": job.repo, "kind": job.kind,
+        "id": job.id.get(), "delivery": job.delivery_id, "key": job.key, "repo": job.repo, "kind": job.kind.as_str(),
         "payload": job.payload, "state": job.state.as_str(), "attempts": job.attempts, "run_after": job.run_after,
         "lease_until": job.lease_until, "error": job.error, "created_at": job.created_at,
         "finished_at": job.finished_at,

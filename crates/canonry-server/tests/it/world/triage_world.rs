@@ -2,31 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::time::Duration;
 
-use canonry_domain::{ItemNumber, ItemType, LessonKind, Thresholds};
+use canonry_domain::{ItemType, LessonKind, Thresholds};
 use canonry_github::Clock as _;
 use canonry_server::{Scheduler, Schedules};
-use canonry_store::{
-    DeliveryFilter, DeliveryState, JobFilter, JobState, NewTriageRecord, OutboxScope, Repo, StoredTriageAction,
-};
+use canonry_store::{DeliveryFilter, DeliveryState, NewTriageRecord, Repo, StoredTriageAction};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, NewIssue, Permission, World};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
-use crate::whole_service::WholeService;
+use crate::world::whole_service::WholeService;
+use crate::world::{As, WorldBuilder, item};
 
 pub(crate) const OWN: &str = "canonry[bot]";
 pub(crate) const SUGGEST: &str = "triage:\n  mode: suggest\n  excludeLabels: [question]\nreview: {enabled: false}\n";
 /// Topics of the issues that each repository has from the beginning, as their numbers less one.
 pub(crate) const ORIGINALS: u64 = 6;
 
-pub(crate) struct Setting {
+pub(crate) struct TriageWorld {
     whole: WholeService,
     scheduler: Scheduler,
 }
 
-impl Deref for Setting {
+impl Deref for TriageWorld {
     type Target = WholeService;
 
     fn deref(&self) -> &WholeService {
@@ -34,7 +32,7 @@ impl Deref for Setting {
     }
 }
 
-impl Setting {
+impl TriageWorld {
     /// The App is just being installed on these repositories; nothing has been delivered.
     pub(crate) async fn new(database: TestDatabase, repos: &[&str]) -> Self {
         let permissions = [
@@ -44,7 +42,7 @@ impl Setting {
             ("contents", "read"),
             ("metadata", "read"),
         ];
-        let whole = WholeService::start(database, world(repos), &permissions, |_| {}).await;
+        let whole = WholeService::start(database, world(repos), &permissions, WorldBuilder::new(As::App)).await;
         let (store, clock) = (whole.store.clone(), whole.clock.clone());
         let scheduler = Scheduler { store, clock, schedules: Schedules::App };
         Self { whole, scheduler }
@@ -57,54 +55,13 @@ impl Setting {
         self.settle().await;
     }
 
-    /// Delivers what GitHub has to tell until nobody has anything left to do. Time moves only to the next moment that
-    /// somebody waits for.
+    /// Delivers what GitHub has to tell until nobody has anything left to do, however far that is.
     pub(crate) async fn settle(&self) {
-        let settling = async {
-            let mut idle = 0;
-            while idle < 2 {
-                let mut still = true;
-                self.clock.tell();
-                for delivery in self.emulator.deliver_pending().await {
-                    assert_eq!(delivery.attempt.map(|attempt| attempt.status), Some(202), "{}", delivery.event);
-                    still = false;
-                }
-                let now = self.clock.now();
-                let jobs = self.store.jobs().status(now).await.expect("reads");
-                let next = [self.next_job().await, self.next_write().await].into_iter().flatten().min();
-                if jobs.running > 0 || next.is_some_and(|next| next <= now) {
-                    idle = 0;
-                } else if let Some(next) = next {
-                    idle = 0;
-                    self.writer_rests().await;
-                    let again = [self.next_job().await, self.next_write().await].into_iter().flatten().min();
-                    if still && again == Some(next) && self.is_nobody_at_a_job().await {
-                        self.move_to(next);
-                    }
-                } else {
-                    idle += usize::from(still);
-                }
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        };
-        if tokio::time::timeout(Duration::from_secs(90), settling).await.is_err() {
-            let jobs = self.store.jobs().list(&JobFilter::default(), 10).await.expect("reads");
-            panic!("it does not settle at {}: {jobs:#?}, next write {:?}", self.clock.now(), self.next_write().await);
-        }
-    }
-
-    async fn next_job(&self) -> Option<Timestamp> {
-        let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
-        let jobs = self.store.jobs().list(&queued, 1_000).await.expect("reads");
-        jobs.iter().map(|job| job.run_after).min()
-    }
-
-    async fn next_write(&self) -> Option<Timestamp> {
-        self.store.outbox().next_moment(OutboxScope::Unattended).await.expect("reads")
+        self.settle_within(None, |_| false).await;
     }
 
     pub(crate) async fn repo(&self, name: &str) -> Repo {
-        self.store.repos().find(&name.parse().expect("a name")).await.expect("reads").expect("known")
+        self.repo_named(name).await
     }
 
     /// Somebody reports what `topic` is about, a minute after the last thing that happened.
@@ -218,10 +175,6 @@ impl Setting {
     pub(crate) async fn stop(self) {
         self.whole.stop().await;
     }
-}
-
-pub(crate) fn item(number: u64) -> ItemNumber {
-    ItemNumber::new(i64::try_from(number).expect("small")).expect("positive")
 }
 
 fn world(repos: &[&str]) -> World {

@@ -1,69 +1,44 @@
-//! An emulated GitHub with a repository that has commits, and a service whose jobs the test does one by one.
+//! A repository that has commits, and a service that takes webhooks in and whose jobs the test does one by one.
 
+use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use canonry_domain::review::ReviewSubject;
-use canonry_domain::{GithubId, ItemNumber};
-use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
-use canonry_retrieval::RetrievalMode;
-use canonry_server::{
-    Ended, JobHandler, Publish as _, ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts, Worker,
-    serve,
-};
+use canonry_server::{AttemptEnd, Publish as _, ReviewParts, Schedules, ServeParts};
 use canonry_store::{
-    BrakeKind, DeliveryState, Job, JobCaps, JobFilter, JobScope, JobState, Repo, ReviewState, Store, StoredRun,
+    BrakeKind, DeliveryState, Job, JobCaps, JobFilter, JobScope, JobState, Repo, ReviewState, StoredRun,
 };
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{CheckRun, Emulator, NewPull, Permission, TEST_APP_PRIVATE_KEY, World};
+use canonry_testkit::github::{CheckRun, Emulator, NewPull, Permission, World};
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 
-use crate::clocks::WaitingMoves;
-use crate::plain::Plain;
+use crate::world::clocks::WaitingMoves;
+use crate::world::{APP_ID, As, Running, SECRET, ServiceWorld, TOKEN, WorldBuilder, item, service_options};
 
 pub(crate) const REPO: &str = "tide/pool";
-pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 /// Code that nobody has anything to say about.
 pub(crate) const PLAIN: &str = "export const depth = 3;\n";
 /// Code with one line that the built-in rules remark on.
 pub(crate) const REMARKABLE: &str = "export function fill(pool) {\n  debugger;\n  return pool;\n}\n";
-const SECRET: &str = "the tide comes in";
+const CAPS: JobCaps = JobCaps { per_repo: 4, in_all: 8 };
 
-/// Who Canonry is on GitHub.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum As {
-    App,
-    Token,
-}
-
-impl As {
-    pub(crate) fn login(self) -> &'static str {
-        match self {
-            Self::App => "canonry[bot]",
-            Self::Token => "canonry-bot",
-        }
-    }
-}
-
-pub(crate) struct Setting {
-    pub(crate) emulator: Arc<Emulator>,
-    pub(crate) store: Store,
+pub(crate) struct ReviewWorld {
+    world: ServiceWorld,
     pub(crate) repo: Repo,
-    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) who: As,
-    service: Arc<Service>,
-    intake: JoinHandle<()>,
+    _intake: Running,
 }
 
-impl Drop for Setting {
-    fn drop(&mut self) {
-        self.intake.abort();
+impl Deref for ReviewWorld {
+    type Target = ServiceWorld;
+
+    fn deref(&self) -> &ServiceWorld {
+        &self.world
     }
 }
 
-impl Setting {
+impl ReviewWorld {
     /// A repository with these settings on its default branch, beside those that leave triage out of it.
     pub(crate) async fn new(database: &TestDatabase, who: As, settings: &str) -> Self {
         Self::with(database, who, settings, ReviewParts::default()).await
@@ -73,52 +48,16 @@ impl Setting {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let world = world(who, settings, &format!("http://{address}/webhooks/github"));
-        let (now, id) = (world.now, world.get(REPO).id);
         let emulator = Arc::new(Emulator::start(world).await);
-        let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
-        let id = GithubId(i64::try_from(id).expect("small"));
-        let repo = store.repos().identify(repo.id, id, &repo.name).await.expect("stored").expect("its own name");
-        let clock: Arc<dyn Clock> = Arc::new(WaitingMoves::new(&emulator, None));
-        let auth = match who {
-            As::App => Auth::App(AppKey::new("4711", &Secret::new(TEST_APP_PRIVATE_KEY)).expect("a key")),
-            As::Token => Auth::Token(Secret::new(TOKEN)),
-        };
-        let github = GitHub::new(ClientOptions {
-            api: emulator.url().parse().expect("a URL"),
-            clock: Arc::clone(&clock),
-            jitter: Arc::new(|| 0.0),
-            ..ClientOptions::new(auth)
-        });
-        let service = Arc::new(Service::new(ServiceParts {
-            store: store.clone(),
-            github: Some(github.expect("a client")),
-            is_app: who == As::App,
-            detectors: Arc::new(Plain::new()),
-            reviewers,
-            clock: Arc::clone(&clock),
-            monthly_cost: None,
-            prices: None,
-            retrieval: RetrievalMode::Hybrid,
-            wake_publisher: Arc::new(Notify::new()),
-        }));
+        let clock = Arc::new(WaitingMoves::new(&emulator, None));
+        let world = WorldBuilder::new(who).reviewers(reviewers).start(&emulator, clock, database.url()).await;
+        let repo = world.known_repo(REPO).await;
         // It only takes webhooks in: who works, and when, is up to the test.
-        let options = ServiceOptions {
-            secret: Secret::new(SECRET),
-            workers: 0,
-            caps: JobCaps { per_repo: 4, in_all: 8 },
-            tries: 3,
-            schedules: Schedules::Off,
-            trusted_proxies: Vec::new(),
-        };
-        let parts = ServeParts::new(service.clone());
-        let (served, ticking) = (store.clone(), Arc::clone(&clock));
-        let intake = tokio::spawn(async move {
-            serve(listener, served, parts, ticking, options, std::future::pending()).await.expect("serves");
-        });
-        let setting = Self { emulator, store, repo, clock, who, service, intake };
-        setting.settle().await;
-        setting
+        let (parts, options) = (ServeParts::new(world.service.clone()), service_options(0, CAPS, Schedules::Off));
+        let intake = Running::on(listener, world.store.clone(), parts, Arc::clone(&world.clock), options);
+        let review_world = Self { world, repo, who, _intake: intake };
+        review_world.settle().await;
+        review_world
     }
 
     /// Does something as people do, a minute later.
@@ -165,17 +104,15 @@ impl Setting {
     }
 
     /// Does the next job that is due.
-    pub(crate) async fn work(&self, scope: JobScope) -> Option<Ended> {
-        let handler: Arc<dyn JobHandler> = self.service.clone();
-        let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
-        let caps = JobCaps { per_repo: 4, in_all: 8 };
-        let worker = Worker { store, handler, clock, caps, tries: 3, scope };
-        let owner = format!("{:032x}", rand_token());
-        worker.work_once(&owner, 0.0).await.expect("works")
+    pub(crate) async fn work(&self, scope: JobScope) -> Option<AttemptEnd> {
+        // A token that no other lease has.
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let owner = format!("{:032x}", NEXT.fetch_add(1, Ordering::Relaxed));
+        self.work_once(&owner, CAPS, scope).await
     }
 
     /// Does everything that is due now, and what it causes: how the tries ended.
-    pub(crate) async fn work_off(&self) -> Vec<Ended> {
+    pub(crate) async fn work_off(&self) -> Vec<AttemptEnd> {
         let mut ended = Vec::new();
         loop {
             self.deliver().await;
@@ -189,7 +126,7 @@ impl Setting {
     }
 
     /// Does everything, moving the time to the next moment that a job waits for.
-    pub(crate) async fn settle(&self) -> Vec<Ended> {
+    pub(crate) async fn settle(&self) -> Vec<AttemptEnd> {
         let mut ended = Vec::new();
         for _ in 0..40 {
             ended.extend(self.work_off().await);
@@ -268,26 +205,6 @@ impl Setting {
     }
 }
 
-pub(crate) fn item(number: u64) -> ItemNumber {
-    ItemNumber::new(i64::try_from(number).expect("small")).expect("positive")
-}
-
-/// A number that no other call gives.
-fn rand_token() -> u64 {
-    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
-}
-
-/// Returns when it is so.
-pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let looking = async {
-        while !is_so() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), looking).await.unwrap_or_else(|_| panic!("in vain: {what}"));
-}
-
 /// The same settings with reviews switched on, unless they switch them off or are none.
 pub(crate) fn reviewing(settings: &str) -> String {
     match settings {
@@ -315,7 +232,7 @@ fn world(who: As, settings: &str, webhooks: &str) -> World {
         world.send_webhooks_to(webhooks, SECRET);
         return world;
     }
-    world.add_app(4711, "canonry");
+    world.add_app(APP_ID, "canonry");
     world.send_webhooks_to(webhooks, SECRET);
     let permissions = ["issues", "pull_requests", "checks", "contents"].map(|area| (area, "write"));
     world.install_app("tide", &[&permissions[..], &[("metadata", "read")]].concat());

@@ -1,17 +1,16 @@
 //! The whole service on an emulated GitHub with one repository: a maintainer, an author, a stranger, and bots.
 
 use std::ops::Deref;
-use std::time::Duration;
 
-use canonry_domain::{GithubId, ItemNumber};
-use canonry_github::{ClientOptions, Clock as _};
-use canonry_store::{JobFilter, JobState, Mention, MentionPlace, OutboxScope, Repo};
+use canonry_domain::GithubId;
+use canonry_store::{Mention, MentionPlace, Repo};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Delivery, NewIssue, NewPull, Permission, World};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
-use crate::reviews::setting::reviewing;
-use crate::whole_service::WholeService;
+use crate::world::review_world::reviewing;
+use crate::world::whole_service::WholeService;
+use crate::world::{As, WorldBuilder};
 
 pub(crate) const POOL: &str = "tide/pool";
 pub(crate) const OWN: &str = "canonry[bot]";
@@ -22,11 +21,11 @@ pub(crate) const BOT: &str = "stale[bot]";
 /// Issues that are there from the beginning: `topic0` is #1, and so on.
 const ORIGINALS: u64 = 4;
 
-pub(crate) struct Setting {
+pub(crate) struct MentionWorld {
     whole: WholeService,
 }
 
-impl Deref for Setting {
+impl Deref for MentionWorld {
     type Target = WholeService;
 
     fn deref(&self) -> &WholeService {
@@ -51,7 +50,7 @@ impl Answered {
     }
 }
 
-impl Setting {
+impl MentionWorld {
     /// The App is installed, with these settings on the default branch.
     pub(crate) async fn new(database: TestDatabase, settings: &str) -> Self {
         Self::on(database, world(settings)).await
@@ -66,71 +65,24 @@ impl Setting {
             ("checks", "write"),
             ("metadata", "read"),
         ];
-        let longest_wait = SignedDuration::from_secs(5);
-        let adjust = |options: &mut ClientOptions| options.longest_wait = longest_wait;
-        let setting = Self { whole: WholeService::start(database, world, &permissions, adjust).await };
+        let builder = WorldBuilder::new(As::App).longest_wait(SignedDuration::from_secs(5));
+        let setting = Self { whole: WholeService::start(database, world, &permissions, builder).await };
         setting.settle().await;
         setting
     }
 
-    /// Delivers what GitHub has to tell until nobody has anything left to do. Time moves only to the next moment that
-    /// somebody waits for within the hour: a pause waits for people.
+    /// Delivers what GitHub has to tell until nobody has anything left to do within the hour.
     pub(crate) async fn settle(&self) {
         self.settle_until(|_| false).await;
     }
 
     /// The same, or until the world is as wanted, whatever is still to be done then.
     pub(crate) async fn settle_until(&self, is_enough: impl Fn(&World) -> bool) {
-        let settling = async {
-            let horizon = self.clock.now() + SignedDuration::from_hours(1);
-            let (mut idle, mut busy) = (0, 0);
-            while idle < 3 && !is_enough(&self.emulator.world()) {
-                let mut still = true;
-                self.clock.tell();
-                for delivery in self.emulator.deliver_pending().await {
-                    assert_eq!(delivery.attempt.map(|attempt| attempt.status), Some(202), "{}", delivery.event);
-                    still = false;
-                }
-                let now = self.clock.now();
-                let running = self.store.jobs().status(now).await.expect("reads").running;
-                let next = self.next_moment().await.filter(|next| *next <= horizon);
-                busy = if running > 0 && still { busy + 1 } else { 0 };
-                // A job under way may itself wait for the clock, such as for its turn to write.
-                if busy > if self.clock.is_anybody_asleep() { 10 } else { 100 } {
-                    self.emulator.world().now += SignedDuration::from_secs(1);
-                    (idle, busy) = (0, 0);
-                } else if running > 0 || next.is_some_and(|next| next <= now) {
-                    idle = 0;
-                } else if let Some(next) = next {
-                    idle = 0;
-                    self.writer_rests().await;
-                    if still && self.next_moment().await == Some(next) && self.is_nobody_at_a_job().await {
-                        self.move_to(next);
-                    }
-                } else {
-                    idle += usize::from(still);
-                }
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        };
-        if tokio::time::timeout(Duration::from_secs(120), settling).await.is_err() {
-            let jobs = self.store.jobs().list(&JobFilter::default(), 10).await.expect("reads");
-            panic!("it does not settle at {}: {jobs:#?}, next {:?}", self.clock.now(), self.next_moment().await);
-        }
-    }
-
-    /// When somebody has something to do next.
-    async fn next_moment(&self) -> Option<Timestamp> {
-        let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
-        let jobs = self.store.jobs().list(&queued, 1_000).await.expect("reads");
-        let write = self.store.outbox().next_moment(OutboxScope::Unattended).await.expect("reads");
-        // Jobs of one key come after each other: those behind one that waits have nothing to do yet.
-        let heads = jobs.iter().filter(|job| !jobs.iter().any(|other| other.key == job.key && other.id < job.id));
-        heads.map(|job| job.run_after).chain(write).min()
+        self.settle_within(Some(SignedDuration::from_hours(1)), is_enough).await;
     }
 
     pub(crate) async fn repo(&self) -> Repo {
-        self.store.repos().find(&POOL.parse().expect("a name")).await.expect("reads").expect("known")
+        self.repo_named(POOL).await
     }
 
     pub(crate) fn issue(&self, title: &str) -> u64 {
@@ -208,10 +160,6 @@ impl Setting {
         emulator.assert_no_unknown_routes();
         assert_clean(&emulator.bodies_sent());
     }
-}
-
-pub(crate) fn item(number: u64) -> ItemNumber {
-    ItemNumber::new(i64::try_from(number).expect("small")).expect("positive")
 }
 
 /// A text without the marker at its end.

@@ -1,40 +1,43 @@
-//! A store with an emulated repository, and workers that do what is ordered, in a time that moves when they wait.
+//! A repository whose plans are applied and undone by orders, in a time that moves when workers wait.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use canonry_domain::{ItemNumber, ItemType, Login, Probability, RowSnapshot, TargetPolicy};
-use canonry_github::{Auth, ClientOptions, Clock as _, GitHub, Secret};
-use canonry_retrieval::RetrievalMode;
-use canonry_server::{ReviewParts, Service, ServiceParts, Worker};
+use canonry_server::{Service, Worker};
 use canonry_store::{
     CloseRunId, Job, JobCaps, JobFilter, JobId, JobScope, JobState, NewPlan, NewPlanRow, PlanOrigin, Repo,
-    Representation, Store,
+    Representation,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, Event, EventKind, NewIssue, Permission, State, World};
 use canonry_triage::{SyncOptions, refresh_maintainers, sync};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use tokio::sync::Notify;
 
-use crate::clocks::WaitingMoves;
-use crate::topics::Topics;
+use crate::world::clocks::WaitingMoves;
+use crate::world::{As, ServiceWorld, TOKEN, WorldBuilder, item};
 
 pub(crate) const REPO: &str = "acme/widgets";
 pub(crate) const OWN: &str = "canonry-bot";
 pub(crate) const MAINTAINER: &str = "maint";
-const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 /// A job that is looked at more often than this has no end.
 const MOST_TRIES: usize = 200;
 
-pub(crate) struct Setting {
-    pub(crate) emulator: Arc<Emulator>,
-    pub(crate) store: Store,
+pub(crate) struct CloseWorld {
+    world: ServiceWorld,
     pub(crate) repo: Repo,
-    clock: Arc<WaitingMoves>,
     url: String,
     _database: TestDatabase,
+}
+
+impl Deref for CloseWorld {
+    type Target = ServiceWorld;
+
+    fn deref(&self) -> &ServiceWorld {
+        &self.world
+    }
 }
 
 /// What GitHub shows of an item.
@@ -46,7 +49,7 @@ pub(crate) struct Shown {
     pub(crate) labels: Vec<String>,
 }
 
-impl Setting {
+impl CloseWorld {
     pub(crate) async fn new(database: TestDatabase) -> Self {
         let mut world = World::new();
         world.token(TOKEN, OWN);
@@ -58,14 +61,13 @@ impl Setting {
         let emulator = Arc::new(Emulator::start(world).await);
         let clock = Arc::new(WaitingMoves::new(&emulator, Some(Duration::from_millis(20))));
         let url = database.url().to_owned();
-        let store = Store::open(&url.parse().expect("a URL"), clock.now()).await.expect("opens");
-        let name = REPO.parse().expect("a name");
-        store.repos().ensure(&name, clock.now()).await.expect("stored");
-        let github = client(&emulator, &clock);
-        sync(&store, &github, &name, SyncOptions::default(), &mut |_| {}).await.expect("synced");
-        refresh_maintainers(&store, &github, &name).await.expect("told");
+        let world = WorldBuilder::new(As::Token).topics().start(&emulator, clock, &url).await;
+        let (name, store) = (REPO.parse().expect("a name"), &world.store);
+        store.repos().ensure(&name, world.clock.now()).await.expect("stored");
+        sync(store, &world.github, &name, SyncOptions::default(), &mut |_| {}).await.expect("synced");
+        refresh_maintainers(store, &world.github, &name).await.expect("told");
         let repo = store.repos().find(&name).await.expect("reads").expect("known");
-        Self { emulator, store, repo, clock, url, _database: database }
+        Self { world, repo, url, _database: database }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -119,8 +121,7 @@ impl Setting {
     }
 
     pub(crate) async fn sync(&self) {
-        let github = client(&self.emulator, &self.clock);
-        sync(&self.store, &github, &self.repo.name, SyncOptions::default(), &mut |_| {}).await.expect("synced");
+        sync(&self.store, &self.github, &self.repo.name, SyncOptions::default(), &mut |_| {}).await.expect("synced");
     }
 
     async fn item(&self, number: ItemNumber) -> canonry_domain::Item {
@@ -129,34 +130,15 @@ impl Setting {
 
     /// A service with connections of its own, as another process has it.
     pub(crate) async fn service(&self) -> Arc<Service> {
-        let store = Store::open(&self.url.parse().expect("a URL"), self.now()).await.expect("opens");
-        Arc::new(Service::new(ServiceParts {
-            store,
-            github: Some(client(&self.emulator, &self.clock)),
-            is_app: false,
-            detectors: Arc::new(Topics::new("Both stop at the same wave.")),
-            reviewers: ReviewParts::default(),
-            clock: self.clock.clone(),
-            monthly_cost: None,
-            prices: None,
-            retrieval: RetrievalMode::Dense,
-            wake_publisher: Arc::new(Notify::new()),
-        }))
+        self.another_service(&self.url).await
     }
 
-    async fn worker(&self) -> Worker {
-        Worker {
-            store: self.store.clone(),
-            handler: self.service().await,
-            clock: self.clock.clone(),
-            caps: JobCaps { per_repo: 2, in_all: 4 },
-            tries: 3,
-            scope: JobScope::All,
-        }
+    async fn own_worker(&self) -> Worker {
+        self.worker(self.service().await, JobCaps { per_repo: 2, in_all: 4 }, JobScope::All)
     }
 
     pub(crate) async fn one_try(&self) {
-        let ended = self.worker().await.work_once("one", 0.0).await.expect("works");
+        let ended = self.own_worker().await.work_once("one", 0.0).await.expect("works");
         assert!(ended.is_some(), "nothing is due");
     }
 
@@ -168,7 +150,7 @@ impl Setting {
 
     /// Does everything that is queued, and answers with how often a job was begun.
     pub(crate) async fn work(&self) -> usize {
-        let worker = self.worker().await;
+        let worker = self.own_worker().await;
         let mut begun = 0;
         for tries in 0..MOST_TRIES {
             if worker.work_once(&format!("worker-{tries}"), 0.0).await.expect("works").is_some() {
@@ -231,23 +213,8 @@ impl Setting {
     }
 }
 
-fn client(emulator: &Emulator, clock: &Arc<WaitingMoves>) -> GitHub {
-    let options = ClientOptions {
-        api: emulator.url().parse().expect("a URL"),
-        clock: clock.clone(),
-        jitter: Arc::new(|| 0.0),
-        request_timeout: Duration::from_secs(10),
-        ..ClientOptions::new(Auth::Token(Secret::new(TOKEN)))
-    };
-    GitHub::new(options).expect("a client")
-}
-
 pub(crate) fn maintainer() -> Option<Login> {
     Some(MAINTAINER.parse().expect("a login"))
-}
-
-fn item(number: u64) -> ItemNumber {
-    ItemNumber::new(i64::try_from(number).expect("small")).expect("positive")
 }
 
 pub(crate) fn plain(number: ItemNumber) -> u64 {
