@@ -18,7 +18,7 @@ use canonry_server::{
     DetectorSource, ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts, serve,
 };
 use canonry_store::{EmbedFilter, EmbeddingKey, JobCaps, NewEmbedding, Repo, Store, SyncProgress, TriageActionKind};
-use canonry_testkit::github::{Emulator, NewIssue, World};
+use canonry_testkit::github::{Emulator, NewIssue, Permission, World};
 use canonry_triage::{Detectors, EmbedOptions, IndexCache, Judge, Neighbourhood, embed};
 use jiff::Timestamp;
 use serde_json::json;
@@ -31,6 +31,7 @@ type Failure = Box<dyn std::error::Error>;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const REPO: &str = "tide/pool";
+const TOKEN: &str = "ghp_bench";
 const SECRET: &str = "the tide comes in";
 /// Issues that are opened again later, with vectors by the local model.
 const ORIGINALS: usize = 200;
@@ -125,8 +126,11 @@ async fn write_vectors(store: &Store, repo: &Repo, model: &str, now: Timestamp) 
 fn world() -> World {
     let mut world = World::new();
     world.rate.limit = 10_000_000;
+    world.runs_faster(Timestamp::now(), 1);
     world.user("ann");
+    world.token(TOKEN, "canonry-bot");
     world.repo(REPO).file(".canonry.yml", "triage:\n  mode: suggest\n");
+    world.collaborator(REPO, "canonry-bot", Permission::Admin);
     world
 }
 
@@ -141,8 +145,7 @@ async fn measure(url: &str, snapshots: PathBuf, room: usize, items: usize, from:
     let emulator = Emulator::start(world).await;
     let store = Store::open(&url.parse()?, Timestamp::now()).await?;
     let repo = store.repos().find(&REPO.parse()?).await?.ok_or("seed it first")?;
-    let options =
-        ClientOptions { api: emulator.url().parse()?, ..ClientOptions::new(Auth::Token(Secret::new("ghp_bench"))) };
+    let options = ClientOptions { api: emulator.url().parse()?, ..ClientOptions::new(Auth::Token(Secret::new(TOKEN))) };
     let detectors =
         Arc::new(LocalDetectors { embedder: LocalEmbedder::load()?, snapshots, indexes: IndexCache::new(room) });
     let service = Arc::new(Service::new(ServiceParts {
