@@ -1,7 +1,7 @@
 //! Gate by gate: what each asked, what it found, and which of them decided.
 
 use canonry_domain::{
-    DecisionGate, DecisionOrigin, DecisionStatus, GateDecision, GateMark, ItemNumber, OnlineGate, OnlineThresholds,
+    DecisionGate, DecisionOrigin, DecisionStatus, GateMark, GateReason, ItemNumber, OnlineGate, OnlineThresholds,
     SCORE_GAP, STRONG_RETRIEVAL, Structure, Verdict, gate_trail, online_trail,
 };
 
@@ -46,9 +46,9 @@ pub(crate) fn decision_gates(
                 "Does it say enough to be compared?",
                 pick(
                     decided,
-                    match reason {
-                        GateDecision::NO_CONTENT => "No: it, or the other one, is an unfilled template.",
-                        _ => "No: it is too short, or only says that something does not work.",
+                    match GateReason::NoContent.is_stored_as(Some(reason)) {
+                        true => "No: it, or the other one, is an unfilled template.",
+                        false => "No: it is too short, or only says that something does not work.",
                     },
                     "Yes.",
                 ),

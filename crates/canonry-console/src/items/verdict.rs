@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    DecisionGate, DecisionOrigin, DecisionStatus, GateDecision, Item, ItemNumber, OnlineGate, OutcomeEvent, Override,
+    DecisionGate, DecisionOrigin, DecisionStatus, GateReason, Item, ItemNumber, OnlineGate, OutcomeEvent, Override,
     OverrideKind, Verdict,
 };
 use canonry_store::{CloseMode, CloseOutcome, Grace, GraceState, ItemClose, StoredDecision, StoredTriageRecord};
@@ -200,7 +200,7 @@ fn found(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
 fn decided(last: &StoredDecision, now: PresentState) -> Sentence {
     let words = match (DecisionGate::that_decided(last.origin, last.status, last.reason.as_deref()), now) {
         (Some(DecisionGate::Candidates), _) => "Canonry found nothing near enough to compare it with",
-        (Some(DecisionGate::EnoughText), _) if last.reason.as_deref() == Some(GateDecision::NO_CONTENT) => {
+        (Some(DecisionGate::EnoughText), _) if GateReason::NoContent.is_stored_as(last.reason.as_deref()) => {
             "It is an unfilled template, with no text of its own to compare"
         }
         (Some(DecisionGate::EnoughText), _) => "It says too little to be compared with others",

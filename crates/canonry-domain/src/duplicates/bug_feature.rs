@@ -4,31 +4,26 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::duplicates::gate_reason::KindMismatch;
 use crate::duplicates::judged_item::JudgedItem;
 use crate::intent::sections::heading;
 use crate::text::template_text::{TemplateLine, written_lines};
 
-/// Why two items cannot be the same: `bug_feature_mismatch:bug_vs_feature` or the other way round.
+/// Why two items cannot be the same.
 ///
 /// An item that is told to be both, or neither, is unknown, and what is unknown contradicts nothing.
-pub fn bug_feature_mismatch(one: &JudgedItem<'_>, other: &JudgedItem<'_>) -> Option<String> {
-    let (one, other) = (kind_of(one)?, kind_of(other)?);
-    (one != other).then(|| format!("bug_feature_mismatch:{}_vs_{}", one.word(), other.word()))
+pub fn bug_feature_mismatch(one: &JudgedItem<'_>, other: &JudgedItem<'_>) -> Option<KindMismatch> {
+    match (kind_of(one)?, kind_of(other)?) {
+        (Kind::Bug, Kind::Feature) => Some(KindMismatch::BugVsFeature),
+        (Kind::Feature, Kind::Bug) => Some(KindMismatch::FeatureVsBug),
+        (Kind::Bug, Kind::Bug) | (Kind::Feature, Kind::Feature) => None,
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bug,
     Feature,
-}
-
-impl Kind {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Bug => "bug",
-            Self::Feature => "feature",
-        }
-    }
 }
 
 /// Tags and labels say what an item is; only where there are none do its words.
@@ -144,6 +139,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     use super::{Kind, bug_feature_mismatch, kind_of, kind_of_tag, title_tags};
+    use crate::duplicates::gate_reason::KindMismatch;
     use crate::duplicates::judged_item::JudgedItem;
     use crate::items::item::{ItemNumber, ItemState, ItemType};
 
@@ -171,8 +167,8 @@ mod tests {
             "Add a new ordering strategy option. It is broken.",
             &[],
         );
-        assert_eq!(bug_feature_mismatch(&bug, &feature).as_deref(), Some("bug_feature_mismatch:bug_vs_feature"));
-        assert_eq!(bug_feature_mismatch(&feature, &bug).as_deref(), Some("bug_feature_mismatch:feature_vs_bug"));
+        assert_eq!(bug_feature_mismatch(&bug, &feature), Some(KindMismatch::BugVsFeature));
+        assert_eq!(bug_feature_mismatch(&feature, &bug), Some(KindMismatch::FeatureVsBug));
         assert_eq!(bug_feature_mismatch(&bug, &bug), None);
         let [one, other] = ["Support for prefix matching is broken in debug builds", "Prefix matching broken"]
             .map(|title| item(title, "", &[]));

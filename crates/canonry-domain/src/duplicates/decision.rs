@@ -1,5 +1,6 @@
 //! What the gates made of one candidate set.
 
+use crate::duplicates::gate_reason::GateReason;
 use crate::items::item::ItemNumber;
 use crate::text_enum;
 
@@ -30,27 +31,10 @@ pub struct GateDecision {
     /// The candidate that the judge named, vetoed or not.
     pub target: Option<ItemNumber>,
     /// The veto or the reason for the skip; `None` for an accepted edge and for a judge's own no.
-    pub reason: Option<String>,
+    pub reason: Option<GateReason>,
 }
 
 impl GateDecision {
-    /// Source or target has no text of its own, only that of a template.
-    pub const NO_CONTENT: &'static str = "no_content";
-    /// Gate 1: there is nothing to compare with.
-    pub const NO_CANDIDATES: &'static str = "no_candidates";
-    /// Gate 2: the source says too little to be compared.
-    pub const SOURCE_TOO_VAGUE: &'static str = "source_too_vague";
-    /// Gate 3: the source has an accepted edge already.
-    pub const EXISTING_EDGE: &'static str = "existing_edge";
-    /// Gate 4: what stands before the kind of a malformed answer.
-    pub const INVALID_RESPONSE: &'static str = "invalid_response:";
-    /// Gate 7: the target is closed.
-    pub const TARGET_NOT_OPEN: &'static str = "target_not_open";
-    /// Gate 9: the judge's confidence is too low.
-    pub const BELOW_MIN_EDGE: &'static str = "below_min_edge";
-    /// Gate 10: another candidate is as near.
-    pub const CANDIDATE_GAP_TOO_SMALL: &'static str = "candidate_gap_too_small";
-
     pub const fn accepted(target: ItemNumber) -> Self {
         Self { status: DecisionStatus::Accepted, target: Some(target), reason: None }
     }
@@ -60,28 +44,21 @@ impl GateDecision {
     }
 
     /// A yes that a gate turned down.
-    pub fn vetoed(target: ItemNumber, reason: impl Into<String>) -> Self {
-        Self { status: DecisionStatus::Rejected, target: Some(target), reason: Some(reason.into()) }
+    pub const fn vetoed(target: ItemNumber, reason: GateReason) -> Self {
+        Self { status: DecisionStatus::Rejected, target: Some(target), reason: Some(reason) }
     }
 
-    pub fn skipped(reason: impl Into<String>) -> Self {
-        Self { status: DecisionStatus::Skipped, target: None, reason: Some(reason.into()) }
+    pub const fn skipped(reason: GateReason) -> Self {
+        Self { status: DecisionStatus::Skipped, target: None, reason: Some(reason) }
     }
 
     /// Whether the judge's answer was malformed or named something that is no candidate.
-    pub fn is_invalid_response(&self) -> bool {
-        self.reason.as_deref().is_some_and(|reason| reason.starts_with(Self::INVALID_RESPONSE))
+    pub const fn is_invalid_response(&self) -> bool {
+        matches!(self.reason, Some(GateReason::InvalidResponse(_)))
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::GateDecision;
-
-    #[test]
-    fn an_invalid_response_is_told_by_its_reason() {
-        assert!(GateDecision::skipped("invalid_response:empty").is_invalid_response());
-        assert!(!GateDecision::skipped(GateDecision::NO_CANDIDATES).is_invalid_response());
-        assert!(!GateDecision::said_no().is_invalid_response());
+    /// The reason as it is stored.
+    pub fn stored_reason(&self) -> Option<String> {
+        self.reason.as_ref().map(ToString::to_string)
     }
 }

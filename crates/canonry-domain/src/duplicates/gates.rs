@@ -2,6 +2,7 @@
 
 use crate::duplicates::bug_feature::bug_feature_mismatch;
 use crate::duplicates::decision::GateDecision;
+use crate::duplicates::gate_reason::GateReason;
 use crate::duplicates::judged_item::{GateCandidate, JudgedItem, PairScores};
 use crate::duplicates::score::Probability;
 use crate::duplicates::score_gap::gap_too_small;
@@ -35,12 +36,12 @@ impl Default for GateRules {
 /// Gates 0 and 3, a person's override and an edge that exists, belong to who knows the store.
 pub fn gate_before_judge(source: &JudgedItem<'_>, candidates: &[GateCandidate<'_>]) -> Option<GateDecision> {
     if !source.has_content() {
-        return Some(GateDecision::skipped(GateDecision::NO_CONTENT));
+        return Some(GateDecision::skipped(GateReason::NoContent));
     }
     if candidates.is_empty() {
-        return Some(GateDecision::skipped(GateDecision::NO_CANDIDATES));
+        return Some(GateDecision::skipped(GateReason::NoCandidates));
     }
-    is_too_vague(source.title, source.body).then(|| GateDecision::skipped(GateDecision::SOURCE_TOO_VAGUE))
+    is_too_vague(source.title, source.body).then(|| GateDecision::skipped(GateReason::SourceTooVague))
 }
 
 /// Gates 4 to 11: what becomes of an answer about these candidates.
@@ -66,22 +67,22 @@ pub fn gate_answer(
     };
     let number = target.item.number;
     if let Some(veto) = structural_veto(&answer.structure) {
-        return GateDecision::vetoed(number, veto);
+        return GateDecision::vetoed(number, GateReason::Structure(veto));
     }
     if !target.item.has_content() {
-        return GateDecision::vetoed(number, GateDecision::NO_CONTENT);
+        return GateDecision::vetoed(number, GateReason::NoContent);
     }
     if rules.check_target_state && target.item.state != ItemState::Open {
-        return GateDecision::vetoed(number, GateDecision::TARGET_NOT_OPEN);
+        return GateDecision::vetoed(number, GateReason::TargetNotOpen);
     }
     if let Some(mismatch) = bug_feature_mismatch(source, &target.item) {
-        return GateDecision::vetoed(number, mismatch);
+        return GateDecision::vetoed(number, GateReason::KindMismatch(mismatch));
     }
     if answer.confidence < rules.min_edge {
-        return GateDecision::vetoed(number, GateDecision::BELOW_MIN_EDGE);
+        return GateDecision::vetoed(number, GateReason::BelowMinEdge);
     }
     if gap_too_small(number, candidates, pairs) {
-        return GateDecision::vetoed(number, GateDecision::CANDIDATE_GAP_TOO_SMALL);
+        return GateDecision::vetoed(number, GateReason::CandidateGapTooSmall);
     }
     GateDecision::accepted(number)
 }
@@ -100,6 +101,6 @@ pub(crate) fn named_candidate<'a, 'b>(
         .ok_or(InvalidAnswer::TargetNotInSet)
 }
 
-fn invalid(kind: InvalidAnswer) -> GateDecision {
-    GateDecision::skipped(format!("{}{kind}", GateDecision::INVALID_RESPONSE))
+const fn invalid(kind: InvalidAnswer) -> GateDecision {
+    GateDecision::skipped(GateReason::InvalidResponse(kind))
 }

@@ -1,7 +1,7 @@
 //! What is said about a new item: duplicate, maybe, or nothing.
 
 use crate::duplicates::bug_feature::bug_feature_mismatch;
-use crate::duplicates::decision::GateDecision;
+use crate::duplicates::gate_reason::{OnlineGuardrail, OnlineReason};
 use crate::duplicates::gates::named_candidate;
 use crate::duplicates::judged_item::{GateCandidate, JudgedItem, PairScores};
 use crate::duplicates::score::{Probability, Similarity};
@@ -13,9 +13,6 @@ use crate::text_enum;
 
 /// The least score of a target that may be called a duplicate, whatever the judge says.
 pub const STRONG_RETRIEVAL: f64 = 0.90;
-
-/// The reason of a verdict that no usable answer of the judge stands behind.
-pub(crate) const NO_USABLE_ANSWER: &str = "invalid_judge_response";
 
 text_enum! {
     /// What a new item is called.
@@ -56,15 +53,12 @@ pub struct OnlineVerdict {
     pub reason: String,
 }
 
-/// What keeps the yes of a judge that has not proven itself in the repository from being called a duplicate.
-pub(crate) const UNPROVEN_JUDGE: &str = "unproven_judge";
-
 impl OnlineVerdict {
     /// The same verdict of a judge that has not proven itself: a person should look before anything is closed.
     pub fn of_unproven_judge(self) -> Self {
         match self.verdict {
             Verdict::Duplicate => {
-                let reason = format!("online_strict_guardrail:{UNPROVEN_JUDGE}");
+                let reason = OnlineReason::Guardrail(OnlineGuardrail::UnprovenJudge).to_string();
                 Self { verdict: Verdict::MaybeDuplicate, reason, ..self }
             }
             Verdict::MaybeDuplicate | Verdict::NotDuplicate => self,
@@ -92,50 +86,50 @@ pub fn online_verdict(
     thresholds: &OnlineThresholds,
 ) -> OnlineVerdict {
     if !source.has_content() {
-        return not_duplicate(None, GateDecision::NO_CONTENT);
+        return not_duplicate(None, OnlineReason::NoContent);
     }
     let candidates: Vec<GateCandidate<'_>> =
         neighbours.iter().filter(|neighbour| is_judged(source, neighbour, thresholds)).copied().collect();
     // Of equals the first, which is the one of the higher rank.
     let Some(best) = candidates.iter().rev().max_by_key(|candidate| candidate.score) else {
-        return not_duplicate(None, "no_candidates");
+        return not_duplicate(None, OnlineReason::NoCandidates);
     };
     let judged = answer.map(|answer| (answer, named_candidate(source, &candidates, answer)));
     let (answer, target) = match judged {
         Some((answer, _)) if !answer.is_duplicate => {
-            return not_duplicate(Some(answer.confidence), "model_not_duplicate");
+            return not_duplicate(Some(answer.confidence), OnlineReason::ModelNotDuplicate);
         }
         Some((answer, Ok(target))) => (answer, target),
         Some((_, Err(_))) | None => {
             let is_near = best.score.get() >= thresholds.min_score.get().max(thresholds.maybe.get());
-            let reason = NO_USABLE_ANSWER;
+            let reason = OnlineReason::InvalidJudgeResponse;
             return if is_near { maybe(best.item.number, None, reason) } else { not_duplicate(None, reason) };
         }
     };
     let (number, confidence) = (target.item.number, answer.confidence);
     if let Some(which) = strict_guardrail(source, target, &candidates, pairs, answer) {
-        let reason = format!("online_strict_guardrail:{which}");
+        let reason = OnlineReason::Guardrail(which);
         return if confidence >= thresholds.maybe {
-            maybe(number, Some(confidence), &reason)
+            maybe(number, Some(confidence), reason)
         } else {
-            not_duplicate(Some(confidence), &reason)
+            not_duplicate(Some(confidence), reason)
         };
     }
     if confidence >= thresholds.duplicate {
         if target.score.get() < STRONG_RETRIEVAL {
-            return maybe(number, Some(confidence), "duplicate_low_retrieval_support");
+            return maybe(number, Some(confidence), OnlineReason::DuplicateLowRetrievalSupport);
         }
         return OnlineVerdict {
             verdict: Verdict::Duplicate,
             target: Some(number),
             confidence: Some(confidence),
-            reason: "duplicate".to_owned(),
+            reason: OnlineReason::Duplicate.to_string(),
         };
     }
     if confidence >= thresholds.maybe {
-        return maybe(number, Some(confidence), "low_confidence_duplicate");
+        return maybe(number, Some(confidence), OnlineReason::LowConfidenceDuplicate);
     }
-    not_duplicate(Some(confidence), "below_maybe_threshold")
+    not_duplicate(Some(confidence), OnlineReason::BelowMaybeThreshold)
 }
 
 /// What stands between a yes and "duplicate" however sure the judge is.
@@ -145,20 +139,19 @@ fn strict_guardrail(
     candidates: &[GateCandidate<'_>],
     pairs: &PairScores,
     answer: &JudgeAnswer,
-) -> Option<String> {
+) -> Option<OnlineGuardrail> {
+    let is_too_small = || gap_too_small(target.item.number, candidates, pairs);
     structural_veto(&answer.structure)
-        .or_else(|| bug_feature_mismatch(source, &target.item))
-        .or_else(|| strict_shortfall(&answer.structure))
-        .or_else(|| {
-            let is_too_small = gap_too_small(target.item.number, candidates, pairs);
-            is_too_small.then(|| GateDecision::CANDIDATE_GAP_TOO_SMALL.to_owned())
-        })
+        .map(OnlineGuardrail::Structure)
+        .or_else(|| bug_feature_mismatch(source, &target.item).map(OnlineGuardrail::KindMismatch))
+        .or_else(|| strict_shortfall(&answer.structure).map(OnlineGuardrail::NotAllSame))
+        .or_else(|| is_too_small().then_some(OnlineGuardrail::CandidateGapTooSmall))
 }
 
-fn maybe(target: ItemNumber, confidence: Option<Probability>, reason: &str) -> OnlineVerdict {
-    OnlineVerdict { verdict: Verdict::MaybeDuplicate, target: Some(target), confidence, reason: reason.to_owned() }
+fn maybe(target: ItemNumber, confidence: Option<Probability>, reason: OnlineReason) -> OnlineVerdict {
+    OnlineVerdict { verdict: Verdict::MaybeDuplicate, target: Some(target), confidence, reason: reason.to_string() }
 }
 
-fn not_duplicate(confidence: Option<Probability>, reason: &str) -> OnlineVerdict {
-    OnlineVerdict { verdict: Verdict::NotDuplicate, target: None, confidence, reason: reason.to_owned() }
+fn not_duplicate(confidence: Option<Probability>, reason: OnlineReason) -> OnlineVerdict {
+    OnlineVerdict { verdict: Verdict::NotDuplicate, target: None, confidence, reason: reason.to_string() }
 }

@@ -52,7 +52,7 @@ impl LaneResult {
             DecisionStatus::Rejected => LaneStatus::Rejected,
             DecisionStatus::Skipped => LaneStatus::Skipped,
         };
-        Self { status, target: ruled.target, confidence, reason: ruled.reason }
+        Self { status, target: ruled.target, confidence, reason: ruled.stored_reason() }
     }
 
     /// A lane whose judge gave no answer.
@@ -134,7 +134,9 @@ mod tests {
 
     use super::{AuditClass, AuditTally, LaneResult, LaneStatus, audit_class};
     use crate::duplicates::decision::GateDecision;
+    use crate::duplicates::gate_reason::GateReason;
     use crate::items::item::ItemNumber;
+    use crate::judge::answer::InvalidAnswer;
 
     fn accepts(target: i64) -> LaneResult {
         LaneResult::ruled(GateDecision::accepted(ItemNumber::new(target).expect("positive")), None)
@@ -147,10 +149,10 @@ mod tests {
     #[test]
     fn each_class_of_two_lanes() {
         let vetoed = LaneResult::ruled(
-            GateDecision::vetoed(ItemNumber::new(2).expect("positive"), GateDecision::CANDIDATE_GAP_TOO_SMALL),
+            GateDecision::vetoed(ItemNumber::new(2).expect("positive"), GateReason::CandidateGapTooSmall),
             None,
         );
-        let invalid = LaneResult::ruled(GateDecision::skipped("invalid_response:empty"), None);
+        let invalid = LaneResult::ruled(GateDecision::skipped(GateReason::InvalidResponse(InvalidAnswer::Empty)), None);
         for (cheap, strong, expected) in [
             (accepts(1), accepts(1), AuditClass::Tp),
             (accepts(1), accepts(2), AuditClass::Conflict),

@@ -267,7 +267,8 @@ mod tests {
     #[test]
     fn a_lane_that_decided_nothing_stays_incomplete() {
         let mut skipped = item(&[0.9], Some(1), Some(1));
-        skipped.cheap = LaneResult::ruled(GateDecision::skipped(GateDecision::SOURCE_TOO_VAGUE), None);
+        skipped.cheap =
+            LaneResult::ruled(GateDecision::skipped(crate::duplicates::gate_reason::GateReason::SourceTooVague), None);
         assert_eq!(skipped.cheap.status, LaneStatus::Skipped);
         let tally =
             simulate_audit(&[skipped.clone()], TighterGates { max_rank: Some(1), ..TighterGates::default() }).tally;

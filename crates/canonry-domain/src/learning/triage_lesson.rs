@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::duplicates::online_verdict::{NO_USABLE_ANSWER, Verdict};
+use crate::duplicates::gate_reason::OnlineReason;
+use crate::duplicates::online_verdict::Verdict;
 use crate::learning::issue_outcome::{IssueOutcome, IssueResolution};
 use crate::learning::prediction::{Lesson, Prediction, PredictionTruth};
 
@@ -46,15 +47,14 @@ pub fn lesson_of(
 
 /// Whether a triage record's reason says that the judge gave no usable answer. Such a record teaches nothing.
 pub fn triage_failed(reason: &str) -> bool {
-    reason == NO_USABLE_ANSWER
+    OnlineReason::InvalidJudgeResponse.is_stored_as(reason)
 }
 
 /// Whether anything can be learned from a triage record. One that failed predicted nothing, one that follows a person's
 /// override says what people said, and a target without a score counts at no level.
 pub fn can_teach(verdict: Verdict, reason: &str, has_score: bool) -> bool {
-    const OVERRIDE: &str = "override";
     let is_measured = verdict == Verdict::NotDuplicate || has_score;
-    !triage_failed(reason) && reason != OVERRIDE && is_measured
+    !triage_failed(reason) && !OnlineReason::Override.is_stored_as(reason) && is_measured
 }
 
 /// A triage record, as far as learning looks at it.

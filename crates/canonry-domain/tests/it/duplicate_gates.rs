@@ -1,9 +1,10 @@
 //! The gates from the outside: every ruling of the table, and what must hold for any answer.
 
 use canonry_domain::{
-    Certainty, DecisionStatus, GateCandidate, GateDecision, GateRules, InvalidAnswer, ItemNumber, ItemState, ItemType,
-    JudgeAnswer, JudgedItem, PairScores, PathMatch, Probability, Relation, RootCauseMatch, ScopeRelation, Similarity,
-    Structure, bug_feature_mismatch, gate_answer, gate_before_judge, is_too_vague, parse_judge_answer,
+    Certainty, DecisionStatus, GateCandidate, GateDecision, GateReason, GateRules, InvalidAnswer, ItemNumber,
+    ItemState, ItemType, JudgeAnswer, JudgedItem, PairScores, PathMatch, Probability, Relation, RootCauseMatch,
+    ScopeRelation, Similarity, Structure, bug_feature_mismatch, gate_answer, gate_before_judge, is_too_vague,
+    parse_judge_answer,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -50,7 +51,7 @@ fn yes(target: i64, confidence: f64, structure: Structure) -> Result<JudgeAnswer
 /// A ruling as one line: status, target, reason.
 fn said(ruled: &GateDecision) -> String {
     let target = ruled.target.map_or_else(String::new, |target| format!(" {target}"));
-    format!("{}{target} {}", ruled.status, ruled.reason.as_deref().unwrap_or("-"))
+    format!("{}{target} {}", ruled.status, ruled.stored_reason().unwrap_or_else(|| "-".to_owned()))
 }
 
 /// The ruling about an answer to the usual source with the usual candidates: 9001 open .95, 9002 closed .90.
@@ -338,7 +339,7 @@ proptest! {
     fn confidence_never_outvotes_a_veto(case in case(), more in 0_i64..=2_000) {
         let before = case.rule(case.confidence);
         let after = case.rule((case.confidence + more).min(10_000));
-        if before.reason.as_deref() != Some(GateDecision::BELOW_MIN_EDGE) {
+        if before.reason != Some(GateReason::BelowMinEdge) {
             prop_assert_eq!(after, before);
         } else if after.status == DecisionStatus::Accepted {
             prop_assert!(case.confidence + more >= 8_500);

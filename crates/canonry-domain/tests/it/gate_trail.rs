@@ -1,9 +1,9 @@
 //! The trail of gates agrees with what the gates themselves decide.
 
 use canonry_domain::{
-    Certainty, DecisionGate, DecisionOrigin, DecisionStatus, GateCandidate, GateDecision, GateMark, GateRules,
-    InvalidAnswer, ItemNumber, ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineGate, OnlineThresholds, PairScores,
-    PathMatch, Probability, Relation, RootCauseMatch, ScopeRelation, Similarity, Structure, Verdict, gate_answer,
+    Certainty, DecisionGate, DecisionOrigin, DecisionStatus, GateCandidate, GateMark, GateRules, InvalidAnswer,
+    ItemNumber, ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineGate, OnlineThresholds, PairScores, PathMatch,
+    Probability, Relation, RootCauseMatch, ScopeRelation, Similarity, Structure, Verdict, gate_answer,
     gate_before_judge, gate_trail, online_trail, online_verdict,
 };
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -101,9 +101,9 @@ proptest! {
         let ruled = gate_before_judge(&source, &candidates).unwrap_or_else(|| {
             gate_answer(&source, &candidates, &PairScores::default(), &answer, &GateRules::default())
         });
-        let trail = gate_trail(DecisionOrigin::Batch, ruled.status, ruled.reason.as_deref());
+        let trail = gate_trail(DecisionOrigin::Batch, ruled.status, ruled.stored_reason().as_deref());
         let gate = decided(&trail);
-        let reason = ruled.reason.as_deref().unwrap_or_default();
+        let reason = ruled.stored_reason().unwrap_or_default();
         let expected = match ruled.status {
             DecisionStatus::Accepted => DecisionGate::Accept,
             _ if reason.is_empty() => DecisionGate::SaidYes,
@@ -149,23 +149,23 @@ fn every_stored_reason_has_its_gate() {
     for (origin, status, reason, gate) in [
         (Override, Accepted, None, DecisionGate::Ruling),
         (Override, Rejected, Some("override:not_duplicate"), DecisionGate::Ruling),
-        (Batch, Skipped, Some(GateDecision::NO_CANDIDATES), DecisionGate::Candidates),
-        (Batch, Skipped, Some(GateDecision::SOURCE_TOO_VAGUE), DecisionGate::EnoughText),
-        (Batch, Skipped, Some(GateDecision::EXISTING_EDGE), DecisionGate::NoEdgeYet),
+        (Batch, Skipped, Some("no_candidates"), DecisionGate::Candidates),
+        (Batch, Skipped, Some("source_too_vague"), DecisionGate::EnoughText),
+        (Batch, Skipped, Some("existing_edge"), DecisionGate::NoEdgeYet),
         (Batch, Skipped, Some("invalid_response:not_json"), DecisionGate::UsableAnswer),
         (Batch, Rejected, None, DecisionGate::SaidYes),
         (Batch, Rejected, Some("certainty=unsure"), DecisionGate::Structure),
         (Batch, Rejected, Some("path_match=different,relation=absent"), DecisionGate::Structure),
-        (Batch, Rejected, Some(GateDecision::TARGET_NOT_OPEN), DecisionGate::TargetOpen),
+        (Batch, Rejected, Some("target_not_open"), DecisionGate::TargetOpen),
         (Batch, Rejected, Some("bug_feature_mismatch:bug_vs_feature"), DecisionGate::SameKind),
-        (Batch, Rejected, Some(GateDecision::BELOW_MIN_EDGE), DecisionGate::Confidence),
-        (Online, Rejected, Some(GateDecision::CANDIDATE_GAP_TOO_SMALL), DecisionGate::Gap),
+        (Batch, Rejected, Some("below_min_edge"), DecisionGate::Confidence),
+        (Online, Rejected, Some("candidate_gap_too_small"), DecisionGate::Gap),
         (Online, Accepted, None, DecisionGate::Accept),
     ] {
         assert_eq!(decided(&gate_trail(origin, status, reason)), Some(gate), "{reason:?}");
     }
     // What has no text of its own is compared with nothing.
-    let unfilled = gate_trail(Batch, Skipped, Some(GateDecision::NO_CONTENT));
+    let unfilled = gate_trail(Batch, Skipped, Some("no_content"));
     let marks: Vec<GateMark> = unfilled.iter().take(4).map(|(_, mark)| *mark).collect();
     assert_eq!(marks, [GateMark::Passed, GateMark::NotAsked, GateMark::Decided, GateMark::NotAsked]);
     for (reason, gate) in [
@@ -191,7 +191,7 @@ fn every_stored_reason_has_its_gate() {
 
 #[test]
 fn a_ruling_beside_an_edge_of_before_skips_the_cheap_gates() {
-    let trail = gate_trail(DecisionOrigin::Override, DecisionStatus::Skipped, Some(GateDecision::EXISTING_EDGE));
+    let trail = gate_trail(DecisionOrigin::Override, DecisionStatus::Skipped, Some("existing_edge"));
     assert_eq!(trail[0], (DecisionGate::Ruling, GateMark::Passed));
     assert_eq!(trail[1], (DecisionGate::Candidates, GateMark::NotAsked));
     assert_eq!(trail[3], (DecisionGate::NoEdgeYet, GateMark::Decided));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use canonry_domain::{ContentVersion, DecisionStatus, GateDecision, Probability};
+use canonry_domain::{ContentVersion, DecisionStatus, GateReason, Probability};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
@@ -114,7 +114,7 @@ fn supersede(mut in_force: EdgesInForce, rows: &mut [NewRow<'_>]) -> Vec<i64> {
             let late = version < edge.source_version;
             let stale = version > edge.source_version || !edge.target_fresh;
             let leaves =
-                new.status == DecisionStatus::Skipped && new.reason.as_deref() == Some(GateDecision::EXISTING_EDGE);
+                new.status == DecisionStatus::Skipped && GateReason::ExistingEdge.is_stored_as(new.reason.as_deref());
             if late || (!accepted && (leaves || !(new.replaces || stale))) {
                 rows[at].superseded = accepted;
                 continue;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use canonry_domain::{GateDecision, ItemNumber, ItemState, ItemType};
+use canonry_domain::{GateReason, ItemNumber, ItemState, ItemType};
 use canonry_models::Embedder;
 use canonry_store::{Repo, Store, StoreError};
 use jiff::Timestamp;
@@ -123,7 +123,7 @@ pub async fn dedupe(
         let mut next = free_members(store, repo, options).await?;
         // Two that were too near to each other to choose from may be one cluster by now.
         let undecided = rounds.iter().flat_map(|round| &round.judged.decisions);
-        let undecided = undecided.filter(|line| line.reason.as_deref() == Some(GateDecision::CANDIDATE_GAP_TOO_SMALL));
+        let undecided = undecided.filter(|line| GateReason::CandidateGapTooSmall.is_stored_as(line.reason.as_deref()));
         next.extend(undecided.map(|line| (line.item_type, line.number)));
         joining = Some(next);
     }

@@ -1,8 +1,8 @@
 //! What the gates say about the pair of a grace whose time is over; stored like every decision, with origin `online`.
 
 use canonry_domain::{
-    Boilerplate, DecisionOrigin, DecisionStatus, GateDecision, GateRules, Item, PairScores, Probability, Similarity,
-    gate_answer, gate_before_judge,
+    Boilerplate, DecisionOrigin, DecisionStatus, GateDecision, GateReason, GateRules, Item, PairScores, Probability,
+    Similarity, gate_answer, gate_before_judge,
 };
 use canonry_models::chat::{BudgetRefusal, TokenBudget};
 use canonry_store::{Grace, Repo, Store, StoreError, StoredTriageRecord};
@@ -51,14 +51,14 @@ impl PairJudge<'_> {
         if let Some(edge) = known.fresh_edge_of(grace.number) {
             return Ok(match edge.target == grace.target {
                 true => GraceVerdict::Edge,
-                false => GraceVerdict::NoEdge(GateDecision::EXISTING_EDGE.to_owned()),
+                false => GraceVerdict::NoEdge(GateReason::ExistingEdge.to_string()),
             });
         }
         let items = [grace.number, grace.target];
         let items = self.store.corpus().items_by_number(self.repo.id, grace.item_type, &items).await?;
         let item = |number| items.iter().find(|item| item.number == number).filter(|item| item.gone.is_none());
         let (Some(source), Some(target)) = (item(grace.number), item(grace.target)) else {
-            return Ok(GraceVerdict::NoEdge(GateDecision::NO_CANDIDATES.to_owned()));
+            return Ok(GraceVerdict::NoEdge(GateReason::NoCandidates.to_string()));
         };
         self.judge(&self.case(source, target, record, known.boilerplate()).await?, now).await
     }
@@ -139,7 +139,7 @@ impl PairJudge<'_> {
         Ok(match ruled.status {
             DecisionStatus::Accepted => GraceVerdict::Edge,
             DecisionStatus::Rejected | DecisionStatus::Skipped => {
-                GraceVerdict::NoEdge(ruled.reason.clone().unwrap_or_else(|| "model_not_duplicate".to_owned()))
+                GraceVerdict::NoEdge(ruled.stored_reason().unwrap_or_else(|| "model_not_duplicate".to_owned()))
             }
         })
     }

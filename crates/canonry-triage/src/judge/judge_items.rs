@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
-    Boilerplate, ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateDecision, GateRules, InvalidAnswer, Item,
+    Boilerplate, ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateDecision, GateReason, GateRules, InvalidAnswer, Item,
     ItemNumber, ItemState, ItemType, JudgeAnswer, Probability, RepoName, gate_answer, gate_before_judge,
 };
 use canonry_models::chat::{ChatError, TokenBudget, TokenSpending};
@@ -249,11 +249,11 @@ impl JudgeRun<'_> {
         items: &BTreeMap<ItemNumber, Item>,
     ) -> Result<JudgeStep, StoreError> {
         let number = source.number;
-        let ruled = |status, target, reason: &str| GateDecision { status, target, reason: Some(reason.to_owned()) };
+        let ruled = |status, target, reason| GateDecision { status, target, reason: Some(reason) };
         if let Some(target) = self.known.ruled_duplicate_of(number) {
             // A ruling counts by itself, so that an edge that a judge found beside it may stay.
             if self.known.fresh_edge_of(number).is_some() {
-                let skipped = ruled(DecisionStatus::Skipped, Some(target), GateDecision::EXISTING_EDGE);
+                let skipped = ruled(DecisionStatus::Skipped, Some(target), GateReason::ExistingEdge);
                 return Ok(JudgeStep::ruled(skipped, DecisionOrigin::Override));
             }
             return Ok(JudgeStep::ruled(GateDecision::accepted(target), DecisionOrigin::Override));
@@ -264,14 +264,14 @@ impl JudgeRun<'_> {
         let before = case.candidates.len();
         case.candidates.retain(|one| !self.known.ruled_not_duplicates(number, one.item.number));
         if before > 0 && case.candidates.is_empty() && edge.is_none() {
-            let rejected = ruled(DecisionStatus::Rejected, None, "override:not_duplicate");
+            let rejected = ruled(DecisionStatus::Rejected, None, GateReason::RuledOut);
             return Ok(JudgeStep::ruled(rejected, DecisionOrigin::Override));
         }
         if let Some(skipped) = gate_before_judge(&case.gate_source(), &case.gate_candidates()) {
             return Ok(JudgeStep::ruled(skipped, DecisionOrigin::Batch));
         }
         if let Some(edge) = edge {
-            let skipped = ruled(DecisionStatus::Skipped, Some(edge.target), GateDecision::EXISTING_EDGE);
+            let skipped = ruled(DecisionStatus::Skipped, Some(edge.target), GateReason::ExistingEdge);
             return Ok(JudgeStep::ruled(skipped, DecisionOrigin::Batch));
         }
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
@@ -375,13 +375,13 @@ impl JudgeRun<'_> {
     fn count(&mut self, set: &CandidateSet, ruled: &GateDecision) {
         let report = &mut *self.report;
         report.stale_sets_used += u64::from(set.status == SetStatus::Stale);
-        match (ruled.status, ruled.reason.as_deref()) {
+        match (ruled.status, &ruled.reason) {
             (DecisionStatus::Accepted, _) => report.accepted += 1,
             (DecisionStatus::Rejected, _) => report.rejected += 1,
-            (DecisionStatus::Skipped, Some(GateDecision::NO_CANDIDATES)) => report.skipped_no_candidates += 1,
-            (DecisionStatus::Skipped, Some(GateDecision::SOURCE_TOO_VAGUE)) => report.skipped_vague += 1,
-            (DecisionStatus::Skipped, Some(GateDecision::NO_CONTENT)) => report.skipped_no_content += 1,
-            (DecisionStatus::Skipped, Some(GateDecision::EXISTING_EDGE)) => report.skipped_existing_edge += 1,
+            (DecisionStatus::Skipped, Some(GateReason::NoCandidates)) => report.skipped_no_candidates += 1,
+            (DecisionStatus::Skipped, Some(GateReason::SourceTooVague)) => report.skipped_vague += 1,
+            (DecisionStatus::Skipped, Some(GateReason::NoContent)) => report.skipped_no_content += 1,
+            (DecisionStatus::Skipped, Some(GateReason::ExistingEdge)) => report.skipped_existing_edge += 1,
             (DecisionStatus::Skipped, _) => report.invalid += 1,
         }
     }
@@ -535,8 +535,10 @@ pub(crate) async fn cards_of(
 /// Reads an answer of before again. What was refused or cut off then left no text, but its kind is in the reason.
 pub(crate) fn replayed(case: &JudgeCase, said: &str, told: &StoredDecision) -> Result<JudgeAnswer, InvalidAnswer> {
     if said.is_empty() {
-        let kind = told.reason.as_deref().and_then(|reason| reason.strip_prefix(GateDecision::INVALID_RESPONSE));
-        return Err(kind.and_then(|kind| kind.parse().ok()).unwrap_or(InvalidAnswer::Empty));
+        return Err(match told.reason.as_deref().map(str::parse) {
+            Some(Ok(GateReason::InvalidResponse(kind))) => kind,
+            _ => InvalidAnswer::Empty,
+        });
     }
     case.read(said)
 }

@@ -30,7 +30,7 @@ impl DecisionContext<'_> {
             confidence: None,
             reasoning: None,
             structure: None,
-            reason: ruled.reason.clone(),
+            reason: ruled.stored_reason(),
             answer: None,
             provider: self.judge.provider().to_owned(),
             model: self.judge.model_id().to_owned(),

@@ -1,0 +1,226 @@
+//! Why a gate stopped a candidate set or the verdict about a new item: enums that are stored as text.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::UnknownText;
+use crate::duplicates::gate_trail::{DecisionGate, OnlineGate};
+use crate::judge::answer::InvalidAnswer;
+use crate::text_enum;
+
+const INVALID_RESPONSE: &str = "invalid_response:";
+const MISMATCH: &str = "bug_feature_mismatch:";
+const GUARDRAIL: &str = "online_strict_guardrail:";
+const STRUCTURAL_KEYS: [&str; 5] = ["certainty=", "relation=", "root_cause_match=", "scope_relation=", "path_match="];
+
+text_enum! {
+    /// Which of two items reports a bug while the other asks for a feature.
+    pub enum KindMismatch: "a mismatch of kinds" {
+        BugVsFeature = "bug_vs_feature",
+        FeatureVsBug = "feature_vs_bug",
+    }
+}
+
+/// Why a candidate set became no edge.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum GateReason {
+    /// A person ruled every candidate out.
+    RuledOut,
+    /// Source or target has no text of its own, only that of a template.
+    NoContent,
+    NoCandidates,
+    SourceTooVague,
+    ExistingEdge,
+    /// The judge's answer was malformed or named something that is no candidate.
+    InvalidResponse(InvalidAnswer),
+    /// What in the answer contradicts its yes, as `key=value`.
+    Structure(String),
+    TargetNotOpen,
+    KindMismatch(KindMismatch),
+    BelowMinEdge,
+    /// Another candidate is as near.
+    CandidateGapTooSmall,
+}
+
+/// The reasons that are one text each.
+static PLAIN_GATE_REASONS: [(GateReason, &str); 8] = [
+    (GateReason::RuledOut, "override:not_duplicate"),
+    (GateReason::NoContent, "no_content"),
+    (GateReason::NoCandidates, "no_candidates"),
+    (GateReason::SourceTooVague, "source_too_vague"),
+    (GateReason::ExistingEdge, "existing_edge"),
+    (GateReason::TargetNotOpen, "target_not_open"),
+    (GateReason::BelowMinEdge, "below_min_edge"),
+    (GateReason::CandidateGapTooSmall, "candidate_gap_too_small"),
+];
+
+impl GateReason {
+    /// Whether a stored reason is this one.
+    pub fn is_stored_as(&self, text: Option<&str>) -> bool {
+        text.and_then(|text| text.parse::<Self>().ok()).as_ref() == Some(self)
+    }
+
+    /// The gate that gives this reason.
+    pub const fn gate(&self) -> DecisionGate {
+        match self {
+            Self::RuledOut => DecisionGate::Ruling,
+            Self::NoCandidates => DecisionGate::Candidates,
+            Self::NoContent | Self::SourceTooVague => DecisionGate::EnoughText,
+            Self::ExistingEdge => DecisionGate::NoEdgeYet,
+            Self::InvalidResponse(_) => DecisionGate::UsableAnswer,
+            Self::Structure(_) => DecisionGate::Structure,
+            Self::TargetNotOpen => DecisionGate::TargetOpen,
+            Self::KindMismatch(_) => DecisionGate::SameKind,
+            Self::BelowMinEdge => DecisionGate::Confidence,
+            Self::CandidateGapTooSmall => DecisionGate::Gap,
+        }
+    }
+}
+
+impl fmt::Display for GateReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidResponse(kind) => write!(formatter, "{INVALID_RESPONSE}{kind}"),
+            Self::Structure(keys) => formatter.write_str(keys),
+            Self::KindMismatch(kinds) => write!(formatter, "{MISMATCH}{kinds}"),
+            plain => formatter.write_str(plain_text(&PLAIN_GATE_REASONS, plain)),
+        }
+    }
+}
+
+impl FromStr for GateReason {
+    type Err = UnknownText;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(kind) = text.strip_prefix(INVALID_RESPONSE) {
+            return Ok(Self::InvalidResponse(kind.parse()?));
+        }
+        if let Some(kinds) = text.strip_prefix(MISMATCH) {
+            return Ok(Self::KindMismatch(kinds.parse()?));
+        }
+        if is_structural(text) {
+            return Ok(Self::Structure(text.to_owned()));
+        }
+        plain_value(&PLAIN_GATE_REASONS, text)
+    }
+}
+
+/// Why a new item is called what it is called.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum OnlineReason {
+    /// A person ruled that it is a duplicate.
+    Override,
+    NoContent,
+    /// No open neighbour is near enough to be judged.
+    NoCandidates,
+    /// The judge gave no answer that could be used.
+    InvalidJudgeResponse,
+    ModelNotDuplicate,
+    Guardrail(OnlineGuardrail),
+    BelowMaybeThreshold,
+    LowConfidenceDuplicate,
+    DuplicateLowRetrievalSupport,
+    Duplicate,
+}
+
+/// What stands between a yes and "duplicate" however sure the judge is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum OnlineGuardrail {
+    /// What in the answer contradicts its yes, as `key=value`.
+    Structure(String),
+    KindMismatch(KindMismatch),
+    /// The first key that does not say "the same", as `key=value`.
+    NotAllSame(String),
+    CandidateGapTooSmall,
+    UnprovenJudge,
+}
+
+static PLAIN_ONLINE_REASONS: [(OnlineReason, &str); 11] = [
+    (OnlineReason::Override, "override"),
+    (OnlineReason::NoContent, "no_content"),
+    (OnlineReason::NoCandidates, "no_candidates"),
+    (OnlineReason::InvalidJudgeResponse, "invalid_judge_response"),
+    (OnlineReason::ModelNotDuplicate, "model_not_duplicate"),
+    (OnlineReason::BelowMaybeThreshold, "below_maybe_threshold"),
+    (OnlineReason::LowConfidenceDuplicate, "low_confidence_duplicate"),
+    (OnlineReason::DuplicateLowRetrievalSupport, "duplicate_low_retrieval_support"),
+    (OnlineReason::Duplicate, "duplicate"),
+    (OnlineReason::Guardrail(OnlineGuardrail::CandidateGapTooSmall), "online_strict_guardrail:candidate_gap_too_small"),
+    (OnlineReason::Guardrail(OnlineGuardrail::UnprovenJudge), "online_strict_guardrail:unproven_judge"),
+];
+
+impl OnlineReason {
+    /// Whether a stored reason is this one.
+    pub fn is_stored_as(&self, text: &str) -> bool {
+        text.parse::<Self>().ok().as_ref() == Some(self)
+    }
+
+    /// The gate that gives this reason.
+    pub const fn gate(&self) -> OnlineGate {
+        match self {
+            Self::Override => OnlineGate::Ruling,
+            Self::NoContent => OnlineGate::EnoughText,
+            Self::NoCandidates => OnlineGate::Neighbours,
+            Self::InvalidJudgeResponse => OnlineGate::UsableAnswer,
+            Self::ModelNotDuplicate => OnlineGate::SaidYes,
+            Self::BelowMaybeThreshold => OnlineGate::MaybeConfidence,
+            Self::LowConfidenceDuplicate => OnlineGate::DuplicateConfidence,
+            Self::DuplicateLowRetrievalSupport => OnlineGate::Alike,
+            Self::Duplicate => OnlineGate::Duplicate,
+            Self::Guardrail(OnlineGuardrail::Structure(_)) => OnlineGate::Structure,
+            Self::Guardrail(OnlineGuardrail::KindMismatch(_)) => OnlineGate::SameKind,
+            Self::Guardrail(OnlineGuardrail::NotAllSame(_)) => OnlineGate::AllSame,
+            Self::Guardrail(OnlineGuardrail::CandidateGapTooSmall) => OnlineGate::Gap,
+            Self::Guardrail(OnlineGuardrail::UnprovenJudge) => OnlineGate::ProvenJudge,
+        }
+    }
+}
+
+impl fmt::Display for OnlineReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Guardrail(OnlineGuardrail::Structure(keys) | OnlineGuardrail::NotAllSame(keys)) => {
+                write!(formatter, "{GUARDRAIL}{keys}")
+            }
+            Self::Guardrail(OnlineGuardrail::KindMismatch(kinds)) => write!(formatter, "{GUARDRAIL}{MISMATCH}{kinds}"),
+            plain => formatter.write_str(plain_text(&PLAIN_ONLINE_REASONS, plain)),
+        }
+    }
+}
+
+impl FromStr for OnlineReason {
+    type Err = UnknownText;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let Some(which) = text.strip_prefix(GUARDRAIL) else { return plain_value(&PLAIN_ONLINE_REASONS, text) };
+        if let Some(kinds) = which.strip_prefix(MISMATCH) {
+            return Ok(Self::Guardrail(OnlineGuardrail::KindMismatch(kinds.parse()?)));
+        }
+        if !is_structural(which) {
+            return plain_value(&PLAIN_ONLINE_REASONS, text);
+        }
+        // A veto for an absent key, or for the scope, always names a second key as well.
+        let is_alone = !which.contains(',') && (which.ends_with("=absent") || which.starts_with("scope_relation="));
+        let keys = which.to_owned();
+        Ok(Self::Guardrail(match is_alone {
+            true => OnlineGuardrail::NotAllSame(keys),
+            false => OnlineGuardrail::Structure(keys),
+        }))
+    }
+}
+
+fn is_structural(text: &str) -> bool {
+    STRUCTURAL_KEYS.iter().any(|key| text.starts_with(key))
+}
+
+fn plain_text<R: PartialEq>(reasons: &[(R, &'static str)], reason: &R) -> &'static str {
+    let found = reasons.iter().find(|(plain, _)| plain == reason);
+    found.map(|(_, text)| *text).expect("invariant: a reason without parts is in its table")
+}
+
+fn plain_value<R: Clone>(reasons: &[(R, &'static str)], text: &str) -> Result<R, UnknownText> {
+    let found = reasons.iter().find(|(_, plain)| *plain == text);
+    let known =
+        || UnknownText::new(text, "a reason of a gate", &reasons.iter().map(|(_, text)| *text).collect::<Vec<_>>());
+    found.map(|(reason, _)| reason.clone()).ok_or_else(known)
+}
