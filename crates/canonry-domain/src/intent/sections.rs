@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::text::fences::{FenceLine, FenceReader};
+
 /// What a part of a body answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
@@ -56,32 +58,25 @@ pub(crate) fn sections(body: &str) -> Vec<BodySection> {
 struct SectionReader {
     parts: Vec<BodySection>,
     paragraph: String,
-    fence: Option<&'static str>,
+    fences: FenceReader,
     code_may_begin: bool,
 }
 
 impl Default for SectionReader {
     fn default() -> Self {
         let parts = vec![BodySection::new(Section::Intro, "")];
-        Self { parts, paragraph: String::new(), fence: None, code_may_begin: true }
+        Self { parts, paragraph: String::new(), fences: FenceReader::default(), code_may_begin: true }
     }
 }
 
 impl SectionReader {
     fn line(&mut self, line: &str) {
         let bare = line.trim();
-        if let Some(fence) = self.fence {
-            if bare.starts_with(fence) {
-                self.fence = None;
-            } else {
-                self.part().code.push(line.to_owned());
-            }
-            return;
-        }
-        if let Some(fence) = ["```", "~~~"].into_iter().find(|fence| bare.starts_with(fence)) {
-            self.end_paragraph();
-            self.fence = Some(fence);
-            return;
+        match self.fences.read(line) {
+            FenceLine::Outside => {}
+            FenceLine::Begins => return self.end_paragraph(),
+            FenceLine::Ends => return,
+            FenceLine::Code => return self.part().code.push(line.to_owned()),
         }
         // Indented text is code, unless it goes on with a paragraph or a list.
         if self.code_may_begin && (line.starts_with("    ") || line.starts_with('\t')) && !bare.is_empty() {

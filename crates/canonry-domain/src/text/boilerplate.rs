@@ -12,6 +12,7 @@ use crate::intent::text_evidence::{first_chars, is_error_in_code, is_error_in_pr
 use crate::items::content::{normalise_text, raw_text};
 use crate::items::item::{Item, ItemNumber, ItemType};
 use crate::items::login::Login;
+use crate::text::fences::{FenceLine, FenceReader};
 use crate::text::template_text::{is_template, written_lines};
 
 /// The shared lines and titles of one type of item in one repository, as hashes: no text of a stranger is kept.
@@ -156,8 +157,8 @@ impl Boilerplate {
         let mut fence_at = None;
         for line in body_lines(&body) {
             match (line.kind, fence_at) {
-                (LineKind::FenceBegins, _) => fence_at = Some(own.len()),
-                (LineKind::FenceEnds, Some(begins)) => {
+                (FenceLine::Begins, _) => fence_at = Some(own.len()),
+                (FenceLine::Ends, Some(begins)) => {
                     fence_at = None;
                     if own[begins + 1..].iter().all(|line| line.is_empty()) {
                         own.truncate(begins);
@@ -288,26 +289,18 @@ fn shared_keys(
     shared
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LineKind {
-    Prose,
-    FenceBegins,
-    Code,
-    FenceEnds,
-}
-
 struct BodyLine<'a> {
     text: &'a str,
-    kind: LineKind,
+    kind: FenceLine,
 }
 
 impl BodyLine<'_> {
     /// `None` for a line without letters and digits, and for a fence.
     fn key(&self) -> Option<u64> {
         let (kind, words) = match self.kind {
-            LineKind::Prose => ("", key_words(&self.bare())),
-            LineKind::Code => ("code", key_words(self.text)),
-            LineKind::FenceBegins | LineKind::FenceEnds => return None,
+            FenceLine::Outside => ("", key_words(&self.bare())),
+            FenceLine::Code => ("code", key_words(self.text)),
+            FenceLine::Begins | FenceLine::Ends => return None,
         };
         (!words.is_empty()).then(|| hash(kind, &words))
     }
@@ -318,7 +311,7 @@ impl BodyLine<'_> {
         if is_error_in_prose(&bare) || is_frame(&bare) {
             return false;
         }
-        if self.kind == LineKind::Code {
+        if self.kind == FenceLine::Code {
             return PLACEHOLDER.is_match(self.text) || INSTRUCTION.is_match(&CODE_COMMENT.replace(self.text, ""));
         }
         let is_evidence = || is_error_in_code(&bare) || TECHNICAL.is_match(&LINK.replace_all(&bare, " "));
@@ -333,22 +326,8 @@ impl BodyLine<'_> {
 
 /// The lines of a body whose comments are gone.
 fn body_lines(body: &str) -> impl Iterator<Item = BodyLine<'_>> {
-    let mut fence: Option<&str> = None;
-    body.lines().map(move |text| {
-        let bare = text.trim_start();
-        let kind = match fence {
-            Some(mark) if bare.starts_with(mark) => {
-                fence = None;
-                LineKind::FenceEnds
-            }
-            Some(_) => LineKind::Code,
-            None => {
-                fence = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark));
-                if fence.is_some() { LineKind::FenceBegins } else { LineKind::Prose }
-            }
-        };
-        BodyLine { text, kind }
-    })
+    let mut fences = FenceReader::default();
+    body.lines().map(move |text| BodyLine { text, kind: fences.read(text) })
 }
 
 fn without_comments(body: &str) -> String {

@@ -1,5 +1,7 @@
 //! Whether a text is likely to be English.
 
+use crate::text::fences::{FenceLine, FenceReader};
+
 /// Letters of prose that are looked at: about 50 words, enough for words that every sentence has. A
 /// plan reads the texts of thousands of items.
 const ENOUGH_LETTERS: usize = 240;
@@ -64,18 +66,13 @@ impl Prose {
     fn of(title: &str, body: &str) -> Self {
         let mut prose = Self::default();
         prose.read_line(title);
-        let mut fence: Option<&str> = None;
+        let mut fences = FenceReader::default();
         for line in body[..body.floor_char_boundary(SEARCHED)].lines() {
             let start = line.trim_start();
-            let marks = ["```", "~~~"].into_iter().find(|marks| start.starts_with(marks));
-            match (fence, marks) {
-                (None, Some(_)) => fence = marks,
-                (Some(open), Some(marks)) if open == marks => fence = None,
-                // Headings come from the template, quotes and comments from others.
-                (None, None) if !start.starts_with(['>', '#', '|']) && !start.starts_with("<!--") => {
-                    prose.read_line(line);
-                }
-                _ => {}
+            // Headings come from the template, quotes and comments from others.
+            let is_own = !start.starts_with(['>', '#', '|']) && !start.starts_with("<!--");
+            if fences.read(line) == FenceLine::Outside && is_own {
+                prose.read_line(line);
             }
             if prose.is_enough() {
                 break;

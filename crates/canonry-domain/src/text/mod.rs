@@ -5,6 +5,7 @@ pub(crate) mod answer_fields;
 pub(crate) mod boilerplate;
 pub(crate) mod counted;
 pub(crate) mod english;
+pub(crate) mod fences;
 pub(crate) mod hex;
 pub(crate) mod markdown;
 pub mod printable;

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::intent::sections::{COMMENT, TAG, heading, section_of};
+use crate::text::fences::{FenceLine, FenceReader};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TemplateLine {
@@ -21,22 +22,18 @@ pub(crate) fn written_lines(body: &str) -> Vec<(TemplateLine, String)> {
     let body = body.replace("\r\n", "\n").replace('\r', "\n");
     let body = COMMENT.replace_all(&body, "");
     let mut lines = Vec::new();
-    let mut fence = None;
+    let mut fences = FenceReader::default();
     let mut in_diff = false;
     let mut after_blank = true;
     for line in body.lines() {
         let bare = line.trim();
-        if let Some(mark) = fence {
-            if bare.starts_with(mark) {
-                fence = None;
-            } else {
+        match fences.read(line) {
+            FenceLine::Outside => {}
+            FenceLine::Begins | FenceLine::Ends => continue,
+            FenceLine::Code => {
                 lines.push((TemplateLine::Code, line.to_owned()));
+                continue;
             }
-            continue;
-        }
-        fence = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark));
-        if fence.is_some() {
-            continue;
         }
         in_diff = DIFF_BEGINS.is_match(line) || in_diff && DIFF_GOES_ON.is_match(line);
         let is_indented = after_blank && !bare.is_empty() && (line.starts_with("    ") || line.starts_with('\t'));
