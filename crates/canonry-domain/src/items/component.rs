@@ -1,8 +1,8 @@
 //! The part of a project that an item belongs to, by its labels.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+
+use crate::text::text_newtype::text_newtype;
 
 /// What labels that name a component begin with; GitHub ignores the letter case of labels.
 const PREFIXES: [&str; 2] = ["area/", "component/"];
@@ -11,6 +11,8 @@ const PREFIXES: [&str; 2] = ["area/", "component/"];
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Component(String);
+
+text_newtype!(Component);
 
 impl Component {
     /// The component of an item with these labels; of several the first.
@@ -24,17 +26,6 @@ impl Component {
             start.eq_ignore_ascii_case(prefix).then(|| rest.trim())
         })?;
         (!rest.is_empty()).then(|| Self(rest.to_owned()))
-    }
-
-    /// Its name, without the prefix.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Component {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.0)
     }
 }
 

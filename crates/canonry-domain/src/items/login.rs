@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::text_newtype::string_conversions;
+
 /// A login as GitHub shows it.
 ///
 /// GitHub ignores letter case in logins, and so do comparisons here. Trackers other than GitHub use
@@ -81,19 +83,7 @@ impl fmt::Display for Login {
     }
 }
 
-impl TryFrom<String> for Login {
-    type Error = InvalidLogin;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<Login> for String {
-    fn from(login: Login) -> Self {
-        login.0
-    }
-}
+string_conversions!(Login, InvalidLogin);
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::text_newtype::string_conversions;
+
 /// A repository's full name, checked by GitHub's own rules.
 ///
 /// Names are kept as they were written, but two names that differ only in letter case are the same
@@ -72,19 +74,7 @@ impl fmt::Display for RepoName {
     }
 }
 
-impl TryFrom<String> for RepoName {
-    type Error = InvalidRepoName;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<RepoName> for String {
-    fn from(repo: RepoName) -> Self {
-        repo.to_string()
-    }
-}
+string_conversions!(RepoName, InvalidRepoName);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,6 @@
 //! One remark of a reviewer on a diff, and which remarks are one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +11,8 @@ use super::fingerprint::{Fingerprint, PatternKey};
 use super::grounding::MISPLACED;
 use super::response::feedback::is_protected;
 use super::severity::Severity;
+
+use crate::text::text_newtype::text_newtype;
 
 /// Lines of a file, from 1, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,6 +39,8 @@ impl LineRange {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ReviewerName(String);
+
+text_newtype!(ReviewerName);
 
 impl ReviewerName {
     pub fn model() -> Self {
@@ -66,16 +69,6 @@ impl ReviewerName {
     /// Whether it may say something else each time it reads the same.
     pub fn is_model(&self) -> bool {
         self.0 == "llm"
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ReviewerName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.0)
     }
 }
 

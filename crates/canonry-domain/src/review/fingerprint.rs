@@ -1,10 +1,11 @@
 //! What makes two titles the same remark, and two findings one pattern.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
+
+use crate::text::text_newtype::text_newtype;
 
 /// The fingerprint of a finding's title: `fp-` and eight hexadecimal digits.
 ///
@@ -13,6 +14,8 @@ use unicode_normalization::UnicodeNormalization as _;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
+
+text_newtype!(Fingerprint);
 
 impl Fingerprint {
     pub fn of_title(title: &str) -> Self {
@@ -34,16 +37,6 @@ impl Fingerprint {
             title.nfkc().collect::<String>().to_lowercase()
         };
         Self(format!("fp-{:08x}", fnv1a(hashed.encode_utf16())))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.0)
     }
 }
 
@@ -81,6 +74,8 @@ fn fnv1a(units: impl Iterator<Item = u16>) -> u32 {
 #[serde(transparent)]
 pub struct PatternKey(String);
 
+text_newtype!(PatternKey);
+
 impl PatternKey {
     pub fn of_title(title: &str) -> Self {
         Self(Fingerprint::of_title(title).0)
@@ -93,16 +88,6 @@ impl PatternKey {
     /// A key that was stored before.
     pub fn stored(text: String) -> Self {
         Self(text)
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for PatternKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.0)
     }
 }
 

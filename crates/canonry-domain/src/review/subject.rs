@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::items::item::ItemNumber;
+use crate::text::text_newtype::string_conversions;
 
 /// What a review is about: its findings are followed from one review of it to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,19 +58,7 @@ impl FromStr for ReviewSubject {
     }
 }
 
-impl TryFrom<String> for ReviewSubject {
-    type Error = InvalidSubject;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<ReviewSubject> for String {
-    fn from(subject: ReviewSubject) -> Self {
-        subject.to_string()
-    }
-}
+string_conversions!(ReviewSubject, InvalidSubject);
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,7 @@ pub(crate) mod secret_scan;
 pub(crate) mod shown_secrets;
 pub(crate) mod template_text;
 pub(crate) mod text_enum;
+pub(crate) mod text_newtype;
 
 pub use boilerplate::{Boilerplate, BoilerplateLearner, has_content};
 pub use counted::counted;

@@ -1,11 +1,10 @@
 //! Whether flagged code is still the same code.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::review::finding::LineRange;
+use crate::text::text_newtype::text_newtype;
 
 /// How many lines before and after the flagged ones are its surroundings.
 const AROUND: usize = 3;
@@ -14,6 +13,8 @@ const AROUND: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CodeHash(String);
+
+text_newtype!(CodeHash);
 
 impl CodeHash {
     /// The hash of these lines.
@@ -32,16 +33,6 @@ impl CodeHash {
     /// A hash that was stored before.
     pub fn stored(digits: String) -> Self {
         Self(digits)
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for CodeHash {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.0)
     }
 }
 

@@ -1,14 +1,17 @@
 //! A commit's id.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::text::text_newtype::{string_conversions, text_newtype};
 
 /// A commit's full id: 40 or 64 hexadecimal digits in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CommitSha(String);
+
+text_newtype!(CommitSha);
 
 /// A text that is no commit's full id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,10 +19,6 @@ pub struct CommitSha(String);
 pub struct InvalidSha;
 
 impl CommitSha {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The first seven, as people read it.
     pub fn short(&self) -> &str {
         &self.0[..7]
@@ -39,25 +38,7 @@ impl FromStr for CommitSha {
     }
 }
 
-impl TryFrom<String> for CommitSha {
-    type Error = InvalidSha;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<CommitSha> for String {
-    fn from(sha: CommitSha) -> Self {
-        sha.0
-    }
-}
-
-impl fmt::Display for CommitSha {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.0)
-    }
-}
+string_conversions!(CommitSha, InvalidSha);
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,10 @@
 //! A path inside a repository, checked.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::text::text_newtype::text_newtype;
 
 /// A path from the root of a repository, with `/` between its parts and none that leads elsewhere.
 ///
@@ -11,6 +12,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RepoPath(String);
+
+text_newtype!(RepoPath);
 
 /// Why a text is no path inside a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -81,10 +84,6 @@ impl RepoPath {
         Self::exact(&text)
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The last part.
     pub fn file_name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
@@ -118,12 +117,6 @@ impl FromStr for RepoPath {
 impl From<RepoPath> for String {
     fn from(path: RepoPath) -> Self {
         path.0
-    }
-}
-
-impl fmt::Display for RepoPath {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.0)
     }
 }
 
