@@ -11,7 +11,6 @@ use super::fingerprint::{Fingerprint, PatternKey};
 use super::grounding::MISPLACED;
 use super::response::feedback::is_protected;
 use super::severity::Severity;
-
 use crate::text::text_newtype::text_newtype;
 
 /// Lines of a file, from 1, both ends included.
