@@ -10,6 +10,6 @@ pub const BREAKER_WINDOW: SignedDuration = SignedDuration::from_hours(BREAKER_DA
 const MOST_OBJECTIONS: u64 = 3;
 
 /// Whether so many objections, since the breaker was last lifted and within [`BREAKER_WINDOW`], pull it.
-pub const fn pulls_breaker(recent: u64) -> bool {
+pub const fn trips_breaker(recent: u64) -> bool {
     recent >= MOST_OBJECTIONS
 }

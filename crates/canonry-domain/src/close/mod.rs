@@ -13,7 +13,7 @@ pub(crate) mod row_approval;
 pub(crate) mod skip_reason;
 
 pub use apply_forecast::{ApplyForecast, apply_forecast};
-pub use breaker::{BREAKER_DAYS, BREAKER_WINDOW, pulls_breaker};
+pub use breaker::{BREAKER_DAYS, BREAKER_WINDOW, trips_breaker};
 pub use closing_text::{
     ClosingText, POSSIBLE_DUPLICATE, UndoReason, back_link_comment, closing_comment, comment_if_refused,
     repointed_comment, undo_comment,

@@ -39,7 +39,7 @@ impl GateDecision {
         Self { status: DecisionStatus::Accepted, target: Some(target), reason: None }
     }
 
-    pub const fn said_no() -> Self {
+    pub const fn rejected_by_judge() -> Self {
         Self { status: DecisionStatus::Rejected, target: None, reason: None }
     }
 

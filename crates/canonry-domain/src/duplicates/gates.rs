@@ -59,7 +59,7 @@ pub fn gate_answer(
         Err(kind) => return invalid(*kind),
     };
     if !answer.is_duplicate {
-        return GateDecision::said_no();
+        return GateDecision::rejected_by_judge();
     }
     let target = match named_candidate(source, candidates, answer) {
         Ok(target) => target,

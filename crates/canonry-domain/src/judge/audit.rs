@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn rejects() -> LaneResult {
-        LaneResult::ruled(GateDecision::said_no(), None)
+        LaneResult::ruled(GateDecision::rejected_by_judge(), None)
     }
 
     #[test]

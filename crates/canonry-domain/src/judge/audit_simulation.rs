@@ -154,7 +154,8 @@ mod tests {
     }
 
     fn lane(target: Option<i64>) -> LaneResult {
-        let ruled = target.map_or_else(GateDecision::said_no, |target| GateDecision::accepted(number(target)));
+        let ruled =
+            target.map_or_else(GateDecision::rejected_by_judge, |target| GateDecision::accepted(number(target)));
         LaneResult::ruled(ruled, None)
     }
 

@@ -16,5 +16,5 @@ pub use commands::{
     MentionCommand, MentionRole, MentionScope, MentionSpec, MentionVerb, is_mention_answered,
 };
 pub use page::{mention_help, mentions_page};
-pub use parse::{MentionRequest, may_hold_mention, parse_mention};
+pub use parse::{MentionRequest, may_contain_mention, parse_mention};
 pub use why_text::{WhyActions, WhyItem, WhyVerdict, why_text};

@@ -14,7 +14,7 @@ pub enum MentionRequest {
 
 /// Whether a text may hold a mention, whatever the handle is: most comments do not, and nothing needs to be asked about
 /// those.
-pub fn may_hold_mention(text: &str) -> bool {
+pub fn may_contain_mention(text: &str) -> bool {
     text.split(['\n', '\r']).any(|line| line.trim_start().starts_with(['@', '/']))
 }
 
@@ -24,7 +24,7 @@ pub fn may_hold_mention(text: &str) -> bool {
 /// quoted, struck, code or a part of a link, a table or a footnote never does, nor what it hides or folds. The first call
 /// counts. Letter case, surplus blanks, "please" and a full stop do not matter.
 pub fn parse_mention(text: &str, handle: &str) -> Option<MentionRequest> {
-    if !may_hold_mention(text) {
+    if !may_contain_mention(text) {
         return None;
     }
     let lines = own_lines(text, CodeSpans::Keep, FoldedText::Omit);

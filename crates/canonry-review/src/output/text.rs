@@ -7,8 +7,8 @@ use canonry_domain::counted;
 use canonry_domain::printable::one_line;
 use canonry_domain::review::{
     Finding, FindingStatus, LineRange, RepoPath, ReviewCounts, ScopeReason, Severity, ShownAs, coverage_in_words,
-    gaps_in_words, hidden_in_words, history_in_words, review_headline, scope_in_words, suppressed_patterns_in_words,
-    what_became_of_earlier,
+    earlier_findings_text, gaps_in_words, hidden_in_words, history_in_words, review_headline, scope_in_words,
+    suppressed_patterns_in_words,
 };
 
 use super::columns::{columns, fitted, wrapped};
@@ -73,7 +73,7 @@ impl Page {
         if let Some(unknown) = unknown.filter(|_| known) {
             self.paragraph(WARNING, 0, &format!("The review is incomplete: {unknown}."), 3);
         }
-        if let Some(became) = what_became_of_earlier(counts) {
+        if let Some(became) = earlier_findings_text(counts) {
             self.paragraph(Style::new(), 0, &became, 3);
         }
         let coverage = &report.coverage;

@@ -1,6 +1,6 @@
 //! The ends of threads: a finding that is gone, or that a newer comment says, needs no open thread.
 
-use canonry_domain::review::{CommitSha, FindingStatus, ReviewSubject, fixed_comment, said_anew_comment};
+use canonry_domain::review::{CommitSha, FindingStatus, ReviewSubject, fixed_comment, repeated_finding_comment};
 use canonry_github::GitHubError;
 use canonry_github::outbox::{COMMENT_GONE, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS, Write};
 use canonry_store::{FindingId, PostedFinding, PostedThreadState, ReviewId};
@@ -101,7 +101,7 @@ impl Publication<'_> {
         let Some(text) = self.text_of(writes, row)? else { return Ok(Settling::Refused(reason)) };
         let body = match because {
             ThreadEnd::Fixed => fixed_comment(&text, &self.fixed_in(report, row.finding).await?),
-            ThreadEnd::SaidAnew => said_anew_comment(&text, &report.head),
+            ThreadEnd::SaidAnew => repeated_finding_comment(&text, &report.head),
         };
         let settle = format!("{}{}", keys.of_run("settle", run), comment.0);
         Ok(match self.see_through(writes, &settle, Write::EditReviewComment { comment, body }).await? {

@@ -1,7 +1,7 @@
 //! A comment that asks Canonry for something: who asks, whether they may, and the one answer.
 
 use canonry_domain::mention::{
-    ANSWERED_A_DAY, MentionCommand, MentionRequest, MentionRole, MentionVerb, is_mention_answered, may_hold_mention,
+    ANSWERED_A_DAY, MentionCommand, MentionRequest, MentionRole, MentionVerb, is_mention_answered, may_contain_mention,
     parse_mention, refused, unknown_mention,
 };
 use canonry_domain::{GithubId, ItemNumber, ItemType, Login};
@@ -62,7 +62,7 @@ pub(super) async fn handle_mention(
     said: PostedComment<'_>,
 ) -> Result<Option<HandledMention>, JobError> {
     // An edited comment may have been answered, and may say by now what its author never said to Canonry.
-    if hook.action() != "created" || !may_hold_mention(said.text) {
+    if hook.action() != "created" || !may_contain_mention(said.text) {
         return Ok(None);
     }
     let own = hook.own_login().await?;

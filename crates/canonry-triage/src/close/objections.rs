@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use canonry_domain::{
-    BREAKER_DAYS, BREAKER_WINDOW, GraceEnd, ItemNumber, ItemState, ItemType, Login, breaker_comment, pulls_breaker,
+    BREAKER_DAYS, BREAKER_WINDOW, GraceEnd, ItemNumber, ItemState, ItemType, Login, breaker_comment, trips_breaker,
 };
 use canonry_github::api::{ReactionSubject, RestTimelineEvent, RestUser};
 use canonry_github::outbox::{Outbox, Write};
@@ -99,7 +99,7 @@ impl Objections<'_> {
         let since = lifted.max().unwrap_or(Timestamp::MIN).max(now - BREAKER_WINDOW);
         // What was said when it was lifted is forgiven, too.
         let recent = store.close().objections_since(repo.id, since + SignedDuration::from_micros(1)).await?;
-        if pulls_breaker(recent) {
+        if trips_breaker(recent) {
             let why = format!("{recent} objections to closes in {BREAKER_DAYS} days");
             if store.close().set_brake(repo.id, BrakeKind::Breaker, None, &why, now).await? {
                 tracing::warn!(repo = %repo.name, objections = recent, "too many people objected to closes; nothing is closed here by itself until a maintainer says `resume`");

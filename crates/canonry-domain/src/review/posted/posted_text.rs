@@ -9,8 +9,8 @@ use crate::review::category::Category;
 use crate::review::code::commit_sha::CommitSha;
 use crate::review::confidence::Confidence;
 use crate::review::posted::summary_text::{
-    ReviewCounts, ReviewGaps, coverage_in_words, gaps_in_words, review_headline, scope_in_words,
-    suppressed_patterns_in_words, what_became_of_earlier,
+    ReviewCounts, ReviewGaps, coverage_in_words, earlier_findings_text, gaps_in_words, review_headline, scope_in_words,
+    suppressed_patterns_in_words,
 };
 use crate::review::response::dismissal::DismissalKind;
 use crate::review::review_scope::ScopeReason;
@@ -153,7 +153,7 @@ pub fn fixed_comment(comment: &str, fixed_in: &CommitSha) -> String {
 }
 
 /// A comment whose finding is said again in another one, where its thread could not be resolved.
-pub fn said_anew_comment(comment: &str, said_at: &CommitSha) -> String {
+pub fn repeated_finding_comment(comment: &str, said_at: &CommitSha) -> String {
     format!("The code has changed; a newer comment says this about `{}`.\n\n{comment}", said_at.short())
 }
 
@@ -182,7 +182,7 @@ pub fn summary_comment(summary: &PostedSummary<'_>) -> String {
             "These stand although their threads are resolved, since only a maintainer can dismiss them:\n\n{entries}"
         ));
     }
-    if let Some(became) = what_became_of_earlier(summary.counts) {
+    if let Some(became) = earlier_findings_text(summary.counts) {
         let entries = summary.earlier.iter().map(|one| earlier(one, summary.head));
         let entries = listed(entries, summary.earlier.len(), ROOM_FOR_EARLIER);
         parts.push(if entries.is_empty() { became } else { format!("{became}\n\n{entries}") });
@@ -235,7 +235,7 @@ pub fn check_output(summary: &PostedSummary<'_>, untold: Option<&str>) -> (Strin
         }
         None => None,
     });
-    parts.extend(what_became_of_earlier(summary.counts));
+    parts.extend(earlier_findings_text(summary.counts));
     parts.push(details(summary));
     (review_headline(summary.counts, summary.gaps, summary.reason), parts.join("\n\n"))
 }

@@ -135,7 +135,7 @@ pub fn gaps_in_words(gaps: &ReviewGaps) -> Option<String> {
 }
 
 /// What became of the findings of earlier reviews; `None` when there were none.
-pub fn what_became_of_earlier(counts: &ReviewCounts) -> Option<String> {
+pub fn earlier_findings_text(counts: &ReviewCounts) -> Option<String> {
     let words = [
         (FindingStatus::Fixed, "fixed"),
         (FindingStatus::Same, "still there"),
@@ -225,8 +225,8 @@ mod tests {
     use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
     use super::{
-        CountedFinding, ReviewCounts, ReviewGaps, coverage_in_words, gaps_in_words, hidden_in_words, history_in_words,
-        review_headline, scope_in_words, suppressed_patterns_in_words, what_became_of_earlier,
+        CountedFinding, ReviewCounts, ReviewGaps, coverage_in_words, earlier_findings_text, gaps_in_words,
+        hidden_in_words, history_in_words, review_headline, scope_in_words, suppressed_patterns_in_words,
     };
     use crate::review::{CommitSha, FindingStatus, HiddenBy, ScopeReason, Severity, ShownAs};
 
@@ -307,15 +307,15 @@ mod tests {
         let counts =
             ReviewCounts::of(FindingStatus::ALL.iter().map(|status| one(*status, Severity::Minor, ShownAs::Inline)));
         assert_eq!(
-            what_became_of_earlier(&counts).as_deref(),
+            earlier_findings_text(&counts).as_deref(),
             Some("Earlier findings: 1 fixed, 1 still there, 1 moved, 1 back again, 1 dismissed.")
         );
         let new = ReviewCounts::of([one(FindingStatus::New, Severity::Minor, ShownAs::Inline)]);
-        assert_eq!(what_became_of_earlier(&new), None);
+        assert_eq!(earlier_findings_text(&new), None);
         let hidden = |status| one(status, Severity::Minor, ShownAs::Suppressed);
         let statuses = [FindingStatus::Same, FindingStatus::Dismissed, FindingStatus::New];
         assert_eq!(
-            what_became_of_earlier(&ReviewCounts::of(statuses.map(hidden))).as_deref(),
+            earlier_findings_text(&ReviewCounts::of(statuses.map(hidden))).as_deref(),
             Some("Earlier findings: 1 still there, 1 dismissed; 1 of them is hidden.")
         );
     }

@@ -6,7 +6,7 @@ use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
 use super::{
     CheckConclusion, EarlierFinding, FindingComment, ListedFinding, PostedSummary, check_conclusion, check_output,
-    fenced, finding_comment, fixed_comment, incomplete_comment, said_anew_comment, summary_comment,
+    fenced, finding_comment, fixed_comment, incomplete_comment, repeated_finding_comment, summary_comment,
 };
 use crate::review::{
     Category, CommitSha, Confidence, ConfidenceSigns, CountedFinding, DismissalKind, FindingStatus, PatternFeedback,
@@ -157,7 +157,7 @@ fn a_finding_that_is_said_again_says_why() {
 fn a_thread_that_cannot_be_resolved_says_so_itself() {
     assert_eq!(fixed_comment("**Leak**", &sha("abc1234")), "Fixed in `abc1234`.\n\n**Leak**");
     assert_eq!(
-        said_anew_comment("**Leak**", &sha("abc1234")),
+        repeated_finding_comment("**Leak**", &sha("abc1234")),
         "The code has changed; a newer comment says this about `abc1234`.\n\n**Leak**"
     );
 }
