@@ -132,7 +132,7 @@ fn share(right: u64, wrong: u64) -> Option<f64> {
 mod tests {
     use serde_json::json;
 
-    use super::{AuditClass, AuditTally, LaneResult, LaneStatus, audit_class};
+    use super::{AuditClass, AuditTally, LaneResult, audit_class};
     use crate::duplicates::decision::GateDecision;
     use crate::duplicates::gate_reason::GateReason;
     use crate::items::item::ItemNumber;
