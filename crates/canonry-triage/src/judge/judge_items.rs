@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
-    Boilerplate, ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateDecision, GateReason, GateRules, InvalidAnswer, Item,
-    ItemNumber, ItemState, ItemType, JudgeAnswer, Probability, RepoName, gate_answer, gate_before_judge,
+    Boilerplate, ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateDecision, GateReason, GateRules,
+    InvalidAnswer, Item, ItemNumber, ItemState, ItemType, JudgeAnswer, Probability, RepoName, gate_answer,
+    gate_before_judge,
 };
 use canonry_models::chat::{ChatError, TokenBudget, TokenSpending};
 use canonry_store::{
