@@ -114,7 +114,11 @@ mod tests {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(folder).expect("the folder is there") {
             let path = entry.expect("it can be listed").path();
-            if path.is_dir() { found.extend(templates(&path)) } else { found.push(path) }
+            if path.is_dir() {
+                found.extend(templates(&path));
+            } else if path.extension().is_some_and(|ending| ending == "html") {
+                found.push(path);
+            }
         }
         found
     }
@@ -129,7 +133,7 @@ mod tests {
             .map(|(keys, _)| keys[0])
             .collect();
         let mut pressed: BTreeSet<String> = ["/", "Esc", "j", "k", "Enter"].map(str::to_owned).into();
-        for path in templates(&Path::new(env!("CARGO_MANIFEST_DIR")).join("templates")) {
+        for path in templates(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
             let text = std::fs::read_to_string(&path).expect("text");
             let keys = text.split("data-key=\"").skip(1).filter_map(|rest| rest.split('"').next());
             pressed.extend(keys.map(str::to_owned));

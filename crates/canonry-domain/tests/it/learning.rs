@@ -282,7 +282,7 @@ fn by_the_letter<'a>(settings: &ThresholdSettings, log: impl Iterator<Item = &'a
     let raises = count(&wrongs, configured, top) >= 3 && 1.0 - sure(wanted, configured, top) >= 0.9;
     let points = match lowered {
         Some(level) => Some(level),
-        None if raises => (configured + 1..=95).find(|&level| sure(wanted, level, top) >= 0.5),
+        None if raises => (configured + 1..=95).find(|&level| sure(wanted, level, top) >= 0.5 - 1e-9),
         None => Some(configured),
     };
     CurrentThreshold::from(points.map(|points| Threshold::new(points).expect("in bounds")))

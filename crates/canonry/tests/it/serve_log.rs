@@ -98,7 +98,7 @@ fn a_person_can_have_plain_lines_or_none() {
     let place = Place::new();
     let log = Served::start(&place, &["--log-format", "text", "--workers", "0"]).stopped();
     assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_err()), "{log}");
-    assert!(log.contains(" INFO canonry::commands::serve: listening at http://127.0.0.1:"), "{log}");
+    assert!(log.contains(" INFO canonry::commands::operate::serve: listening at http://127.0.0.1:"), "{log}");
     let money = ["serve", "--monthly-cost", "5", "--input-price", "1", "--output-price", "2", "--quiet"];
     let refused = Ran::of(place.command(&money).env("CANONRY_WEBHOOK_SECRET", SECRET).output().expect("starts"));
     assert_eq!(refused.exit, Some(2));
