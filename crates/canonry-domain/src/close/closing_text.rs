@@ -1,8 +1,6 @@
 //! What Canonry writes on items that it closes, reopens or points at.
 
-use crate::duplicates::score::Probability;
-use crate::items::item::{ItemNumber, ItemType};
-use crate::text_enum;
+use crate::{ItemNumber, ItemType, Probability, text_enum};
 
 /// The label that Canonry sets. People's own label `duplicate` is never touched.
 pub const POSSIBLE_DUPLICATE: &str = "possible-duplicate";
@@ -192,9 +190,7 @@ fn filled(template: &str, fill: impl Fn(&str) -> Option<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{ClosingText, UndoReason, back_link_comment, closing_comment, comment_if_refused, repointed_comment};
-    use crate::close::closing_text::undo_comment;
-    use crate::duplicates::score::Probability;
-    use crate::items::item::{ItemNumber, ItemType};
+    use crate::{ItemNumber, ItemType, Probability, undo_comment};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("valid")

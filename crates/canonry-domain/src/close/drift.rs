@@ -6,15 +6,11 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::close::closing_text::POSSIBLE_DUPLICATE;
-use crate::close::grace::GraceEnd;
-use crate::close::plan::{has_protected_label, same_label};
-use crate::close::skip_reason::SkipReason;
-use crate::items::content::ContentHash;
-use crate::items::item::{Item, ItemNumber, ItemState};
-use crate::items::login::Login;
-use crate::items::maintainers::Maintainers;
-use crate::text_enum;
+use crate::close::plan::same_label;
+use crate::{
+    ContentHash, GraceEnd, Item, ItemNumber, ItemState, Login, Maintainers, POSSIBLE_DUPLICATE, SkipReason,
+    has_protected_label, text_enum,
+};
 
 text_enum! {
     /// What changed since a row was planned, or cannot be told any more.
@@ -288,10 +284,7 @@ fn target_drift(planned: &ItemSnapshot, live: Option<&LiveItem>) -> Option<Drift
 #[cfg(test)]
 mod tests {
     use super::{DriftKind, LiveItem, RowSnapshot, drift};
-    use crate::items::item::{Item, ItemNumber, ItemState, ItemType};
-    use crate::items::item_record::{ItemRecord, merge_record};
-    use crate::items::login::Login;
-    use crate::items::maintainers::Maintainers;
+    use crate::{Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, Maintainers, merge_record};
 
     fn login(name: &str) -> Login {
         name.parse().expect("valid")

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::close::plan_input::{PlanInput, PlanItem};
-use crate::duplicates::human_override::Rulings;
-use crate::items::item::{ItemNumber, ItemState, StateReason};
+use crate::{ItemNumber, ItemState, PlanInput, PlanItem, Rulings, StateReason};
 
 /// One close that Canonry applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

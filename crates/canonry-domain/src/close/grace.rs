@@ -1,13 +1,10 @@
 //! The time in which people can object before an item is closed: whether there is one, and what ends it.
 
-use crate::close::plan::{has_protected_label, whose};
-use crate::duplicates::canonical::{PairItem, may_close_towards};
-use crate::duplicates::online_verdict::Verdict;
-use crate::duplicates::score::Probability;
-use crate::duplicates::vague::is_too_vague;
-use crate::items::item::{Item, ItemState, ItemType, StateReason};
-use crate::items::maintainers::Maintainers;
-use crate::text_enum;
+use crate::close::plan::whose;
+use crate::{
+    Item, ItemState, ItemType, Maintainers, PairItem, Probability, StateReason, Verdict, has_protected_label,
+    is_too_vague, may_close_towards, text_enum,
+};
 
 text_enum! {
     /// Why a grace ended without a close.
@@ -266,13 +263,10 @@ mod tests {
         GraceBasis, GraceCandidate, GraceEnd, GraceFacts, announcement, breaker_comment, cancelled_close_text,
         grace_end, left_open_text, may_announce_close,
     };
-    use crate::duplicates::canonical::PairItem;
-    use crate::duplicates::online_verdict::Verdict;
-    use crate::duplicates::score::Probability;
-    use crate::items::item::{Item, ItemNumber, ItemState, ItemType, StateReason};
-    use crate::items::item_record::{ItemRecord, merge_record};
-    use crate::items::login::Login;
-    use crate::items::maintainers::Maintainers;
+    use crate::{
+        Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, Maintainers, PairItem, Probability, StateReason,
+        Verdict, merge_record,
+    };
 
     type Fact = fn(&mut GraceFacts);
 

@@ -5,15 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::close::earlier_close::EarlierCloses;
-use crate::close::plan_input::PlanInput;
-use crate::close::skip_reason::SkipReason;
-use crate::duplicates::cluster::{Cluster, clusters_of};
+use crate::duplicates::cluster::clusters_of;
 use crate::duplicates::edge::EdgeGraph;
-use crate::duplicates::human_override::Rulings;
-use crate::duplicates::score::Probability;
-use crate::items::item::{Item, ItemNumber, ItemState};
-use crate::items::maintainers::Maintainers;
-use crate::text_enum;
+use crate::{
+    Cluster, Item, ItemNumber, ItemState, Maintainers, PlanInput, Probability, Rulings, SkipReason, text_enum,
+};
 
 text_enum! {
     /// What must have been judged before a duplicate is closed in favour of its cluster's canonical item.

@@ -4,11 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::close::earlier_close::EarlierClose;
-use crate::duplicates::edge::Edge;
-use crate::duplicates::human_override::Override;
-use crate::items::item::{Item, ItemNumber, ItemState, ItemType};
-use crate::items::maintainers::Maintainers;
+use crate::{EarlierClose, Edge, Item, ItemNumber, ItemState, ItemType, Maintainers, Override};
 
 /// What is known of one repository, one type of item and one representation.
 #[derive(Debug, Clone, Copy)]

@@ -4,10 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::duplicates::gate_reason::KindMismatch;
-use crate::duplicates::judged_item::JudgedItem;
 use crate::intent::sections::heading;
 use crate::text::template_text::{TemplateLine, written_lines};
+use crate::{JudgedItem, KindMismatch};
 
 /// Why two items cannot be the same.
 ///
@@ -139,9 +138,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     use super::{Kind, bug_feature_mismatch, kind_of, kind_of_tag, title_tags};
-    use crate::duplicates::gate_reason::KindMismatch;
-    use crate::duplicates::judged_item::JudgedItem;
-    use crate::items::item::{ItemNumber, ItemState, ItemType};
+    use crate::{ItemNumber, ItemState, ItemType, JudgedItem, KindMismatch};
 
     fn item<'a>(title: &'a str, body: &'a str, labels: &'a [String]) -> JudgedItem<'a> {
         JudgedItem {

@@ -3,11 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::close::earlier_close::EarlierCloses;
-use crate::close::plan_input::PlanInput;
-use crate::duplicates::human_override::Rulings;
-use crate::items::item::{Item, ItemNumber, ItemState};
-use crate::items::maintainers::Maintainers;
-use crate::text::english::likely_english;
+use crate::{Item, ItemNumber, ItemState, Maintainers, PlanInput, Rulings, likely_english};
 
 /// Chooses the canonical of a cluster: a person's word, then what was chosen before, then the ranking.
 ///

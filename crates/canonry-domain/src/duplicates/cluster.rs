@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::close::earlier_close::EarlierCloses;
-use crate::close::plan_input::PlanInput;
 use crate::duplicates::canonical::choose_canonical;
 use crate::duplicates::edge::EdgeGraph;
-use crate::duplicates::human_override::Rulings;
-use crate::items::item::ItemNumber;
+use crate::{ItemNumber, PlanInput, Rulings};
 
 /// At least two items that are one problem. Only [`clusters`] and a plan make them, so the clusters
 /// of one answer never share an item and the canonical is always a member.

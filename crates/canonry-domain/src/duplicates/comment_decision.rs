@@ -1,10 +1,6 @@
 //! Whether a verdict about a new item is said on GitHub, and why not.
 
-use crate::duplicates::online_verdict::Verdict;
-use crate::duplicates::score::Similarity;
-use crate::duplicates::triage_mode::TriageMode;
-use crate::learning::threshold::CurrentThreshold;
-use crate::text_enum;
+use crate::{CurrentThreshold, Similarity, TriageMode, Verdict, text_enum};
 
 /// Whether a verdict is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,10 +48,7 @@ pub fn decide_comment(
 #[cfg(test)]
 mod tests {
     use super::{CommentDecision, SilenceReason, decide_comment};
-    use crate::duplicates::online_verdict::Verdict;
-    use crate::duplicates::score::Similarity;
-    use crate::duplicates::triage_mode::TriageMode;
-    use crate::learning::threshold::{CurrentThreshold, Threshold};
+    use crate::{CurrentThreshold, Similarity, Threshold, TriageMode, Verdict};
 
     #[test]
     fn spoken_from_the_threshold_on_in_modes_that_speak() {

@@ -1,8 +1,6 @@
 //! What the gates made of one candidate set.
 
-use crate::duplicates::gate_reason::GateReason;
-use crate::items::item::ItemNumber;
-use crate::text_enum;
+use crate::{GateReason, ItemNumber, text_enum};
 
 text_enum! {
     /// What became of an evaluated candidate set.

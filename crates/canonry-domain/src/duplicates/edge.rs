@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::close::plan_input::PlanItem;
-use crate::duplicates::human_override::Rulings;
-use crate::duplicates::score::Probability;
-use crate::items::item::{ContentVersion, ItemNumber};
+use crate::{ContentVersion, ItemNumber, PlanItem, Probability, Rulings};
 
 /// An accepted decision: the source was found to be a duplicate of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

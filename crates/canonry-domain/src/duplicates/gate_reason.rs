@@ -3,10 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::UnknownText;
-use crate::duplicates::gate_trail::{DecisionGate, OnlineGate};
-use crate::judge::answer::InvalidAnswer;
-use crate::text_enum;
+use crate::{DecisionGate, InvalidAnswer, OnlineGate, UnknownText, text_enum};
 
 const INVALID_RESPONSE: &str = "invalid_response:";
 const MISMATCH: &str = "bug_feature_mismatch:";

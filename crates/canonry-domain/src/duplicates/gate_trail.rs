@@ -1,7 +1,6 @@
 //! Which gates a stored decision or verdict went through, and which of them decided it.
 
-use crate::duplicates::decision::{DecisionOrigin, DecisionStatus};
-use crate::duplicates::gate_reason::{GateReason, OnlineReason};
+use crate::{DecisionOrigin, DecisionStatus, GateReason, OnlineReason};
 
 /// The gates between a candidate set and an edge, in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

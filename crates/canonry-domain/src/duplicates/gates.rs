@@ -1,15 +1,9 @@
 //! The gates between a judge's answer and an edge: first match decides.
 
-use crate::duplicates::bug_feature::bug_feature_mismatch;
-use crate::duplicates::decision::GateDecision;
-use crate::duplicates::gate_reason::GateReason;
-use crate::duplicates::judged_item::{GateCandidate, JudgedItem, PairScores};
-use crate::duplicates::score::Probability;
-use crate::duplicates::score_gap::gap_too_small;
-use crate::duplicates::vague::is_too_vague;
-use crate::items::item::ItemState;
-use crate::judge::answer::{InvalidAnswer, JudgeAnswer};
-use crate::judge::structure::structural_veto;
+use crate::{
+    GateCandidate, GateDecision, GateReason, InvalidAnswer, ItemState, JudgeAnswer, JudgedItem, PairScores,
+    Probability, bug_feature_mismatch, gap_too_small, is_too_vague, structural_veto,
+};
 
 /// What the gates can be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::items::item::{ItemNumber, ItemType};
-use crate::items::login::Login;
-use crate::text_enum;
+use crate::{ItemNumber, ItemType, Login, text_enum};
 
 text_enum! {
     pub enum OverrideKind: "a kind of override" {
@@ -128,8 +126,7 @@ impl Rulings {
 #[cfg(test)]
 mod tests {
     use super::{Override, OverrideKind, Rulings};
-    use crate::items::item::{ItemNumber, ItemType};
-    use crate::items::moment::parse_moment;
+    use crate::{ItemNumber, ItemType, parse_moment};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("valid")

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::duplicates::score::Similarity;
-use crate::items::item::{Item, ItemNumber, ItemState, ItemType};
-use crate::text::boilerplate::has_content;
+use crate::{Item, ItemNumber, ItemState, ItemType, Similarity, has_content};
 
 /// An item as the gates see it.
 #[derive(Debug, Clone, Copy)]

@@ -1,15 +1,11 @@
 //! What is said about a new item: duplicate, maybe, or nothing.
 
-use crate::duplicates::bug_feature::bug_feature_mismatch;
-use crate::duplicates::gate_reason::{OnlineGuardrail, OnlineReason};
 use crate::duplicates::gates::named_candidate;
-use crate::duplicates::judged_item::{GateCandidate, JudgedItem, PairScores};
-use crate::duplicates::score::{Probability, Similarity};
-use crate::duplicates::score_gap::gap_too_small;
-use crate::items::item::{ItemNumber, ItemState};
-use crate::judge::answer::JudgeAnswer;
-use crate::judge::structure::{strict_shortfall, structural_veto};
-use crate::text_enum;
+use crate::judge::structure::strict_shortfall;
+use crate::{
+    GateCandidate, ItemNumber, ItemState, JudgeAnswer, JudgedItem, OnlineGuardrail, OnlineReason, PairScores,
+    Probability, Similarity, bug_feature_mismatch, gap_too_small, structural_veto, text_enum,
+};
 
 /// The least score of a target that may be called a duplicate, whatever the judge says.
 pub const STRONG_RETRIEVAL: f64 = 0.90;

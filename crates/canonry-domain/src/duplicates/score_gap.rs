@@ -1,7 +1,6 @@
 //! Whether the chosen target stands out among the candidates.
 
-use crate::duplicates::judged_item::{GateCandidate, PairScores};
-use crate::items::item::ItemNumber;
+use crate::{GateCandidate, ItemNumber, PairScores};
 
 /// By how much the chosen target must be nearer than the best alternative (gate 10).
 pub const SCORE_GAP: f64 = 0.015;
@@ -32,9 +31,7 @@ pub(crate) fn counts_against(selected: &GateCandidate<'_>, other: &GateCandidate
 #[cfg(test)]
 mod tests {
     use super::gap_too_small;
-    use crate::duplicates::judged_item::{GateCandidate, JudgedItem};
-    use crate::duplicates::score::Similarity;
-    use crate::items::item::{ItemNumber, ItemState, ItemType};
+    use crate::{GateCandidate, ItemNumber, ItemState, ItemType, JudgedItem, Similarity};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("positive")

@@ -1,12 +1,8 @@
 //! The one comment by which Canonry names what a new item looks like.
 
-use crate::close::closing_text::POSSIBLE_DUPLICATE;
 use crate::close::grace::announcement;
-use crate::duplicates::online_verdict::Verdict;
-use crate::duplicates::score::Similarity;
-use crate::items::item::{ItemNumber, ItemType};
-use crate::items::login::Login;
 use crate::learning::prediction::points;
+use crate::{ItemNumber, ItemType, Login, POSSIBLE_DUPLICATE, Similarity, Verdict};
 
 /// Shared facts that the comment lists: more would bury how to object.
 const FACTS_SHOWN: usize = 5;
@@ -131,10 +127,8 @@ fn one_line(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{ClosesIn, SimilarItem, SuggestionComment, suggestion_text, withdrawn_text};
-    use crate::duplicates::online_verdict::Verdict;
-    use crate::duplicates::score::Similarity;
-    use crate::items::item::{ItemNumber, ItemType};
     use crate::items::named_duplicate::named_duplicate;
+    use crate::{ItemNumber, ItemType, Similarity, Verdict};
 
     fn similar(number: i64, title: &str, score: f64) -> SimilarItem<'_> {
         let score = Similarity::new(score).expect("in range");

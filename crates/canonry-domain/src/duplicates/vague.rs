@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::items::content::normalise_text;
+use crate::normalise_text;
 use crate::text::template_text::{is_tag_alone, written_lines};
 
 /// Below this many code points no text is enough.

@@ -2,11 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::duplicates::score::Probability;
-use crate::items::content::TEXT_LIMIT;
-use crate::items::item::{Item, ItemType};
-use crate::items::pull_changes::PullChanges;
-use crate::text_enum;
+use crate::{Item, ItemType, Probability, PullChanges, TEXT_LIMIT, text_enum};
 
 /// The shape of [`IntentCard`]; a stored card of another version is not read.
 pub const CARD_SCHEMA_VERSION: u32 = 1;
@@ -131,8 +127,7 @@ fn is_signal(card: &IntentCard, fact: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{ChangeIntent, EvidenceFact, EvidenceSource, IntentCard, render};
-    use crate::duplicates::score::Probability;
-    use crate::items::content::TEXT_LIMIT;
+    use crate::{Probability, TEXT_LIMIT};
 
     fn card() -> IntentCard {
         let fact = |fact: &str, source| EvidenceFact { fact: fact.to_owned(), source };

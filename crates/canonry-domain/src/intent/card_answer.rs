@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::intent::card::{ChangeIntent, EvidenceFact, EvidenceSource, IntentCard};
-use crate::items::item::ItemType;
 use crate::text::answer_fence::unwrap_answer;
+use crate::{ChangeIntent, EvidenceFact, EvidenceSource, IntentCard, ItemType};
 
 /// Code points of one text field that are accepted; the prompt asks for far fewer.
 pub const CARD_TEXT_LIMIT: usize = 2_000;
@@ -193,7 +192,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{CARD_LIST_LIMIT, CARD_TEXT_LIMIT, CardError, intent_card_schema, parse_intent_card};
-    use crate::items::item::ItemType;
+    use crate::ItemType;
 
     fn answer() -> Value {
         json!({

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::PullChanges;
 use crate::intent::card_answer::clean;
 use crate::intent::text_evidence::first_chars;
-use crate::items::pull_changes::PullChanges;
 
 /// What was counted in a pull request's changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -179,7 +179,7 @@ static CODE: LazyLock<Regex> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::{change_facts, component};
-    use crate::items::pull_changes::PullChanges;
+    use crate::PullChanges;
 
     fn changes(files: &[&str], diff: &str) -> PullChanges {
         PullChanges { files: files.iter().map(|path| (*path).to_owned()).collect(), diff: diff.to_owned() }

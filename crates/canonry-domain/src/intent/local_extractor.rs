@@ -1,13 +1,12 @@
 //! The `local` extractor: an intent card from an item's own words and marks, by rules and always the same.
 
-use crate::duplicates::score::Probability;
-use crate::intent::card::{ChangeIntent, EvidenceFact, EvidenceSource, IntentCard, IntentSource};
 use crate::intent::card_answer::clean;
 use crate::intent::change_evidence::{ChangeFacts, change_facts};
 use crate::intent::sections::{BodySection, Section, sections};
 use crate::intent::text_evidence::{TextEvidence, first_chars};
-use crate::items::content::normalise_text;
-use crate::items::item::ItemType;
+use crate::{
+    ChangeIntent, EvidenceFact, EvidenceSource, IntentCard, IntentSource, ItemType, Probability, normalise_text,
+};
 
 /// Code points of a text field: three long sentences.
 const TEXT_LIMIT: usize = 600;
@@ -281,10 +280,8 @@ mod tests {
     use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
     use super::{ENTRY_LIMIT, FACTS_LIMIT, LIST_LIMIT, TEXT_LIMIT, extract_locally};
-    use crate::intent::card::{IntentCard, IntentSource, render};
-    use crate::intent::card_answer::parse_intent_card;
-    use crate::items::item::ItemType;
-    use crate::items::pull_changes::PullChanges;
+    use crate::intent::card::render;
+    use crate::{IntentCard, IntentSource, ItemType, PullChanges, parse_intent_card};
 
     fn issue(title: &str, body: &str) -> IntentCard {
         extract_locally(IntentSource { item_type: ItemType::Issue, title, body, changes: None })

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::items::item::ItemType;
+use crate::ItemType;
 
 /// Code points of a title that the raw representation keeps.
 pub const TITLE_LIMIT: usize = 300;
@@ -88,7 +88,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, prop_assert_ne, proptest};
 
     use super::{TEXT_LIMIT, content_hash, normalise_text, raw_text};
-    use crate::items::item::ItemType;
+    use crate::ItemType;
 
     #[test]
     fn golden_hashes() {

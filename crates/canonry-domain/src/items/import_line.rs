@@ -5,12 +5,9 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::items::item::{GithubId, ItemNumber, ItemState, ItemType, StateReason};
-use crate::items::item_record::ItemRecord;
-use crate::items::login::Login;
-use crate::items::moment::parse_moment;
-use crate::items::pull_changes::PullChanges;
-use crate::items::repo_name::RepoName;
+use crate::{
+    GithubId, ItemNumber, ItemRecord, ItemState, ItemType, Login, PullChanges, RepoName, StateReason, parse_moment,
+};
 
 /// An imported item and the repository it names, if it names one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -288,7 +285,7 @@ mod tests {
     use serde_json::json;
 
     use super::parse_import_value;
-    use crate::items::item::{GithubId, ItemState, ItemType, StateReason};
+    use crate::{GithubId, ItemState, ItemType, StateReason};
 
     #[test]
     fn number_and_title_are_enough() {

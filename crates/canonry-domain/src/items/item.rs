@@ -6,10 +6,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::items::content::ContentHash;
-use crate::items::login::Login;
-use crate::items::pull_changes::PullChanges;
-use crate::text_enum;
+use crate::{ContentHash, Login, PullChanges, text_enum};
 
 /// An issue or a pull request as the store knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]

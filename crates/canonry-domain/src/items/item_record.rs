@@ -2,11 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::items::content::content_hash;
-use crate::items::item::{ContentVersion, GithubId, Item, ItemNumber, ItemState, ItemType, StateReason};
-use crate::items::login::Login;
-use crate::items::pull_changes::PullChanges;
 use crate::items::record_order::{RecordOrder, record_order};
+use crate::{
+    ContentVersion, GithubId, Item, ItemNumber, ItemState, ItemType, Login, PullChanges, StateReason, content_hash,
+};
 
 /// One source's word on one item.
 ///
@@ -262,8 +261,7 @@ mod tests {
     use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
     use super::{ItemRecord, RecordChange, merge_record};
-    use crate::items::item::{ItemNumber, ItemState, ItemType, StateReason};
-    use crate::items::moment::parse_moment;
+    use crate::{ItemNumber, ItemState, ItemType, StateReason, parse_moment};
 
     fn record(title: &str) -> ItemRecord {
         ItemRecord::new(ItemType::Issue, ItemNumber::new(7).expect("valid"), title)

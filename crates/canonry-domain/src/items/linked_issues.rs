@@ -5,9 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::items::item::ItemNumber;
-use crate::items::repo_name::RepoName;
 use crate::text::markdown::{FoldedText, own_words};
+use crate::{ItemNumber, RepoName};
 
 /// The issues of `repo` that a pull request's text says it closes, fixes or resolves.
 ///

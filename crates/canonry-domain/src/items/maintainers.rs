@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::items::login::Login;
+use crate::Login;
 
 /// The maintainers of a repository; letter case does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

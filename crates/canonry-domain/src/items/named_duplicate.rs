@@ -4,9 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::items::item::ItemNumber;
-use crate::items::repo_name::RepoName;
 use crate::text::markdown::{FoldedText, own_words};
+use crate::{ItemNumber, RepoName};
 
 /// The number that a text by a person names as the original of a duplicate.
 ///

@@ -2,11 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::items::item::{GithubId, Item, ItemNumber, ItemState, ItemType, StateReason};
-use crate::items::login::Login;
 use crate::items::named_duplicate::named_duplicate;
-use crate::items::repo_name::RepoName;
-use crate::text_enum;
+use crate::{GithubId, Item, ItemNumber, ItemState, ItemType, Login, RepoName, StateReason, text_enum};
 
 /// One thing that happened to an issue. Events are only ever added: what became of the issue is
 /// derived from all of them.
@@ -150,9 +147,7 @@ pub fn explains_closing(commented_at: Timestamp, closed_at: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{EventBy, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing, reason_given_at};
-    use crate::items::item::{Item, ItemNumber, ItemState, ItemType, StateReason};
-    use crate::items::item_record::{ItemRecord, merge_record};
-    use crate::items::moment::parse_moment;
+    use crate::{Item, ItemNumber, ItemRecord, ItemState, ItemType, StateReason, merge_record, parse_moment};
 
     fn item(item_type: ItemType, state: ItemState) -> Item {
         let number = ItemNumber::new(12).expect("valid");

@@ -2,8 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::items::item::Item;
-use crate::items::item_record::ItemRecord;
+use crate::{Item, ItemRecord};
 
 /// What Canonry does to an item is noted minutes later at most, unless GitHub fails in between. A record that is older by
 /// more may tell of an earlier closing.
@@ -79,9 +78,10 @@ mod tests {
     use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
     use super::{RecordOrder, record_order};
-    use crate::items::item::{GoneReason, Item, ItemNumber, ItemState, ItemType, StateReason};
-    use crate::items::item_record::{ItemRecord, RecordChange, merge_answer, merge_record};
-    use crate::items::outcome_event::{OutcomeKind, discovered_event};
+    use crate::{
+        GoneReason, Item, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeKind, RecordChange, StateReason,
+        discovered_event, merge_answer, merge_record,
+    };
 
     fn at(second: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(1_000 + second)

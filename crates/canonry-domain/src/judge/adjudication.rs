@@ -5,13 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::duplicates::online_verdict::Verdict;
-use crate::duplicates::score::Similarity;
-use crate::items::item::{ItemNumber, ItemType};
 use crate::learning::prediction::points;
 use crate::learning::reliability::{level_of, top_of};
-use crate::learning::share::Share;
-use crate::text_enum;
+use crate::{ItemNumber, ItemType, Share, Similarity, Verdict, text_enum};
 
 /// Points of a score that make one level here, as in the table of reliability.
 const LEVEL_WIDTH: u8 = 5;
@@ -176,10 +172,7 @@ mod tests {
     use serde_json::json;
 
     use super::{AdjudicatedAnswer, AdjudicationCase, AdjudicationSummary, CountedAnswers, adjudication_sample};
-    use crate::duplicates::online_verdict::Verdict;
-    use crate::duplicates::score::Similarity;
-    use crate::items::item::{ItemNumber, ItemType};
-    use crate::learning::share::Share;
+    use crate::{ItemNumber, ItemType, Share, Similarity, Verdict};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("positive")

@@ -3,13 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::duplicates::score::Probability;
 use crate::intent::card_answer::clean;
-use crate::items::item::ItemNumber;
-use crate::judge::structure::{Certainty, PathMatch, Relation, RootCauseMatch, ScopeRelation, Structure};
 use crate::text::answer_fence::unwrap_answer;
 use crate::text::answer_fields::{AnswerFields, number, string, whole_number};
-use crate::text_enum;
+use crate::{
+    Certainty, ItemNumber, PathMatch, Probability, Relation, RootCauseMatch, ScopeRelation, Structure, text_enum,
+};
 
 /// Code points of the reasoning that are kept.
 pub const REASONING_LIMIT: usize = 240;
@@ -134,8 +133,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{InvalidAnswer, JudgeAnswer, KEYS, REASONING_LIMIT, judge_answer_schema, parse_judge_answer};
-    use crate::items::item::ItemNumber;
-    use crate::judge::structure::{Certainty, PathMatch, Relation, RootCauseMatch, ScopeRelation, Structure};
+    use crate::{Certainty, ItemNumber, PathMatch, Relation, RootCauseMatch, ScopeRelation, Structure};
 
     fn parse(answer: &str) -> Result<JudgeAnswer, InvalidAnswer> {
         parse_judge_answer(answer, &[9_001, 9_002].map(|number| ItemNumber::new(number).expect("positive")))

@@ -2,10 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::duplicates::decision::{DecisionStatus, GateDecision};
-use crate::duplicates::score::Probability;
-use crate::items::item::ItemNumber;
-use crate::text_enum;
+use crate::{DecisionStatus, GateDecision, ItemNumber, Probability, text_enum};
 
 text_enum! {
     /// How one judge's lane ended.
@@ -133,10 +130,7 @@ mod tests {
     use serde_json::json;
 
     use super::{AuditClass, AuditTally, LaneResult, audit_class};
-    use crate::duplicates::decision::GateDecision;
-    use crate::duplicates::gate_reason::GateReason;
-    use crate::items::item::ItemNumber;
-    use crate::judge::answer::InvalidAnswer;
+    use crate::{GateDecision, GateReason, InvalidAnswer, ItemNumber};
 
     fn accepts(target: i64) -> LaneResult {
         LaneResult::ruled(GateDecision::accepted(ItemNumber::new(target).expect("positive")), None)

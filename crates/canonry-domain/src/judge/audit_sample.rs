@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest, Sha256};
 
-use crate::items::item::{ItemNumber, ItemType};
+use crate::{ItemNumber, ItemType};
 
 /// At most `size` of the sources, chosen by the seed alone: on every machine the same, in whatever order they come.
 ///
@@ -30,7 +30,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::audit_sample;
-    use crate::items::item::{ItemNumber, ItemType};
+    use crate::{ItemNumber, ItemType};
 
     fn issues(numbers: impl IntoIterator<Item = i64>) -> Vec<(ItemType, ItemNumber)> {
         numbers.into_iter().map(|number| (ItemType::Issue, ItemNumber::new(number).expect("positive"))).collect()

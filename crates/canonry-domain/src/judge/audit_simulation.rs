@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::duplicates::judged_item::{GateCandidate, PairScores};
-use crate::duplicates::score::Similarity;
 use crate::duplicates::score_gap::counts_against;
-use crate::items::item::ItemNumber;
-use crate::judge::audit::{AuditClass, AuditTally, LaneResult, LaneStatus, audit_class};
+use crate::{
+    AuditClass, AuditTally, GateCandidate, ItemNumber, LaneResult, LaneStatus, PairScores, Similarity, audit_class,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditCandidate {
@@ -140,10 +139,7 @@ mod tests {
     use serde_json::json;
 
     use super::{AuditCandidate, AuditItem, TighterGates, changed_by, simulate_audit, sweep_audit};
-    use crate::duplicates::decision::GateDecision;
-    use crate::duplicates::score::Similarity;
-    use crate::items::item::ItemNumber;
-    use crate::judge::audit::{AuditClass, LaneResult, LaneStatus, audit_class};
+    use crate::{AuditClass, GateDecision, ItemNumber, LaneResult, LaneStatus, Similarity, audit_class};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("positive")

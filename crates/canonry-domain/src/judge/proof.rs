@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::judge::audit::{AuditClass, LaneStatus, audit_class};
-use crate::judge::audit_simulation::AuditItem;
 use crate::text::counted::counted;
+use crate::{AuditClass, AuditItem, LaneStatus, audit_class};
 
 /// Accepted answers with a known truth that one audit must have. A judge that says yes to everything and is right in four
 /// of ten passes by luck five times in a million.
@@ -81,9 +80,7 @@ mod tests {
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::{JudgeProof, is_accepted_answer_right};
-    use crate::items::item::ItemNumber;
-    use crate::judge::audit::{LaneResult, LaneStatus};
-    use crate::judge::audit_simulation::AuditItem;
+    use crate::{AuditItem, ItemNumber, LaneResult, LaneStatus};
 
     fn lane(status: LaneStatus, target: i64) -> LaneResult {
         LaneResult { status, target: ItemNumber::new(target).ok(), confidence: None, reason: None }

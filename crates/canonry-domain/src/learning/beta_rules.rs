@@ -1,10 +1,8 @@
 //! The rules `beta-mean` and `beta-complement`: a threshold read off the mean share of right predictions.
 
-use crate::duplicates::score::Probability;
 use crate::learning::prediction_tally::PredictionTally;
-use crate::learning::threshold::{CurrentThreshold, Threshold};
-use crate::learning::threshold_reason::ThresholdReason;
 use crate::learning::threshold_rule::ThresholdDecision;
+use crate::{CurrentThreshold, Probability, Threshold, ThresholdReason};
 
 /// What is believed before anything is seen: two right predictions of ten.
 const PRIOR: (f64, f64) = (2.0, 8.0);

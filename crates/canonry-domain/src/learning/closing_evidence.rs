@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use crate::items::item::{GithubId, ItemNumber, StateReason};
-use crate::items::outcome_event::{EventBy, OutcomeEvent, OutcomeKind, explains_closing, has_human_label};
-use crate::learning::issue_outcome::{IssueResolution, OutcomeEvidence};
+use crate::items::outcome_event::has_human_label;
+use crate::{
+    EventBy, GithubId, IssueResolution, ItemNumber, OutcomeEvent, OutcomeEvidence, OutcomeKind, StateReason,
+    explains_closing,
+};
 
 /// What a closing says, and the event that decided.
 pub(crate) struct ClosingEvidence<'a> {

@@ -5,12 +5,10 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::items::component::Component;
-use crate::items::item::{ItemNumber, StateReason};
-use crate::items::outcome_event::{EventBy, OutcomeEvent, OutcomeKind};
 use crate::learning::closing_evidence::{ClosingEvidence, evidence_of};
-use crate::learning::prediction::{Prediction, PredictionTruth};
-use crate::text_enum;
+use crate::{
+    Component, EventBy, ItemNumber, OutcomeEvent, OutcomeKind, Prediction, PredictionTruth, StateReason, text_enum,
+};
 
 /// What people did with an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,10 +1,8 @@
 //! What it would take to move a threshold from where it is.
 
-use crate::items::component::Component;
-use crate::learning::prediction::{CountedLessons, LessonKind};
-use crate::learning::threshold::CurrentThreshold;
-use crate::learning::threshold_rule::{ThresholdRule, ThresholdSettings};
-use crate::learning::threshold_state::learn_from_counts;
+use crate::{
+    Component, CountedLessons, CurrentThreshold, LessonKind, ThresholdRule, ThresholdSettings, learn_from_counts,
+};
 
 /// More predictions in a row than this are no answer to anybody.
 pub const MOST_IN_A_ROW: u64 = 500;
@@ -91,10 +89,9 @@ mod tests {
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::{next_lowering, next_raise};
-    use crate::learning::prediction::{CountedLessons, LessonKind};
-    use crate::learning::threshold::{CurrentThreshold, Threshold};
-    use crate::learning::threshold_rule::{ThresholdRule, ThresholdSettings};
-    use crate::learning::threshold_state::learn_from_counts;
+    use crate::{
+        CountedLessons, CurrentThreshold, LessonKind, Threshold, ThresholdRule, ThresholdSettings, learn_from_counts,
+    };
 
     fn counted(kind: LessonKind, level: u8, times: u64) -> CountedLessons {
         CountedLessons { kind, level: Some(level), component: None, times }

@@ -5,12 +5,10 @@
 //! to, and those to raise to, only become fewer; of fewer levels the lowest is no lower, and of none it is silence.
 //! A right one does the opposite. A condition that is added here must be monotone in the same sense.
 
-use crate::duplicates::score::Probability;
 use crate::learning::beta::at_least;
 use crate::learning::prediction_tally::PredictionTally;
-use crate::learning::threshold::{CurrentThreshold, Threshold};
-use crate::learning::threshold_reason::{LevelEvidence, MissingCondition, Obstacle, ThresholdReason};
 use crate::learning::threshold_rule::ThresholdDecision;
+use crate::{CurrentThreshold, LevelEvidence, MissingCondition, Obstacle, Probability, Threshold, ThresholdReason};
 
 /// How sure it must be that a level is right often enough to lower to it, or that the configured one is not to raise.
 const SURE: f64 = 0.9;

@@ -2,10 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::duplicates::score::Similarity;
-use crate::items::component::Component;
-use crate::items::item::ItemNumber;
-use crate::text_enum;
+use crate::{Component, ItemNumber, Similarity, text_enum};
 
 /// What a triage record predicted. It counts whether or not it was spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,8 +129,7 @@ impl From<&LearningEntry> for CountedLessons {
 #[cfg(test)]
 mod tests {
     use super::{Lesson, LessonKind, Prediction, PredictionTruth, points};
-    use crate::duplicates::score::Similarity;
-    use crate::items::item::ItemNumber;
+    use crate::{ItemNumber, Similarity};
 
     #[test]
     fn a_score_counts_up_to_its_whole_points() {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::learning::prediction::LessonKind;
+use crate::LessonKind;
 
 /// Points that a score can have: 0 to 100.
 const LEVELS: usize = 101;

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::items::component::Component;
-use crate::learning::prediction::{CountedLessons, LessonKind};
-use crate::learning::share::{Share, ShareInterval, beta_interval};
-use crate::learning::threshold_rule::ThresholdSettings;
-use crate::learning::threshold_state::{ThresholdState, learn_from_counts};
+use crate::learning::share::beta_interval;
+use crate::{
+    Component, CountedLessons, LessonKind, Share, ShareInterval, ThresholdSettings, ThresholdState, learn_from_counts,
+};
 
 /// Predictions whose scores have so many points, and how many of them were right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,12 +102,7 @@ mod tests {
     use proptest::sample::select;
 
     use super::{LessonPeriod, LevelShare, posterior_band, reliability, threshold_curve};
-    use crate::items::component::Component;
-    use crate::learning::prediction::{CountedLessons, LessonKind};
-    use crate::learning::share::Share;
-    use crate::learning::threshold::CurrentThreshold;
-    use crate::learning::threshold_rule::ThresholdSettings;
-    use crate::learning::threshold_state::learn_from_counts;
+    use crate::{Component, CountedLessons, CurrentThreshold, LessonKind, Share, ThresholdSettings, learn_from_counts};
 
     fn counted(kind: LessonKind, level: Option<u8>, times: u64) -> CountedLessons {
         CountedLessons { kind, level, component: None, times }

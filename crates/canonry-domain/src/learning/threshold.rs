@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::duplicates::score::Similarity;
+use crate::Similarity;
 use crate::learning::prediction::points;
 
 /// A number that cannot be a threshold.
@@ -125,7 +125,7 @@ impl fmt::Display for CurrentThreshold {
 #[cfg(test)]
 mod tests {
     use super::{CurrentThreshold, Threshold};
-    use crate::duplicates::score::Similarity;
+    use crate::Similarity;
 
     #[test]
     fn thresholds_keep_their_bounds() {

@@ -4,10 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::duplicates::score::Probability;
 use crate::learning::beta_rules::PREDICTIONS;
 use crate::learning::precision_target::{ADDED_SHARE, NEAR, RIGHT_NEAR, RIGHT_TO_LOWER, WRONG_TO_RAISE};
-use crate::learning::threshold::Threshold;
+use crate::{Probability, Threshold};
 
 /// The condition that decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,13 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::duplicates::score::Probability;
 use crate::learning::beta_rules::beta_rule;
 use crate::learning::precision_target::precision_target;
 use crate::learning::prediction_tally::PredictionTally;
-use crate::learning::threshold::{CurrentThreshold, Threshold};
-use crate::learning::threshold_reason::ThresholdReason;
-use crate::text_enum;
+use crate::{CurrentThreshold, Probability, Threshold, ThresholdReason, text_enum};
 
 text_enum! {
     /// The rule by which the threshold moves.

@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::items::component::Component;
-use crate::items::repo_name::RepoName;
 use crate::learning::beta::variance;
-use crate::learning::prediction::{CountedLessons, LearningEntry};
-use crate::learning::prediction_tally::{OutcomeCounts, PredictionTally};
-use crate::learning::threshold::CurrentThreshold;
-use crate::learning::threshold_reason::ThresholdReason;
-use crate::learning::threshold_rule::{ThresholdRule, ThresholdSettings, rule_on};
-use crate::text_enum;
+use crate::learning::prediction_tally::PredictionTally;
+use crate::learning::threshold_rule::rule_on;
+use crate::{
+    Component, CountedLessons, CurrentThreshold, LearningEntry, OutcomeCounts, RepoName, ThresholdReason,
+    ThresholdRule, ThresholdSettings, text_enum,
+};
 
 /// Outcomes that a repository needs before its components are looked at one by one.
 const REPOSITORY_OUTCOMES: u64 = 100;

@@ -3,10 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::duplicates::gate_reason::OnlineReason;
-use crate::duplicates::online_verdict::Verdict;
-use crate::learning::issue_outcome::{IssueOutcome, IssueResolution};
-use crate::learning::prediction::{Lesson, Prediction, PredictionTruth};
+use crate::{IssueOutcome, IssueResolution, Lesson, OnlineReason, Prediction, PredictionTruth, Verdict};
 
 /// People who must agree before their reactions say anything: one thumb is an opinion.
 const AGREEING: u32 = 2;
@@ -116,11 +113,7 @@ mod tests {
         CommentReactions, PastTriage, TriageVisibility, can_teach, counted_triage, last_triage, lesson_of,
         reacted_triage, triage_failed,
     };
-    use crate::duplicates::online_verdict::Verdict;
-    use crate::duplicates::score::Similarity;
-    use crate::items::item::ItemNumber;
-    use crate::learning::issue_outcome::{IssueOutcome, IssueResolution};
-    use crate::learning::prediction::{Lesson, Prediction};
+    use crate::{IssueOutcome, IssueResolution, ItemNumber, Lesson, Prediction, Similarity, Verdict};
 
     fn prediction() -> Prediction {
         Prediction { target: ItemNumber::new(5).expect("positive"), score: Similarity::ONE }

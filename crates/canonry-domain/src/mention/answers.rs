@@ -3,7 +3,7 @@
 //! None of them says "duplicate of" before a number: at the start of a comment GitHub takes that as an order.
 
 use super::commands::{MentionArgument, MentionScope, MentionSpec};
-use crate::items::item::{ItemNumber, ItemType};
+use crate::{ItemNumber, ItemType};
 
 /// To somebody who may not ask for it.
 pub fn refused(spec: &MentionSpec) -> String {
@@ -139,9 +139,9 @@ mod tests {
         not_here, not_paused, nothing_to_undo, only_a_maintainer_silences, overtaken, refused, review_of_closed,
         reviews_are_off, ruled_apart, ruled_by_a_maintainer, unknown_item, unknown_mention, while_paused,
     };
-    use crate::items::item::{ItemNumber, ItemType};
     use crate::items::named_duplicate::named_duplicate;
     use crate::mention::{MENTIONS, MentionVerb, mention_help, parse_mention};
+    use crate::{ItemNumber, ItemType};
 
     fn every_answer() -> Vec<String> {
         let twelve = ItemNumber::new(12).expect("positive");

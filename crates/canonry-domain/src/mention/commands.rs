@@ -2,10 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::items::item::ItemNumber;
-use crate::items::login::Login;
 use crate::review::Fingerprint;
-use crate::text_enum;
+use crate::{ItemNumber, Login, text_enum};
 
 /// The name by which Canonry is called unless a repository chose another one.
 pub const DEFAULT_HANDLE: &str = "canonry";
@@ -335,7 +333,7 @@ mod tests {
     use super::{
         ANSWERED_AN_HOUR, ANSWERED_AN_HOUR_IN_ALL, MENTIONS, MayAsk, MentionRole, MentionVerb, is_mention_answered,
     };
-    use crate::items::login::Login;
+    use crate::Login;
     use crate::mention::{MentionRequest, parse_mention};
 
     fn person(number: usize) -> Login {

@@ -1,7 +1,7 @@
 //! From the text of a comment to what it asks for.
 
 use super::commands::{DEFAULT_HANDLE, MENTIONS, MentionArgument, MentionCommand, MentionSpec, MentionVerb};
-use crate::items::item::ItemNumber;
+use crate::ItemNumber;
 use crate::text::markdown::{CodeSpans, FoldedText, own_lines};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{MentionRequest, parse_mention};
-    use crate::items::item::ItemNumber;
+    use crate::ItemNumber;
     use crate::mention::{MENTIONS, MentionCommand, MentionVerb};
 
     fn verb(text: &str) -> Option<MentionVerb> {

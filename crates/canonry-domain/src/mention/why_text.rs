@@ -2,14 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::duplicates::human_override::OverrideKind;
-use crate::duplicates::online_verdict::Verdict;
-use crate::duplicates::score::{Probability, Similarity};
-use crate::duplicates::triage_mode::TriageMode;
-use crate::items::item::{ItemNumber, ItemType};
 use crate::learning::prediction::points;
-use crate::learning::threshold::CurrentThreshold;
-use crate::learning::threshold_state::ThresholdSource;
+use crate::{
+    CurrentThreshold, ItemNumber, ItemType, OverrideKind, Probability, Similarity, ThresholdSource, TriageMode, Verdict,
+};
 
 /// Shared facts that the answer names.
 const FACTS_SHOWN: usize = 3;
@@ -144,13 +140,10 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::{WhyActions, WhyItem, WhyVerdict, why_text};
-    use crate::duplicates::human_override::OverrideKind;
-    use crate::duplicates::online_verdict::Verdict;
-    use crate::duplicates::score::{Probability, Similarity};
-    use crate::duplicates::triage_mode::TriageMode;
-    use crate::items::item::{ItemNumber, ItemType};
-    use crate::learning::threshold::{CurrentThreshold, Threshold};
-    use crate::learning::threshold_state::ThresholdSource;
+    use crate::{
+        CurrentThreshold, ItemNumber, ItemType, OverrideKind, Probability, Similarity, Threshold, ThresholdSource,
+        TriageMode, Verdict,
+    };
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("positive")

@@ -4,9 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::category::Category;
-use super::response::feedback::PatternFeedback;
-use super::severity::Severity;
+use crate::review::{Category, PatternFeedback, Severity};
 
 /// How sure Canonry is of a finding, 0 to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -4,13 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::category::Category;
-use super::code::code_hash::CodeHash;
-use super::code::repo_path::RepoPath;
-use super::fingerprint::{Fingerprint, PatternKey};
-use super::grounding::MISPLACED;
-use super::response::feedback::is_protected;
-use super::severity::Severity;
+use crate::review::{Category, CodeHash, Fingerprint, MISPLACED, PatternKey, RepoPath, Severity, is_protected};
 use crate::text::text_newtype::text_newtype;
 
 /// Lines of a file, from 1, both ends included.

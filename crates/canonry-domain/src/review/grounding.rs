@@ -1,7 +1,6 @@
 //! Whether a finding is about the change or about what was there before.
 
-use super::code::line_map::Hunk;
-use super::finding::{Finding, LineRange};
+use crate::review::{Finding, Hunk, LineRange};
 
 /// How far from a changed line a model may point and still mean the change: what a diff shows around it.
 const CONTEXT: u32 = 3;

@@ -1,6 +1,6 @@
 //! A credential that was pushed: taking it out of the code does not take it back.
 
-use super::finding::{Finding, Witness};
+use crate::review::{Finding, Witness};
 
 /// The built-in rule that reports credentials.
 pub const LEAKED_CREDENTIAL_RULE: &str = "leaked-credential";

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::code::commit_sha::CommitSha;
+use crate::review::CommitSha;
 use crate::text_enum;
 
 text_enum! {

@@ -1,7 +1,6 @@
 //! What a run says about each finding of a pull request: what it is now, and what became of it.
 
-use super::finding::{Finding, Witness};
-use super::tracking::{FileMaps, TrackedFinding, TrackedFindings, UnseenFinding};
+use crate::review::{FileMaps, Finding, TrackedFinding, TrackedFindings, UnseenFinding, Witness};
 use crate::text_enum;
 
 text_enum! {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::items::item::ItemNumber;
+use crate::ItemNumber;
 use crate::text::text_newtype::string_conversions;
 
 /// What a review is about: its findings are followed from one review of it to the next.
@@ -63,7 +63,7 @@ string_conversions!(ReviewSubject, InvalidSubject);
 #[cfg(test)]
 mod tests {
     use super::{InvalidSubject, ReviewSubject};
-    use crate::items::item::ItemNumber;
+    use crate::ItemNumber;
     use proptest::prelude::{prop_assert_eq, proptest};
 
     #[test]

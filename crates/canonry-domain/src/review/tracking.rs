@@ -4,12 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::code::code_index::CodeIndex;
-use super::code::line_map::LineMap;
-use super::code::repo_path::RepoPath;
-use super::finding::{Finding, LineRange, ReviewerName};
-use super::fingerprint::PatternKey;
-use super::response::dismissal::Dismissal;
+use crate::review::{CodeIndex, Dismissal, Finding, LineMap, LineRange, PatternKey, RepoPath, ReviewerName};
 use crate::text_enum;
 
 /// A finding of an earlier run.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::items::login::Login;
+use crate::Login;
 
 /// What happened to a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +146,7 @@ fn is_skipped(author: &Login, skipped: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{NoReview, ReviewOccasion, ReviewTrigger, TriggerFacts, TriggerRules, review_trigger};
-    use crate::items::login::Login;
+    use crate::Login;
 
     const ALL: [ReviewOccasion; 7] = [
         ReviewOccasion::Opened,

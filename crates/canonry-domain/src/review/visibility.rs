@@ -4,10 +4,7 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use super::category::Category;
-use super::confidence::Confidence;
-use super::response::feedback::is_protected;
-use super::severity::Severity;
+use crate::review::{Category, Confidence, Severity, is_protected};
 use crate::text_enum;
 
 text_enum! {
@@ -108,7 +105,8 @@ pub fn arrange(findings: &[Visibility], min_confidence: u8, max_comments: usize)
 #[cfg(test)]
 mod tests {
     use super::{HiddenBy, ShownAs, Visibility, arrange};
-    use crate::review::{Category, ConfidenceSigns, PatternFeedback, Severity, confidence};
+    use crate::review::confidence;
+    use crate::review::{Category, ConfidenceSigns, PatternFeedback, Severity};
 
     fn one(severity: Severity, category: Category, hidden_by: Option<HiddenBy>) -> Visibility {
         let signs = ConfidenceSigns { severity, category, confirmed: false, feedback: PatternFeedback::default() };

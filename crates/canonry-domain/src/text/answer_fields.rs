@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::judge::answer::InvalidAnswer;
+use crate::InvalidAnswer;
 
 /// The keys of an object with their values as they were written. A map would keep the last of two equal keys, and
 /// serde's numbers would make a syntax error of 1e999.

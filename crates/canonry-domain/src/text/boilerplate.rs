@@ -9,11 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::intent::sections::{COMMENT, TAG};
 use crate::intent::text_evidence::{first_chars, is_error_in_code, is_error_in_prose, is_frame};
-use crate::items::content::{normalise_text, raw_text};
-use crate::items::item::{Item, ItemNumber, ItemType};
-use crate::items::login::Login;
 use crate::text::fences::{FenceLine, FenceReader};
 use crate::text::template_text::{is_template, written_lines};
+use crate::{Item, ItemNumber, ItemType, Login, normalise_text, raw_text};
 
 /// The shared lines and titles of one type of item in one repository, as hashes: no text of a stranger is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use crate::text::markdown::{ShownText, shown_text};
 use crate::text::printable::is_invisible;
-use crate::text::secret_scan::{FoundSecret, merged, redact_found, scan_secrets};
+use crate::text::secret_scan::{merged, redact_found};
+use crate::{FoundSecret, scan_secrets};
 
 /// What stands for a text in which secrets are found again and again.
 const WITHHELD: &str = "[redacted]";
@@ -93,8 +94,8 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::{redact_shown, scan_shown_secrets};
+    use crate::scan_secrets;
     use crate::text::secret_scan::samples::secrets;
-    use crate::text::secret_scan::scan_secrets;
 
     /// A secret as Markdown may show it, with something between its characters that a reader does not see.
     fn disguises(secret: &str) -> Vec<String> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::review::finding::LineRange;
+use crate::review::LineRange;
 use crate::text::text_newtype::text_newtype;
 
 /// How many lines before and after the flagged ones are its surroundings.
@@ -57,7 +57,7 @@ pub fn around(file: &[&str], lines: LineRange) -> Option<CodeHash> {
 #[cfg(test)]
 mod tests {
     use super::{CodeHash, around, flagged};
-    use crate::review::finding::LineRange;
+    use crate::review::LineRange;
 
     #[test]
     fn indentation_and_line_ends_do_not_count() {

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::review::code::code_hash::{CodeHash, flagged};
-use crate::review::code::repo_path::RepoPath;
-use crate::review::finding::LineRange;
+use crate::review::{CodeHash, LineRange, RepoPath, flagged};
 
 /// Longer findings are looked for at their place only: nobody moves a hundred lines without touching one of them.
 const LONGEST: u32 = 50;

@@ -5,17 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::review::category::Category;
-use crate::review::code::commit_sha::CommitSha;
-use crate::review::confidence::Confidence;
-use crate::review::posted::summary_text::{
-    ReviewCounts, ReviewGaps, coverage_in_words, earlier_findings_text, gaps_in_words, review_headline, scope_in_words,
+use crate::review::{
+    Category, CommitSha, Confidence, DismissalKind, FindingStatus, ReviewCounts, ReviewGaps, ScopeReason, Severity,
+    coverage_in_words, earlier_findings_text, gaps_in_words, review_headline, scope_in_words,
     suppressed_patterns_in_words,
 };
-use crate::review::response::dismissal::DismissalKind;
-use crate::review::review_scope::ScopeReason;
-use crate::review::severity::Severity;
-use crate::review::sighting::FindingStatus;
 
 /// Entries of one list: more is no longer read, and is told by `canonry review` and the console.
 const MOST_LISTED: usize = 50;

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::review::review_scope::ScopeReason;
-use crate::review::severity::Severity;
-use crate::review::sighting::FindingStatus;
-use crate::review::visibility::{HiddenBy, ShownAs};
+use crate::review::{FindingStatus, HiddenBy, ScopeReason, Severity, ShownAs};
 use crate::text::counted::counted;
 
 /// Patterns of the configuration that are named one by one: more would bury the rest of the sentence.

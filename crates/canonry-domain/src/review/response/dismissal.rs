@@ -2,12 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::items::login::Login;
-use crate::items::maintainers::Maintainers;
-use crate::review::code::code_hash::CodeHash;
-use crate::review::finding::Finding;
-use crate::review::response::feedback::is_protected;
-use crate::text_enum;
+use crate::review::{CodeHash, Finding, is_protected};
+use crate::{Login, Maintainers, text_enum};
 
 text_enum! {
     /// In what way a person says no.
@@ -77,7 +73,7 @@ impl Dismissal {
 #[cfg(test)]
 mod tests {
     use super::{Dismissal, DismissalKind, Dismisser};
-    use crate::items::login::Login;
+    use crate::Login;
     use crate::review::finding::tests::finding;
     use crate::review::{Category, CodeHash, Finding, ReviewerName, Severity, is_protected};
 

@@ -5,11 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::items::item::ItemNumber;
-use crate::items::login::Login;
-use crate::items::maintainers::Maintainers;
-use crate::review::category::Category;
-use crate::review::severity::Severity;
+use crate::review::{Category, Severity};
+use crate::{ItemNumber, Login, Maintainers};
 
 /// A reaction to a finding of a pattern that still stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +106,7 @@ mod tests {
     use super::{
         FeedbackRule, PatternFeedback, Vote, feedback_hides, is_protected, may_teach, pool_votes, rejected_by_people,
     };
-    use crate::items::item::ItemNumber;
+    use crate::ItemNumber;
     use crate::review::{Category, Severity};
 
     fn vote(by: &str, pull: i64, up: bool, second: i64) -> Vote {

@@ -8,9 +8,10 @@ use super::{
     CheckConclusion, EarlierFinding, FindingComment, ListedFinding, PostedSummary, check_conclusion, check_output,
     fenced, finding_comment, fixed_comment, incomplete_comment, repeated_finding_comment, summary_comment,
 };
+use crate::review::confidence;
 use crate::review::{
     Category, CommitSha, Confidence, ConfidenceSigns, CountedFinding, DismissalKind, FindingStatus, PatternFeedback,
-    ReviewCounts, ReviewGaps, ScopeReason, Severity, ShownAs, confidence,
+    ReviewCounts, ReviewGaps, ScopeReason, Severity, ShownAs,
 };
 
 fn sha(digits: &str) -> CommitSha {
