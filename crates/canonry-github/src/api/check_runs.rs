@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::AppSlug;
-use crate::auth::Scope;
-use crate::client::GitHub;
-use crate::lenient;
-use crate::pages::{PER_PAGE, Pages};
-use crate::write::WriteError;
+use crate::api::lenient;
+use crate::auth::credentials::Scope;
+use crate::http::client::GitHub;
+use crate::http::pages::{PER_PAGE, Pages};
+use crate::http::write::WriteError;
 
 /// What our check is called. People name it in their branch rules, so it never changes.
 pub const CHECK_NAME: &str = "Canonry";

@@ -4,11 +4,11 @@ use canonry_domain::{GithubId, Login, RepoName};
 use serde::Deserialize;
 
 use super::RestUser;
-use crate::auth::Scope;
-use crate::client::GitHub;
-use crate::error::GitHubError;
-use crate::lenient;
-use crate::pages::{PER_PAGE, Pages};
+use crate::api::lenient;
+use crate::auth::credentials::Scope;
+use crate::http::client::GitHub;
+use crate::http::error::GitHubError;
+use crate::http::pages::{PER_PAGE, Pages};
 
 /// What an account may do in a repository, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

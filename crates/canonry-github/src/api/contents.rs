@@ -5,10 +5,10 @@ use base64::engine::general_purpose::STANDARD;
 use canonry_domain::RepoName;
 use serde::Deserialize;
 
-use crate::auth::Scope;
-use crate::client::GitHub;
-use crate::error::GitHubError;
-use crate::lenient;
+use crate::api::lenient;
+use crate::auth::credentials::Scope;
+use crate::http::client::GitHub;
+use crate::http::error::GitHubError;
 
 /// A file's text and the hash of its blob.
 #[derive(Debug, Clone, PartialEq, Eq)]

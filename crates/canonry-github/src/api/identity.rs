@@ -4,9 +4,9 @@ use canonry_domain::Login;
 use serde_json::json;
 
 use super::{AppSlug, RestUser};
-use crate::auth::{Auth, Scope};
-use crate::client::GitHub;
-use crate::error::GitHubError;
+use crate::auth::credentials::{Auth, Scope};
+use crate::http::client::GitHub;
+use crate::http::error::GitHubError;
 
 impl GitHub {
     /// The login under which this client writes: the token's account, or the App's `slug[bot]`.

@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::labels::{RestLabel, label_list};
 use super::{AppSlug, RestUser};
-use crate::auth::Scope;
-use crate::client::GitHub;
-use crate::error::GitHubError;
-use crate::lenient;
-use crate::pages::{PER_PAGE, Pages};
-use crate::write::WriteError;
+use crate::api::lenient;
+use crate::auth::credentials::Scope;
+use crate::http::client::GitHub;
+use crate::http::error::GitHubError;
+use crate::http::pages::{PER_PAGE, Pages};
+use crate::http::write::WriteError;
 
 /// An issue, or a pull request where GitHub shows it as one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

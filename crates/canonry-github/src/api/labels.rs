@@ -5,11 +5,11 @@ use reqwest::Method;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use crate::auth::Scope;
-use crate::client::GitHub;
-use crate::lenient;
-use crate::pages::{PER_PAGE, Pages};
-use crate::write::WriteError;
+use crate::api::lenient;
+use crate::auth::credentials::Scope;
+use crate::http::client::GitHub;
+use crate::http::pages::{PER_PAGE, Pages};
+use crate::http::write::WriteError;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestLabel {

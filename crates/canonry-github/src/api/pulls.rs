@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::issues::{ListState, RestMilestone};
 use super::labels::{RestLabel, label_list};
 use super::{RestRepo, RestUser};
-use crate::auth::Scope;
-use crate::client::GitHub;
-use crate::error::GitHubError;
-use crate::lenient;
-use crate::pages::{PER_PAGE, Pages};
+use crate::api::lenient;
+use crate::auth::credentials::Scope;
+use crate::http::client::GitHub;
+use crate::http::error::GitHubError;
+use crate::http::pages::{PER_PAGE, Pages};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestPull {

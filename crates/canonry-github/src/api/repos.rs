@@ -4,10 +4,10 @@ use canonry_domain::{GithubId, RepoName};
 use serde::{Deserialize, Serialize};
 
 use super::RestUser;
-use crate::auth::Scope;
-use crate::client::GitHub;
-use crate::error::GitHubError;
-use crate::lenient;
+use crate::api::lenient;
+use crate::auth::credentials::Scope;
+use crate::http::client::GitHub;
+use crate::http::error::GitHubError;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestRepo {

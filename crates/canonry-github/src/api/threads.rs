@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::RestUser;
-use crate::auth::Scope;
-use crate::client::GitHub;
-use crate::error::GitHubError;
-use crate::lenient;
-use crate::write::WriteError;
+use crate::api::lenient;
+use crate::auth::credentials::Scope;
+use crate::http::client::GitHub;
+use crate::http::error::GitHubError;
+use crate::http::write::WriteError;
 
 /// Ids of comments have outgrown the 32 bits of `databaseId`.
 const THREADS: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) {

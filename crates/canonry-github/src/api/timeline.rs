@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{RestLabel, RestUser};
-use crate::auth::Scope;
-use crate::client::GitHub;
-use crate::lenient;
-use crate::pages::{PER_PAGE, Pages};
+use crate::api::lenient;
+use crate::auth::credentials::Scope;
+use crate::http::client::GitHub;
+use crate::http::pages::{PER_PAGE, Pages};
 
 /// One event of a timeline. The kinds have little in common; what is not named here is in `other`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

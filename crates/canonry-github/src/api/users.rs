@@ -3,7 +3,7 @@
 use canonry_domain::Login;
 use serde::{Deserialize, Serialize};
 
-use crate::lenient;
+use crate::api::lenient;
 
 /// An account: a person, an organisation or a bot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,12 +7,12 @@ use canonry_domain::GithubId;
 use jiff::{SignedDuration, Timestamp};
 
 use super::progress::{Act, Draft, Event, Hold, Verdict};
-use super::work::{Job, marked};
 use super::write::{FINDING, InlineComment, ReviewWrite};
+use super::write_job::{Job, marked};
 use crate::api::{NewReviewComment, RestReview, RestUser};
-use crate::error::GitHubError;
-use crate::marker::Marker;
-use crate::write::WriteError;
+use crate::http::error::GitHubError;
+use crate::http::write::WriteError;
+use crate::text::marker::Marker;
 
 /// Two offending comments of thirty are found with twenty tries at most. More would come near the pace that GitHub
 /// allows; what is not known to be good by then is left out.

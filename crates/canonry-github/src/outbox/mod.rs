@@ -5,21 +5,27 @@
 
 mod checkpoint;
 mod draft_review;
-mod look;
-mod look_at_review;
-mod look_at_thread;
+mod find_review;
+mod find_thread;
+mod find_write;
+mod follow_rename;
+pub(crate) mod pacing;
+pub(crate) mod process_mark;
 mod progress;
 mod publisher;
 mod receipt;
 mod recheck;
-mod rename;
 mod send;
-mod work;
 mod write;
+mod write_job;
 
 pub use checkpoint::{Checkpoint, Point};
-pub use look::COMMENT_GONE;
-pub use look_at_thread::{THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS};
+pub use find_thread::{THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS};
+pub use find_write::COMMENT_GONE;
+pub use pacing::{
+    ORDINARY_WRITES_PER_HOUR, ORDINARY_WRITES_PER_MINUTE, WRITES_PER_HOUR, WRITES_PER_MINUTE, next_write_at,
+};
+pub use process_mark::{is_process_gone, process_mark};
 pub use progress::{Act, OutOfPlace};
 pub use publisher::{Outbox, OutboxError};
 pub use receipt::{Receipt, WrittenComment, WrittenInline, WrittenReview};

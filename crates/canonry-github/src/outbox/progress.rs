@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::receipt::{Receipt, WrittenComment, WrittenReview};
-use crate::error::GitHubError;
+use crate::http::error::GitHubError;
 
 /// How long a write without an answer may take to show. GitHub ends its own work on a request after ten
 /// seconds; the rest is for queues and for listings that lag.

@@ -15,15 +15,15 @@ use jiff::{SignedDuration, Timestamp};
 use super::checkpoint::{Checkpoint, Point};
 use super::progress::OutOfPlace;
 use super::recheck::Recheck;
-use super::work::{Job, LEASE};
 use super::write::Write;
+use super::write_job::{Job, LEASE};
 use crate::api::{RestComment, RestReviewComment, RestUser};
-use crate::client::GitHub;
-use crate::error::GitHubError;
-use crate::marker::{InvalidMarker, MarkerSigner};
-use crate::process_mark::{is_process_gone, process_mark};
-use crate::rate_budget::WaitReason;
-use crate::secret::Secret;
+use crate::auth::secret::Secret;
+use crate::http::client::GitHub;
+use crate::http::error::GitHubError;
+use crate::http::rate_budget::WaitReason;
+use crate::outbox::process_mark::{is_process_gone, process_mark};
+use crate::text::marker::{InvalidMarker, MarkerSigner};
 
 /// How often is looked whether another worker has ended, and how long after each other.
 const LOOKS: u32 = 20;

@@ -5,14 +5,14 @@ use std::time::Duration;
 use canonry_domain::GithubId;
 
 use super::draft_review::OTHER_WORDS;
-use super::look::{written, written_on_diff};
-use super::look_at_thread::{Conversation, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS};
+use super::find_thread::{Conversation, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS};
+use super::find_write::{written, written_on_diff};
 use super::progress::{Act, Draft, Event, Hold, Phase, Progress};
-use super::work::Job;
 use super::write::Write;
+use super::write_job::Job;
 use crate::api::{CheckRunWrite, IssuePatch};
-use crate::error::GitHubError;
-use crate::write::WriteError;
+use crate::http::error::GitHubError;
+use crate::http::write::WriteError;
 
 /// The longest that a send may take, fetching a token included. The lease is longer, so that nobody
 /// else works on the entry while its request is under way.

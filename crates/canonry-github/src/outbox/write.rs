@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::progress::Shape;
 use crate::api::{CheckRunWrite, IssuePatch, ReactionContent};
-use crate::marker::{InvalidMarker, Marker, MarkerSigner};
+use crate::text::marker::{InvalidMarker, Marker, MarkerSigner};
 
 /// The kind of the markers in comments on a diff.
 pub(super) const FINDING: &str = "finding";
@@ -246,9 +246,9 @@ mod tests {
 
     use super::{Close, CloseAs, InlineComment, ReviewWrite, Write};
     use crate::api::{CheckRunWrite, CheckState};
-    use crate::marker::MarkerSigner;
-    use crate::quote::{quote_block, quote_line};
-    use crate::secret::Secret;
+    use crate::auth::secret::Secret;
+    use crate::text::marker::MarkerSigner;
+    use crate::text::quote::{quote_block, quote_line};
 
     /// Every kind of write with this text in each of its places, and nothing else.
     fn writes(text: &str) -> Vec<Write> {

@@ -9,8 +9,8 @@ use super::payloads::{
     PingEvent, PullRequestEvent, PullRequestReviewCommentEvent, PullRequestReviewEvent, PullRequestReviewThreadEvent,
     PushEvent, RepositoryEvent,
 };
+use crate::api::lenient;
 use crate::api::{RestRepo, RestUser};
-use crate::lenient;
 
 /// A webhook's content.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::api::lenient;
 use crate::api::{AppSlug, RestComment, RestIssue, RestLabel, RestPull, RestReview, RestReviewComment, RestUser};
-use crate::lenient;
 
 /// Something happened to an issue.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

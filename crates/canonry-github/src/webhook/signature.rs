@@ -4,7 +4,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::secret::Secret;
+use crate::auth::secret::Secret;
 
 /// Why a webhook is not taken for GitHub's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +52,7 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
 #[cfg(test)]
 mod tests {
     use super::{BadSignature, verify_signature};
-    use crate::secret::Secret;
+    use crate::auth::secret::Secret;
     use proptest::prelude::{any, prop, prop_assert_eq, proptest};
 
     /// The example of GitHub's own documentation.

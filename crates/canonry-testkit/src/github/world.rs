@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::app::{App, Installation};
-use super::oauth::OauthApp;
-use super::people::{Account, Permission, Token, TokenKind, User};
-use super::pulls::Pull;
-use super::rate_limit::RateLimits;
-use super::reactions::Reaction;
-use super::repositories::Repo;
-use super::timeline::Event;
-use super::webhooks::{Delivery, Webhook};
+use super::issues::reactions::Reaction;
+use super::issues::timeline::Event;
+use super::people::accounts::{Account, Permission, Token, TokenKind, User};
+use super::people::app::{App, Installation};
+use super::people::oauth::OauthApp;
+use super::pulls::pull::Pull;
+use super::repos::repositories::Repo;
+use super::serve::rate_limit::RateLimits;
+use super::serve::webhooks::{Delivery, Webhook};
 
 /// Everything the emulated GitHub knows.
 #[derive(Debug, Clone)]

@@ -1,0 +1,85 @@
+//! Looking at comments on a diff and at the conversations they begin.
+
+use canonry_domain::GithubId;
+
+use super::find_write::{COMMENT_GONE, same_text};
+use super::progress::Event;
+use super::write_job::Job;
+use crate::api::{RestReviewComment, RestReviewThread, RestUser, ThreadComment};
+use crate::http::error::GitHubError;
+
+/// Why a conversation is not resolved in which somebody else wrote, or which somebody else began.
+pub const THREAD_NOT_OURS: &str = "somebody else takes part in the conversation";
+
+/// Why a conversation is not resolved that GitHub does not let us resolve.
+pub const THREAD_FORBIDDEN: &str = "GitHub does not allow this account to resolve the conversation";
+
+/// Why a conversation is not resolved that is not there any more: somebody deleted the comment that began it.
+pub const THREAD_GONE: &str = "the conversation is gone";
+
+pub(super) enum Conversation {
+    Open(String),
+    Resolved,
+    NotOurs,
+    Gone,
+}
+
+impl Conversation {
+    pub(super) fn seen(self) -> Event {
+        match self {
+            Self::Open(_) => Event::SawAbsent,
+            Self::Resolved => Event::SawThere { objected: false },
+            Self::NotOurs => Event::SawAgainst(THREAD_NOT_OURS.to_owned()),
+            Self::Gone => Event::SawAgainst(THREAD_GONE.to_owned()),
+        }
+    }
+}
+
+impl Job<'_> {
+    /// The conversation that a comment of ours began.
+    pub(super) async fn conversation(&self, comment: GithubId) -> Result<Conversation, GitHubError> {
+        let threads = self.outbox.github.review_threads(&self.entry.repo.name, self.entry.number).await?;
+        let began = |thread: &RestReviewThread| thread.comments.first().is_some_and(|first| first.id == comment);
+        let Some(thread) = threads.into_iter().find(began) else { return Ok(Conversation::Gone) };
+        if thread.is_resolved {
+            return Ok(Conversation::Resolved);
+        }
+        // The account alone does not tell: the token may be a person's, who answers in our conversations too.
+        let wrote = |comment: &ThreadComment| self.outbox.wrote_as(comment.author.as_ref(), &comment.body);
+        let alone = thread.comments.iter().all(wrote);
+        Ok(if alone && !thread.more_comments { Conversation::Open(thread.id) } else { Conversation::NotOurs })
+    }
+
+    /// Whether a comment on the diff says what it shall say.
+    pub(super) async fn find_review_comment_edit(&self, id: GithubId, body: &str) -> Result<Event, GitHubError> {
+        Ok(match self.own_review_comment(id).await? {
+            Ok(comment) if same_text(&comment.body, &self.with_own_markers(&comment, body)) => {
+                Event::SawThere { objected: false }
+            }
+            Ok(_) => Event::SawAbsent,
+            Err(reason) => Event::SawAgainst(reason),
+        })
+    }
+
+    /// A comment on the diff, if the outbox wrote it; otherwise why it must not be touched.
+    pub(super) async fn own_review_comment(
+        &self,
+        id: GithubId,
+    ) -> Result<Result<RestReviewComment, String>, GitHubError> {
+        match self.outbox.github.review_comment(&self.entry.repo.name, id).await {
+            Ok(comment) if self.outbox.wrote_review_comment(&comment) => Ok(Ok(comment)),
+            Ok(_) => Ok(Err("the comment is not ours".to_owned())),
+            Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => Ok(Err(COMMENT_GONE.to_owned())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Another text for a comment, with the markers that it has.
+    pub(super) fn with_own_markers(&self, comment: &RestReviewComment, body: &str) -> String {
+        let outbox = self.outbox;
+        let author = comment.user.as_ref().and_then(RestUser::to_login);
+        let own = |author| outbox.signer.find_with_texts(&comment.body, &author, &outbox.own);
+        let markers: Vec<&str> = author.map(own).unwrap_or_default().into_iter().map(|(_, text)| text).collect();
+        format!("{}\n\n{}", body.trim_end(), markers.join("\n"))
+    }
+}

@@ -1,0 +1,243 @@
+//! Looking at GitHub: what of an entry is there already?
+
+use canonry_domain::GithubId;
+use jiff::Timestamp;
+
+use super::find_thread::{Conversation, THREAD_FORBIDDEN};
+use super::progress::{Act, Event, Hold, Phase, Progress, Verdict};
+use super::receipt::WrittenComment;
+use super::write::{ReactTo, Write};
+use super::write_job::Job;
+use crate::api::{
+    AppSlug, CHECK_NAME, CheckRunWrite, ReactionContent, ReactionSubject, RestCheckRun, RestComment, RestReviewComment,
+    RestTimelineEvent, RestUser,
+};
+use crate::auth::credentials::Scope;
+use crate::http::error::GitHubError;
+
+/// The drift kind for an item that somebody else has closed.
+const SOURCE_CLOSED: &str = "drift:source_closed";
+
+/// Why an edit is refused whose comment somebody deleted: [`canonry_store::OutboxEntry::reason`] says so then.
+pub const COMMENT_GONE: &str = "the comment is gone";
+
+impl Job<'_> {
+    /// Looks for what may have been sent.
+    pub(super) async fn find_sent(&self, progress: &Progress) -> Event {
+        let seen = match (&progress.phase, &progress.draft, &self.write) {
+            (Phase::Listing { .. }, Some(draft), Write::Review(review)) => self.list_review(draft, review).await,
+            _ if progress.act == Act::Comment => self.own_comments().await.map(Event::SawComments),
+            _ => self.find_change(progress).await,
+        };
+        match seen {
+            Ok(event) => event,
+            Err(error) => self.unreadable(&error).await,
+        }
+    }
+
+    /// What must be known before a first send: set-like things are read, then set, and nothing is said
+    /// about closing what is closed. `None` when nothing stands against sending.
+    pub(super) async fn check_before_sending(&self, progress: &Progress) -> Option<Event> {
+        let seen = match (progress.act, &self.write) {
+            (Act::Comment, Write::Close(_)) => self
+                .is_open()
+                .await
+                .map(|open| if open { Event::SawAbsent } else { Event::Refused(SOURCE_CLOSED.to_owned()) }),
+            (Act::Comment, _) => Ok(Event::SawAbsent),
+            // A draft can be submitted or deleted once, so that nothing has to be known before: GitHub itself will say.
+            (Act::Set | Act::Correct, Write::Review(_)) => Ok(Event::SawAbsent),
+            (Act::Draft | Act::Set | Act::Correct, _) => self.find_change(progress).await,
+        };
+        match seen {
+            Ok(Event::SawAbsent) => None,
+            Ok(event) => Some(event),
+            Err(error) => Some(self.unreadable(&error).await),
+        }
+    }
+
+    async fn find_change(&self, progress: &Progress) -> Result<Event, GitHubError> {
+        let there = |there: bool| if there { Event::SawThere { objected: false } } else { Event::SawAbsent };
+        if let Write::Review(_) = &self.write {
+            return self.find_review(progress).await;
+        }
+        if progress.act == Act::Correct {
+            let wanted = self.comment_text(Act::Correct);
+            return self.find_comment_edit(progress.comment.map(|comment| comment.id), Some(&wanted)).await;
+        }
+        match &self.write {
+            Write::Label { name } => Ok(there(self.has_label(name).await?)),
+            Write::Unlabel { name } => Ok(there(!self.has_label(name).await?)),
+            Write::Reopen => Ok(there(self.is_open().await?)),
+            Write::Close(_) => self.find_close(progress).await,
+            Write::EditComment { .. } => {
+                let wanted = self.comment_text(Act::Set);
+                self.find_comment_edit(self.edited, Some(&wanted)).await
+            }
+            Write::DeleteComment { .. } => self.find_comment_edit(self.edited, None).await,
+            Write::CheckRun(run) => {
+                let runs = self.own_check_runs(run).await?;
+                Ok(there(!runs.is_empty() && runs.iter().all(|shown| run.is_shown_by(shown))))
+            }
+            Write::React { on, content } => Ok(there(self.has_reacted(*on, *content).await?)),
+            Write::EditReviewComment { comment, body } => self.find_review_comment_edit(*comment, body).await,
+            Write::ResolveThread { comment } => match self.conversation(*comment).await {
+                Err(GitHubError::Forbidden { .. }) => Ok(Event::SawAgainst(THREAD_FORBIDDEN.to_owned())),
+                conversation => conversation.map(Conversation::seen),
+            },
+            Write::Comment { .. } | Write::Reply { .. } | Write::Review(_) => Ok(Event::SawAbsent),
+        }
+    }
+
+    /// Our own comments on the item, or on its diff, that carry the entry's marker, oldest first.
+    async fn own_comments(&self) -> Result<Vec<WrittenComment>, GitHubError> {
+        let (github, repo, number) = (&self.outbox.github, &self.entry.repo.name, self.entry.number);
+        let mut found: Vec<WrittenComment> = match &self.write {
+            Write::Reply { .. } => {
+                let comments = github.review_comments(repo, number).all().await?;
+                let ours = comments.iter().filter(|comment| self.is_this(comment.user.as_ref(), &comment.body));
+                ours.map(written_on_diff).collect()
+            }
+            _ => {
+                let comments = github.comments(repo, number, None).all().await?;
+                let ours = comments.iter().filter(|comment| self.is_this(comment.user.as_ref(), &comment.body));
+                ours.map(written).collect()
+            }
+        };
+        found.sort_by_key(|comment| comment.id);
+        Ok(found)
+    }
+
+    /// Whether a text is what this entry wrote.
+    pub(super) fn is_this(&self, author: Option<&RestUser>, text: &str) -> bool {
+        let author = author.and_then(RestUser::to_login);
+        author.is_some_and(|author| self.outbox.signer.carries(text, &author, &self.outbox.own, &self.marker))
+    }
+
+    /// Our check runs with the key of this one. Two of them are there when a request was carried out late.
+    pub(super) async fn own_check_runs(&self, run: &CheckRunWrite) -> Result<Vec<RestCheckRun>, GitHubError> {
+        let mut runs = self.outbox.github.check_runs(&self.entry.repo.name, &run.head).all().await?;
+        let own = self.outbox.own.to_string();
+        let ours = |app: &AppSlug| format!("{}[bot]", app.slug).eq_ignore_ascii_case(&own);
+        runs.retain(|shown| {
+            shown.name == CHECK_NAME
+                && shown.external_id.as_ref() == Some(&run.external_id)
+                && shown.app.as_ref().is_none_or(ours)
+        });
+        Ok(runs)
+    }
+
+    async fn has_reacted(&self, on: ReactTo, content: ReactionContent) -> Result<bool, GitHubError> {
+        let reactions = match self.outbox.github.reactions(&self.entry.repo.name, self.subject(on)).all().await {
+            // A replica that lags does not know a young comment yet. Reacting to one that is gone is refused.
+            Err(GitHubError::NotFound { .. }) => return Ok(false),
+            reactions => reactions?,
+        };
+        let own = |user: &RestUser| user.to_login().is_some_and(|login| login == self.outbox.own);
+        Ok(reactions
+            .iter()
+            .any(|reaction| reaction.content == content.as_str() && reaction.user.as_ref().is_some_and(own)))
+    }
+
+    pub(super) fn subject(&self, on: ReactTo) -> ReactionSubject {
+        match on {
+            ReactTo::IssueComment(id) => ReactionSubject::Comment(id),
+            ReactTo::ReviewComment(id) => ReactionSubject::ReviewComment(id),
+            ReactTo::Item => ReactionSubject::Item(self.entry.number),
+        }
+    }
+
+    /// Whether a comment says what it shall say; with `wanted` `None`, whether it is gone.
+    async fn find_comment_edit(&self, id: Option<GithubId>, wanted: Option<&str>) -> Result<Event, GitHubError> {
+        let Some(id) = id else {
+            return Ok(Event::SawAgainst("the comment was never written".to_owned()));
+        };
+        let repo = &self.entry.repo.name;
+        let github = &self.outbox.github;
+        let url = github.url(&["repos", repo.owner(), repo.name(), "issues", "comments", &id.0.to_string()], &[]);
+        let comment: RestComment = match github.get_json(&Scope::Repo(repo.clone()), url).await {
+            Ok(comment) => comment,
+            Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => {
+                return Ok(match wanted {
+                    Some(_) => Event::SawAgainst(COMMENT_GONE.to_owned()),
+                    None => Event::SawThere { objected: false },
+                });
+            }
+            Err(error) => return Err(error),
+        };
+        let author = comment.user.as_ref().and_then(RestUser::to_login);
+        if author.is_none_or(|author| author != self.outbox.own) {
+            return Ok(Event::SawAgainst("the comment is not ours".to_owned()));
+        }
+        let says = wanted.is_some_and(|wanted| same_text(&comment.body, wanted));
+        Ok(if says { Event::SawThere { objected: false } } else { Event::SawAbsent })
+    }
+
+    async fn has_label(&self, name: &str) -> Result<bool, GitHubError> {
+        let labels = self.outbox.github.item_labels(&self.entry.repo.name, self.entry.number).all().await?;
+        Ok(labels.iter().any(|label| label.name.to_lowercase() == name.to_lowercase()))
+    }
+
+    async fn is_open(&self) -> Result<bool, GitHubError> {
+        let item = self.outbox.github.issue(&self.entry.repo.name, self.entry.number).await?;
+        Ok(item.state == "open")
+    }
+
+    /// Whether our close is there. The comment went first, so a close of ours that is not older than the
+    /// comment is this one, by GitHub's own clock.
+    async fn find_close(&self, progress: &Progress) -> Result<Event, GitHubError> {
+        let outbox = self.outbox;
+        let item = outbox.github.issue(&self.entry.repo.name, self.entry.number).await?;
+        let open = item.state == "open";
+        let against = || Event::SawAgainst(SOURCE_CLOSED.to_owned());
+        if progress.unsure == 0 {
+            return Ok(if open { Event::SawAbsent } else { against() });
+        }
+        let own = |user: Option<&RestUser>| user.and_then(RestUser::to_login).is_some_and(|login| login == outbox.own);
+        let since = progress.comment.and_then(|comment| comment.created_at).unwrap_or(Timestamp::MIN);
+        let timeline = outbox.github.timeline(&self.entry.repo.name, self.entry.number).all().await?;
+        let is_our_close = |event: &RestTimelineEvent| {
+            event.event == "closed" && own(event.actor.as_ref()) && event.created_at.is_none_or(|at| at >= since)
+        };
+        let Some(closed) = timeline.iter().position(is_our_close) else {
+            return Ok(match (open, own(item.closed_by.as_ref())) {
+                (true, _) => Event::SawAbsent,
+                (false, true) => Event::SawThere { objected: false },
+                (false, false) => against(),
+            });
+        };
+        let reopened = timeline[closed..].iter().any(|event| event.event == "reopened");
+        if open && !reopened {
+            // One of the two answers lags; which one decides whether somebody objects.
+            let reason = "GitHub shows both an open item and its close".to_owned();
+            return Ok(Event::LookFailed { hold: Hold::Try, reason });
+        }
+        Ok(Event::SawThere { objected: reopened })
+    }
+
+    /// What a failed reading means for the entry.
+    pub(super) async fn unreadable(&self, error: &GitHubError) -> Event {
+        let reason = error.to_string();
+        match error {
+            GitHubError::Moved { .. } if self.learn_new_name().await => {
+                Event::LookFailed { hold: Hold::Until(self.outbox.now()), reason }
+            }
+            GitHubError::NotFound { .. } | GitHubError::Gone { .. } | GitHubError::Moved { .. } => {
+                Event::ItemGone(Verdict::Refuse(reason))
+            }
+            error => Event::LookFailed { hold: Hold::of(error), reason },
+        }
+    }
+}
+
+pub(super) fn written(comment: &RestComment) -> WrittenComment {
+    WrittenComment { id: GithubId(comment.id), created_at: comment.created_at }
+}
+
+pub(super) fn written_on_diff(comment: &RestReviewComment) -> WrittenComment {
+    WrittenComment { id: GithubId(comment.id), created_at: comment.created_at }
+}
+
+/// GitHub may cut white space at the ends and change line ends.
+pub(super) fn same_text(one: &str, other: &str) -> bool {
+    one.trim().lines().eq(other.trim().lines())
+}

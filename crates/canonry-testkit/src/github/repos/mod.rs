@@ -1,0 +1,8 @@
+//! Repositories, their files and real git behind them.
+
+pub(crate) mod git_repositories;
+pub(crate) mod repositories;
+pub(crate) mod smart_http;
+
+pub use git_repositories::GitRepository;
+pub use repositories::Repo;

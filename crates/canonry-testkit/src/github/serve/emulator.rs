@@ -1,0 +1,200 @@
+//! The handle of a running emulator: its address, its world, its records, its faults.
+
+use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tokio::sync::oneshot;
+
+use crate::github::serve::faults::{ArmedFault, FaultHandle};
+use crate::github::serve::recorded::Recorded;
+use crate::github::serve::server::{Inner, lock, run};
+use crate::github::serve::webhooks::{Attempt, Delivery};
+use crate::github::world::World;
+
+/// The emulated GitHub, serving on 127.0.0.1 from a thread of its own until it is dropped.
+///
+/// Dropping it panics when a request came that no route serves.
+pub struct Emulator {
+    address: SocketAddr,
+    shared: Arc<Mutex<Inner>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+/// The world, locked. Let it go before awaiting a request: the server needs it too.
+pub struct WorldGuard<'emulator> {
+    inner: MutexGuard<'emulator, Inner>,
+    before: Option<World>,
+}
+
+impl Deref for WorldGuard<'_> {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.inner.world
+    }
+}
+
+impl DerefMut for WorldGuard<'_> {
+    fn deref_mut(&mut self) -> &mut World {
+        &mut self.inner.world
+    }
+}
+
+impl Drop for WorldGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.inner.remember(before);
+        }
+    }
+}
+
+impl Emulator {
+    /// Serves a world on a free port of 127.0.0.1.
+    #[expect(clippy::unused_async, reason = "starting is awaited like every other step of a test")]
+    pub async fn start(world: World) -> Self {
+        Self::start_blocking(world)
+    }
+
+    /// The same for tests without a runtime. The server has its own thread and runtime either way, so
+    /// it answers while the test blocks on a child process.
+    pub fn start_blocking(mut world: World) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
+        listener.set_nonblocking(true).expect("a socket that does not block");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        world.api_url = format!("http://{address}");
+        let shared = Arc::new(Mutex::new(Inner::new(world)));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let state = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime for the emulator").block_on(run(listener, state, stopped));
+        });
+        Self { address, shared, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// The base of the API, for `--github-api`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The world, to look at it or to change it as people would.
+    pub fn world(&self) -> WorldGuard<'_> {
+        let mut inner = self.lock();
+        inner.world.tick();
+        inner.apply_due();
+        let before = inner.history.is_some().then(|| inner.world.clone());
+        WorldGuard { inner, before }
+    }
+
+    /// Every request so far, in the order they arrived.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.lock().requests.clone()
+    }
+
+    /// Every request so far that may have changed something.
+    pub fn writes(&self) -> Vec<Recorded> {
+        self.lock().requests.iter().filter(|request| request.is_write()).cloned().collect()
+    }
+
+    /// Every text that was ever sent to be written, whatever became of it: titles and bodies, comments inside reviews,
+    /// outputs of check runs. They are kept when the requests are forgotten.
+    pub fn bodies_sent(&self) -> Vec<String> {
+        self.lock().bodies_sent.clone()
+    }
+
+    pub fn forget_requests(&self) {
+        let mut inner = self.lock();
+        inner.forgotten += inner.requests.len();
+        inner.requests.clear();
+    }
+
+    /// Keeps the JSON of answers from now on, to hold them against GitHub's description.
+    pub fn keep_answers(&self) {
+        self.lock().keeps_answers = true;
+    }
+
+    pub fn fault(&self, fault: ArmedFault) -> FaultHandle {
+        let mut inner = self.lock();
+        if fault.wants_history() {
+            inner.keep_history();
+        }
+        inner.faults.add(fault)
+    }
+
+    pub fn clear_faults(&self) {
+        self.lock().faults.clear();
+    }
+
+    /// Sends every delivery that waits, oldest first, and returns them with what came of each.
+    pub async fn deliver_pending(&self) -> Vec<Delivery> {
+        let Some(webhook) = self.lock().world.webhook.clone() else { return Vec::new() };
+        let pending = self.pending_deliveries();
+        if pending.is_empty() {
+            // A client takes longer to make than to find out that there is nothing to send.
+            return Vec::new();
+        }
+        // Whoever is behind a proxy is not behind it for their own machine.
+        // Without TLS nobody asks for the machine's certificates, which take long to read.
+        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().expect("a client");
+        let mut delivered = Vec::new();
+        for mut delivery in pending {
+            let (headers, body) = delivery.signed(&webhook.secret);
+            let mut request = client.post(&webhook.url).body(body);
+            for (name, value) in headers {
+                request = request.header(name, value);
+            }
+            let status = request.send().await.map_or(0, |response| response.status().as_u16());
+            delivery.attempt = self.note_attempt(delivery.id, status);
+            delivered.push(delivery);
+        }
+        delivered
+    }
+
+    /// The deliveries that wait, oldest first, for tests that send them their own way.
+    pub fn pending_deliveries(&self) -> Vec<Delivery> {
+        self.lock().world.deliveries.iter().filter(|delivery| delivery.attempt.is_none()).cloned().collect()
+    }
+
+    /// Notes what came of a delivery: the receiver's status, or 0 when it could not be reached.
+    pub fn note_attempt(&self, id: u64, status: u16) -> Option<Attempt> {
+        let mut inner = self.lock();
+        inner.world.tick();
+        let attempt = Some(Attempt { at: inner.world.stamp(), status });
+        let kept = inner.world.deliveries.iter_mut().find(|kept| kept.id == id)?;
+        kept.attempt.clone_from(&attempt);
+        attempt
+    }
+
+    /// # Panics
+    /// When a request came that no route serves.
+    pub fn assert_no_unknown_routes(&self) {
+        let unknown = self.lock().unknown.clone();
+        assert!(unknown.is_empty(), "the emulator has no route for: {}", unknown.join(", "));
+    }
+
+    /// Forgets unknown routes, for tests that mean to send them.
+    pub fn forgive_unknown_routes(&self) {
+        self.lock().unknown.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.shared)
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // An error means that the server has ended already.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        if !std::thread::panicking() {
+            self.assert_no_unknown_routes();
+        }
+    }
+}
