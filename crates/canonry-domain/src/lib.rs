@@ -13,6 +13,7 @@ mod items;
 mod judge;
 mod learning;
 mod text;
+mod writes;
 
 pub use close::*;
 pub use duplicates::*;
@@ -21,6 +22,7 @@ pub use items::*;
 pub use judge::*;
 pub use learning::*;
 pub use text::*;
+pub use writes::{WriteArea, WriteKey, WriteKind, WriteOrigin, WriteSource};
 
 pub mod mention;
 pub mod review;

@@ -3,6 +3,7 @@
 use canonry_domain::{
     CurrentThreshold, DriftKind, EventBy, GraceEnd, IssueResolution, ItemNumber, Lesson, LessonKind, OutcomeEvent,
     OutcomeKind, Override, OverrideKind, SilenceReason, SkipReason, StateReason, ThresholdSource, TriageMode,
+    WriteKind,
 };
 use canonry_store::{
     CloseMode, CloseOutcome, Grace, GraceState, ItemClose, OutboxEntry, OutboxState, StoredOutcome, StoredTriageAction,
@@ -217,16 +218,16 @@ pub(crate) fn write_line(entry: &OutboxEntry, now: Timestamp) -> WriteLine {
         .get("label")
         .or_else(|| entry.payload.get("unlabel"))
         .and_then(|label| label.get("name")?.as_str());
-    let what = match (entry.kind.as_str(), name) {
-        ("label", Some(name)) => format!("sets the label “{name}”"),
-        ("unlabel", Some(name)) => format!("takes the label “{name}” off"),
-        ("comment", _) => "comments".to_owned(),
-        ("edit_comment", _) => "edits its comment".to_owned(),
-        ("delete_comment", _) => "deletes its comment".to_owned(),
-        ("close", _) => "closes it, with a comment".to_owned(),
-        ("reopen", _) => "opens it again".to_owned(),
-        ("react", _) => "reacts to a comment".to_owned(),
-        (other, _) => other.replace('_', " "),
+    let what = match (entry.kind, name) {
+        (WriteKind::Label, Some(name)) => format!("sets the label “{name}”"),
+        (WriteKind::Unlabel, Some(name)) => format!("takes the label “{name}” off"),
+        (WriteKind::Comment, _) => "comments".to_owned(),
+        (WriteKind::EditComment, _) => "edits its comment".to_owned(),
+        (WriteKind::DeleteComment, _) => "deletes its comment".to_owned(),
+        (WriteKind::Close, _) => "closes it, with a comment".to_owned(),
+        (WriteKind::Reopen, _) => "opens it again".to_owned(),
+        (WriteKind::React, _) => "reacts to a comment".to_owned(),
+        (other, _) => other.as_str().replace('_', " "),
     };
     WriteLine {
         when: when(entry.updated_at, now),

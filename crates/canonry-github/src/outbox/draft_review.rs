@@ -186,7 +186,7 @@ impl Job<'_> {
     fn made(&self, draft: &RestReview) -> bool {
         let body = draft.body.as_deref().unwrap_or_default();
         let (signer, own) = (&self.outbox.signer, &self.outbox.own);
-        signer.find(body, own, own).iter().any(|marker| marker.kind() == self.write.kind())
+        signer.find(body, own, own).iter().any(|marker| marker.kind() == self.write.kind().as_str())
     }
 
     /// Our account's drafts; GitHub allows one.

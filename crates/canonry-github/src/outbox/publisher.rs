@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use canonry_domain::{ItemNumber, Login};
+use canonry_domain::{ItemNumber, Login, WriteKey};
 use canonry_store::{
     NewOutboxEntry, OutboxEntry, OutboxId, OutboxScope, OutboxState, RepoId, Store, StoreError, WritePriority,
 };
@@ -126,7 +126,7 @@ impl Outbox {
         &self,
         repo: RepoId,
         number: ItemNumber,
-        key: &str,
+        key: &WriteKey,
         write: Write,
     ) -> Result<OutboxEntry, OutboxError> {
         let priority = if write == Write::Reopen { WritePriority::Correction } else { WritePriority::Ordinary };
@@ -138,7 +138,7 @@ impl Outbox {
         &self,
         repo: RepoId,
         number: ItemNumber,
-        key: &str,
+        key: &WriteKey,
         write: Write,
     ) -> Result<OutboxEntry, OutboxError> {
         self.enqueue_as(WritePriority::Correction, repo, number, key, write).await
@@ -149,11 +149,11 @@ impl Outbox {
         priority: WritePriority,
         repo: RepoId,
         number: ItemNumber,
-        key: &str,
+        key: &WriteKey,
         write: Write,
     ) -> Result<OutboxEntry, OutboxError> {
         let kind = write.kind();
-        write.check_keys(key)?;
+        write.check_keys(&key.text)?;
         let refused = write.forbidden(&self.signer, &self.own);
         let payload = serde_json::to_value(write.storable()).expect("invariant: plain data");
         let new = NewOutboxEntry { repo, number, kind, key, payload: &payload, refused: refused.as_deref() };

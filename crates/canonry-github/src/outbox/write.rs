@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use canonry_domain::{GithubId, Login, StateReason, redact_shown, scan_shown_secrets};
+use canonry_domain::{GithubId, Login, StateReason, WriteKind, redact_shown, scan_shown_secrets};
 use canonry_store::OutboxEntry;
 use serde::{Deserialize, Serialize};
 
@@ -124,26 +124,35 @@ impl CloseAs {
 }
 
 impl Write {
-    /// What an entry writes; `None` when a newer version stored it.
-    pub fn of_entry(entry: &OutboxEntry) -> Option<Self> {
-        serde_json::from_value(entry.payload.clone()).ok()
+    pub const fn kind(&self) -> WriteKind {
+        match self {
+            Self::Comment { .. } => WriteKind::Comment,
+            Self::EditComment { .. } => WriteKind::EditComment,
+            Self::DeleteComment { .. } => WriteKind::DeleteComment,
+            Self::Label { .. } => WriteKind::Label,
+            Self::Unlabel { .. } => WriteKind::Unlabel,
+            Self::Close(_) => WriteKind::Close,
+            Self::Reopen => WriteKind::Reopen,
+            Self::Review(_) => WriteKind::Review,
+            Self::CheckRun(_) => WriteKind::CheckRun,
+            Self::React { .. } => WriteKind::React,
+            Self::Reply { .. } => WriteKind::Reply,
+            Self::EditReviewComment { .. } => WriteKind::EditReviewComment,
+            Self::ResolveThread { .. } => WriteKind::ResolveThread,
+        }
     }
 
-    pub const fn kind(&self) -> &'static str {
+    /// What a stored entry writes; `None` when a newer version stored it.
+    pub fn of_entry(entry: &OutboxEntry) -> Option<Self> {
+        Self::deserialize(&entry.payload).ok()
+    }
+
+    /// The text that it makes a comment say.
+    pub fn into_text(self) -> Option<String> {
         match self {
-            Self::Comment { .. } => "comment",
-            Self::EditComment { .. } => "edit_comment",
-            Self::DeleteComment { .. } => "delete_comment",
-            Self::Label { .. } => "label",
-            Self::Unlabel { .. } => "unlabel",
-            Self::Close(_) => "close",
-            Self::Reopen => "reopen",
-            Self::Review(_) => "review",
-            Self::CheckRun(_) => "check_run",
-            Self::React { .. } => "react",
-            Self::Reply { .. } => "reply",
-            Self::EditReviewComment { .. } => "edit_review_comment",
-            Self::ResolveThread { .. } => "resolve_thread",
+            Self::Comment { body } | Self::EditComment { body, .. } => Some(body),
+            Self::Close(close) => Some(close.comment),
+            _ => None,
         }
     }
 
@@ -158,10 +167,10 @@ impl Write {
 
     /// Whether all the keys it needs fit into markers.
     pub(super) fn check_keys(&self, key: &str) -> Result<(), InvalidMarker> {
-        Marker::new(self.kind(), key)?;
+        Marker::new(self.kind().as_str(), key)?;
         match self {
             Self::EditComment { comment_key, .. } | Self::DeleteComment { comment_key } => {
-                Marker::new(self.kind(), comment_key).map(drop)
+                Marker::new(self.kind().as_str(), comment_key).map(drop)
             }
             Self::Review(review) => {
                 review.comments.iter().try_for_each(|comment| Marker::new(FINDING, &comment.key).map(drop))

@@ -247,14 +247,14 @@ async fn marked_comment(
     write: &Write,
 ) -> Result<(Marker, Option<GithubId>), OutboxError> {
     let (Write::EditComment { comment_key, .. } | Write::DeleteComment { comment_key }) = write else {
-        return Ok((Marker::new(&entry.kind, &entry.key)?, None));
+        return Ok((Marker::new(entry.kind.as_str(), &entry.key)?, None));
     };
     let origin = outbox.store.outbox().of_key(comment_key).await?;
     let origin = origin.filter(|origin| origin.state == OutboxState::Sent && origin.repo.id == entry.repo.id);
-    let Some(origin) = origin else { return Ok((Marker::new(&entry.kind, comment_key)?, None)) };
+    let Some(origin) = origin else { return Ok((Marker::new(entry.kind.as_str(), comment_key)?, None)) };
     let receipt: Option<Receipt> = origin.answer.and_then(|answer| serde_json::from_value(answer).ok());
     let comment = receipt.and_then(|receipt| receipt.comment).map(|comment| comment.id);
-    Ok((Marker::new(&origin.kind, comment_key)?, comment))
+    Ok((Marker::new(origin.kind.as_str(), comment_key)?, comment))
 }
 
 /// What a check that could not be made means for the write: GitHub's own trouble is not the write's.

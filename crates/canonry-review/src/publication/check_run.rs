@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::review::{CheckConclusion, CommitSha, check_conclusion};
-use canonry_domain::{ItemNumber, redact_shown};
+use canonry_domain::{ItemNumber, WriteKey, WriteOrigin, redact_shown};
 use canonry_github::api::{CheckRunWrite, CheckState};
 use canonry_github::outbox::Write;
 use canonry_store::{OutboxEntry, OutboxState, Repo, ReviewId, Store, StoreError};
 use jiff::Timestamp;
 
-use super::keys::PublicationKeys;
 use super::publish::{Publication, PublicationError, PublicationStop, WriteEnd};
 use super::pull_writes::{PullWrite, PullWrites};
 use super::quoted;
@@ -34,10 +33,9 @@ pub async fn written_check(
     pull: ItemNumber,
     review: ReviewId,
 ) -> Result<Option<WrittenCheck>, StoreError> {
-    let Some(github_id) = repo.github_id else { return Ok(None) };
-    let begins = PublicationKeys { repo: github_id, number: pull }.of_run("check", review);
     let writes = PullWrites::load(store, repo.id, pull).await?;
-    let last = writes.living_under(&begins).next_back().and_then(check_of);
+    let mut checks = writes.of_run(WriteOrigin::ReviewCheck, review).rev();
+    let last = checks.find(|one| one.entry.is_sent_or_pending()).and_then(check_of);
     Ok(last.map(|(entry, check)| WrittenCheck {
         state: check.state,
         is_sent: entry.state == OutboxState::Sent,
@@ -77,7 +75,7 @@ impl Publication<'_> {
     async fn begin_or_stop(&self, head: &CommitSha, is_another_change: bool) -> Result<(), PublicationStop> {
         let mut writes = self.load_writes().await?;
         self.end_unfinished(&mut writes, Some(head), LEFT).await?;
-        let last = self.checks(&writes)?.rfind(|(_, check)| check.head == head.as_str());
+        let last = checks(&writes).rfind(|(_, check)| check.head == head.as_str());
         let stands = |state| match state {
             CheckState::InProgress => true,
             CheckState::ActionRequired => false,
@@ -100,7 +98,7 @@ impl Publication<'_> {
         but: Option<&CommitSha>,
         why: &str,
     ) -> Result<(), PublicationStop> {
-        for head in self.unfinished_checks(writes, but)? {
+        for head in unfinished_checks(writes, but) {
             let left = self.check(&head, CheckState::ActionRequired, "Not reviewed", why)?;
             self.write_check(writes, &self.keys()?.left(&head), left).await?;
         }
@@ -116,9 +114,13 @@ impl Publication<'_> {
         let check =
             self.check(head.as_str(), CheckState::ActionRequired, "The review could not be completed", &summary)?;
         let mut writes = self.load_writes().await?;
-        self.write_check(&mut writes, &self.keys()?.not_reviewed("check", head.as_str(), attempt), check)
-            .await
-            .map(drop)
+        self.write_check(
+            &mut writes,
+            &self.keys()?.not_reviewed(WriteOrigin::ReviewCheck, head.as_str(), attempt),
+            check,
+        )
+        .await
+        .map(drop)
     }
 
     /// Tells how a review ended; what could not be written comes back. Where the conversation does not tell what was
@@ -141,7 +143,7 @@ impl Publication<'_> {
         };
         let (title, summary) = parts.check_output(report, self.handle, untold);
         let check = self.check(report.head.as_str(), state, &title, &summary)?;
-        let trouble = self.write_check(writes, &self.keys()?.of_run("check", run), check).await?;
+        let trouble = self.write_check(writes, &self.keys()?.of_run(WriteOrigin::ReviewCheck, run), check).await?;
         Ok(trouble.map(|reason| format!("the check run: {reason}")))
     }
 
@@ -168,11 +170,13 @@ impl Publication<'_> {
     async fn write_check(
         &self,
         writes: &mut PullWrites,
-        begins: &str,
+        begins: &WriteKey,
         check: CheckRunWrite,
     ) -> Result<Option<String>, PublicationStop> {
-        let key = match self.checks(writes)?.rfind(|(_, one)| one.head == check.head) {
-            Some((entry, said)) if *said == check && entry.key.starts_with(begins) => entry.key.clone(),
+        let key = match checks(writes).rfind(|(_, one)| one.head == check.head) {
+            Some((entry, said)) if *said == check && writes.tries(begins).any(|key| key.text == entry.key) => {
+                entry.write_key()
+            }
             _ => writes.next_key(begins),
         };
         Ok(match self.see_through(writes, &key, Write::CheckRun(check)).await? {
@@ -180,23 +184,19 @@ impl Publication<'_> {
             WriteEnd::Not(reason) => Some(reason),
         })
     }
+}
 
-    /// The commits but this whose check runs still say that they are being reviewed.
-    fn unfinished_checks(&self, writes: &PullWrites, but: Option<&CommitSha>) -> Result<Vec<String>, PublicationStop> {
-        let last: BTreeMap<&str, CheckState> =
-            self.checks(writes)?.map(|(_, check)| (check.head.as_str(), check.state)).collect();
-        let but = but.map(CommitSha::as_str);
-        let unfinished =
-            last.into_iter().filter(|(head, state)| Some(*head) != but && *state == CheckState::InProgress);
-        Ok(unfinished.map(|(head, _)| head.to_owned()).collect())
-    }
+/// The commits but this whose check runs still say that they are being reviewed.
+fn unfinished_checks(writes: &PullWrites, but: Option<&CommitSha>) -> Vec<String> {
+    let last: BTreeMap<&str, CheckState> =
+        checks(writes).map(|(_, check)| (check.head.as_str(), check.state)).collect();
+    let but = but.map(CommitSha::as_str);
+    let unfinished = last.into_iter().filter(|(head, state)| Some(*head) != but && *state == CheckState::InProgress);
+    unfinished.map(|(head, _)| head.to_owned()).collect()
+}
 
-    fn checks<'w>(
-        &self,
-        writes: &'w PullWrites,
-    ) -> Result<impl DoubleEndedIterator<Item = (&'w OutboxEntry, &'w CheckRunWrite)>, PublicationError> {
-        Ok(writes.living_under(self.keys()?.all("check")).filter_map(check_of))
-    }
+fn checks(writes: &PullWrites) -> impl DoubleEndedIterator<Item = (&OutboxEntry, &CheckRunWrite)> {
+    writes.living_checks().filter_map(check_of)
 }
 
 fn check_of(one: &PullWrite) -> Option<(&OutboxEntry, &CheckRunWrite)> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::{REVIEW_BODY, ReviewSubject, ShownAs};
-use canonry_domain::{GithubId, ItemNumber};
+use canonry_domain::{GithubId, ItemNumber, WriteKey, WriteOrigin};
 use canonry_github::api::RestReviewComment;
 use canonry_github::outbox::{InlineComment, Outbox, OutboxError, Receipt, Recheck, ReviewWrite, Write};
 use canonry_github::{GitHub, GitHubError};
@@ -13,7 +13,7 @@ use canonry_store::{
 use jiff::{SignedDuration, Timestamp};
 
 use super::commentable::{CommentPlace, CommentableLines};
-use super::keys::{PublicationKeys, WriteSubject, finding_of, subject_of};
+use super::keys::{PublicationKeys, WriteSubject, finding_of};
 use super::pull_writes::PullWrites;
 use super::recheck::{SUPERSEDED, latest_review};
 use super::texts::{self, SummaryParts};
@@ -127,11 +127,9 @@ impl Publication<'_> {
     /// Records the comments of earlier reviews whose process died between GitHub's answer and the record: what they say
     /// must not be said again.
     async fn note_earlier_posts(&self, writes: &mut PullWrites, run: ReviewId) -> Result<(), PublicationStop> {
-        let begins = self.keys()?.all("post");
-        let own = self.keys()?.of_run("post", run);
-        let posts: Vec<OutboxEntry> = writes.under(&begins).map(|one| one.entry.clone()).collect();
+        let posts: Vec<OutboxEntry> = writes.of_origin(WriteOrigin::ReviewPost).map(|one| one.entry.clone()).collect();
         for entry in posts.iter().filter(|entry| entry.is_sent_or_pending()) {
-            let is_own = entry.key.starts_with(&own);
+            let is_own = entry.source.record == Some(run.get());
             let entry = match entry.state {
                 OutboxState::Pending if !is_own => self.send(writes, entry.id).await?,
                 _ => entry.clone(),
@@ -139,7 +137,7 @@ impl Publication<'_> {
             if entry.state == OutboxState::Pending && !is_own {
                 return Err(self.waiting(&entry).await?);
             }
-            if let (OutboxState::Sent, Some(WriteSubject::Run(of))) = (entry.state, subject_of(&entry.key)) {
+            if let (OutboxState::Sent, Some(WriteSubject::Run(of))) = (entry.state, WriteSubject::of(&entry)) {
                 self.note_posted(of, &receipt_of(&entry)).await?;
             }
         }
@@ -155,7 +153,7 @@ impl Publication<'_> {
         let there = self.github.review_comments(&self.repo.name, self.number).all().await?;
         for entry in failed {
             let (Some(Write::Review(review)), Some(WriteSubject::Run(run))) =
-                (Write::of_entry(entry), subject_of(&entry.key))
+                (Write::of_entry(entry), WriteSubject::of(entry))
             else {
                 continue;
             };
@@ -178,15 +176,17 @@ impl Publication<'_> {
         report: &ReviewReport,
         run: ReviewId,
     ) -> Result<Option<String>, PublicationStop> {
-        let begins = self.keys()?.of_run("post", run);
-        let (key, write) = match writes.under(&begins).next_back() {
+        let (key, write) = match writes.of_run(WriteOrigin::ReviewPost, run).next_back() {
             // What was refused is not on GitHub, and of what was given up it is known by now.
             Some(last) if last.entry.is_sent_or_pending() => {
                 let unreadable = PublicationError::NotPublishable("its comments cannot be read back");
-                (last.entry.key.clone(), last.write.clone().ok_or(unreadable)?)
+                (last.entry.write_key(), last.write.clone().ok_or(unreadable)?)
             }
             _ => match self.comments_to_post(report, run).await? {
-                Some(review) => (writes.next_key(&begins), Write::Review(review)),
+                Some(review) => {
+                    let begins = self.keys()?.of_run(WriteOrigin::ReviewPost, run);
+                    (writes.next_key(&begins), Write::Review(review))
+                }
                 None => return Ok(None),
             },
         };
@@ -258,7 +258,7 @@ impl Publication<'_> {
     pub(super) async fn see_through(
         &self,
         writes: &mut PullWrites,
-        key: &str,
+        key: &WriteKey,
         write: Write,
     ) -> Result<WriteEnd, PublicationStop> {
         let entry = self.outbox.enqueue(self.repo.id, self.number, key, write).await?;

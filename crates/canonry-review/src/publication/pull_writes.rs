@@ -1,10 +1,10 @@
 //! What the outbox has written, or is about to write, on a pull request.
 
-use canonry_domain::ItemNumber;
+use canonry_domain::{ItemNumber, WriteKey, WriteOrigin};
 use canonry_github::outbox::{COMMENT_GONE, Write};
-use canonry_store::{OutboxEntry, OutboxId, OutboxState, RepoId, Store, StoreError};
+use canonry_store::{OutboxEntry, OutboxId, OutboxState, RepoId, ReviewId, Store, StoreError};
 
-use super::keys::{PublicationKeys, WriteSubject, subject_of};
+use super::keys::WriteSubject;
 
 /// The writes of one pull request, the oldest first: read once for a publication, which notes in it what it sends.
 ///
@@ -57,18 +57,28 @@ impl PullWrites {
         self.0.iter().any(|one| one.entry.id != id && one.entry.state == OutboxState::Pending)
     }
 
-    pub(super) fn under<B: AsRef<str>>(&self, begins: B) -> impl DoubleEndedIterator<Item = &PullWrite> {
-        self.0.iter().filter(move |one| one.entry.key.starts_with(begins.as_ref()))
+    pub(super) fn of_origin(&self, origin: WriteOrigin) -> impl DoubleEndedIterator<Item = &PullWrite> {
+        self.0.iter().filter(move |one| one.entry.source.origin == origin)
     }
 
-    /// The same without those that were refused or failed.
-    pub(super) fn living_under<B: AsRef<str>>(&self, begins: B) -> impl DoubleEndedIterator<Item = &PullWrite> {
-        self.under(begins).filter(|one| one.entry.is_sent_or_pending())
+    pub(super) fn of_run(&self, origin: WriteOrigin, run: ReviewId) -> impl DoubleEndedIterator<Item = &PullWrite> {
+        self.of_origin(origin).filter(move |one| one.entry.source.record == Some(run.get()))
     }
 
-    /// The number of the next key that begins so: each try has its own.
-    pub(super) fn next_key(&self, begins: &str) -> String {
-        format!("{begins}{}", self.under(begins).count())
+    /// The check runs of all commits without those that were refused or failed.
+    pub(super) fn living_checks(&self) -> impl DoubleEndedIterator<Item = &PullWrite> {
+        let is_check = |origin| matches!(origin, WriteOrigin::ReviewCheck | WriteOrigin::ReviewCheckLeft);
+        self.0.iter().filter(move |one| is_check(one.entry.source.origin) && one.entry.is_sent_or_pending())
+    }
+
+    /// The keys that begin so and were used, which are numbered from zero: each try has its own.
+    pub(super) fn tries(&self, begins: &WriteKey) -> impl Iterator<Item = WriteKey> {
+        let is_used = move |key: &WriteKey| self.0.iter().any(|one| one.entry.key == key.text);
+        (0..=self.0.len()).map(move |number| begins.numbered(number)).take_while(is_used)
+    }
+
+    pub(super) fn next_key(&self, begins: &WriteKey) -> WriteKey {
+        begins.numbered(self.tries(begins).count())
     }
 
     /// The comment under a key, and its edits.
@@ -78,22 +88,23 @@ impl PullWrites {
     }
 
     /// The summary of a pull request; `None` when there is none, or people deleted it.
-    pub(super) fn standing_summary(&self, keys: &PublicationKeys) -> Option<StandingSummary<'_>> {
+    pub(super) fn standing_summary(&self) -> Option<StandingSummary<'_>> {
         let is_gone = |comment: &PullWrite| {
             let mut edits = self.0.iter().filter(|one| one.edits(&comment.entry.key));
             edits.any(|edit| edit.entry.reason.as_deref() == Some(COMMENT_GONE))
         };
-        let comment = self.living_under(keys.all("summary")).rev().find(|comment| !is_gone(comment))?;
+        let mut comments = self.of_origin(WriteOrigin::ReviewSummary).rev();
+        let comment = comments.find(|comment| comment.entry.is_sent_or_pending() && !is_gone(comment))?;
         let last = self.about_comment(&comment.entry.key).last()?;
         Some(StandingSummary { key: &comment.entry.key, text: last.body(), last })
     }
 
     /// What the last completed review made the summary say, which findings off the diff stand in alone.
-    pub(super) fn last_reviews_summary(&self, keys: &PublicationKeys) -> Option<&str> {
-        let standing = self.standing_summary(keys)?;
+    pub(super) fn last_reviews_summary(&self) -> Option<&str> {
+        let standing = self.standing_summary()?;
         let of_reviews = self
             .about_comment(standing.key)
-            .filter(|one| matches!(subject_of(&one.entry.key), Some(WriteSubject::Run(_))));
+            .filter(|one| matches!(WriteSubject::of(&one.entry), Some(WriteSubject::Run(_))));
         of_reviews.filter_map(PullWrite::body).last()
     }
 }

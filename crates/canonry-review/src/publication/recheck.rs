@@ -1,14 +1,14 @@
 //! The last look before something of a review is written.
 
-use canonry_domain::ItemNumber;
 use canonry_domain::review::ReviewSubject;
+use canonry_domain::{ItemNumber, WriteKind};
 use canonry_github::outbox::{Act, Recheck, RecheckError, Ruling};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{BrakeKind, OutboxEntry, RepoAccess, RepoId, Store, StoreError, StoredReview};
 use futures_util::future::BoxFuture;
 use jiff::SignedDuration;
 
-use super::keys::{WriteSubject, subject_of};
+use super::keys::WriteSubject;
 
 /// Why a write is refused whose review is not the latest, or whose commit is not the head any more.
 pub const SUPERSEDED: &str = "superseded";
@@ -31,7 +31,7 @@ impl PublicationRecheck {
     async fn rule(&self, entry: &OutboxEntry) -> Result<Ruling, RecheckError> {
         let wait =
             |reason: String| Ruling::Wait { until: self.github.now() + self.github.longest_wait() + WAIT, reason };
-        let Some(subject) = subject_of(&entry.key) else {
+        let Some(subject) = WriteSubject::of(entry) else {
             return Ok(wait(format!("something else is to be written first, under {}", entry.key)));
         };
         if self.store.close().brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
@@ -61,7 +61,7 @@ impl PublicationRecheck {
             return Ok(Some(SUPERSEDED));
         }
         // A check run belongs to its commit, and must not look unfinished for ever.
-        Ok((pull.state != "open" && entry.kind != "check_run").then_some(CLOSED))
+        Ok((pull.state != "open" && entry.kind != WriteKind::CheckRun).then_some(CLOSED))
     }
 }
 

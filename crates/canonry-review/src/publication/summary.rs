@@ -1,11 +1,10 @@
 //! The one summary comment of a pull request: written once, then edited in place.
 
-use canonry_domain::redact_shown;
 use canonry_domain::review::{CommitSha, incomplete_comment};
+use canonry_domain::{WriteKey, WriteOrigin, redact_shown};
 use canonry_github::outbox::{COMMENT_GONE, Write};
 use canonry_store::{OutboxState, ReviewId};
 
-use super::keys::PublicationKeys;
 use super::publish::{Publication, PublicationStop, WriteEnd};
 use super::pull_writes::PullWrites;
 use super::quoted;
@@ -18,8 +17,8 @@ const WHY: usize = 300;
 
 /// Which keys the summary is said under: what a new comment's and an edit's begin with.
 struct SummaryKeys {
-    comment: String,
-    edit: String,
+    comment: WriteKey,
+    edit: WriteKey,
 }
 
 impl Publication<'_> {
@@ -31,8 +30,11 @@ impl Publication<'_> {
         run: ReviewId,
     ) -> Result<(bool, Option<String>), PublicationStop> {
         let keys = self.keys()?;
-        let under = SummaryKeys { comment: keys.of_run("summary", run), edit: keys.of_run("summary-edit", run) };
-        self.say_under(writes, &keys, text, under).await
+        let under = SummaryKeys {
+            comment: keys.of_run(WriteOrigin::ReviewSummary, run),
+            edit: keys.of_run(WriteOrigin::ReviewSummaryEdit, run),
+        };
+        self.say_under(writes, text, under).await
     }
 
     /// Makes it say that a commit could not be reviewed.
@@ -44,13 +46,13 @@ impl Publication<'_> {
     ) -> Result<(), PublicationStop> {
         let keys = self.keys()?;
         let mut writes = self.load_writes().await?;
-        let last = writes.last_reviews_summary(&keys);
+        let last = writes.last_reviews_summary();
         let text = incomplete_comment(head, &quoted::line(why, WHY), self.handle, last);
         let under = SummaryKeys {
-            comment: keys.not_reviewed("summary", head.as_str(), attempt),
-            edit: keys.not_reviewed("summary-edit", head.as_str(), attempt),
+            comment: keys.not_reviewed(WriteOrigin::ReviewSummary, head.as_str(), attempt),
+            edit: keys.not_reviewed(WriteOrigin::ReviewSummaryEdit, head.as_str(), attempt),
         };
-        let (_, trouble) = self.say_under(&mut writes, &keys, &text, under).await?;
+        let (_, trouble) = self.say_under(&mut writes, &text, under).await?;
         if let Some(trouble) = trouble {
             tracing::warn!(repo = %self.repo.name, number = %self.number, trouble, "nobody is told that a review failed");
         }
@@ -60,7 +62,6 @@ impl Publication<'_> {
     async fn say_under(
         &self,
         writes: &mut PullWrites,
-        keys: &PublicationKeys,
         text: &str,
         under: SummaryKeys,
     ) -> Result<(bool, Option<String>), PublicationStop> {
@@ -68,14 +69,14 @@ impl Publication<'_> {
         let body = redact_shown(text);
         let mut ended = None;
         for _ in 0..MOST_ROUNDS {
-            let (key, write, is_on_its_way) = match writes.standing_summary(keys) {
+            let (key, write, is_on_its_way) = match writes.standing_summary() {
                 Some(standing) if standing.text == Some(body.as_str()) => {
                     let entry = &standing.last.entry;
                     let Some(write) = standing.last.write.clone().filter(|_| entry.state != OutboxState::Sent) else {
                         return Ok((false, None));
                     };
                     // Whoever looks after it ends here.
-                    (entry.key.clone(), write, true)
+                    (entry.write_key(), write, true)
                 }
                 Some(standing) => {
                     let edit = Write::EditComment { comment_key: standing.key.to_owned(), body: body.clone() };

@@ -1,5 +1,6 @@
 //! The ends of threads: a finding that is gone, or that a newer comment says, needs no open thread.
 
+use canonry_domain::WriteOrigin;
 use canonry_domain::review::{CommitSha, FindingStatus, ReviewSubject, fixed_comment, repeated_finding_comment};
 use canonry_github::GitHubError;
 use canonry_github::outbox::{COMMENT_GONE, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS, Write};
@@ -84,7 +85,7 @@ impl Publication<'_> {
     ) -> Result<Settling, PublicationStop> {
         let (keys, comment) = (self.keys()?, row.comment);
         let reason = if can_resolve {
-            let resolve = format!("{}{}", keys.of_run("resolve", run), comment.0);
+            let resolve = keys.of_run(WriteOrigin::ReviewResolve, run).numbered(comment.0);
             match self.see_through(writes, &resolve, Write::ResolveThread { comment }).await? {
                 WriteEnd::Sent(_) => return Ok(Settling::Done(PostedThreadState::Resolved)),
                 WriteEnd::Not(reason) => reason,
@@ -103,7 +104,7 @@ impl Publication<'_> {
             ThreadEnd::Fixed => fixed_comment(&text, &self.fixed_in(report, row.finding).await?),
             ThreadEnd::SaidAnew => repeated_finding_comment(&text, &report.head),
         };
-        let settle = format!("{}{}", keys.of_run("settle", run), comment.0);
+        let settle = keys.of_run(WriteOrigin::ReviewSettle, run).numbered(comment.0);
         Ok(match self.see_through(writes, &settle, Write::EditReviewComment { comment, body }).await? {
             WriteEnd::Sent(_) => Settling::Done(PostedThreadState::Edited),
             WriteEnd::Not(reason) if reason == COMMENT_GONE => Settling::Done(PostedThreadState::Left),
@@ -113,9 +114,8 @@ impl Publication<'_> {
 
     /// What a comment of ours said when it was posted.
     fn text_of(&self, writes: &PullWrites, row: &PostedFinding) -> Result<Option<String>, PublicationStop> {
-        let keys = self.keys()?;
-        let (begins, key) = (keys.of_run("post", row.run), keys.comment(row.run, row.finding));
-        let mut comments = writes.under(&begins).flat_map(|one| match &one.write {
+        let key = self.keys()?.comment(row.run, row.finding);
+        let mut comments = writes.of_run(WriteOrigin::ReviewPost, row.run).flat_map(|one| match &one.write {
             Some(Write::Review(review)) => review.comments.as_slice(),
             _ => &[],
         });

@@ -4,7 +4,7 @@ use canonry_domain::mention::{
     ANSWERED_A_DAY, MentionCommand, MentionRequest, MentionRole, MentionVerb, is_mention_answered, may_contain_mention,
     parse_mention, refused, unknown_mention,
 };
-use canonry_domain::{GithubId, ItemNumber, ItemType, Login};
+use canonry_domain::{GithubId, ItemNumber, ItemType, Login, WriteKey, WriteOrigin};
 use canonry_github::api::RestUser;
 use canonry_github::outbox::{ReactTo, ReactionContent, Write};
 use canonry_github::{GitHub, GitHubError};
@@ -116,7 +116,8 @@ pub(super) async fn handle_mention(
         }
         MentionRequest::Command(command) => actions.carry_out(command).await?,
     };
-    let key = format!("mention/{}#{}/{}/{}", github_id.0, said.number, said.place.as_str(), said.comment.0);
+    let rest = format!("{}/{}", said.place.as_str(), said.comment.0);
+    let key = WriteKey::on_github(WriteOrigin::MentionAnswer, github_id, said.number, rest).with_record(said.comment.0);
     if is_answered {
         let (outbox, write) = (hook.service.outbox().await?, write(said, answer));
         if corrects {

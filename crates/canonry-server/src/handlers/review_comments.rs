@@ -1,7 +1,7 @@
 //! `pull_request_review_comment`: what people ask for in a thread, and their "won't fix" to a finding.
 
 use canonry_domain::review::{DismissalKind, is_refusal};
-use canonry_domain::{GithubId, ItemNumber, ItemType};
+use canonry_domain::{GithubId, ItemNumber, ItemType, WriteKey, WriteOrigin};
 use canonry_github::outbox::{ReactTo, ReactionContent, Write};
 use canonry_github::webhook::{PullRequestReviewCommentEvent, RestReviewComment};
 use canonry_review::{FindingThread, dismiss_in_thread, dismisser, withdraw_wont_fix};
@@ -102,7 +102,7 @@ async fn deleted(
 /// A thumb says that it was heard; words would only make the thread longer.
 async fn acknowledge(hook: Webhook<'_>, repo: &Repo, number: ItemNumber, comment: GithubId) -> Result<(), JobError> {
     let Some(github_id) = repo.github_id.filter(|_| hook.service.github().is_some()) else { return Ok(()) };
-    let key = format!("mention/{}#{number}/dismissal/{}", github_id.0, comment.0);
+    let key = WriteKey::on_github(WriteOrigin::DismissalAnswer, github_id, number, comment.0).with_record(comment.0);
     let write = Write::React { on: ReactTo::ReviewComment(comment), content: ReactionContent::PlusOne };
     hook.service.outbox().await?.enqueue(repo.id, number, &key, write).await?;
     hook.service.wake_publisher();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{
     Certainty, ContentVersion, DecisionOrigin, DecisionStatus, Item, ItemNumber, ItemType, OverrideKind, Relation,
-    RootCauseMatch, RowSnapshot, ScopeRelation, SkipReason, Structure, TargetPolicy,
+    RootCauseMatch, RowSnapshot, ScopeRelation, SkipReason, Structure, TargetPolicy, WriteKey, WriteKind, WriteOrigin,
 };
 use canonry_store::{
     AdjudicationKind, CandidateMember, CloseOutcome, CloseResult, DecidedCandidate, NewCandidateSet, NewDecision,
@@ -152,18 +152,19 @@ async fn apply(filling: &Filling, plan: canonry_store::CloseRunId, rows: &[NewPl
     let Filling { store, repo, now, .. } = filling;
     let run = store.plans().begin_apply(plan, "applied", filling.ago(47)).await?.ok_or("the plan is there")?;
     for row in rows.iter().filter(|row| row.skip.is_none()) {
-        let (key, payload) = (format!("close:{plan}:issue:{}", row.number), json!({}));
+        let key = WriteKey::of_item(WriteOrigin::Close, plan.get(), ISSUE, row.number).with_record(plan.get());
+        let payload = json!({});
         let write = NewOutboxEntry {
             repo: repo.id,
             number: row.number,
-            kind: "close",
+            kind: WriteKind::Close,
             key: &key,
             payload: &payload,
             refused: None,
         };
         store.outbox().enqueue(&write, *now).await?;
         let outcome = CloseOutcome::Applied { objected: false };
-        let result = CloseResult { outcome, reason: None, outbox_key: Some(&key) };
+        let result = CloseResult { outcome, reason: None, outbox_key: Some(&key.text) };
         store.plans().record_close_result(run.id, ISSUE, row.number, result, filling.ago(46)).await?;
     }
     Ok(())

@@ -52,6 +52,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0020_issued_markers"),
     migration!("0021_judge_proofs"),
     migration!("0022_index_changes"),
+    migration!("0023_write_origins"),
 ];
 
 /// The schema that this program reads and writes.

@@ -12,7 +12,7 @@ use canonry_domain::{
     CurrentThreshold, DecisionOrigin, DecisionStatus, EventBy, Extractor, GithubId, GoneReason, IssueOutcome,
     ItemNumber, ItemState, ItemType, LaneStatus, Lesson, LessonKind, Login, OutcomeKind, OverrideKind, Probability,
     PullChanges, RepoName, Similarity, SkipReason, StateReason, Structure, TargetPolicy, Threshold, ThresholdSource,
-    TriageMode, Verdict,
+    TriageMode, Verdict, WriteKind, WriteOrigin,
 };
 use jiff::Timestamp;
 use serde::Deserialize as _;
@@ -243,7 +243,7 @@ columns! {
     MaintainerSource, MentionOutcome, MentionPlace, ObjectionKind, OutboxState, EventBy, OutcomeKind, OverrideKind,
     RepoAccess, RepoName, Representation, ReviewMode, ReviewState, ReviewSubject, SetStatus, PostedThreadState, Severity, ShownAs,
     SkipReason, StateReason, TargetPolicy, ThresholdSource, TriageActionKind, TriageMode, Verdict,
-    WritePriority: String = |raw| Ok(raw.parse()?);
+    WriteKind, WriteOrigin, WritePriority: String = |raw| Ok(raw.parse()?);
     BTreeMap<String, f64>, Boilerplate, Finding, IssueOutcome, Lesson, PullChanges, Structure, Value, Vec<AuditCandidate>,
     Vec<DecidedCandidate>, Vec<(ItemNumber, ItemNumber, f64)>, Vec<ItemNumber>, Vec<Login>, Vec<String>: Json<Self> = |Json(raw)| Ok(raw);
 }

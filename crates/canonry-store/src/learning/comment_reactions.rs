@@ -78,11 +78,11 @@ impl LearningStore<'_> {
     /// The triage comments that were written since then, as the outbox knows them: first those whose reactions were
     /// never recorded, then those for which that is longest ago.
     pub async fn triage_comments_since(self, since: Timestamp) -> Result<Vec<TriageComment>, StoreError> {
-        let query = "SELECT o.repo_id, r.github_id, r.name, o.number, o.idempotency_key, o.answer, o.updated_at,
+        let query = "SELECT o.repo_id, r.github_id, r.name, o.number, o.item_type, o.answer, o.updated_at,
                 (SELECT max(e.updated_at) FROM outbox e WHERE e.repo_id = o.repo_id AND e.number = o.number AND e.id > o.id
-                    AND e.state IN ('sent', 'pending') AND e.idempotency_key LIKE 'triage-edit:%') AS edited_at
+                    AND e.state IN ('sent', 'pending') AND e.origin = 'triage_edit') AS edited_at
             FROM outbox o JOIN repos r ON r.id = o.repo_id
-            WHERE o.state = 'sent' AND o.idempotency_key LIKE 'triage:%' AND o.updated_at >= $1 ORDER BY o.id";
+            WHERE o.state = 'sent' AND o.origin = 'triage_comment' AND o.updated_at >= $1 ORDER BY o.id";
         let rows: Vec<CommentRow> =
             on_pool!(self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?);
         let synced = "SELECT i.repo_id, c.comment_id, c.synced_at FROM triage_comment_reactions c
@@ -139,7 +139,7 @@ struct CommentRow {
     github_id: Option<i64>,
     name: String,
     number: i64,
-    idempotency_key: String,
+    item_type: Option<String>,
     answer: Option<Json<SentComment>>,
     updated_at: i64,
     edited_at: Option<i64>,
@@ -160,14 +160,13 @@ struct WrittenComment {
 impl CommentRow {
     /// `None` for an entry that left no comment.
     fn read(self) -> Result<Option<TriageComment>, StoreError> {
-        // triage:<repo>:<type>:<number>:<generation>
-        let Some(item_type) = self.idempotency_key.split(':').nth(2) else { return Ok(None) };
+        let Some(item_type) = self.item_type else { return Ok(None) };
         let Some(written) = self.answer.and_then(|answer| answer.0.comment) else { return Ok(None) };
         let said_at = written.created_at.map_or_else(|| moment(self.updated_at), Ok)?;
         let edited_at = optional_moment(self.edited_at)?;
         Ok(Some(TriageComment {
             repo: Repo { id: RepoId(self.repo_id), github_id: self.github_id.map(GithubId), name: word(&self.name)? },
-            item_type: word(item_type)?,
+            item_type: word(&item_type)?,
             number: number(self.number)?,
             comment: written.id,
             said_at,

@@ -1,6 +1,6 @@
 //! Writes to GitHub that are owed: stored before they are sent, worked on by one process at a time.
 
-use canonry_domain::{ItemNumber, text_enum};
+use canonry_domain::{ItemNumber, ItemType, WriteKey, WriteKind, WriteOrigin, WriteSource, text_enum};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::types::Json;
@@ -9,7 +9,7 @@ use crate::corpus::repos::{Repo, RepoId};
 use crate::engine::facets::OutboxStore;
 use crate::engine::ids::store_id;
 use crate::engine::row_values::{micros, moment};
-use crate::engine::rows::from_row;
+use crate::engine::rows::{from_row, read_row};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 store_id! {
@@ -40,9 +40,9 @@ text_enum! {
 pub struct NewOutboxEntry<'a> {
     pub repo: RepoId,
     pub number: ItemNumber,
-    pub kind: &'a str,
+    pub kind: WriteKind,
     /// What makes it this write and no other: stored twice under one key it is still one write.
-    pub key: &'a str,
+    pub key: &'a WriteKey,
     pub payload: &'a Value,
     /// Why it is refused before it was ever tried; it is stored all the same, so that it is seen.
     pub refused: Option<&'a str>,
@@ -56,8 +56,9 @@ pub struct OutboxEntry {
     /// The repository it goes to, by the name it has now.
     pub repo: Repo,
     pub number: ItemNumber,
-    pub kind: String,
+    pub kind: WriteKind,
     pub key: String,
+    pub source: WriteSource,
     pub payload: Value,
     pub priority: WritePriority,
     pub state: OutboxState,
@@ -75,6 +76,10 @@ pub struct OutboxEntry {
 }
 
 impl OutboxEntry {
+    pub fn write_key(&self) -> WriteKey {
+        WriteKey { text: self.key.clone(), source: self.source.clone() }
+    }
+
     /// Whether GitHub has it or is still to get it.
     pub fn is_sent_or_pending(&self) -> bool {
         matches!(self.state, OutboxState::Sent | OutboxState::Pending)
@@ -126,17 +131,37 @@ const PACE_LOCK: i64 = 0x0043_414e_4f4e_5250;
 macro_rules! entries {
     ($rest:literal) => {
         concat!(
-            "SELECT o.id, o.repo_id, r.github_id, r.name, o.number, o.kind, o.idempotency_key, o.payload, o.priority, o.state,
-                o.attempts, o.step, o.not_before, o.answer, o.reason, o.created_at, o.updated_at
+            "SELECT o.id, o.repo_id, r.github_id, r.name, o.number, o.kind, o.idempotency_key, o.origin,
+                o.item_type, o.origin_record, o.origin_commit, o.payload, o.priority, o.state, o.attempts,
+                o.step, o.not_before, o.answer, o.reason, o.created_at, o.updated_at
             FROM outbox o JOIN repos r ON r.id = o.repo_id ",
             $rest
         )
     };
 }
 
+/// Answers to people and notices of the breaker.
+macro_rules! answer_origins {
+    () => {
+        "'mention_answer', 'dismissal_answer', 'ruling_answer', 'breaker_notice'"
+    };
+}
+
+/// What may be sent without anybody watching.
+macro_rules! unattended_origins {
+    () => {
+        concat!(
+            "'triage_comment', 'triage_edit', 'triage_label', 'triage_unlabel', 'grace_cancelled', 'ruling_edit',
+            'ruling_unlabel', 'review_post', 'review_summary', 'review_summary_edit', 'review_check', 'review_check_left',
+            'review_resolve', 'review_settle', ",
+            answer_origins!()
+        )
+    };
+}
+
 /// What holds for a pending entry `o` of a scope that can be the next: the parameters are the repository, the number and
-/// whether only unattended ones count. Answers to people and words about a brake (`mention/`, `brake/`) wait for nothing:
-/// an entry that waits for the end of a pause would hold back the answer to whoever ended it.
+/// whether only unattended ones count. Answers to people and notices of the breaker wait for nothing: an entry that waits
+/// for the end of a pause would hold back the answer to whoever ended it.
 macro_rules! next_in_scope {
     ($repo:literal, $number:literal, $unattended:literal) => {
         concat!(
@@ -150,10 +175,11 @@ macro_rules! next_in_scope {
             $number,
             ") AND (NOT ",
             $unattended,
-            " OR o.idempotency_key LIKE 'triage%' OR o.idempotency_key LIKE 'review%'
-                OR o.idempotency_key LIKE 'mention%' OR o.idempotency_key LIKE 'brake%')
-            AND (o.idempotency_key LIKE 'mention/%' OR o.idempotency_key LIKE 'brake/%'
-                OR NOT EXISTS (SELECT 1 FROM outbox e WHERE e.repo_id = o.repo_id AND e.number = o.number
+            " OR o.origin IN (",
+            unattended_origins!(),
+            ")) AND (o.origin IN (",
+            answer_origins!(),
+            ") OR NOT EXISTS (SELECT 1 FROM outbox e WHERE e.repo_id = o.repo_id AND e.number = o.number
                     AND e.state = 'pending' AND e.id < o.id))"
         )
     };
@@ -385,11 +411,14 @@ impl OutboxStore<'_> {
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(number.get()).fetch_all(db).await?))
     }
 
-    /// The keys of a repository's writes of one kind that have not ended, the oldest first.
-    pub async fn pending_keys(self, repo: RepoId, kind: &str) -> Result<Vec<String>, StoreError> {
-        let query = "SELECT idempotency_key FROM outbox
-            WHERE repo_id = $1 AND state = 'pending' AND kind = $2 ORDER BY id";
-        Ok(on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(kind).fetch_all(db).await?))
+    /// How many writes of one origin and record have not ended.
+    pub async fn count_pending(self, repo: RepoId, origin: WriteOrigin, record: i64) -> Result<usize, StoreError> {
+        let query = "SELECT count(*) FROM outbox
+            WHERE repo_id = $1 AND state = 'pending' AND origin = $2 AND origin_record = $3";
+        let count: i64 = on_pool!(self.pool, |db| {
+            sqlx::query_scalar(query).bind(repo.0).bind(origin.as_str()).bind(record).fetch_one(db).await?
+        });
+        usize::try_from(count).map_err(StoreError::damaged)
     }
 }
 
@@ -402,23 +431,28 @@ pub(crate) async fn enqueue(
 ) -> Result<OutboxEntry, StoreError> {
     let insert =
         "INSERT INTO outbox (repo_id, number, kind, idempotency_key, payload, state, attempts, not_before, reason,
-            created_at, updated_at, priority)
-        VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8, $7, $7, $9) ON CONFLICT (idempotency_key) DO NOTHING";
+            created_at, updated_at, priority, origin, item_type, origin_record, origin_commit)
+        VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8, $7, $7, $9, $10, $11, $12, $13) ON CONFLICT (idempotency_key) DO NOTHING";
+    let source = &new.key.source;
     let state = if new.refused.is_some() { OutboxState::Refused } else { OutboxState::Pending };
     let entry = on_tx!(tx, |db| {
         sqlx::query(insert)
             .bind(new.repo.0)
             .bind(new.number.get())
-            .bind(new.kind)
-            .bind(new.key)
+            .bind(new.kind.as_str())
+            .bind(&new.key.text)
             .bind(Json(new.payload))
             .bind(state.as_str())
             .bind(micros(now))
             .bind(new.refused)
             .bind(priority.as_str())
+            .bind(source.origin.as_str())
+            .bind(source.item_type.map(ItemType::as_str))
+            .bind(source.record)
+            .bind(&source.commit)
             .execute(&mut *db)
             .await?;
-        sqlx::query_as(entries!("WHERE o.idempotency_key = $1")).bind(new.key).fetch_one(db).await?
+        sqlx::query_as(entries!("WHERE o.idempotency_key = $1")).bind(&new.key.text).fetch_one(db).await?
     });
     Ok(entry)
 }
@@ -434,9 +468,26 @@ impl OutboxScope {
     }
 }
 
+read_row!(WriteSource { origin, item_type, record: "origin_record", commit: "origin_commit" });
 from_row! {
     OutboxEntry {
-        id, repo: flatten, number, kind, key: "idempotency_key", payload, priority, state, attempts, step, not_before,
+        id, repo: flatten, number, kind, key: "idempotency_key", source: flatten, payload, priority, state, attempts, step, not_before,
         answer, reason, created_at, updated_at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{WriteArea, WriteOrigin};
+
+    #[test]
+    fn the_lists_in_sql_are_the_areas_of_the_origins() {
+        let listed = |list: &str, origin: WriteOrigin| list.contains(&format!("'{origin}'"));
+        for &origin in WriteOrigin::ALL {
+            let (area, unattended) = (origin.area(), listed(unattended_origins!(), origin));
+            assert_eq!(unattended, !matches!(area, WriteArea::Closing | WriteArea::Other), "{origin}");
+            let answers = matches!(area, WriteArea::Mention | WriteArea::Breaker);
+            assert_eq!(listed(answer_origins!(), origin), answers, "{origin}");
+        }
     }
 }

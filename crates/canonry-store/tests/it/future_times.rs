@@ -1,6 +1,6 @@
 //! A clock that was ahead and is set back: nothing waits for the times that it wrote.
 
-use canonry_domain::ItemNumber;
+use canonry_domain::{ItemNumber, WriteKey, WriteKind};
 use canonry_store::{
     FutureTimes, JobCaps, JobKind, JobScope, NewJob, NewOutboxEntry, OutboxLease, OutboxScope, Reservation, Store,
 };
@@ -33,8 +33,14 @@ async fn live(store: &Store, now: Timestamp) {
     store.jobs().lease("killed", CAPS, JobScope::All, now, now + minute()).await.expect("reads").expect("due");
     for number in 1..=2 {
         let (number, key) = (ItemNumber::new(number).expect("a number"), format!("triage:{number}"));
-        let new =
-            NewOutboxEntry { repo: repo.id, number, kind: "comment", key: &key, payload: &payload, refused: None };
+        let new = NewOutboxEntry {
+            repo: repo.id,
+            number,
+            kind: WriteKind::Comment,
+            key: &WriteKey::other(&key),
+            payload: &payload,
+            refused: None,
+        };
         store.outbox().enqueue(&new, now).await.expect("stored");
     }
     let claimed = store.outbox().claim(OutboxScope::All, "killed", now, now + minute()).await.expect("reads");

@@ -4,7 +4,7 @@ use canonry_domain::{
     CommentReactions, Component, CurrentThreshold, EventBy, GithubId, IssueOutcome, IssueResolution, ItemNumber,
     ItemRecord, ItemState, ItemType, LearningEntry, Lesson, LessonKind, OutcomeEvent, OutcomeKind, Probability,
     StateReason, TargetPolicy, Threshold, ThresholdRule, ThresholdSettings, ThresholdSource, TriageMode, Verdict,
-    learn_thresholds,
+    WriteKey, WriteKind, WriteOrigin, learn_thresholds,
 };
 use canonry_store::{
     CloseOutcome, CloseResult, LearningUpdate, NewOutboxEntry, NewPlan, NewPlanRow, NewTriageRecord, OutboxEnd,
@@ -514,10 +514,13 @@ on_both_engines! {
         let told = store.duplicates().triage_actions_of(repo.id, ISSUE, number(2)).await.expect("reads");
         assert_eq!((told.len(), &told[0].action, told[0].created_at), (1, &action, at(2)));
 
-        let key = format!("triage:{}:issue:2:1", repo.id.get());
-        let label = format!("triage-label:{}:issue:2:{id}", repo.id.get());
+        let key_of = |origin, item_type, of, record: i64| {
+            WriteKey::of_item(origin, repo.id.get(), item_type, number(of)).and(record).with_record(record)
+        };
+        let key = key_of(WriteOrigin::TriageComment, ISSUE, 2, 1);
+        let label = key_of(WriteOrigin::TriageLabel, ISSUE, 2, id);
         for key in [&key, &label] {
-            let new = NewOutboxEntry { repo: repo.id, number: number(2), kind: "comment", key, payload: &json!({}), refused: None };
+            let new = NewOutboxEntry { repo: repo.id, number: number(2), kind: WriteKind::Comment, key, payload: &json!({}), refused: None };
             store.outbox().enqueue(&new, at(4)).await.expect("stored");
             let entry = store.outbox().claim(OutboxScope::Unattended, "w", at(4), at(60)).await.expect("claims").expect("due");
             let answer = json!({ "comment": { "id": 7_000_000_001_i64, "created_at": "2027-01-15T08:00:05Z" } });
@@ -530,15 +533,15 @@ on_both_engines! {
         assert_eq!(store.learning().triage_comments_since(at(7)).await.expect("reads"), []);
         // Reactions from before an edit are about other words.
         assert_eq!(comments[0].worded_at, at(5));
-        let edit = format!("triage-edit:{}:issue:2:{id}", repo.id.get());
-        let new = NewOutboxEntry { repo: repo.id, number: number(2), kind: "edit_comment", key: &edit, payload: &json!({}), refused: None };
+        let edit = key_of(WriteOrigin::TriageEdit, ISSUE, 2, id);
+        let new = NewOutboxEntry { repo: repo.id, number: number(2), kind: WriteKind::EditComment, key: &edit, payload: &json!({}), refused: None };
         store.outbox().enqueue(&new, at(8)).await.expect("stored");
         assert_eq!(store.learning().triage_comments_since(at(5)).await.expect("reads")[0].worded_at, at(8));
 
         // Whoever was asked longest ago comes first, and before them those who never were.
-        for (of, item_type, comment) in [(1, "pr", 7_000_000_002_i64), (3, "issue", 7_000_000_003)] {
-            let key = format!("triage:{}:{item_type}:{of}:1", repo.id.get());
-            let new = NewOutboxEntry { repo: repo.id, number: number(of), kind: "comment", key: &key, payload: &json!({}), refused: None };
+        for (of, item_type, comment) in [(1, ItemType::Pr, 7_000_000_002_i64), (3, ISSUE, 7_000_000_003)] {
+            let key = key_of(WriteOrigin::TriageComment, item_type, of, 1);
+            let new = NewOutboxEntry { repo: repo.id, number: number(of), kind: WriteKind::Comment, key: &key, payload: &json!({}), refused: None };
             store.outbox().enqueue(&new, at(6)).await.expect("stored");
             let entry = store.outbox().claim(OutboxScope::Unattended, "w", at(6), at(60)).await.expect("claims").expect("due");
             let lease = canonry_store::OutboxLease { id: entry.id, owner: "w", until: at(60) };

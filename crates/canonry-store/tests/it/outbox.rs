@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use canonry_domain::{WriteKey, WriteKind};
 use canonry_store::{
     NewOutboxEntry, OutboxEnd, OutboxEntry, OutboxLease, OutboxScope, OutboxState, Repo, Reservation, Store,
 };
@@ -19,8 +20,14 @@ async fn open(database: &TestDatabase) -> (Store, Repo) {
 
 async fn enqueue(store: &Store, repo: &Repo, item: i64, key: &str) -> OutboxEntry {
     let payload = json!({ "body": key });
-    let new =
-        NewOutboxEntry { repo: repo.id, number: number(item), kind: "comment", key, payload: &payload, refused: None };
+    let new = NewOutboxEntry {
+        repo: repo.id,
+        number: number(item),
+        kind: WriteKind::Comment,
+        key: &WriteKey::other(key),
+        payload: &payload,
+        refused: None,
+    };
     store.outbox().enqueue(&new, at(0)).await.expect("stored")
 }
 
@@ -33,11 +40,11 @@ on_both_engines! {
         let (store, repo) = open(&database).await;
         let first = enqueue(&store, &repo, 1, "a").await;
         let payload = json!("something else");
-        let new = NewOutboxEntry { repo: repo.id, number: number(2), kind: "label", key: "a", payload: &payload, refused: Some("no") };
+        let new = NewOutboxEntry { repo: repo.id, number: number(2), kind: WriteKind::Label, key: &WriteKey::other("a"), payload: &payload, refused: Some("no") };
         assert_eq!(store.outbox().enqueue(&new, at(9)).await.expect("stored"), first);
         assert_eq!(store.outbox().of_key("a").await.expect("reads"), Some(first.clone()));
         assert_eq!((first.state, first.attempts, first.payload["body"].as_str()), (OutboxState::Pending, 0, Some("a")));
-        let refused = NewOutboxEntry { key: "b", ..new };
+        let refused = NewOutboxEntry { key: &WriteKey::other("b"), ..new };
         let refused = store.outbox().enqueue(&refused, at(9)).await.expect("stored");
         assert_eq!((refused.state, refused.reason.as_deref()), (OutboxState::Refused, Some("no")));
         assert_eq!(store.outbox().of_item(repo.id, number(1)).await.expect("reads"), [first]);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use canonry_domain::{GithubId, ItemNumber, RepoName};
+use canonry_domain::{GithubId, ItemNumber, ItemType, RepoName, WriteKey, WriteKind, WriteOrigin};
 use canonry_store::{
     DeliveryAction, DeliveryReceipt, DeliveryState, Job, JobCaps, JobEnd, JobFilter, JobKind, JobLease, JobScope,
     JobState, LlmTotals, NewDelivery, NewJob, NewLlmCall, NewOutboxEntry, OutboxScope, PackedText, QueueStatus,
@@ -208,13 +208,19 @@ on_both_engines! {
         let store = open_store(&database).await;
         let repo = store.repos().ensure(&"tide/a".parse().expect("a name"), at(0)).await.expect("stored");
         let number = |number| ItemNumber::new(number).expect("a number");
-        for (of, key) in [(1, "close:1"), (1, "triage:1:issue:1:1"), (2, "triage-label:1:issue:2:7"), (2, "reopen:2")] {
-            let new = NewOutboxEntry { repo: repo.id, number: number(of), kind: "x", key, payload: &json!({}), refused: None };
+        for (of, origin, kind) in [
+            (1, WriteOrigin::Close, WriteKind::Close),
+            (1, WriteOrigin::TriageComment, WriteKind::Comment),
+            (2, WriteOrigin::TriageLabel, WriteKind::Label),
+            (2, WriteOrigin::Reopen, WriteKind::Reopen),
+        ] {
+            let key = &WriteKey::of_item(origin, 1, ItemType::Issue, number(of));
+            let new = NewOutboxEntry { repo: repo.id, number: number(of), kind, key, payload: &json!({}), refused: None };
             store.outbox().enqueue(&new, at(of)).await.expect("stored");
         }
         assert_eq!(store.outbox().next_moment(OutboxScope::Unattended).await.expect("reads"), Some(at(2)));
         let claim = async || store.outbox().claim(OutboxScope::Unattended, "w", at(9), at(60)).await.expect("claims").map(|entry| entry.key);
-        assert_eq!(claim().await.as_deref(), Some("triage-label:1:issue:2:7"));
+        assert_eq!(claim().await.as_deref(), Some("triage-label:1:issue:2"));
         assert_eq!(claim().await, None, "a close that is owed holds back what triage says");
     }
 }

@@ -309,7 +309,7 @@ async fn withdraw_all(
     for (target, group) in groups {
         for row in group {
             let item = item_of(row);
-            if closing.store.outbox().of_key(&close_key(plan.id, item)).await?.is_none() {
+            if closing.store.outbox().of_key(&close_key(plan.id, item).text).await?.is_none() {
                 continue;
             }
             let Some(begun) = closing.store.plans().begin_apply(plan.id, &plan.run_id, closing.github.now()).await?
@@ -430,7 +430,7 @@ impl Work<'_> {
             }
             (None, None) => return Ok(None),
         };
-        let begun = store.outbox().of_key(&close_key(plan, item)).await?;
+        let begun = store.outbox().of_key(&close_key(plan, item).text).await?;
         Ok(begun.is_none().then_some(words))
     }
 

@@ -3,13 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::{ItemNumber, ItemState, ItemType, back_link_comment, repointed_comment};
+use canonry_domain::{
+    ItemNumber, ItemState, ItemType, WriteKey, WriteKind, WriteOrigin, back_link_comment, repointed_comment,
+};
 use canonry_github::outbox::Write;
 use canonry_store::{AppliedClose, CloseRunId, OutboxEntry, OutboxState};
 use sha2::{Digest, Sha256};
 
 use crate::close::close_recheck::NoClose;
 use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, close_key};
+use crate::online::posted_triage::said_by;
 
 /// Makes comments on other items say what holds now that `moved` were closed in favour of `canonical`,
 /// or opened again: the back-link on the canonical, and the closing comments of everything that was
@@ -75,20 +78,26 @@ impl StandingCloses {
     ) -> Result<Option<WriteEnd>, ClosingError> {
         let duplicates = self.duplicates_of(canonical.number);
         let entries = closing.store.outbox().of_item(closing.repo.id, canonical.number).await?;
-        let base = format!("backlink:{}:{}:{}", closing.repo.id.get(), canonical.item_type, canonical.number);
-        let of_this_run = format!("{base}:{run}");
+        let RowItem { item_type, number } = canonical;
+        let base = WriteKey::of_item(WriteOrigin::BackLink, closing.repo.id.get(), item_type, number);
+        let of_this_run = base.clone().and(run);
         let body = back_link_comment(canonical.item_type, &duplicates);
-        let ours = |entry: &&OutboxEntry| entry.kind == "comment" && belongs(&entry.key, &base);
-        if let Some(home) = entries.iter().rev().filter(ours).find(|entry| entry.is_sent_or_pending()) {
+        let ours = |entry: &&OutboxEntry| {
+            entry.kind == WriteKind::Comment
+                && entry.source.origin == WriteOrigin::BackLink
+                && entry.source.item_type == Some(item_type)
+                && entry.is_sent_or_pending()
+        };
+        if let Some(home) = entries.iter().rev().find(ours) {
             let comment = OutboxComment { on: canonical.number, key: &home.key, entries: &entries };
-            return comment.must_say(closing, &body, &of_this_run).await;
+            return comment.must_say(closing, &body, of_this_run).await;
         }
         if duplicates.is_empty() {
             return Ok(None);
         }
         // What GitHub refused once, such as a comment on a locked item, is tried again by the next run.
-        let key = if entries.iter().any(|entry| entry.key == base) { of_this_run } else { base };
-        if let Some(refused) = entries.iter().find(|entry| entry.key == key) {
+        let key = if entries.iter().any(|entry| entry.key == base.text) { of_this_run } else { base };
+        if let Some(refused) = entries.iter().find(|entry| entry.key == key.text) {
             return Ok(Some(WriteEnd::of(refused)));
         }
         Ok(Some(closing.write(canonical.number, &key, Write::Comment { body }).await?))
@@ -103,7 +112,7 @@ impl StandingCloses {
         earlier: &AppliedClose,
     ) -> Result<Option<WriteEnd>, ClosingError> {
         let number = earlier.number;
-        let key = close_key(earlier.plan_id, RowItem { item_type, number });
+        let key = close_key(earlier.plan_id, RowItem { item_type, number }).text;
         let entries = closing.store.outbox().of_item(closing.repo.id, number).await?;
         let said = entries.iter().find(|entry| entry.key == key).and_then(said_by);
         let Some(said) = said else { return Ok(None) };
@@ -113,7 +122,8 @@ impl StandingCloses {
             false => repointed_comment(item_type, earlier.target, canonical),
         };
         let comment = OutboxComment { on: number, key: &key, entries: &entries };
-        comment.must_say(closing, &body, &format!("repoint:{run}:{item_type}:{number}")).await
+        let edit = WriteKey::of_item(WriteOrigin::Repoint, run.get(), item_type, number).with_record(run.get());
+        comment.must_say(closing, &body, edit).await
     }
 
     /// The item at the end of the closes that begin at this one.
@@ -169,11 +179,14 @@ impl OutboxComment<'_> {
         &self,
         closing: CloseContext<'_>,
         body: &str,
-        edit: &str,
+        edit: WriteKey,
     ) -> Result<Option<WriteEnd>, ClosingError> {
-        let about = |entry: &&OutboxEntry| entry.key == self.key || edited_comment(entry).as_deref() == Some(self.key);
-        let last = self.entries.iter().rev().filter(about).find(|entry| entry.is_sent_or_pending());
-        let key = format!("{edit}:{}", fingerprint(body));
+        let about = |entry: &&OutboxEntry| {
+            let is_about = entry.key == self.key || edited_comment(entry).as_deref() == Some(self.key);
+            is_about && entry.is_sent_or_pending()
+        };
+        let last = self.entries.iter().rev().find(about);
+        let key = edit.and(fingerprint(body));
         match last {
             Some(last) if said_by(last).as_deref() == Some(body) => match last.state {
                 OutboxState::Pending => {
@@ -187,18 +200,6 @@ impl OutboxComment<'_> {
                 Ok(Some(closing.write(self.on, &key, write).await?))
             }
         }
-    }
-}
-
-fn belongs(key: &str, base: &str) -> bool {
-    key.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-}
-
-fn said_by(entry: &OutboxEntry) -> Option<String> {
-    match Write::of_entry(entry)? {
-        Write::Comment { body } | Write::EditComment { body, .. } => Some(body),
-        Write::Close(close) => Some(close.comment),
-        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use canonry_domain::{
     DriftKind, ItemNumber, Maintainers, Override, OverrideKind, RepoName, RowRefusal, RowSnapshot, Rulings, SkipReason,
-    drift,
+    WriteArea, WriteKind, drift,
 };
 use canonry_github::api::RestIssue;
 use canonry_github::outbox::{Act, Close, CloseAs, Recheck, RecheckError, Ruling, Write};
@@ -38,16 +38,17 @@ impl Recheck for NoClose<'_> {
 /// What comes before a write on the same item is sent with it, by the checks that are its own.
 async fn let_pass(closing: CloseContext<'_>, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
     let CloseContext { store, github, .. } = closing;
-    if entry.kind == "close" {
+    if entry.kind == WriteKind::Close {
         return Err(format!("the close {} of this item comes first", entry.key).into());
     }
-    // The check of a review belongs to whoever reviews.
-    if entry.key.starts_with("review/") {
-        let reason = format!("{} comes first", entry.key);
-        return Ok(Ruling::Wait { until: github.now() + SignedDuration::from_mins(1), reason });
-    }
-    if !entry.key.starts_with("triage") {
-        return Ok(Ruling::Proceed);
+    match entry.source.origin.area() {
+        WriteArea::Triage => {}
+        // The check of a review belongs to whoever reviews.
+        WriteArea::Review => {
+            let reason = format!("{} comes first", entry.key);
+            return Ok(Ruling::Wait { until: github.now() + SignedDuration::from_mins(1), reason });
+        }
+        _ => return Ok(Ruling::Proceed),
     }
     let ruling = TriageRecheck::new(store.clone(), github.clone()).recheck(entry, act).await?;
     if ruling == Ruling::Proceed && store.close().brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
@@ -217,8 +218,8 @@ impl Recheck for PlannedClose<'_> {
 
 /// The id of the issue that a stored close names as the original.
 fn closes_onto(entry: &OutboxEntry) -> Option<i64> {
-    match Write::of_entry(entry) {
-        Some(Write::Close(Close { close_as: CloseAs::DuplicateOf(id), .. })) => Some(id.0),
+    match Write::of_entry(entry)? {
+        Write::Close(Close { close_as: CloseAs::DuplicateOf(id), .. }) => Some(id.0),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use canonry_config::{CloseSettings, RepoConfig};
 use canonry_domain::{
     ClosingText, DAILY_LIMIT_WINDOW, GithubId, ItemNumber, ItemType, Maintainers, POSSIBLE_DUPLICATE, Probability,
-    RowSnapshot, SkipReason, closing_comment, comment_if_refused,
+    RowSnapshot, SkipReason, WriteOrigin, closing_comment, comment_if_refused,
 };
 use canonry_github::api::RestIssue;
 use canonry_github::outbox::{Close, CloseAs, Write};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::close::close_recheck::{LookError, PlannedClose, RowCheck, WithdrawnClose};
 use crate::close::close_refusal::{CloseRefusal, withdrawn};
 use crate::close::close_report::RowResult;
-use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, close_key, plan_of_close, row_key};
+use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, close_key, row_key};
 use crate::close::live_item::is_gone;
 use crate::close::row_evidence::RowEvidence;
 use crate::grace::grace_recheck::GraceWatch;
@@ -60,14 +60,14 @@ impl PlanRows<'_> {
             Ok(snapshot) => snapshot,
             Err(error) => {
                 let words = format!("what the plan knew of this row cannot be read: {error}");
-                return self.record(item, CloseOutcome::Failed, Some(words), &key).await;
+                return self.record(item, CloseOutcome::Failed, Some(words), &key.text).await;
             }
         };
         let planned = PlannedClose {
             closing: self.closing,
             item,
             target,
-            key: &key,
+            key: &key.text,
             plan: self.plan,
             approved_only,
             snapshot: &snapshot,
@@ -75,12 +75,12 @@ impl PlanRows<'_> {
             protected_labels: &self.config.close.protected_labels,
             watch: self.watch,
         };
-        let entry = match self.closing.store.outbox().of_key(&key).await? {
+        let entry = match self.closing.store.outbox().of_key(&key.text).await? {
             Some(begun) => begun,
             None => {
                 if self.is_below_own_minimum(row) {
                     let reason = SkipReason::LowConfidence.to_string();
-                    return self.record(item, CloseOutcome::Skipped, Some(reason), &key).await;
+                    return self.record(item, CloseOutcome::Skipped, Some(reason), &key.text).await;
                 }
                 if row.approved != Some(true) && self.is_daily_limit_reached().await? {
                     return Ok(skipped_for_now(SkipReason::DailyLimit));
@@ -88,15 +88,15 @@ impl PlanRows<'_> {
                 let original = match planned.look(&self.closing.repo.name).await {
                     Ok(RowCheck::Fit(original)) => original,
                     Ok(RowCheck::Unfit(refusal)) => {
-                        return self.record(item, CloseOutcome::Skipped, Some(refusal.to_string()), &key).await;
+                        return self.record(item, CloseOutcome::Skipped, Some(refusal.to_string()), &key.text).await;
                     }
                     Err(LookError::Store(error)) => return Err(error.into()),
                     Err(LookError::GitHub(error)) if is_gone(&error) => {
-                        return self.record(item, CloseOutcome::Failed, Some(error.to_string()), &key).await;
+                        return self.record(item, CloseOutcome::Failed, Some(error.to_string()), &key.text).await;
                     }
                     Err(LookError::GitHub(error)) => return Ok(failed_for_now(error.to_string())),
                     Err(error @ LookError::Unreadable(_)) => {
-                        return self.record(item, CloseOutcome::Skipped, Some(error.to_string()), &key).await;
+                        return self.record(item, CloseOutcome::Skipped, Some(error.to_string()), &key.text).await;
                     }
                     Err(LookError::Unclear(words)) => return Ok(failed_for_now(words)),
                 };
@@ -105,21 +105,21 @@ impl PlanRows<'_> {
             }
         };
         let entry = self.closing.outbox.publish(entry.id, &planned).await?;
-        self.finish(item, WriteEnd::of(&entry), &key).await
+        self.finish(item, WriteEnd::of(&entry), &key.text).await
     }
 
     /// Ends a close that was begun and is not to go on: nothing more is sent, and a comment that
     /// announced it is corrected. `None` when it was never begun.
     pub(crate) async fn withdraw(&self, item: RowItem, why: &str) -> Result<Option<RowOutcome>, ClosingError> {
         let key = close_key(self.plan.id, item);
-        let Some(begun) = self.closing.store.outbox().of_key(&key).await? else { return Ok(None) };
+        let Some(begun) = self.closing.store.outbox().of_key(&key.text).await? else { return Ok(None) };
         let reason = withdrawn(why);
         let entry = self
             .closing
             .outbox
-            .publish(begun.id, &WithdrawnClose { closing: self.closing, key: &key, reason: &reason })
+            .publish(begun.id, &WithdrawnClose { closing: self.closing, key: &key.text, reason: &reason })
             .await?;
-        self.finish(item, WriteEnd::of(&entry), &key).await.map(Some)
+        self.finish(item, WriteEnd::of(&entry), &key.text).await.map(Some)
     }
 
     /// Ends what other plans have begun on an item, before this one begins. Answers with the items
@@ -128,8 +128,9 @@ impl PlanRows<'_> {
         let CloseContext { store, repo, github, .. } = self.closing;
         let mut touched = Vec::new();
         for entry in store.outbox().of_item(repo.id, item.number).await? {
-            let other = plan_of_close(&entry.key).filter(|plan| *plan != self.plan.id.get());
-            let Some(other) = other.filter(|_| entry.state == OutboxState::Pending) else { continue };
+            let is_close = entry.source.origin == WriteOrigin::Close && entry.state == OutboxState::Pending;
+            let other = entry.source.record.filter(|plan| is_close && *plan != self.plan.id.get());
+            let Some(other) = other else { continue };
             let Some(plan) = store.plans().run(CloseRunId::new(other)).await? else { continue };
             let Some(run) = store.plans().begin_apply(plan.id, &plan.run_id, github.now()).await? else { continue };
             let rows = PlanRows { plan: &plan, run: run.id, watch: None, ..*self };
@@ -197,7 +198,10 @@ impl PlanRows<'_> {
             }
             WriteEnd::Sent(_) => {
                 let label = Write::Label { name: POSSIBLE_DUPLICATE.to_owned() };
-                let reason = match self.closing.write(item.number, &row_key("label", self.plan.id, item), label).await?
+                let reason = match self
+                    .closing
+                    .write(item.number, &row_key(WriteOrigin::CloseLabel, self.plan.id, item), label)
+                    .await?
                 {
                     WriteEnd::Sent(_) => None,
                     WriteEnd::Pending(words) => {

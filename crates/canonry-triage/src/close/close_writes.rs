@@ -1,6 +1,6 @@
 //! What closing and reopening share: who works where, the keys of their writes, and how a write ended.
 
-use canonry_domain::{ItemNumber, ItemType};
+use canonry_domain::{ItemNumber, ItemType, WriteKey, WriteOrigin};
 use canonry_github::GitHub;
 use canonry_github::outbox::{Outbox, OutboxError, Receipt, Recheck, Write};
 use canonry_store::{CloseRunId, OutboxEntry, OutboxState, Repo, Store, StoreError};
@@ -83,12 +83,22 @@ impl WriteEnd {
 
 impl CloseContext<'_> {
     /// Stores a write and sees it through.
-    pub(crate) async fn write(&self, number: ItemNumber, key: &str, write: Write) -> Result<WriteEnd, OutboxError> {
+    pub(crate) async fn write(
+        &self,
+        number: ItemNumber,
+        key: &WriteKey,
+        write: Write,
+    ) -> Result<WriteEnd, OutboxError> {
         self.write_checked(number, key, write, &NoClose(*self)).await
     }
 
     /// The same for what tells that a close is taken back.
-    pub(crate) async fn correct(&self, number: ItemNumber, key: &str, write: Write) -> Result<WriteEnd, OutboxError> {
+    pub(crate) async fn correct(
+        &self,
+        number: ItemNumber,
+        key: &WriteKey,
+        write: Write,
+    ) -> Result<WriteEnd, OutboxError> {
         let entry = self.outbox.enqueue_correction(self.repo.id, number, key, write).await?;
         Ok(WriteEnd::of(&self.outbox.publish(entry.id, &NoClose(*self)).await?))
     }
@@ -97,7 +107,7 @@ impl CloseContext<'_> {
     pub(crate) async fn write_checked(
         &self,
         number: ItemNumber,
-        key: &str,
+        key: &WriteKey,
         write: Write,
         recheck: &dyn Recheck,
     ) -> Result<WriteEnd, OutboxError> {
@@ -122,28 +132,21 @@ pub async fn has_close_begun(
     item_type: ItemType,
     number: ItemNumber,
 ) -> Result<bool, StoreError> {
-    let begun = store.outbox().of_key(&close_key(plan, RowItem { item_type, number })).await?;
-    Ok(begun.is_some_and(|entry| matches!(entry.state, OutboxState::Pending | OutboxState::Sent)))
+    let begun = store.outbox().of_key(&close_key(plan, RowItem { item_type, number }).text).await?;
+    Ok(begun.is_some_and(|entry| entry.is_sent_or_pending()))
 }
 
 /// How many closes of a plan were begun and have not ended. The publisher sends no close: they go on, or are taken back,
 /// when the plan is applied again, and until then they hold back whatever else is to be written under their items.
 pub async fn closes_begun(store: &Store, repo: &Repo, plan: CloseRunId) -> Result<usize, StoreError> {
-    let keys = store.outbox().pending_keys(repo.id, "close").await?;
-    Ok(keys.iter().filter(|key| plan_of_close(key) == Some(plan.get())).count())
+    store.outbox().count_pending(repo.id, WriteOrigin::Close, plan.get()).await
 }
 
 /// The key of a row's close. A plan closes an item once, however often it is applied.
-pub(crate) fn close_key(plan: CloseRunId, item: RowItem) -> String {
-    row_key("close", plan, item)
+pub(crate) fn close_key(plan: CloseRunId, item: RowItem) -> WriteKey {
+    row_key(WriteOrigin::Close, plan, item)
 }
 
-/// The key of a row's write of some kind.
-pub(crate) fn row_key(kind: &str, plan: CloseRunId, RowItem { item_type, number }: RowItem) -> String {
-    format!("{kind}:{}:{item_type}:{number}", plan.get())
-}
-
-pub(crate) fn plan_of_close(key: &str) -> Option<i64> {
-    let (plan, _) = key.strip_prefix("close:")?.split_once(':')?;
-    plan.parse().ok()
+pub(crate) fn row_key(origin: WriteOrigin, plan: CloseRunId, RowItem { item_type, number }: RowItem) -> WriteKey {
+    WriteKey::of_item(origin, plan.get(), item_type, number).with_record(plan.get())
 }

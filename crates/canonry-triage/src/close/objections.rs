@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use canonry_domain::{
-    BREAKER_DAYS, BREAKER_WINDOW, GraceEnd, ItemNumber, ItemState, ItemType, Login, breaker_comment, trips_breaker,
+    BREAKER_DAYS, BREAKER_WINDOW, GithubId, GraceEnd, ItemNumber, ItemState, ItemType, Login, WriteKey, WriteOrigin,
+    breaker_comment, trips_breaker,
 };
 use canonry_github::api::{ReactionSubject, RestTimelineEvent, RestUser};
 use canonry_github::outbox::{Outbox, Write};
@@ -11,7 +12,7 @@ use canonry_github::{GitHub, GitHubError};
 use canonry_store::{AppliedClose, Brake, BrakeKind, NewObjection, ObjectionKind, Repo, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::close::close_writes::{RowItem, close_key, row_key};
+use crate::close::close_writes::{RowItem, close_key};
 use crate::close::live_item::is_gone;
 use crate::grace::begin_grace::{GraceError, begin_announced_graces};
 use crate::grace::cancel_grace::cancel_grace;
@@ -67,9 +68,11 @@ impl Objections<'_> {
     pub async fn is_undoing(&self, item_type: ItemType, number: ItemNumber) -> Result<bool, StoreError> {
         let closes = self.store.plans().applied_closes(self.repo.id, item_type).await?;
         let Some(last) = closes.iter().rfind(|close| close.number == number) else { return Ok(false) };
-        let undoing = row_key("reopen", last.plan_id, RowItem { item_type, number });
         let entries = self.store.outbox().of_item(self.repo.id, number).await?;
-        Ok(last.undone_at.is_some() || entries.iter().any(|entry| entry.key.starts_with(&undoing)))
+        Ok(last.undone_at.is_some()
+            || entries.iter().any(|entry| {
+                entry.source.origin == WriteOrigin::Reopen && entry.source.record == Some(last.plan_id.get())
+            }))
     }
 
     async fn note(
@@ -81,7 +84,7 @@ impl Objections<'_> {
         at: Timestamp,
     ) -> Result<bool, StoreError> {
         let number = close.number;
-        let close_key = close_key(close.plan_id, RowItem { item_type, number });
+        let close_key = close_key(close.plan_id, RowItem { item_type, number }).text;
         let new = NewObjection { item_type, number, close_key: &close_key, kind, by, at };
         let is_new = self.store.close().record_objection(self.repo.id, &new).await?;
         if is_new {
@@ -121,8 +124,8 @@ impl Objections<'_> {
         let mut behind = self.store.close().objections(self.repo.id).await?;
         behind.retain(|one| one.at <= brake.set_at && one.at > window);
         let Some(last) = behind.last() else { return Ok(()) };
-        let id = self.repo.github_id.map_or_else(|| self.repo.id.get(), |id| id.0);
-        let key = format!("brake/{id}#{}/{}", last.number, brake.id);
+        let repo = self.repo.github_id.unwrap_or(GithubId(self.repo.id.get()));
+        let key = WriteKey::on_github(WriteOrigin::BreakerNotice, repo, last.number, brake.id).with_record(brake.id);
         let count = u64::try_from(behind.len()).unwrap_or(u64::MAX);
         let body = breaker_comment(count, BREAKER_DAYS, self.handle);
         outbox.enqueue(self.repo.id, last.number, &key, Write::Comment { body }).await?;
@@ -136,7 +139,7 @@ impl Objections<'_> {
         let known = self.store.close().objections(self.repo.id).await?;
         for &item_type in ItemType::ALL {
             for close in self.store.plans().applied_closes(self.repo.id, item_type).await? {
-                let key = close_key(close.plan_id, RowItem { item_type, number: close.number });
+                let key = close_key(close.plan_id, RowItem { item_type, number: close.number }).text;
                 let is_known = known.iter().any(|objection| objection.close_key == key);
                 if is_known || now.duration_since(close.applied_at) > ASKED_FOR {
                     continue;

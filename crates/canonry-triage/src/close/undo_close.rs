@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_config::RepoConfig;
-use canonry_domain::{ItemNumber, ItemType, Login, Maintainers, POSSIBLE_DUPLICATE, UndoReason, undo_comment};
+use canonry_domain::{
+    ItemNumber, ItemType, Login, Maintainers, POSSIBLE_DUPLICATE, UndoReason, WriteKey, WriteOrigin, undo_comment,
+};
 use canonry_github::outbox::{Act, Outbox, OutboxError, Receipt, Recheck, RecheckError, Ruling, Write};
 use canonry_github::{GitHub, quote_block};
 use canonry_store::{
@@ -230,7 +232,7 @@ async fn end_what_was_begun(
     let mut begun = Vec::new();
     for row in store.plans().rows(plan.id).await?.iter().filter(|row| row.skip.is_none()) {
         let item = RowItem { item_type: row.item_type, number: row.number };
-        if store.outbox().of_key(&close_key(plan.id, item)).await?.is_some() {
+        if store.outbox().of_key(&close_key(plan.id, item).text).await?.is_some() {
             begun.push(item);
         }
     }
@@ -267,22 +269,22 @@ impl UndoRun<'_> {
     ) -> Result<(RowResult, Option<String>), UndoError> {
         let closing = self.closing;
         self.run = Some(self.begin(item).await?);
-        let closed_by = close_key(self.plan.id, item);
+        let closed_by = close_key(self.plan.id, item).text;
         let key = self.reopen_key(item).await?;
-        let ours = StillOurs { closing, key: &key, closed_by: &closed_by };
+        let ours = StillOurs { closing, key: &key.text, closed_by: &closed_by };
         let reason = match closing.write_checked(item.number, &key, Write::Reopen, &ours).await? {
             WriteEnd::Pending(words) => return Ok((RowResult::Pending, Some(words))),
             WriteEnd::Refused(words) if words == NOT_OUR_CLOSE => {
-                self.record(item, CloseOutcome::Skipped, Some(NOT_OUR_CLOSE), &key).await?;
+                self.record(item, CloseOutcome::Skipped, Some(NOT_OUR_CLOSE), &key.text).await?;
                 return Ok((RowResult::Skipped, Some(words)));
             }
             WriteEnd::Refused(words) | WriteEnd::Failed(words) => {
-                self.record(item, CloseOutcome::Failed, Some(&words), &key).await?;
+                self.record(item, CloseOutcome::Failed, Some(&words), &key.text).await?;
                 return Ok((RowResult::Failed, Some(words)));
             }
             WriteEnd::Sent(Receipt { already: true, .. }) => {
                 let opened = CloseOutcome::Applied { objected: false };
-                self.record(item, opened, Some(ALREADY_OPEN), &key).await?;
+                self.record(item, opened, Some(ALREADY_OPEN), &key.text).await?;
                 return Ok((RowResult::Skipped, Some(ALREADY_OPEN.to_owned())));
             }
             WriteEnd::Sent(_) => match self.explain(item, close).await? {
@@ -291,7 +293,7 @@ impl UndoRun<'_> {
             },
         };
         let opened = CloseOutcome::Applied { objected: false };
-        self.record(item, opened, reason.as_deref(), &key).await?;
+        self.record(item, opened, reason.as_deref(), &key.text).await?;
         Ok((RowResult::Applied, reason))
     }
 
@@ -303,12 +305,12 @@ impl UndoRun<'_> {
         }
         let label = POSSIBLE_DUPLICATE.to_owned();
         let writes = [
-            ("undo", "the comment", Write::Comment { body }),
-            ("unlabel", "the end of its label", Write::Unlabel { name: label }),
+            (WriteOrigin::UndoComment, "the comment", Write::Comment { body }),
+            (WriteOrigin::UndoUnlabel, "the end of its label", Write::Unlabel { name: label }),
         ];
         let mut troubles = Vec::new();
-        for (kind, what, write) in writes {
-            match self.closing.correct(item.number, &row_key(kind, self.plan.id, item), write).await? {
+        for (origin, what, write) in writes {
+            match self.closing.correct(item.number, &row_key(origin, self.plan.id, item), write).await? {
                 WriteEnd::Sent(_) => {}
                 WriteEnd::Pending(words) => return Ok(ReopenNotice::NotYet(words)),
                 WriteEnd::Refused(words) | WriteEnd::Failed(words) => {
@@ -321,16 +323,16 @@ impl UndoRun<'_> {
 
     /// The key of the reopening. It does not name the undo: what a killed one has begun must be gone on
     /// with, or our own reopening would look like somebody else's.
-    async fn reopen_key(&self, item: RowItem) -> Result<String, UndoError> {
-        let base = row_key("reopen", self.plan.id, item);
+    async fn reopen_key(&self, item: RowItem) -> Result<WriteKey, UndoError> {
+        let base = row_key(WriteOrigin::Reopen, self.plan.id, item);
         let mut key = base.clone();
         for again in 2..=MOST_TRIES {
-            let entry = self.closing.store.outbox().of_key(&key).await?;
+            let entry = self.closing.store.outbox().of_key(&key.text).await?;
             let ended = entry.is_some_and(|entry| matches!(entry.state, OutboxState::Refused | OutboxState::Failed));
             if !ended {
                 break;
             }
-            key = format!("{base}:{again}");
+            key = base.clone().and(again);
         }
         Ok(key)
     }

@@ -57,7 +57,7 @@ pub async fn undo_last_close(
         Ok(report) => report,
         Err(UndoError::NothingToUndo(_)) => {
             // A close that GitHub gave no clear answer to has not ended, and may have happened.
-            let close = store.outbox().of_key(&close_key(plan, RowItem { item_type, number })).await?;
+            let close = store.outbox().of_key(&close_key(plan, RowItem { item_type, number }).text).await?;
             let pending = close.filter(|close| close.state == OutboxState::Pending);
             return Ok(
                 pending.map_or(UndoneLast::Nothing, |_| UndoneLast::Pending("its close has not ended".to_owned()))

@@ -1,6 +1,9 @@
 //! A grace ends without a close, and its comment says why.
 
-use canonry_domain::{GraceEnd, ItemNumber, ItemType, RowRefusal, SkipReason, cancelled_close_text, left_open_text};
+use canonry_domain::{
+    GithubId, GraceEnd, ItemNumber, ItemType, RowRefusal, SkipReason, WriteKey, WriteOrigin, cancelled_close_text,
+    left_open_text,
+};
 use canonry_github::outbox::{Outbox, Write};
 use canonry_store::{CloseRunId, Grace, GraceState, Repo, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
@@ -71,14 +74,16 @@ pub(crate) async fn post_end(store: &Store, outbox: &Outbox, grace: &Grace) -> R
     let Some(comment_key) = &grace.comment_key else { return reply_to_maintainer(outbox, grace).await };
     let keys = TriageKeys { repo: grace.repo.id, item_type: grace.item_type, number: grace.number };
     let entries = store.outbox().of_item(grace.repo.id, grace.number).await?;
-    let standing = PostedTriage::read(&keys, &entries).standing.filter(|standing| standing.key == *comment_key);
+    let standing = PostedTriage::read(&entries).standing.filter(|standing| standing.key == *comment_key);
     let Some(body) = standing
         .and_then(|standing| cancelled_close_text(&standing.text?, why(grace.reason.as_deref().unwrap_or_default())))
     else {
         return Ok(());
     };
     let edit = Write::EditComment { comment_key: comment_key.clone(), body };
-    outbox.enqueue_correction(grace.repo.id, grace.number, &keys.called_off(grace.id), edit).await?;
+    outbox
+        .enqueue_correction(grace.repo.id, grace.number, &keys.key(WriteOrigin::GraceCancelled, grace.id), edit)
+        .await?;
     Ok(())
 }
 
@@ -88,8 +93,8 @@ async fn reply_to_maintainer(outbox: &Outbox, grace: &Grace) -> Result<(), Grace
     if grace.approved_by.is_none() || end.is_some_and(|end| !end.is_news_to_maintainer()) {
         return Ok(());
     }
-    let id = grace.repo.github_id.map_or_else(|| grace.repo.id.get(), |id| id.0);
-    let key = format!("mention/{id}#{}/grace/{}", grace.number, grace.id);
+    let repo = grace.repo.github_id.unwrap_or(GithubId(grace.repo.id.get()));
+    let key = WriteKey::on_github(WriteOrigin::RulingAnswer, repo, grace.number, grace.id).with_record(grace.id);
     let body = left_open_text(why(grace.reason.as_deref().unwrap_or_default()));
     outbox.enqueue(grace.repo.id, grace.number, &key, Write::Comment { body }).await?;
     Ok(())

@@ -3,8 +3,8 @@
 use canonry_config::{SettingsSection, parse};
 use canonry_domain::{
     GithubId, GraceBasis, GraceEnd, GraceFacts, Item, ItemNumber, ItemType, Maintainers, PLAN_LIFETIME,
-    POSSIBLE_DUPLICATE, PairItem, RecordChange, RepoName, Rulings, TriageMode, cancelled_close_text, content_hash,
-    grace_end, has_protected_label, may_close_towards,
+    POSSIBLE_DUPLICATE, PairItem, RecordChange, RepoName, Rulings, TriageMode, WriteOrigin, cancelled_close_text,
+    content_hash, grace_end, has_protected_label, may_close_towards,
 };
 use canonry_github::api::{RestComment, RestIssue, RestReaction, RestTimelineEvent, RestUser};
 use canonry_github::outbox::{Outbox, Receipt};
@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use crate::close::close_recheck::LookError;
 use crate::close::live_item::{is_gone, is_linked, is_own_review, is_pinned, pushed_at, reopenings, reviewed_at};
 use crate::online::live_settings::{SettingsError, live_settings, triage_mode};
-use crate::online::posted_triage::{PostedTriage, TriageKeys};
+use crate::online::posted_triage::SaidSoFar;
 
 /// Watches one grace. What cannot be read is an error, and nothing is written until it can.
 #[derive(Debug, Clone, Copy)]
@@ -156,16 +156,16 @@ impl GraceWatch<'_> {
         facts: &mut GraceFacts,
     ) -> Result<(), LookError> {
         let Grace { item_type, number, triage_id, comment_key, .. } = self.grace;
-        let keys = TriageKeys { repo: self.grace.repo.id, item_type: *item_type, number: *number };
         let actions = self.store.duplicates().triage_actions_of(self.grace.repo.id, *item_type, *number).await?;
         let said = actions.iter().find(|stored| stored.action.action != TriageActionKind::Recorded);
         let entries = self.store.outbox().of_item(self.grace.repo.id, *number).await?;
-        let so_far = PostedTriage::read(&keys, &entries);
+        let so_far = PostedTriage::read(&entries);
         let standing = so_far.standing.filter(|standing| Some(&standing.key) == comment_key.as_ref());
         facts.comment_deleted = standing.is_none();
         let announces = standing.and_then(|standing| cancelled_close_text(&standing.text?, "")).is_some();
         facts.withdrawn = !announces || said.map(|stored| stored.action.triage_id) != *triage_id;
-        let set = |entry: &&OutboxEntry| entry.key.starts_with("triage-label:") && entry.state == OutboxState::Sent;
+        let set =
+            |entry: &&OutboxEntry| entry.source.origin == WriteOrigin::TriageLabel && entry.state == OutboxState::Sent;
         let is_there = issue.labels.iter().any(|label| label.name.eq_ignore_ascii_case(POSSIBLE_DUPLICATE));
         facts.label_removed |= !is_there && !so_far.label_taken_off && entries.iter().any(|entry| set(&entry));
         let Some(comment) = comment_key.as_deref().and_then(|key| written_comment(&entries, key)) else {

@@ -1,15 +1,9 @@
 //! What triage has written on an item so far, as the outbox knows it, and the keys of its writes.
 
-use canonry_domain::{ItemNumber, ItemType, POSSIBLE_DUPLICATE};
+use canonry_domain::{ItemNumber, ItemType, POSSIBLE_DUPLICATE, WriteArea, WriteKey, WriteOrigin};
 use canonry_github::outbox::{COMMENT_GONE, Receipt, Write};
 use canonry_store::{OutboxEntry, OutboxState, RepoId};
 use jiff::Timestamp;
-
-/// What the keys of edits begin with that call off a close.
-pub(crate) const CALLED_OFF: &str = "triage-grace";
-
-/// What the keys of edits begin with by which a person's ruling takes a suggestion back.
-pub(crate) const RULED: &str = "triage-ruled";
 
 /// Which item's writes are meant. Every key names the item, and the triage or the generation that wants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,46 +15,13 @@ pub(crate) struct TriageKeys {
 
 impl TriageKeys {
     /// The n-th comment, counted from 1. The first stays the only one unless people delete it.
-    pub(crate) fn comment(&self, generation: usize) -> String {
-        self.key("triage", &generation.to_string())
+    pub(crate) fn comment(&self, generation: usize) -> WriteKey {
+        self.key(WriteOrigin::TriageComment, i64::try_from(generation).unwrap_or(i64::MAX))
     }
 
-    pub(crate) fn label(&self, triage_id: i64) -> String {
-        self.key("triage-label", &triage_id.to_string())
-    }
-
-    pub(crate) fn edit(&self, triage_id: i64) -> String {
-        self.key("triage-edit", &triage_id.to_string())
-    }
-
-    /// The edit that says that an announced close is called off.
-    pub(crate) fn called_off(&self, grace: i64) -> String {
-        self.key(CALLED_OFF, &grace.to_string())
-    }
-
-    /// The edit that says who ruled that the item is no duplicate.
-    pub(crate) fn ruled(&self, ruling: i64) -> String {
-        self.key(RULED, &ruling.to_string())
-    }
-
-    /// The end of the label by the same ruling.
-    pub(crate) fn ruled_label(&self, ruling: i64) -> String {
-        self.key("triage-ruled-label", &ruling.to_string())
-    }
-
-    pub(crate) fn unlabel(&self, triage_id: i64) -> String {
-        self.key("triage-unlabel", &triage_id.to_string())
-    }
-
-    fn key(&self, kind: &str, rest: &str) -> String {
-        format!("{kind}:{}:{}:{}:{rest}", self.repo.get(), self.item_type, self.number)
-    }
-
-    /// Whether an entry is a comment of triage on this item.
-    pub(crate) fn is_comment(&self, entry: &OutboxEntry) -> bool {
-        let begins = self.key("triage", "");
-        let generation = entry.key.strip_prefix(&begins);
-        generation.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    /// The write of one origin that a triage, a grace or a ruling asks for.
+    pub(crate) fn key(&self, origin: WriteOrigin, record: i64) -> WriteKey {
+        WriteKey::of_item(origin, self.repo.get(), self.item_type, self.number).and(record).with_record(record)
     }
 }
 
@@ -89,8 +50,9 @@ pub(crate) struct PostedTriage {
 
 impl PostedTriage {
     /// Reads all entries of an item, which are in the order in which they are sent.
-    pub(crate) fn read(keys: &TriageKeys, entries: &[OutboxEntry]) -> Self {
-        let comments: Vec<&OutboxEntry> = entries.iter().filter(|entry| keys.is_comment(entry)).collect();
+    pub(crate) fn read(entries: &[OutboxEntry]) -> Self {
+        let comments: Vec<&OutboxEntry> =
+            entries.iter().filter(|entry| entry.source.origin == WriteOrigin::TriageComment).collect();
         let is_standing = |comment: &&&OutboxEntry| {
             comment.is_sent_or_pending()
                 && !edits_of(entries, &comment.key).any(|edit| edit.reason.as_deref() == Some(COMMENT_GONE))
@@ -114,12 +76,12 @@ impl PostedTriage {
 
 /// Whether an entry takes a suggestion back because a person ruled so.
 pub(crate) fn is_ruling(entry: &OutboxEntry) -> bool {
-    entry.key.split(':').next() == Some(RULED)
+    entry.source.origin == WriteOrigin::RulingEdit
 }
 
 /// The last word about the label decides. An unlabelling that found nothing to take off took nothing off.
 fn label_taken_off(entries: &[OutboxEntry]) -> bool {
-    let ours = |entry: &&OutboxEntry| entry.key.starts_with("triage-") && entry.is_sent_or_pending();
+    let ours = |entry: &&OutboxEntry| entry.source.origin.area() == WriteArea::Triage && entry.is_sent_or_pending();
     let last = entries.iter().rev().filter(ours).find_map(|entry| match Write::of_entry(entry)? {
         Write::Label { name } if name == POSSIBLE_DUPLICATE => Some(false),
         Write::Unlabel { name } if name == POSSIBLE_DUPLICATE => Some(!was_so_already(entry)),
@@ -141,8 +103,5 @@ fn edits_of<'a>(entries: &'a [OutboxEntry], comment: &str) -> impl Iterator<Item
 
 /// What an entry says, if it says something.
 pub(crate) fn said_by(entry: &OutboxEntry) -> Option<String> {
-    match Write::of_entry(entry)? {
-        Write::Comment { body } | Write::EditComment { body, .. } => Some(body),
-        _ => None,
-    }
+    Write::of_entry(entry)?.into_text()
 }

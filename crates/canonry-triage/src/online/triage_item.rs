@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{
     ClosesIn, Component, GraceCandidate, Item, ItemNumber, ItemState, ItemType, OnlineVerdict, PLAN_LIFETIME,
-    POSSIBLE_DUPLICATE, PairItem, Probability, RepoName, TriageMode, decide_comment, has_protected_label,
-    may_announce_close, triage_failed, withdrawn_text,
+    POSSIBLE_DUPLICATE, PairItem, Probability, RepoName, TriageMode, WriteKey, WriteOrigin, decide_comment,
+    has_protected_label, may_announce_close, triage_failed, withdrawn_text,
 };
 use canonry_github::outbox::{Outbox, OutboxError, Write};
 use canonry_models::chat::BudgetRefusal;
@@ -238,7 +238,7 @@ impl TriageRun<'_> {
         let key = match stored.action.action {
             TriageActionKind::Recorded | TriageActionKind::Withdrawn => return Ok(true),
             TriageActionKind::Commented => stored.action.comment_key.clone(),
-            TriageActionKind::Edited => Some(self.keys().edit(triage_id)),
+            TriageActionKind::Edited => Some(self.keys().key(WriteOrigin::TriageEdit, triage_id).text),
         };
         let entries = self.store.outbox().of_item(self.repo.id, self.item.number).await?;
         Ok(entries.iter().any(|entry| Some(&entry.key) == key.as_ref()))
@@ -253,7 +253,6 @@ impl TriageRun<'_> {
         closed: &[TopMatch],
         unasked: Option<&'static str>,
     ) -> Result<TriageOutcome, TriageError> {
-        let keys = self.keys();
         let earlier = self.actions().await?;
         // What a person ruled it a duplicate of need not be near.
         let find = |number: ItemNumber| neighbours.get(&number).or_else(|| self.known.item(number));
@@ -265,7 +264,7 @@ impl TriageRun<'_> {
         let text = suggestion_of(pair, &record.record, neighbours, closed, self.rules.max_candidates);
         let text = text.unwrap_or_default();
         let entries = self.store.outbox().of_item(self.repo.id, self.item.number).await?;
-        let said = PostedTriage::read(&keys, &entries);
+        let said = PostedTriage::read(&entries);
         let named = self.named_targets(&earlier, &entries).await?;
         let actions = match earlier.iter().any(|stored| stored.action.triage_id == record.id) {
             true => earlier,
@@ -365,7 +364,7 @@ impl TriageRun<'_> {
         let speaks = grace.map_or_else(|| ABOVE_THRESHOLD.to_owned(), |grace| announces_close(grace.hours));
         let (action, reason, comment_key) = match decision {
             TriageDecision::Comment { generation } => {
-                (TriageActionKind::Commented, speaks, Some(self.keys().comment(generation)))
+                (TriageActionKind::Commented, speaks, Some(self.keys().comment(generation).text))
             }
             TriageDecision::Edit { comment_key } => {
                 (TriageActionKind::Edited, ABOVE_THRESHOLD.to_owned(), Some(comment_key))
@@ -404,22 +403,27 @@ impl TriageRun<'_> {
         match action.action {
             TriageActionKind::Recorded => {}
             TriageActionKind::Commented => {
-                outbox.enqueue(repo, number, &comment_key, Write::Comment { body: text }).await?;
-                outbox.enqueue(repo, number, &keys.label(id), Write::Label { name: label() }).await?;
+                let comment = WriteKey { text: comment_key, ..keys.comment(said.generations + 1) };
+                outbox.enqueue(repo, number, &comment, Write::Comment { body: text }).await?;
+                outbox
+                    .enqueue(repo, number, &keys.key(WriteOrigin::TriageLabel, id), Write::Label { name: label() })
+                    .await?;
             }
             TriageActionKind::Edited => {
                 let edit = Write::EditComment { comment_key, body: text };
-                outbox.enqueue(repo, number, &keys.edit(id), edit).await?;
+                outbox.enqueue(repo, number, &keys.key(WriteOrigin::TriageEdit, id), edit).await?;
                 if said.label_taken_off {
-                    outbox.enqueue(repo, number, &keys.label(id), Write::Label { name: label() }).await?;
+                    outbox
+                        .enqueue(repo, number, &keys.key(WriteOrigin::TriageLabel, id), Write::Label { name: label() })
+                        .await?;
                 }
             }
             TriageActionKind::Withdrawn => {
                 let target = named.first().copied().unwrap_or(number);
                 let edit = Write::EditComment { comment_key, body: withdrawn_text(self.item.item_type, target) };
-                outbox.enqueue_correction(repo, number, &keys.edit(id), edit).await?;
+                outbox.enqueue_correction(repo, number, &keys.key(WriteOrigin::TriageEdit, id), edit).await?;
                 let unlabel = Write::Unlabel { name: label() };
-                outbox.enqueue_correction(repo, number, &keys.unlabel(id), unlabel).await?;
+                outbox.enqueue_correction(repo, number, &keys.key(WriteOrigin::TriageUnlabel, id), unlabel).await?;
             }
         }
         Ok(())
@@ -448,7 +452,7 @@ impl TriageRun<'_> {
     ) -> Result<Vec<ItemNumber>, StoreError> {
         let keys = self.keys();
         let is_named = |stored: &&StoredTriageAction| {
-            let edit = keys.edit(stored.action.triage_id);
+            let edit = keys.key(WriteOrigin::TriageEdit, stored.action.triage_id).text;
             let key = match stored.action.action {
                 TriageActionKind::Commented => stored.action.comment_key.as_deref(),
                 TriageActionKind::Edited => Some(edit.as_str()),

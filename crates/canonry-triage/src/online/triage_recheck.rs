@@ -1,7 +1,7 @@
 //! The last look before triage says something on GitHub.
 
 use canonry_config::{ParsedSettings, parse};
-use canonry_domain::{ItemType, has_protected_label};
+use canonry_domain::{ItemType, WriteKind, WriteOrigin, has_protected_label};
 use canonry_github::outbox::{Act, Recheck, RecheckError, Ruling};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{OutboxEntry, OutboxState, Repo, RepoAccess, Store, TriageActionKind};
@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use crate::close::live_item::is_gone;
 use crate::corpus::identify::{IdentifyError, identify, remember};
 use crate::online::live_settings::{live_settings, triage_mode};
-use crate::online::posted_triage::{CALLED_OFF, TriageKeys, is_ruling};
+use crate::online::posted_triage::is_ruling;
 
 /// Asks GitHub about an item right before a comment, another text for it, or a label of triage is sent: what is closed,
 /// locked, gone or excluded meanwhile is left alone, and so is a repository whose settings no longer want it. What is
@@ -27,10 +27,12 @@ impl TriageRecheck {
     }
 
     async fn rule(&self, entry: &OutboxEntry) -> Result<Ruling, RecheckError> {
-        let refusal = match entry.kind.as_str() {
-            "comment" | "label" => self.refusal(entry).await?,
-            "edit_comment" if !self.takes_back(entry).await? => self.refusal(entry).await?,
-            "close" | "reopen" => return Err(format!("{} is for a person to carry out", entry.key).into()),
+        let refusal = match entry.kind {
+            WriteKind::Comment | WriteKind::Label => self.refusal(entry).await?,
+            WriteKind::EditComment if !self.takes_back(entry).await? => self.refusal(entry).await?,
+            WriteKind::Close | WriteKind::Reopen => {
+                return Err(format!("{} is for a person to carry out", entry.key).into());
+            }
             _ => None,
         };
         Ok(refusal.map_or(Ruling::Proceed, |reason| Ruling::Refuse { reason: reason.to_owned() }))
@@ -84,34 +86,34 @@ impl TriageRecheck {
 
     /// Whether an edit is the one that takes the comment back.
     async fn takes_back(&self, entry: &OutboxEntry) -> Result<bool, RecheckError> {
-        let Some(item_type) = item_type_of(&entry.key) else { return Ok(false) };
         // That a close is called off, or what a person ruled, is told whatever has become of the item.
-        if entry.key.split(':').next() == Some(CALLED_OFF) || is_ruling(entry) {
+        if matches!(entry.source.origin, WriteOrigin::GraceCancelled | WriteOrigin::RulingEdit) {
             return Ok(true);
         }
+        let Some(item_type) = entry.source.item_type else { return Ok(false) };
         let actions = self.store.duplicates().triage_actions_of(entry.repo.id, item_type, entry.number).await?;
-        let keys = TriageKeys { repo: entry.repo.id, item_type, number: entry.number };
         Ok(actions.iter().any(|stored| {
-            stored.action.action == TriageActionKind::Withdrawn && keys.edit(stored.action.triage_id) == entry.key
+            stored.action.action == TriageActionKind::Withdrawn
+                && entry.source.origin == WriteOrigin::TriageEdit
+                && entry.source.record == Some(stored.action.triage_id)
         }))
     }
 
     /// Whether another write or a later decision has made this one pointless.
     async fn overtaken(&self, entry: &OutboxEntry) -> Result<Option<&'static str>, RecheckError> {
-        let Some(item_type) = item_type_of(&entry.key) else { return Ok(None) };
-        let keys = TriageKeys { repo: entry.repo.id, item_type, number: entry.number };
+        let Some(item_type) = entry.source.item_type else { return Ok(None) };
         let entries = self.store.outbox().of_item(entry.repo.id, entry.number).await?;
         if entries.iter().any(|one| one.id > entry.id && is_ruling(one)) {
             return Ok(Some("ruled_apart"));
         }
-        if entry.kind != "label" {
+        if entry.kind != WriteKind::Label {
             let actions = self.store.duplicates().triage_actions_of(entry.repo.id, item_type, entry.number).await?;
             let latest = actions.iter().find(|stored| stored.action.action != TriageActionKind::Recorded);
             let is_withdrawn = latest.is_some_and(|stored| stored.action.action == TriageActionKind::Withdrawn);
             return Ok(is_withdrawn.then_some("withdrawn"));
         }
         // A label without the comment that explains it would puzzle people.
-        let comment = entries.iter().rev().find(|one| keys.is_comment(one));
+        let comment = entries.iter().rev().find(|one| one.source.origin == WriteOrigin::TriageComment);
         let is_said = comment.is_some_and(|comment| comment.state == OutboxState::Sent);
         Ok((!is_said).then_some("not_commented"))
     }
@@ -137,9 +139,4 @@ fn plain(error: IdentifyError) -> RecheckError {
         IdentifyError::GitHub(error) => error.into(),
         error => error.into(),
     }
-}
-
-/// The type of the item that a key of triage names.
-fn item_type_of(key: &str) -> Option<ItemType> {
-    key.split(':').nth(2)?.parse().ok()
 }

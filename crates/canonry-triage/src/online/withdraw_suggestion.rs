@@ -1,6 +1,6 @@
 //! A person rules that an item is no duplicate: what Canonry suggested is taken back at once.
 
-use canonry_domain::{ItemNumber, ItemType, Login, POSSIBLE_DUPLICATE, ruled_apart_text};
+use canonry_domain::{ItemNumber, ItemType, Login, POSSIBLE_DUPLICATE, WriteOrigin, ruled_apart_text};
 use canonry_github::outbox::{Outbox, OutboxError, Write};
 use canonry_store::{Repo, Store, TriageActionKind};
 
@@ -26,11 +26,11 @@ pub async fn withdraw_suggestion(
     let named = records.iter().find(|record| record.id == said.triage_id).and_then(|record| record.record.target);
     let keys = TriageKeys { repo: repo.id, item_type, number };
     let entries = store.outbox().of_item(repo.id, number).await?;
-    let so_far = PostedTriage::read(&keys, &entries);
+    let so_far = PostedTriage::read(&entries);
     let Some(standing) = so_far.standing.filter(|_| named == Some(target)) else { return Ok(false) };
     let edit = Write::EditComment { comment_key: standing.key, body: ruled_apart_text(item_type, target, by) };
-    outbox.enqueue(repo.id, number, &keys.ruled(ruling), edit).await?;
+    outbox.enqueue(repo.id, number, &keys.key(WriteOrigin::RulingEdit, ruling), edit).await?;
     let unlabel = Write::Unlabel { name: POSSIBLE_DUPLICATE.to_owned() };
-    outbox.enqueue(repo.id, number, &keys.ruled_label(ruling), unlabel).await?;
+    outbox.enqueue(repo.id, number, &keys.key(WriteOrigin::RulingUnlabel, ruling), unlabel).await?;
     Ok(true)
 }

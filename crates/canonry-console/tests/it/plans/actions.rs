@@ -1,6 +1,6 @@
 //! What people do with a plan: their words on rows, applying it, undoing it, ordering a new one.
 
-use canonry_domain::{OverrideKind, UndoReason};
+use canonry_domain::{OverrideKind, UndoReason, WriteKey, WriteKind, WriteOrigin};
 use canonry_server::{ApplyOrder, ConsoleOrder, PlanOrder, UndoOrder};
 use canonry_store::{JobCaps, JobEnd, JobLease, JobScope, NewOutboxEntry};
 use jiff::SignedDuration;
@@ -225,11 +225,13 @@ async fn rows_can_only_be_excluded_while_the_plan_is_applied() {
     assert!(!flash_of(&excluded).contains("begun"), "{}", flash_of(&excluded));
     assert_eq!(world.words().await[1], (3, Some(false), mona()));
     // The service is at this one: whether GitHub has the close is not known here.
-    let (key, payload) = (format!("close:{}:issue:2", world.plan), serde_json::json!({}));
+    let plan = world.plan.get();
+    let key = WriteKey::of_item(WriteOrigin::Close, plan, ISSUE, number(2)).with_record(plan);
+    let payload = serde_json::json!({});
     let new = NewOutboxEntry {
         repo: world.repo.id,
         number: number(2),
-        kind: "close",
+        kind: WriteKind::Close,
         key: &key,
         payload: &payload,
         refused: None,

@@ -1,5 +1,6 @@
 //! What a plan's page says of brakes, and how closes are taken back that were begun in vain.
 
+use canonry_domain::{WriteKey, WriteKind, WriteOrigin};
 use canonry_server::{ApplyOrder, ConsoleOrder};
 use canonry_store::{BrakeKind, NewOutboxEntry};
 use jiff::SignedDuration;
@@ -11,11 +12,13 @@ use crate::world::{ISSUE, Who, number};
 
 /// As if an apply had begun to close an item when it was stopped.
 async fn begun(world: &PlanWorld, of: i64) {
-    let (key, payload) = (format!("close:{}:issue:{of}", world.plan), serde_json::json!({}));
+    let plan = world.plan.get();
+    let key = WriteKey::of_item(WriteOrigin::Close, plan, ISSUE, number(of)).with_record(plan);
+    let payload = serde_json::json!({});
     let new = NewOutboxEntry {
         repo: world.repo.id,
         number: number(of),
-        kind: "close",
+        kind: WriteKind::Close,
         key: &key,
         payload: &payload,
         refused: None,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use canonry_domain::ItemNumber;
+use canonry_domain::{ItemNumber, WriteKey};
 use canonry_github::GitHubError;
 use canonry_github::outbox::{Act, Recheck, RecheckError, Ruling, Unconditional};
 use canonry_store::{OutboxEntry, OutboxState};
@@ -113,7 +113,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let item = setting.open_issue();
         setting.emulator.world().close(REPO, plain(item), "ann", CloseReason::Completed);
-        let entry = setting.publish(item, "close", close(&setting), &Unconditional).await;
+        let entry = setting.publish(item, &WriteKey::other("close"), close(&setting), &Unconditional).await;
         assert_eq!((entry.state, entry.reason.as_deref()), (OutboxState::Refused, Some("drift:source_closed")));
         assert!(setting.emulator.writes().is_empty());
     }
@@ -132,7 +132,7 @@ on_both_engines! {
         let item = setting.open_issue();
         setting.emulator.fault(patch().apply_and_drop());
         let outbox = setting.outbox().await;
-        let entry = outbox.enqueue(setting.repo.id, item, "close", close(&setting)).await.expect("stored");
+        let entry = outbox.enqueue(setting.repo.id, item, &WriteKey::other("close"), close(&setting)).await.expect("stored");
         // Until the close is in doubt and waits for its minute.
         let next = outbox.publish_due(&Unconditional).await.expect("worked on").expect("waits");
         {
@@ -158,7 +158,7 @@ on_both_engines! {
             world.advance(86_400);
         }
         setting.emulator.fault(patch().drop_connection());
-        let entry = setting.publish(item, "close", close(&setting), &Unconditional).await;
+        let entry = setting.publish(item, &WriteKey::other("close"), close(&setting), &Unconditional).await;
         assert_eq!((entry.state, receipt(&entry).objected), (OutboxState::Sent, false));
         assert_eq!(setting.closes(item), (2, true));
     }

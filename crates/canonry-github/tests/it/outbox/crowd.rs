@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use canonry_domain::WriteKey;
 use canonry_github::outbox::{Unconditional, Write};
 use canonry_store::OutboxState;
 use canonry_testkit::database::TestDatabase;
@@ -18,7 +19,7 @@ on_both_engines! {
         for index in 0..8 {
             let item = setting.open_issue();
             let enqueue = async |key: &str, write: Write| {
-                outbox.enqueue(setting.repo.id, item, &format!("{key} {index}"), write).await.expect("stored").id
+                outbox.enqueue(setting.repo.id, item, &WriteKey::other(&format!("{key} {index}")), write).await.expect("stored").id
             };
             let last = [
                 enqueue("comment", comment("Hello")).await,

@@ -1,6 +1,6 @@
 //! Every kind, under every fault, killed at every point and started again.
 
-use canonry_domain::ItemNumber;
+use canonry_domain::{ItemNumber, WriteKey};
 use canonry_github::outbox::{Unconditional, Write};
 use canonry_store::{OutboxEntry, OutboxState};
 use canonry_testkit::database::TestDatabase;
@@ -187,7 +187,10 @@ async fn survives(database: TestDatabase, kind: Kind, nth: usize) {
             let context = format!("{kind:?}, {trouble:?} on write {nth}, killed after {points} points");
             let case = Case::new(&setting, kind).await;
             let outbox = setting.outbox().await;
-            let entry = outbox.enqueue(setting.repo.id, case.item, &case.key, case.write()).await.expect("stored");
+            let entry = outbox
+                .enqueue(setting.repo.id, case.item, &WriteKey::other(&case.key), case.write())
+                .await
+                .expect("stored");
             if kind == Kind::RefusedClose {
                 setting.emulator.fault(Fault::on("PATCH", "/repos/*/*/issues/*").always().answer(422));
             }

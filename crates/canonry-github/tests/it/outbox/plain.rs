@@ -1,5 +1,6 @@
 //! Each kind when nothing goes wrong, and what is refused before it leaves.
 
+use canonry_domain::WriteKey;
 use canonry_github::outbox::{Close, CloseAs, OutboxError, Unconditional, Write};
 use canonry_store::OutboxState;
 use canonry_testkit::database::TestDatabase;
@@ -117,7 +118,7 @@ on_both_engines! {
         assert_eq!(entry.state, OutboxState::Refused);
         assert_eq!(setting.own_comments(item), ["Hello"]);
         let outbox = setting.outbox().await;
-        let long = outbox.enqueue(setting.repo.id, item, &"k".repeat(201), comment("Hello")).await;
+        let long = outbox.enqueue(setting.repo.id, item, &WriteKey::other(&"k".repeat(201)), comment("Hello")).await;
         assert!(matches!(long, Err(OutboxError::Key(_))), "{long:?}");
     }
 
@@ -128,7 +129,7 @@ on_both_engines! {
         let begin = setting.emulator.world().now;
         for index in 0..170 {
             let item = setting.open_issue();
-            outbox.enqueue(setting.repo.id, item, &format!("hello {index}"), comment("Hello")).await.expect("stored");
+            outbox.enqueue(setting.repo.id, item, &WriteKey::other(&format!("hello {index}")), comment("Hello")).await.expect("stored");
         }
         while let Some(next) = outbox.publish_due(&Unconditional).await.expect("worked on") {
             let mut world = setting.emulator.world();

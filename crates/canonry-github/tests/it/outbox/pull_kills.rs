@@ -1,6 +1,6 @@
 //! Every kind of write to a pull request, under every fault, killed at every point and started again.
 
-use canonry_domain::{GithubId, ItemNumber};
+use canonry_domain::{GithubId, ItemNumber, WriteKey};
 use canonry_github::outbox::{CheckRunWrite, CheckState, ReactTo, ReactionContent, Unconditional, Write};
 use canonry_store::{OutboxEntry, OutboxState};
 use canonry_testkit::database::TestDatabase;
@@ -194,7 +194,10 @@ async fn survives(mut setting: Setting, kind: Kind, nth: usize) {
             let context = format!("{kind:?}, {trouble:?} on write {nth}, killed after {points} points");
             let case = Case::new(&setting, kind).await;
             let outbox = setting.outbox().await;
-            let entry = outbox.enqueue(setting.repo.id, case.pull, &case.key, case.write()).await.expect("stored");
+            let entry = outbox
+                .enqueue(setting.repo.id, case.pull, &WriteKey::other(&case.key), case.write())
+                .await
+                .expect("stored");
             for fault in trouble.faults(&kind.writes(), &kind.reads(), nth) {
                 setting.emulator.fault(fault);
             }

@@ -1,5 +1,6 @@
 //! Check runs, reactions, and conversations on a diff; and what of them is refused before it leaves.
 
+use canonry_domain::WriteKey;
 use canonry_github::outbox::{
     COMMENT_GONE, CheckRunWrite, CheckState, ReactTo, ReactionContent, ReviewWrite, THREAD_FORBIDDEN, THREAD_GONE,
     THREAD_NOT_OURS, Unconditional, Write,
@@ -223,7 +224,7 @@ on_both_engines! {
         }
         assert!(setting.emulator.writes().is_empty());
         let long = setting.outbox().await;
-        let long = long.enqueue(setting.repo.id, pull, "long", review(&[&"k".repeat(201)])).await;
+        let long = long.enqueue(setting.repo.id, pull, &WriteKey::other("long"), review(&[&"k".repeat(201)])).await;
         assert!(matches!(long, Err(canonry_github::outbox::OutboxError::Key(_))), "{long:?}");
     }
 }

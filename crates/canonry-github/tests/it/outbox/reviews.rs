@@ -1,5 +1,6 @@
 //! Reviews: one batch, without the comments that GitHub does not take, and never twice.
 
+use canonry_domain::{GithubId, WriteKey, WriteOrigin};
 use canonry_github::outbox::{Act, Outbox, Receipt, Recheck, RecheckError, ReviewWrite, Ruling, Unconditional, Write};
 use canonry_github::{Auth, ClientOptions, Clock, GitHub, Secret};
 use canonry_store::{OutboxEntry, OutboxState, Store};
@@ -168,7 +169,7 @@ on_both_engines! {
         let outbox = Outbox::open(setting.store.clone(), github, [7; 32]).await.expect("an outbox");
         let pull = setting.open_pull();
         setting.emulator.forget_requests();
-        let entry = outbox.enqueue(setting.repo.id, pull, "slow", many(30, &[17])).await.expect("stored");
+        let entry = outbox.enqueue(setting.repo.id, pull, &WriteKey::other("slow"), many(30, &[17])).await.expect("stored");
         let told = written(&outbox.publish(entry.id, &Unconditional).await.expect("worked on"));
         assert!((15..29).contains(&told.comments.len()), "{} of 30", told.comments.len());
         assert!(setting.emulator.writes().len() < 15, "{}", setting.emulator.writes().len());
@@ -207,7 +208,7 @@ on_both_engines! {
             forbid_reviews(&emulator);
             Ruling::Proceed
         });
-        let entry = setting.publish(pull, "post", review(&["one"]), &lost).await;
+        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &lost).await;
         assert_eq!(entry.state, OutboxState::Refused);
         let reason = entry.reason.expect("a reason");
         assert!(reason.contains("403") && reason.contains("Resource not accessible by integration"), "{reason}");
@@ -219,7 +220,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let pull = setting.open_pull();
         let refuse = BeforeShowing(|| Ruling::Refuse { reason: "superseded".to_owned() });
-        let entry = setting.publish(pull, "post", review(&["one"]), &refuse).await;
+        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &refuse).await;
         assert_eq!((entry.state, entry.reason.as_deref()), (OutboxState::Refused, Some("superseded")));
         let (shown, drafts) = setting.own_reviews(pull);
         assert_eq!((shown.len(), drafts), (0, 0));
@@ -229,7 +230,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let pull = setting.open_pull();
         let outbox = setting.outbox().await;
-        let first = outbox.enqueue(setting.repo.id, pull, "first", review(&["one"])).await.expect("stored");
+        let first = outbox.enqueue(setting.repo.id, pull, &WriteKey::other("first"), review(&["one"])).await.expect("stored");
         // Killed when the draft was made and nothing of it was stored.
         assert!(setting.publish_until(&first, 4, &Unconditional).await.is_none());
         assert_eq!(setting.own_reviews(pull).1, 1);
@@ -254,14 +255,14 @@ on_both_engines! {
             write_in_draft(&emulator, plain(pull));
             Ruling::Proceed
         });
-        let entry = setting.publish(pull, "post", review(&["one"]), &writes).await;
+        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &writes).await;
         assert_eq!(entry.state, OutboxState::Pending, "{entry:?}");
         assert!(entry.reason.as_deref().is_some_and(|reason| reason.contains("somebody has written in the draft")), "{entry:?}");
         assert_eq!((setting.own_reviews(pull).0.len(), words_in_draft(&setting, plain(pull))), (0, 1));
         // Superseded meanwhile: what the person wrote stays all the same.
         let refuse = BeforeShowing(|| Ruling::Refuse { reason: "superseded".to_owned() });
         setting.emulator.world().advance(3600);
-        let entry = setting.publish(pull, "post", review(&["one"]), &refuse).await;
+        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &refuse).await;
         assert_eq!((entry.state, entry.reason.as_deref()), (OutboxState::Refused, Some("superseded")));
         assert_eq!((setting.own_reviews(pull).0.len(), words_in_draft(&setting, plain(pull))), (0, 1));
         // Nor does the next review take it away; it goes on when the person is done.
@@ -278,11 +279,11 @@ on_both_engines! {
         let pull = setting.open_pull();
         let until = setting.emulator.world().now + SignedDuration::from_hours(1);
         let wait = BeforeShowing(move || Ruling::Wait { until, reason: "paused".to_owned() });
-        let entry = setting.publish(pull, "post", review(&["one"]), &wait).await;
+        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &wait).await;
         assert_eq!((entry.state, entry.not_before), (OutboxState::Pending, until));
         assert_eq!((setting.own_reviews(pull).0.len(), setting.own_reviews(pull).1), (0, 0));
         setting.emulator.world().now = until;
-        assert_eq!(setting.publish(pull, "post", review(&["one"]), &Unconditional).await.state, OutboxState::Sent);
+        assert_eq!(setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &Unconditional).await.state, OutboxState::Sent);
         assert_eq!((setting.own_reviews(pull).0.len(), setting.own_reviews(pull).1), (1, 0));
         // The token is not accepted for a while, from the moment on that the draft is there.
         let pull = setting.open_pull();
@@ -325,8 +326,9 @@ on_both_engines! {
         let begin = setting.emulator.world().now;
         let never = Never(Arc::clone(&setting.emulator));
         let outbox = setting.outbox().await;
-        outbox.enqueue(setting.repo.id, pull, "review/1#2/post/3", review(&["one"])).await.expect("stored");
-        let later = outbox.enqueue(setting.repo.id, pull, "close", Write::Reopen).await.expect("stored");
+        let post = WriteKey::on_github(WriteOrigin::ReviewPost, GithubId(1), pull, 3);
+        outbox.enqueue(setting.repo.id, pull, &post, review(&["one"])).await.expect("stored");
+        let later = outbox.enqueue(setting.repo.id, pull, &WriteKey::other("close"), Write::Reopen).await.expect("stored");
         let published = tokio::time::timeout(std::time::Duration::from_secs(60), outbox.publish(later.id, &never)).await;
         assert_eq!(published.expect("it ends").expect("worked on").state, OutboxState::Pending);
         let lasted = setting.emulator.world().now.duration_since(begin);
@@ -375,7 +377,7 @@ on_both_engines! {
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/pulls/*/reviews/*/comments").times(3).answer_with(
             canonry_testkit::github::Answer::ok(serde_json::json!([])),
         ));
-        let entry = setting.publish(pull, "post", review(&["one", "two"]), &Unconditional).await;
+        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one", "two"]), &Unconditional).await;
         let told = written(&entry);
         assert_eq!((told.comments.len(), told.left_out.len()), (2, 0));
         // A person deletes a comment before it was read: it does not wait for ever.
@@ -393,7 +395,7 @@ on_both_engines! {
         for index in 0..230 {
             setting.emulator.world().review(REPO, plain(pull), "ann", ReviewState::Commented, &format!("Looking {index}"));
         }
-        let first = written(&setting.publish(pull, "post", review(&["one", "two"]), &Unconditional).await);
+        let first = written(&setting.publish(pull, &WriteKey::other("post"), review(&["one", "two"]), &Unconditional).await);
         // A copy from before the review, with the secret that signs.
         let copy = TestDatabase::sqlite();
         let now = setting.emulator.world().now;
@@ -406,7 +408,7 @@ on_both_engines! {
         };
         let outbox = Outbox::open(store, GitHub::new(options).expect("a client"), [7; 32]).await.expect("an outbox");
         setting.emulator.forget_requests();
-        let entry = outbox.enqueue(repo.id, pull, "post", review(&["one", "two"])).await.expect("stored");
+        let entry = outbox.enqueue(repo.id, pull, &WriteKey::other("post"), review(&["one", "two"])).await.expect("stored");
         let entry = outbox.publish(entry.id, &Unconditional).await.expect("worked on");
         assert_eq!(receipt(&entry), Receipt { already: true, review: Some(first), ..Receipt::default() });
         assert!(setting.emulator.writes().is_empty());
@@ -416,24 +418,26 @@ on_both_engines! {
         struct Paused(Timestamp);
         impl Recheck for Paused {
             fn recheck<'a>(&'a self, entry: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
-                let exempt = entry.key.starts_with("mention/");
+                let exempt = entry.source.origin == WriteOrigin::MentionAnswer;
                 let wait = Ruling::Wait { until: self.0, reason: "paused by @ann".to_owned() };
                 Box::pin(ready(Ok(if exempt { Ruling::Proceed } else { wait })))
             }
         }
         let setting = Setting::new(database).await;
         let pull = setting.open_pull();
+        let post = WriteKey::on_github(WriteOrigin::ReviewPost, GithubId(1), pull, 3);
         for _ in 0..20 {
             let until = setting.emulator.world().now + SignedDuration::from_hours(1);
-            let entry = setting.publish(pull, "review/1#2/post/3", review(&["one"]), &Paused(until)).await;
+            let entry = setting.publish_as(pull, &post, review(&["one"]), &Paused(until)).await;
             assert_eq!((entry.state, entry.reason.as_deref(), entry.not_before), (OutboxState::Pending, Some("paused by @ann"), until));
             setting.emulator.world().now = until;
         }
         assert!(setting.emulator.writes().is_empty());
         let until = setting.emulator.world().now + SignedDuration::from_hours(1);
-        setting.publish(pull, "review/1#2/post/3", review(&["one"]), &Paused(until)).await;
+        setting.publish_as(pull, &post, review(&["one"]), &Paused(until)).await;
         let answer = Write::Comment { body: "Resumed.".to_owned() };
-        let entry = setting.publish(pull, "mention/1#2/issue/9", answer, &Paused(until)).await;
+        let key = WriteKey::on_github(WriteOrigin::MentionAnswer, GithubId(1), pull, "issue/9");
+        let entry = setting.publish_as(pull, &key, answer, &Paused(until)).await;
         assert_eq!((entry.state, setting.own_comments(pull)), (OutboxState::Sent, vec!["Resumed.".to_owned()]));
         setting.emulator.world().now = until;
         let outbox = setting.outbox().await;

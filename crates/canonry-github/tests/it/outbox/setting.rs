@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use canonry_domain::{GithubId, ItemNumber};
+use canonry_domain::{GithubId, ItemNumber, WriteKey};
 use canonry_github::outbox::Unconditional;
 use canonry_github::outbox::{
     Close, CloseAs, InlineComment, Outbox, OutboxError, Receipt, Recheck, ReviewWrite, Write, WrittenReview,
@@ -138,6 +138,16 @@ impl Setting {
         &self,
         item: ItemNumber,
         key: &str,
+        write: Write,
+        recheck: &dyn Recheck,
+    ) -> OutboxEntry {
+        self.publish_as(item, &WriteKey::other(key), write, recheck).await
+    }
+
+    pub(crate) async fn publish_as(
+        &self,
+        item: ItemNumber,
+        key: &WriteKey,
         write: Write,
         recheck: &dyn Recheck,
     ) -> OutboxEntry {

@@ -7,6 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use canonry_domain::WriteKey;
 use canonry_github::outbox::{Outbox, Unconditional, Write};
 use canonry_github::{Auth, ClientOptions, Clock, GitHub, ManualClock, Secret};
 use canonry_store::{OutboxState, Store};
@@ -88,7 +89,10 @@ async fn owe(setting: &Setting, round: usize) -> Vec<canonry_domain::ItemNumber>
             ("label", Write::Label { name: "possible-duplicate".to_owned() }),
             ("close", close(setting)),
         ] {
-            outbox.enqueue(setting.repo.id, item, &format!("{key} {item} {round}"), write).await.expect("stored");
+            outbox
+                .enqueue(setting.repo.id, item, &WriteKey::other(&format!("{key} {item} {round}")), write)
+                .await
+                .expect("stored");
         }
         items.push(item);
     }

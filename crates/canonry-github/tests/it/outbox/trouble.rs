@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use canonry_domain::WriteKey;
 use canonry_github::outbox::{Outbox, Unconditional};
 use canonry_github::{Auth, ClientOptions, GitHub, Secret};
 use canonry_store::{OutboxEntry, OutboxState};
@@ -160,8 +161,8 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let (one, two) = (setting.open_issue(), setting.open_issue());
         let outbox = setting.outbox().await;
-        let said = outbox.enqueue(setting.repo.id, one, "comment", comment("Hello")).await.expect("stored");
-        let closed = outbox.enqueue(setting.repo.id, two, "close", crate::outbox::setting::close(&setting)).await.expect("stored");
+        let said = outbox.enqueue(setting.repo.id, one, &WriteKey::other("comment"), comment("Hello")).await.expect("stored");
+        let closed = outbox.enqueue(setting.repo.id, two, &WriteKey::other("close"), crate::outbox::setting::close(&setting)).await.expect("stored");
         setting.emulator.world().rename_repo(REPO, "acme/gadgets", "ann");
         for entry in [said, closed] {
             let entry = outbox.publish(entry.id, &Unconditional).await.expect("worked on");
@@ -195,7 +196,7 @@ on_both_engines! {
         setting.emulator.world().comment(REPO, plain(other), OWN, &forged);
         setting.emulator.fault(post().drop_connection());
         let outbox = setting.outbox().await;
-        let entry = outbox.enqueue(setting.repo.id, other, "forged", comment("Bye")).await.expect("stored");
+        let entry = outbox.enqueue(setting.repo.id, other, &WriteKey::other("forged"), comment("Bye")).await.expect("stored");
         let entry = outbox.publish(entry.id, &Unconditional).await.expect("worked on");
         assert_eq!((entry.state, entry.attempts), (OutboxState::Sent, 2));
         assert_eq!(setting.emulator.world().comments(REPO, plain(other)).len(), 3);
@@ -214,7 +215,7 @@ on_both_engines! {
         let item = setting.open_issue();
         let (fault, gate) = post().hold_answer();
         setting.emulator.fault(fault);
-        let entry = outbox.enqueue(setting.repo.id, item, "slow", comment("Hello")).await.expect("stored");
+        let entry = outbox.enqueue(setting.repo.id, item, &WriteKey::other("slow"), comment("Hello")).await.expect("stored");
         let entry = outbox.publish(entry.id, &Unconditional).await.expect("worked on");
         gate.release();
         assert_eq!((entry.state, entry.attempts, setting.own_comments(item).len()), (OutboxState::Sent, 1, 1));

@@ -1,6 +1,7 @@
 //! What must not look like an approval, what comes too late, and what GitHub forbids.
 
 use canonry_config::Reviewer;
+use canonry_domain::{ItemType, WriteKey, WriteOrigin};
 use canonry_github::outbox::Write;
 use canonry_review::reviewers::CommandReviewer;
 use canonry_review::{PublicationRecheck, PublicationResult, ReviewerChoice};
@@ -99,7 +100,8 @@ on_both_engines! {
         let setting = Setting::with_app(database, &ALL, &code(&[])).await;
         let outbox = setting.outbox().await;
         let write = Write::Comment { body: "Hello".to_owned() };
-        let entry = outbox.enqueue(setting.repo.id, setting.pull, "triage:1:pr:1:1", write).await.expect("stored");
+        let key = WriteKey::of_item(WriteOrigin::TriageComment, 1, ItemType::Pr, setting.pull).and(1);
+        let entry = outbox.enqueue(setting.repo.id, setting.pull, &key, write).await.expect("stored");
         let report = setting.review(&[]).await;
         let PublicationResult::Waiting { reason, .. } = setting.publish(&report).await else { panic!("it went past the other") };
         assert_eq!(reason, "something else is to be written first, under triage:1:pr:1:1");

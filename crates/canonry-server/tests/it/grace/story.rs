@@ -1,6 +1,6 @@
 //! From the first announcement to the breaker and back.
 
-use canonry_domain::{GithubId, ItemType, Probability, RowSnapshot, TargetPolicy};
+use canonry_domain::{GithubId, ItemType, Probability, RowSnapshot, TargetPolicy, WriteKey, WriteKind, WriteOrigin};
 use canonry_github::outbox::{Close, CloseAs, Write};
 use canonry_server::queue_cancel_grace;
 use canonry_store::{
@@ -186,11 +186,18 @@ async fn begin_close(setting: &TriageWorld, number: u64) -> String {
         comment: "Closing as duplicate of #1.".to_owned(),
         comment_if_refused: "It stays open.".to_owned(),
     });
-    let (key, payload) = (format!("close:{plan}:issue:{number}"), serde_json::to_value(&write).expect("plain data"));
-    let entry =
-        NewOutboxEntry { repo, number: item(number), kind: "close", key: &key, payload: &payload, refused: None };
+    let key = WriteKey::of_item(WriteOrigin::Close, plan.get(), ItemType::Issue, item(number)).with_record(plan.get());
+    let payload = serde_json::to_value(&write).expect("plain data");
+    let entry = NewOutboxEntry {
+        repo,
+        number: item(number),
+        kind: WriteKind::Close,
+        key: &key,
+        payload: &payload,
+        refused: None,
+    };
     store.outbox().enqueue(&entry, now).await.expect("stored");
-    key
+    key.text
 }
 
 /// Each of these ends a grace at once, and the comment says so.

@@ -1,5 +1,6 @@
 //! Commits that come while a review is under way.
 
+use canonry_domain::WriteOrigin;
 use canonry_server::{AttemptEnd, ReviewParts};
 use canonry_store::{JobScope, ReviewState};
 use canonry_testkit::database::TestDatabase;
@@ -42,9 +43,9 @@ on_both_engines! {
         let runs = setting.runs(number).await;
         assert!(runs.len() == 2 && runs[0].base != runs[1].base, "{runs:?}");
         let entries = setting.store.outbox().of_item(setting.repo.id, item(number)).await.expect("reads");
-        let posts = entries.iter().filter(|entry| entry.key.contains("/post/"));
-        let of_the_last = format!("/post/{}", runs[1].id);
-        assert!(posts.clone().count() == 1 && posts.clone().all(|post| post.key.contains(&of_the_last)), "only the last is told of");
+        let posts = entries.iter().filter(|entry| entry.source.origin == WriteOrigin::ReviewPost);
+        let of_the_last = Some(runs[1].id.get());
+        assert!(posts.clone().count() == 1 && posts.clone().all(|post| post.source.record == of_the_last), "only the last is told of");
         assert_eq!((setting.posted(number), setting.conclusion(&head).as_deref()), ((1, 1), Some("neutral")));
 
         // A check that passes for one branch does not pass for another before that is reviewed.

@@ -1,5 +1,6 @@
 //! What does not work for a while: it is told, never taken for a review, and done once it works again.
 
+use canonry_domain::{WriteKey, WriteKind};
 use canonry_github::outbox::{Close, CloseAs, Write};
 use canonry_server::AttemptEnd;
 use canonry_store::{JobCaps, JobScope, NewOutboxEntry, OutboxState, ReviewState};
@@ -104,8 +105,8 @@ on_both_engines! {
         let new = NewOutboxEntry {
             repo: setting.repo.id,
             number: item(number),
-            kind: "close",
-            key: "close/1",
+            kind: WriteKind::Close,
+            key: &WriteKey::other("close/1"),
             payload: &serde_json::to_value(close).expect("a value"),
             refused: None,
         };

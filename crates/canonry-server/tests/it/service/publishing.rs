@@ -1,6 +1,6 @@
 //! What handlers have put into the outbox is sent; what needs a person is not.
 
-use canonry_domain::{GithubId, ItemNumber};
+use canonry_domain::{GithubId, ItemNumber, ItemType, WriteKey, WriteOrigin};
 use canonry_github::outbox::{Close, CloseAs, Write};
 use canonry_store::{OutboxEntry, OutboxState};
 use canonry_testkit::database::TestDatabase;
@@ -19,7 +19,7 @@ impl JobWorld {
 
     /// A suggestion as a handler stores it.
     async fn suggest(&self, number: ItemNumber) -> OutboxEntry {
-        let key = format!("triage:{}:issue:{number}:1", self.repo.id.get());
+        let key = WriteKey::of_item(WriteOrigin::TriageComment, self.repo.id.get(), ItemType::Issue, number).and(1);
         let write = Write::Comment { body: "This looks like #1.".to_owned() };
         self.outbox().await.enqueue(self.repo.id, number, &key, write).await.expect("stored")
     }
@@ -31,7 +31,8 @@ impl JobWorld {
             comment: "Closing.".to_owned(),
             comment_if_refused: "Not closing.".to_owned(),
         });
-        self.outbox().await.enqueue(self.repo.id, number, &format!("close:1:{number}"), write).await.expect("stored")
+        let key = WriteKey::of_item(WriteOrigin::Close, 1, ItemType::Issue, number).with_record(1);
+        self.outbox().await.enqueue(self.repo.id, number, &key, write).await.expect("stored")
     }
 
     async fn state(&self, entry: &OutboxEntry) -> OutboxState {

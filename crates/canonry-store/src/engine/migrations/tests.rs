@@ -1,10 +1,11 @@
 //! Both engines end with the same logical schema, and every migration applies to a filled database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use canonry_domain::review::{HiddenBy, ReviewSubject, ShownAs};
 use canonry_domain::{
-    AuditClass, CurrentThreshold, IssueResolution, ItemNumber, ItemType, Login, OverrideKind, Verdict,
+    AuditClass, CurrentThreshold, IssueResolution, ItemNumber, ItemType, Login, OverrideKind, Verdict, WriteOrigin,
+    WriteSource,
 };
 use canonry_testkit::database::{Engine, TestDatabase};
 use canonry_testkit::on_both_engines;
@@ -42,6 +43,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../../migrations/samples/0020_issued_markers.sql"),
     include_str!("../../../migrations/samples/0021_judge_proofs.sql"),
     include_str!("../../../migrations/samples/0022_index_changes.sql"),
+    include_str!("../../../migrations/samples/0023_write_origins.sql"),
 ];
 
 fn now() -> Timestamp {
@@ -136,6 +138,7 @@ async fn reads_the_samples(database: &TestDatabase) {
     assert_eq!(entries[0].vector.as_ref().map(Vec::len), Some(2));
     let tokens = store.corpus().token_vectors(repo.id, &key, issue, &numbers).await.expect("reads");
     assert_eq!((tokens[&number].width(), tokens[&number].len()), (32, 1));
+    reads_the_origins_of_writes(&store, repo.id).await;
     reads_the_duplicates(&store, repo.id).await;
     reads_the_service(&store).await;
     reads_what_was_learned(&store, repo.id).await;
@@ -144,6 +147,77 @@ async fn reads_the_samples(database: &TestDatabase) {
     assert!(store.corpus().sync_progress(repo.id).await.expect("reads").watermark.is_some());
     store.disconnect().await;
     learns_from_what_earlier_versions_left(&url, repo.id).await;
+}
+
+/// Whatever key an earlier version wrote, its write has an origin, and what the key named is stored beside it.
+async fn reads_the_origins_of_writes(store: &Store, repo: RepoId) {
+    let head = Some("0123456789abcdef0123456789abcdef01234567");
+    let expected = [
+        ("triage:1:issue:1:2", WriteOrigin::TriageComment, Some(ItemType::Issue), Some(2), None),
+        ("triage-edit:1:issue:1:31", WriteOrigin::TriageEdit, Some(ItemType::Issue), Some(31), None),
+        ("triage-label:1:pr:1:31", WriteOrigin::TriageLabel, Some(ItemType::Pr), Some(31), None),
+        ("triage-unlabel:1:issue:1:31", WriteOrigin::TriageUnlabel, Some(ItemType::Issue), Some(31), None),
+        ("triage-grace:1:issue:1:5", WriteOrigin::GraceCancelled, Some(ItemType::Issue), Some(5), None),
+        ("triage-ruled:1:issue:1:6", WriteOrigin::RulingEdit, Some(ItemType::Issue), Some(6), None),
+        ("triage-ruled-label:1:issue:1:6", WriteOrigin::RulingUnlabel, Some(ItemType::Issue), Some(6), None),
+        ("close:4:issue:1", WriteOrigin::Close, Some(ItemType::Issue), Some(4), None),
+        ("label:4:issue:1", WriteOrigin::CloseLabel, Some(ItemType::Issue), Some(4), None),
+        ("undo:4:pr:1", WriteOrigin::UndoComment, Some(ItemType::Pr), Some(4), None),
+        ("unlabel:4:issue:1", WriteOrigin::UndoUnlabel, Some(ItemType::Issue), Some(4), None),
+        ("reopen:4:issue:1", WriteOrigin::Reopen, Some(ItemType::Issue), Some(4), None),
+        ("reopen:4:issue:1:2", WriteOrigin::Reopen, Some(ItemType::Issue), Some(4), None),
+        ("backlink:1:issue:1", WriteOrigin::BackLink, Some(ItemType::Issue), None, None),
+        ("backlink:1:issue:1:9:0a1b2c3d4e5f6071", WriteOrigin::BackLink, Some(ItemType::Issue), None, None),
+        ("repoint:9:issue:1:0a1b2c3d4e5f6071", WriteOrigin::Repoint, Some(ItemType::Issue), Some(9), None),
+        ("review/9#1/post/3-0", WriteOrigin::ReviewPost, None, Some(3), None),
+        ("review/9#1/summary/3-0", WriteOrigin::ReviewSummary, None, Some(3), None),
+        (
+            "review/9#1/summary/not-0123456789abcdef0123456789abcdef01234567-job_5-0",
+            WriteOrigin::ReviewSummary,
+            None,
+            None,
+            head,
+        ),
+        ("review/9#1/summary-edit/3-1", WriteOrigin::ReviewSummaryEdit, None, Some(3), None),
+        ("review/9#1/check/3-0", WriteOrigin::ReviewCheck, None, Some(3), None),
+        (
+            "review/9#1/check/begin-0123456789abcdef0123456789abcdef01234567-0",
+            WriteOrigin::ReviewCheck,
+            None,
+            None,
+            head,
+        ),
+        (
+            "review/9#1/check/not-0123456789abcdef0123456789abcdef01234567-job_5-0",
+            WriteOrigin::ReviewCheck,
+            None,
+            None,
+            head,
+        ),
+        (
+            "review/9#1/check/left-0123456789abcdef0123456789abcdef01234567-0",
+            WriteOrigin::ReviewCheckLeft,
+            None,
+            None,
+            head,
+        ),
+        ("review/9#1/resolve/3-8000", WriteOrigin::ReviewResolve, None, Some(3), None),
+        ("review/9#1/settle/3-8000", WriteOrigin::ReviewSettle, None, Some(3), None),
+        ("mention/9#1/issue/7000000005", WriteOrigin::MentionAnswer, None, Some(7000000005), None),
+        ("mention/9#1/dismissal/7000000005", WriteOrigin::DismissalAnswer, None, Some(7000000005), None),
+        ("mention/9#1/grace/5", WriteOrigin::RulingAnswer, None, Some(5), None),
+        ("brake/9#1/3", WriteOrigin::BreakerNotice, None, Some(3), None),
+    ];
+    let entries = store.outbox_entries(repo, ItemNumber::new(1).expect("positive")).await.expect("reads");
+    for (key, origin, item_type, record, commit) in expected {
+        let entry = entries.iter().find(|entry| entry.key == key).expect(key);
+        let commit = commit.map(str::to_owned);
+        assert_eq!(entry.source, WriteSource { origin, item_type, record, commit }, "{key}");
+    }
+    let is_of_samples = |key: &str| key.starts_with("sample/");
+    assert!(entries.iter().all(|one| (one.source.origin == WriteOrigin::Other) == is_of_samples(&one.key)));
+    let all = entries.iter().map(|entry| entry.source.origin);
+    assert_eq!(all.collect::<HashSet<_>>().len(), WriteOrigin::ALL.len());
 }
 
 async fn reads_the_duplicates(store: &Store, repo: RepoId) {

@@ -1,7 +1,7 @@
 //! The brakes: so many closes a day, a pause, and the breaker that objections pull.
 
 use canonry_config::parse;
-use canonry_domain::{GraceEnd, ItemNumber, ItemType, UndoReason};
+use canonry_domain::{GraceEnd, ItemNumber, ItemType, UndoReason, WriteOrigin};
 use canonry_store::{BrakeKind, GraceState, ObjectionKind};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -28,7 +28,7 @@ pub(crate) async fn hear(setting: &Setting) -> u64 {
 /// What maintainers are told about the breaker under an item.
 async fn told(setting: &Setting, item: ItemNumber) -> Vec<String> {
     let entries = setting.store.outbox().of_item(setting.repo.id, item).await.expect("reads");
-    let about = entries.iter().filter(|entry| entry.key.starts_with("brake/"));
+    let about = entries.iter().filter(|entry| entry.source.origin == WriteOrigin::BreakerNotice);
     about.map(|entry| entry.payload.to_string()).collect()
 }
 

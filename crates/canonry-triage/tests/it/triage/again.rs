@@ -1,6 +1,6 @@
 //! The same item again: edited, withdrawn, deleted, interrupted. There is one comment per item.
 
-use canonry_domain::{CurrentThreshold, Threshold, ThresholdSource, TriageMode};
+use canonry_domain::{CurrentThreshold, ItemType, Threshold, ThresholdSource, TriageMode, WriteKey, WriteOrigin};
 use canonry_github::outbox::{Close, CloseAs, Write};
 use canonry_store::{TriageAction, TriageActionKind};
 use canonry_testkit::database::TestDatabase;
@@ -56,7 +56,8 @@ on_both_engines! {
         for (cosine, comment_was_stored) in [(0.95, false), (0.96, true)] {
             let item = setting.report(ALPHA, cosine);
             let triage_id = setting.detect_only(item, "killed").await;
-            let key = format!("triage:{}:issue:{item}:1", setting.repo.id.get());
+            let repo = setting.repo.id.get();
+            let key = WriteKey::of_item(WriteOrigin::TriageComment, repo, ItemType::Issue, item).and(1).with_record(1);
             let decision = TriageAction {
                 triage_id,
                 mode: TriageMode::Suggest,
@@ -65,7 +66,7 @@ on_both_engines! {
                 source: ThresholdSource::Configured,
                 action: TriageActionKind::Commented,
                 reason: "above_threshold".to_owned(),
-                comment_key: Some(key.clone()),
+                comment_key: Some(key.text.clone()),
             };
             setting.store.duplicates().record_triage_action(&decision, setting.now()).await.expect("stored");
             if comment_was_stored {
@@ -239,7 +240,8 @@ on_both_engines! {
         let item = setting.report(ALPHA, 0.95);
         let outbox = setting.outbox().await;
         let close = Close { close_as: CloseAs::Pull, comment: "Closing.".into(), comment_if_refused: "Not closing.".into() };
-        outbox.enqueue(setting.repo.id, item, "close:1:issue:3", Write::Close(close)).await.expect("stored");
+        let key = WriteKey::of_item(WriteOrigin::Close, 1, ItemType::Issue, item).with_record(1);
+        outbox.enqueue(setting.repo.id, item, &key, Write::Close(close)).await.expect("stored");
         setting.triage(item).await;
         assert!(setting.comments(item).is_empty());
         assert_eq!(setting.entries(item).await, ["close pending", "comment pending", "label pending"]);

@@ -43,7 +43,7 @@ pub(crate) fn writes_in_words(entries: &[OutboxEntry]) -> String {
     let mut text = if entries.is_empty() { String::new() } else { "\nWhat Canonry wrote:\n".to_owned() };
     for entry in entries {
         let reason = entry.reason.as_ref().map_or_else(String::new, |reason| format!(" ({})", one_line(reason)));
-        let kind = entry.kind.replace('_', " ");
+        let kind = entry.kind.as_str().replace('_', " ");
         text += &format!("  {}  {}: {}{reason}\n", entry.updated_at, one_line(&kind), entry.state.as_str());
     }
     text
