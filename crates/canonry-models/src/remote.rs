@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use canonry_clock::{Clock, SystemClock};
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use reqwest::header::HeaderMap;
@@ -13,7 +14,6 @@ use crate::embedder::{EmbedError, Embedder, InputType};
 use crate::provider::Provider;
 use crate::remote_failure::RemoteFailure;
 use crate::remote_service::{RemoteService, ServiceSettings, Vendor};
-use crate::retry::{Clock, SystemClock};
 
 /// Texts in one request. Gemini takes 100 at most, the others more.
 const BATCH_TEXTS: usize = 96;

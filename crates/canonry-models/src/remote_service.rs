@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use canonry_clock::Clock;
 use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use serde_json::Value;
 use url::{Host, Url};
 
 use crate::api_key::ApiKey;
 use crate::remote_failure::RemoteFailure;
-use crate::retry::{Clock, PATIENCE, asked_pause, back_off};
+use crate::retry::{BETWEEN_TRIES, PATIENCE, asked_pause};
 
 /// A vendor's own service.
 pub(crate) struct Vendor {
@@ -92,7 +93,7 @@ impl RemoteService {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
-            let pause = asked.unwrap_or_else(|| back_off(attempts, rand::random()));
+            let pause = asked.unwrap_or_else(|| BETWEEN_TRIES.pause(attempts, rand::random()).unsigned_abs());
             if !(self.is_sent_again)(&failure) || attempts >= self.attempts.max(1) || pause > PATIENCE {
                 return Err(failure);
             }

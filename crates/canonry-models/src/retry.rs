@@ -1,43 +1,16 @@
-//! When a remote embedder is asked again, and the clock that the waiting goes through.
+//! When a remote model is asked again.
 
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use jiff::Timestamp;
+use canonry_clock::BackOff;
+use jiff::{SignedDuration, Timestamp};
 
-/// The first pause: providers' limits are counted in seconds.
-const FIRST: Duration = Duration::from_secs(1);
-/// The longest pause of our own choosing.
-const LONGEST: Duration = Duration::from_secs(30);
+/// Providers' limits are counted in seconds.
+pub(crate) const BETWEEN_TRIES: BackOff =
+    BackOff { first: SignedDuration::from_secs(1), longest: SignedDuration::from_secs(30) };
 /// A provider that asks for a longer wait than this is told as a failure, not waited for: a command that
 /// stands still for many minutes looks broken, and a rerun continues where it stopped.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-
-pub trait Clock: Send + Sync {
-    fn now(&self) -> Timestamp;
-
-    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()>;
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::now()
-    }
-
-    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(pause))
-    }
-}
-
-/// The pause after the `failures`-th failure in a row: doubled each time, less up to half of it by `jitter`
-/// (0 to 1), so that workers that failed together do not come back together.
-pub(crate) fn back_off(failures: u32, jitter: f64) -> Duration {
-    let doublings = failures.saturating_sub(1).min(16);
-    FIRST.saturating_mul(1 << doublings).min(LONGEST).mul_f64(1.0 - 0.5 * jitter.clamp(0.0, 1.0))
-}
 
 /// What a `Retry-After` header asks for: seconds, or a moment.
 pub(crate) fn asked_pause(header: &str, now: Timestamp) -> Option<Duration> {
@@ -51,15 +24,8 @@ pub(crate) fn asked_pause(header: &str, now: Timestamp) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, asked_pause, back_off};
-    use proptest::prelude::{prop_assert, proptest};
+    use super::asked_pause;
     use std::time::Duration;
-
-    #[test]
-    fn doubles_up_to_half_a_minute() {
-        let pauses: Vec<_> = (1..=7).map(|failures| back_off(failures, 0.0).as_secs()).collect();
-        assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
-    }
 
     #[test]
     fn reads_seconds_and_moments() {
@@ -69,13 +35,5 @@ mod tests {
         assert_eq!(asked_pause("Thu, 01 Jan 2026 00:00:09 GMT", now), Some(Duration::from_secs(9)));
         assert_eq!(asked_pause("Wed, 31 Dec 2025 00:00:09 GMT", now), Some(Duration::ZERO));
         assert_eq!([asked_pause("-3", now), asked_pause("soon", now), asked_pause("NaN", now)], [None; 3]);
-    }
-
-    proptest! {
-        #[test]
-        fn stays_within_bounds(failures in 0u32.., jitter in -1.0f64..2.0) {
-            let pause = back_off(failures, jitter);
-            prop_assert!(pause >= Duration::from_millis(500) && pause <= LONGEST);
-        }
     }
 }

@@ -9,11 +9,11 @@ use tokio::sync::Mutex;
 use url::{Host, Url};
 
 use crate::auth::credentials::{Auth, Scope, TokenCache};
-use crate::http::clock::{Clock, SystemClock};
 use crate::http::error::GitHubError;
 use crate::http::github_time::GithubTime;
 use crate::http::rate_budget::{RateBudget, RateLeft, WaitReason, Waiting};
 use crate::http::transport::Transport;
+use canonry_clock::{Clock, SystemClock};
 
 /// How a client is set up. Start from [`ClientOptions::new`] and change what differs.
 #[derive(Clone)]

@@ -1,8 +1,6 @@
 //! Requests to GitHub: paced, retried, cached, read page by page.
 
-pub(crate) mod back_off;
 pub(crate) mod client;
-pub(crate) mod clock;
 pub(crate) mod error;
 pub(crate) mod etag_cache;
 pub(crate) mod github_time;
@@ -14,8 +12,8 @@ pub(crate) mod read;
 pub(crate) mod transport;
 pub(crate) mod write;
 
+pub use canonry_clock::{Clock, ManualClock, ScaledClock, SystemClock};
 pub use client::{ClientOptions, GitHub};
-pub use clock::{Clock, ManualClock, ScaledClock, SystemClock};
 pub use error::GitHubError;
 pub use etag_cache::{Etag, EtagCache, MemoryEtags};
 pub use github_time::GithubTime;

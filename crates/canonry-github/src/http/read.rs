@@ -1,6 +1,7 @@
 //! Reading: tried again when GitHub or the network fails, waiting when a limit says so.
 
-use jiff::Timestamp;
+use canonry_clock::BackOff;
+use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use reqwest::header::{ETAG, LINK, LOCATION};
 use serde::de::DeserializeOwned;
@@ -8,7 +9,6 @@ use serde_json::Value;
 use url::Url;
 
 use crate::auth::credentials::{Credential, CredentialKind, Scope};
-use crate::http::back_off::back_off;
 use crate::http::client::GitHub;
 use crate::http::error::GitHubError;
 use crate::http::etag_cache::{Etag, EtagCache};
@@ -16,6 +16,8 @@ use crate::http::link_header::next_link;
 use crate::http::rate_budget::{WaitReason, Waiting, retry_after};
 use crate::http::transport::{Broken, Incoming, Outgoing};
 
+/// Most hiccups of GitHub's are shorter than a second; what takes longer than half a minute is told as an outage.
+const BETWEEN_TRIES: BackOff = BackOff { first: SignedDuration::from_secs(1), longest: SignedDuration::from_secs(30) };
 /// A renamed repository answers with one redirect; more than a few are a loop.
 const MOST_REDIRECTS: u32 = 5;
 /// How many refusals for a limit one call sits through, each after its wait.
@@ -192,7 +194,7 @@ impl GitHub {
     }
 
     async fn wait_for_retry(&self, failures: u32, not_before: Option<Timestamp>) -> Result<(), GitHubError> {
-        let pause = back_off(failures, (self.options().jitter)());
+        let pause = BETWEEN_TRIES.pause(failures, (self.options().jitter)());
         let until = (self.now() + pause).max(not_before.unwrap_or(Timestamp::MIN));
         self.wait(Waiting { reason: WaitReason::Retry, until }).await
     }

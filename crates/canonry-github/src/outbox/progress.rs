@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use canonry_clock::BackOff;
 use canonry_domain::GithubId;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -30,8 +31,7 @@ const CALM_LOOKS: u8 = 2;
 const MOST_LOOKS: u8 = 6;
 /// With the pauses below it is about an hour until a write is given up.
 const MOST_TRIES: u32 = 8;
-const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(15);
-const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(30);
+const BETWEEN_TRIES: BackOff = BackOff { first: SignedDuration::from_secs(15), longest: SignedDuration::from_mins(30) };
 /// How long GitHub may be out of reach before a write is given up: a weekend, in which nobody renews a token.
 const LONGEST_OUTAGE: SignedDuration = SignedDuration::from_hours(72);
 
@@ -371,12 +371,12 @@ impl Progress {
             Hold::Outage => {
                 let since = self.outage_since.unwrap_or(now);
                 let lasted = now.duration_since(since);
-                let until = now + (lasted / 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+                let until = now + (lasted / 2).clamp(BETWEEN_TRIES.first, BETWEEN_TRIES.longest);
                 (Self { outage_since: Some(since), ..self }, until, lasted >= LONGEST_OUTAGE)
             }
             Hold::Try => {
                 let tries = self.tries + 1;
-                (Self { tries, outage_since: None, ..self }, now + pause(tries), tries >= MOST_TRIES)
+                (Self { tries, outage_since: None, ..self }, now + BETWEEN_TRIES.pause(tries, 0.0), tries >= MOST_TRIES)
             }
         };
         let given_up = is_last.then(|| Verdict::Fail(reason.clone()));
@@ -483,7 +483,7 @@ impl Progress {
             return Move::End(End::Without(Verdict::Fail(reason)));
         }
         let progress = Self { tries, ..Self::begin(shape) };
-        Move::Wait { progress, until: now + pause(tries), reason: Some(reason) }
+        Move::Wait { progress, until: now + BETWEEN_TRIES.pause(tries, 0.0), reason: Some(reason) }
     }
 
     /// Ends without having sent it; a comment that says otherwise is corrected first, a draft taken away.
@@ -523,8 +523,4 @@ impl Verdict {
             Self::Fail(reason) => Self::Fail(add(reason)),
         }
     }
-}
-
-fn pause(tries: u32) -> SignedDuration {
-    FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(LONGEST_PAUSE)
 }

@@ -2,4 +2,3 @@
 
 mod github;
 mod outbox;
-mod world_clock;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use canonry_clock::{Clock, SystemClock};
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
@@ -15,7 +16,6 @@ use crate::chat::thinking::Thinking;
 use crate::chat::{anthropic, gemini, openai};
 use crate::remote_failure::RemoteFailure;
 use crate::remote_service::{RemoteService, ServiceSettings, Vendor};
-use crate::retry::{Clock, SystemClock};
 
 /// An answer of some thousand tokens has some ten thousand bytes; thoughts may be ten times as long.
 const LARGEST_ANSWER: usize = 4 << 20;

@@ -85,6 +85,10 @@ impl Clock for Waits {
         self.began + SignedDuration::try_from(waited).unwrap()
     }
 
+    fn sleep_until(&self, _: Timestamp) -> BoxFuture<'_, ()> {
+        unreachable!("models wait for a while and not for a moment")
+    }
+
     fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
         self.waits.lock().unwrap().push(pause);
         Box::pin(std::future::ready(()))

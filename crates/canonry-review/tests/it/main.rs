@@ -6,4 +6,3 @@ mod pipeline;
 mod publication;
 mod repositories;
 mod sarif;
-mod world_clock;

@@ -1,6 +1,5 @@
 //! What is done later: the worker, the queue's rules, and one file for each kind of job.
 
-pub(crate) mod back_off;
 pub(crate) mod closing_job;
 pub(crate) mod grace_job;
 pub(crate) mod job_errors;

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use canonry_github::Clock;
+use canonry_clock::{BackOff, Clock};
 use canonry_store::{Job, JobCaps, JobEnd, JobLease, JobScope, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, watch};
 
-use crate::jobs::back_off::{back_off, outage_pause};
 use crate::jobs::job_handler::{JobError, JobHandler, LeasedJob};
 use crate::jobs::outage::Outage;
 use crate::jobs::owned_task::OwnedTask;
 
+/// Long enough that a hiccup of GitHub's or of a model's is over; with ten tries a job fails after about forty minutes.
+const BETWEEN_TRIES: BackOff = BackOff { first: SignedDuration::from_secs(5), longest: SignedDuration::from_mins(30) };
 /// How long a job of a worker that was killed waits for another one.
 const LEASE: SignedDuration = SignedDuration::from_secs(20);
 /// Three renewals may fail before the lease is lost.
@@ -115,9 +116,10 @@ impl Worker {
         let (end, ended) = match &result {
             Ok(()) => (JobEnd::Done, AttemptEnd::Done),
             Err(JobError::Ignored(reason)) => (JobEnd::Ignored(reason), AttemptEnd::Done),
-            Err(JobError::Retry(error)) if attempts < tries => {
-                (JobEnd::Retry(error, now + back_off(attempts, jitter)), AttemptEnd::Retried)
-            }
+            Err(JobError::Retry(error)) if attempts < tries => (
+                JobEnd::Retry(error, now + BETWEEN_TRIES.pause(u32::try_from(attempts).unwrap_or(1), jitter)),
+                AttemptEnd::Retried,
+            ),
             Err(JobError::Retry(error) | JobError::Hopeless(error) | JobError::Unavailable(error)) => {
                 (JobEnd::Dead(error), AttemptEnd::Dead)
             }
@@ -224,7 +226,7 @@ enum LeaseEnd<T> {
 fn waiting(error: JobError, now: Timestamp, age: SignedDuration, jitter: f64) -> JobError {
     match error {
         JobError::Unavailable(reason) if age < PATIENCE => {
-            JobError::Postpone { reason, until: now + outage_pause(age, jitter) }
+            JobError::Postpone { reason, until: now + BETWEEN_TRIES.outage_pause(age, jitter) }
         }
         JobError::Unavailable(reason) => JobError::Retry(reason),
         JobError::Postpone { reason, until } => {

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use crate::close::close_recheck::LookError;
 use crate::close::live_item::{is_gone, is_linked, is_own_review, is_pinned, pushed_at, reopenings, reviewed_at};
 use crate::online::live_settings::{SettingsError, live_settings, triage_mode};
-use crate::online::posted_triage::SaidSoFar;
+use crate::online::posted_triage::PostedTriage;
 
 /// Watches one grace. What cannot be read is an error, and nothing is written until it can.
 #[derive(Debug, Clone, Copy)]

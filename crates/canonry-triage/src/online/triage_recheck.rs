@@ -1,7 +1,7 @@
 //! The last look before triage says something on GitHub.
 
 use canonry_config::{ParsedSettings, parse};
-use canonry_domain::{ItemType, WriteKind, WriteOrigin, has_protected_label};
+use canonry_domain::{WriteKind, WriteOrigin, has_protected_label};
 use canonry_github::outbox::{Act, Recheck, RecheckError, Ruling};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{OutboxEntry, OutboxState, Repo, RepoAccess, Store, TriageActionKind};

@@ -12,4 +12,3 @@ mod retrieval;
 mod sync;
 mod triage;
 mod unfilled_templates;
-mod world_clock;

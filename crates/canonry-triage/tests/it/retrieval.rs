@@ -8,7 +8,8 @@ use std::time::Duration;
 use canonry_domain::{
     ItemNumber, ItemRecord, ItemState, ItemType, PullChanges, Similarity, parse_import_value, parse_moment,
 };
-use canonry_models::{ApiKey, Clock, Embedder, LocalEmbedder, Provider, RemoteEmbedder, RemoteSettings};
+use canonry_github::ManualClock;
+use canonry_models::{ApiKey, Embedder, LocalEmbedder, Provider, RemoteEmbedder, RemoteSettings};
 use canonry_retrieval::{RetrievalMode, read_snapshot};
 use canonry_store::{CandidateSet, EmbeddingKey, NewEmbedding, Repo, Representation, SetStatus, Store};
 use canonry_testkit::database::TestDatabase;
@@ -19,7 +20,6 @@ use canonry_triage::{
     CandidateOptions, CandidatesReport, EmbedFailure, EmbedOptions, EmbedReport, EmbedSource, NeighbourQuery,
     Neighbourhood, SearchFor, SearchOptions, candidates, embed, search,
 };
-use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
 const KEY: &str = "sk-nobody-may-read-this";
@@ -41,26 +41,13 @@ fn score(score: f64) -> Similarity {
     Similarity::new(score).expect("a valid score")
 }
 
-/// A clock that does not wait.
-struct Hasty;
-
-impl Clock for Hasty {
-    fn now(&self) -> Timestamp {
-        now()
-    }
-
-    fn sleep(&self, _pause: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
 fn settings(server: &ModelServer, model: &str) -> RemoteSettings {
     let (base_url, key) = (server.base_url(), Some(ApiKey::new(KEY)));
     RemoteSettings { base_url, key, model: model.to_owned(), ..RemoteSettings::new(Provider::OpenAi) }
 }
 
 fn embedder(server: &ModelServer, model: &str) -> RemoteEmbedder {
-    RemoteEmbedder::with_clock(settings(server, model), Arc::new(Hasty)).expect("usable settings")
+    RemoteEmbedder::with_clock(settings(server, model), Arc::new(ManualClock::new(now()))).expect("usable settings")
 }
 
 fn key(embedder: &dyn Embedder) -> EmbeddingKey {
@@ -265,7 +252,7 @@ on_both_engines! {
         server.clear_faults();
         server.fault_when("wave", Fault::Hang);
         let impatient = RemoteSettings { attempts: 1, timeout: Duration::from_millis(100), ..settings(&server, "m1") };
-        let impatient = RemoteEmbedder::with_clock(impatient, Arc::new(Hasty)).expect("usable");
+        let impatient = RemoteEmbedder::with_clock(impatient, Arc::new(ManualClock::new(now()))).expect("usable");
         let (_, _, message) = told(try_embed(&store, &repo, &impatient, CHANGED).await.expect_err("silence"));
         assert!(message.contains("no answer within"), "{message}");
 

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use super::{
-    Act, DOUBT_WAIT, Draft, End, Event, FIRST_PAUSE, Hold, LONGEST_OUTAGE, LONGEST_PAUSE, LOOK_GAP, LOOKS_IN_DOUBT,
-    MOST_LOOKS, MOST_TRIES, Move, Phase, Progress, Receipt, Shape, Verdict, WrittenComment, WrittenReview,
+    Act, BETWEEN_TRIES, DOUBT_WAIT, Draft, End, Event, Hold, LONGEST_OUTAGE, LOOK_GAP, LOOKS_IN_DOUBT, MOST_LOOKS,
+    MOST_TRIES, Move, Phase, Progress, Receipt, Shape, Verdict, WrittenComment, WrittenReview,
 };
 
 fn at(second: i64) -> Timestamp {
@@ -162,8 +162,8 @@ fn an_outage_is_waited_for_and_given_up_after_days() {
     let (tried, end) = through_an_outage(Progress::begin(Shape::Comment), Shape::Comment);
     assert_eq!(end, Move::End(End::Without(Verdict::Fail("out of reach".into()))));
     let pauses: Vec<i64> = tried.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(pauses.is_sorted() && pauses[0] == FIRST_PAUSE.as_secs(), "{pauses:?}");
-    assert_eq!(pauses.last(), Some(&LONGEST_PAUSE.as_secs()));
+    assert!(pauses.is_sorted() && pauses[0] == BETWEEN_TRIES.first.as_secs(), "{pauses:?}");
+    assert_eq!(pauses.last(), Some(&BETWEEN_TRIES.longest.as_secs()));
     let lasted = tried.last().expect("tried");
     assert!((LONGEST_OUTAGE.as_secs()..LONGEST_OUTAGE.as_secs() + 1_800).contains(lasted), "{lasted}");
 }

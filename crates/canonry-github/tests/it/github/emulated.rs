@@ -8,7 +8,7 @@ use canonry_github::{Auth, ClientOptions, GitHub, Secret, WaitReason};
 use canonry_testkit::github::{Emulator, NewIssue, World};
 use jiff::Timestamp;
 
-use crate::world_clock::WorldClock;
+use canonry_testworld::WorldClock;
 
 pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 pub(crate) const REPO: &str = "acme/widgets";

@@ -113,7 +113,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let item = setting.open_issue();
         setting.emulator.world().close(REPO, plain(item), "ann", CloseReason::Completed);
-        let entry = setting.publish(item, &WriteKey::other("close"), close(&setting), &Unconditional).await;
+        let entry = setting.publish(item, "close", close(&setting), &Unconditional).await;
         assert_eq!((entry.state, entry.reason.as_deref()), (OutboxState::Refused, Some("drift:source_closed")));
         assert!(setting.emulator.writes().is_empty());
     }
@@ -158,7 +158,7 @@ on_both_engines! {
             world.advance(86_400);
         }
         setting.emulator.fault(patch().drop_connection());
-        let entry = setting.publish(item, &WriteKey::other("close"), close(&setting), &Unconditional).await;
+        let entry = setting.publish(item, "close", close(&setting), &Unconditional).await;
         assert_eq!((entry.state, receipt(&entry).objected), (OutboxState::Sent, false));
         assert_eq!(setting.closes(item), (2, true));
     }

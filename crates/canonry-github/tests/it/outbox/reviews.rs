@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::outbox::setting::{HEAD, LINES, OWN, REPO, Setting, TOKEN, id, inline, plain, receipt, review, text_of};
-use crate::world_clock::WorldClock;
+use canonry_testworld::WorldClock;
 
 /// A review with so many comments, of which those with these numbers are off the diff.
 fn many(count: u32, off: &[u32]) -> Write {
@@ -208,7 +208,7 @@ on_both_engines! {
             forbid_reviews(&emulator);
             Ruling::Proceed
         });
-        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &lost).await;
+        let entry = setting.publish(pull, "post", review(&["one"]), &lost).await;
         assert_eq!(entry.state, OutboxState::Refused);
         let reason = entry.reason.expect("a reason");
         assert!(reason.contains("403") && reason.contains("Resource not accessible by integration"), "{reason}");
@@ -220,7 +220,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let pull = setting.open_pull();
         let refuse = BeforeShowing(|| Ruling::Refuse { reason: "superseded".to_owned() });
-        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &refuse).await;
+        let entry = setting.publish(pull, "post", review(&["one"]), &refuse).await;
         assert_eq!((entry.state, entry.reason.as_deref()), (OutboxState::Refused, Some("superseded")));
         let (shown, drafts) = setting.own_reviews(pull);
         assert_eq!((shown.len(), drafts), (0, 0));
@@ -255,14 +255,14 @@ on_both_engines! {
             write_in_draft(&emulator, plain(pull));
             Ruling::Proceed
         });
-        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &writes).await;
+        let entry = setting.publish(pull, "post", review(&["one"]), &writes).await;
         assert_eq!(entry.state, OutboxState::Pending, "{entry:?}");
         assert!(entry.reason.as_deref().is_some_and(|reason| reason.contains("somebody has written in the draft")), "{entry:?}");
         assert_eq!((setting.own_reviews(pull).0.len(), words_in_draft(&setting, plain(pull))), (0, 1));
         // Superseded meanwhile: what the person wrote stays all the same.
         let refuse = BeforeShowing(|| Ruling::Refuse { reason: "superseded".to_owned() });
         setting.emulator.world().advance(3600);
-        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &refuse).await;
+        let entry = setting.publish(pull, "post", review(&["one"]), &refuse).await;
         assert_eq!((entry.state, entry.reason.as_deref()), (OutboxState::Refused, Some("superseded")));
         assert_eq!((setting.own_reviews(pull).0.len(), words_in_draft(&setting, plain(pull))), (0, 1));
         // Nor does the next review take it away; it goes on when the person is done.
@@ -279,11 +279,11 @@ on_both_engines! {
         let pull = setting.open_pull();
         let until = setting.emulator.world().now + SignedDuration::from_hours(1);
         let wait = BeforeShowing(move || Ruling::Wait { until, reason: "paused".to_owned() });
-        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &wait).await;
+        let entry = setting.publish(pull, "post", review(&["one"]), &wait).await;
         assert_eq!((entry.state, entry.not_before), (OutboxState::Pending, until));
         assert_eq!((setting.own_reviews(pull).0.len(), setting.own_reviews(pull).1), (0, 0));
         setting.emulator.world().now = until;
-        assert_eq!(setting.publish(pull, &WriteKey::other("post"), review(&["one"]), &Unconditional).await.state, OutboxState::Sent);
+        assert_eq!(setting.publish(pull, "post", review(&["one"]), &Unconditional).await.state, OutboxState::Sent);
         assert_eq!((setting.own_reviews(pull).0.len(), setting.own_reviews(pull).1), (1, 0));
         // The token is not accepted for a while, from the moment on that the draft is there.
         let pull = setting.open_pull();
@@ -377,7 +377,7 @@ on_both_engines! {
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/pulls/*/reviews/*/comments").times(3).answer_with(
             canonry_testkit::github::Answer::ok(serde_json::json!([])),
         ));
-        let entry = setting.publish(pull, &WriteKey::other("post"), review(&["one", "two"]), &Unconditional).await;
+        let entry = setting.publish(pull, "post", review(&["one", "two"]), &Unconditional).await;
         let told = written(&entry);
         assert_eq!((told.comments.len(), told.left_out.len()), (2, 0));
         // A person deletes a comment before it was read: it does not wait for ever.
@@ -395,7 +395,7 @@ on_both_engines! {
         for index in 0..230 {
             setting.emulator.world().review(REPO, plain(pull), "ann", ReviewState::Commented, &format!("Looking {index}"));
         }
-        let first = written(&setting.publish(pull, &WriteKey::other("post"), review(&["one", "two"]), &Unconditional).await);
+        let first = written(&setting.publish(pull, "post", review(&["one", "two"]), &Unconditional).await);
         // A copy from before the review, with the secret that signs.
         let copy = TestDatabase::sqlite();
         let now = setting.emulator.world().now;

@@ -1,28 +1,22 @@
 //! A store, an emulated GitHub with one repository, and outboxes that come and go like processes.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use canonry_domain::{GithubId, ItemNumber, WriteKey};
+use canonry_github::Auth;
 use canonry_github::outbox::Unconditional;
 use canonry_github::outbox::{
-    Close, CloseAs, InlineComment, Outbox, OutboxError, Receipt, Recheck, ReviewWrite, Write, WrittenReview,
+    Close, CloseAs, InlineComment, OutboxError, Receipt, Recheck, ReviewWrite, Write, WrittenReview,
 };
-use canonry_github::{AppKey, Auth, ClientOptions, GitHub, Secret};
-use canonry_store::{OutboxEntry, OutboxState, Repo, Store};
+use canonry_store::{OutboxEntry, OutboxState};
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{
-    Emulator, EventKind, NewIssue, Permission, Pull, Review, ReviewState, State, TEST_APP_PRIVATE_KEY, World,
-};
+use canonry_testkit::github::{Emulator, EventKind, NewIssue, Pull, Review, ReviewState, State, World};
+pub(crate) use canonry_testworld::{APP, OWN, TOKEN, number, plain};
+use canonry_testworld::{TestWorld, app_auth, token_auth, world_with_app};
 
-use crate::world_clock::WorldClock;
-
-pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 pub(crate) const REPO: &str = "acme/widgets";
-pub(crate) const OWN: &str = "canonry-bot";
-pub(crate) const APP: &str = "canonry[bot]";
 /// The head of the pull requests here.
 pub(crate) const HEAD: &str = "1111111111111111111111111111111111111111";
 /// How many lines their one file has, all new.
@@ -31,51 +25,40 @@ pub(crate) const CLOSING: &str = "Closing as duplicate of #1.";
 pub(crate) const NOT_CLOSING: &str = "Not closed after all.";
 
 pub(crate) struct Setting {
-    pub(crate) emulator: Arc<Emulator>,
-    pub(crate) store: Store,
-    pub(crate) repo: Repo,
+    world: TestWorld,
     pub(crate) own: &'static str,
-    auth: Auth,
     keys: AtomicUsize,
-    /// Removed when the test is over.
-    _database: TestDatabase,
+}
+
+impl Deref for Setting {
+    type Target = TestWorld;
+
+    fn deref(&self) -> &TestWorld {
+        &self.world
+    }
 }
 
 /// A world with a repository, somebody who opens issues, and issue 1, which others duplicate.
 pub(crate) fn world() -> World {
-    let mut world = World::new();
-    world.token(TOKEN, OWN);
-    world.repo(REPO);
+    let mut world = world_with_app(REPO, &["issues", "pull_requests", "checks", "contents"]);
     world.user("ann");
-    world.collaborator(REPO, OWN, Permission::Write);
-    world.rate.limit = 10_000_000;
     world.open(REPO, "ann", NewIssue::new("Sync stops", "It stops."));
-    world.add_app(4711, "canonry");
-    let areas = ["issues", "pull_requests", "checks", "contents"];
-    let mut permissions: Vec<(&str, &str)> = areas.iter().map(|area| (*area, "write")).collect();
-    permissions.push(("metadata", "read"));
-    world.install_app("acme", &permissions);
     world
 }
 
 impl Setting {
     pub(crate) async fn new(database: TestDatabase) -> Self {
-        Self::with(database, OWN, Auth::Token(Secret::new(TOKEN))).await
+        Self::with(database, OWN, token_auth()).await
     }
 
     /// The same with an App, which may do everything unless its permissions are changed.
     pub(crate) async fn of_app(database: TestDatabase) -> Self {
-        let key = AppKey::new("4711", &Secret::new(TEST_APP_PRIVATE_KEY)).expect("a key");
-        Self::with(database, APP, Auth::App(key)).await
+        Self::with(database, APP, app_auth()).await
     }
 
     async fn with(database: TestDatabase, own: &'static str, auth: Auth) -> Self {
-        let world = world();
-        let now = world.now;
-        let emulator = Arc::new(Emulator::start(world).await);
-        let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
-        Self { emulator, store, repo, own, auth, keys: AtomicUsize::new(0), _database: database }
+        let world = TestWorld::start(database, world(), REPO, auth).await;
+        Self { world, own, keys: AtomicUsize::new(0) }
     }
 
     /// Another emulated GitHub, as it was in the beginning. Its numbers begin anew, so that keys must not be made of them.
@@ -83,25 +66,12 @@ impl Setting {
         let now = self.emulator.world().now;
         let mut world = world();
         world.now = now;
-        self.emulator = Arc::new(Emulator::start(world).await);
+        self.world.emulator = Arc::new(Emulator::start(world).await);
     }
 
     /// A key that no other write has.
     pub(crate) fn fresh_key(&self) -> String {
         format!("key {}", self.keys.fetch_add(1, Ordering::SeqCst))
-    }
-
-    /// A client and an outbox as a freshly started process has them.
-    pub(crate) async fn outbox(&self) -> Outbox {
-        let options = ClientOptions {
-            api: self.emulator.url().parse().expect("a URL"),
-            clock: Arc::new(WorldClock(Arc::clone(&self.emulator))),
-            jitter: Arc::new(|| 0.0),
-            request_timeout: Duration::from_secs(10),
-            ..ClientOptions::new(self.auth.clone())
-        };
-        let github = GitHub::new(options).expect("a client");
-        Outbox::open(self.store.clone(), github, [7; 32]).await.expect("an outbox")
     }
 
     pub(crate) fn open_issue(&self) -> ItemNumber {
@@ -205,14 +175,6 @@ impl Setting {
         };
         (issue.events.iter().filter(ours).count(), issue.state == State::Closed)
     }
-}
-
-pub(crate) fn number(number: u64) -> ItemNumber {
-    ItemNumber::new(i64::try_from(number).expect("small")).expect("a number")
-}
-
-pub(crate) fn plain(item: ItemNumber) -> u64 {
-    u64::try_from(item.get()).expect("positive")
 }
 
 pub(crate) fn text_of(body: &str) -> String {

@@ -12,7 +12,7 @@ use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
 use crate::outbox::setting::{OWN, REPO, Setting, TOKEN, comment, plain, receipt};
-use crate::world_clock::WorldClock;
+use canonry_testworld::WorldClock;
 
 fn post() -> Fault {
     Fault::on("POST", "/repos/*/*/issues/*/comments")

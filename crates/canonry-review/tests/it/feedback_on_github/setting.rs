@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use canonry_domain::review::PatternFeedback;
 use canonry_domain::{GithubId, ItemNumber, Login};
-use canonry_github::{Auth, ClientOptions, GitHub, Secret};
+use canonry_github::GitHub;
 use canonry_review::{
     FindingReactionsReport, FindingThread, ReviewReport, poll_finding_reactions, poll_reactions_of_pull,
 };
@@ -14,14 +14,13 @@ use canonry_testkit::github::{Emulator, NewPull, Permission, World};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::pipeline::project::{Project, code, login, pull, the};
-use crate::world_clock::WorldClock;
+use canonry_testworld::{TOKEN, WorldClock, client, token_auth};
 
 pub(crate) const REPO: &str = "tide/pool";
-pub(crate) const OWN: &str = "canonry-bot";
+pub(crate) use canonry_testworld::OWN;
 /// Findings of each review: one that feedback may hide, and one that it may not.
 pub(crate) const MILD: &str = "Odd name";
 pub(crate) const GRAVE: &str = "Key in the code";
-const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 
 pub(crate) struct Setting {
     pub(crate) emulator: Arc<Emulator>,
@@ -68,13 +67,7 @@ impl Setting {
         }
         world.bot("stale[bot]");
         let emulator = Arc::new(Emulator::start(world).await);
-        let options = ClientOptions {
-            api: emulator.url().parse().expect("a URL"),
-            clock: Arc::new(WorldClock(Arc::clone(&emulator))),
-            jitter: Arc::new(|| 0.0),
-            ..ClientOptions::new(Auth::Token(Secret::new(TOKEN)))
-        };
-        let github = GitHub::new(options).expect("a client");
+        let github = client(&emulator, Arc::new(WorldClock(Arc::clone(&emulator))), token_auth());
         let mut project = Project::new(database).await;
         let base = project.git.write("a.js", code("a();")).commit("base");
         project.git.branch("topic").write("a.js", code("b();")).commit("push A");

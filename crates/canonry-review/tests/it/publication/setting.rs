@@ -1,116 +1,81 @@
 //! A store, an emulated GitHub with one pull request, and processes that review it and come and go.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use canonry_config::RepoConfig;
+use canonry_domain::ItemNumber;
 use canonry_domain::review::{CommitSha, ReviewSubject};
-use canonry_domain::{GithubId, ItemNumber};
 use canonry_github::outbox::{Outbox, OutboxError};
-use canonry_github::{AppKey, Auth, ClientOptions, GitHub, Secret};
+use canonry_github::{Auth, GitHub};
 use canonry_review::reviewers::CommandReviewer;
 use canonry_review::reviewers::llm::LlmReviewBudget;
 use canonry_review::{
     FetchedRepository, Publication, PublicationError, PublicationRecheck, PublicationResult, Remote, Repository,
     ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice, review,
 };
-use canonry_store::{Repo, Store};
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Emulator, NewPull, Permission, ReviewState, TEST_APP_PRIVATE_KEY, World};
+use canonry_testkit::github::{NewPull, Permission, ReviewState};
+pub(crate) use canonry_testworld::{APP, OWN};
+use canonry_testworld::{TestWorld, app_auth, number, token_auth, world_with_app};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::world_clock::WorldClock;
-
 pub(crate) const REPO: &str = "acme/widgets";
-/// The account of the App, and of the plain token.
-pub(crate) const APP: &str = "canonry[bot]";
-pub(crate) const OWN: &str = "canonry-bot";
-const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 /// What an App may do so that everything works.
 pub(crate) const ALL: [&str; 4] = ["issues", "pull_requests", "checks", "contents"];
 
 pub(crate) struct Setting {
-    pub(crate) emulator: Arc<Emulator>,
-    pub(crate) store: Store,
-    pub(crate) repo: Repo,
+    world: TestWorld,
     pub(crate) pull: ItemNumber,
     pub(crate) settings: RepoConfig,
     pub(crate) own: &'static str,
-    auth: Auth,
     files: TempDir,
     counter: AtomicU32,
-    _database: TestDatabase,
+}
+
+impl Deref for Setting {
+    type Target = TestWorld;
+
+    fn deref(&self) -> &TestWorld {
+        &self.world
+    }
 }
 
 impl Setting {
     /// A pull request that makes `src/app.js` of these lines, and an App that may do what these areas need.
     pub(crate) async fn with_app(database: TestDatabase, areas: &[&str], lines: &str) -> Self {
-        let key = AppKey::new("4711", &Secret::new(TEST_APP_PRIVATE_KEY)).expect("a key");
-        Self::with(database, APP, Auth::App(key), areas, lines).await
+        Self::with(database, APP, app_auth(), areas, lines).await
     }
 
     pub(crate) async fn with_token(database: TestDatabase, lines: &str) -> Self {
-        Self::with(database, OWN, Auth::Token(Secret::new(TOKEN)), &ALL, lines).await
+        Self::with(database, OWN, token_auth(), &ALL, lines).await
     }
 
     async fn with(database: TestDatabase, own: &'static str, auth: Auth, areas: &[&str], lines: &str) -> Self {
-        let mut world = World::new();
-        world.token(TOKEN, OWN);
-        let github_id = i64::try_from(world.repo(REPO).id).expect("small");
-        for login in ["ann", "mona"] {
-            world.user(login);
-        }
-        world.collaborator(REPO, OWN, Permission::Write);
+        let mut world = world_with_app(REPO, areas);
+        world.user("ann");
         world.collaborator(REPO, "mona", Permission::Write);
-        world.rate.limit = 10_000_000;
-        world.add_app(4711, "canonry");
-        let mut permissions: Vec<(&str, &str)> = areas.iter().map(|area| (*area, "write")).collect();
-        if !areas.contains(&"contents") {
-            permissions.push(("contents", "read"));
-        }
-        permissions.push(("metadata", "read"));
-        world.install_app("acme", &permissions);
         world.commit(REPO, "main", &[("README.md", Some("# Widgets\n"))]);
         world.commit(REPO, "topic", &[("src/app.js", Some(lines))]);
         let pull = world.open_pull(REPO, "ann", "topic", NewPull::new("Add the app"));
-        let now = world.now;
-        let emulator = Arc::new(Emulator::start(world).await);
-        let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let known = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
-        let repo = store.repos().identify(known.id, GithubId(github_id), &known.name).await.expect("stored");
+        let world = TestWorld::start(database, world, REPO, auth).await.identified().await;
         Self {
-            emulator,
-            store,
-            repo: repo.expect("a repository"),
-            pull: ItemNumber::new(i64::try_from(pull).expect("small")).expect("a number"),
+            world,
+            pull: number(pull),
             settings: RepoConfig::default(),
             own,
-            auth,
             files: tempfile::tempdir().expect("a folder"),
             counter: AtomicU32::new(0),
-            _database: database,
         }
     }
 
     pub(crate) fn number(&self) -> u64 {
         u64::try_from(self.pull.get()).expect("positive")
-    }
-
-    pub(crate) fn github(&self) -> GitHub {
-        let options = ClientOptions {
-            api: self.emulator.url().parse().expect("a URL"),
-            clock: Arc::new(WorldClock(Arc::clone(&self.emulator))),
-            jitter: Arc::new(|| 0.0),
-            request_timeout: Duration::from_secs(10),
-            ..ClientOptions::new(self.auth.clone())
-        };
-        GitHub::new(options).expect("a client")
     }
 
     pub(crate) fn push(&self, lines: &str) -> String {
@@ -194,10 +159,6 @@ impl Setting {
     pub(crate) async fn publish(&self, report: &ReviewReport) -> PublicationResult {
         let outbox = self.outbox().await;
         self.publish_with(report, &outbox).await.expect("published")
-    }
-
-    pub(crate) async fn outbox(&self) -> Outbox {
-        Outbox::open(self.store.clone(), self.github(), [7; 32]).await.expect("an outbox")
     }
 
     /// Publishes until the process "dies" at its `steps`-th point; `None` when it died.

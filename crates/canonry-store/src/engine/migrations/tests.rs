@@ -208,7 +208,7 @@ async fn reads_the_origins_of_writes(store: &Store, repo: RepoId) {
         ("mention/9#1/grace/5", WriteOrigin::RulingAnswer, None, Some(5), None),
         ("brake/9#1/3", WriteOrigin::BreakerNotice, None, Some(3), None),
     ];
-    let entries = store.outbox_entries(repo, ItemNumber::new(1).expect("positive")).await.expect("reads");
+    let entries = store.outbox().of_item(repo, ItemNumber::new(1).expect("positive")).await.expect("reads");
     for (key, origin, item_type, record, commit) in expected {
         let entry = entries.iter().find(|entry| entry.key == key).expect(key);
         let commit = commit.map(str::to_owned);

@@ -1,65 +1,56 @@
 //! A store, an emulated GitHub with one repository, and processes that come and go.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use canonry_config::{ParsedSettings, parse};
 use canonry_domain::{ItemNumber, ItemType, Probability, RowSnapshot, TargetPolicy, UndoReason};
+use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
-use canonry_github::{Auth, ClientOptions, Clock, GitHub, Secret};
-use canonry_store::{CloseRunId, MaintainerSource, NewPlan, NewPlanRow, Repo, Representation, Store};
+use canonry_store::{CloseRunId, MaintainerSource, NewPlan, NewPlanRow, Representation, Store};
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Emulator, Event, EventKind, NewIssue, Permission, Pull, State, World};
+use canonry_testkit::github::{Event, EventKind, NewIssue, Permission, Pull, State, World};
+pub(crate) use canonry_testworld::{OWN, TOKEN, number, plain};
+use canonry_testworld::{TestWorld, token_auth, world_with_token};
 use canonry_triage::{
     ApplyError, ApplyOptions, CloseReport, SyncOptions, UndoError, UndoOptions, apply_close, sync, undo_close,
 };
 use jiff::SignedDuration;
 use serde_json::json;
 
-use crate::world_clock::WorldClock;
-
-pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 pub(crate) const REPO: &str = "acme/widgets";
-pub(crate) const OWN: &str = "canonry-bot";
 pub(crate) const FACT: &str = "the error `E0599`";
 
 pub(crate) struct Setting {
-    pub(crate) emulator: Arc<Emulator>,
-    pub(crate) store: Store,
-    pub(crate) repo: Repo,
+    world: TestWorld,
     pub(crate) config: ParsedSettings,
     run: AtomicUsize,
-    url: String,
-    /// Removed when the test is over.
-    _database: TestDatabase,
+}
+
+impl Deref for Setting {
+    type Target = TestWorld;
+
+    fn deref(&self) -> &TestWorld {
+        &self.world
+    }
+}
+
+impl DerefMut for Setting {
+    fn deref_mut(&mut self) -> &mut TestWorld {
+        &mut self.world
+    }
 }
 
 /// A world with a repository, a maintainer, and somebody who opens issues.
 pub(crate) fn world() -> World {
-    let mut world = World::new();
-    world.token(TOKEN, OWN);
-    world.repo(REPO);
+    let mut world = world_with_token(REPO);
     world.repo("acme/attic");
     world.user("ann");
     world.user("zoe");
     world.bot("stale[bot]");
-    world.collaborator(REPO, OWN, Permission::Write);
     world.collaborator(REPO, "maint", Permission::Maintain);
-    world.rate.limit = 10_000_000;
     world
-}
-
-pub(crate) fn client(emulator: &Emulator, clock: Arc<dyn Clock>) -> GitHub {
-    let options = ClientOptions {
-        api: emulator.url().parse().expect("a URL"),
-        clock,
-        jitter: Arc::new(|| 0.0),
-        request_timeout: Duration::from_secs(10),
-        ..ClientOptions::new(Auth::Token(Secret::new(TOKEN)))
-    };
-    GitHub::new(options).expect("a client")
 }
 
 /// What GitHub shows of an item.
@@ -74,25 +65,17 @@ pub(crate) struct Shown {
 
 impl Setting {
     pub(crate) async fn new(database: TestDatabase) -> Self {
-        let world = world();
-        let now = world.now;
-        let emulator = Arc::new(Emulator::start(world).await);
-        let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let world = TestWorld::start(database, world(), REPO, token_auth()).await;
         let maintainers = ["maint".parse().expect("a login")];
-        store.repos().set_maintainers(repo.id, MaintainerSource::Set, &maintainers, now).await.expect("stored");
-        let url = database.url().to_owned();
-        Self { emulator, store, repo, config: parse(""), run: AtomicUsize::new(0), url, _database: database }
+        let (store, repo, now) = (&world.store, world.repo.id, world.now());
+        store.repos().set_maintainers(repo, MaintainerSource::Set, &maintainers, now).await.expect("stored");
+        Self { world, config: parse(""), run: AtomicUsize::new(0) }
     }
 
     /// The same with these settings in the repository's file.
     pub(crate) fn with_config(mut self, text: &str) -> Self {
         self.config = parse(text);
         self
-    }
-
-    pub(crate) fn github(&self) -> GitHub {
-        client(&self.emulator, Arc::new(WorldClock(Arc::clone(&self.emulator))))
     }
 
     /// A name that no other run has.
@@ -177,7 +160,7 @@ impl Setting {
     /// The same world seen by another process, with connections of its own that end with it.
     pub(crate) async fn another_process(&self) -> Process<'_> {
         let now = self.emulator.world().now;
-        let store = Store::open(&self.url.parse().expect("a URL"), now).await.expect("opens");
+        let store = Store::open(&self.database.url().parse().expect("a URL"), now).await.expect("opens");
         let github = self.github();
         let outbox = Outbox::open(store.clone(), github.clone(), [7; 32]).await.expect("an outbox");
         Process { setting: self, store, github, outbox }
@@ -374,14 +357,6 @@ pub(crate) fn told(report: &CloseReport) -> Vec<String> {
 
 pub(crate) fn counts(report: &CloseReport) -> (u64, u64, u64, u64) {
     (report.attempted, report.applied, report.skipped, report.failed)
-}
-
-pub(crate) fn number(number: u64) -> ItemNumber {
-    ItemNumber::new(i64::try_from(number).expect("small")).expect("a number")
-}
-
-pub(crate) fn plain(item: ItemNumber) -> u64 {
-    u64::try_from(item.get()).expect("positive")
 }
 
 /// What a comment says; `None` when a person wrote it with our account.

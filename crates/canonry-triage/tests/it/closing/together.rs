@@ -11,8 +11,10 @@ use canonry_triage::{ApplyError, ClosingError, RowResult};
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::closing::setting::{Setting, TOKEN, client};
-use crate::world_clock::WorldClock;
+use canonry_testworld::{client, token_auth};
+
+use crate::closing::setting::{Setting, TOKEN};
+use canonry_testworld::WorldClock;
 
 /// The world's clock, on which short waits let others work and do not move it: what polls each second
 /// must not make minutes pass.
@@ -37,7 +39,7 @@ impl Clock for PatientClock {
 
 impl Setting {
     fn patient_client(&self) -> canonry_github::GitHub {
-        client(&self.emulator, Arc::new(PatientClock(Arc::clone(&self.emulator))))
+        client(&self.emulator, Arc::new(PatientClock(Arc::clone(&self.emulator))), token_auth())
     }
 }
 

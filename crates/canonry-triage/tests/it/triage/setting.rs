@@ -1,62 +1,49 @@
 //! A store, an emulated GitHub with two originals, scripted models, and somebody who reports them again.
 
-use canonry_models::chat::TokenBudget;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use canonry_domain::{Extractor, ItemNumber, ItemType, OnlineThresholds, TriageMode};
 use canonry_github::outbox::Outbox;
-use canonry_github::{Auth, ClientOptions, GitHub, Secret};
-use canonry_models::chat::{ChatProvider, ChatSettings, RemoteChat};
+use canonry_github::{GitHub, ManualClock};
+use canonry_models::chat::{ChatProvider, ChatSettings, RemoteChat, TokenBudget};
 use canonry_models::{ApiKey, Provider, RemoteEmbedder, RemoteSettings};
 use canonry_retrieval::RetrievalMode;
-use canonry_store::{OutboxEntry, Repo, Store, StoredTriageAction, StoredTriageRecord};
+use canonry_store::{OutboxEntry, StoredTriageAction, StoredTriageRecord};
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Emulator, NewIssue, Permission, World};
+use canonry_testkit::github::{NewIssue, Permission};
 use canonry_testkit::models::ModelServer;
+pub(crate) use canonry_testworld::{OWN, TOKEN, number, plain};
+use canonry_testworld::{TestWorld, token_auth, world_with_token};
 use canonry_triage::{
     DetectOptions, Detectors, EmbedOptions, IntentExtractor, ItemQuery, Judge, SyncOptions, TriageError, TriageOutcome,
     TriageRecheck, TriageRules, detect_new, embed, refetch_item, sync, triage_item,
 };
-use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use crate::world_clock::WorldClock;
-
-pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 pub(crate) const REPO: &str = "acme/widgets";
-pub(crate) const OWN: &str = "canonry-bot";
 pub(crate) const LABEL: &str = "possible-duplicate";
 const BODY: &str = "After the change of last week the exporter writes its summary twice to the console, once at the \
     beginning and once at the end of each run, and the second copy carries the numbers of the first one.";
 
-/// Models do not make anybody wait.
-struct Hasty;
-
-impl canonry_models::Clock for Hasty {
-    fn now(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
-    }
-
-    fn sleep(&self, _pause: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
 pub(crate) struct Setting {
-    pub(crate) emulator: Arc<Emulator>,
-    pub(crate) store: Store,
-    pub(crate) repo: Repo,
+    world: TestWorld,
     pub(crate) models: ModelServer,
     pub(crate) rules: TriageRules,
     /// Who makes cards, when cards are compared.
     pub(crate) extractor: Option<IntentExtractor<'static>>,
     answer: Arc<Mutex<String>>,
     runs: AtomicUsize,
-    /// Removed when the test is over.
-    _database: TestDatabase,
+}
+
+impl Deref for Setting {
+    type Target = TestWorld;
+
+    fn deref(&self) -> &TestWorld {
+        &self.world
+    }
 }
 
 /// The two originals, as vectors of their own and by number.
@@ -66,22 +53,15 @@ pub(crate) const BETA: usize = 1;
 impl Setting {
     /// Two open issues that have nothing in common, in the store; the judge calls everything a duplicate of the first.
     pub(crate) async fn new(database: TestDatabase) -> Self {
-        let mut world = World::new();
-        world.token(TOKEN, OWN);
-        world.repo(REPO);
+        let mut world = world_with_token(REPO);
         for login in ["ann", "zoe", "bob", "eve"] {
             world.user(login);
         }
         world.bot("stale[bot]");
-        world.collaborator(REPO, OWN, Permission::Write);
         world.collaborator(REPO, "maint", Permission::Maintain);
-        world.rate.limit = 10_000_000;
         world.open(REPO, "zoe", NewIssue::new("Original alpha: the exporter writes its summary twice", BODY));
         world.open(REPO, "zoe", NewIssue::new("Original beta: the exporter writes its summary twice", BODY));
-        let now = world.now;
-        let emulator = Arc::new(Emulator::start(world).await);
-        let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let world = TestWorld::start(database, world, REPO, token_auth()).await;
         let models = ModelServer::start().await;
         models.vector_for("Original alpha", near(ALPHA, 1.0));
         models.vector_for("Original beta", near(BETA, 1.0));
@@ -96,28 +76,9 @@ impl Setting {
             grace: None,
         };
         let runs = AtomicUsize::new(0);
-        let setting = Self { emulator, store, repo, models, rules, extractor: None, answer, runs, _database: database };
+        let setting = Self { world, models, rules, extractor: None, answer, runs };
         setting.sync().await;
         setting
-    }
-
-    pub(crate) fn github(&self) -> GitHub {
-        let options = ClientOptions {
-            api: self.emulator.url().parse().expect("a URL"),
-            clock: Arc::new(WorldClock(Arc::clone(&self.emulator))),
-            jitter: Arc::new(|| 0.0),
-            request_timeout: Duration::from_secs(10),
-            ..ClientOptions::new(Auth::Token(Secret::new(TOKEN)))
-        };
-        GitHub::new(options).expect("a client")
-    }
-
-    pub(crate) async fn outbox(&self) -> Outbox {
-        Outbox::open(self.store.clone(), self.github(), [7; 32]).await.expect("an outbox")
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        self.emulator.world().now
     }
 
     pub(crate) fn later(&self, hours: i64) {
@@ -234,7 +195,8 @@ impl Setting {
             model: "scripted".to_owned(),
             ..RemoteSettings::new(Provider::OpenAi)
         };
-        RemoteEmbedder::with_clock(settings, Arc::new(Hasty)).expect("usable settings")
+        RemoteEmbedder::with_clock(settings, Arc::new(ManualClock::new(Timestamp::UNIX_EPOCH)))
+            .expect("usable settings")
     }
 
     pub(crate) fn chat(&self) -> RemoteChat {
@@ -244,7 +206,7 @@ impl Setting {
             model: "scripted".to_owned(),
             ..ChatSettings::new(ChatProvider::OpenAi)
         };
-        RemoteChat::with_clock(settings, Arc::new(Hasty)).expect("usable settings")
+        RemoteChat::with_clock(settings, Arc::new(ManualClock::new(Timestamp::UNIX_EPOCH))).expect("usable settings")
     }
 
     /// Sends everything that a service may send by itself, waiting as long as it takes.
@@ -322,14 +284,6 @@ pub(crate) fn yes_because(of: i64, confidence: f64, reasoning: &str) -> String {
 
 pub(crate) fn no() -> String {
     json!({"is_duplicate": false, "duplicate_of": 0, "confidence": 0.2, "reasoning": "Another cause."}).to_string()
-}
-
-pub(crate) fn number(number: u64) -> ItemNumber {
-    ItemNumber::new(i64::try_from(number).expect("small")).expect("a number")
-}
-
-pub(crate) fn plain(item: ItemNumber) -> u64 {
-    u64::try_from(item.get()).expect("positive")
 }
 
 /// A vector with this cosine to an original's, and none to the other's.

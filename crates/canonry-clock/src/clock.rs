@@ -1,6 +1,7 @@
 //! The clock that every wait goes through.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
@@ -11,6 +12,11 @@ pub trait Clock: Send + Sync {
 
     /// Returns when `until` has come; at once when it is past.
     fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()>;
+
+    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
+        let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::MAX);
+        self.sleep_until(self.now().saturating_add(pause).unwrap_or(Timestamp::MAX))
+    }
 
     /// How long a loop waits until it looks again.
     fn beat(&self, length: SignedDuration) -> BoxFuture<'_, ()> {
@@ -30,7 +36,7 @@ impl Clock for SystemClock {
     fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()> {
         let left = until.duration_since(Timestamp::now());
         Box::pin(async move {
-            if let Ok(left) = std::time::Duration::try_from(left) {
+            if let Ok(left) = Duration::try_from(left) {
                 tokio::time::sleep(left).await;
             }
         })
@@ -117,7 +123,7 @@ impl Clock for ScaledClock {
     fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()> {
         let left = until.duration_since(self.now());
         Box::pin(async move {
-            if let Ok(left) = std::time::Duration::try_from(left) {
+            if let Ok(left) = Duration::try_from(left) {
                 tokio::time::sleep(left / self.factor).await;
             }
         })

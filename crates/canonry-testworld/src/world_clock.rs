@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use canonry_github::Clock;
+use canonry_clock::Clock;
 use canonry_testkit::github::Emulator;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
 /// The emulated world's clock: waiting moves it.
-pub(crate) struct WorldClock(pub(crate) Arc<Emulator>);
+pub struct WorldClock(pub Arc<Emulator>);
 
 impl Clock for WorldClock {
     fn now(&self) -> Timestamp {
