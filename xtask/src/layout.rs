@@ -44,7 +44,6 @@ pub(crate) fn report() -> Result<()> {
 }
 
 /// Fails when a rule is broken.
-#[allow(dead_code)]
 pub(crate) fn check() -> Result<()> {
     let problems = Sources::read()?.problems();
     if problems.is_empty() { Ok(()) } else { bail!("{}", problems.join("\n")) }

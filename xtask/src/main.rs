@@ -61,7 +61,7 @@ enum Task {
     Layout,
     /// Runs one PostgreSQL server until stdin ends.
     #[command(hide = true)]
-    PostgresServer(supervisor::Arguments),
+    PostgresServer(supervisor::ServerArguments),
 }
 
 fn main() -> ExitCode {

@@ -29,7 +29,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const START_ATTEMPTS: usize = 5;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ServerArguments {
     /// The folder with PostgreSQL's bin, lib and share.
     #[arg(long)]
     installation: PathBuf,
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 }
 
 /// Starts a server, prints its URL, and stops it when stdin ends.
-pub(crate) fn supervise(arguments: &Arguments) -> Result<()> {
+pub(crate) fn supervise(arguments: &ServerArguments) -> Result<()> {
     let user = match tools::effective_user()? {
         0 => Some(UNPRIVILEGED_USER),
         _ => None,
@@ -102,7 +102,7 @@ fn remove_abandoned(servers: &Path) -> Result<()> {
     Ok(())
 }
 
-fn initialise(arguments: &Arguments, home: &ServerHome, user: Option<u32>) -> Result<()> {
+fn initialise(arguments: &ServerArguments, home: &ServerHome, user: Option<u32>) -> Result<()> {
     let mut initdb = program(arguments, "initdb", home, user);
     initdb
         .arg("--pgdata")
@@ -117,7 +117,7 @@ fn initialise(arguments: &Arguments, home: &ServerHome, user: Option<u32>) -> Re
     Ok(())
 }
 
-fn start(arguments: &Arguments, home: &ServerHome, user: Option<u32>) -> Result<(Server, u16)> {
+fn start(arguments: &ServerArguments, home: &ServerHome, user: Option<u32>) -> Result<(Server, u16)> {
     for _ in 0..START_ATTEMPTS {
         let port = free_port()?;
         let mut server = Server(
@@ -144,7 +144,7 @@ fn start(arguments: &Arguments, home: &ServerHome, user: Option<u32>) -> Result<
 
 /// A program of the installation, as the server's user, in the server's folder, with no variable
 /// of ours: `PGPORT`, `PGDATA` or `LD_LIBRARY_PATH` would change what it does.
-fn program(arguments: &Arguments, name: &str, home: &ServerHome, user: Option<u32>) -> Command {
+fn program(arguments: &ServerArguments, name: &str, home: &ServerHome, user: Option<u32>) -> Command {
     let mut command = Command::new(arguments.installation.join("bin").join(name));
     command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C").current_dir(home.folder.path());
     if let Some(user) = user {

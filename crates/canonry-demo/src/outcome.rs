@@ -26,7 +26,7 @@ pub struct DemoOutcome {
     pub lessons: BTreeMap<&'static str, u64>,
     /// tidepool's threshold before and after the week; `None` is silence.
     pub threshold: [Option<u8>; 2],
-    pub review: ReviewCounts,
+    pub review: DemoReviewCounts,
     pub plan: PlanCounts,
     pub audit: AuditCounts,
     pub adjudicated: usize,
@@ -44,7 +44,7 @@ pub struct TriageCounts {
 }
 
 #[derive(Debug, Default, Serialize)]
-pub struct ReviewCounts {
+pub struct DemoReviewCounts {
     pub reviews: usize,
     pub remarks: usize,
     pub findings: usize,
@@ -134,11 +134,11 @@ async fn triage(demo: &Demo, week: &Week) -> Result<TriageCounts> {
     Ok(counted)
 }
 
-async fn review(demo: &Demo) -> Result<ReviewCounts> {
+async fn review(demo: &Demo) -> Result<DemoReviewCounts> {
     let repo = demo.repo(BRINDLE_REPO).await?;
     let mut reviews = demo.store.review().list(repo.id, None, 100).await?;
     reviews.reverse();
-    let mut counted = ReviewCounts { reviews: reviews.len(), ..ReviewCounts::default() };
+    let mut counted = DemoReviewCounts { reviews: reviews.len(), ..DemoReviewCounts::default() };
     let mut seen: BTreeSet<FindingId> = BTreeSet::new();
     let mut became: BTreeSet<(FindingId, &'static str)> = BTreeSet::new();
     for review in &reviews {

@@ -325,7 +325,7 @@ impl Vocabulary {
         let body =
             format!("{}\n\n`fresh_{at}` in `src/part_{}.rs`: {}\n", some(length / 2), at % 700, some(length / 2));
         let created = Timestamp::UNIX_EPOCH + Duration::from_secs(1_600_000_000 + 600 * at as u64);
-        let state = if at % 3 == 0 { ItemState::Open } else { ItemState::Closed };
+        let state = if at.is_multiple_of(3) { ItemState::Open } else { ItemState::Closed };
         ItemRecord { state: Some(state), ..record(number(FIRST_NUMBER + at), title, body, created) }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 
 use super::service_burst::burst;
-use super::service_load::{Webhook, about, example, post_for};
+use super::service_load::{SignedWebhook, about, example, post_for};
 use super::service_process::{Probot, Server, canonry};
 use super::watched::{Used, median};
 use super::{folder, release_binary};
@@ -52,7 +52,8 @@ pub(crate) fn run() -> Result<()> {
     let probot = Probot::install()?;
     let binary = release_binary()?;
     let example = example("issues", "opened")?;
-    let webhooks: Vec<Webhook> = (1..=ITEMS).map(|number| about(&example, "octo/cat", number, "opened")).collect();
+    let webhooks: Vec<SignedWebhook> =
+        (1..=ITEMS).map(|number| about(&example, "octo/cat", number, "opened")).collect();
     // On the disk that the build lies on: a temporary folder is memory on many systems, where durability costs nothing.
     let place = tempfile::Builder::new().prefix("service-").tempdir_in(folder()?)?;
     let postgres = PostgresServer::start(Durability::Full)?;
@@ -101,7 +102,7 @@ fn start(contender: Contender, probot: &Probot, binary: &Path, database: &str, f
     }
 }
 
-fn measure(server: Server, webhooks: &[Webhook], probot: &Probot, database: &str) -> Result<Measured> {
+fn measure(server: Server, webhooks: &[SignedWebhook], probot: &Probot, database: &str) -> Result<Measured> {
     let warm_up = post_for(server.door, CONNECTIONS, webhooks, "warm-up", WARM_UP)?;
     let before = server.used();
     let load = post_for(server.door, CONNECTIONS, webhooks, "load", TIME)?;

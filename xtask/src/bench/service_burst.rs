@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use super::service_load::{Load, Webhook, about, example, post};
+use super::service_load::{Load, SignedWebhook, about, example, post};
 use super::service_process::{canonry, resident_kib};
 use crate::process::quietly;
 
@@ -59,7 +59,7 @@ pub(crate) struct Burst {
 
 pub(crate) fn burst(binary: &Path, database: &str, folder: &Path) -> Result<Burst> {
     let example = example("issues", "opened")?;
-    let story: Vec<Vec<Webhook>> = (0..ITEMS)
+    let story: Vec<Vec<SignedWebhook>> = (0..ITEMS)
         .map(|item| STORY.iter().map(|action| about(&example, &repo(item), item + 1, action)).collect())
         .collect();
     let server = canonry(binary, database, WORKERS, &folder.join("burst.log"))?;
@@ -89,7 +89,7 @@ fn repo(item: usize) -> String {
 
 fn accept_and_drain(
     door: &super::service_load::Door,
-    story: &[Vec<Webhook>],
+    story: &[Vec<SignedWebhook>],
     binary: &Path,
     database: &str,
     began: Instant,

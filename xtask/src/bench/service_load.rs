@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A body as GitHub would send it, and its signature.
 #[derive(Clone, Debug)]
-pub(crate) struct Webhook {
+pub(crate) struct SignedWebhook {
     body: Vec<u8>,
     signature: String,
 }
@@ -74,7 +74,7 @@ pub(crate) fn example(event: &str, action: &str) -> Result<Value> {
     Ok(example)
 }
 
-pub(crate) fn about(example: &Value, repo: &str, number: usize, action: &str) -> Webhook {
+pub(crate) fn about(example: &Value, repo: &str, number: usize, action: &str) -> SignedWebhook {
     let mut body = example.clone();
     body["action"] = json!(action);
     body["repository"]["full_name"] = json!(repo);
@@ -88,10 +88,10 @@ pub(crate) fn about(example: &Value, repo: &str, number: usize, action: &str) ->
         let _ = write!(text, "{byte:02x}");
         text
     });
-    Webhook { body, signature }
+    SignedWebhook { body, signature }
 }
 
-impl Webhook {
+impl SignedWebhook {
     pub(crate) fn bytes(&self) -> usize {
         self.body.len()
     }
@@ -101,7 +101,7 @@ impl Webhook {
 pub(crate) fn post_for(
     door: Door,
     connections: usize,
-    webhooks: &[Webhook],
+    webhooks: &[SignedWebhook],
     run: &str,
     time: Duration,
 ) -> Result<Load> {
@@ -120,7 +120,7 @@ pub(crate) fn post<'a>(
     door: Door,
     connections: usize,
     event: &str,
-    next: impl Fn(usize, usize) -> Option<(&'a Webhook, String)> + Sync,
+    next: impl Fn(usize, usize) -> Option<(&'a SignedWebhook, String)> + Sync,
 ) -> Result<Load> {
     let next = &next;
     let own_time = || std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| processor_time(&stat));
@@ -140,7 +140,11 @@ pub(crate) fn post<'a>(
     Ok(Load { deliveries: latencies.len(), seconds, cpu_seconds, latencies })
 }
 
-fn sender<'a>(door: Door, event: &str, next: impl Fn(usize) -> Option<(&'a Webhook, String)>) -> Result<Vec<f64>> {
+fn sender<'a>(
+    door: Door,
+    event: &str,
+    next: impl Fn(usize) -> Option<(&'a SignedWebhook, String)>,
+) -> Result<Vec<f64>> {
     let mut connection = TcpStream::connect(door.address).context("the server does not listen")?;
     connection.set_nodelay(true)?;
     connection.set_read_timeout(Some(PATIENCE))?;

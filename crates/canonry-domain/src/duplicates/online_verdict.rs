@@ -82,38 +82,38 @@ pub fn online_verdict(
     thresholds: &OnlineThresholds,
 ) -> OnlineVerdict {
     if !source.has_content() {
-        return not_duplicate(None, OnlineReason::NoContent);
+        return not_duplicate(None, &OnlineReason::NoContent);
     }
     let candidates: Vec<GateCandidate<'_>> =
         neighbours.iter().filter(|neighbour| is_judged(source, neighbour, thresholds)).copied().collect();
     // Of equals the first, which is the one of the higher rank.
     let Some(best) = candidates.iter().rev().max_by_key(|candidate| candidate.score) else {
-        return not_duplicate(None, OnlineReason::NoCandidates);
+        return not_duplicate(None, &OnlineReason::NoCandidates);
     };
     let judged = answer.map(|answer| (answer, named_candidate(source, &candidates, answer)));
     let (answer, target) = match judged {
         Some((answer, _)) if !answer.is_duplicate => {
-            return not_duplicate(Some(answer.confidence), OnlineReason::ModelNotDuplicate);
+            return not_duplicate(Some(answer.confidence), &OnlineReason::ModelNotDuplicate);
         }
         Some((answer, Ok(target))) => (answer, target),
         Some((_, Err(_))) | None => {
             let is_near = best.score.get() >= thresholds.min_score.get().max(thresholds.maybe.get());
             let reason = OnlineReason::InvalidJudgeResponse;
-            return if is_near { maybe(best.item.number, None, reason) } else { not_duplicate(None, reason) };
+            return if is_near { maybe(best.item.number, None, &reason) } else { not_duplicate(None, &reason) };
         }
     };
     let (number, confidence) = (target.item.number, answer.confidence);
     if let Some(which) = strict_guardrail(source, target, &candidates, pairs, answer) {
         let reason = OnlineReason::Guardrail(which);
         return if confidence >= thresholds.maybe {
-            maybe(number, Some(confidence), reason)
+            maybe(number, Some(confidence), &reason)
         } else {
-            not_duplicate(Some(confidence), reason)
+            not_duplicate(Some(confidence), &reason)
         };
     }
     if confidence >= thresholds.duplicate {
         if target.score.get() < STRONG_RETRIEVAL {
-            return maybe(number, Some(confidence), OnlineReason::DuplicateLowRetrievalSupport);
+            return maybe(number, Some(confidence), &OnlineReason::DuplicateLowRetrievalSupport);
         }
         return OnlineVerdict {
             verdict: Verdict::Duplicate,
@@ -123,9 +123,9 @@ pub fn online_verdict(
         };
     }
     if confidence >= thresholds.maybe {
-        return maybe(number, Some(confidence), OnlineReason::LowConfidenceDuplicate);
+        return maybe(number, Some(confidence), &OnlineReason::LowConfidenceDuplicate);
     }
-    not_duplicate(Some(confidence), OnlineReason::BelowMaybeThreshold)
+    not_duplicate(Some(confidence), &OnlineReason::BelowMaybeThreshold)
 }
 
 /// What stands between a yes and "duplicate" however sure the judge is.
@@ -144,10 +144,10 @@ fn strict_guardrail(
         .or_else(|| is_too_small().then_some(OnlineGuardrail::CandidateGapTooSmall))
 }
 
-fn maybe(target: ItemNumber, confidence: Option<Probability>, reason: OnlineReason) -> OnlineVerdict {
+fn maybe(target: ItemNumber, confidence: Option<Probability>, reason: &OnlineReason) -> OnlineVerdict {
     OnlineVerdict { verdict: Verdict::MaybeDuplicate, target: Some(target), confidence, reason: reason.to_string() }
 }
 
-fn not_duplicate(confidence: Option<Probability>, reason: OnlineReason) -> OnlineVerdict {
+fn not_duplicate(confidence: Option<Probability>, reason: &OnlineReason) -> OnlineVerdict {
     OnlineVerdict { verdict: Verdict::NotDuplicate, target: None, confidence, reason: reason.to_string() }
 }

@@ -43,7 +43,7 @@ pub struct LaneResult {
 
 impl LaneResult {
     /// A lane that came through to the gates.
-    pub fn ruled(ruled: GateDecision, confidence: Option<Probability>) -> Self {
+    pub fn ruled(ruled: &GateDecision, confidence: Option<Probability>) -> Self {
         let status = match ruled.status {
             DecisionStatus::Accepted => LaneStatus::Accepted,
             DecisionStatus::Rejected => LaneStatus::Rejected,
@@ -133,20 +133,21 @@ mod tests {
     use crate::{GateDecision, GateReason, InvalidAnswer, ItemNumber};
 
     fn accepts(target: i64) -> LaneResult {
-        LaneResult::ruled(GateDecision::accepted(ItemNumber::new(target).expect("positive")), None)
+        LaneResult::ruled(&GateDecision::accepted(ItemNumber::new(target).expect("positive")), None)
     }
 
     fn rejects() -> LaneResult {
-        LaneResult::ruled(GateDecision::rejected_by_judge(), None)
+        LaneResult::ruled(&GateDecision::rejected_by_judge(), None)
     }
 
     #[test]
     fn each_class_of_two_lanes() {
         let vetoed = LaneResult::ruled(
-            GateDecision::vetoed(ItemNumber::new(2).expect("positive"), GateReason::CandidateGapTooSmall),
+            &GateDecision::vetoed(ItemNumber::new(2).expect("positive"), GateReason::CandidateGapTooSmall),
             None,
         );
-        let invalid = LaneResult::ruled(GateDecision::skipped(GateReason::InvalidResponse(InvalidAnswer::Empty)), None);
+        let invalid =
+            LaneResult::ruled(&GateDecision::skipped(GateReason::InvalidResponse(InvalidAnswer::Empty)), None);
         for (cheap, strong, expected) in [
             (accepts(1), accepts(1), AuditClass::Tp),
             (accepts(1), accepts(2), AuditClass::Conflict),

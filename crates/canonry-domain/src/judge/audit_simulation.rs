@@ -152,7 +152,7 @@ mod tests {
     fn lane(target: Option<i64>) -> LaneResult {
         let ruled =
             target.map_or_else(GateDecision::rejected_by_judge, |target| GateDecision::accepted(number(target)));
-        LaneResult::ruled(ruled, None)
+        LaneResult::ruled(&ruled, None)
     }
 
     /// A source with candidates 1, 2, … of these scores.
@@ -265,7 +265,7 @@ mod tests {
     fn a_lane_that_decided_nothing_stays_incomplete() {
         let mut skipped = item(&[0.9], Some(1), Some(1));
         skipped.cheap =
-            LaneResult::ruled(GateDecision::skipped(crate::duplicates::gate_reason::GateReason::SourceTooVague), None);
+            LaneResult::ruled(&GateDecision::skipped(crate::duplicates::gate_reason::GateReason::SourceTooVague), None);
         assert_eq!(skipped.cheap.status, LaneStatus::Skipped);
         let tally =
             simulate_audit(&[skipped.clone()], TighterGates { max_rank: Some(1), ..TighterGates::default() }).tally;

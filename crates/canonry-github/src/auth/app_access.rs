@@ -42,13 +42,17 @@ mod tests {
         // The permission that GitHub's documentation names for the calls in each file; "" needs none.
         let needed = [
             ("check_runs", "checks"),
+            ("clone_url", ""),
+            ("close_facts", "issues"),
             ("collaborators", "metadata"),
             ("comments", "issues"),
             ("contents", "contents"),
             ("deliveries", ""),
             ("identity", ""),
             ("issues", "issues"),
+            ("item_from_rest", ""),
             ("labels", "issues"),
+            ("lenient", ""),
             ("mod", ""),
             ("pulls", "pull_requests"),
             ("reactions", "issues"),

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::progress::{Act, Draft, Event, Hold, Verdict};
 use super::write::{FINDING, InlineComment, ReviewWrite};
-use super::write_job::{Job, marked};
+use super::write_job::{WriteJob, marked};
 use crate::api::{NewReviewComment, RestReview, RestUser};
 use crate::http::error::GitHubError;
 use crate::http::write::WriteError;
@@ -40,7 +40,7 @@ pub(super) enum Withdrawn {
     Kept,
 }
 
-impl Job<'_> {
+impl WriteJob<'_> {
     /// Makes the draft, without the comments that GitHub does not take.
     pub(super) async fn draft_review(&self, review: &ReviewWrite) -> Event {
         match self.try_draft(review).await {

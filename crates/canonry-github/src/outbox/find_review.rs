@@ -7,11 +7,11 @@ use canonry_domain::GithubId;
 use super::progress::{Act, Draft, Event, Progress};
 use super::receipt::{WrittenInline, WrittenReview};
 use super::write::{FINDING, ReviewWrite};
-use super::write_job::Job;
+use super::write_job::WriteJob;
 use crate::api::{RestReview, RestUser};
 use crate::http::error::GitHubError;
 
-impl Job<'_> {
+impl WriteJob<'_> {
     /// Whether the entry's review stands there for everybody.
     pub(super) async fn find_review(&self, progress: &Progress) -> Result<Event, GitHubError> {
         let Some(draft) = &progress.draft else { return self.find_submitted_review().await };

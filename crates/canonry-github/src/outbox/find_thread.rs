@@ -4,7 +4,7 @@ use canonry_domain::GithubId;
 
 use super::find_write::{COMMENT_GONE, same_text};
 use super::progress::Event;
-use super::write_job::Job;
+use super::write_job::WriteJob;
 use crate::api::{RestReviewComment, RestReviewThread, RestUser, ThreadComment};
 use crate::http::error::GitHubError;
 
@@ -35,7 +35,7 @@ impl Conversation {
     }
 }
 
-impl Job<'_> {
+impl WriteJob<'_> {
     /// The conversation that a comment of ours began.
     pub(super) async fn conversation(&self, comment: GithubId) -> Result<Conversation, GitHubError> {
         let threads = self.outbox.github.review_threads(&self.entry.repo.name, self.entry.number).await?;

@@ -7,7 +7,7 @@ use super::find_thread::{Conversation, THREAD_FORBIDDEN};
 use super::progress::{Act, Event, Hold, Phase, Progress, Verdict};
 use super::receipt::WrittenComment;
 use super::write::{ReactTo, Write};
-use super::write_job::Job;
+use super::write_job::WriteJob;
 use crate::api::{
     AppSlug, CHECK_NAME, CheckRunWrite, ReactionContent, ReactionSubject, RestCheckRun, RestComment, RestReviewComment,
     RestTimelineEvent, RestUser,
@@ -21,7 +21,7 @@ const SOURCE_CLOSED: &str = "drift:source_closed";
 /// Why an edit is refused whose comment somebody deleted: [`canonry_store::OutboxEntry::reason`] says so then.
 pub const COMMENT_GONE: &str = "the comment is gone";
 
-impl Job<'_> {
+impl WriteJob<'_> {
     /// Looks for what may have been sent.
     pub(super) async fn find_sent(&self, progress: &Progress) -> Event {
         let seen = match (&progress.phase, &progress.draft, &self.write) {

@@ -1,8 +1,8 @@
 //! Repositories are renamed while writes to them wait.
 
-use super::write_job::Job;
+use super::write_job::WriteJob;
 
-impl Job<'_> {
+impl WriteJob<'_> {
     /// Asks GitHub what the repository is called now and notes it; `true` when that is another name than
     /// the one the entry was about to be sent to. What fails here is told by the refusal that led here.
     pub(super) async fn learn_new_name(&self) -> bool {

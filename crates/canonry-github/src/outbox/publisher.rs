@@ -16,7 +16,7 @@ use super::checkpoint::{Checkpoint, Point};
 use super::progress::OutOfPlace;
 use super::recheck::Recheck;
 use super::write::Write;
-use super::write_job::{Job, LEASE};
+use super::write_job::{LEASE, WriteJob};
 use crate::api::{RestComment, RestReviewComment, RestUser};
 use crate::auth::secret::Secret;
 use crate::http::client::GitHub;
@@ -221,7 +221,7 @@ impl Outbox {
         let Some(entry) = self.store.outbox().claim(scope, &owner, now, now + LEASE).await? else {
             return Ok(false);
         };
-        Job::run(self, entry, owner, recheck).await?;
+        WriteJob::run(self, entry, owner, recheck).await?;
         Ok(true)
     }
 

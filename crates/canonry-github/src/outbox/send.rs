@@ -9,7 +9,7 @@ use super::find_thread::{Conversation, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT
 use super::find_write::{written, written_on_diff};
 use super::progress::{Act, Draft, Event, Hold, Phase, Progress};
 use super::write::Write;
-use super::write_job::Job;
+use super::write_job::WriteJob;
 use crate::api::{CheckRunWrite, IssuePatch};
 use crate::http::error::GitHubError;
 use crate::http::write::WriteError;
@@ -18,7 +18,7 @@ use crate::http::write::WriteError;
 /// else works on the entry while its request is under way.
 pub(super) const SEND_LIMIT: Duration = Duration::from_secs(120);
 
-impl Job<'_> {
+impl WriteJob<'_> {
     pub(super) async fn send(&self, progress: &Progress) -> Event {
         match tokio::time::timeout(SEND_LIMIT, self.send_act(progress)).await {
             Ok(event) => event,

@@ -30,7 +30,7 @@ const LEAST_WAIT: SignedDuration = SignedDuration::from_secs(1);
 const PACE_WINDOW: SignedDuration = SignedDuration::from_hours(1);
 
 /// One entry being worked on.
-pub(super) struct Job<'a> {
+pub(super) struct WriteJob<'a> {
     pub(super) outbox: &'a Outbox,
     pub(super) entry: OutboxEntry,
     pub(super) write: Write,
@@ -42,7 +42,7 @@ pub(super) struct Job<'a> {
 /// Whether the loop goes on.
 type Flow = ControlFlow<(), Progress>;
 
-impl<'a> Job<'a> {
+impl<'a> WriteJob<'a> {
     pub(super) async fn run(
         outbox: &'a Outbox,
         entry: OutboxEntry,

@@ -235,10 +235,10 @@ impl TokenSpending {
         TokenReservation(reserve)
     }
 
-    fn end(&mut self, reservation: TokenReservation) {
+    fn end(&mut self, TokenReservation(reserved): TokenReservation) {
         self.under_way -= 1;
         // Not what is left of a sum of fractions: nobody would wait for its end in vain.
-        self.reserved = if self.under_way == 0 { 0.0 } else { self.reserved - reservation.0 };
+        self.reserved = if self.under_way == 0 { 0.0 } else { self.reserved - reserved };
     }
 }
 

@@ -9,7 +9,7 @@ use canonry_github::outbox::Write;
 use canonry_store::{OutboxEntry, OutboxState, Repo, ReviewId, Store, StoreError};
 use jiff::Timestamp;
 
-use super::publish::{Publication, PublicationError, PublicationStop, WriteEnd};
+use super::publish::{Publication, PublicationEnd, PublicationError, PublicationStop};
 use super::pull_writes::{PullWrite, PullWrites};
 use super::quoted;
 use super::texts::SummaryParts;
@@ -180,8 +180,8 @@ impl Publication<'_> {
             _ => writes.next_key(begins),
         };
         Ok(match self.see_through(writes, &key, Write::CheckRun(check)).await? {
-            WriteEnd::Sent(_) => None,
-            WriteEnd::Not(reason) => Some(reason),
+            PublicationEnd::Sent(_) => None,
+            PublicationEnd::Not(reason) => Some(reason),
         })
     }
 }

@@ -77,7 +77,7 @@ impl<E: Into<PublicationError>> From<E> for PublicationStop {
     }
 }
 
-pub(super) enum WriteEnd {
+pub(super) enum PublicationEnd {
     Sent(Receipt),
     Not(String),
 }
@@ -191,11 +191,11 @@ impl Publication<'_> {
             },
         };
         Ok(match self.see_through(writes, &key, write).await? {
-            WriteEnd::Sent(receipt) => {
+            PublicationEnd::Sent(receipt) => {
                 self.note_posted(run, &receipt).await?;
                 None
             }
-            WriteEnd::Not(reason) => Some(reason),
+            PublicationEnd::Not(reason) => Some(reason),
         })
     }
 
@@ -260,15 +260,15 @@ impl Publication<'_> {
         writes: &mut PullWrites,
         key: &WriteKey,
         write: Write,
-    ) -> Result<WriteEnd, PublicationStop> {
+    ) -> Result<PublicationEnd, PublicationStop> {
         let entry = self.outbox.enqueue(self.repo.id, self.number, key, write).await?;
         let entry = self.send(writes, entry.id).await?;
         let reason = || entry.reason.clone().unwrap_or_else(|| "no reason was given".to_owned());
         match entry.state {
-            OutboxState::Sent => Ok(WriteEnd::Sent(receipt_of(&entry))),
+            OutboxState::Sent => Ok(PublicationEnd::Sent(receipt_of(&entry))),
             OutboxState::Pending => Err(self.waiting(&entry).await?),
             OutboxState::Refused if entry.reason.as_deref() == Some(SUPERSEDED) => Err(PublicationStop::Superseded),
-            OutboxState::Refused | OutboxState::Failed => Ok(WriteEnd::Not(reason())),
+            OutboxState::Refused | OutboxState::Failed => Ok(PublicationEnd::Not(reason())),
         }
     }
 

@@ -5,7 +5,7 @@ use canonry_domain::{WriteKey, WriteOrigin, redact_shown};
 use canonry_github::outbox::{COMMENT_GONE, Write};
 use canonry_store::{OutboxState, ReviewId};
 
-use super::publish::{Publication, PublicationStop, WriteEnd};
+use super::publish::{Publication, PublicationEnd, PublicationStop};
 use super::pull_writes::PullWrites;
 use super::quoted;
 
@@ -85,8 +85,8 @@ impl Publication<'_> {
                 None => (writes.next_key(&under.comment), Write::Comment { body: body.clone() }, false),
             };
             let reason = match self.see_through(writes, &key, write).await? {
-                WriteEnd::Sent(_) => return Ok((true, None)),
-                WriteEnd::Not(reason) => reason,
+                PublicationEnd::Sent(_) => return Ok((true, None)),
+                PublicationEnd::Not(reason) => reason,
             };
             let goes_on = is_on_its_way || reason == COMMENT_GONE;
             ended = Some(reason);

@@ -6,7 +6,7 @@ use canonry_github::GitHubError;
 use canonry_github::outbox::{COMMENT_GONE, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS, Write};
 use canonry_store::{FindingId, PostedFinding, PostedThreadState, ReviewId};
 
-use super::publish::{Publication, PublicationStop, WriteEnd, outspoken_by_newer};
+use super::publish::{Publication, PublicationEnd, PublicationStop, outspoken_by_newer};
 use super::pull_writes::PullWrites;
 use crate::run::report::ReviewReport;
 
@@ -87,8 +87,8 @@ impl Publication<'_> {
         let reason = if can_resolve {
             let resolve = keys.of_run(WriteOrigin::ReviewResolve, run).numbered(comment.0);
             match self.see_through(writes, &resolve, Write::ResolveThread { comment }).await? {
-                WriteEnd::Sent(_) => return Ok(Settling::Done(PostedThreadState::Resolved)),
-                WriteEnd::Not(reason) => reason,
+                PublicationEnd::Sent(_) => return Ok(Settling::Done(PostedThreadState::Resolved)),
+                PublicationEnd::Not(reason) => reason,
             }
         } else {
             THREAD_FORBIDDEN.to_owned()
@@ -106,9 +106,9 @@ impl Publication<'_> {
         };
         let settle = keys.of_run(WriteOrigin::ReviewSettle, run).numbered(comment.0);
         Ok(match self.see_through(writes, &settle, Write::EditReviewComment { comment, body }).await? {
-            WriteEnd::Sent(_) => Settling::Done(PostedThreadState::Edited),
-            WriteEnd::Not(reason) if reason == COMMENT_GONE => Settling::Done(PostedThreadState::Left),
-            WriteEnd::Not(reason) => Settling::Refused(reason),
+            PublicationEnd::Sent(_) => Settling::Done(PostedThreadState::Edited),
+            PublicationEnd::Not(reason) if reason == COMMENT_GONE => Settling::Done(PostedThreadState::Left),
+            PublicationEnd::Not(reason) => Settling::Refused(reason),
         })
     }
 

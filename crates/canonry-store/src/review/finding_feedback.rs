@@ -282,7 +282,7 @@ pub(crate) async fn pooled(
         query.push_bind(repo.0).push(" AND teaches AND removed_at IS NULL");
         if let Some(keys) = keys {
             query.push(" AND key IN (");
-            query.push_list(keys.iter().map(|key| key));
+            query.push_list(keys.iter());
         }
         query.build_query_as().fetch_all(db).await?
     });

@@ -171,7 +171,7 @@ async fn lane(judge: Judge<'_>, case: &JudgeCase, options: &AuditOptions) -> Lan
     let source = case.gate_source();
     let candidates = case.gate_candidates();
     if let Some(skipped) = gate_before_judge(&source, &candidates) {
-        return Lane { result: LaneResult::ruled(skipped, None), call: None, stopped: None };
+        return Lane { result: LaneResult::ruled(&skipped, None), call: None, stopped: None };
     }
     let question = judge.question(case);
     match judge.ask(&question, case, "audit", &options.budget).await {
@@ -179,7 +179,7 @@ async fn lane(judge: Judge<'_>, case: &JudgeCase, options: &AuditOptions) -> Lan
             let rules = GateRules { min_edge: options.min_edge, check_target_state: false };
             let ruled = gate_answer(&source, &candidates, &case.pairs, &heard.answer, &rules);
             let confidence = heard.answer.ok().map(|answer| answer.confidence);
-            Lane { result: LaneResult::ruled(ruled, confidence), call: heard.call, stopped: None }
+            Lane { result: LaneResult::ruled(&ruled, confidence), call: heard.call, stopped: None }
         }
         Err(JudgeFailure::OverBudget(why)) => Lane { result: LaneResult::failed(&why), call: None, stopped: Some(why) },
         Err(JudgeFailure::NoAnswer { error, call }) => {

@@ -196,7 +196,7 @@ fn bind(template: &'static str, path: &str) -> Option<Vec<(&'static str, String)
         let (segment, tail) = rest.split_once('/').map_or((rest, None), |(segment, tail)| (segment, Some(tail)));
         match name {
             Some(name) if !segment.is_empty() => {
-                params.push((name, crate::github::serve::paging::decode(segment, false)))
+                params.push((name, crate::github::serve::paging::decode(segment, false)));
             }
             None if segment == part => {}
             _ => return None,
