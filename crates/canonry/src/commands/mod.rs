@@ -78,7 +78,7 @@ commands! {
     Thresholds => triage::thresholds,
     SimulateLearning => triage::simulate_learning,
     Calibrate => triage::calibrate,
-    Review => review::review,
+    Review => review::review_change,
     Why => review::why,
     Feedback => review::feedback,
     Stats => review::stats,

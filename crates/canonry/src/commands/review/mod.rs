@@ -1,7 +1,7 @@
 //! Reviewing changes and following findings.
 
 pub(crate) mod feedback;
-pub(crate) mod review;
+pub(crate) mod review_change;
 pub(crate) mod stats;
 pub(crate) mod trends;
 pub(crate) mod why;
