@@ -149,7 +149,7 @@ mod tests {
             ),
             (
                 JobKind::UndoClose,
-                order(json!({ "plan": 3, "item": ["issue", 7], "reason": "wrong_target", "note": "no", "by": "ann" })),
+                order(json!({ "plan": 3, "item": ["issue", 7], "reason": "wrong-target", "note": "no", "by": "ann" })),
             ),
             (
                 JobKind::UndoClose,
