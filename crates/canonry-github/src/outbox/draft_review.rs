@@ -26,7 +26,7 @@ pub(super) const OTHER_WORDS: &str =
     "somebody has written in the draft with our account; submit or delete those comments, then it goes on";
 
 /// What came of asking GitHub for a draft.
-enum Asked {
+enum DraftAnswer {
     Made(GithubId),
     /// GitHub does not take it as it is (422).
     Refused(String),
@@ -53,13 +53,13 @@ impl WriteJob<'_> {
         self.clear_drafts().await?;
         let all: Vec<usize> = (0..review.comments.len()).collect();
         let reason = match self.ask_for_draft(review, &all).await? {
-            Asked::Made(id) => return Ok(Event::Drafted(draft(id, review, &all))),
-            Asked::Refused(reason) => reason,
+            DraftAnswer::Made(id) => return Ok(Event::Drafted(draft(id, review, &all))),
+            DraftAnswer::Refused(reason) => reason,
         };
         // Is it the comments, or the review itself?
         let bare = match self.ask_again(review, &[]).await? {
-            Asked::Made(id) => id,
-            Asked::Refused(_) => return Err(self.refused_draft(reason).await),
+            DraftAnswer::Made(id) => id,
+            DraftAnswer::Refused(_) => return Err(self.refused_draft(reason).await),
         };
         if all.is_empty() {
             return Ok(Event::Drafted(draft(bare, review, &[])));
@@ -67,7 +67,7 @@ impl WriteJob<'_> {
         self.drop_draft(bare).await?;
         let taken = self.sift(review, all, sift_until).await?;
         if !taken.is_empty()
-            && let Asked::Made(id) = self.ask_again(review, &taken).await?
+            && let DraftAnswer::Made(id) = self.ask_again(review, &taken).await?
         {
             return Ok(Event::Drafted(draft(id, review, &taken)));
         }
@@ -102,21 +102,21 @@ impl WriteJob<'_> {
 
     async fn fits(&self, review: &ReviewWrite, comments: &[usize]) -> Result<bool, Event> {
         match self.ask_again(review, comments).await? {
-            Asked::Made(id) => self.drop_draft(id).await.map(|()| true),
-            Asked::Refused(_) => Ok(false),
+            DraftAnswer::Made(id) => self.drop_draft(id).await.map(|()| true),
+            DraftAnswer::Refused(_) => Ok(false),
         }
     }
 
     /// One more draft than the send was counted for. It is counted as well, so that whatever comes later keeps the
     /// pace; it does not wait, since the search would begin anew.
-    async fn ask_again(&self, review: &ReviewWrite, comments: &[usize]) -> Result<Asked, Event> {
+    async fn ask_again(&self, review: &ReviewWrite, comments: &[usize]) -> Result<DraftAnswer, Event> {
         if let Err(error) = self.outbox.store.outbox().count_content_write(self.outbox.now()).await {
             return Err(Event::NotSent { hold: Hold::Try, reason: error.to_string() });
         }
         self.ask_for_draft(review, comments).await
     }
 
-    async fn ask_for_draft(&self, review: &ReviewWrite, comments: &[usize]) -> Result<Asked, Event> {
+    async fn ask_for_draft(&self, review: &ReviewWrite, comments: &[usize]) -> Result<DraftAnswer, Event> {
         let chosen: Vec<(&InlineComment, String)> = comments
             .iter()
             .map(|index| &review.comments[*index])
@@ -133,8 +133,8 @@ impl WriteJob<'_> {
             .collect();
         let (github, repo, body) = (&self.outbox.github, &self.entry.repo.name, self.comment_text(Act::Draft));
         match github.create_draft_review(repo, self.entry.number, &review.commit, &body, &comments).await {
-            Ok(made) => Ok(Asked::Made(GithubId(made.id))),
-            Err(error @ WriteError::Refused { status: 422, .. }) => Ok(Asked::Refused(error.to_string())),
+            Ok(made) => Ok(DraftAnswer::Made(GithubId(made.id))),
+            Err(error @ WriteError::Refused { status: 422, .. }) => Ok(DraftAnswer::Refused(error.to_string())),
             Err(error) => Err(self.undrafted(&error).await),
         }
     }

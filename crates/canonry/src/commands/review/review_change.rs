@@ -1,6 +1,6 @@
 //! `review`: findings of rules, tools and models on a change, each said once.
 
-mod asked_change;
+mod requested_change;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use indicatif::ProgressStyle;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use self::asked_change::{Asked, Local};
+use self::requested_change::{Local, RequestedChange};
 use crate::options::retrieval::EmbedderOptions;
 use crate::options::reviewers::ReviewerOptions;
 use crate::output::exit::{Exit, WrongUsage};
@@ -162,13 +162,13 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let (store, file, asked) = match (publishes, &clone) {
         (Some(number), clone) => {
             let (file, store) = (file()?, args.database.open(context).await?);
-            let asked = Asked::on_github(&args, clone.as_ref(), &store, number, context).await?;
+            let asked = RequestedChange::on_github(&args, clone.as_ref(), &store, number, context).await?;
             (store, file, asked)
         }
         (None, Some(clone)) => {
             let local = Local::find(&args, clone, context).await?;
             let (file, store) = (file()?, args.database.open(context).await?);
-            let asked = Asked::in_clone(&args, clone, local, &store, context).await?;
+            let asked = RequestedChange::in_clone(&args, clone, local, &store, context).await?;
             (store, file, asked)
         }
         (None, None) => unreachable!("invariant: a clone is only missing where a review is published"),

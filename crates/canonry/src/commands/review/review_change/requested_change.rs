@@ -23,7 +23,7 @@ const NOT_PUBLISHED: &str = "nothing was written to GitHub, because GITHUB_TOKEN
 const SERVICE_IS_OFF: &str = "review.enabled is not true in .canonry.yml: the service reviews no pull request here.";
 
 /// What is to be reviewed, and by which settings.
-pub(super) struct Asked {
+pub(super) struct RequestedChange {
     pub(super) repo: Repo,
     pub(super) subject: ReviewSubject,
     pub(super) repository: Repository,
@@ -78,7 +78,7 @@ impl Local {
     }
 }
 
-impl Asked {
+impl RequestedChange {
     /// A change in a clone, which nobody else is told of.
     pub(super) async fn in_clone(
         args: &Args,
