@@ -179,7 +179,7 @@ pub(crate) struct Detection {
 }
 
 /// Looks at one item: brings it up to date from GitHub, or finds it in the store without, and goes on with
-/// [`detect_item`].
+/// `detect_item`.
 pub async fn detect_new(
     store: &Store,
     query: &ItemQuery,
