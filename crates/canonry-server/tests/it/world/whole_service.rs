@@ -68,9 +68,10 @@ impl WholeService {
                 let now = self.clock.now();
                 let running = self.store.jobs().status(now).await.expect("reads").running;
                 let next = self.next_moment().await.filter(|next| end.is_none_or(|end| *next <= end));
-                busy = if end.is_some() && running > 0 && still { busy + 1 } else { 0 };
-                // A job under way may itself wait for the clock, such as for its turn to write.
-                if busy > if self.clock.is_anybody_asleep() { 10 } else { 100 } {
+                // A job under way may itself wait for the clock: for its turn to write, or for who holds a write's lease.
+                let is_anybody_asleep = self.clock.is_anybody_asleep();
+                busy = if running > 0 && still && (end.is_some() || is_anybody_asleep) { busy + 1 } else { 0 };
+                if busy > if is_anybody_asleep { 10 } else { 100 } {
                     self.emulator.world().now += SignedDuration::from_secs(1);
                     (idle, busy) = (0, 0);
                 } else if running > 0 || next.is_some_and(|next| next <= now) {
