@@ -65,7 +65,8 @@ on_both_engines! {
         setting.emulator.forget_requests();
         assert_eq!(told(&setting.triage_only(item).await), (None, "mode"));
         let asked: Vec<String> = setting.emulator.requests().into_iter().map(|request| request.path).collect();
-        assert_eq!(asked, ["/user"], "only who we are");
+        let brought = format!("/repos/{REPO}/issues/{item}");
+        assert_eq!(asked, ["/user", &brought], "only who we are, and what stands in for the webhook");
         assert!(setting.models.requests().is_empty());
     }
 
