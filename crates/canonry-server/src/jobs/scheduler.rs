@@ -71,8 +71,8 @@ type ScheduledJob = (PreparedJob, Timestamp);
 impl Scheduler {
     /// Queues what is due and says which schedules fired here, rather than in another process.
     pub async fn tick(&self) -> Result<Vec<&'static str>, StoreError> {
+        self.store.maintenance().correct_future_times(|| self.clock.now()).await?;
         let now = self.clock.now();
-        self.store.maintenance().correct_future_times(now).await?;
         let mut fired = Vec::new();
         let mut due = Vec::new();
         if self.schedules == Schedules::App {

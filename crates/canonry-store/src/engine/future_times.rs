@@ -31,7 +31,12 @@ impl MaintenanceStore<'_> {
     /// Whoever still works under such a lease renews it by the clock as it is now, or finds at its next step that another
     /// has taken over. All processes of a store have the same clock, as `serve` checks, so that the future is nobody's
     /// present.
-    pub async fn correct_future_times(self, now: Timestamp) -> Result<FutureTimes, StoreError> {
+    ///
+    /// The clock is read once the transaction has begun: who waits for the lock of a writer would take what that one
+    /// wrote in the meantime for the future.
+    pub async fn correct_future_times(self, clock: impl Fn() -> Timestamp + Send) -> Result<FutureTimes, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let now = clock();
         let (present, future) = (micros(now), micros(now.saturating_add(CLOCK_TOLERANCE).unwrap_or(Timestamp::MAX)));
         let too_long = micros(now.saturating_add(LONGEST_PAUSE + CLOCK_TOLERANCE).unwrap_or(Timestamp::MAX));
         let schedules = "UPDATE schedules SET last_fired_at = 0 WHERE last_fired_at > $1";
@@ -46,7 +51,6 @@ impl MaintenanceStore<'_> {
         let close_leases = "UPDATE close_leases SET until = $2 WHERE until > $1";
         // A lease for closing lasts a minute.
         let lease_end = micros(now.saturating_add(CLOCK_TOLERANCE * 2).unwrap_or(Timestamp::MAX));
-        let mut tx = self.pool.begin().await?;
         let corrected = on_tx!(&mut tx, |db| {
             let queued = sqlx::query(jobs).bind(future).bind(present).bind(too_long);
             let queued = queued.execute(&mut *db).await?.rows_affected();

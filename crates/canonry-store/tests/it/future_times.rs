@@ -58,9 +58,9 @@ on_both_engines! {
         let job = async || store.jobs().lease("later", CAPS, JobScope::All, now(), now() + minute()).await.expect("reads");
         assert_eq!(job().await, None, "without a remedy nothing is due for four days");
 
-        let corrected = store.maintenance().correct_future_times(now()).await.expect("corrected");
+        let corrected = store.maintenance().correct_future_times(now).await.expect("corrected");
         assert_eq!(corrected, FutureTimes { schedules: 1, jobs: 2, writes: 2, sent: 1, close_leases: 1 });
-        assert_eq!(store.maintenance().correct_future_times(now()).await.expect("corrected"), FutureTimes::default(), "once");
+        assert_eq!(store.maintenance().correct_future_times(now).await.expect("corrected"), FutureTimes::default(), "once");
 
         assert!(store.jobs().fire_schedule("grace", SignedDuration::from_mins(10), &[], now()).await.expect("fires"));
         let mut keys = vec![job().await.expect("due").key, job().await.expect("due").key];
@@ -83,6 +83,6 @@ on_both_engines! {
     async fn a_clock_that_is_a_little_ahead_is_left_alone(database: TestDatabase) {
         let store = Store::open(&database.url().parse().expect("a URL"), now()).await.expect("opens");
         live(&store, now() + SignedDuration::from_secs(100)).await;
-        assert_eq!(store.maintenance().correct_future_times(now()).await.expect("looked"), FutureTimes::default());
+        assert_eq!(store.maintenance().correct_future_times(now).await.expect("looked"), FutureTimes::default());
     }
 }

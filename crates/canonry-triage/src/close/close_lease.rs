@@ -43,7 +43,7 @@ impl CloseLeaseGuard {
     /// Takes the lease, waiting for whoever has it as long as the client is allowed to wait. `owner`
     /// says who we are, in words, and no other process may say the same.
     pub(crate) async fn take(store: &Store, github: &GitHub, repo: RepoId, owner: String) -> Result<Self, LeaseError> {
-        store.maintenance().correct_future_times(github.now()).await?;
+        store.maintenance().correct_future_times(|| github.now()).await?;
         let owner = format!("{owner} {}", process_mark());
         wait_for(store, github, repo, &owner).await?;
         let renewal = tokio::spawn(renew(store.clone(), github.clone(), repo, owner.clone()));
