@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct CloseSettings {
-    /// The least confidence with which two items are taken for duplicates.
+    /// The lowest confidence at which two items count as duplicates.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_edge: f64,
-    /// The least confidence with which an item is closed.
+    /// The lowest confidence at which an item is closed.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_close: f64,
-    /// What must have been judged before a duplicate is closed in favour of its cluster's canonical item.
+    /// Which pair must have been judged before a duplicate is closed as a duplicate of its cluster's canonical item.
     pub target_policy: TargetPolicy,
     /// How many hours people have to object before an item is closed in the mode `grace`.
     #[schemars(range(min = 1, max = 8760))]
@@ -25,8 +25,8 @@ pub struct CloseSettings {
     /// How many items are closed in a day at most without a person's approval.
     #[schemars(range(min = 0, max = 1000))]
     pub max_per_day: u32,
-    /// An own template for the closing comment, with `{target}`, `{title}`, `{evidence}`, `{confidence}` and `{objection}`;
-    /// what is closed in favour of what and how to object are added where it leaves them out. Null uses Canonry's.
+    /// Your own template for the closing comment, with `{target}`, `{title}`, `{evidence}`, `{confidence}` and `{objection}`;
+    /// the target and how to object are added where the template leaves them out. Null uses Canonry's.
     #[schemars(length(min = 1, max = 4000))]
     pub message: Option<String>,
 }

@@ -25,7 +25,7 @@ pub use parse::{MAX_FILE_BYTES, ParsedSettings, SETTINGS_FILE, parse, parse_byte
 pub use pattern::{PathGlob, Pattern, PatternError};
 pub use preset::Preset;
 pub use problem::{ProblemEffect, SettingsProblem};
-pub use reference::reference_markdown;
+pub use reference::{KeyReference, SectionReference, reference_markdown, settings_reference};
 pub use repo_config::{
     AutoSuppress, AutoSuppressThresholds, BudgetSettings, FeedbackSettings, KnowledgeSettings, MentionSettings,
     RepoConfig, RetrievalSettings,

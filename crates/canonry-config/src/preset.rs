@@ -46,7 +46,7 @@ impl Preset {
                # off: new items are not compared. shadow: results are recorded only. suggest: a comment and the label\n  \
                # possible-duplicate. grace: as suggest, and sure duplicates are closed after close.graceHours.\n  \
                mode: {mode}\n  \
-               # Items with one of these labels are left alone.\n  \
+               # Items with one of these labels are not triaged.\n  \
                excludeLabels: []\n\
              \n\
              {close}\

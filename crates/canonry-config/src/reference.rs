@@ -11,42 +11,76 @@ pub fn reference_markdown() -> String {
     let mut page = String::from("# `.canonry.yml`\n\n");
     page.push_str(description(&SCHEMA));
     page.push_str(
-        "\n\nEvery key may be left out. Each section is read by itself: one with a mistake has its \
-         defaults, and the others stand. In lists marked *entry by entry* a bad entry is dropped \
-         alone.\n\n\
+        "\n\nEvery key may be left out. Each section is read by itself: a section with a mistake \
+         gets its defaults, and the others still count. In lists marked *entry by entry* only the bad entry is \
+         dropped.\n\n\
          An editor with YAML's language server completes and checks the file while you write, once its first line is\n\n\
          ```yaml\n\
          # yaml-language-server: $schema=https://raw.githubusercontent.com/canonry/canonry/main/docs/canonry.schema.json\n\
          ```\n\n\
          or names a file that `canonry config schema` wrote, which is that of your version.\n",
     );
-    for (name, section) in properties(&SCHEMA) {
-        page.push_str(&format!("\n## `{name}`\n\n{}\n\n", description(section)));
+    for section in settings_reference() {
+        page.push_str(&format!("\n## `{}`\n\n{}\n\n", section.name, section.meaning));
         page.push_str("| Key | Type | Default | Range | Meaning |\n|---|---|---|---|---|\n");
-        add_rows(&mut page, section, name);
+        for key in section.keys {
+            let cells = [format!("`{}`", key.path), key.kind, key.default, key.range, key.meaning];
+            let cells = cells.map(|cell| cell.replace('|', "\\|").replace('\n', " "));
+            page.push_str(&format!("| {} |\n", cells.join(" | ")));
+        }
     }
     page
 }
 
-fn add_rows(page: &mut String, schema: &Value, parent: &str) {
+/// A section of the settings file with its keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SectionReference {
+    pub name: String,
+    pub meaning: String,
+    pub keys: Vec<KeyReference>,
+}
+
+/// A key of the settings file. Type and default are in Markdown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyReference {
+    /// `triage.mode`; `[]` stands for an entry of a list.
+    pub path: String,
+    pub kind: String,
+    pub default: String,
+    pub range: String,
+    pub meaning: String,
+    /// The values it may have, where the schema lists them.
+    pub choices: Vec<String>,
+}
+
+/// Every key of the settings file by section.
+pub fn settings_reference() -> Vec<SectionReference> {
+    let section = |(name, schema): (&String, &Value)| {
+        let mut keys = Vec::new();
+        add_keys(&mut keys, schema, name);
+        SectionReference { name: name.clone(), meaning: description(schema).to_owned(), keys }
+    };
+    properties(&SCHEMA).map(section).collect()
+}
+
+fn add_keys(keys: &mut Vec<KeyReference>, schema: &Value, parent: &str) {
     for (key, schema) in properties(schema) {
         let path = format!("{parent}.{key}");
         let is_group = schema.get("properties").is_some();
         if !is_group {
-            let cells = [
-                format!("`{path}`"),
-                type_cell(schema),
-                default_cell(schema),
-                range_cell(schema),
-                description(schema).to_owned(),
-            ];
-            let cells = cells.map(|cell| cell.replace('|', "\\|").replace('\n', " "));
-            page.push_str(&format!("| {} |\n", cells.join(" | ")));
+            keys.push(KeyReference {
+                path: path.clone(),
+                kind: type_cell(schema),
+                default: default_cell(schema),
+                range: range_cell(schema),
+                meaning: description(schema).to_owned(),
+                choices: allowed_values(schema).unwrap_or_default().into_iter().map(str::to_owned).collect(),
+            });
         }
-        add_rows(page, schema, &path);
+        add_keys(keys, schema, &path);
         if let Some(items) = schema.get("items") {
             for shape in shapes(items) {
-                add_rows(page, shape, &format!("{path}[]"));
+                add_keys(keys, shape, &format!("{path}[]"));
             }
         }
     }

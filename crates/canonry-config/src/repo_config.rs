@@ -19,7 +19,7 @@ pub struct RepoConfig {
     pub triage: TriageSettings,
     /// When a duplicate may be closed, and what always keeps it open.
     pub close: CloseSettings,
-    /// How people call Canonry in a comment.
+    /// How people mention Canonry in a comment.
     pub mentions: MentionSettings,
     /// What hosted models may cost.
     pub budget: BudgetSettings,
@@ -47,13 +47,13 @@ pub struct AutoSuppress {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AutoSuppressThresholds {
-    /// The least number of thumbs-down.
+    /// The smallest number of thumbs-down.
     #[schemars(range(min = 1, max = 50))]
     pub min_thumbs_down: u32,
-    /// The least number of different people who gave them.
+    /// The smallest number of different people who gave them.
     #[schemars(range(min = 1, max = 50))]
     pub min_distinct_reactors: u32,
-    /// The least number of different pull requests they were given on.
+    /// The smallest number of different pull requests they were given on.
     #[serde(rename = "minDistinctPRs")]
     #[schemars(range(min = 1, max = 50))]
     pub min_distinct_prs: u32,
@@ -75,7 +75,7 @@ pub struct KnowledgeSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RetrievalSettings {
-    /// Whether similar findings of the past are looked up at all.
+    /// Whether similar earlier findings are searched.
     pub enabled: bool,
     /// How many of them are used at most.
     #[schemars(range(min = 1, max = 20))]
@@ -89,7 +89,7 @@ pub struct RetrievalSettings {
     pub max_context_chars: u32,
 }
 
-/// How people call Canonry in a comment.
+/// How people mention Canonry in a comment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MentionSettings {

@@ -11,7 +11,7 @@ use crate::{PathGlob, Pattern};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ReviewSettings {
-    /// Whether the service reviews pull requests. Off until the file says `true`: a review is public.
+    /// Whether the service reviews pull requests. Off by default, because a review is public.
     pub enabled: bool,
     /// Which events start a review.
     pub triggers: ReviewTriggers,
@@ -24,7 +24,7 @@ pub struct ReviewSettings {
     /// Paths in which nothing is reviewed, CRITICAL findings included.
     #[schemars(length(max = 200), extend("x-entries" = "independent"))]
     pub skip_paths: Vec<PathGlob>,
-    /// What the `llm` reviewer is told about files at certain paths.
+    /// Instructions to the `llm` reviewer for files at certain paths.
     #[schemars(length(max = 100), extend("x-entries" = "independent"))]
     pub path_instructions: Vec<PathInstruction>,
     /// Categories to report; empty reports all.
@@ -90,11 +90,11 @@ text_enum! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SeveritySettings {
-    /// The least severity that is reported.
+    /// The lowest severity that is reported.
     pub min_level: Severity,
 }
 
-/// What the `llm` reviewer is told about files at certain paths.
+/// Instructions to the `llm` reviewer for files at certain paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PathInstruction {
@@ -112,7 +112,7 @@ pub struct PathInstruction {
 pub struct SeverityFloor {
     /// What the finding's title or message must match: text, `glob:…` or `regex:…`.
     pub pattern: Pattern,
-    /// The severity that such a finding has at least.
+    /// The lowest severity of such a finding.
     pub severity: Severity,
 }
 

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TriageSettings {
-    /// How far Canonry goes.
+    /// What Canonry does with a duplicate: `off` nothing, `shadow` only records it, `suggest` comments, `grace` comments and closes after the grace period.
     pub mode: TriageMode,
-    /// The score, times 100, from which Canonry speaks, until it has learned a better one.
+    /// Canonry comments at this score (in %) and above, until it has learned another threshold.
     #[schemars(range(min = 50, max = 95))]
     pub duplicate_threshold: u8,
     /// How many similar items a comment shows at most.
     #[schemars(range(min = 1, max = 8))]
     pub max_candidates: u8,
-    /// Labels whose items are left alone.
+    /// Items with these labels are not triaged.
     #[schemars(length(max = 200), inner(length(min = 1, max = 100)))]
     pub exclude_labels: Vec<String>,
     /// For how many hours no second comment is made on the same item.
@@ -30,7 +30,7 @@ pub struct TriageSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LearningSettings {
-    /// The rule by which the threshold moves.
+    /// How the threshold is learned.
     pub rule: ThresholdRule,
     /// The share of suggestions that should be right, for the rule `precision-target`.
     #[schemars(range(min = 0.5, max = 0.99))]

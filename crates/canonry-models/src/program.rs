@@ -1,5 +1,6 @@
 //! Another program, run within limits of time and output.
 
+use canonry_boxed::boxed;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -43,6 +44,7 @@ pub enum ProgramError {
 }
 
 /// Runs a program, writes to it, and reads it to its end. What it started and left behind ends with it.
+#[boxed]
 pub async fn run_program(
     command: &mut Command,
     input: &[u8],
@@ -53,6 +55,7 @@ pub async fn run_program(
 }
 
 /// The same for a program that reads text from strangers.
+#[boxed]
 pub async fn run_confined_program(
     command: &mut Command,
     input: &[u8],

@@ -1,11 +1,11 @@
 //! Evidence: code, error lines, stack frames, versions and quotes that two items share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use canonry_domain::TEXT_LIMIT;
+use canonry_domain::{PairFact, TEXT_LIMIT};
 use regex::Regex;
 
 use crate::bag::{Bag, first_chars};
@@ -41,25 +41,54 @@ pub struct SharedFact {
     pub kind: FactKind,
     /// How the first text writes it.
     pub text: String,
+    /// How the second text writes it.
+    pub other_text: String,
     pub(crate) compared: String,
 }
 
 /// A fact at its place in a text.
-pub(crate) struct FoundFact {
-    pub(crate) kind: FactKind,
-    pub(crate) compared: String,
+pub struct FoundFact<'a> {
+    pub kind: FactKind,
+    /// The form it is compared by.
+    pub compared: String,
+    pub text: &'a str,
+    pub line: &'a str,
     pub(crate) range: Range<usize>,
+}
+
+/// Facts that many items of a repository contain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommonFacts {
+    facts: BTreeSet<(FactKind, String)>,
+}
+
+impl CommonFacts {
+    pub fn contains(&self, found: &FoundFact<'_>) -> bool {
+        self.facts.iter().any(|(kind, compared)| *kind == found.kind && *compared == found.compared)
+    }
 }
 
 impl TextFacts {
     /// Reads the facts of a text, as far as its raw representation goes.
     pub fn of(text: &str) -> Self {
+        Self::of_which(text, |_| true)
+    }
+
+    /// Reads those facts of a text that are wanted.
+    pub fn of_which(text: &str, is_wanted: impl Fn(&FoundFact<'_>) -> bool) -> Self {
         let mut facts = Self::default();
         for_each_fact(text, |found| {
-            let shown = &text[found.range.clone()];
-            facts.add(found, shown);
+            if is_wanted(&found) {
+                facts.add(found);
+            }
         });
         facts
+    }
+
+    /// The facts whose term is held by more than `most` items.
+    pub(crate) fn common(&self, most: usize, holders: impl Fn(&str) -> usize) -> CommonFacts {
+        let is_common = |(kind, compared): &&(FactKind, String)| holders(&kind.term(compared)) > most;
+        CommonFacts { facts: self.facts.keys().filter(is_common).cloned().collect() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -76,7 +105,7 @@ impl TextFacts {
     pub fn bag(&self) -> Bag {
         let mut terms = Vec::new();
         for (kind, compared) in self.facts.keys() {
-            terms.push(format!("{}:{compared}", kind.letter()));
+            terms.push(kind.term(compared));
             if *kind == FactKind::Error {
                 let words: Vec<&str> = compared.split(' ').collect();
                 terms.extend(words.windows(3).map(|three| format!("3:{}", three.join(" "))));
@@ -85,16 +114,16 @@ impl TextFacts {
         Bag::of_terms(terms.iter().map(String::as_str))
     }
 
-    fn add(&mut self, FoundFact { kind, compared, .. }: FoundFact, shown: &str) {
+    fn add(&mut self, FoundFact { kind, compared, text, .. }: FoundFact<'_>) {
         let of_kind = self.facts.range((kind, String::new())..).take_while(|((other, _), _)| *other == kind).count();
         if of_kind < FACTS_PER_KIND {
-            self.facts.entry((kind, compared)).or_insert_with(|| first_chars(shown, FACT_LIMIT).to_owned());
+            self.facts.entry((kind, compared)).or_insert_with(|| first_chars(text, FACT_LIMIT).to_owned());
         }
     }
 }
 
 /// Every fact of a text at its place, as far as its raw representation goes.
-pub(crate) fn for_each_fact(text: &str, mut found: impl FnMut(FoundFact)) {
+pub(crate) fn for_each_fact<'a>(text: &'a str, mut found: impl FnMut(FoundFact<'a>)) {
     let mut fenced = false;
     for line in first_chars(text, TEXT_LIMIT).lines() {
         if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
@@ -106,7 +135,8 @@ pub(crate) fn for_each_fact(text: &str, mut found: impl FnMut(FoundFact)) {
             // Every one is a part of the text.
             let start = shown.as_ptr() as usize - text.as_ptr() as usize;
             let compared = first_chars(compared, FACT_LIMIT).to_owned();
-            found(FoundFact { kind, compared, range: start..start + shown.len() });
+            let range = start..start + shown.len();
+            found(FoundFact { kind, compared, text: &text[range.clone()], line, range });
         });
     }
 }
@@ -147,8 +177,10 @@ pub fn shared_facts(one: &TextFacts, other: &TextFacts) -> Vec<SharedFact> {
     let mut shared: Vec<SharedFact> = one
         .facts
         .iter()
-        .filter(|(key, _)| other.facts.contains_key(key))
-        .map(|((kind, compared), shown)| SharedFact { kind: *kind, text: shown.clone(), compared: compared.clone() })
+        .filter_map(|(key, text)| {
+            let ((kind, compared), other_text) = (key.clone(), other.facts.get(key)?.clone());
+            Some(SharedFact { kind, text: text.clone(), other_text, compared })
+        })
         .collect();
     shared.sort_by(|one, other| {
         one.kind.cmp(&other.kind).then(other.text.len().cmp(&one.text.len())).then(one.text.cmp(&other.text))
@@ -159,26 +191,27 @@ pub fn shared_facts(one: &TextFacts, other: &TextFacts) -> Vec<SharedFact> {
 
 impl fmt::Display for SharedFact {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.text.replace('`', "'");
-        match self.kind {
-            FactKind::Error => write!(formatter, "both show `{text}`"),
-            FactKind::Frame => write!(formatter, "both stacks go through `{text}`"),
-            FactKind::Quote => write!(formatter, "both quote \"{text}\""),
-            FactKind::Code => write!(formatter, "both name `{text}`"),
-            FactKind::Version => write!(formatter, "both name version {text}"),
-        }
+        let fact = match self.kind {
+            FactKind::Error | FactKind::Quote => PairFact::Message,
+            FactKind::Frame => PairFact::Frame,
+            FactKind::Code => PairFact::Name,
+            FactKind::Version => PairFact::Version,
+        };
+        fact(self.text.clone()).fmt(formatter)
     }
 }
 
 impl FactKind {
-    fn letter(self) -> char {
-        match self {
+    /// The term that a fact is indexed by.
+    fn term(self, compared: &str) -> String {
+        let letter = match self {
             Self::Error => 'e',
             Self::Frame => 'f',
             Self::Quote => 'q',
             Self::Code => 'c',
             Self::Version => 'v',
-        }
+        };
+        format!("{letter}:{compared}")
     }
 }
 
@@ -275,11 +308,11 @@ mod tests {
         assert_eq!(
             shared(one, other),
             [
-                "both quote \"expected struct, found enum\"",
-                "both name `HashMap::entry`",
-                "both name `my_value`",
-                "both name `E0308`",
-                "both name version v1.30.0",
+                "both show `expected struct, found enum`",
+                "both mention `HashMap::entry`",
+                "both mention `my_value`",
+                "both mention `E0308`",
+                "both mention version v1.30.0",
             ]
         );
     }
@@ -294,8 +327,16 @@ mod tests {
             ("#3  0x00007f in rust_begin_unwind () from /lib/x.so", "rust_begin_unwind"),
             ("/app/models/user.rb:12:in `save'", "user.rb"),
         ] {
-            assert_eq!(shared(line, line), [format!("both stacks go through `{expected}`")], "{line}");
+            assert_eq!(shared(line, line), [format!("both stack traces contain `{expected}`")], "{line}");
         }
+    }
+
+    #[test]
+    fn unwanted_facts_are_left_out_by_their_lines() {
+        let text = "  File \"/usr/lib/python3/site.py\", line 12, in main\n  File \"/app/run.py\", line 3, in main";
+        let own = TextFacts::of_which(text, |found| !found.line.contains("/usr/lib/"));
+        let shared: Vec<String> = shared_facts(&own, &TextFacts::of(text)).into_iter().map(|fact| fact.text).collect();
+        assert_eq!(shared, ["run.py"]);
     }
 
     #[test]

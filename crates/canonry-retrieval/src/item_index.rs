@@ -2,10 +2,10 @@
 
 use canonry_domain::{ItemNumber, ItemType, PullChanges, Similarity, TokenVectors};
 
-use crate::bag::Bag;
+use crate::bag::{Bag, term_hash};
 use crate::changes::{diff_bag, path_bag};
 use crate::dense::{DenseIndex, InvalidVector, Spread};
-use crate::evidence::TextFacts;
+use crate::evidence::{CommonFacts, TextFacts};
 use crate::fuse::{Candidate, Hit, Overlap, RetrievalMode, SHORTLIST, rank, shortlist};
 use crate::heap_bytes::vec_bytes;
 use crate::lexical::{LexicalIndex, LexicalScores};
@@ -74,6 +74,11 @@ pub struct Ask<'a> {
     /// Which items may be neighbours: by state, or by time in a backtest.
     pub filter: &'a dyn Fn(ItemNumber) -> bool,
 }
+
+/// What more than one in so many items contain is common.
+const COMMON_IN: usize = 50;
+/// So many reports of one problem are no sign that a fact is common, however few items there are.
+const FEW_ITEMS: usize = 8;
 
 /// Why an item cannot be indexed or a query not be answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -370,6 +375,12 @@ impl ItemIndex {
         found.dedup();
         let candidate = |slot| Some(words.candidate(slot, self.slots.number(slot)?, None));
         found.into_iter().filter_map(candidate).collect()
+    }
+
+    /// Those of a text's facts that so many items contain that sharing them proves nothing: more than one in fifty.
+    pub fn common_facts(&self, facts: &TextFacts) -> CommonFacts {
+        let most = (self.len() / COMMON_IN).max(FEW_ITEMS);
+        facts.common(most, |term| self.evidence.holders(term_hash(term)))
     }
 
     /// How much of a term's words an item holds, 0..1, rare words counting more.

@@ -244,7 +244,12 @@ impl LexicalIndex {
 
     /// The inverse document frequency, which is never negative.
     fn rarity(&self, hash: u64) -> f32 {
-        self.rarity_of(self.postings_of(hash).len())
+        self.rarity_of(self.holders(hash))
+    }
+
+    /// How many items hold a term.
+    pub(crate) fn holders(&self, hash: u64) -> usize {
+        self.postings_of(hash).len()
     }
 
     fn rarity_of(&self, holders: usize) -> f32 {

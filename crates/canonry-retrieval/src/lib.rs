@@ -25,7 +25,7 @@ mod tokens;
 pub use bag::Bag;
 pub use changes::{diff_bag, path_bag};
 pub use dense::{DenseHit, DenseIndex, DenseScan, InvalidVector, Spread};
-pub use evidence::{FactKind, SharedFact, TextFacts, shared_facts};
+pub use evidence::{CommonFacts, FactKind, FoundFact, SharedFact, TextFacts, shared_facts};
 pub use fuse::{
     Candidate, Hit, Overlap, RetrievalMode, SHORTLIST, ScoreParts, UnknownMode, rank, shortlist, words_score,
 };

@@ -1,5 +1,6 @@
 //! Check runs: what stands beside a commit. Only Apps may write them.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, RepoName};
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
@@ -119,6 +120,7 @@ impl CheckRunWrite {
     }
 }
 
+#[boxed]
 impl GitHub {
     /// A commit's check runs of our name, earlier ones too.
     pub fn check_runs(&self, repo: &RepoName, sha: &str) -> Pages<RestCheckRun> {

@@ -1,5 +1,6 @@
 //! Where a repository's code is fetched from, and with what.
 
+use canonry_boxed::boxed;
 use canonry_domain::RepoName;
 use url::Url;
 
@@ -8,6 +9,7 @@ use crate::auth::secret::Secret;
 use crate::http::client::GitHub;
 use crate::http::error::GitHubError;
 
+#[boxed]
 impl GitHub {
     /// The address to fetch a repository's code from. It follows from the API's own address and never from an
     /// answer: our token goes there.

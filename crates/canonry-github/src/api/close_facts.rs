@@ -1,6 +1,7 @@
 //! What a close depends on, read strictly. Everywhere else an unexpected shape counts as nothing; here "nobody is
 //! assigned" must not be what is left of a list that could not be read.
 
+use canonry_boxed::boxed;
 use canonry_domain::{DriftKind, GithubId, ItemNumber, Login, RepoName, parse_moment};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -22,6 +23,7 @@ pub enum FactError {
     Unreadable(DriftKind),
 }
 
+#[boxed]
 impl GitHub {
     pub async fn issue_to_close(&self, repo: &RepoName, number: ItemNumber) -> Result<RestIssue, FactError> {
         let (issue, answer) = self.issue_with_answer(repo, number).await?;

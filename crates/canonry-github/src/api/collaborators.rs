@@ -1,5 +1,6 @@
 //! Who may do what in a repository.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, Login, RepoName};
 use serde::Deserialize;
 
@@ -88,6 +89,7 @@ struct PermissionAnswer {
     user: Option<RestUser>,
 }
 
+#[boxed]
 impl GitHub {
     /// The collaborators who may push or more, sorted. Bots are left out: no App is a maintainer.
     pub async fn maintainers(&self, repo: &RepoName) -> Result<Vec<Login>, GitHubError> {

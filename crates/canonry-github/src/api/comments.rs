@@ -1,5 +1,6 @@
 //! Comments on issues and pull requests.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, RepoName};
 use jiff::Timestamp;
 use reqwest::Method;
@@ -35,6 +36,7 @@ pub struct RestComment {
     pub performed_via_github_app: Option<AppSlug>,
 }
 
+#[boxed]
 impl GitHub {
     /// An item's comments, oldest first; with `since`, only those that changed at that moment or later.
     pub fn comments(&self, repo: &RepoName, number: ItemNumber, since: Option<Timestamp>) -> Pages<RestComment> {

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use canonry_boxed::boxed;
 use canonry_domain::RepoName;
 use serde::Deserialize;
 
@@ -45,6 +46,7 @@ struct Contents {
     sha: String,
 }
 
+#[boxed]
 impl GitHub {
     /// What is in a folder of the default branch; nothing when there is no such folder. A name that leads elsewhere is
     /// left out.

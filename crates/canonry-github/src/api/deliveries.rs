@@ -1,5 +1,6 @@
 //! The App's webhook deliveries: GitHub does not repeat a failed one unless it is asked to.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,7 @@ impl RestDelivery {
     }
 }
 
+#[boxed]
 impl GitHub {
     /// The App's deliveries, latest first; GitHub keeps the last three days.
     pub fn app_deliveries(&self) -> Pages<RestDelivery> {

@@ -1,5 +1,6 @@
 //! Our own account: the one whose texts may carry markers.
 
+use canonry_boxed::boxed;
 use canonry_domain::Login;
 use serde_json::json;
 
@@ -8,6 +9,7 @@ use crate::auth::credentials::{Auth, Scope};
 use crate::http::client::GitHub;
 use crate::http::error::GitHubError;
 
+#[boxed]
 impl GitHub {
     /// The login under which this client writes: the token's account, or the App's `slug[bot]`.
     pub async fn own_login(&self) -> Result<Login, GitHubError> {

@@ -1,5 +1,6 @@
 //! Issues, and pull requests seen as issues.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, RepoName, StateReason};
 use jiff::Timestamp;
 use reqwest::Method;
@@ -140,6 +141,7 @@ impl IssuePatch {
     }
 }
 
+#[boxed]
 impl GitHub {
     /// The repository's issues and pull requests, oldest change first.
     pub fn issues(&self, repo: &RepoName, query: IssueQuery) -> Pages<RestIssue> {

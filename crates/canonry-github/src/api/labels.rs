@@ -1,5 +1,6 @@
 //! Labels of a repository and of its items.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, RepoName};
 use reqwest::Method;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -29,6 +30,7 @@ pub struct NewLabel<'a> {
     pub description: &'a str,
 }
 
+#[boxed]
 impl GitHub {
     pub fn labels(&self, repo: &RepoName) -> Pages<RestLabel> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "labels"], &[PER_PAGE]);

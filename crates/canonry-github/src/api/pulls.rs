@@ -1,5 +1,6 @@
 //! Pull requests and the files they change.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, RepoName};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,7 @@ pub struct RestPullFile {
     pub patch: Option<String>,
 }
 
+#[boxed]
 impl GitHub {
     /// The repository's pull requests, latest change first: this list has no `since`, so whoever
     /// wants only recent ones stops reading.

@@ -1,5 +1,6 @@
 //! Reactions, which GitHub tells by no webhook: they have to be asked for.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, RepoName};
 use jiff::Timestamp;
 use reqwest::Method;
@@ -64,6 +65,7 @@ impl ReactionContent {
     }
 }
 
+#[boxed]
 impl GitHub {
     /// All reactions to something, as they are now: removed ones are gone.
     pub fn reactions(&self, repo: &RepoName, subject: ReactionSubject) -> Pages<RestReaction> {

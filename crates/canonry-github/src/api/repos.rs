@@ -1,5 +1,6 @@
 //! Repositories, by name and by id.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, RepoName};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,7 @@ impl RestRepo {
     }
 }
 
+#[boxed]
 impl GitHub {
     /// A repository by name. A former name finds it too: see [`RestRepo::renamed_from`].
     pub async fn repo(&self, repo: &RepoName) -> Result<RestRepo, GitHubError> {

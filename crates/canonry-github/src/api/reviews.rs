@@ -1,5 +1,6 @@
 //! Reviews of pull requests and the comments on their diffs.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, RepoName};
 use jiff::Timestamp;
 use reqwest::Method;
@@ -97,6 +98,7 @@ impl NewReviewComment<'_> {
     }
 }
 
+#[boxed]
 impl GitHub {
     /// A pull request's reviews, oldest first; drafts of our own are among them.
     pub fn reviews(&self, repo: &RepoName, number: ItemNumber) -> Pages<RestReview> {

@@ -1,5 +1,6 @@
 //! Conversations on a diff, which only GraphQL knows as such.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, Login, RepoName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -57,6 +58,7 @@ pub struct ThreadComment {
     pub body: String,
 }
 
+#[boxed]
 impl GitHub {
     pub async fn review_threads(
         &self,

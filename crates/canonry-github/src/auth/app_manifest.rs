@@ -1,5 +1,6 @@
 //! Making a GitHub App with one click: what the App is to be, and what GitHub says once it was made.
 
+use canonry_boxed::boxed;
 use std::fmt;
 use std::time::Duration;
 
@@ -73,6 +74,7 @@ impl fmt::Debug for CreatedApp {
 }
 
 /// The App that was made from a manifest, for the code that the browser came back with. The code is good for an hour, once.
+#[boxed]
 pub async fn created_app(api: &Url, code: &str) -> Result<CreatedApp, GitHubError> {
     crate::http::client::check_api(api)?;
     let what = "/app-manifests/CODE/conversions";

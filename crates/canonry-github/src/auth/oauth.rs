@@ -1,5 +1,6 @@
 //! Signing people in with their account on GitHub: where they are sent, what the code buys, and who they are.
 
+use canonry_boxed::boxed;
 use std::fmt;
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub struct OauthClient {
     transport: Transport,
 }
 
+#[boxed]
 impl OauthClient {
     /// A client of the GitHub whose API is there. Sends nothing.
     pub fn new(api: &Url, client_id: &str, client_secret: &Secret) -> Result<Self, GitHubError> {

@@ -1,5 +1,6 @@
 //! The client: its options, and what all calls share.
 
+use canonry_boxed::boxed;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,6 +88,7 @@ struct Shared {
     time: std::sync::Mutex<Option<GithubTime>>,
 }
 
+#[boxed]
 impl GitHub {
     pub fn new(options: ClientOptions) -> Result<Self, GitHubError> {
         check_api(&options.api)?;

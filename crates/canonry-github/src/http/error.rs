@@ -31,7 +31,7 @@ pub enum GitHubError {
     NotInstalled { repo: String },
     /// Only those who may push see a repository's collaborators.
     #[error(
-        "GitHub does not show the collaborators of {repo} to this token ({message}); use a token that may push there, or name the maintainers with `canonry maintainers set --repo {repo} LOGIN…`"
+        "GitHub does not show the collaborators of {repo} to this token ({message}); use a token that can push there, or run `canonry maintainers set LOGIN… --repo {repo}`"
     )]
     CollaboratorsHidden { repo: String, message: String },
     /// The call exists for GitHub Apps only.

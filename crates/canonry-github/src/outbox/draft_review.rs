@@ -65,16 +65,20 @@ impl WriteJob<'_> {
             return Ok(Event::Drafted(draft(bare, review, &[])));
         }
         self.drop_draft(bare).await?;
-        let taken = self.sift(review, all, sift_until).await?;
-        if !taken.is_empty()
-            && let DraftAnswer::Made(id) = self.ask_again(review, &taken).await?
-        {
-            return Ok(Event::Drafted(draft(id, review, &taken)));
+        let mut taken = self.sift(review, all, sift_until).await?;
+        let mut answer = self.ask_again(review, &taken).await?;
+        if !taken.is_empty() && matches!(answer, DraftAnswer::Refused(_)) {
+            taken.clear();
+            answer = self.ask_again(review, &taken).await?;
         }
-        // A review that says nothing is a mail to everybody for nothing.
-        let (repo, number) = (&self.entry.repo.name, self.entry.number);
-        tracing::warn!(%repo, %number, reason, "GitHub does not take the comments on lines");
-        Ok(Event::NothingTaken(left_out(review, &[])))
+        if taken.is_empty() {
+            let (repo, number) = (&self.entry.repo.name, self.entry.number);
+            tracing::warn!(%repo, %number, reason, "GitHub takes none of the comments at lines; the review is posted without them");
+        }
+        match answer {
+            DraftAnswer::Made(id) => Ok(Event::Drafted(draft(id, review, &taken))),
+            DraftAnswer::Refused(reason) => Err(self.refused_draft(reason).await),
+        }
     }
 
     /// Which comments are known to be taken, given that not all are.

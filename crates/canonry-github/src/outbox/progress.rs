@@ -170,8 +170,6 @@ pub(super) enum Event {
     Died,
     Done(Option<WrittenComment>),
     Drafted(Draft),
-    /// GitHub takes none of the review's comments; their keys. No draft is left.
-    NothingTaken(Vec<String>),
     DraftGone(String),
     /// The draft is taken away, since it would have had to wait.
     Withdrawn {
@@ -277,10 +275,6 @@ impl Progress {
 
             (Phase::Sending, Event::Drafted(draft)) => {
                 Move::On(Self { act: Act::Set, draft: Some(draft), tries: self.tries, ..Self::begin(shape) })
-            }
-            (Phase::Sending, Event::NothingTaken(left_out)) => {
-                let review = Some(WrittenReview { id: None, comments: Vec::new(), left_out });
-                Move::End(End::Sent(Receipt { review, ..Receipt::default() }))
             }
             (Phase::Ready | Phase::Sending, Event::Withdrawn { hold, reason }) => {
                 let (tries, outage_since) = (self.tries, self.outage_since);

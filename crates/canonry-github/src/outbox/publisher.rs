@@ -1,5 +1,6 @@
 //! The outbox itself: storing writes, and seeing them through.
 
+use canonry_boxed::boxed;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use super::progress::OutOfPlace;
 use super::recheck::Recheck;
 use super::write::Write;
 use super::write_job::{LEASE, WriteJob};
-use crate::api::{RestComment, RestReviewComment, RestUser};
+use crate::api::{RestComment, RestReview, RestReviewComment, RestUser};
 use crate::auth::secret::Secret;
 use crate::http::client::GitHub;
 use crate::http::error::GitHubError;
@@ -60,6 +61,7 @@ pub struct Outbox {
     checkpoint: Checkpoint,
 }
 
+#[boxed]
 impl Outbox {
     /// Opens the outbox of a store. The first time, `fresh_secret` becomes the secret that signs
     /// markers: it must be random.
@@ -109,6 +111,14 @@ impl Outbox {
     /// The same for a comment on a diff.
     pub fn wrote_review_comment(&self, comment: &RestReviewComment) -> bool {
         self.wrote_text(comment.user.as_ref(), &comment.body)
+    }
+
+    /// Whether a review is the one that the outbox wrote under this key.
+    pub fn wrote_review(&self, review: &RestReview, key: &str) -> bool {
+        let (author, body) = (review.user.as_ref().and_then(RestUser::to_login), review.body.as_deref());
+        author.is_some_and(|author| {
+            self.signer.find(body.unwrap_or_default(), &author, &self.own).iter().any(|marker| marker.key() == key)
+        })
     }
 
     fn wrote_text(&self, author: Option<&RestUser>, text: &str) -> bool {

@@ -39,7 +39,7 @@ impl Receipt {
 /// What has become of a review of ours. Each comment's key is either among `comments` or among `left_out`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenReview {
-    /// Its id; `None` when GitHub takes none of its comments and nothing was posted.
+    /// Its id; `None` where an earlier version posted nothing, since GitHub took none of its comments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<GithubId>,
     #[serde(default)]

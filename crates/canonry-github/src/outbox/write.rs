@@ -68,6 +68,9 @@ pub struct ReviewWrite {
     /// What it says as a whole. A signed marker is added below.
     pub body: String,
     pub comments: Vec<InlineComment>,
+    /// What the body says, by keys of the caller's; it is kept for the caller and not sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
 }
 
 /// A comment on a line of the new side of a diff.
@@ -268,7 +271,7 @@ mod tests {
         };
         let inline = |body: String| InlineComment { key: plain(), path: plain(), line: 1, start_line: None, body };
         let review =
-            |body: String, comments: Vec<InlineComment>| Write::Review(ReviewWrite { commit: plain(), body, comments });
+            |body: String, comments| Write::Review(ReviewWrite { commit: plain(), body, comments, said: vec![] });
         let check = |title: String, summary: String, details_url: Option<String>| {
             let (head, external_id, state) = (plain(), plain(), CheckState::InProgress);
             Write::CheckRun(CheckRunWrite { head, external_id, state, title, summary, details_url })

@@ -1,5 +1,6 @@
 //! How often a model may be asked, and for how much.
 
+use canonry_boxed::boxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -82,6 +83,7 @@ enum BudgetDecision {
     Refuse(BudgetRefusal),
 }
 
+#[boxed]
 impl TokenBudget {
     pub fn new(limits: TokenLimits) -> Self {
         Self { limits, ..Self::default() }

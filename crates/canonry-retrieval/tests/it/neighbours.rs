@@ -1,7 +1,7 @@
 //! Neighbours and searches through the front door, with the inputs that trackers really send.
 
 use canonry_domain::{ItemNumber, ItemType, PullChanges, Similarity};
-use canonry_retrieval::{Ask, Entry, ItemIndex, Query, RetrievalMode};
+use canonry_retrieval::{Ask, Entry, ItemIndex, Query, RetrievalMode, TextFacts};
 
 fn number(number: i64) -> ItemNumber {
     ItemNumber::new(number).expect("a number")
@@ -153,4 +153,28 @@ fn words_elsewhere_and_vectors_here_meet_in_one_fusion() {
     let candidates = index.word_candidates(&query, &[number(2), number(3), number(99)], 4, &|_| true);
     let told: Vec<(i64, bool)> = candidates.iter().map(|one| (one.number.get(), one.lexical > 0.0)).collect();
     assert_eq!(told, [(1, true), (2, false)]);
+}
+
+#[test]
+fn facts_of_more_than_one_in_fifty_items_are_common() {
+    let text = "`rare_cache` and `usual_cache` in `common_cache`";
+    let mut index = ItemIndex::new(ItemType::Issue, "model");
+    for at in 1..=1_000 {
+        let body = match at {
+            1..=2 => text,
+            3..=20 => "`usual_cache` in `common_cache`",
+            21 => "`common_cache`",
+            _ => "nothing of that",
+        };
+        index.upsert(number(at), entry("", body, None)).expect("indexed");
+    }
+    let common = index.common_facts(&TextFacts::of(text));
+    let telling = TextFacts::of_which(text, |found| !common.contains(found));
+    assert_eq!(telling, TextFacts::of("`rare_cache` and `usual_cache`"));
+    // Of a few items nothing is common.
+    let mut small = ItemIndex::new(ItemType::Issue, "model");
+    for at in 1..=8 {
+        small.upsert(number(at), entry("", text, None)).expect("indexed");
+    }
+    assert_eq!(small.common_facts(&TextFacts::of(text)), Default::default());
 }

@@ -126,6 +126,7 @@ fn new(finding: &Finding) -> FindingRecord<'_> {
     FindingRecord {
         earlier: None,
         finding,
+        excerpt: None,
         status: FindingStatus::New,
         shown: ShownAs::Inline,
         hidden_by: None,

@@ -1,5 +1,6 @@
 //! What holds Canonry back in a repository: a person's pause, or too many objections.
 
+use canonry_boxed::boxed;
 use canonry_domain::{Login, text_enum};
 use jiff::Timestamp;
 
@@ -32,6 +33,7 @@ pub struct Brake {
     pub lifted_at: Option<Timestamp>,
 }
 
+#[boxed]
 impl CloseStore<'_> {
     /// Pulls a brake; `false` says that it is in force already, and what was said first stays.
     pub async fn set_brake(

@@ -1,5 +1,6 @@
 //! Items that are closed at some moment unless somebody objects, and what became of them.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ContentVersion, ItemNumber, ItemType, Login, text_enum};
 use jiff::Timestamp;
 
@@ -81,6 +82,7 @@ macro_rules! graces {
     };
 }
 
+#[boxed]
 impl CloseStore<'_> {
     /// Begins a grace. `false` says that nothing was written: the item has one that waits, or had one that was announced
     /// and this one is announced too, which happens once to an item.

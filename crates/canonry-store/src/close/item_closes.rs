@@ -1,5 +1,6 @@
 //! What plans, applies and undos had to do with single items.
 
+use canonry_boxed::boxed;
 use canonry_domain::{EarlierClose, ItemNumber, ItemType};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -24,6 +25,7 @@ pub struct ItemClose {
     pub row: CloseRunRow,
 }
 
+#[boxed]
 impl CloseStore<'_> {
     /// The rows about an item in the newest plans, applies and undos that have one, newest first.
     pub async fn closes_of_item(

@@ -1,5 +1,6 @@
 //! The lease under which one process at a time closes or reopens in a repository.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
@@ -15,6 +16,7 @@ pub struct StoredCloseLease {
     pub until: Timestamp,
 }
 
+#[boxed]
 impl CloseStore<'_> {
     /// Takes the lease, or keeps one's own for longer; `false` says that somebody else has it.
     pub async fn take_lease(

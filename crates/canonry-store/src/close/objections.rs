@@ -1,5 +1,6 @@
 //! What people said against closes of Canonry's: one for each close.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, Login, text_enum};
 use jiff::Timestamp;
 
@@ -44,6 +45,7 @@ pub struct Objection {
 
 from_row!(Objection { item_type: "type", number, close_key, kind, by: "by_login", at });
 
+#[boxed]
 impl CloseStore<'_> {
     /// Notes an objection; `false` says that somebody objected to that close before.
     pub async fn record_objection(self, repo: RepoId, new: &NewObjection<'_>) -> Result<bool, StoreError> {

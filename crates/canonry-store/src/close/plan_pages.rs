@@ -1,5 +1,6 @@
 //! Plans as a list, newest first, and the rows of one a page at a time with how far it has come.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{ItemNumber, ItemType, SkipReason};
@@ -115,6 +116,7 @@ pub struct ReviewedRow {
     pub undone_at: Option<Timestamp>,
 }
 
+#[boxed]
 impl PlanStore<'_> {
     /// A page of a repository's plans, newest first, older than one of them.
     pub async fn list(

@@ -1,5 +1,6 @@
 //! What people say about the rows of a plan, and what makes a plan too old to be applied.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{ItemNumber, ItemType, Login};
@@ -16,6 +17,7 @@ use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{micros, moment, number, optional_word, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
+#[boxed]
 impl PlanStore<'_> {
     /// Notes a person's word on rows of a plan that close: yes, no, or none after all. How many rows it was noted on:
     /// those that were dealt with already are left as they are, and the run that applies the plan hears of it too. Who

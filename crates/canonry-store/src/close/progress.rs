@@ -1,5 +1,6 @@
 //! Which run has not ended or undid something lately.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 
 use crate::close::runs::{CloseRun, CloseRunId};
@@ -8,6 +9,7 @@ use crate::engine::facets::PlanStore;
 use crate::engine::row_values::{micros, storable};
 use crate::engine::transaction::{StoreError, on_pool};
 
+#[boxed]
 impl PlanStore<'_> {
     /// The run that undoes a plan and has not ended, if there is one.
     pub async fn running_undo(self, plan: CloseRunId) -> Result<Option<CloseRun>, StoreError> {

@@ -1,5 +1,6 @@
 //! What became of the rows of close runs: written once, together with what it means for the item.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, Login, OverrideKind, ThresholdAdjusted, whole_micros};
 use jiff::Timestamp;
 use sqlx::types::Json;
@@ -83,6 +84,7 @@ impl AppliedClose {
     }
 }
 
+#[boxed]
 impl PlanStore<'_> {
     /// Notes what became of a row of a run that applies a plan, and closes the stored item where GitHub did.
     ///

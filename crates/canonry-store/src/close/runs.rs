@@ -1,5 +1,6 @@
 //! Close runs: plans that people review, and the runs that apply or undo them.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{ItemNumber, ItemType, Login, Probability, SkipReason, TargetPolicy, text_enum};
@@ -116,6 +117,7 @@ macro_rules! runs {
 
 pub(crate) use runs;
 
+#[boxed]
 impl PlanStore<'_> {
     pub async fn create(
         self,

@@ -1,5 +1,6 @@
 //! What people did in the console, kept for whoever asks later who it was.
 
+use canonry_boxed::boxed;
 use canonry_domain::Login;
 use jiff::Timestamp;
 
@@ -34,6 +35,7 @@ pub struct ConsoleAction {
     pub subject: String,
 }
 
+#[boxed]
 impl ConsoleStore<'_> {
     /// Writes down what somebody is about to do.
     pub async fn record_action(self, new: &NewConsoleAction<'_>, now: Timestamp) -> Result<(), StoreError> {

@@ -1,5 +1,6 @@
 //! The hash of the token that makes an operator of the console, and where whoever made it left it.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 
 use crate::engine::facets::ConsoleStore;
@@ -15,6 +16,7 @@ pub struct StoredAdminToken {
     pub place: String,
 }
 
+#[boxed]
 impl ConsoleStore<'_> {
     /// The token that was made for this database, if one was.
     pub async fn admin_token(self) -> Result<Option<StoredAdminToken>, StoreError> {

@@ -1,5 +1,6 @@
 //! Items without their texts, newest first, filtered as a list on a page is.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemState, ItemType, Login, StateReason, Verdict};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -111,6 +112,7 @@ macro_rules! push_words {
     };
 }
 
+#[boxed]
 impl ConsoleStore<'_> {
     /// Items of a repository behind `before`, which must be of the same filter.
     pub async fn item_pages(

@@ -1,5 +1,6 @@
 //! Every repository in a line: what a page about all of them shows.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 
@@ -57,6 +58,7 @@ macro_rules! overviews {
     };
 }
 
+#[boxed]
 impl ConsoleStore<'_> {
     /// Repositories by name, behind the one with the key `after`, whatever Canonry's access to them. A key tells whoever may
     /// not see that repository nothing of its name.
@@ -76,6 +78,19 @@ impl ConsoleStore<'_> {
             }
             if filter.in_trouble {
                 query.push(IN_TROUBLE);
+            }
+            query.push(" ORDER BY r.name_key LIMIT ").push_bind(i64::from(limit));
+            query.build_query_as().fetch_all(db).await?
+        }))
+    }
+
+    /// Repositories by name with each of these words in it.
+    pub async fn repo_names(self, text: &str, limit: u32) -> Result<Vec<Repo>, StoreError> {
+        let words = patterns(text);
+        Ok(on_pool!(self.pool, |db| {
+            let mut query = QueryBuilder::new("SELECT r.id AS repo_id, r.github_id, r.name FROM repos r WHERE 1 = 1");
+            for word in &words {
+                query.push(" AND r.name_key LIKE lower(").push_bind(word).push(") ESCAPE '\\'");
             }
             query.push(" ORDER BY r.name_key LIMIT ").push_bind(i64::from(limit));
             query.build_query_as().fetch_all(db).await?

@@ -1,5 +1,6 @@
 //! Who is signed in to the console.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, Login};
 use jiff::{SignedDuration, Timestamp};
 
@@ -40,6 +41,7 @@ pub enum SessionOwner<'a> {
     Account(GithubId, &'a Login),
 }
 
+#[boxed]
 impl ConsoleStore<'_> {
     /// Begins a session; `id_hash` is the SHA-256 of what the browser gets.
     pub async fn begin_session(

@@ -1,5 +1,6 @@
 //! Text that many items of a repository share, as it was learned from them last.
 
+use canonry_boxed::boxed;
 use canonry_domain::{Boilerplate, ItemNumber, ItemType, Login};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -34,6 +35,7 @@ pub struct ItemText {
 from_row!(ItemText { number, author, title, body });
 from_row!(StoredBoilerplate { boilerplate: "learned", texts });
 
+#[boxed]
 impl CorpusStore<'_> {
     /// What was learned last of the items of a type; `None` before the first time.
     pub async fn boilerplate(self, repo: RepoId, item_type: ItemType) -> Result<Option<StoredBoilerplate>, StoreError> {

@@ -1,5 +1,6 @@
 //! Embeddings: one vector for each item, representation and model.
 
+use canonry_boxed::boxed;
 use canonry_domain::{
     CARD_RENDER_VERSION, ContentHash, Extractor, Item, ItemNumber, ItemState, ItemType, TokenVectors,
 };
@@ -66,6 +67,7 @@ pub struct EmbedFilter {
     pub only_changed: bool,
 }
 
+#[boxed]
 impl CorpusStore<'_> {
     /// A page of items to embed, by number, behind `after`. Those that are gone are left out.
     pub async fn items_to_embed(

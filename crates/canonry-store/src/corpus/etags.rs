@@ -1,5 +1,6 @@
 //! GitHub's ETags, so that asking again for what did not change costs nothing.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
@@ -7,6 +8,7 @@ use crate::engine::facets::RepoStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{StoreError, on_pool};
 
+#[boxed]
 impl RepoStore<'_> {
     /// The ETag that came with the last answer of this address.
     pub async fn etag(self, repo: RepoId, url: &str) -> Result<Option<String>, StoreError> {

@@ -1,5 +1,6 @@
 //! What an index in memory has to catch up with: the version of a repository's items, and which of them changed since.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType};
 use sqlx::{AssertSqlSafe, QueryBuilder};
 
@@ -25,6 +26,7 @@ const MOST_NAMED: usize = 100;
 const MOST_NAMED_LEARNED: usize = 10_000;
 const NAMES_PER_STATEMENT: usize = 1_000;
 
+#[boxed]
 impl CorpusStore<'_> {
     /// One row by its key: cheap enough to be asked before every use of an index.
     pub async fn index_version(self, repo: RepoId) -> Result<IndexVersion, StoreError> {

@@ -1,5 +1,6 @@
 //! What an index in memory is built from, and what tells whether it is up to date.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType, Login, PullChanges};
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
@@ -47,6 +48,7 @@ type Row = (i64, String, Option<i64>, Option<i64>, String, i64, u64, Option<i64>
 type RowWithChanges = (i64, String, Option<i64>, Option<i64>, String, i64, Option<String>, Option<i64>, Option<String>);
 type TextRow = (i64, String, String, Option<Json<PullChanges>>);
 
+#[boxed]
 impl CorpusStore<'_> {
     /// The items of a type that are in the repository, by number, without their texts: all, or those of these numbers.
     pub async fn index_rows(

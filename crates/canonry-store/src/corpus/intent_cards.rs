@@ -1,5 +1,6 @@
 //! Intent cards: the current one of each item and extractor, which counts while it is about the item's text.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 
 use canonry_domain::{
@@ -86,6 +87,7 @@ impl CardRow {
     }
 }
 
+#[boxed]
 impl CorpusStore<'_> {
     /// Writes a maker's word on items, in place of its earlier one, all in one transaction.
     ///

@@ -1,5 +1,6 @@
 //! Reading items, and marking those that left their repository.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 
 use canonry_domain::{GoneReason, Item, ItemNumber, ItemState, ItemType};
@@ -59,6 +60,7 @@ impl ItemCounts {
     }
 }
 
+#[boxed]
 impl CorpusStore<'_> {
     pub async fn item(self, repo: RepoId, item_type: ItemType, number: ItemNumber) -> Result<Option<Item>, StoreError> {
         let query = concat!("SELECT ", item_columns!(), " FROM items WHERE repo_id = $1 AND type = $2 AND number = $3");

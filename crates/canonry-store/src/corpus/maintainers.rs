@@ -1,5 +1,6 @@
 //! Who maintains a repository: a list that a person set, or what GitHub said.
 
+use canonry_boxed::boxed;
 use canonry_domain::{Login, text_enum};
 use jiff::Timestamp;
 use sqlx::types::Json;
@@ -26,6 +27,7 @@ pub struct MaintainerList {
     pub written_at: Timestamp,
 }
 
+#[boxed]
 impl RepoStore<'_> {
     pub async fn set_maintainers(
         self,

@@ -1,5 +1,6 @@
 //! Nearest vectors by the database itself: pgvector's index on PostgreSQL.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 
 use canonry_domain::{ItemNumber, ItemType};
@@ -18,6 +19,7 @@ const INDEXED_DIMENSIONS: usize = 4_000;
 /// nearest on real issues; the look is in half precision and the answer is rescored in full.
 const IN_VIEW: u32 = 200;
 
+#[boxed]
 impl CorpusStore<'_> {
     /// Makes the index for vectors of this dimension, once. SQLite has none: its vectors are scanned in
     /// memory.

@@ -1,5 +1,6 @@
 //! Whether Canonry may still work on a repository, and through which installation of the App.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, text_enum};
 use jiff::Timestamp;
 
@@ -20,6 +21,7 @@ text_enum! {
     }
 }
 
+#[boxed]
 impl RepoStore<'_> {
     /// Notes whether Canonry may work on a repository.
     pub async fn set_access(self, repo: RepoId, access: RepoAccess, now: Timestamp) -> Result<(), StoreError> {

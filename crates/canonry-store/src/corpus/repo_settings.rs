@@ -1,5 +1,6 @@
 //! A repository's own configuration as last fetched from its default branch.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
@@ -16,6 +17,7 @@ pub struct StoredSettings {
     pub fetched_at: Timestamp,
 }
 
+#[boxed]
 impl RepoStore<'_> {
     pub async fn settings(self, repo: RepoId) -> Result<Option<StoredSettings>, StoreError> {
         let query = "SELECT text, fetched_at FROM repo_settings WHERE repo_id = $1";

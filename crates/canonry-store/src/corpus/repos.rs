@@ -1,5 +1,6 @@
 //! Repositories: known by name, and by GitHub's id once it is told.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, RepoName};
 use jiff::Timestamp;
 
@@ -26,6 +27,7 @@ pub struct Repo {
 
 from_row!(Repo { id: "repo_id", github_id, name });
 
+#[boxed]
 impl RepoStore<'_> {
     /// The repository of that name, created if it is not known.
     pub async fn ensure(self, name: &RepoName, now: Timestamp) -> Result<Repo, StoreError> {

@@ -1,5 +1,6 @@
 //! How far a sync has come, written with the items it brought.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemRecord, RecordChange};
 use jiff::Timestamp;
 
@@ -30,6 +31,7 @@ pub struct SyncPage {
 
 type ProgressRow = (Option<i64>, Option<i64>, Option<i64>);
 
+#[boxed]
 impl CorpusStore<'_> {
     pub async fn sync_progress(self, repo: RepoId) -> Result<SyncProgress, StoreError> {
         let query = "SELECT watermark, finished_at, swept_at FROM sync_progress WHERE repo_id = $1";

@@ -1,5 +1,6 @@
 //! The vectors of an item's tokens: written and forgotten with its one vector, and read for few items at a time.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 
 use canonry_domain::{ItemNumber, ItemType, TokenVectors};
@@ -9,6 +10,7 @@ use crate::corpus::repos::RepoId;
 use crate::engine::facets::CorpusStore;
 use crate::engine::transaction::{Pool, StoreError, Transaction, on_tx};
 
+#[boxed]
 impl CorpusStore<'_> {
     /// The vectors of the tokens of these items' present texts. An item that has none, or only those of an older text,
     /// is left out; so is one whose bytes are damaged: it is only compared less closely.

@@ -1,5 +1,6 @@
 //! Taking records in: merged with what is known, versions grown, candidate sets made stale, in one transaction.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeSet, HashMap};
 
 use canonry_domain::{
@@ -42,6 +43,7 @@ impl UpsertSummary {
     }
 }
 
+#[boxed]
 impl CorpusStore<'_> {
     /// Takes a batch of records in, all or nothing. Later records of the same item see the earlier ones.
     pub async fn upsert_items(

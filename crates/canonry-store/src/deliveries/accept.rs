@@ -1,5 +1,6 @@
 //! Taking webhooks in: many in one transaction, each stored with the job it causes, none twice.
 
+use canonry_boxed::boxed;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -15,6 +16,7 @@ use crate::engine::row_values::{micros, storable, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::jobs::queue::NewJob;
 
+#[boxed]
 impl DeliveryStore<'_> {
     /// Stores a delivery together with its job. One that is known stays as it is, except that a dead
     /// one is queued again: somebody asked GitHub to deliver it once more.

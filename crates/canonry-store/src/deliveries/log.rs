@@ -1,5 +1,6 @@
 //! Webhooks as they came: what has become of them, and queueing them again.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, RepoName};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -107,6 +108,7 @@ macro_rules! deliveries {
     };
 }
 
+#[boxed]
 impl DeliveryStore<'_> {
     /// Queues a delivery again whatever has become of it, with this job if it never had one; `false`
     /// when its job has not ended yet, and then nothing is changed.

@@ -1,5 +1,6 @@
 //! What people asked Canonry for in comments, and what came of it.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, Login, text_enum};
 use jiff::Timestamp;
 
@@ -41,6 +42,7 @@ pub struct Mention {
     pub at: Timestamp,
 }
 
+#[boxed]
 impl DeliveryStore<'_> {
     /// Notes what came of a mention; `false` says that this comment is known, and what was noted first stays.
     pub async fn record_mention(self, repo: RepoId, mention: &Mention) -> Result<bool, StoreError> {

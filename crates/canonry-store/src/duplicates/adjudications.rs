@@ -1,5 +1,6 @@
 //! Sampled verdicts that people confirm or refute.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, HashSet};
 
 use canonry_domain::{
@@ -83,6 +84,7 @@ macro_rules! adjudications {
     };
 }
 
+#[boxed]
 impl JudgeStore<'_> {
     /// Draws verdicts for people to look at, and gives how many are new.
     ///

@@ -1,5 +1,6 @@
 //! Candidate sets: an item's nearest neighbours at one version of its text.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, HashMap};
 
 use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType, text_enum};
@@ -99,6 +100,7 @@ macro_rules! sets {
     };
 }
 
+#[boxed]
 impl DuplicateStore<'_> {
     /// Writes a set and makes the item's earlier fresh one of that representation stale, in one transaction.
     ///
@@ -126,7 +128,7 @@ impl DuplicateStore<'_> {
     ) -> Result<Vec<bool>, StoreError> {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(repo).await?;
-        let named = sets.iter().flat_map(|set| set.members.iter().map(|member| member.number));
+        let named: Vec<ItemNumber> = sets.iter().flat_map(|set| &set.members).map(|member| member.number).collect();
         let keys = ItemKeys::read(&mut tx, repo, named).await?;
         let mut written = Vec::with_capacity(sets.len());
         for set in sets {

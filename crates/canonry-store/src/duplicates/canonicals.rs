@@ -1,5 +1,6 @@
 //! Canonicals: which item stands for the cluster of each member, kept between runs.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{ItemNumber, ItemType};
@@ -17,6 +18,7 @@ use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 const READ: &str = "SELECT item_number, canonical_number FROM canonicals
     WHERE repo_id = $1 AND type = $2 AND representation = $3";
 
+#[boxed]
 impl DuplicateStore<'_> {
     pub async fn canonicals(
         self,

@@ -1,5 +1,6 @@
 //! The members of stored clusters, and the edges between them.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{Edge, ItemNumber, ItemType};
@@ -14,6 +15,7 @@ use crate::engine::lists::PushList as _;
 use crate::engine::rows::{Read, unwrap_all};
 use crate::engine::transaction::{StoreError, on_pool};
 
+#[boxed]
 impl DuplicateStore<'_> {
     /// The canonical of a cluster and then its other members, by number; `after` one of those, the ones behind it alone.
     /// Each comes with the time since when it is one.

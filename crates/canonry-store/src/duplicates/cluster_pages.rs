@@ -1,5 +1,6 @@
 //! Pages of clusters as they are stored, and how much of what is known they hold.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 
 use canonry_domain::{ItemNumber, ItemState, ItemType, Probability};
@@ -91,6 +92,7 @@ pub struct ClusterTotals {
 /// for a page.
 const EDGES_LOOKED_AT: i64 = 1_000;
 
+#[boxed]
 impl DuplicateStore<'_> {
     /// A page of clusters behind `after`, the largest first; of equals the one with the greater canonical.
     ///

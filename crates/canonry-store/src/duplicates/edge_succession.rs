@@ -1,5 +1,6 @@
 //! Writing decisions: every one is kept, and at most one accepted edge of an item and representation is in force.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 
 use canonry_domain::{ContentVersion, DecisionStatus, GateReason, Probability};
@@ -19,6 +20,7 @@ use crate::engine::transaction::{StoreError, Transaction, on_tx};
 /// How much of an answer is kept. What a judge is asked for has a tenth of this.
 pub const ANSWER_LIMIT: usize = 8_000;
 
+#[boxed]
 impl JudgeStore<'_> {
     /// Writes decisions, all or none, as if one after the other; the keys come in their order.
     ///

@@ -1,5 +1,6 @@
 //! Audits: a sample of candidate sets that a cheap and a strong judge looked at, and how the two compare.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{AuditClass, AuditItem, AuditTally, ItemNumber, ItemType, JudgeProof, LaneResult, Probability};
@@ -77,6 +78,7 @@ macro_rules! audits {
     };
 }
 
+#[boxed]
 impl JudgeStore<'_> {
     /// Writes an audit with all its sources, and gives its number.
     pub async fn write_audit(

@@ -1,5 +1,6 @@
 //! The judge's decisions, with everything that made them.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{
@@ -111,6 +112,7 @@ macro_rules! decisions {
     };
 }
 
+#[boxed]
 impl JudgeStore<'_> {
     /// Every decision about an item as the source, newest first.
     pub async fn decisions_of(

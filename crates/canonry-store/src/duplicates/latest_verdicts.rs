@@ -1,5 +1,6 @@
 //! The newest verdict about each of some items, and what became of them: for lists.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{ItemNumber, ItemType, Probability, Similarity, Verdict};
@@ -26,6 +27,7 @@ pub struct LatestTriage {
     pub created_at: Timestamp,
 }
 
+#[boxed]
 impl DuplicateStore<'_> {
     /// The newest triage record of each of some items that has one.
     pub async fn latest_triage(

@@ -1,5 +1,6 @@
 //! Overrides: what people ruled about items, in force until they take it back.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{ItemNumber, ItemType, Login, Override, OverrideKind};
@@ -28,6 +29,7 @@ pub struct NewOverride<'a> {
     pub by: Option<&'a Login>,
 }
 
+#[boxed]
 impl DuplicateStore<'_> {
     /// Adds a ruling. The same ruling of before gives way to it, so that one removal is enough.
     ///

@@ -1,5 +1,6 @@
 //! What each triage record led to, and the threshold that decided it.
 
+use canonry_boxed::boxed;
 use canonry_domain::{Component, CurrentThreshold, ItemNumber, ItemType, ThresholdSource, TriageMode, text_enum};
 use jiff::Timestamp;
 
@@ -41,6 +42,7 @@ pub struct StoredTriageAction {
     pub created_at: Timestamp,
 }
 
+#[boxed]
 impl DuplicateStore<'_> {
     /// Notes what a record led to, and learns from that in the same transaction; of several for one record the first
     /// stays.

@@ -1,5 +1,6 @@
 //! Triage records: what Canonry said about a new item, with every candidate it had.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, HashMap};
 
 use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType, Probability, Similarity, Verdict};
@@ -66,6 +67,7 @@ pub struct StoredTriageRecord {
     pub created_at: Timestamp,
 }
 
+#[boxed]
 impl DuplicateStore<'_> {
     /// Writes a record with its candidates, and gives its key.
     pub async fn write_triage_record(

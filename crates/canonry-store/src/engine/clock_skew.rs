@@ -1,5 +1,6 @@
 //! How far the database's clock is from ours.
 
+use canonry_boxed::boxed;
 use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,6 +9,7 @@ use crate::engine::open::Store;
 use crate::engine::row_values::{micros, moment};
 use crate::engine::transaction::{Pool, StoreError};
 
+#[boxed]
 impl Store {
     /// The database's time less ours, which is `now`; `None` on SQLite, which has no clock of its own. Leases of several
     /// processes hold only while their clocks agree, and the server that they share can tell.

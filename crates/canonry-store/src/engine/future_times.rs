@@ -1,5 +1,6 @@
 //! Times that a clock wrote which was ahead: nothing waits for them.
 
+use canonry_boxed::boxed;
 use canonry_domain::CLOCK_TOLERANCE;
 use jiff::{SignedDuration, Timestamp};
 
@@ -25,6 +26,7 @@ pub struct FutureTimes {
     pub close_leases: u64,
 }
 
+#[boxed]
 impl MaintenanceStore<'_> {
     /// Makes due what waits for a moment that only a clock which was ahead can have written.
     ///

@@ -1,5 +1,6 @@
 //! The database as such: whether it is still there, whether it can be written, and how many may write at a time.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 use sqlx::{ConnectOptions as _, Connection as _};
 
@@ -7,6 +8,7 @@ use crate::engine::open::Store;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{Pool, StoreError, on_tx};
 
+#[boxed]
 impl Store {
     /// How many transactions may write at a time: SQLite lets one, and the others wait.
     pub fn writers(&self) -> usize {

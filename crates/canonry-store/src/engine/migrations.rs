@@ -53,6 +53,8 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0021_judge_proofs"),
     migration!("0022_index_changes"),
     migration!("0023_write_origins"),
+    migration!("0024_activity"),
+    migration!("0025_code_excerpts"),
 ];
 
 /// The schema that this program reads and writes.

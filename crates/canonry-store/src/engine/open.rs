@@ -1,5 +1,6 @@
 //! Opening a store: for writing (which migrates) and for reading (which never does).
 
+use canonry_boxed::boxed;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -84,6 +85,7 @@ pub enum OpenError {
     },
 }
 
+#[boxed]
 impl Store {
     /// Opens a store to write: creates a SQLite file that is not there, and brings the schema up to date.
     pub async fn open(url: &DatabaseUrl, now: Timestamp) -> Result<Self, OpenError> {

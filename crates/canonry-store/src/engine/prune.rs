@@ -1,5 +1,6 @@
 //! Throwing away what a service needs no more.
 
+use canonry_boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::engine::facets::MaintenanceStore;
@@ -18,6 +19,7 @@ pub struct PruneCounts {
     pub console: u64,
 }
 
+#[boxed]
 impl MaintenanceStore<'_> {
     /// Throws away the bodies of deliveries, and the jobs without a delivery, that were done or ignored before that
     /// moment: at most `limit` of each, so that no writer waits for long. Called again until nothing is left. A

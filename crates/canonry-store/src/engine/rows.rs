@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use canonry_domain::review::{
-    Category, CodeHash, CommitSha, Confidence, DismissalKind, Dismisser, Finding, FindingStatus, Fingerprint, HiddenBy,
-    RepoPath, ReviewMode, ReviewSubject, Severity, ShownAs,
+    Category, CodeExcerpt, CodeHash, CommitSha, Confidence, DismissalKind, Dismisser, Finding, FindingStatus,
+    Fingerprint, HiddenBy, RepoPath, ReviewMode, ReviewSubject, Severity, ShownAs,
 };
 use canonry_domain::{
     AdjudicatedAnswer, AuditCandidate, AuditClass, Boilerplate, Component, ContentHash, ContentVersion,
@@ -244,7 +244,7 @@ columns! {
     RepoAccess, RepoName, Representation, ReviewMode, ReviewState, ReviewSubject, SetStatus, PostedThreadState, Severity, ShownAs,
     SkipReason, StateReason, TargetPolicy, ThresholdSource, TriageActionKind, TriageMode, Verdict,
     WriteKind, WriteOrigin, WritePriority: String = |raw| Ok(raw.parse()?);
-    BTreeMap<String, f64>, Boilerplate, Finding, IssueOutcome, Lesson, PullChanges, Structure, Value, Vec<AuditCandidate>,
+    BTreeMap<String, f64>, Boilerplate, CodeExcerpt, Finding, IssueOutcome, Lesson, PullChanges, Structure, Value, Vec<AuditCandidate>,
     Vec<DecidedCandidate>, Vec<(ItemNumber, ItemNumber, f64)>, Vec<ItemNumber>, Vec<Login>, Vec<String>: Json<Self> = |Json(raw)| Ok(raw);
 }
 

@@ -1,5 +1,6 @@
 //! Queueing work that no delivery caused: schedules, syncs of new repositories, what people ask for.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ use crate::jobs::queue::{JobId, NewJob, insert_job};
 /// it if none does goes one after the other.
 const ONCE_LOCK: i64 = 0x0043_414e_4f4e_4f4e;
 
+#[boxed]
 impl JobStore<'_> {
     /// Queues a job that may run from that moment on.
     pub async fn enqueue(self, new: &NewJob<'_>, run_after: Timestamp, now: Timestamp) -> Result<JobId, StoreError> {

@@ -1,5 +1,6 @@
 //! Who works on which job: one worker per key, never more than the caps, and only who holds the lease ends it.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 
 use crate::engine::facets::JobStore;
@@ -76,6 +77,7 @@ macro_rules! next_job {
     };
 }
 
+#[boxed]
 impl JobStore<'_> {
     /// Takes a job that may run now, so that nobody else does until `until`: the oldest whose moment has come, or
     /// whose worker let its lease run out, with no earlier unfinished job and no running one of its key, within the

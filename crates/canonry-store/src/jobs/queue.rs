@@ -1,5 +1,6 @@
 //! Work that is owed: stored until it is done or given up, listed, and queued again by people.
 
+use canonry_boxed::boxed;
 use canonry_domain::RepoName;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -109,6 +110,7 @@ macro_rules! jobs {
     };
 }
 
+#[boxed]
 impl JobStore<'_> {
     pub async fn get(self, id: JobId) -> Result<Option<Job>, StoreError> {
         let query = jobs!("WHERE id = $1");

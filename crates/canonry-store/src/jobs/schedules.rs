@@ -1,5 +1,6 @@
 //! Work that comes round: each period once, however many processes keep the time.
 
+use canonry_boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::engine::facets::JobStore;
@@ -8,6 +9,7 @@ use crate::engine::transaction::{StoreError, on_tx};
 use crate::jobs::enqueue::queue_once;
 use crate::jobs::queue::NewJob;
 
+#[boxed]
 impl JobStore<'_> {
     /// Queues the jobs of a schedule, each to run from its own moment on, if `every` has gone by since it last fired, or
     /// it never did. `true` for exactly one of several processes; a job that still waits from the last time is not

@@ -1,5 +1,6 @@
 //! Hearing of jobs that another process queued.
 
+use canonry_boxed::boxed;
 use std::time::Duration;
 
 use sqlx::PgPool;
@@ -25,6 +26,7 @@ struct Listening {
     listener: Option<PgListener>,
 }
 
+#[boxed]
 impl JobStore<'_> {
     /// Begins to listen. On SQLite there is nothing to hear: one process queues and works.
     pub async fn signal(self) -> Result<JobSignal, StoreError> {
@@ -37,6 +39,7 @@ impl JobStore<'_> {
     }
 }
 
+#[boxed]
 impl JobStore<'_> {
     /// Tells every process that jobs were queued. Nothing hangs on it: whoever hears nothing finds them a little later.
     pub async fn notify_workers(self) -> Result<(), StoreError> {
@@ -49,6 +52,7 @@ impl JobStore<'_> {
     }
 }
 
+#[boxed]
 impl JobSignal {
     /// Waits for the next signal; on SQLite without end. A lost connection is made anew, and then something may have
     /// been missed, which is a signal too.

@@ -1,5 +1,6 @@
 //! How much work waits, for metrics.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 
 use crate::engine::facets::JobStore;
@@ -22,6 +23,7 @@ pub struct QueueStatus {
 /// How many wait and run, and the first moments of both.
 type Waiting = (i64, i64, Option<i64>, Option<i64>);
 
+#[boxed]
 impl JobStore<'_> {
     pub async fn status(self, now: Timestamp) -> Result<QueueStatus, StoreError> {
         let waiting = "SELECT count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state = 'running'),

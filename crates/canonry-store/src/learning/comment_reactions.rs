@@ -1,5 +1,6 @@
 //! What people's reactions say about triage comments, and which comments to ask about.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, HashMap};
 
 use canonry_domain::{CommentReactions, Component, GithubId, ItemNumber, ItemType};
@@ -29,6 +30,7 @@ pub struct TriageComment {
     pub synced_at: Option<Timestamp>,
 }
 
+#[boxed]
 impl LearningStore<'_> {
     /// Notes how many people reacted to a triage comment and how, and learns from it while the issue has no outcome.
     /// Reactions that were taken back are simply not counted any more. Under what is no stored issue, such as a pull

@@ -1,6 +1,7 @@
 //! What became of each issue and what that teaches: derived from its events, records and reactions, and kept equal to
 //! them in every transaction that adds one.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{
@@ -34,6 +35,7 @@ pub struct StoredOutcome {
 
 from_row!(StoredOutcome { outcome, lesson, triage_id, updated_at });
 
+#[boxed]
 impl LearningStore<'_> {
     /// What became of an issue; `None` when nothing ever happened to it.
     pub async fn issue_outcome(self, repo: RepoId, number: ItemNumber) -> Result<Option<StoredOutcome>, StoreError> {

@@ -1,5 +1,6 @@
 //! What was learned when: outcomes counted by stretches of time, and the newest of them one by one.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 
 use canonry_domain::{
@@ -78,6 +79,7 @@ pub struct LearnedOutcome {
     pub at: Timestamp,
 }
 
+#[boxed]
 impl LearningStore<'_> {
     /// What was learned in a repository, counted by stretches of time.
     ///

@@ -1,5 +1,6 @@
 //! The log of what people did with issues; only ever added to.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{ItemNumber, ItemType, OutcomeEvent, OutcomeKind};
@@ -32,6 +33,7 @@ read_row! {
     }
 }
 
+#[boxed]
 impl LearningStore<'_> {
     /// Adds events of known issues, and learns from them in the same transaction. One whose delivery id is known
     /// already changes nothing, and so does one about an issue that is not stored.

@@ -3,6 +3,7 @@
 //! What is stored equals a recomputation from the log after every transaction: whoever adds to the log learns in the
 //! same transaction, under the repository's lock.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{
@@ -59,6 +60,7 @@ type SettingsRow = (String, i64, f64);
 type StateRow = (String, Json<ThresholdState>);
 type LessonsRow = (String, Option<i64>, Option<String>, i64);
 
+#[boxed]
 impl LearningStore<'_> {
     /// What a repository asks of its thresholds; the defaults until its configuration was read.
     pub async fn threshold_settings(self, repo: RepoId) -> Result<ThresholdSettings, StoreError> {

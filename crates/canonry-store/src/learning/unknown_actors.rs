@@ -1,5 +1,6 @@
 //! Triaged issues that somebody closed or reopened, and nobody told who.
 
+use canonry_boxed::boxed;
 use canonry_domain::ItemNumber;
 
 use crate::corpus::repos::RepoId;
@@ -7,6 +8,7 @@ use crate::engine::facets::LearningStore;
 use crate::engine::row_values::number;
 use crate::engine::transaction::{StoreError, on_pool};
 
+#[boxed]
 impl LearningStore<'_> {
     /// The triaged issues with a change of state that a sync found, by nobody knows whom, and that no other event tells.
     /// One that was asked about, and that GitHub does not tell either, is left out.

@@ -1,5 +1,6 @@
 //! Questions to models: what they were for, what they cost and how long they took.
 
+use canonry_boxed::boxed;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -42,6 +43,7 @@ pub struct LlmCall {
     pub created_at: Timestamp,
 }
 
+#[boxed]
 impl ModelStore<'_> {
     /// Notes questions of a run, all or none.
     pub async fn record_calls(

@@ -1,5 +1,6 @@
 //! What questions to models have cost so far.
 
+use canonry_boxed::boxed;
 use canonry_domain::RepoName;
 use jiff::Timestamp;
 
@@ -25,6 +26,7 @@ pub struct LlmTotals {
     pub cost_usd: f64,
 }
 
+#[boxed]
 impl ModelStore<'_> {
     /// What a repository's questions have cost since then, in US dollars, as far as prices are known.
     pub async fn spent_since(self, repo: RepoId, since: Timestamp) -> Result<f64, StoreError> {

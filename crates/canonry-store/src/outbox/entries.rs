@@ -1,5 +1,6 @@
 //! Writes to GitHub that are owed: stored before they are sent, worked on by one process at a time.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, WriteKey, WriteKind, WriteOrigin, WriteSource, text_enum};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -185,6 +186,7 @@ macro_rules! next_in_scope {
     };
 }
 
+#[boxed]
 impl OutboxStore<'_> {
     /// Stores a write, or finds the one that was stored under the same key before.
     pub async fn enqueue(self, new: &NewOutboxEntry<'_>, now: Timestamp) -> Result<OutboxEntry, StoreError> {

@@ -1,11 +1,13 @@
 //! Secrets that Canonry makes for itself.
 
+use canonry_boxed::boxed;
 use jiff::Timestamp;
 
 use crate::engine::facets::OutboxStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
+#[boxed]
 impl OutboxStore<'_> {
     /// The secret that signs markers. The first caller's `fresh` bytes become it for good; they must be
     /// random.

@@ -1,5 +1,6 @@
 //! How many of the comments on an item Canonry wrote itself.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::ItemNumber;
@@ -9,6 +10,7 @@ use crate::engine::facets::OutboxStore;
 use crate::engine::row_values::number;
 use crate::engine::transaction::{StoreError, on_pool};
 
+#[boxed]
 impl OutboxStore<'_> {
     /// Canonry's comments on each item of a repository, or on one of them: those of the outbox that stand, and those at
     /// lines of a diff. Items without any are left out. What people deleted on GitHub is still counted.

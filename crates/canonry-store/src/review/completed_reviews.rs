@@ -1,9 +1,12 @@
 //! Completed reviews: written once, with every finding, all or nothing.
 
+use canonry_boxed::boxed;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use canonry_domain::review::{Confidence, Finding, FindingStatus, HiddenBy, ReviewMode, ShownAs, is_protected};
+use canonry_domain::review::{
+    CodeExcerpt, Confidence, Finding, FindingStatus, HiddenBy, ReviewMode, ShownAs, is_protected,
+};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::QueryBuilder;
@@ -41,6 +44,8 @@ pub struct FindingRecord<'a> {
     /// The finding it is; `None` for a new one.
     pub earlier: Option<FindingId>,
     pub finding: &'a Finding,
+    /// The flagged code; `None` for what is fixed, and where there is none.
+    pub excerpt: Option<&'a CodeExcerpt>,
     pub status: FindingStatus,
     pub shown: ShownAs,
     pub hidden_by: Option<&'a HiddenBy>,
@@ -62,6 +67,7 @@ impl FindingRecord<'_> {
     }
 }
 
+#[boxed]
 impl ReviewStore<'_> {
     /// Stores a review and ends its run. The findings' numbers come back in their order, also when the same is said
     /// again because the answer was lost.
@@ -103,6 +109,7 @@ struct FindingRow<'a> {
     title: Cow<'a, str>,
     hidden_by: Option<String>,
     json: Value,
+    excerpt: Option<Value>,
 }
 
 async fn write_review(
@@ -121,6 +128,7 @@ async fn write_review(
             title: storable(&one.finding.title),
             hidden_by: one.hidden_by.map(|by| storable(&by.as_text()).into_owned()),
             json: storable_json(one.finding)?,
+            excerpt: one.excerpt.map(storable_json).transpose()?,
         });
     }
     check_earlier(tx, repo, subject, &rows).await?;
@@ -242,7 +250,7 @@ async fn write_sightings(
         on_tx!(&mut *tx, |db| {
             let mut query = QueryBuilder::new(
                 "INSERT INTO finding_sightings (finding_id, run_id, place, status, shown_as, hidden_by, confidence, grounded, \
-                said_inline, reported, code_unchanged, finding) ",
+                said_inline, reported, code_unchanged, finding, excerpt) ",
             );
             query.push_values(batch, |mut values, (place, row)| {
                 values
@@ -257,7 +265,8 @@ async fn write_sightings(
                     .push_bind(row.record.said_inline)
                     .push_bind(row.record.reported)
                     .push_bind(row.record.code_unchanged)
-                    .push_bind(Json(&row.json));
+                    .push_bind(Json(&row.json))
+                    .push_bind(row.excerpt.as_ref().map(Json));
             });
             query.build().execute(db).await?;
         });

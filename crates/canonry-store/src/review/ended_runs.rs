@@ -1,5 +1,6 @@
 //! The runs of a repository that came to an end, with the reviews of those that were completed.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 
 use canonry_domain::review::ReviewSubject;
@@ -47,6 +48,7 @@ pub struct EndedRun {
     pub review: Option<StoredReview>,
 }
 
+#[boxed]
 impl ReviewStore<'_> {
     /// The runs of a repository that came to an end and began before one of them, the newest first.
     pub async fn ended_runs(

@@ -1,5 +1,6 @@
 //! People's no to findings, bound to the code that it was about.
 
+use canonry_boxed::boxed;
 use canonry_domain::Login;
 use canonry_domain::review::{CodeHash, Dismissal, DismissalKind, Dismisser, Finding, is_protected};
 use jiff::Timestamp;
@@ -19,6 +20,7 @@ pub struct StoredDismissal {
     pub withdrawn_at: Option<Timestamp>,
 }
 
+#[boxed]
 impl FindingStore<'_> {
     /// Notes a person's no to a finding as the review that they answer told of it, or as it is now. The same said again
     /// changes nothing; `false` says that there is no such finding, or that the review did not tell of it.

@@ -1,5 +1,6 @@
 //! People's reactions to findings: kept once, pooled by pattern, cleared by maintainers.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::{Finding, Fingerprint, PatternFeedback, PatternKey, ReviewSubject, Vote, pool_votes};
@@ -54,6 +55,7 @@ pub struct StoredPattern {
     pub protected: bool,
 }
 
+#[boxed]
 impl FindingStore<'_> {
     /// Keeps a reaction, once per id, and tells whether it was not known. One that was gone and is there again counts
     /// again, and whether it teaches is as it was said last. Only pull requests have comments to react to: for a finding of a branch, or none at all, nothing is kept.

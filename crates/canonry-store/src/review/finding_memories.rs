@@ -1,5 +1,6 @@
 //! What is remembered of findings: their vectors, and what was seen to become of them.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::{Category, Finding, PatternKey, RepoPath, ReviewSubject, Severity};
@@ -69,6 +70,7 @@ pub struct PatternHistory {
     pub total: u64,
 }
 
+#[boxed]
 impl FindingStore<'_> {
     /// Keeps the vectors of findings, with their words as they are now; a finding has one. What is no finding is left
     /// out.

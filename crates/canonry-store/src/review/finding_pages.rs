@@ -1,5 +1,6 @@
 //! The findings of a repository page by page, and who reacted to one of them.
 
+use canonry_boxed::boxed;
 use canonry_domain::Login;
 use canonry_domain::review::{
     Category, Confidence, FindingStatus, Fingerprint, HiddenBy, ReviewSubject, Severity, ShownAs,
@@ -50,6 +51,7 @@ pub struct StoredReaction {
     pub removed_at: Option<Timestamp>,
 }
 
+#[boxed]
 impl FindingStore<'_> {
     /// The findings of a repository that a filter lets through and that came before one, the newest first.
     pub async fn pages(

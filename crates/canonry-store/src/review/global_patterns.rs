@@ -1,5 +1,6 @@
 //! Counts over all repositories that share theirs: neither a repository nor any text is in them.
 
+use canonry_boxed::boxed;
 use canonry_domain::review::{Category, Fingerprint, Severity};
 
 use crate::corpus::repos::RepoId;
@@ -21,6 +22,7 @@ pub struct GlobalPattern {
     pub thumbs_down: u64,
 }
 
+#[boxed]
 impl FindingStore<'_> {
     /// Notes what of a repository may be used elsewhere: its counts in the global ones, and its memories by its owner's
     /// other repositories.

@@ -1,13 +1,17 @@
 //! What was reviewed and what became of each finding, read back.
 
+use canonry_boxed::boxed;
 use canonry_domain::review::{
-    CommitSha, Confidence, Finding, FindingStatus, HiddenBy, RepoPath, ReviewMode, ReviewSubject, Severity, ShownAs,
+    CodeExcerpt, CommitSha, Confidence, Finding, FindingStatus, HiddenBy, RepoPath, ReviewMode, ReviewSubject,
+    Severity, ShownAs,
 };
 use jiff::Timestamp;
 use serde_json::Value;
+use sqlx::QueryBuilder;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::ReviewStore;
+use crate::engine::lists::PushList as _;
 use crate::engine::row_values::beginning;
 use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
@@ -41,6 +45,8 @@ pub struct StoredSighting {
     pub review: ReviewId,
     pub id: FindingId,
     pub finding: Finding,
+    /// The flagged code at the reviewed commit, if it was kept.
+    pub excerpt: Option<CodeExcerpt>,
     pub status: FindingStatus,
     pub shown: ShownAs,
     pub hidden_by: Option<HiddenBy>,
@@ -96,7 +102,7 @@ pub(crate) use reviews;
 macro_rules! sightings {
     () => {
         "SELECT s.run_id, s.finding_id, s.finding, s.status, s.shown_as, s.hidden_by, s.confidence, s.grounded, s.said_inline,
-            s.reported, s.code_unchanged, v.completed_at "
+            s.reported, s.code_unchanged, s.excerpt, v.completed_at "
     };
     ($rest:literal) => {
         concat!(sightings!(), "FROM finding_sightings s JOIN reviews v ON v.run_id = s.run_id ", $rest)
@@ -122,6 +128,7 @@ macro_rules! findings {
     };
 }
 
+#[boxed]
 impl ReviewStore<'_> {
     pub async fn get(self, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
         let query = reviews!("WHERE v.run_id = $1");
@@ -233,11 +240,29 @@ impl ReviewStore<'_> {
     }
 }
 
+#[boxed]
 impl crate::FindingStore<'_> {
     /// What every completed review said about a finding, the oldest first.
     pub async fn history(self, finding: FindingId) -> Result<Vec<StoredSighting>, StoreError> {
         let query = sightings!("WHERE s.finding_id = $1 ORDER BY s.run_id");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).fetch_all(db).await?))
+    }
+
+    /// What completed reviews from one on said about findings: by finding, the oldest first.
+    pub async fn histories_since(
+        self,
+        findings: &[FindingId],
+        first: ReviewId,
+    ) -> Result<Vec<StoredSighting>, StoreError> {
+        if findings.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(on_pool!(self.pool, |db| {
+            let mut query = QueryBuilder::new(sightings!("WHERE s.run_id >= "));
+            query.push_bind(first.0).push(" AND s.finding_id IN (");
+            query.push_list(findings.iter().map(|finding| finding.0)).push(" ORDER BY s.finding_id, s.run_id");
+            query.build_query_as().fetch_all(db).await?
+        }))
     }
 
     /// A finding as it was last seen; `None` when the repository has none of that number.
@@ -267,7 +292,7 @@ from_row! {
 
 from_row! {
     StoredSighting {
-        review: "run_id", id: "finding_id", finding, status, shown: "shown_as", hidden_by, confidence, grounded,
+        review: "run_id", id: "finding_id", finding, excerpt, status, shown: "shown_as", hidden_by, confidence, grounded,
         said_inline, reported, code_unchanged, at: "completed_at",
     }
 }

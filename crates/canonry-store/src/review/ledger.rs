@@ -1,5 +1,6 @@
 //! The ledger of a subject: every finding that any completed review of it told of, with what people said against it.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 
 use canonry_domain::review::{Dismissal, FindingStatus, ReviewSubject, TrackedFinding};
@@ -27,6 +28,7 @@ pub struct LedgerFinding {
 from_row!(LedgerFinding { id, earlier: flatten, said_inline, status, first_shown });
 read_row!(TrackedFinding { finding: "latest", fixed, dismissals: default });
 
+#[boxed]
 impl ReviewStore<'_> {
     /// Every finding of any completed review of a subject, fixed ones too, by number. What failed or was superseded
     /// added nothing.

@@ -1,5 +1,6 @@
 //! The patterns of a repository page by page: what people think of them, when that was cleared, and what was hidden.
 
+use canonry_boxed::boxed;
 use canonry_domain::review::{Finding, Fingerprint, HiddenBy, PatternKey};
 use canonry_domain::{GithubId, Login};
 use jiff::Timestamp;
@@ -60,6 +61,7 @@ const COUNTING: &str = "WITH clears AS (SELECT key, max(at) AS at FROM feedback_
         AND NOT EXISTS (SELECT 1 FROM clears c WHERE (c.key IS NULL OR c.key = v.key) AND c.at >= v.at)
     GROUP BY v.key HAVING max(v.reaction_id) < $2 ORDER BY newest DESC LIMIT $3";
 
+#[boxed]
 impl FindingStore<'_> {
     /// The patterns that people's reactions count for, the one that was last reacted to first; `after` is the newest
     /// reaction of the last one of the page before.

@@ -1,5 +1,6 @@
 //! Findings that stand as comments at their lines on GitHub, and what became of their threads.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::review::{CommitSha, Finding, ReviewSubject};
@@ -54,6 +55,7 @@ macro_rules! posted {
     };
 }
 
+#[boxed]
 impl FindingStore<'_> {
     /// Notes which comments of a review say which of its findings. Said again, nothing changes; what the review does
     /// not tell of is left out.
@@ -125,6 +127,7 @@ impl FindingStore<'_> {
     }
 }
 
+#[boxed]
 impl crate::ReviewStore<'_> {
     /// The head of the review that first told of each finding of a subject.
     pub async fn first_heads(

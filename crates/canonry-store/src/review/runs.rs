@@ -1,5 +1,6 @@
 //! Review runs: who may review a subject at a head, decided once for all processes.
 
+use canonry_boxed::boxed;
 use canonry_domain::review::{CommitSha, ReviewSubject};
 use canonry_domain::{RepoName, text_enum};
 use jiff::Timestamp;
@@ -105,6 +106,7 @@ pub struct CompletedRun {
     pub owner: String,
 }
 
+#[boxed]
 impl ReviewStore<'_> {
     /// Claims a review of a subject at a head, in one transaction under the repository's lock.
     ///

@@ -1,5 +1,6 @@
 //! Figures about a repository's reviews. A finding counts once: for the review that first told of it.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::review::{RepoPath, Severity};
@@ -65,6 +66,7 @@ pub struct ReviewDay {
     pub avg_confidence: Option<f64>,
 }
 
+#[boxed]
 impl ReviewStore<'_> {
     /// Figures about the reviews of a repository that were completed since then, or ever.
     pub async fn statistics(self, repo: RepoId, since: Option<Timestamp>) -> Result<ReviewStatistics, StoreError> {

@@ -8,6 +8,7 @@ mod decisions;
 mod embeddings;
 mod fixtures;
 mod future_times;
+mod home_and_search;
 mod intent_cards;
 mod jobs;
 mod knowing;

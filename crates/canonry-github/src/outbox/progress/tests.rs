@@ -132,10 +132,6 @@ fn a_draft_neither_waits_nor_stays_behind() {
     let Move::On(set) = go(Progress::begin(shape).sending(), shape, Event::Drafted(draft(5))) else { panic!("none") };
     let (waiting, wait) = waits(go(set, shape, Event::Withdrawn { hold: Hold::Until(at(300)), reason: "p".into() }));
     assert_eq!((waiting, wait), (Progress::begin(shape), 300));
-    // Nothing of it is taken: nothing is posted, and it is over.
-    let end = go(Progress::begin(shape).sending(), shape, Event::NothingTaken(vec!["k".into()]));
-    let review = Some(WrittenReview { id: None, comments: Vec::new(), left_out: vec!["k".to_owned()] });
-    assert_eq!(end, Move::End(End::Sent(Receipt { review, ..Receipt::default() })));
 }
 
 /// Goes through an outage to its end; when each try was, and the end.

@@ -112,7 +112,7 @@ async fn hidden_collaborators_are_told_with_a_way_out() {
     let setting = Setting::new().await;
     let error = setting.github.maintainers(&repo()).await.expect_err("hidden");
     assert!(matches!(error, GitHubError::CollaboratorsHidden { .. }), "{error:?}");
-    let way_out = format!("or name the maintainers with `canonry maintainers set --repo {REPO} LOGIN…`");
+    let way_out = format!("or run `canonry maintainers set LOGIN… --repo {REPO}`");
     assert!(error.to_string().ends_with(&way_out), "{error}");
 }
 

@@ -196,7 +196,7 @@ on_both_engines! {
         let of = |body: &str, second: &str| {
             let mut comments = vec![inline("one", 1), inline("two", 2)];
             comments[1].body = second.to_owned();
-            Write::Review(ReviewWrite { commit: HEAD.to_owned(), body: body.to_owned(), comments })
+            Write::Review(ReviewWrite { commit: HEAD.to_owned(), body: body.to_owned(), comments, said: vec![] })
         };
         let run = |title: &str, summary: &str, url: &str| {
             let Write::CheckRun(run) = check_run("a", CheckState::Success, title) else { panic!("a run") };

@@ -204,7 +204,7 @@ pub(crate) fn close(setting: &Setting) -> Write {
 /// A review of the pull requests here, with a comment per key, each on a line of its own.
 pub(crate) fn review(keys: &[&str]) -> Write {
     let comments = keys.iter().zip(1..).map(|(key, line)| inline(key, line)).collect();
-    Write::Review(ReviewWrite { commit: HEAD.to_owned(), body: "Two remarks.".to_owned(), comments })
+    Write::Review(ReviewWrite { commit: HEAD.to_owned(), body: "Two remarks.".to_owned(), comments, said: vec![] })
 }
 
 pub(crate) fn inline(key: &str, line: u32) -> InlineComment {

@@ -44,6 +44,8 @@ const SAMPLES: &[&str] = &[
     include_str!("../../../migrations/samples/0021_judge_proofs.sql"),
     include_str!("../../../migrations/samples/0022_index_changes.sql"),
     include_str!("../../../migrations/samples/0023_write_origins.sql"),
+    include_str!("../../../migrations/samples/0024_activity.sql"),
+    include_str!("../../../migrations/samples/0025_code_excerpts.sql"),
 ];
 
 fn now() -> Timestamp {

@@ -7,4 +7,4 @@ mod memory;
 mod pages;
 mod posting;
 mod recording;
-mod setting;
+pub(crate) mod setting;

@@ -106,6 +106,7 @@ pub(crate) fn new(finding: &Finding) -> FindingRecord<'_> {
     FindingRecord {
         earlier: None,
         finding,
+        excerpt: None,
         status: FindingStatus::New,
         shown: ShownAs::Inline,
         hidden_by: None,

@@ -1,0 +1,136 @@
+//! What waits for a person in each repository, and the announced closes that are due next.
+
+use canonry_boxed::boxed;
+use canonry_domain::{ItemNumber, ItemType};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+
+use crate::close::runs::CloseRunId;
+use crate::corpus::repo_access::RepoAccess;
+use crate::corpus::repos::{Repo, RepoId};
+use crate::engine::facets::ConsoleStore;
+use crate::engine::lists::PushList as _;
+use crate::engine::row_values::micros;
+use crate::engine::rows::from_row;
+use crate::engine::transaction::{StoreError, on_pool};
+
+/// Which repositories a question is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RepoScope<'a> {
+    All,
+    Of(&'a [RepoId]),
+}
+
+impl RepoScope<'_> {
+    /// The keys of the repositories; `None` for all. One that no repository has is among them: an empty list is no SQL.
+    pub(crate) fn keys(self) -> Option<Vec<i64>> {
+        match self {
+            Self::All => None,
+            Self::Of(repos) => Some(std::iter::once(0).chain(repos.iter().map(|repo| repo.0)).collect()),
+        }
+    }
+}
+
+/// What waits for a person in a repository, and what keeps Canonry from working there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepoAttention {
+    pub repo: Repo,
+    pub access: RepoAccess,
+    pub paused: bool,
+    pub breaker: bool,
+    /// Announced closes that wait for the end of their grace.
+    pub announced: u64,
+    /// The newest plan that a person asked for, unless it is too old or was applied.
+    pub plan: Option<CloseRunId>,
+    /// Rows of that plan that nobody decided.
+    pub undecided: u64,
+    /// Cases that were drawn for adjudication and that nobody answered.
+    pub unanswered: u64,
+    pub failed_jobs: u64,
+}
+
+/// An announced close, with what a list shows of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NextClose {
+    /// The key of its grace.
+    pub id: i64,
+    pub repo: Repo,
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub title: String,
+    pub target: ItemNumber,
+    pub due_at: Timestamp,
+    /// What it waits for beside its time.
+    pub reason: Option<String>,
+}
+
+/// Up to the moment since which a plan must have been made.
+const ATTENTION: &str = "SELECT r.id AS repo_id, r.github_id, r.name, r.name_key, r.access,
+        EXISTS (SELECT 1 FROM brakes b WHERE b.repo_id = r.id AND b.kind = 'pause' AND b.lifted_at IS NULL) AS paused,
+        EXISTS (SELECT 1 FROM brakes b WHERE b.repo_id = r.id AND b.kind = 'breaker' AND b.lifted_at IS NULL) AS breaker,
+        (SELECT count(*) FROM graces g WHERE g.repo_id = r.id AND g.state = 'waiting') AS announced,
+        p.id AS plan,
+        (SELECT count(*) FROM close_run_items c WHERE c.run_id = p.id AND c.action = 'close' AND c.approved IS NULL
+            AND c.result IS NULL) AS undecided,
+        (SELECT count(*) FROM adjudications a WHERE a.repo_id = r.id AND a.word IS NULL) AS unanswered,
+        (SELECT count(*) FROM jobs j WHERE j.repo = r.name_key AND j.state = 'dead') AS failed_jobs
+    FROM repos r LEFT JOIN close_runs p
+        ON p.id = (SELECT c.id FROM close_runs c WHERE c.repo_id = r.id AND c.mode = 'plan'
+            AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.close_run_id = c.id) ORDER BY c.id DESC LIMIT 1)
+        AND NOT EXISTS (SELECT 1 FROM close_runs a WHERE a.plan_id = p.id AND a.mode = 'apply') AND p.created_at >= ";
+
+#[boxed]
+impl ConsoleStore<'_> {
+    /// The repositories where something waits for a person or keeps Canonry from working, by name.
+    pub async fn attention(
+        self,
+        scope: RepoScope<'_>,
+        plans_since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<RepoAttention>, StoreError> {
+        Ok(on_pool!(self.pool, |db| {
+            let mut query = QueryBuilder::new("SELECT * FROM (");
+            query.push(ATTENTION).push_bind(micros(plans_since));
+            if let Some(repos) = scope.keys() {
+                query.push(" WHERE r.id IN (").push_list(repos);
+            }
+            query.push(
+                ") attention WHERE announced > 0 OR undecided > 0 OR unanswered > 0 OR failed_jobs > 0 OR paused
+                    OR breaker OR access <> 'active' ORDER BY name_key LIMIT ",
+            );
+            query.push_bind(i64::from(limit)).build_query_as().fetch_all(db).await?
+        }))
+    }
+
+    /// The same of one repository, whether or not something waits there.
+    pub async fn repo_attention(self, repo: RepoId, plans_since: Timestamp) -> Result<RepoAttention, StoreError> {
+        Ok(on_pool!(self.pool, |db| {
+            let mut query = QueryBuilder::new(ATTENTION);
+            query.push_bind(micros(plans_since)).push(" WHERE r.id = ").push_bind(repo.0);
+            query.build_query_as().fetch_one(db).await?
+        }))
+    }
+
+    /// The announced closes that are due first.
+    pub async fn next_closes(self, scope: RepoScope<'_>, limit: u32) -> Result<Vec<NextClose>, StoreError> {
+        Ok(on_pool!(self.pool, |db| {
+            let mut query = QueryBuilder::new(
+                "SELECT g.id, g.repo_id, r.github_id, r.name, i.type, i.number, i.title, t.number AS target, g.due_at, g.reason
+                FROM graces g JOIN repos r ON r.id = g.repo_id JOIN items i ON i.id = g.item_id
+                JOIN items t ON t.id = g.target_item_id WHERE g.state = 'waiting'",
+            );
+            if let Some(repos) = scope.keys() {
+                query.push(" AND g.repo_id IN (").push_list(repos);
+            }
+            query.push(" ORDER BY g.due_at, g.id LIMIT ").push_bind(i64::from(limit));
+            query.build_query_as().fetch_all(db).await?
+        }))
+    }
+}
+
+from_row! {
+    RepoAttention {
+        repo: flatten, access, paused, breaker, announced, plan, undecided, unanswered, failed_jobs,
+    }
+}
+from_row!(NextClose { id, repo: flatten, item_type: "type", number, title, target, due_at, reason });
