@@ -1,23 +1,22 @@
 //! What Canonry writes on items that it closes, reopens or points at.
 
-use crate::{ItemNumber, ItemType, Probability, text_enum};
+use crate::duplicates::suggestion_text::{in_brackets, same};
+use crate::{ItemNumber, ItemType, PairFact, Probability, evidence_sentences, text_enum};
 
 /// The label that Canonry sets. People's own label `duplicate` is never touched.
 pub const POSSIBLE_DUPLICATE: &str = "possible-duplicate";
 
-/// Shared facts that a comment lists: more would bury how to object.
-const FACTS_SHOWN: usize = 8;
 /// Duplicates that a back-link lists: 500 lines stay far below the 65,536 characters of a comment.
 const BACK_LINKS_SHOWN: usize = 500;
 
-/// What a closing comment says. Titles and facts are quoted as they are: the caller has taken every
-/// mention, reference and marker out of them.
+/// What a closing comment says. The title is put in as it is: the caller has taken every mention, reference and marker out
+/// of it.
 #[derive(Debug, Clone, Copy)]
 pub struct ClosingText<'a> {
     pub item_type: ItemType,
     pub target: ItemNumber,
     pub target_title: Option<&'a str>,
-    pub facts: &'a [String],
+    pub facts: &'a [PairFact],
     pub confidence: Probability,
     /// Whether a maintainer decided that it is closed: its author's word does not undo that.
     pub approved: bool,
@@ -43,25 +42,27 @@ text_enum! {
 /// A repository's own template may leave out the target and how to object; both are added then,
 /// because nobody must be left without them.
 pub fn closing_comment(text: &ClosingText<'_>) -> String {
+    let evidence = evidence_sentences(text.facts);
+    let objection = if_wrong(text.approved, text.handle);
     let Some(template) = text.template else {
-        let objection = if_incorrect(text.item_type, text.approved, text.handle);
-        let mut parts = vec![format!("{} {objection}", naming(text.target))];
-        parts.extend(same_as(text));
-        parts.extend(evidence(text));
+        // With evidence nobody needs the title.
+        let title = if evidence.is_none() { in_brackets(text.target_title.unwrap_or_default()) } else { String::new() };
+        let mut parts = vec![format!("{}{title}.", closed_for(text.item_type, text.target))];
+        parts.extend(evidence);
+        parts.push(objection);
         return parts.join("\n\n");
     };
-    let objection = if_incorrect(text.item_type, text.approved, text.handle);
     let fill = |name: &str| match name {
         "target" => Some(format!("#{}", text.target)),
         "title" => Some(text.target_title.unwrap_or_default().to_owned()),
-        "evidence" => Some(evidence(text).unwrap_or_default()),
+        "evidence" => Some(evidence.clone().unwrap_or_default()),
         "confidence" => Some(percent(text.confidence)),
         "objection" => Some(objection.clone()),
         _ => None,
     };
     let mut parts = vec![filled(template, fill).trim().to_owned()];
     if !template.contains("{target}") {
-        parts.insert(0, naming(text.target));
+        parts.insert(0, format!("{}.", closed_for(text.item_type, text.target)));
     }
     if !template.contains("{objection}") {
         parts.push(objection.clone());
@@ -73,19 +74,19 @@ pub fn closing_comment(text: &ClosingText<'_>) -> String {
 /// a comment or a change, the plan was withdrawn, or GitHub refuses it.
 pub fn comment_if_refused(item_type: ItemType, target: ItemNumber) -> String {
     format!(
-        "This {} was about to be closed as a duplicate of #{target}. It stays open: something changed meanwhile, or GitHub did not let it be closed.",
-        item_type.in_words()
+        "This stays open: something changed in the meantime, or GitHub refused the close. #{target} may still be {}.",
+        same(item_type)
     )
 }
 
-/// The one comment on a canonical that lists what was closed in favour of it.
+/// The one comment on a canonical that lists what was closed as its duplicate.
 pub fn back_link_comment(item_type: ItemType, duplicates: &[ItemNumber]) -> String {
     let mut numbers = duplicates.to_vec();
     numbers.sort_unstable();
     numbers.dedup();
     let this = item_type.in_words();
     if numbers.is_empty() {
-        return format!("Nothing is closed as a duplicate of this {this} any more.");
+        return format!("No {this} is closed as a duplicate of this one any more.");
     }
     let mut lines = vec![format!("Closed as duplicates of this {this}:"), String::new()];
     lines.extend(numbers.iter().take(BACK_LINKS_SHOWN).map(|number| format!("- #{number}")));
@@ -97,69 +98,42 @@ pub fn back_link_comment(item_type: ItemType, duplicates: &[ItemNumber]) -> Stri
 
 /// The comment on an item that is opened again.
 pub fn undo_comment(item_type: ItemType, target: ItemNumber, reason: UndoReason) -> String {
-    let this = item_type.in_words();
+    let same = same(item_type);
     match reason {
         UndoReason::NotDuplicate => {
-            format!("Reopened: this {this} is not a duplicate of #{target}. It will not be closed as one again.")
+            format!("Reopened: this is not {same} as #{target}. Canonry will not close it because of #{target} again.")
         }
-        UndoReason::WrongTarget => {
-            format!("Reopened: this {this} was closed in favour of #{target}, which was the wrong one.")
-        }
-        UndoReason::Other => format!("Reopened: closing this {this} as a duplicate of #{target} was taken back."),
+        UndoReason::WrongTarget => format!("Reopened: #{target} is not {same}. The close named the wrong one."),
+        UndoReason::Other => format!("Reopened: the close because of #{target} was undone."),
     }
 }
 
-/// The comment on a closed duplicate whose canonical is closed in favour of another item.
+/// The comment on a closed duplicate whose canonical is closed as a duplicate of another item.
 pub fn repointed_comment(item_type: ItemType, from: ItemNumber, target: ItemNumber) -> String {
     format!(
-        "Now a duplicate of #{target}: #{from}, which this {} was closed in favour of, is itself a duplicate of it. {}",
-        item_type.in_words(),
-        if_incorrect(item_type, true, None)
+        "{}. It replaces #{from}, which is closed as a duplicate too.\n\n{}",
+        closed_for(item_type, target),
+        if_wrong(true, None)
     )
 }
 
-fn naming(target: ItemNumber) -> String {
-    format!("Closing as duplicate of #{target}.")
-}
-
-/// Only what works is named.
-fn if_incorrect(item_type: ItemType, approved: bool, handle: Option<&str>) -> String {
-    let this = item_type.in_words();
-    let reopen = format!("If this is incorrect, reopen the {this} (it will not be closed again)");
-    let Some(handle) = handle else {
-        return format!("{reopen}, or say so in a comment: a maintainer can take this back.");
-    };
-    if approved {
-        return format!("{reopen}. A maintainer can also write `/{handle} undo`, which opens it again.");
+/// What happened, and where it goes on. It never says "duplicate of" before a number: at the start of a comment GitHub takes
+/// that as an order, and so would whoever reads why an item was closed.
+fn closed_for(item_type: ItemType, target: ItemNumber) -> String {
+    match item_type {
+        ItemType::Issue => format!("Closed as a duplicate; please follow #{target}"),
+        ItemType::Pr => format!("Closed as a duplicate; please continue in #{target}"),
     }
-    // Whoever opened an item cannot always reopen it, so there is a way that needs no rights.
-    format!(
-        "{reopen}. Its author can also write `/{handle} not a duplicate`, and a maintainer `/{handle} undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection."
-    )
 }
 
-/// What goes on elsewhere: a problem is followed, a change is worked on.
-fn same_as(text: &ClosingText<'_>) -> Option<String> {
-    let title = text.target_title.filter(|title| !title.is_empty())?;
-    Some(match text.item_type {
-        ItemType::Issue => format!("The problem is followed in #{}: {title}", text.target),
-        ItemType::Pr => {
-            format!("The same change is proposed in #{}: {title}\nWhat is missing there is welcome there.", text.target)
-        }
-    })
-}
-
-fn evidence(text: &ClosingText<'_>) -> Option<String> {
-    if text.facts.is_empty() {
-        return Some(format!("Confidence: {}.", percent(text.confidence)));
-    }
-    let both = match text.item_type {
-        ItemType::Issue => "issues",
-        ItemType::Pr => "pull requests",
+/// Only what works is named. Whoever opened an item cannot always reopen it, so that there is a way that needs no rights.
+fn if_wrong(approved: bool, handle: Option<&str>) -> String {
+    let other_way = match (handle, approved) {
+        (None, _) => "ask a maintainer to".to_owned(),
+        (Some(handle), true) => format!("ask a maintainer to comment `/{handle} undo`"),
+        (Some(handle), false) => format!("comment `/{handle} not a duplicate` (its author or a maintainer)"),
     };
-    let mut lines = vec![format!("What both {both} share (confidence {}):", percent(text.confidence)), String::new()];
-    lines.extend(text.facts.iter().take(FACTS_SHOWN).map(|fact| format!("- {fact}")));
-    Some(lines.join("\n"))
+    format!("**Wrong?** Reopen it, or {other_way}. Canonry will not close it again.")
 }
 
 /// Rounded down: 99.96 % is not certainty.
@@ -190,58 +164,59 @@ fn filled(template: &str, fill: impl Fn(&str) -> Option<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{ClosingText, UndoReason, back_link_comment, closing_comment, comment_if_refused, repointed_comment};
-    use crate::{ItemNumber, ItemType, Probability, undo_comment};
+    use crate::{ItemNumber, ItemType, PairFact, Probability, undo_comment};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("valid")
     }
 
-    fn closing<'a>(item_type: ItemType, facts: &'a [String], template: Option<&'a str>) -> ClosingText<'a> {
+    fn closing<'a>(item_type: ItemType, facts: &'a [PairFact], template: Option<&'a str>) -> ClosingText<'a> {
         let confidence = Probability::new(0.9596).expect("valid");
         let target_title = Some("Exec approvals ignore ask=off");
-        let (target, approved, handle) = (number(12), false, Some("canonry"));
+        let (target, approved, handle) = (number(79), false, Some("canonry"));
         ClosingText { item_type, target, target_title, facts, confidence, approved, handle, template }
     }
 
-    fn facts() -> Vec<String> {
-        vec!["the error `approval required`".into(), "the setting {target}".into()]
+    fn facts() -> Vec<PairFact> {
+        vec![PairFact::Message("approval required by {target}".into()), PairFact::Place("gzip.rs:95:16".into())]
     }
 
     #[test]
-    fn what_a_maintainer_decided_only_a_maintainer_takes_back() {
+    fn only_ways_out_that_work_are_named() {
         let ruled = closing_comment(&ClosingText { approved: true, ..closing(ItemType::Issue, &[], None) });
-        assert!(!ruled.contains("not a duplicate") && ruled.contains("A maintainer can also write `/canonry undo`"));
-        assert!(
-            !closing_comment(&closing(ItemType::Issue, &[], None)).contains("in a comment"),
-            "nobody would hear it"
-        );
+        insta::assert_snapshot!(ruled, @"
+        Closed as a duplicate; please follow #79 (*Exec approvals ignore ask=off*).
+
+        **Wrong?** Reopen it, or ask a maintainer to comment `/canonry undo`. Canonry will not close it again.
+        ");
         let unheard = closing_comment(&ClosingText { handle: None, ..closing(ItemType::Issue, &[], None) });
-        assert!(unheard.contains("or say so in a comment: a maintainer can take this back.") && !unheard.contains('/'));
-    }
+        insta::assert_snapshot!(unheard, @"
+        Closed as a duplicate; please follow #79 (*Exec approvals ignore ask=off*).
 
-    #[test]
-    fn an_issue_is_told_why_and_how_to_object() {
-        insta::assert_snapshot!(closing_comment(&closing(ItemType::Issue, &facts(), None)), @"
-        Closing as duplicate of #12. If this is incorrect, reopen the issue (it will not be closed again). Its author can also write `/canonry not a duplicate`, and a maintainer `/canonry undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection.
-
-        The problem is followed in #12: Exec approvals ignore ask=off
-
-        What both issues share (confidence 95 %):
-
-        - the error `approval required`
-        - the setting {target}
+        **Wrong?** Reopen it, or ask a maintainer to. Canonry will not close it again.
         ");
     }
 
     #[test]
-    fn a_pull_request_is_told_where_the_change_goes_on() {
+    fn a_close_says_where_to_go_and_why() {
+        insta::assert_snapshot!(closing_comment(&closing(ItemType::Issue, &facts(), None)), @"
+        Closed as a duplicate; please follow #79.
+
+        Both show `approval required by {target}` at `gzip.rs:95:16`.
+
+        **Wrong?** Reopen it, or comment `/canonry not a duplicate` (its author or a maintainer). Canonry will not close it again.
+        ");
+        insta::assert_snapshot!(closing_comment(&closing(ItemType::Pr, &facts(), None)), @"
+        Closed as a duplicate; please continue in #79.
+
+        Both show `approval required by {target}` at `gzip.rs:95:16`.
+
+        **Wrong?** Reopen it, or comment `/canonry not a duplicate` (its author or a maintainer). Canonry will not close it again.
+        ");
         insta::assert_snapshot!(closing_comment(&closing(ItemType::Pr, &[], None)), @"
-        Closing as duplicate of #12. If this is incorrect, reopen the pull request (it will not be closed again). Its author can also write `/canonry not a duplicate`, and a maintainer `/canonry undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection.
+        Closed as a duplicate; please continue in #79 (*Exec approvals ignore ask=off*).
 
-        The same change is proposed in #12: Exec approvals ignore ask=off
-        What is missing there is welcome there.
-
-        Confidence: 95 %.
+        **Wrong?** Reopen it, or comment `/canonry not a duplicate` (its author or a maintainer). Canonry will not close it again.
         ");
     }
 
@@ -250,19 +225,16 @@ mod tests {
         let facts = facts();
         let full = "Dup of {target} ({title}), {confidence} {unknown} {\n{evidence}\n{objection}";
         insta::assert_snapshot!(closing_comment(&closing(ItemType::Issue, &facts, Some(full))), @"
-        Dup of #12 (Exec approvals ignore ask=off), 95 % {unknown} {
-        What both issues share (confidence 95 %):
-
-        - the error `approval required`
-        - the setting {target}
-        If this is incorrect, reopen the issue (it will not be closed again). Its author can also write `/canonry not a duplicate`, and a maintainer `/canonry undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection.
+        Dup of #79 (Exec approvals ignore ask=off), 95 % {unknown} {
+        Both show `approval required by {target}` at `gzip.rs:95:16`.
+        **Wrong?** Reopen it, or comment `/canonry not a duplicate` (its author or a maintainer). Canonry will not close it again.
         ");
         insta::assert_snapshot!(closing_comment(&closing(ItemType::Issue, &facts, Some("Thanks all the same!"))), @"
-        Closing as duplicate of #12.
+        Closed as a duplicate; please follow #79.
 
         Thanks all the same!
 
-        If this is incorrect, reopen the issue (it will not be closed again). Its author can also write `/canonry not a duplicate`, and a maintainer `/canonry undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection.
+        **Wrong?** Reopen it, or comment `/canonry not a duplicate` (its author or a maintainer). Canonry will not close it again.
         ");
     }
 
@@ -272,7 +244,7 @@ mod tests {
         assert_eq!(comment, "Closed as duplicates of this issue:\n\n- #3\n- #9");
         assert_eq!(
             back_link_comment(ItemType::Pr, &[]),
-            "Nothing is closed as a duplicate of this pull request any more."
+            "No pull request is closed as a duplicate of this one any more."
         );
         let many: Vec<ItemNumber> = (1..=20_000).map(number).collect();
         let comment = back_link_comment(ItemType::Issue, &many);
@@ -285,12 +257,18 @@ mod tests {
         let mut texts = vec![comment_if_refused(ItemType::Issue, number(12))];
         texts.extend(UndoReason::ALL.iter().map(|reason| undo_comment(ItemType::Pr, number(12), *reason)));
         texts.push(repointed_comment(ItemType::Issue, number(12), number(15)));
-        insta::assert_snapshot!(texts.join("\n"), @"
-        This issue was about to be closed as a duplicate of #12. It stays open: something changed meanwhile, or GitHub did not let it be closed.
-        Reopened: this pull request is not a duplicate of #12. It will not be closed as one again.
-        Reopened: this pull request was closed in favour of #12, which was the wrong one.
-        Reopened: closing this pull request as a duplicate of #12 was taken back.
-        Now a duplicate of #15: #12, which this issue was closed in favour of, is itself a duplicate of it. If this is incorrect, reopen the issue (it will not be closed again), or say so in a comment: a maintainer can take this back.
+        insta::assert_snapshot!(texts.join("\n---\n"), @"
+        This stays open: something changed in the meantime, or GitHub refused the close. #12 may still be the same problem.
+        ---
+        Reopened: this is not the same change as #12. Canonry will not close it because of #12 again.
+        ---
+        Reopened: #12 is not the same change. The close named the wrong one.
+        ---
+        Reopened: the close because of #12 was undone.
+        ---
+        Closed as a duplicate; please follow #15. It replaces #12, which is closed as a duplicate too.
+
+        **Wrong?** Reopen it, or ask a maintainer to. Canonry will not close it again.
         ");
     }
 }

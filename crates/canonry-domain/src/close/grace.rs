@@ -2,8 +2,8 @@
 
 use crate::close::plan::whose;
 use crate::{
-    Item, ItemState, ItemType, Maintainers, PairItem, Probability, StateReason, Verdict, has_protected_label,
-    is_too_vague, may_close_towards, text_enum,
+    Item, ItemState, Maintainers, PairItem, Probability, StateReason, Verdict, has_protected_label, is_too_vague,
+    may_close_towards, text_enum,
 };
 
 text_enum! {
@@ -21,7 +21,7 @@ text_enum! {
         Superseded = "superseded",
         CalledOff = "called_off",
         Edited = "edited",
-        /// A later look found the item to be no duplicate.
+        /// A recheck found the item to be no duplicate.
         Withdrawn = "withdrawn",
         CommentDeleted = "comment_deleted",
         Reaction = "reaction",
@@ -34,7 +34,7 @@ text_enum! {
         Protected = "protected",
         Pinned = "pinned",
         Locked = "locked",
-        /// The item that it would have been closed in favour of is not open any more.
+        /// The item that it would have been closed as a duplicate of is no longer open.
         TargetClosed = "target_closed",
         /// The item is older or more active than the one that it would have been closed as a duplicate of, or that one is to
         /// be closed as a duplicate of it.
@@ -43,31 +43,31 @@ text_enum! {
 }
 
 impl GraceEnd {
-    /// The reason as it is told under the item, after "because".
+    /// The reason as the comment on the item gives it, after "because".
     pub const fn in_words(self) -> &'static str {
         match self {
-            Self::Gone => "it left the repository",
+            Self::Gone => "it was deleted or transferred",
             Self::Closed => "it was closed by somebody else",
-            Self::Reopened => "somebody opened it again",
+            Self::Reopened => "somebody reopened it",
             Self::NotDuplicate => "somebody said that it is not a duplicate",
-            Self::ModeChanged => "this repository no longer lets duplicates be closed automatically",
-            Self::Breaker => "too many closes turned out to be wrong here lately",
-            Self::Superseded => "a maintainer has decided about it",
-            Self::CalledOff => "a maintainer called it off",
+            Self::ModeChanged => "automatic closing is off in this repository",
+            Self::Breaker => "too many recent closes were wrong",
+            Self::Superseded => "a maintainer decided about it",
+            Self::CalledOff => "a maintainer cancelled it",
             Self::Edited => "it was edited",
             Self::Withdrawn => "it no longer looks like a duplicate",
-            Self::CommentDeleted => "the notice about it was deleted",
+            Self::CommentDeleted => "the announcement was deleted",
             Self::Reaction => "somebody disagreed",
             Self::HumanCommented => "somebody commented",
             Self::LabelRemoved => "the label was removed",
             Self::Assigned => "somebody is assigned to it",
             Self::Milestoned => "it has a milestone",
             Self::LinkedPull => "a pull request is linked to it",
-            Self::Protected => "it has a label that keeps it open",
+            Self::Protected => "it has a protected label",
             Self::Pinned => "it is pinned",
             Self::Locked => "its conversation is locked",
-            Self::TargetClosed => "the other one is not open any more",
-            Self::Outranked => "it is older or more active than the other one",
+            Self::TargetClosed => "the other item is no longer open",
+            Self::Outranked => "it is older or more active than the other item",
         }
     }
 
@@ -218,50 +218,25 @@ pub fn may_announce_close(candidate: &GraceCandidate<'_>) -> bool {
         && !is_too_vague(&item.title, &item.body)
 }
 
-/// How a suggestion ends that announces a close, so that it is found again.
-const ANNOUNCES: &str = "If nobody objects within ";
-/// How it ends once the close is called off.
-const CALLED_OFF: &str = "This will not be closed automatically, because ";
-
-/// The last paragraph of a suggestion that announces a close.
-pub(crate) fn announcement(item_type: ItemType, hours: u32, handle: &str, label: &str) -> String {
-    let this = item_type.in_words();
-    let within = match hours {
-        1 => "an hour".to_owned(),
-        hours if hours >= 48 && hours.is_multiple_of(24) => format!("{} days", hours / 24),
-        hours => format!("{hours} hours"),
-    };
-    format!(
-        "{ANNOUNCES}{within}, this {this} will be closed as a duplicate. To keep it open, give this comment a 👎 or 😕, \
-         comment, edit the {this}, remove the label `{label}`, or write `/{handle} not a duplicate`. Any one of them is enough."
-    )
-}
-
-/// What a suggestion that announced a close says once the close is called off; `None` when it announces none.
-pub fn cancelled_close_text(suggestion: &str, why: &str) -> Option<String> {
-    let (before, last) = suggestion.rsplit_once("\n\n")?;
-    last.starts_with(ANNOUNCES).then(|| format!("{before}\n\n{CALLED_OFF}{why}."))
-}
-
 /// The reply to a maintainer whose ruling is not carried out.
 pub fn left_open_text(why: &str) -> String {
-    format!("I left this one open after all, because {why}.")
+    format!("Not closed, because {why}.")
 }
 
 /// The comment that tells maintainers why nothing is closed automatically any more.
 pub fn breaker_comment(objections: u64, days: i64, handle: &str) -> String {
     format!(
-        "People objected to {objections} of the closes here within {days} days, so Canonry closes nothing by itself in this \
-         repository any more and only suggests. A maintainer can switch it on again with `/{handle} resume`; until then \
-         `canonry plan-close` still lets a person close what they have looked at."
+        "Automatic closing is paused in this repository: people objected to {objections} closes within {days} days. Canonry \
+         still suggests. A maintainer can turn closing on again with `/{handle} resume`, or close reviewed duplicates with \
+         `canonry plan-close`."
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        GraceBasis, GraceCandidate, GraceEnd, GraceFacts, announcement, breaker_comment, cancelled_close_text,
-        grace_end, left_open_text, may_announce_close,
+        GraceBasis, GraceCandidate, GraceEnd, GraceFacts, breaker_comment, grace_end, left_open_text,
+        may_announce_close,
     };
     use crate::{
         Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, Maintainers, PairItem, Probability, StateReason,
@@ -330,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_maintainer_is_told_what_they_cannot_see() {
-        insta::assert_snapshot!(left_open_text(GraceEnd::Protected.in_words()), @"I left this one open after all, because it has a label that keeps it open.");
+        insta::assert_snapshot!(left_open_text(GraceEnd::Protected.in_words()), @"Not closed, because it has a protected label.");
         let silent: Vec<GraceEnd> = GraceEnd::ALL.iter().copied().filter(|end| !end.is_news_to_maintainer()).collect();
         assert_eq!(silent, [GraceEnd::Gone, GraceEnd::Closed, GraceEnd::NotDuplicate, GraceEnd::Superseded]);
     }
@@ -433,26 +408,6 @@ mod tests {
 
     #[test]
     fn maintainers_are_told_how_to_switch_it_on_again() {
-        insta::assert_snapshot!(breaker_comment(3, 7, "dedupe"), @"People objected to 3 of the closes here within 7 days, so Canonry closes nothing by itself in this repository any more and only suggests. A maintainer can switch it on again with `/dedupe resume`; until then `canonry plan-close` still lets a person close what they have looked at.");
-    }
-
-    #[test]
-    fn an_announcement_is_called_off_in_its_place() {
-        let said = format!("Looks like #12.\n\n{}", announcement(ItemType::Issue, 72, "canonry", "possible-duplicate"));
-        insta::assert_snapshot!(said, @"
-        Looks like #12.
-
-        If nobody objects within 3 days, this issue will be closed as a duplicate. To keep it open, give this comment a 👎 or 😕, comment, edit the issue, remove the label `possible-duplicate`, or write `/canonry not a duplicate`. Any one of them is enough.
-        ");
-        insta::assert_snapshot!(cancelled_close_text(&said, GraceEnd::HumanCommented.in_words()).expect("announced"), @"
-        Looks like #12.
-
-        This will not be closed automatically, because somebody commented.
-        ");
-        assert_eq!(cancelled_close_text("Looks like #12.\n\nNothing is closed because of this.", "x"), None);
-        let again = cancelled_close_text(&said, "x").expect("announced");
-        assert_eq!(cancelled_close_text(&again, "y"), None, "what is called off stays so");
-        assert!(announcement(ItemType::Pr, 1, "bot", "l").contains("within an hour, this pull request"));
-        assert!(announcement(ItemType::Pr, 30, "bot", "l").contains("within 30 hours"));
+        insta::assert_snapshot!(breaker_comment(3, 7, "dedupe"), @"Automatic closing is paused in this repository: people objected to 3 closes within 7 days. Canonry still suggests. A maintainer can turn closing on again with `/dedupe resume`, or close reviewed duplicates with `canonry plan-close`.");
     }
 }

@@ -21,8 +21,7 @@ pub use closing_text::{
 pub use drift::{DriftKind, ItemSnapshot, LiveItem, RowRefusal, RowSnapshot, UnknownRefusal, drift};
 pub use earlier_close::EarlierClose;
 pub use grace::{
-    GraceBasis, GraceCandidate, GraceEnd, GraceFacts, breaker_comment, cancelled_close_text, grace_end, left_open_text,
-    may_announce_close,
+    GraceBasis, GraceCandidate, GraceEnd, GraceFacts, breaker_comment, grace_end, left_open_text, may_announce_close,
 };
 pub use plan::{
     ClosePath, ClosePlan, ClusterPlan, FlatRow, PlanRow, PlanRules, RowVerdict, StaleItem, TargetPolicy,

@@ -1,4 +1,4 @@
-//! Close plans: which items are closed in favour of their cluster's canonical, and why the others are not.
+//! Close plans: which items are closed as duplicates of their cluster's canonical, and why the others are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 text_enum! {
-    /// What must have been judged before a duplicate is closed in favour of its cluster's canonical item.
+    /// What must have been judged before a duplicate is closed towards its cluster's canonical item.
     #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
     pub enum TargetPolicy: "a target policy" {
         /// The duplicate and the canonical item themselves.

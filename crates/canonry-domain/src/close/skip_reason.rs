@@ -21,7 +21,7 @@ text_enum! {
         ProtectedLabel = "protected_label",
         /// A text changed after it was judged.
         StaleEdge = "stale_edge",
-        /// The canonical is not open, so nothing may be closed in favour of it.
+        /// The canonical is not open, so nothing may be closed as its duplicate.
         UnsafeTarget = "unsafe_target",
         /// A person reopened it, or a close of it was undone or objected to.
         HumanReopened = "human_reopened",
@@ -44,28 +44,28 @@ text_enum! {
 }
 
 impl SkipReason {
-    /// The reason as a person would say it.
+    /// The reason as people are shown it.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::NotOpen => "it is not open",
             Self::UncertainMaintainerIdentity => "its author or assignees are unknown",
             Self::MaintainerAuthor => "a maintainer wrote it",
             Self::MaintainerAssignee => "it is assigned to a maintainer",
-            Self::MissingAcceptedEdge => "no edge to the item that stays open",
+            Self::MissingAcceptedEdge => "nothing shows that it duplicates the item that stays open",
             Self::LowConfidence => "the confidence is too low",
-            Self::InProgress => "somebody works on it",
+            Self::InProgress => "somebody is working on it",
             Self::Locked => "its conversation is locked",
             Self::Pinned => "it is pinned",
             Self::ProtectedLabel => "it has a protected label",
             Self::StaleEdge => "a text changed after it was judged",
             Self::UnsafeTarget => "the canonical is not open",
             Self::HumanReopened => "a person reopened it",
-            Self::ConflictingOverride => "a person ruled it is not a duplicate",
+            Self::ConflictingOverride => "a person ruled that it is not a duplicate",
             Self::Objected => "somebody objected when its close was announced",
-            Self::InGrace => "its close is announced, and comes by itself",
-            Self::NoContent => "it or the canonical is an unfilled template",
-            Self::UnprovenJudge => "its judge has not proven itself here; run `canonry judge-audit`, or rule",
-            Self::DailyLimit => "today's limit is reached",
+            Self::InGrace => "its close is already announced",
+            Self::NoContent => "it or the canonical is an empty template",
+            Self::UnprovenJudge => "its judge is not proven in this repository; run `canonry judge-audit`",
+            Self::DailyLimit => "the daily limit of closes is reached",
             Self::Excluded => "a person excluded it",
             Self::RuledSince => "a person ruled about its cluster after the plan was made",
         }

@@ -11,8 +11,10 @@ pub(crate) mod gate_trail;
 pub(crate) mod gates;
 pub(crate) mod human_override;
 pub(crate) mod judged_item;
+pub(crate) mod library_code;
 pub(crate) mod online_verdict;
 pub(crate) mod ordered_scores;
+pub(crate) mod pair_fact;
 pub(crate) mod score;
 pub(crate) mod score_gap;
 pub(crate) mod suggestion_text;
@@ -31,12 +33,14 @@ pub use gate_trail::{DecisionGate, GateMark, OnlineGate, gate_trail, online_trai
 pub use gates::{GateRules, gate_answer, gate_before_judge};
 pub use human_override::{Override, OverrideKind, Rulings};
 pub use judged_item::{GateCandidate, JudgedItem, PairScores};
+pub use library_code::is_library_code;
 pub use online_verdict::{OnlineThresholds, OnlineVerdict, STRONG_RETRIEVAL, Verdict, is_judged, online_verdict};
 pub use ordered_scores::ordered_scores;
+pub use pair_fact::{PairFact, evidence_sentences};
 pub use score::{InvalidScore, Probability, Similarity};
 pub use score_gap::{SCORE_GAP, gap_too_small};
 pub use suggestion_text::{
-    ClosesIn, SimilarItem, SuggestionComment, ruled_apart_text, suggestion_text, withdrawn_text,
+    SuggestionComment, cancelled_close_text, corrected_announcement, ruled_apart_text, suggestion_text, withdrawn_text,
 };
 pub use token_vectors::{InvalidTokenVectors, TokenVectors};
 pub use triage_mode::TriageMode;

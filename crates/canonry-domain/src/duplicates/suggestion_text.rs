@@ -1,265 +1,285 @@
-//! The one comment by which Canonry names what a new item looks like.
+//! The one comment by which Canonry names what a new item looks like, and what it is changed to.
 
-use crate::close::grace::announcement;
-use crate::learning::prediction::points;
-use crate::{ItemNumber, ItemType, Login, POSSIBLE_DUPLICATE, Similarity, Verdict};
+use jiff::Timestamp;
 
-/// Shared facts that the comment lists: more would bury how to object.
-const FACTS_SHOWN: usize = 5;
+use crate::{ItemNumber, ItemType, Login, PairFact, Verdict, evidence_sentences};
 
-/// An item that a suggestion names.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SimilarItem<'a> {
-    pub number: ItemNumber,
-    /// Its title, quoted; empty when it is not known.
-    pub title: &'a str,
-    pub score: Similarity,
-}
+/// Words of a title: enough to recognise it.
+const TITLE_WORDS: usize = 10;
 
-/// What a suggestion says. Titles, reasoning and facts are put in as they are: the caller has taken every mention,
-/// reference, link and marker out of them. Whatever line breaks they have become spaces.
+/// What a suggestion says. Title and reasoning are put in as they are: the caller has taken every mention, reference, link
+/// and marker out of them. Whatever line breaks they have become spaces.
 #[derive(Debug, Clone, Copy)]
 pub struct SuggestionComment<'a> {
     pub item_type: ItemType,
     /// What it is called: a duplicate, or perhaps one.
     pub verdict: Verdict,
-    pub target: SimilarItem<'a>,
-    /// Why, in the judge's words, quoted; empty when it gave none.
+    pub target: ItemNumber,
+    /// The target's title, quoted; empty when it is not known.
+    pub title: &'a str,
+    pub facts: &'a [PairFact],
+    /// Why, in a model's words, quoted; empty when there are none.
     pub reasoning: &'a str,
-    pub facts: &'a [String],
-    /// Other open ones that are alike, best first.
-    pub open: &'a [SimilarItem<'a>],
-    /// Closed ones that are alike, best first: what they are about may be fixed.
-    pub closed: &'a [SimilarItem<'a>],
-    /// How many items are named at most, the target among them.
-    pub max_items: usize,
-    /// Whether the item will be closed unless somebody objects.
-    pub closes: Option<ClosesIn<'a>>,
+    /// Other items that the judge called possible duplicates, best first.
+    pub others: &'a [ItemNumber],
+    /// When the item is closed unless somebody objects.
+    pub closes_at: Option<Timestamp>,
 }
 
-/// When an item is closed that nobody objects about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClosesIn<'a> {
-    /// After so many hours.
-    pub hours: u32,
-    /// The name by which Canonry is spoken to here.
-    pub handle: &'a str,
-}
+/// Before the time of an announced close.
+const CLOSES_ON: &str = ", so it will be **closed on ";
+/// How the paragraph begins that says how to object.
+const OBJECTION: &str = "**Not the same?**";
 
-/// The comment on a new item that looks like a duplicate.
+/// The comment on a new item that looks like a duplicate: the consequence, the evidence, the way out.
 ///
 /// It never says "duplicate of" before a number: at the start of a comment GitHub takes that as an order.
 pub fn suggestion_text(suggestion: &SuggestionComment<'_>) -> String {
-    let others = suggestion.max_items.saturating_sub(1);
-    // A closed one may hold the answer, so that a place is kept for the best of them.
-    let open = suggestion.open.len().min(others.saturating_sub(suggestion.closed.len().min(1)));
-    let closed = suggestion.closed.len().min(others - open);
-    let facts = suggestion.facts.iter().filter_map(|fact| one_line(fact)).take(FACTS_SHOWN);
-    let mut parts = vec![format!("{}\n\n- {}", opening(suggestion), naming(&suggestion.target))];
-    parts.extend(one_line(suggestion.reasoning).map(|reasoning| format!("Why:\n\n> {reasoning}")));
-    parts.extend(listed("What both have in common:", facts));
-    parts.extend(listed("Also similar:", most_similar_first(&suggestion.open[..open])));
-    parts.extend(listed("Closed, maybe fixed:", most_similar_first(&suggestion.closed[..closed])));
-    parts.push(match suggestion.closes {
-        Some(ClosesIn { hours, handle }) => announcement(suggestion.item_type, hours, handle, POSSIBLE_DUPLICATE),
-        None => format!(
-            "Nothing is closed because of this. If it is wrong, give this comment a 👎 (Canonry learns from it) and remove the label `{POSSIBLE_DUPLICATE}`, or just say so below."
-        ),
-    });
+    let SuggestionComment { item_type, target, .. } = *suggestion;
+    let evidence = evidence_sentences(suggestion.facts);
+    // An announcement with evidence needs no title.
+    let title = match (suggestion.closes_at, &evidence) {
+        (Some(_), Some(_)) => String::new(),
+        _ => in_brackets(suggestion.title),
+    };
+    let looks = match suggestion.verdict {
+        Verdict::Duplicate => "looks like",
+        Verdict::MaybeDuplicate | Verdict::NotDuplicate => "may be",
+    };
+    let opening = format!("This {looks} {} as #{target}{title}", same(item_type));
+    let (opening, objection) = match suggestion.closes_at {
+        None => (format!("{opening}."), format!("{OBJECTION} 👎 this comment. Nothing is closed because of it.")),
+        Some(at) => {
+            let follow = match item_type {
+                ItemType::Issue => format!("please add your details to #{target}"),
+                ItemType::Pr => format!("please continue in #{target}"),
+            };
+            let objection =
+                format!("{OBJECTION} 👎 this comment or reply, and it stays open. If it is the same, {follow}.");
+            (format!("{opening}{CLOSES_ON}{}**.", minute(at)), objection)
+        }
+    };
+    let mut parts = vec![opening];
+    parts.extend(evidence);
+    if !suggestion.others.is_empty() {
+        let others: Vec<String> = suggestion.others.iter().map(|other| format!("#{other}")).collect();
+        parts.push(format!("Also possible: {}.", others.join(" and ")));
+    }
+    parts.push(objection);
+    // A number that a model is sure by is no evidence.
+    if !suggestion.reasoning.trim().is_empty() && !suggestion.reasoning.contains('%') {
+        let reasoning: Vec<&str> = suggestion.reasoning.split_whitespace().collect();
+        parts.push(format!("<details><summary>Why</summary>\n\n{}\n\n</details>", reasoning.join(" ")));
+    }
     parts.join("\n\n")
 }
 
+/// What an announcement says once its close is cancelled; `None` when it announces none.
+pub fn cancelled_close_text(comment: &str, why: &str) -> Option<String> {
+    if let Some((before, last)) = comment.rsplit_once("\n\n")
+        && last.starts_with(ANNOUNCED_BEFORE)
+    {
+        return Some(format!("{}\n\n{before}", cancelled(why)));
+    }
+    let mut paragraphs = comment.split("\n\n");
+    let (looks, _) = paragraphs.next()?.split_once(CLOSES_ON)?;
+    let mut parts = vec![cancelled(why), format!("{}.", looks.replacen("This looks like", "This looked like", 1))];
+    parts.extend(paragraphs.take_while(|paragraph| !paragraph.starts_with(OBJECTION)).map(str::to_owned));
+    Some(parts.join("\n\n"))
+}
+
+/// How the last paragraph of an announcement began in earlier versions: some of these closes may still be due.
+const ANNOUNCED_BEFORE: &str = "If nobody objects within ";
+
+fn cancelled(why: &str) -> String {
+    format!("**Close cancelled**, because {why}.")
+}
+
+/// The announcement with the time at which its grace really ends; `None` when it announces no close, or says so already. The
+/// comment may have been sent long after it was written. A close some minutes after the time that it names is in time.
+pub fn corrected_announcement(comment: &str, ends_at: Timestamp) -> Option<String> {
+    let (before, rest) = comment.split_once(CLOSES_ON)?;
+    let (named, after) = rest.split_once("**")?;
+    let is_in_time = |minutes: i64| minute(ends_at - jiff::SignedDuration::from_mins(minutes)) == named;
+    if (0..=MINUTES_LATE).any(is_in_time) {
+        return None;
+    }
+    Some(format!("{before}{CLOSES_ON}{}**{after}", minute(ends_at)))
+}
+
+/// How much later than announced a close may be due.
+const MINUTES_LATE: i64 = 15;
+
 /// What the comment is changed to when the item no longer looks like a duplicate.
 pub fn withdrawn_text(item_type: ItemType, target: ItemNumber) -> String {
-    format!(
-        "Since it was edited, this {} no longer looks like a duplicate. Before that, #{target} was named here.",
-        item_type.in_words()
-    )
+    format!("Withdrawn: this no longer looks like {} as #{target}.", same(item_type))
 }
 
 /// What the comment is changed to when a person ruled that the two are no duplicates.
 pub fn ruled_apart_text(item_type: ItemType, target: ItemNumber, by: &Login) -> String {
-    let this = item_type.in_words();
     // In code, so that nobody is called by it.
     format!(
-        "`{by}` ruled that this {this} is not the same as #{target}. Canonry will not close it because of that one."
+        "`{by}` answered that this is not {} as #{target}. Canonry will not close it because of #{target}.",
+        same(item_type)
     )
 }
 
-fn opening(suggestion: &SuggestionComment<'_>) -> String {
-    let this = suggestion.item_type.in_words();
-    let (seems, is) = match suggestion.item_type {
-        ItemType::Issue => ("be about the same thing", "is about the same thing"),
-        ItemType::Pr => ("make the same change", "makes the same change"),
-    };
-    match suggestion.verdict {
-        Verdict::Duplicate => format!("This {this} looks like a duplicate. An open one seems to {seems}:"),
-        Verdict::MaybeDuplicate | Verdict::NotDuplicate => {
-            format!("This {this} may be a duplicate. Please check whether this one {is}:")
-        }
+/// What two items are the same of.
+pub(crate) fn same(item_type: ItemType) -> &'static str {
+    match item_type {
+        ItemType::Issue => "the same problem",
+        ItemType::Pr => "the same change",
     }
 }
 
-fn naming(item: &SimilarItem<'_>) -> String {
-    // Rounded down, as it is held against the threshold: what is shown as 85 % has reached 85.
-    let similar = format!("({} % similar)", points(item.score));
-    let title = one_line(item.title).map(|title| format!(" {title}")).unwrap_or_default();
-    format!("#{}{title} {similar}", item.number)
+/// A quoted title behind a number; nothing where it is not known.
+pub(crate) fn in_brackets(title: &str) -> String {
+    let words: Vec<&str> = title.split_whitespace().collect();
+    match words.len() {
+        0 => String::new(),
+        1..=TITLE_WORDS => format!(" (*{}*)", words.join(" ")),
+        _ => format!(" (*{}…*)", words[..TITLE_WORDS].join(" ")),
+    }
 }
 
-/// Which ones are named is by their rank; what is written beside them orders them.
-fn most_similar_first<'a>(items: &[SimilarItem<'a>]) -> impl Iterator<Item = String> + use<'a> {
-    let mut items = items.to_vec();
-    items.sort_by_key(|item| std::cmp::Reverse(item.score));
-    items.into_iter().map(|item| naming(&item))
-}
-
-fn listed(heading: &str, lines: impl Iterator<Item = String>) -> Option<String> {
-    let lines: Vec<String> = lines.map(|line| format!("- {line}")).collect();
-    (!lines.is_empty()).then(|| format!("{heading}\n\n{}", lines.join("\n")))
-}
-
-fn one_line(text: &str) -> Option<String> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    (!words.is_empty()).then(|| words.join(" "))
+fn minute(at: Timestamp) -> String {
+    at.strftime("%-d %b, %H:%M UTC").to_string()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ClosesIn, SimilarItem, SuggestionComment, suggestion_text, withdrawn_text};
-    use crate::items::named_duplicate::named_duplicate;
-    use crate::{ItemNumber, ItemType, Similarity, Verdict};
+    use jiff::{SignedDuration, Timestamp};
 
-    fn similar(number: i64, title: &str, score: f64) -> SimilarItem<'_> {
-        let score = Similarity::new(score).expect("in range");
-        SimilarItem { number: ItemNumber::new(number).expect("positive"), title, score }
+    use super::{
+        SuggestionComment, cancelled_close_text, corrected_announcement, ruled_apart_text, suggestion_text,
+        withdrawn_text,
+    };
+    use crate::{ItemNumber, ItemType, PairFact, Verdict};
+
+    fn number(number: i64) -> ItemNumber {
+        ItemNumber::new(number).expect("positive")
+    }
+
+    fn at() -> Timestamp {
+        "2026-11-18T20:00:40Z".parse().expect("a time")
     }
 
     fn bare(item_type: ItemType, verdict: Verdict) -> SuggestionComment<'static> {
-        let target = similar(12, "Exec approvals ignore ask=off", 0.9396);
-        let (reasoning, facts, open, closed) = ("", &[], &[], &[]);
-        SuggestionComment { item_type, verdict, target, reasoning, facts, open, closed, max_items: 3, closes: None }
+        let (target, title) = (number(203), "Client never reconnects after laptop sleep");
+        SuggestionComment { item_type, verdict, target, title, facts: &[], reasoning: "", others: &[], closes_at: None }
+    }
+
+    fn facts() -> Vec<PairFact> {
+        ["client.reconnect", "client.state"].map(|name| PairFact::Name(name.to_owned())).to_vec()
     }
 
     #[test]
-    fn an_issue_is_told_what_it_looks_like_and_why() {
-        let facts = ["the error `approval required`".to_owned(), "the setting `ask`".to_owned()];
+    fn a_suggestion_says_what_it_looks_like_and_why() {
+        let facts = facts();
         let suggestion = SuggestionComment {
-            reasoning: "Both ask for approval\nalthough `ask` is off.",
             facts: &facts,
-            open: &[similar(15, "Approval prompts in CI", 0.88), similar(16, "Not shown", 0.87)],
-            closed: &[similar(7, "Approvals are asked for twice", 0.86), similar(8, "Not shown", 0.85)],
+            reasoning: "Both lose the connection\nwhen the lid is closed.",
+            others: &[number(15), number(16)],
             ..bare(ItemType::Issue, Verdict::Duplicate)
         };
         insta::assert_snapshot!(suggestion_text(&suggestion), @"
-        This issue looks like a duplicate. An open one seems to be about the same thing:
+        This looks like the same problem as #203 (*Client never reconnects after laptop sleep*).
 
-        - #12 Exec approvals ignore ask=off (93 % similar)
+        Both mention `client.reconnect` and `client.state`.
 
-        Why:
+        Also possible: #15 and #16.
 
-        > Both ask for approval although `ask` is off.
+        **Not the same?** 👎 this comment. Nothing is closed because of it.
 
-        What both have in common:
+        <details><summary>Why</summary>
 
-        - the error `approval required`
-        - the setting `ask`
+        Both lose the connection when the lid is closed.
 
-        Also similar:
-
-        - #15 Approval prompts in CI (88 % similar)
-
-        Closed, maybe fixed:
-
-        - #7 Approvals are asked for twice (86 % similar)
-
-        Nothing is closed because of this. If it is wrong, give this comment a 👎 (Canonry learns from it) and remove the label `possible-duplicate`, or just say so below.
+        </details>
         ");
-    }
-
-    #[test]
-    fn a_maybe_is_a_question() {
         insta::assert_snapshot!(suggestion_text(&bare(ItemType::Pr, Verdict::MaybeDuplicate)), @"
-        This pull request may be a duplicate. Please check whether this one makes the same change:
+        This may be the same change as #203 (*Client never reconnects after laptop sleep*).
 
-        - #12 Exec approvals ignore ask=off (93 % similar)
+        **Not the same?** 👎 this comment. Nothing is closed because of it.
+        ");
+        let sure = SuggestionComment { reasoning: "95 % sure", ..bare(ItemType::Issue, Verdict::MaybeDuplicate) };
+        assert!(!suggestion_text(&sure).contains("<details>"));
+    }
 
-        Nothing is closed because of this. If it is wrong, give this comment a 👎 (Canonry learns from it) and remove the label `possible-duplicate`, or just say so below.
+    #[test]
+    fn an_announcement_begins_with_the_close_and_its_time() {
+        let facts = facts();
+        let bare = |item_type| SuggestionComment { closes_at: Some(at()), ..bare(item_type, Verdict::Duplicate) };
+        insta::assert_snapshot!(suggestion_text(&SuggestionComment { facts: &facts, ..bare(ItemType::Issue) }), @"
+        This looks like the same problem as #203, so it will be **closed on 18 Nov, 20:00 UTC**.
+
+        Both mention `client.reconnect` and `client.state`.
+
+        **Not the same?** 👎 this comment or reply, and it stays open. If it is the same, please add your details to #203.
+        ");
+        insta::assert_snapshot!(suggestion_text(&bare(ItemType::Pr)), @"
+        This looks like the same change as #203 (*Client never reconnects after laptop sleep*), so it will be **closed on 18 Nov, 20:00 UTC**.
+
+        **Not the same?** 👎 this comment or reply, and it stays open. If it is the same, please continue in #203.
         ");
     }
 
     #[test]
-    fn a_close_to_come_is_announced_with_what_stops_it() {
-        let closes = Some(ClosesIn { hours: 72, handle: "dedupe" });
-        insta::assert_snapshot!(suggestion_text(&SuggestionComment { closes, ..bare(ItemType::Issue, Verdict::Duplicate) }), @"
-        This issue looks like a duplicate. An open one seems to be about the same thing:
-
-        - #12 Exec approvals ignore ask=off (93 % similar)
-
-        If nobody objects within 3 days, this issue will be closed as a duplicate. To keep it open, give this comment a 👎 or 😕, comment, edit the issue, remove the label `possible-duplicate`, or write `/dedupe not a duplicate`. Any one of them is enough.
-        ");
-    }
-
-    #[test]
-    fn no_more_items_than_wanted_are_named() {
-        let open = [similar(15, "a", 0.9), similar(16, "b", 0.89), similar(17, "c", 0.88)];
-        let closed = [similar(7, "d", 0.87), similar(8, "e", 0.86)];
-        for (max_items, open, closed, expected) in [
-            (1, &open[..], &closed[..], vec![12]),
-            (2, &open, &closed, vec![12, 7]),
-            (3, &open, &closed, vec![12, 15, 7]),
-            (3, &open, &[], vec![12, 15, 16]),
-            (3, &open[..1], &closed, vec![12, 15, 7]),
-            (3, &[], &closed, vec![12, 7, 8]),
-            (8, &open, &closed, vec![12, 15, 16, 17, 7, 8]),
-            (0, &open, &closed, vec![12]),
-        ] {
-            let bare = bare(ItemType::Issue, Verdict::Duplicate);
-            let text = suggestion_text(&SuggestionComment { open, closed, max_items, ..bare });
-            let named: Vec<i64> =
-                text.lines().filter_map(|line| line.strip_prefix("- #")?.split(' ').next()?.parse().ok()).collect();
-            assert_eq!(named, expected, "{max_items}:\n{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_put_in_stays_on_its_line() {
-        let facts = ["one\n\n- two".to_owned(), "  ".to_owned()];
-        let suggestion = SuggestionComment {
-            target: similar(12, "a\n\n# head", 0.9),
-            reasoning: "yes\n\nno\u{2028}# no",
+    fn a_cancelled_close_keeps_the_evidence() {
+        let facts = facts();
+        let announced = suggestion_text(&SuggestionComment {
             facts: &facts,
+            reasoning: "The same.",
+            closes_at: Some(at()),
             ..bare(ItemType::Issue, Verdict::Duplicate)
-        };
-        let text = suggestion_text(&suggestion);
-        for line in ["- #12 a # head (90 % similar)", "> yes no # no", "- one - two"] {
-            assert!(text.lines().any(|found| found == line), "{line:?} is not a line of:\n{text}");
-        }
-        assert!(!text.contains("- \n"), "{text}");
+        });
+        let cancelled = cancelled_close_text(&announced, "somebody commented").expect("announced");
+        insta::assert_snapshot!(cancelled, @"
+        **Close cancelled**, because somebody commented.
+
+        This looked like the same problem as #203.
+
+        Both mention `client.reconnect` and `client.state`.
+        ");
+        assert_eq!(cancelled_close_text(&cancelled, "y"), None, "what is cancelled stays so");
+        let suggested = suggestion_text(&bare(ItemType::Issue, Verdict::Duplicate));
+        assert_eq!(cancelled_close_text(&suggested, "x"), None);
+        let before = "This issue looks like #12.\n\nIf nobody objects within 3 days, this issue will be closed.";
+        insta::assert_snapshot!(cancelled_close_text(before, "somebody commented").expect("announced"), @"
+        **Close cancelled**, because somebody commented.
+
+        This issue looks like #12.
+        ");
     }
 
     #[test]
-    fn no_text_can_be_taken_for_an_order_to_mark_a_duplicate() {
-        let repo = "o/n".parse().expect("a name");
-        for item_type in [ItemType::Issue, ItemType::Pr] {
-            for verdict in Verdict::ALL {
-                let bare = bare(item_type, *verdict);
-                assert_eq!(named_duplicate(&repo, &suggestion_text(&bare)), None);
-                let closes = Some(ClosesIn { hours: 72, handle: "canonry" });
-                assert_eq!(named_duplicate(&repo, &suggestion_text(&SuggestionComment { closes, ..bare })), None);
-            }
-            assert_eq!(
-                named_duplicate(&repo, &withdrawn_text(item_type, ItemNumber::new(12).expect("positive"))),
-                None
-            );
-        }
+    fn a_title_cannot_announce() {
+        let title = "x, so it will be \\*\\*closed on 1 Jan\\*\\*";
+        let hostile = SuggestionComment { title, ..bare(ItemType::Issue, Verdict::Duplicate) };
+        assert_eq!(cancelled_close_text(&suggestion_text(&hostile), "x"), None);
     }
 
     #[test]
-    fn what_is_withdrawn_says_what_was_there() {
-        insta::assert_snapshot!(
-            withdrawn_text(ItemType::Issue, ItemNumber::new(12).expect("positive")),
-            @"Since it was edited, this issue no longer looks like a duplicate. Before that, #12 was named here."
-        );
+    fn an_announcement_that_was_sent_late_names_its_real_end() {
+        let announced =
+            suggestion_text(&SuggestionComment { closes_at: Some(at()), ..bare(ItemType::Issue, Verdict::Duplicate) });
+        for minutes in [0, 1, 15] {
+            let ends_at = at() + SignedDuration::from_mins(minutes);
+            assert_eq!(corrected_announcement(&announced, ends_at), None, "{minutes}");
+        }
+        for minutes in [-1, 16, 300] {
+            let ends_at = at() + SignedDuration::from_mins(minutes);
+            let corrected = corrected_announcement(&announced, ends_at).expect("corrected");
+            let named = ends_at.strftime("**closed on %-d %b, %H:%M UTC**.").to_string();
+            assert!(corrected.contains(&named) && corrected.ends_with("#203."), "{corrected}");
+            assert_eq!(corrected_announcement(&corrected, ends_at), None);
+        }
+        assert_eq!(corrected_announcement("Nothing is closed.", at()), None);
+    }
+
+    #[test]
+    fn a_suggestion_that_no_longer_holds_says_so() {
+        insta::assert_snapshot!(withdrawn_text(ItemType::Issue, number(12)), @"Withdrawn: this no longer looks like the same problem as #12.");
+        insta::assert_snapshot!(ruled_apart_text(ItemType::Pr, number(12), &"ann".parse().expect("a login")), @"`ann` answered that this is not the same change as #12. Canonry will not close it because of #12.");
     }
 }

@@ -147,7 +147,7 @@ fn risks(files: &[String], added: usize, removed: usize) -> Vec<String> {
         risks.push("changes continuous integration");
     }
     if any(&CODE) && !any(&TEST) {
-        risks.push("changes code and no test");
+        risks.push("changes code without tests");
     }
     if removed > MANY_REMOVED && removed > 2 * added {
         risks.push("removes far more than it adds");
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn risks_are_seen_in_the_paths() {
         let risks = |files: &[&str]| change_facts(&changes(files, "")).risks.join(", ");
-        assert_eq!(risks(&["src/a.rs"]), "changes code and no test");
+        assert_eq!(risks(&["src/a.rs"]), "changes code without tests");
         assert_eq!(risks(&["src/a.rs", "tests/a.rs"]), "");
         assert_eq!(risks(&["src/a_test.go", "src/a.go"]), "");
         assert_eq!(risks(&["README.md"]), "");

@@ -361,7 +361,7 @@ mod tests {
         );
         assert_eq!(
             change.risk_notes,
-            ["changes dependencies", "changes code and no test", "says that it is a breaking change"]
+            ["changes dependencies", "changes code without tests", "says that it is a breaking change"]
         );
         let sources: Vec<&str> = card.evidence_facts.iter().map(|fact| fact.source.as_str()).collect();
         assert_eq!(sources, ["body", "file_context", "file_context", "diff", "diff"]);

@@ -90,29 +90,31 @@ impl fmt::Display for ThresholdReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSure { configured } if configured.right + configured.wrong == 0 => {
-                write!(formatter, "no prediction at {} or more has an outcome yet", configured.level)
+                write!(formatter, "no prediction at {} % or above has an outcome yet", configured.level)
             }
-            Self::NotSure { configured } => write!(formatter, "{configured}: too little to move the threshold"),
+            Self::NotSure { configured } => write!(formatter, "{configured}: too few outcomes to move the threshold"),
             Self::TooFewWrong { configured } => {
-                write!(formatter, "{configured}: it takes {WRONG_TO_RAISE} wrong ones to raise the threshold")
+                write!(formatter, "{configured}: raising the threshold needs {WRONG_TO_RAISE} wrong predictions")
             }
-            Self::NoLower { configured, next: None } => write!(formatter, "{configured}: it is the lowest level"),
+            Self::NoLower { configured, next: None } => {
+                write!(formatter, "{configured}: the threshold is at its lowest level")
+            }
             Self::NoLower { configured, next: Some(Obstacle { next, lacking }) } => {
-                write!(formatter, "{configured}; not lowered to {}: ", next.level)?;
+                write!(formatter, "{configured}; not lowered to {} %: ", next.level)?;
                 lacking.tell(next, configured.level, formatter)
             }
-            Self::Lowered { configured, now } => write!(formatter, "lowered from {}: {now}", configured.level),
+            Self::Lowered { configured, now } => write!(formatter, "lowered from {} %: {now}", configured.level),
             Self::Raised { configured, now } => {
-                write!(formatter, "raised from {}: {configured}; {now}", configured.level)
+                write!(formatter, "raised from {} %: {configured}; {now}", configured.level)
             }
             Self::NoLevel { configured } => {
                 write!(formatter, "{configured}, and no higher level is likely to be better")
             }
             Self::TooFewPredictions { predictions } => {
-                write!(formatter, "{predictions} predictions have an outcome, and it takes {PREDICTIONS}")
+                write!(formatter, "only {predictions} predictions have an outcome; {PREDICTIONS} are needed")
             }
             Self::FromMean { mean_right } => {
-                write!(formatter, "{} of predictions are right, by the mean with its prior", percent(*mean_right))
+                write!(formatter, "the estimated share of right predictions is {}", percent(*mean_right))
             }
         }
     }
@@ -123,7 +125,7 @@ impl fmt::Display for LevelEvidence {
         let Self { level, right, wrong, wanted, sure } = self;
         write!(
             formatter,
-            "{right} of {} predictions at {level} or more were right ({} sure that {} are)",
+            "{right} of {} predictions at {level} % or above were right ({} probability that at least {} are)",
             right + wrong,
             percent(*sure),
             percent(*wanted)
@@ -146,17 +148,21 @@ impl MissingCondition {
         match self {
             Self::Sureness => write!(formatter, "{next}"),
             Self::Right { right } => {
-                write!(formatter, "only {right} right predictions from there up, and it takes {RIGHT_TO_LOWER}")
+                write!(
+                    formatter,
+                    "only {right} right predictions at {} % or above; {RIGHT_TO_LOWER} are needed",
+                    next.level
+                )
             }
             Self::RightNear { right } => write!(
                 formatter,
-                "only {right} right predictions from {} to below {}, and it takes {RIGHT_NEAR}",
+                "only {right} right predictions from {} % to below {} %; {RIGHT_NEAR} are needed",
                 next.level,
                 next.level.get() + NEAR
             ),
             Self::Added { right, wrong } => write!(
                 formatter,
-                "{right} of {} predictions from {} to below {configured} were right, and it must be sure that {:.0} % are",
+                "{right} of {} predictions from {} % to below {configured} % were right; it must be likely that {:.0} % are",
                 right + wrong,
                 next.level,
                 ADDED_SHARE * 100.0

@@ -1,23 +1,24 @@
-//! What Canonry answers: one or two short sentences. Whatever text of a stranger is put in was quoted by the caller.
+//! What Canonry answers: what was done or why not, in one or two short sentences. Text of strangers that is put in was
+//! quoted by the caller.
 //!
 //! None of them says "duplicate of" before a number: at the start of a comment GitHub takes that as an order.
 
 use super::commands::{MentionArgument, MentionScope, MentionSpec};
-use crate::{ItemNumber, ItemType};
+use crate::{ItemNumber, ItemType, Login};
 
 /// To somebody who may not ask for it.
 pub fn refused(spec: &MentionSpec) -> String {
-    format!("Sorry, only {} can ask for `{}` here.", spec.who.in_words(), spec.verb)
+    format!("Only {} can use `{}` here.", spec.who.in_words(), spec.verb)
 }
 
 /// To somebody who asks where it makes no sense.
 pub fn not_here(spec: &MentionSpec, handle: &str) -> String {
     match spec.scope {
         MentionScope::Anywhere | MentionScope::Pulls => {
-            format!("`{}` is for pull requests, and this is an issue.", spec.verb)
+            format!("`{}` works on pull requests; this is an issue.", spec.verb)
         }
         MentionScope::Findings => {
-            format!("`{0}` is meant for one finding: please say `/{handle} {0}` as a reply to it.", spec.verb)
+            format!("`{0}` works under a finding: reply `/{handle} {0}` to its comment.", spec.verb)
         }
     }
 }
@@ -25,60 +26,69 @@ pub fn not_here(spec: &MentionSpec, handle: &str) -> String {
 /// When nobody knows what was asked for; with the command that it begins like.
 pub fn unknown_mention(near: Option<&MentionSpec>, handle: &str) -> String {
     match near {
-        None => format!("I don't know that one. `/{handle} help` lists what I can do."),
+        None => format!("Unknown command. `/{handle} help` lists the commands."),
         Some(spec) if spec.argument == MentionArgument::Nothing => {
-            format!("I am not sure what you mean. `/{handle} {}` works without more words.", spec.verb)
+            format!("Unknown command. Did you mean `/{handle} {}`, without more words?", spec.verb)
         }
-        Some(spec) => format!("I am not sure what you mean. It works like this: `/{handle} {}`.", spec.example),
+        Some(spec) => format!("Unknown command. Did you mean `/{handle} {}`?", spec.example),
     }
 }
 
 /// To `duplicate of` and `not a duplicate`, with the item's own number.
-pub fn needs_another_number() -> String {
-    "That is the number of this one. Please name another.".to_owned()
+pub fn needs_another_number(item_type: ItemType) -> String {
+    format!("That is the number of this {}. Name another one.", item_type.in_words())
 }
 
 /// When an item is named that is not there, or is of the other type.
 pub fn unknown_item(item_type: ItemType, number: ItemNumber) -> String {
-    format!("I know of no {} with the number {number} here.", item_type.in_words())
+    format!("There is no {} with the number {number} in this repository.", item_type.in_words())
 }
 
 /// To `duplicate of`, when nothing is closed because of it now.
-pub fn duplicate_ruled(target: ItemNumber, is_open: bool) -> String {
-    let next = if is_open { " The next plan can close this one." } else { "" };
-    format!("Noted: this one and #{target} are the same.{next}")
+pub fn duplicate_ruled(item_type: ItemType, target: ItemNumber, is_open: bool) -> String {
+    let next = match is_open {
+        true => format!(" The next close plan can close this {}.", item_type.in_words()),
+        false => String::new(),
+    };
+    format!("Recorded: the same as #{target}.{next}")
 }
 
 /// To `duplicate of`, when it is closed at once.
-pub fn duplicate_ruled_and_closing(target: ItemNumber) -> String {
+pub fn duplicate_ruled_and_closing(item_type: ItemType, target: ItemNumber) -> String {
     format!(
-        "Noted: this one and #{target} are the same. I close this one in a moment, unless something speaks against it."
+        "Recorded: the same as #{target}. This {} will be closed shortly, unless a safety check stops it.",
+        item_type.in_words()
     )
 }
 
 /// To `not a duplicate`.
 pub fn ruled_apart(target: ItemNumber) -> String {
-    format!("Noted: this one and #{target} are different. I won't bring it up again.")
+    format!("Recorded: not the same as #{target}. Canonry will not suggest it again.")
+}
+
+/// To `not a duplicate`, when a close was announced.
+pub fn close_cancelled(by: &Login, target: ItemNumber) -> String {
+    format!("Close cancelled by `{by}`: not the same as #{target}.")
 }
 
 /// To an author's `not a duplicate`, when a maintainer ruled otherwise.
 pub fn ruled_by_a_maintainer(target: ItemNumber) -> String {
-    format!("A maintainer ruled that this one and #{target} are the same, so please ask them.")
+    format!("A maintainer ruled that this is the same as #{target}; only a maintainer can change that.")
 }
 
 /// To `not a duplicate`, when nobody said that it is one.
 pub fn not_apart(handle: &str) -> String {
     format!(
-        "I have not called this a duplicate. To rule about a pair, name the other: `/{handle} not a duplicate of #12`."
+        "Canonry has not called this a duplicate. To rule out a pair, name the other one: `/{handle} not a duplicate of #12`."
     )
 }
 
 /// To `undo`, when there is nothing to be undone.
 pub fn nothing_to_undo(why: NothingToUndo) -> String {
     match why {
-        NothingToUndo::NeverClosed => "I have not closed this one, so there is nothing to undo.",
-        NothingToUndo::IsOpen => "This one is open already.",
-        NothingToUndo::ClosedByOthers => "Somebody else closed this one after me, so I leave it to them.",
+        NothingToUndo::NeverClosed => "Nothing to undo: Canonry did not close this.",
+        NothingToUndo::IsOpen => "Nothing to undo: this is open.",
+        NothingToUndo::ClosedByOthers => "Not reopened: somebody else closed this after Canonry did.",
     }
     .to_owned()
 }
@@ -93,25 +103,34 @@ pub enum NothingToUndo {
     ClosedByOthers,
 }
 
-/// To words that arrive after others that say the contrary, or after what they are about has changed.
+/// To a command that arrives after a later one that says the contrary, or after what it is about has changed.
 pub fn overtaken() -> String {
-    "Things have changed since this was written, so I left them as they are. Please say it again if you still want it."
-        .to_owned()
+    "Not done: something changed after this was written. Repeat the command if you still want it.".to_owned()
+}
+
+/// To `pause`.
+pub fn paused(by: &Login, handle: &str) -> String {
+    format!("Paused in this repository by `{by}`. `/{handle} resume` ends the pause.")
+}
+
+/// To `resume`.
+pub fn resumed(by: &Login) -> String {
+    format!("Resumed in this repository by `{by}`.")
 }
 
 /// To `resume`, when nothing holds Canonry back.
 pub fn not_paused() -> String {
-    "Nothing is paused here.".to_owned()
+    "Canonry is not paused here.".to_owned()
 }
 
 /// To who asks for a write while everything is paused.
 pub fn while_paused(handle: &str) -> String {
-    format!("I am paused in this repository. A maintainer can say `/{handle} resume`.")
+    format!("Canonry is paused in this repository. A maintainer can end that with `/{handle} resume`.")
 }
 
 /// To `review`, where reviews are off: by a choice, by default, or by a mistake in the file.
 pub fn reviews_are_off() -> String {
-    "Reviews are off here: a maintainer can write `review: {enabled: true}` into `.canonry.yml` on the default branch."
+    "Reviews are off here. A maintainer can set `review: {enabled: true}` in `.canonry.yml` on the default branch."
         .to_owned()
 }
 
@@ -120,14 +139,19 @@ pub fn review_of_closed() -> String {
     "This pull request is closed. Reopen it and ask again.".to_owned()
 }
 
+/// To `not useful`.
+pub fn dismissed(by: &Login) -> String {
+    format!("Dismissed by `{by}`. Canonry will not post it again while this code stays the same.")
+}
+
 /// To an author's `not useful` about a serious finding.
 pub fn only_a_maintainer_silences() -> String {
-    "Noted. This one is serious, so it stays until a maintainer dismisses it too.".to_owned()
+    "Recorded. This finding is serious, so it stays open until a maintainer dismisses it too.".to_owned()
 }
 
 /// When it was tried and did not work.
 pub fn could_not(quoted: &str) -> String {
-    format!("That did not work: {quoted}")
+    format!("That failed: {quoted}")
 }
 
 #[cfg(test)]
@@ -135,16 +159,18 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::{
-        NothingToUndo, could_not, duplicate_ruled, duplicate_ruled_and_closing, needs_another_number, not_apart,
-        not_here, not_paused, nothing_to_undo, only_a_maintainer_silences, overtaken, refused, review_of_closed,
-        reviews_are_off, ruled_apart, ruled_by_a_maintainer, unknown_item, unknown_mention, while_paused,
+        NothingToUndo, close_cancelled, could_not, dismissed, duplicate_ruled, duplicate_ruled_and_closing,
+        needs_another_number, not_apart, not_here, not_paused, nothing_to_undo, only_a_maintainer_silences, overtaken,
+        paused, refused, resumed, review_of_closed, reviews_are_off, ruled_apart, ruled_by_a_maintainer, unknown_item,
+        unknown_mention, while_paused,
     };
     use crate::items::named_duplicate::named_duplicate;
     use crate::mention::{MENTIONS, MentionVerb, mention_help, parse_mention};
+    use crate::text::public_text::{assert_readable, words_in_sight};
     use crate::{ItemNumber, ItemType};
 
     fn every_answer() -> Vec<String> {
-        let twelve = ItemNumber::new(12).expect("positive");
+        let (twelve, mona) = (ItemNumber::new(12).expect("positive"), "mona".parse().expect("a login"));
         let mut answers: Vec<String> = vec![
             refused(MentionVerb::Pause.spec()),
             refused(MentionVerb::Review.spec()),
@@ -153,12 +179,13 @@ mod tests {
             unknown_mention(None, "canonry"),
             unknown_mention(Some(MentionVerb::Pause.spec()), "canonry"),
             unknown_mention(Some(MentionVerb::DuplicateOf.spec()), "canonry"),
-            needs_another_number(),
+            needs_another_number(ItemType::Issue),
             unknown_item(ItemType::Pr, twelve),
-            duplicate_ruled(twelve, true),
-            duplicate_ruled(twelve, false),
-            duplicate_ruled_and_closing(twelve),
+            duplicate_ruled(ItemType::Issue, twelve, true),
+            duplicate_ruled(ItemType::Pr, twelve, false),
+            duplicate_ruled_and_closing(ItemType::Pr, twelve),
             ruled_apart(twelve),
+            close_cancelled(&mona, twelve),
             ruled_by_a_maintainer(twelve),
             not_apart("canonry"),
         ];
@@ -167,10 +194,13 @@ mod tests {
         );
         answers.extend([
             overtaken(),
+            paused(&mona, "canonry"),
+            resumed(&mona),
             not_paused(),
             while_paused("canonry"),
             reviews_are_off(),
             review_of_closed(),
+            dismissed(&mona),
             only_a_maintainer_silences(),
             could_not("GitHub says no."),
         ]);
@@ -179,33 +209,46 @@ mod tests {
 
     #[test]
     fn read_aloud() {
-        assert_snapshot!(every_answer().join("\n"), @r"
-        Sorry, only maintainers can ask for `pause` here.
-        Sorry, only maintainers and the author can ask for `review` here.
-        `full review` is for pull requests, and this is an issue.
-        `not useful` is meant for one finding: please say `/canonry not useful` as a reply to it.
-        I don't know that one. `/canonry help` lists what I can do.
-        I am not sure what you mean. `/canonry pause` works without more words.
-        I am not sure what you mean. It works like this: `/canonry duplicate of #12`.
-        That is the number of this one. Please name another.
-        I know of no pull request with the number 12 here.
-        Noted: this one and #12 are the same. The next plan can close this one.
-        Noted: this one and #12 are the same.
-        Noted: this one and #12 are the same. I close this one in a moment, unless something speaks against it.
-        Noted: this one and #12 are different. I won't bring it up again.
-        A maintainer ruled that this one and #12 are the same, so please ask them.
-        I have not called this a duplicate. To rule about a pair, name the other: `/canonry not a duplicate of #12`.
-        I have not closed this one, so there is nothing to undo.
-        This one is open already.
-        Somebody else closed this one after me, so I leave it to them.
-        Things have changed since this was written, so I left them as they are. Please say it again if you still want it.
-        Nothing is paused here.
-        I am paused in this repository. A maintainer can say `/canonry resume`.
-        Reviews are off here: a maintainer can write `review: {enabled: true}` into `.canonry.yml` on the default branch.
+        assert_snapshot!(every_answer().join("\n"), @"
+        Only maintainers can use `pause` here.
+        Only maintainers and the author can use `review` here.
+        `full review` works on pull requests; this is an issue.
+        `not useful` works under a finding: reply `/canonry not useful` to its comment.
+        Unknown command. `/canonry help` lists the commands.
+        Unknown command. Did you mean `/canonry pause`, without more words?
+        Unknown command. Did you mean `/canonry duplicate of #12`?
+        That is the number of this issue. Name another one.
+        There is no pull request with the number 12 in this repository.
+        Recorded: the same as #12. The next close plan can close this issue.
+        Recorded: the same as #12.
+        Recorded: the same as #12. This pull request will be closed shortly, unless a safety check stops it.
+        Recorded: not the same as #12. Canonry will not suggest it again.
+        Close cancelled by `mona`: not the same as #12.
+        A maintainer ruled that this is the same as #12; only a maintainer can change that.
+        Canonry has not called this a duplicate. To rule out a pair, name the other one: `/canonry not a duplicate of #12`.
+        Nothing to undo: Canonry did not close this.
+        Nothing to undo: this is open.
+        Not reopened: somebody else closed this after Canonry did.
+        Not done: something changed after this was written. Repeat the command if you still want it.
+        Paused in this repository by `mona`. `/canonry resume` ends the pause.
+        Resumed in this repository by `mona`.
+        Canonry is not paused here.
+        Canonry is paused in this repository. A maintainer can end that with `/canonry resume`.
+        Reviews are off here. A maintainer can set `review: {enabled: true}` in `.canonry.yml` on the default branch.
         This pull request is closed. Reopen it and ask again.
-        Noted. This one is serious, so it stays until a maintainer dismisses it too.
-        That did not work: GitHub says no.
+        Dismissed by `mona`. Canonry will not post it again while this code stays the same.
+        Recorded. This finding is serious, so it stays open until a maintainer dismisses it too.
+        That failed: GitHub says no.
         ");
+    }
+
+    #[test]
+    fn every_answer_is_short_and_readable() {
+        for answer in every_answer() {
+            assert_readable(&answer);
+            assert!(words_in_sight(&answer) <= 30, "{} words: {answer}", words_in_sight(&answer));
+        }
+        assert_readable(&mention_help("canonry"));
     }
 
     #[test]

@@ -32,13 +32,13 @@ pub fn is_mention_answered(by: &Login, earlier: &[Login]) -> bool {
 text_enum! {
     /// What a person can ask for.
     pub enum MentionVerb: "a command" {
-        /// Look at what is new in a pull request.
+        /// Review what is new in a pull request.
         Review = "review",
         FullReview = "full review",
         Pause = "pause",
         Resume = "resume",
         Why = "why",
-        /// Never say a finding again about this code.
+        /// Never post a finding again about this code.
         NotUseful = "not useful",
         FeedbackStatus = "feedback status",
         FeedbackList = "feedback list",
@@ -54,13 +54,13 @@ text_enum! {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MentionCommand {
-    /// Look at what is new in a pull request.
+    /// Review what is new in a pull request.
     Review,
     FullReview,
     Pause,
     Resume,
     Why,
-    /// Never say a finding again about this code.
+    /// Never post a finding again about this code.
     NotUseful,
     FeedbackStatus,
     FeedbackList,
@@ -148,7 +148,7 @@ impl MayAsk {
 pub enum MentionScope {
     Anywhere,
     Pulls,
-    /// Under a comment by which Canonry told of a finding.
+    /// Under a comment that posts a finding.
     Findings,
 }
 
@@ -201,7 +201,7 @@ pub const MENTIONS: &[MentionSpec] = &[
         argument: MentionArgument::Words,
         who: MayAsk::Anyone,
         scope: MentionScope::Anywhere,
-        does: "Explains what Canonry said here, or why it said nothing; under a finding, that finding.",
+        does: "Explains what Canonry posted here, or why it posted nothing. Under a finding it explains that finding.",
         example: "why",
     },
     MentionSpec {
@@ -210,7 +210,7 @@ pub const MENTIONS: &[MentionSpec] = &[
         argument: MentionArgument::Words,
         who: MayAsk::MaintainerOrAuthor,
         scope: MentionScope::Findings,
-        does: "Dismisses the finding: it is not told again while its code stays as it is.",
+        does: "Dismisses the finding. It is not posted again while its code stays the same.",
         example: "not useful",
     },
     MentionSpec {
@@ -219,7 +219,7 @@ pub const MENTIONS: &[MentionSpec] = &[
         argument: MentionArgument::Number,
         who: MayAsk::Maintainer,
         scope: MentionScope::Anywhere,
-        does: "Rules that this is a duplicate of another item.",
+        does: "Marks this as a duplicate of another issue or pull request.",
         example: "duplicate of #12",
     },
     MentionSpec {
@@ -228,7 +228,7 @@ pub const MENTIONS: &[MentionSpec] = &[
         argument: MentionArgument::NumberOrWords,
         who: MayAsk::MaintainerOrAuthor,
         scope: MentionScope::Anywhere,
-        does: "Rules that this is no duplicate, takes the suggestion and its label back, and opens it again if Canonry closed it.",
+        does: "Marks this as no duplicate. Removes the suggestion and its label, and reopens this if Canonry closed it.",
         example: "not a duplicate",
     },
     MentionSpec {
@@ -237,7 +237,7 @@ pub const MENTIONS: &[MentionSpec] = &[
         argument: MentionArgument::Nothing,
         who: MayAsk::Maintainer,
         scope: MentionScope::Anywhere,
-        does: "Opens again what Canonry closed.",
+        does: "Reopens this if Canonry closed it.",
         example: "undo",
     },
     MentionSpec {
@@ -246,7 +246,7 @@ pub const MENTIONS: &[MentionSpec] = &[
         argument: MentionArgument::Nothing,
         who: MayAsk::Anyone,
         scope: MentionScope::Anywhere,
-        does: "Tells how reactions to findings count in this repository.",
+        does: "Shows how reactions to findings count in this repository.",
         example: "feedback status",
     },
     MentionSpec {
@@ -264,7 +264,7 @@ pub const MENTIONS: &[MentionSpec] = &[
         argument: MentionArgument::Pattern,
         who: MayAsk::Maintainer,
         scope: MentionScope::Anywhere,
-        does: "Forgets the reactions to one kind of finding, or to all.",
+        does: "Resets the reactions to one kind of finding, or to all.",
         example: "feedback clear fp-79e99c7e",
     },
     MentionSpec {
@@ -282,7 +282,7 @@ pub const MENTIONS: &[MentionSpec] = &[
         argument: MentionArgument::Nothing,
         who: MayAsk::Maintainer,
         scope: MentionScope::Anywhere,
-        does: "Stops everything Canonry writes in this repository, but for answers to mentions.",
+        does: "Stops reviews, suggestions and closes in this repository. Commands are still answered.",
         example: "pause",
     },
     MentionSpec {
@@ -291,7 +291,7 @@ pub const MENTIONS: &[MentionSpec] = &[
         argument: MentionArgument::Nothing,
         who: MayAsk::Maintainer,
         scope: MentionScope::Anywhere,
-        does: "Goes on after a pause, or after too many objections.",
+        does: "Ends a pause, and allows automatic closes again after too many objections.",
         example: "resume",
     },
     MentionSpec {

@@ -4,24 +4,24 @@ use super::commands::{ANSWERED_A_DAY, ANSWERED_AN_HOUR, ANSWERED_AN_HOUR_IN_ALL,
 
 /// The answer to `help`.
 pub fn mention_help(handle: &str) -> String {
-    let mut text = String::from("What I can do, and for whom:\n\n| Say | Who | What I do |\n|---|---|---|\n");
+    let mut text = String::from("| Command | Who | What it does |\n|---|---|---|\n");
     for spec in MENTIONS {
         text.push_str(&format!("| `/{handle} {}` | {} | {} |\n", spec.example, spec.who.in_words(), spec.does));
     }
-    text.push_str("\nPut it at the beginning of a line of a new comment.");
+    text.push_str("\nWrite the command at the start of a line in a new comment.");
     text
 }
 
 pub fn mentions_page() -> String {
     let mut page = format!(
         "# Mentions\n\n\
-        People talk to Canonry in comments on issues, pull requests and lines of a diff. A line of a new comment that \
-        begins with `/{DEFAULT_HANDLE}` or with `@` and the handle is a command; no model reads it. The handle is \
-        `{DEFAULT_HANDLE}` unless `.canonry.yml` on the default branch says otherwise:\n\n\
+        Comments on issues, pull requests and lines of a diff can contain commands. A command is a line of a new comment that \
+        begins with `/{DEFAULT_HANDLE}` or with `@` and the handle; no model reads it. The handle is \
+        `{DEFAULT_HANDLE}` unless `.canonry.yml` on the default branch sets another one:\n\n\
         ```yaml\nmentions: {{handle: tide-helper}}\n```\n\n\
-        Then `@tide-helper` and `/tide-helper` work. `/{DEFAULT_HANDLE}` works everywhere and pings nobody, while \
+        Then `@tide-helper` and `/tide-helper` work. `/{DEFAULT_HANDLE}` always works and notifies nobody, while \
         `@{DEFAULT_HANDLE}` may be somebody's name on GitHub.\n\n\
-        | Say | Who | Where | What happens |\n|---|---|---|---|\n"
+        | Command | Who | Where | What it does |\n|---|---|---|---|\n"
     );
     for spec in MENTIONS {
         let says = format!("`/{DEFAULT_HANDLE} {}`", spec.example);
@@ -36,26 +36,26 @@ pub fn mentions_page() -> String {
         })
         .collect();
     page.push_str(&format!(
-        "\nAlso understood: {}.\n\n\
-        ## What counts\n\n\
-        - The first command of a comment counts. Letter case, surplus blanks, \"please\" and a full stop do not matter.\n\
-        - What GitHub shows as quoted, struck, code, a link, a table or a footnote never counts, nor HTML comments, \
-        folded `<details>` and mail below an answer, nor a comment that is edited later.\n\
-        - Bots are not heard, and neither is Canonry itself.\n\
-        - Maintainers are who may push to the repository, as GitHub says at that moment, or the list that \
-        `canonry maintainers set` made. The author is who opened the issue or the pull request.\n\n\
-        ## What comes back\n\n\
-        - 👀 when a review is on its way, 👍 when something is done and shows by itself, otherwise one short reply.\n\
-        - Who may not ask for something is told so once in 24 hours on each item, and after that gets a 😕. The same holds \
-        for what is not understood, and for more than {ANSWERED_A_DAY} questions of one person on one item who is no \
-        maintainer.\n\
-        - Maintainers apart, {ANSWERED_AN_HOUR} mentions of one person and {ANSWERED_AN_HOUR_IN_ALL} of all together are \
-        answered in one repository within an hour; the rest is recorded and not answered. `not a duplicate` is done all the \
-        same.\n\
-        - `pause` holds back reviews, suggestions and closes until somebody says `resume`; answers to mentions still \
-        come. `canonry pause` and `canonry resume` do the same from the command line.\n\
+        "\nOther spellings: {}.\n\n\
+        ## What counts as a command\n\n\
+        - The first command of a comment counts. Letter case, extra spaces, \"please\" and a full stop do not matter.\n\
+        - Quoted, struck or folded text, code, links, tables, footnotes, HTML comments and quoted mail never count. Edits of a \
+        comment never count.\n\
+        - Commands of bots are ignored, and so are Canonry's own comments.\n\
+        - Maintainers are the people who may push to the repository, as GitHub says at that moment, or the list that \
+        `canonry maintainers set` made. The author is the person who opened the issue or pull request.\n\n\
+        ## How Canonry answers\n\n\
+        - A reply confirms what was done. 👀 means that a review has started; 👍 means that Canonry reopened the item, and its \
+        comment there says so.\n\
+        - A person who may not use a command gets one reply in 24 hours on each item, and a 😕 after that. The same holds \
+        for unknown commands, and for more than {ANSWERED_A_DAY} commands of one person on one item.\n\
+        - Within an hour, {ANSWERED_AN_HOUR} commands of one person and {ANSWERED_AN_HOUR_IN_ALL} of all people together are \
+        answered in one repository; the rest are recorded without an answer. `not a duplicate` is carried out all the same. \
+        No limit applies to maintainers.\n\
+        - `pause` stops reviews, suggestions and closes until `resume`; commands are still answered. `canonry pause` and \
+        `canonry resume` do the same from the command line.\n\
         - `duplicate of` and `not a duplicate` are rulings like those of `canonry override`. In the mode `grace` a ruled \
-        duplicate is closed at once, with every check that a close has; in the other modes it waits for the next plan.\n",
+        duplicate is closed at once, after every safety check; in the other modes it waits for the next close plan.\n",
         also.join(", ")
     ));
     page

@@ -1,44 +1,40 @@
-//! Why Canonry said what it said about an item, or said nothing, as the answer to `why`.
+//! Why Canonry commented on an item or did not, as the answer to `why`.
 
 use jiff::Timestamp;
 
-use crate::learning::prediction::points;
 use crate::{
-    CurrentThreshold, ItemNumber, ItemType, OverrideKind, Probability, Similarity, ThresholdSource, TriageMode, Verdict,
+    CurrentThreshold, ItemNumber, ItemType, OnlineGuardrail, OnlineReason, OverrideKind, PairFact, TriageMode, Verdict,
+    evidence_sentences,
 };
 
-/// Shared facts that the answer names.
-const FACTS_SHOWN: usize = 3;
-
-/// All that the answer rests on. Reasoning and facts are put in as they are: the caller has quoted them.
+/// All that the answer rests on. The reasoning is put in as it is: the caller has quoted it.
 #[derive(Debug, Clone, Default)]
 pub struct WhyItem<'a> {
-    /// What was found when it was looked at last; `None` when it never was.
+    /// What the last comparison found; `None` when there was none.
     pub said: Option<WhyVerdict<'a>>,
     pub rulings: Vec<(OverrideKind, Option<ItemNumber>)>,
-    /// When it is going to be closed, and in favour of what.
+    /// When it is going to be closed, and as a duplicate of what.
     pub closing: Option<(Timestamp, ItemNumber)>,
-    /// What a close that was announced or ruled last was in favour of, and why it did not come, in words after
+    /// What a close that was announced or ruled last was a duplicate of, and why it did not come, in words after
     /// "because".
     pub left_open: Option<(ItemNumber, &'a str)>,
-    /// When Canonry closed it last, and in favour of what.
+    /// When Canonry closed it last, and as a duplicate of what.
     pub closed: Option<(Timestamp, ItemNumber)>,
-    /// A person wants nothing to be written in the repository.
+    /// A person paused Canonry in the repository.
     pub is_paused: bool,
     /// Too many people objected to closes in the repository.
     pub is_breaker_in_force: bool,
 }
 
-/// What was found when an item was looked at.
+/// What the comparison of an item with the others found.
 #[derive(Debug, Clone)]
 pub struct WhyVerdict<'a> {
     pub item_type: ItemType,
     pub verdict: Verdict,
-    pub target: Option<(ItemNumber, Similarity)>,
-    pub confidence: Option<Probability>,
+    pub target: Option<ItemNumber>,
     pub gate: &'a str,
     pub reasoning: &'a str,
-    pub facts: &'a [String],
+    pub facts: &'a [PairFact],
     /// What came of it; `None` when nothing was decided.
     pub done: Option<WhyActions<'a>>,
 }
@@ -48,91 +44,115 @@ pub struct WhyVerdict<'a> {
 pub struct WhyActions<'a> {
     pub mode: TriageMode,
     pub threshold: CurrentThreshold,
-    pub source: ThresholdSource,
     pub is_said: bool,
     pub reason: &'a str,
 }
 
 pub fn why_text(why: &WhyItem<'_>) -> String {
-    let mut parts = vec![why.said.as_ref().map_or_else(|| "I have not looked at this one.".to_owned(), about)];
+    let mut parts = vec![match &why.said {
+        Some(said) => about(said),
+        None => "Canonry has not compared this with other items yet.".to_owned(),
+    }];
     for (kind, other) in &why.rulings {
         parts.push(match (kind, other) {
-            (OverrideKind::Duplicate, Some(other)) => format!("A person ruled that it is the same as #{other}."),
-            (OverrideKind::NotDuplicate, Some(other)) => format!("A person ruled that it is not the same as #{other}."),
+            (OverrideKind::Duplicate, Some(other)) => format!("A person ruled: the same as #{other}."),
+            (OverrideKind::NotDuplicate, Some(other)) => format!("A person ruled: not the same as #{other}."),
             (OverrideKind::Excluded, Some(other)) => {
-                format!("A person ruled that it is not to be closed as a duplicate of #{other}.")
+                format!("A person ruled: not to be closed as a duplicate of #{other}.")
             }
-            _ => "A person ruled that it is the one to stay open.".to_owned(),
+            _ => "A person ruled: this one stays open.".to_owned(),
         });
     }
     if let Some((due, target)) = why.closing {
-        parts.push(format!("I will close it in favour of #{target} after {}, unless somebody objects.", minute(due)));
+        let due = due.strftime("%-d %b, %H:%M UTC");
+        parts.push(format!("It will be closed as a duplicate of #{target} on {due}, unless somebody objects."));
     }
     if let Some((target, because)) = why.left_open {
-        parts.push(format!("I was going to close it in favour of #{target}, and left it open because {because}."));
+        parts.push(format!("It was not closed as a duplicate of #{target} because {because}."));
     }
     if let Some((at, target)) = why.closed {
-        parts.push(format!("I closed it in favour of #{target} on {}.", minute(at)));
+        let at = at.strftime("%-d %b %Y");
+        parts.push(format!("Canonry closed it as a duplicate of #{target} on {at}."));
     }
     if why.is_paused {
-        parts.push(
-            "I am paused in this repository: until a maintainer ends that, I suggest and close nothing.".to_owned(),
-        );
+        parts.push("Canonry is paused in this repository.".to_owned());
     }
     if why.is_breaker_in_force {
-        let words = "Too many closes turned out to be wrong here lately: until a maintainer ends that, I close nothing by myself.";
-        parts.push(words.to_owned());
+        parts.push("Automatic closes are off here: too many were wrong.".to_owned());
     }
     let mut text = parts.join(" ");
+    if let Some(evidence) = why.said.as_ref().and_then(|said| evidence_sentences(said.facts)) {
+        text.push_str(&format!("\n\n{evidence}"));
+    }
     if let Some(said) = why.said.as_ref().filter(|said| said.target.is_some() && !said.reasoning.is_empty()) {
         text.push_str(&format!("\n\n> {}", said.reasoning));
-    }
-    let facts: Vec<&str> = why.said.iter().flat_map(|said| said.facts).map(String::as_str).take(FACTS_SHOWN).collect();
-    if !facts.is_empty() {
-        text.push_str(&format!("\n\nBoth have in common: {}.", facts.join("; ")));
     }
     text
 }
 
 fn about(said: &WhyVerdict<'_>) -> String {
-    let kind = said.item_type.in_words();
-    let Some((target, score)) = said.target else {
-        return format!("I found no open {kind} that says the same ({}).", in_words(said.gate));
+    let Some(target) = said.target else {
+        return format!("No open {} is the same: {}.", said.item_type.in_words(), gate_in_words(said.gate));
     };
-    let sure = said.confidence.map(|sure| format!(", the judge being {:.0} % sure", sure.get() * 100.0));
-    let found = format!("#{target} is {} % similar{}", points(score), sure.unwrap_or_default());
-    let taken_for = match said.verdict {
-        Verdict::Duplicate => "and looks like the same thing",
-        Verdict::MaybeDuplicate => "and may be the same thing",
-        Verdict::NotDuplicate => return format!("{found}, which is not enough ({}).", in_words(said.gate)),
-    };
-    let Some(done) = &said.done else { return format!("{found}, {taken_for}.") };
-    let from = match (done.threshold, done.source) {
-        (CurrentThreshold::Silent, _) => {
-            return format!("{found}, {taken_for}. Too many suggestions were wrong here, so I keep them to myself.");
-        }
-        (CurrentThreshold::From(threshold), ThresholdSource::Learned) => {
-            format!("from {} % on, as learned from what people did before", threshold.get())
-        }
-        (CurrentThreshold::From(threshold), ThresholdSource::Configured) => {
-            format!("from {} % on, as configured", threshold.get())
+    let found = match said.verdict {
+        Verdict::Duplicate => format!("This looks like the same problem as #{target}."),
+        Verdict::MaybeDuplicate => format!("This may be the same problem as #{target}."),
+        Verdict::NotDuplicate => {
+            return format!("#{target} comes closest, but is not the same: {}.", gate_in_words(said.gate));
         }
     };
-    match done.is_said {
-        true => format!("{found}, {taken_for}. I speak {from}."),
-        false if !done.mode.speaks() => format!("{found}, {taken_for}. In the mode `{}` I only watch.", done.mode),
-        false => format!("{found}, {taken_for}. I speak {from}; this time I did not ({}).", in_words(done.reason)),
-    }
+    let Some(done) = &said.done else { return found };
+    let commented = match done.threshold {
+        _ if done.is_said => "Canonry commented because the match is above this repository's threshold.".to_owned(),
+        CurrentThreshold::Silent => {
+            "Canonry did not comment because too many suggestions were wrong in this repository.".to_owned()
+        }
+        CurrentThreshold::From(_) if !done.mode.speaks() => {
+            format!("Canonry does not comment in the mode `{}`.", done.mode)
+        }
+        CurrentThreshold::From(_) => format!("Canonry did not comment because {}.", silence_in_words(done.reason)),
+    };
+    format!("{found} {commented}")
 }
 
-/// Stored reasons are words of ours, joined by underscores.
-fn in_words(reason: &str) -> String {
+fn gate_in_words(gate: &str) -> String {
+    let words = match gate.parse() {
+        Ok(OnlineReason::Override) => "a person ruled so",
+        Ok(OnlineReason::NoContent) => "it has no text besides its template",
+        Ok(OnlineReason::NoCandidates) => "nothing is similar enough",
+        Ok(OnlineReason::InvalidJudgeResponse) => "the judge gave no usable answer",
+        Ok(OnlineReason::ModelNotDuplicate) => "the judge found a difference",
+        Ok(OnlineReason::Guardrail(OnlineGuardrail::KindMismatch(_))) => "one is a bug, the other a feature request",
+        Ok(OnlineReason::Guardrail(OnlineGuardrail::CandidateGapTooSmall)) => "another one is as close",
+        Ok(OnlineReason::Guardrail(OnlineGuardrail::UnprovenJudge)) => "the judge is not proven here yet",
+        Ok(OnlineReason::Guardrail(_)) => "not everything matches",
+        Ok(OnlineReason::BelowMaybeThreshold | OnlineReason::DuplicateLowRetrievalSupport) => {
+            "they are not similar enough"
+        }
+        Ok(OnlineReason::LowConfidenceDuplicate) => "the judge is not sure enough",
+        Ok(OnlineReason::Duplicate) => "the judge found no difference",
+        Err(_) => return plain_reason(gate),
+    };
+    words.to_owned()
+}
+
+fn silence_in_words(reason: &str) -> String {
+    let words = match reason {
+        "below_threshold" => "the match is below this repository's threshold",
+        "comment_deleted" => "somebody deleted its comment",
+        "cooldown" => "its last comment here is too recent",
+        "over_budget" => "the budget for models is spent",
+        "no_prices" => "the model's prices are not configured",
+        "no_score" => "the match has no score",
+        _ => return plain_reason(reason),
+    };
+    words.to_owned()
+}
+
+/// Stored reasons that have no sentence are words joined by underscores.
+fn plain_reason(reason: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | ' ' | '-');
     reason.chars().filter(|character| plain(*character)).collect::<String>().replace('_', " ")
-}
-
-fn minute(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 #[cfg(test)]
@@ -140,10 +160,8 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::{WhyActions, WhyItem, WhyVerdict, why_text};
-    use crate::{
-        CurrentThreshold, ItemNumber, ItemType, OverrideKind, Probability, Similarity, Threshold, ThresholdSource,
-        TriageMode, Verdict,
-    };
+    use crate::text::public_text::{assert_readable, words_in_sight};
+    use crate::{CurrentThreshold, ItemNumber, ItemType, OverrideKind, PairFact, Threshold, TriageMode, Verdict};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("positive")
@@ -153,15 +171,13 @@ mod tests {
         WhyVerdict {
             item_type: ItemType::Issue,
             verdict,
-            target: Some((number(12), Similarity::new(0.93).expect("in range"))),
-            confidence: Probability::new(0.97).ok(),
+            target: Some(number(12)),
             gate: "accepted",
             reasoning: "Both stop at the same wave.",
             facts: &[],
             done: Some(WhyActions {
                 mode: TriageMode::Suggest,
                 threshold: CurrentThreshold::From(Threshold::new(85).expect("in range")),
-                source: ThresholdSource::Configured,
                 is_said: true,
                 reason: "above_threshold",
             }),
@@ -170,17 +186,35 @@ mod tests {
 
     #[test]
     fn what_was_said_is_explained() {
-        let facts = ["the error `E12`".to_owned()];
+        let facts = [PairFact::Name("E12".to_owned())];
         let said = WhyVerdict { facts: &facts, ..found(Verdict::Duplicate) };
         let due = "2026-03-01T10:00:00Z".parse().expect("a moment");
         let why = WhyItem { said: Some(said), closing: Some((due, number(12))), ..WhyItem::default() };
-        assert_snapshot!(why_text(&why), @r"
-        #12 is 93 % similar, the judge being 97 % sure, and looks like the same thing. I speak from 85 % on, as configured. I will close it in favour of #12 after 2026-03-01 10:00 UTC, unless somebody objects.
+        assert_snapshot!(why_text(&why), @"
+        This looks like the same problem as #12. Canonry commented because the match is above this repository's threshold. It will be closed as a duplicate of #12 on 1 Mar, 10:00 UTC, unless somebody objects.
+
+        Both mention `E12`.
 
         > Both stop at the same wave.
-
-        Both have in common: the error `E12`.
         ");
+    }
+
+    #[test]
+    fn every_reason_is_short_and_readable() {
+        let gates =
+            ["no_candidates", "model_not_duplicate", "online_strict_guardrail:unproven_judge", "of_another_version"];
+        let reasons = ["below_threshold", "comment_deleted", "cooldown", "over_budget", "no_prices", "no_score"];
+        for verdict in [Verdict::Duplicate, Verdict::MaybeDuplicate, Verdict::NotDuplicate] {
+            for (gate, reason) in gates.into_iter().flat_map(|gate| reasons.map(|reason| (gate, reason))) {
+                for is_said in [true, false] {
+                    let mut said = WhyVerdict { gate, reasoning: "", ..found(verdict) };
+                    said.done = said.done.map(|done| WhyActions { reason, is_said, ..done });
+                    let text = why_text(&WhyItem { said: Some(said), ..WhyItem::default() });
+                    assert_readable(&text);
+                    assert!(words_in_sight(&text) <= 30 && !text.contains('_'), "{text}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -191,19 +225,11 @@ mod tests {
             said.done = said.done.map(|done| WhyActions { mode, reason, is_said: false, ..done });
             why_text(&WhyItem { said: Some(said), ..WhyItem::default() })
         };
-        assert_snapshot!(silent(TriageMode::Shadow, "mode"), @r"
-        #12 is 93 % similar, the judge being 97 % sure, and may be the same thing. In the mode `shadow` I only watch.
-        ");
-        assert_snapshot!(silent(TriageMode::Suggest, "comment_deleted"), @r"
-        #12 is 93 % similar, the judge being 97 % sure, and may be the same thing. I speak from 85 % on, as configured; this time I did not (comment deleted).
-        ");
+        assert_snapshot!(silent(TriageMode::Shadow, "mode"), @"This may be the same problem as #12. Canonry does not comment in the mode `shadow`.");
+        assert_snapshot!(silent(TriageMode::Suggest, "comment_deleted"), @"This may be the same problem as #12. Canonry did not comment because somebody deleted its comment.");
         let nothing = WhyVerdict { target: None, gate: "no_candidates", reasoning: "", ..found(Verdict::NotDuplicate) };
-        assert_snapshot!(why_text(&WhyItem { said: Some(nothing), ..WhyItem::default() }), @r"
-        I found no open issue that says the same (no candidates).
-        ");
-        assert_snapshot!(why_text(&WhyItem::default()), @r"
-        I have not looked at this one.
-        ");
+        assert_snapshot!(why_text(&WhyItem { said: Some(nothing), ..WhyItem::default() }), @"No open issue is the same: nothing is similar enough.");
+        assert_snapshot!(why_text(&WhyItem::default()), @"Canonry has not compared this with other items yet.");
     }
 
     #[test]
@@ -215,9 +241,7 @@ mod tests {
             closed: Some((at, number(12))),
             ..WhyItem::default()
         };
-        assert_snapshot!(why_text(&why), @r"
-        #12 is 93 % similar, the judge being 97 % sure, and looks like the same thing. I speak from 85 % on, as configured. A person ruled that it is not the same as #12. A person ruled that it is the one to stay open. I closed it in favour of #12 on 2026-03-01 10:00 UTC.
-        ");
+        assert_snapshot!(why_text(&why), @"This looks like the same problem as #12. Canonry commented because the match is above this repository's threshold. A person ruled: not the same as #12. A person ruled: this one stays open. Canonry closed it as a duplicate of #12 on 1 Mar 2026.");
     }
 
     #[test]
@@ -228,8 +252,6 @@ mod tests {
             is_breaker_in_force: true,
             ..WhyItem::default()
         };
-        assert_snapshot!(why_text(&why), @r"
-        I have not looked at this one. I was going to close it in favour of #12, and left it open because somebody commented. I am paused in this repository: until a maintainer ends that, I suggest and close nothing. Too many closes turned out to be wrong here lately: until a maintainer ends that, I close nothing by myself.
-        ");
+        assert_snapshot!(why_text(&why), @"Canonry has not compared this with other items yet. It was not closed as a duplicate of #12 because somebody commented. Canonry is paused in this repository. Automatic closes are off here: too many were wrong.");
     }
 }

@@ -3,12 +3,15 @@
 pub(crate) mod answer_fence;
 pub(crate) mod answer_fields;
 pub(crate) mod boilerplate;
+pub(crate) mod code_span;
 pub(crate) mod counted;
 pub(crate) mod english;
 pub(crate) mod fences;
 pub(crate) mod hex;
-pub(crate) mod markdown;
+pub mod markdown;
 pub mod printable;
+#[cfg(test)]
+pub(crate) mod public_text;
 pub(crate) mod secret_scan;
 pub(crate) mod shown_secrets;
 pub(crate) mod template_text;
@@ -16,7 +19,8 @@ pub(crate) mod text_enum;
 pub(crate) mod text_newtype;
 
 pub use boilerplate::{Boilerplate, BoilerplateLearner, has_content};
-pub use counted::counted;
+pub use code_span::code_span;
+pub use counted::{counted, thousands};
 pub use english::likely_english;
 pub use hex::hex_digits;
 pub use secret_scan::{FoundSecret, SecretKind, redact, scan_secrets};

@@ -361,22 +361,22 @@ fn each_condition_and_its_sentence() {
         [times(200, &right(0.9)), times(6, &right(0.8)), times(6, &wrong(0.8))].concat(),
         [good, times(5, &right(0.8)), times(5, &wrong(0.84))].concat(),
     ];
-    insta::assert_snapshot!(lines(&logs), @r"
-    85 configured: no prediction at 85 or more has an outcome yet
-    85 configured: 1 of 2 predictions at 85 or more were right (10 % sure that 80 % are): too little to move the threshold
-    85 configured: 0 of 2 predictions at 85 or more were right (1 % sure that 80 % are): it takes 3 wrong ones to raise the threshold
-    silent learned: 0 of 3 predictions at 85 or more were right (0 % sure that 80 % are), and no higher level is likely to be better
-    87 learned: raised from 85: 9 of 18 predictions at 85 or more were right (0 % sure that 80 % are); 9 of 10 predictions at 87 or more were right (68 % sure that 80 % are)
-    85 configured: 20 of 20 predictions at 85 or more were right (99 % sure that 80 % are); not lowered to 84: only 0 right predictions from 84 to below 89, and it takes 5
-    85 configured: 16 of 16 predictions at 85 or more were right (98 % sure that 80 % are); not lowered to 84: only 16 right predictions from there up, and it takes 20
-    85 configured: 20 of 20 predictions at 85 or more were right (99 % sure that 80 % are); not lowered to 80: only 4 right predictions from 80 to below 85, and it takes 5
-    76 learned: lowered from 85: 25 of 25 predictions at 76 or more were right (over 99 % sure that 80 % are)
-    85 configured: 200 of 200 predictions at 85 or more were right (100 % sure that 80 % are); not lowered to 80: 6 of 12 predictions from 80 to below 85 were right, and it must be sure that 60 % are
-    85 configured: 20 of 20 predictions at 85 or more were right (99 % sure that 80 % are); not lowered to 84: 20 of 25 predictions at 84 or more were right (42 % sure that 80 % are)
+    insta::assert_snapshot!(lines(&logs), @"
+    85 configured: no prediction at 85 % or above has an outcome yet
+    85 configured: 1 of 2 predictions at 85 % or above were right (10 % probability that at least 80 % are): too few outcomes to move the threshold
+    85 configured: 0 of 2 predictions at 85 % or above were right (1 % probability that at least 80 % are): raising the threshold needs 3 wrong predictions
+    silent learned: 0 of 3 predictions at 85 % or above were right (0 % probability that at least 80 % are), and no higher level is likely to be better
+    87 learned: raised from 85 %: 9 of 18 predictions at 85 % or above were right (0 % probability that at least 80 % are); 9 of 10 predictions at 87 % or above were right (68 % probability that at least 80 % are)
+    85 configured: 20 of 20 predictions at 85 % or above were right (99 % probability that at least 80 % are); not lowered to 84 %: only 0 right predictions from 84 % to below 89 %; 5 are needed
+    85 configured: 16 of 16 predictions at 85 % or above were right (98 % probability that at least 80 % are); not lowered to 84 %: only 16 right predictions at 84 % or above; 20 are needed
+    85 configured: 20 of 20 predictions at 85 % or above were right (99 % probability that at least 80 % are); not lowered to 80 %: only 4 right predictions from 80 % to below 85 %; 5 are needed
+    76 learned: lowered from 85 %: 25 of 25 predictions at 76 % or above were right (over 99 % probability that at least 80 % are)
+    85 configured: 200 of 200 predictions at 85 % or above were right (100 % probability that at least 80 % are); not lowered to 80 %: 6 of 12 predictions from 80 % to below 85 % were right; it must be likely that 60 % are
+    85 configured: 20 of 20 predictions at 85 % or above were right (99 % probability that at least 80 % are); not lowered to 84 %: 20 of 25 predictions at 84 % or above were right (42 % probability that at least 80 % are)
     ");
     let lowest = ThresholdSettings { configured: Threshold::LOWEST, ..ThresholdSettings::default() };
     let state = learn_thresholds(&lowest, &times(30, &right(0.6))).repository;
-    insta::assert_snapshot!(state.reason, @"30 of 30 predictions at 50 or more were right (over 99 % sure that 80 % are): it is the lowest level");
+    insta::assert_snapshot!(state.reason, @"30 of 30 predictions at 50 % or above were right (over 99 % probability that at least 80 % are): the threshold is at its lowest level");
 }
 
 #[test]
@@ -401,10 +401,10 @@ fn the_rules_of_means_wait_for_21_predictions() {
         let waiting = learn_thresholds(&settings(rule), &log).repository;
         assert_eq!((points(&waiting), waiting.source), (Some(85), ThresholdSource::Configured));
         assert_eq!((waiting.alpha, waiting.beta, waiting.counts.total), (22.0, 8.0, 70));
-        assert_eq!(waiting.reason.to_string(), "20 predictions have an outcome, and it takes 21");
+        assert_eq!(waiting.reason.to_string(), "only 20 predictions have an outcome; 21 are needed");
         let learned = learn_thresholds(&settings(rule), &with(&log, right(0.9))).repository;
         assert_eq!(learned.source, ThresholdSource::Learned);
-        assert_eq!(learned.reason.to_string(), "74 % of predictions are right, by the mean with its prior");
+        assert_eq!(learned.reason.to_string(), "the estimated share of right predictions is 74 %");
     }
 }
 

@@ -3,6 +3,7 @@
 mod boilerplate;
 mod close_direction;
 mod close_plans;
+mod comment_bodies;
 mod duplicate_gates;
 mod gate_trail;
 mod issue_outcomes;

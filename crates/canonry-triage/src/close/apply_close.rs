@@ -1,5 +1,6 @@
 //! `apply-close`: carries a reviewed plan out, row by row, and goes on where an earlier run was ended.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_config::{ParsedSettings, RepoConfig};
@@ -65,6 +66,7 @@ impl From<OutboxError> for ApplyError {
 /// Each item gets its comment, is closed, gets its label, and is recorded, in that order and each
 /// once, wherever the process is killed. Live state is read again before each write; a row whose items
 /// have changed is skipped, and the others go on.
+#[boxed]
 pub async fn apply_close(
     store: &Store,
     github: &GitHub,
@@ -78,7 +80,7 @@ pub async fn apply_close(
     if let Some(grace) = graces.iter().find(|grace| grace.plan == Some(options.plan)) {
         let (plan, number) = (options.plan, grace.number);
         return Err(ApplyError::Refused(format!(
-            "plan {plan} belongs to the grace of #{number}, which closes it by itself"
+            "plan {plan} belongs to the announced close of #{number}; the service applies it"
         )));
     }
     apply_watched(store, github, outbox, repo, options, None, on_row).await
@@ -115,6 +117,7 @@ fn paused(repo: &Repo, pause: &Brake) -> String {
 
 /// What became of a plan that has been carried out to its end, without asking GitHub anything; `None` while something of
 /// it is left to do.
+#[boxed]
 pub async fn applied_before(
     store: &Store,
     repo: &Repo,
@@ -161,8 +164,8 @@ pub(crate) async fn known_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Re
         }
         Some(run) => match (run.mode, run.plan_id) {
             (CloseMode::Plan, _) => return Ok(run),
-            (mode, Some(plan)) => format!("run {id} is no plan, it is the {} of plan {plan}", mode.as_str()),
-            (mode, None) => format!("run {id} is no plan but an {}", mode.as_str()),
+            (mode, Some(plan)) => format!("run {id} is not a plan: it is the {} of plan {plan}", mode.as_str()),
+            (mode, None) => format!("run {id} is not a plan: it is an {}", mode.as_str()),
         },
     };
     Err(ApplyError::NotAPlan(words))
@@ -187,7 +190,7 @@ async fn apply(
         maintainers => maintainers?,
     };
     let Some(run) = store.plans().begin_apply(plan.id, options.run_id, closing.github.now()).await? else {
-        return Err(ApplyError::NotAPlan(format!("plan {} is not there any more", plan.id)));
+        return Err(ApplyError::NotAPlan(format!("plan {} no longer exists", plan.id)));
     };
     let done = results(store, run.id).await?;
     let is_left = |row: &CloseRunRow| {
@@ -202,9 +205,7 @@ async fn apply(
             let present = present_repo(store, closing.github, closing.repo).await?;
             // Plans age by our clock, and so do the closes of a day.
             if let Some(trouble) = closing.github.github_time().and_then(|time| clock_trouble(time.skew)) {
-                return Err(ApplyError::Refused(format!(
-                    "{trouble}, and nothing is closed by it; set the clock right"
-                )));
+                return Err(ApplyError::Refused(format!("{trouble}; nothing is closed until the clock is right")));
             }
             present
         }
@@ -258,6 +259,7 @@ async fn apply(
 }
 
 /// Whether a plan may still be applied, for whoever applies it and for whoever looks at it.
+#[boxed]
 pub async fn age_of_plan(store: &Store, plan: &CloseRun, now: Timestamp) -> Result<PlanAge<CloseRunId>, StoreError> {
     // Lists ask this of many plans, most of which are too old whatever came after them.
     if is_too_old(plan.created_at, now) {
@@ -288,7 +290,7 @@ async fn required_maintainers(
     }
     let Some(list) = store.repos().maintainers(repo.id).await? else {
         return Err(ApplyError::Refused(format!(
-            "it is not known who maintains {0}; run `canonry maintainers refresh --repo {0}`, or name them with \
+            "the maintainers of {0} are unknown; run `canonry maintainers refresh --repo {0}`, or name them with \
              `canonry maintainers set --repo {0} LOGIN…`",
             repo.name
         )));
@@ -329,7 +331,7 @@ async fn withdraw_all(
     Ok(())
 }
 
-/// The rows that close something, under what they are closed in favour of.
+/// The rows that close something, under what they are closed as duplicates of.
 fn by_target(rows: &[CloseRunRow]) -> Vec<(RowItem, Vec<&CloseRunRow>)> {
     let mut groups: Vec<(RowItem, Vec<&CloseRunRow>)> = Vec::new();
     let mut places: BTreeMap<RowItem, usize> = BTreeMap::new();

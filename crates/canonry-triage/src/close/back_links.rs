@@ -1,5 +1,5 @@
 //! Comments that name other items, kept true: the back-link on a canonical, and the closing comments of
-//! duplicates whose canonical is closed in favour of another item.
+//! duplicates whose canonical is closed as a duplicate of another item.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +14,9 @@ use crate::close::close_recheck::NoClose;
 use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, close_key};
 use crate::online::posted_triage::said_by;
 
-/// Makes comments on other items say what holds now that `moved` were closed in favour of `canonical`,
+/// Makes comments on other items say what holds now that `moved` were closed as duplicates of `canonical`,
 /// or opened again: the back-link on the canonical, and the closing comments of everything that was
-/// closed in favour of `moved` before.
+/// closed as a duplicate of `moved` before.
 ///
 /// Asks the store alone what is to be sent, and answers with how that ended, and what it was in words.
 pub(crate) async fn relink(
@@ -68,7 +68,7 @@ impl StandingCloses {
         Ok(sent)
     }
 
-    /// Brings the one comment on a canonical up to date that lists what is closed in favour of it, or
+    /// Brings the one comment on a canonical up to date that lists what is closed as a duplicate of it, or
     /// writes it. `None` when nothing had to be sent.
     async fn update_back_link(
         &self,
@@ -143,7 +143,7 @@ impl StandingCloses {
         numbers.filter(|number| *number != canonical && self.canonical_of(*number) == canonical).collect()
     }
 
-    /// The closes in favour of an item, directly or through others.
+    /// The closes as duplicates of an item, directly or through others.
     fn pointing_at(&self, number: ItemNumber) -> Vec<&AppliedClose> {
         // Seldom does anything: the walks below cost far more than this look.
         if !self.closes.values().any(|close| close.target == number) {

@@ -20,7 +20,7 @@ const POLL: SignedDuration = SignedDuration::from_secs(1);
 pub(crate) enum LeaseError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("another process is closing or reopening in this repository and has not ended ({0}); run this again then")]
+    #[error("another process is closing or reopening items in this repository ({0}); try again when it has finished")]
     Busy(String),
 }
 

@@ -2,12 +2,11 @@
 
 use canonry_config::{CloseSettings, RepoConfig};
 use canonry_domain::{
-    ClosingText, DAILY_LIMIT_WINDOW, GithubId, ItemNumber, ItemType, Maintainers, POSSIBLE_DUPLICATE, Probability,
-    RowSnapshot, SkipReason, WriteOrigin, closing_comment, comment_if_refused,
+    ClosingText, DAILY_LIMIT_WINDOW, GithubId, ItemNumber, ItemType, Maintainers, POSSIBLE_DUPLICATE, PairFact,
+    Probability, RowSnapshot, SkipReason, WriteOrigin, closing_comment, comment_if_refused,
 };
 use canonry_github::api::RestIssue;
 use canonry_github::outbox::{Close, CloseAs, Write};
-use canonry_github::quote_line;
 use canonry_store::{CloseOutcome, CloseResult, CloseRun, CloseRunId, CloseRunRow, DeliveryFilter, OutboxState};
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -19,11 +18,10 @@ use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, 
 use crate::close::live_item::is_gone;
 use crate::close::row_evidence::RowEvidence;
 use crate::grace::grace_recheck::GraceWatch;
+use crate::online::suggestion_comment::quoted_title;
 
 /// Webhooks that are older say nothing about whether a service runs.
 const HEARD_WITHIN: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// Characters of a title or of a shared fact in a comment.
-const QUOTED: usize = 200;
 
 /// What became of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +57,7 @@ impl PlanRows<'_> {
         let snapshot: RowSnapshot = match serde_json::from_value(row.snapshot.clone()) {
             Ok(snapshot) => snapshot,
             Err(error) => {
-                let words = format!("what the plan knew of this row cannot be read: {error}");
+                let words = format!("the stored snapshot of this row cannot be read: {error}");
                 return self.record(item, CloseOutcome::Failed, Some(words), &key.text).await;
             }
         };
@@ -123,7 +121,7 @@ impl PlanRows<'_> {
     }
 
     /// Ends what other plans have begun on an item, before this one begins. Answers with the items
-    /// that they closed it in favour of.
+    /// that they closed it as a duplicate of.
     pub(crate) async fn withdraw_other_plans(&self, item: RowItem) -> Result<Vec<RowItem>, ClosingError> {
         let CloseContext { store, repo, github, .. } = self.closing;
         let mut touched = Vec::new();
@@ -167,7 +165,7 @@ impl PlanRows<'_> {
     }
 
     fn close_write(&self, row: &CloseRunRow, target: ItemNumber, original: &RestIssue, handle: Option<&str>) -> Write {
-        let title = quote_line(&original.title, QUOTED);
+        let title = quoted_title(&original.title);
         let facts = shared_facts(&row.evidence);
         let comment = closing_comment(&ClosingText {
             item_type: row.item_type,
@@ -193,7 +191,7 @@ impl PlanRows<'_> {
                 Ok(RowOutcome { result: RowResult::Pending, reason: Some(words), is_final: false })
             }
             WriteEnd::Sent(receipt) if receipt.objected => {
-                let words = "somebody opened it again before the close was seen; it stays open".to_owned();
+                let words = "somebody reopened it before the close was confirmed; it stays open".to_owned();
                 self.record(item, CloseOutcome::Applied { objected: true }, Some(words), key).await
             }
             WriteEnd::Sent(_) => {
@@ -244,10 +242,8 @@ fn failed_for_now(words: String) -> RowOutcome {
     RowOutcome { result: RowResult::Failed, reason: Some(words), is_final: false }
 }
 
-/// What both items share, as the plan stored it, safe to be quoted.
-fn shared_facts(evidence: &Value) -> Vec<String> {
+/// What both items share, as the plan stored it.
+fn shared_facts(evidence: &Value) -> Vec<PairFact> {
     let evidence: RowEvidence = serde_json::from_value(evidence.clone()).unwrap_or_default();
-    // Where the two texts share no fact that can be named, the judge's own words must do.
-    let told = if evidence.facts.is_empty() { evidence.reasoning.into_iter().collect() } else { evidence.facts };
-    told.iter().map(|fact| quote_line(fact, QUOTED)).collect()
+    evidence.facts.iter().filter_map(|fact| PairFact::parse(fact)).collect()
 }

@@ -1,5 +1,6 @@
 //! What closing and reopening share: who works where, the keys of their writes, and how a write ended.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, WriteKey, WriteOrigin};
 use canonry_github::GitHub;
 use canonry_github::outbox::{Outbox, OutboxError, Receipt, Recheck, Write};
@@ -68,14 +69,14 @@ pub(crate) enum WriteEnd {
 
 impl WriteEnd {
     pub(crate) fn of(entry: &OutboxEntry) -> Self {
-        let reason = || entry.reason.clone().unwrap_or_else(|| "no reason is known".to_owned());
+        let reason = || entry.reason.clone().unwrap_or_else(|| "the reason is unknown".to_owned());
         match entry.state {
             OutboxState::Sent => Self::Sent(Receipt::of_entry(entry).unwrap_or_default()),
             OutboxState::Refused => Self::Refused(reason()),
             OutboxState::Failed => Self::Failed(reason()),
             OutboxState::Pending => {
                 let waits = entry.reason.as_deref().unwrap_or("another worker has it");
-                Self::Pending(format!("not finished yet ({waits}); run this again and it goes on"))
+                Self::Pending(format!("not finished yet ({waits}); run this again to continue"))
             }
         }
     }
@@ -126,6 +127,7 @@ pub(crate) const fn left_out(word: Option<bool>, approved_only: bool) -> Option<
 }
 
 /// Whether the close of a row was begun and was not ended without one: GitHub may have it already.
+#[boxed]
 pub async fn has_close_begun(
     store: &Store,
     plan: CloseRunId,
@@ -138,6 +140,7 @@ pub async fn has_close_begun(
 
 /// How many closes of a plan were begun and have not ended. The publisher sends no close: they go on, or are taken back,
 /// when the plan is applied again, and until then they hold back whatever else is to be written under their items.
+#[boxed]
 pub async fn closes_begun(store: &Store, repo: &Repo, plan: CloseRunId) -> Result<usize, StoreError> {
     store.outbox().count_pending(repo.id, WriteOrigin::Close, plan.get()).await
 }

@@ -1,5 +1,6 @@
 //! `dedupe`: from the corpus to a plan in one go.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -87,6 +88,7 @@ pub enum DedupeError {
 const MOST_ROUNDS: usize = 5;
 
 /// Embeds what changed, compares and judges until no new edge appears, and plans.
+#[boxed]
 pub async fn dedupe(
     store: &Store,
     repo: &Repo,

@@ -1,5 +1,6 @@
 //! What an apply of a plan is about to close, and what is kept back.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ApplyForecast, DAILY_LIMIT_WINDOW, apply_forecast};
 use canonry_store::{CloseRunId, Repo, RowsLeft, Store, StoreError};
 use jiff::Timestamp;
@@ -15,6 +16,7 @@ pub struct PlanForecast {
 }
 
 /// Forecasts an apply of a plan where at most so many items a day are closed without a person's approval.
+#[boxed]
 pub async fn forecast_apply(
     store: &Store,
     repo: &Repo,

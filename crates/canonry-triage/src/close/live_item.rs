@@ -51,7 +51,7 @@ pub(crate) async fn live_source(
     Ok(LiveSource { item, reopened_by_person_at })
 }
 
-/// Reads the item that another is to be closed in favour of; `None` when it is not there any more.
+/// Reads the item that another is to be closed as a duplicate of; `None` when it no longer exists.
 pub(crate) async fn live_target(
     closing: CloseContext<'_>,
     repo: &RepoName,

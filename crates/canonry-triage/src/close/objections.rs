@@ -1,5 +1,6 @@
 //! People object to closes: each close once, and too many of them stop all closing.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeSet;
 
 use canonry_domain::{
@@ -43,6 +44,7 @@ pub struct ObjectionsReport {
     pub failed: Option<String>,
 }
 
+#[boxed]
 impl Objections<'_> {
     /// Somebody objected to the last close of an item; `false` when Canonry never closed it, or somebody objected to
     /// that close before. Too many objections pull the breaker.
@@ -110,7 +112,7 @@ impl Objections<'_> {
         }
         let Some(brake) = store.close().brake_in_force(repo.id, BrakeKind::Breaker).await? else { return Ok(()) };
         // Those that have just been announced end, too.
-        begin_announced_graces(store, now).await?;
+        begin_announced_graces(store, None, now).await?;
         for grace in store.close().waiting_graces(Some(repo.id)).await? {
             cancel_grace(store, self.outbox, repo, grace.item_type, grace.number, GraceEnd::Breaker, now).await?;
         }

@@ -1,5 +1,6 @@
-//! `plan-close`: which items are closed in favour of which, for a person to review.
+//! `plan-close`: which items are closed as duplicates of which, for a person to review.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_config::RepoConfig;
@@ -7,6 +8,7 @@ use canonry_domain::{
     FlatRow, GraceEnd, InvalidScore, ItemNumber, ItemType, LiveItem, Login, Override, OverrideKind, PlanRules,
     Probability, RowSnapshot, SkipReason, TargetPolicy, drift,
 };
+use canonry_retrieval::CommonFacts;
 use canonry_store::{
     CloseRunId, Grace, GraceState, NewPlan, NewPlanRow, Repo, Representation, RowApproval, StandingApproval, Store,
     StoreError,
@@ -74,8 +76,8 @@ pub struct PlanReport {
 pub enum PlanError {
     /// Nobody knows who the maintainers are, whose items are never closed.
     #[error(
-        "nobody knows who maintains {0}, and maintainers' items are never closed; run `canonry maintainers refresh --repo {0}`, \
-         or name them with `canonry maintainers set --repo {0} LOGIN…`"
+        "the maintainers of {0} are unknown, and their items are never closed; run `canonry maintainers refresh --repo {0}`, or \
+         name them with `canonry maintainers set --repo {0} LOGIN…`"
     )]
     NoMaintainers(canonry_domain::RepoName),
     /// The judge could not be asked about missing pairs.
@@ -96,6 +98,7 @@ pub fn plan_rules(config: &RepoConfig, policy: Option<TargetPolicy>) -> Result<P
 
 /// Plans, and stores the plan. What people said of rows before holds on: exclusions until somebody lifts them, approvals as
 /// long as nothing changed about the pair. With a judge, it is asked about exactly the pairs that are missing first.
+#[boxed]
 pub async fn plan_close(
     store: &Store,
     repo: &Repo,
@@ -230,7 +233,7 @@ pub(crate) struct OneRow<'a> {
     pub(crate) grace: i64,
     pub(crate) item_type: ItemType,
     pub(crate) number: ItemNumber,
-    /// What people were told that it is closed in favour of.
+    /// The item that the announcement named.
     pub(crate) target: ItemNumber,
     pub(crate) representation: Representation,
     pub(crate) rules: &'a PlanRules,
@@ -248,7 +251,7 @@ pub(crate) enum OnePlan {
 }
 
 /// Plans the close of one item by the same rules as a whole plan, and stores a plan of that row alone. Anything else
-/// than a close in favour of the very item that was named is a skip.
+/// than a close as a duplicate of the very item that was named is a skip.
 pub(crate) async fn plan_one(
     store: &Store,
     repo: &Repo,
@@ -304,7 +307,10 @@ fn planned_row(
     let evidence = match row.path {
         None => RowEvidence::default(),
         Some(_) => RowEvidence {
-            facts: facts_of(&repo.name, known.boilerplate(), source, target),
+            facts: facts_of(&repo.name, known.boilerplate(), &CommonFacts::default(), source, target)
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             reasoning,
             path: row.path,
             repoint: row.repoint.to_vec(),

@@ -36,7 +36,7 @@ pub fn row_document(row: &PlannedRow) -> Value {
 pub fn plan_markdown(plan: &StoredPlan) -> String {
     let mut text = format!(
         "# Plan {} of {}\n\nMade on {}. Nothing is closed until it is applied.\n\n\
-         | item | action | in favour of | confidence | evidence or reason | approved |\n|---|---|---|---:|---|---|\n",
+         | item | action | duplicate of | confidence | evidence or reason | approved |\n|---|---|---|---:|---|---|\n",
         plan.run.id, plan.run.repo.name, plan.run.created_at
     );
     for row in &plan.rows {
@@ -58,7 +58,9 @@ pub fn plan_markdown(plan: &StoredPlan) -> String {
             Some(false) => format!("excluded{by}"),
             None => String::new(),
         };
-        let confidence = row.confidence.map_or_else(String::new, |confidence| format!("{:.2}", confidence.get()));
+        let confidence = row
+            .confidence
+            .map_or_else(String::new, |confidence| format!("{:.0} %", (confidence.get() * 100.0 + 1e-9).floor()));
         text += &format!(
             "| #{} {} | {action} | #{} {} | {confidence} | {why} | {approved} |\n",
             row.number,

@@ -1,41 +1,117 @@
 //! Why a plan closes an item: what the two texts share, and what the judge said. Stored with the row.
 
-use canonry_domain::{Boilerplate, ClosePath, Item, ItemNumber, RepoName, redact};
-use canonry_retrieval::{SharedFact, TextFacts, shared_facts};
+use canonry_domain::{Boilerplate, ClosePath, Item, ItemNumber, PairFact, RepoName, is_library_code, redact};
+use canonry_retrieval::{CommonFacts, FactKind, FoundFact, SharedFact, TextFacts, shared_facts};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RowEvidence {
-    /// What both texts hold, each in words, the most telling first. Text of strangers.
+    /// What both texts contain, as an [`PairFact`] is displayed, the most telling first. Text of strangers.
     pub facts: Vec<String>,
     pub reasoning: Option<String>,
     pub path: Option<ClosePath>,
-    /// Items that were closed in favour of this one before, and will point at its target.
+    /// Items that were closed as duplicates of this one before, and will point at its target.
     pub repoint: Vec<ItemNumber>,
 }
 
-/// Facts that a comment names: a person reads a few.
-const FACTS_TOLD: usize = 4;
+/// Facts that are kept of a pair: a comment chooses from them.
+const FACTS_KEPT: usize = 6;
 
-/// What two items share of their own text, in words and without secrets.
-pub(crate) fn facts_of(repo: &RepoName, boilerplate: &Boilerplate, one: &Item, other: &Item) -> Vec<String> {
+/// What two items share of their own text that proves something, without secrets.
+pub(crate) fn facts_of(
+    repo: &RepoName,
+    boilerplate: &Boilerplate,
+    common: &CommonFacts,
+    one: &Item,
+    other: &Item,
+) -> Vec<PairFact> {
     let [one, other] = [one, other].map(|item| evidence_text(&boilerplate.own(item)));
-    let shared = shared_evidence(repo, &one, &other);
-    shared.iter().take(FACTS_TOLD).map(|fact| redact(&fact.to_string())).collect()
+    let mut facts = Vec::new();
+    for shared in telling_facts(repo, common, &one, &other) {
+        let [text, other_text] = [&shared.text, &shared.other_text].map(|text| redact(text));
+        let shown = match shared.kind {
+            FactKind::Error => PairFact::of_error(&text, &other_text),
+            FactKind::Quote => vec![PairFact::Message(text)],
+            FactKind::Frame => vec![PairFact::Frame(text)],
+            FactKind::Code => vec![PairFact::Name(text)],
+            FactKind::Version => vec![PairFact::Version(text)],
+        };
+        for fact in shown {
+            if !facts.contains(&fact) && facts.len() < FACTS_KEPT {
+                facts.push(fact);
+            }
+        }
+    }
+    facts
 }
 
-/// What two texts share, the most telling first. That both name the repository says nothing.
+/// What two texts share that proves something, the most telling first.
 pub fn shared_evidence(repo: &RepoName, one: &str, other: &str) -> Vec<SharedFact> {
-    let mut shared = shared_facts(&TextFacts::of(one), &TextFacts::of(other));
-    shared.retain(|fact| {
-        let text = fact.text.to_lowercase();
-        text != repo.name().to_lowercase() && text != repo.owner().to_lowercase()
-    });
-    shared
+    telling_facts(repo, &CommonFacts::default(), one, other)
+}
+
+/// That both name the repository, or code of a runtime or a library, says nothing; nor does what many items contain.
+fn telling_facts(repo: &RepoName, common: &CommonFacts, one: &str, other: &str) -> Vec<SharedFact> {
+    let is_telling = |found: &FoundFact<'_>| {
+        let names_repo =
+            [repo.name(), repo.owner()].iter().any(|name| found.text.to_lowercase() == name.to_lowercase());
+        let is_library = match found.kind {
+            FactKind::Frame => is_library_code(repo, found.text, found.line),
+            FactKind::Code => is_library_code(repo, found.text, ""),
+            FactKind::Error | FactKind::Quote | FactKind::Version => false,
+        };
+        !names_repo && !is_library && !common.contains(found)
+    };
+    let facts = |text: &str| TextFacts::of_which(text, is_telling);
+    shared_facts(&facts(one), &facts(other))
 }
 
 /// The text of an item that evidence is looked for in: its title, and its body from the next line on.
 pub fn evidence_text(item: &Item) -> String {
     format!("{}\n{}", item.title, item.body)
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{Boilerplate, Item, ItemNumber, ItemRecord, ItemType, evidence_sentences, merge_record};
+    use canonry_retrieval::CommonFacts;
+
+    use super::facts_of;
+
+    fn item(number: i64, body: &str) -> Item {
+        let number = ItemNumber::new(number).expect("positive");
+        let record = ItemRecord { body: Some(body.to_owned()), ..ItemRecord::new(ItemType::Issue, number, "It stops") };
+        merge_record(None, record).item
+    }
+
+    fn said(one: &str, other: &str) -> Option<String> {
+        let repo = "tide/pool".parse().expect("a name");
+        let (one, other) = (item(1, one), item(2, other));
+        evidence_sentences(&facts_of(&repo, &Boilerplate::default(), &CommonFacts::default(), &one, &other))
+    }
+
+    #[test]
+    fn two_panics_share_their_message_and_place_and_no_runtime_frame() {
+        let report = |before: &str| {
+            format!(
+                "{before}\n```\nthread 'main' panicked at crates/store/src/sqlite.rs:88:40:\n\
+                 read-only database handle cannot begin an immediate transaction\nstack backtrace:\n   \
+                 0: rust_begin_unwind\n   1: core::panicking::panic_fmt\n   2: store::sqlite::begin\n   3: std::rt::lang_start\n```"
+            )
+        };
+        insta::assert_snapshot!(said(&report("Opening fails."), &report("It dies at once.")).expect("evidence"), @"Both show `read-only database handle cannot begin an immediate transaction` at `sqlite.rs:88:40`. Both stack traces contain `store::sqlite::begin`.");
+    }
+
+    #[test]
+    fn what_proves_nothing_is_not_shown() {
+        for (one, other) in [
+            ("    at java.lang.Thread.run(Thread.java:748)", "    at java.lang.Thread.run(Thread.java:748)"),
+            ("`tokio::spawn` of tide/pool", "tokio::spawn in pool"),
+            ("I use 1.2.3 here", "seen on 1.2.3"),
+            ("error: aborting due to previous error", "error: aborting due to previous error"),
+        ] {
+            assert_eq!(said(one, other), None, "{one}");
+        }
+    }
 }

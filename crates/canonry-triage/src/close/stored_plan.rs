@@ -1,5 +1,6 @@
 //! A plan as it is stored, with what people said about its rows and what became of them.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{ItemNumber, ItemType, Login};
@@ -15,6 +16,7 @@ pub struct StoredPlan {
 }
 
 /// A stored plan of a repository; `None` when there is no such plan there.
+#[boxed]
 pub async fn stored_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<Option<StoredPlan>, StoreError> {
     let run = store.plans().run(id).await?;
     let Some(run) = run.filter(|run| run.repo.id == repo.id && run.mode == CloseMode::Plan) else {

@@ -1,5 +1,6 @@
 //! `undo-close`: opens again what a plan closed, and remembers what the person said about it.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_config::RepoConfig;
@@ -76,6 +77,7 @@ impl From<OutboxError> for UndoError {
 ///
 /// Each item is opened, told why, loses our label, and is recorded, in that order and each once. Only
 /// [`UndoReason::NotDuplicate`] rules that the two items are no duplicates.
+#[boxed]
 pub async fn undo_close(
     store: &Store,
     github: &GitHub,
@@ -103,11 +105,11 @@ async fn plan_behind(store: &Store, repo: &Repo, id: CloseRunId) -> Result<Close
         (CloseMode::Plan, _) => Some(run),
         (CloseMode::Apply, Some(plan)) => store.plans().run(plan).await?,
         (CloseMode::Undo, Some(plan)) => {
-            return nothing(format!("run {id} is itself the undoing of plan {plan}; name the plan"));
+            return nothing(format!("run {id} is the undo of plan {plan}; name the plan"));
         }
         (_, None) => None,
     };
-    plan.map_or_else(|| nothing(format!("the plan behind run {id} is not there any more")), Ok)
+    plan.map_or_else(|| nothing(format!("the plan of run {id} no longer exists")), Ok)
 }
 
 async fn undo(
@@ -342,8 +344,7 @@ impl UndoRun<'_> {
         let only = self.options.item.map(|_| [(item.item_type, item.number)]);
         let only = only.as_ref().map(<[_; 1]>::as_slice);
         let run = store.plans().begin_undo(self.plan.id, only, self.options.run_id, github.now()).await?;
-        run.map(|run| run.id)
-            .ok_or_else(|| UndoError::NothingToUndo(format!("plan {} is not there any more", self.plan.id)))
+        run.map(|run| run.id).ok_or_else(|| UndoError::NothingToUndo(format!("plan {} no longer exists", self.plan.id)))
     }
 
     async fn record(

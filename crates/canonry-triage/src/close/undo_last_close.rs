@@ -1,5 +1,6 @@
 //! Opens again what Canonry closed last, because somebody said so under the item.
 
+use canonry_boxed::boxed;
 use canonry_config::RepoConfig;
 use canonry_domain::{ItemNumber, ItemState, ItemType, Login, UndoReason};
 use canonry_github::GitHub;
@@ -28,6 +29,7 @@ pub enum UndoneLast {
 /// Undoes the last close of an item, if it is Canonry's and still the last one. Whoever asked for it objected; that is
 /// noted, and too many objections pull the breaker. It works in a repository that is paused.
 #[expect(clippy::too_many_arguments, reason = "where, what, who and why; each is another thing")]
+#[boxed]
 pub async fn undo_last_close(
     store: &Store,
     github: &GitHub,
@@ -41,7 +43,7 @@ pub async fn undo_last_close(
 ) -> Result<UndoneLast, UndoError> {
     let Some(plan) = last_plan(store, repo, item_type, number).await? else { return Ok(UndoneLast::Nothing) };
     let config = RepoConfig::default();
-    let note = format!("Asked for by {by}.");
+    let note = format!("Requested by {by}.");
     let run_id = format!("asked-by-{by}-{}", github.now());
     let options = UndoOptions {
         run: plan,
@@ -60,7 +62,7 @@ pub async fn undo_last_close(
             let close = store.outbox().of_key(&close_key(plan, RowItem { item_type, number }).text).await?;
             let pending = close.filter(|close| close.state == OutboxState::Pending);
             return Ok(
-                pending.map_or(UndoneLast::Nothing, |_| UndoneLast::Pending("its close has not ended".to_owned()))
+                pending.map_or(UndoneLast::Nothing, |_| UndoneLast::Pending("its close is not finished".to_owned()))
             );
         }
         Err(error) => return Err(error),

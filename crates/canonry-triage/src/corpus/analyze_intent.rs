@@ -1,5 +1,6 @@
 //! `analyze-intent`: an intent card for each item, by rules or by a model.
 
+use canonry_boxed::boxed;
 use canonry_domain::{
     Extractor, IntentCard, Item, ItemNumber, ItemState, ItemType, extract_locally, parse_intent_card,
 };
@@ -88,6 +89,7 @@ const PAGE: u32 = 256;
 ///
 /// A model that fails on an item leaves a failed card with the reason, and the run goes on; one that would fail on
 /// every item ends it.
+#[boxed]
 pub async fn analyze_intent(
     store: &Store,
     repo: &Repo,

@@ -1,5 +1,6 @@
 //! `export`: corpus items in the import format, and nothing else.
 
+use canonry_boxed::boxed;
 use std::io::{self, Write};
 
 use canonry_domain::{Item, ItemType, RepoName};
@@ -85,6 +86,7 @@ const PAGE: u32 = 500;
 
 /// Writes the items of a repository as JSON lines, by number, and gives their count. Items that left the
 /// repository are not part of it any more, and are left out.
+#[boxed]
 pub async fn export(
     store: &Store,
     repo: &Repo,

@@ -1,5 +1,6 @@
 //! Which repository a name means: GitHub's id decides, and renames are followed.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, RepoName};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{Repo, Store, StoreError};
@@ -36,6 +37,7 @@ pub struct IdentifiedRepo {
 }
 
 /// Asks GitHub what a name means, and finds it in the store. Writes nothing.
+#[boxed]
 pub async fn identify(store: &Store, github: &GitHub, asked: &RepoName) -> Result<IdentifiedRepo, IdentifyError> {
     let answer = github.repo(asked).await?;
     let github_id = answer.github_id();

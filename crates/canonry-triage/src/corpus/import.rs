@@ -1,5 +1,6 @@
 //! `import`: files into the corpus, each good record taken in, each bad one named.
 
+use canonry_boxed::boxed;
 use std::path::PathBuf;
 
 use canonry_domain::{ItemRecord, RepoName};
@@ -55,6 +56,7 @@ pub enum ImportFailure {
 /// and a record that names another one is refused.
 ///
 /// Every file is read to its end before the first write. Records are then committed in batches.
+#[boxed]
 pub async fn import(
     store: &Store,
     paths: Vec<PathBuf>,

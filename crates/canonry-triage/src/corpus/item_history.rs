@@ -1,5 +1,6 @@
 //! Everything that is stored about one item. `canonry show` prints it, the console's page of the item renders it.
 
+use canonry_boxed::boxed;
 use canonry_domain::{IssueOutcome, IssueResolution, Item, ItemType, OutcomeEvent, Override, ordered_scores};
 use canonry_store::{
     AppliedClose, Brake, CandidateSet, CardOutcome, CloseRunId, DecidedCandidate, Grace, OutboxEntry, Repo, RepoId,
@@ -28,6 +29,7 @@ pub struct ItemHistory {
     pub outcome: Option<StoredOutcome>,
 }
 
+#[boxed]
 impl ItemHistory {
     pub async fn load(store: &Store, repo: RepoId, item: Item) -> Result<Self, StoreError> {
         let (item_type, number) = (item.item_type, item.number);
@@ -65,6 +67,7 @@ pub struct ItemReport {
     pub cluster: Option<CanonicalizedCluster>,
 }
 
+#[boxed]
 impl ItemReport {
     pub async fn load(store: &Store, repo: &Repo, item: Item) -> Result<Self, StoreError> {
         let (item_type, number) = (item.item_type, item.number);
@@ -105,6 +108,7 @@ impl ItemReport {
     }
 }
 
+#[boxed]
 pub async fn brakes_in_force(store: &Store, repo: RepoId) -> Result<Vec<Brake>, StoreError> {
     let mut brakes = store.close().brakes(repo).await?;
     brakes.retain(|brake| brake.lifted_at.is_none());

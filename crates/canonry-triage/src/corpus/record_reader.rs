@@ -17,7 +17,7 @@ pub(crate) enum Unreadable {
     Utf16,
     #[error("the array that begins at line {line} does not end; the file is cut off")]
     OpenArray { line: u64 },
-    #[error("line {line} has text behind the array; a file holds either lines or arrays")]
+    #[error("line {line} has text after the array; a file contains either lines or arrays")]
     BehindArray { line: u64 },
 }
 
@@ -305,7 +305,7 @@ mod tests {
             read(b"[{\"number\":1,\"title\":\"a\"},", 9),
             ["1: 1", "the array that begins at line 1 does not end; the file is cut off"]
         );
-        assert_eq!(read(b"[]\nx", 9), ["line 2 has text behind the array; a file holds either lines or arrays"]);
+        assert_eq!(read(b"[]\nx", 9), ["line 2 has text after the array; a file contains either lines or arrays"]);
         assert_eq!(read("\u{feff}{}".as_bytes(), 9), ["1! number is missing"]);
         assert_eq!(read(&[0xff, 0xfe, b'{', 0], 9), ["it is UTF-16 text; save it as UTF-8"]);
         assert_eq!(read(&[b'{', 0, b'}', 0], 9), ["it is UTF-16 text; save it as UTF-8"]);

@@ -1,5 +1,6 @@
 //! Asking GitHub how an item is, where what is known and what was told cannot be put in order.
 
+use canonry_boxed::boxed;
 use canonry_domain::{Item, ItemNumber, ItemType, RecordChange};
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_store::{Repo, Store};
@@ -11,7 +12,8 @@ use crate::corpus::sync::SyncError;
 pub(crate) const FETCHES: usize = 4;
 
 /// Asks GitHub about one item and takes the answer in, again when somebody else has stored something meanwhile. The item
-/// as it is stored then and what the answer did, or `None` when the item has left the repository.
+/// as it is stored then and what the answer did, or `None` when the item is no longer in the repository.
+#[boxed]
 pub async fn refetch_item(
     store: &Store,
     github: &GitHub,

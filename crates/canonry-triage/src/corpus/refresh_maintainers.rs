@@ -1,5 +1,6 @@
 //! `maintainers refresh`: asks GitHub who may push.
 
+use canonry_boxed::boxed;
 use canonry_domain::RepoName;
 use canonry_github::GitHub;
 use canonry_store::{MaintainerList, MaintainerSource, Store};
@@ -18,6 +19,7 @@ pub fn counts_for_a_plan(list: &MaintainerList, now: Timestamp) -> bool {
 
 /// Replaces the list of maintainers by the collaborators with push or more. When GitHub does not
 /// answer, the list stays as it was.
+#[boxed]
 pub async fn refresh_maintainers(
     store: &Store,
     github: &GitHub,

@@ -1,5 +1,6 @@
 //! Who changed the state of an issue, where a sync found the change and nobody told who made it.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeSet;
 
 use canonry_domain::{
@@ -32,6 +33,7 @@ pub struct ActorsReport {
 /// Reads the timeline of each triaged issue whose state changed by nobody knows whom, and adds what it tells: who closed
 /// or reopened it, who labelled it `duplicate`, and which comments around the closing name a duplicate. One whose
 /// timeline cannot be read keeps nobody from reading the others, and the first failure is told at the end.
+#[boxed]
 pub async fn resolve_actors(
     store: &Store,
     github: &GitHub,

@@ -1,5 +1,6 @@
 //! `sync --sweep`: finds the items that left the repository, which no list of changes shows.
 
+use canonry_boxed::boxed;
 use std::collections::HashSet;
 
 use canonry_domain::{GoneReason, ItemNumber, ItemType, RepoName};
@@ -20,6 +21,7 @@ pub struct SweepReport {
 
 /// Lists the numbers that GitHub has and asks for each stored one that is missing there. Only an answer
 /// about the item itself marks it: a list may lag.
+#[boxed]
 pub async fn sweep(
     store: &Store,
     github: &GitHub,

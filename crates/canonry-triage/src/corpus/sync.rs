@@ -1,5 +1,6 @@
 //! `sync` and `refresh`: what GitHub has, taken in page by page.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemRecord, ItemState, ItemType, RecordChange, RepoName, merge_record};
 use canonry_github::api::{IssueQuery, ListState, RestIssue};
 use canonry_github::{Answer, EtagCache, GitHub, GitHubError, Page, item_from_issue};
@@ -98,6 +99,7 @@ const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
 /// Items are listed from the longest unchanged to the latest changed, so the last one of a stored page
 /// says where to go on: a run that was killed, or that met the end of the rate limit, starts over
 /// nowhere. An item that changes while the list is read moves to its end and is read again.
+#[boxed]
 pub async fn sync(
     store: &Store,
     github: &GitHub,

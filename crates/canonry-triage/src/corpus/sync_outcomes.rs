@@ -1,5 +1,6 @@
 //! `sync --outcomes`: learns what the issues that people closed as duplicates are duplicates of.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeSet;
 
 use canonry_domain::{
@@ -33,6 +34,7 @@ const PAGE: u32 = 200;
 /// GitHub's REST timeline says that an issue was marked as a duplicate, but not of what, so the target
 /// is what the closer or a maintainer wrote around the closing. A closing or a comment by a bot is no evidence.
 /// What they wrote about an issue whose closing was learned from is learned from too.
+#[boxed]
 pub async fn sync_outcomes(
     store: &Store,
     github: &GitHub,
@@ -73,6 +75,7 @@ pub async fn sync_outcomes(
 }
 
 /// The account that we write with, where GitHub tells: the token of a workflow is nobody's, and what it writes a bot's.
+#[boxed]
 pub async fn own_login(github: &GitHub) -> Result<Option<Login>, GitHubError> {
     match github.own_login().await {
         Ok(own) => Ok(Some(own)),

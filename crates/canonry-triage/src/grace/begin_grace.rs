@@ -1,12 +1,15 @@
 //! A grace begins: once the comment that announces a close is on GitHub, or by a maintainer's word.
 
-use canonry_domain::{GraceEnd, ItemNumber, ItemType, Login, cancelled_close_text};
-use canonry_github::outbox::{Outbox, OutboxError, Receipt};
+use canonry_boxed::boxed;
+use canonry_domain::{
+    GraceEnd, ItemNumber, ItemType, Login, WriteOrigin, cancelled_close_text, corrected_announcement,
+};
+use canonry_github::outbox::{Outbox, OutboxError, Receipt, Write};
 use canonry_store::{NewGrace, OutboxEntry, OutboxState, Repo, Store, StoreError, TriageActionKind};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::grace::cancel_grace::cancel_grace;
-use crate::online::posted_triage::said_by;
+use crate::online::posted_triage::{TriageKeys, said_by};
 
 /// For how long is looked whether an announced close has its comment: what GitHub did not take by then it never will.
 const LOOKED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -40,13 +43,15 @@ fn announced_hours(reason: &str) -> Option<u32> {
 }
 
 /// Begins the grace of an item whose last suggestion announced a close, as soon as that is on GitHub; `false` when there
-/// is nothing to begin. The time runs from when it was written, whoever finds it, and whenever.
+/// is nothing to begin. The time runs from when it was written, whoever finds it, and whenever: an announcement that was
+/// sent late is edited to name the real end.
 pub(crate) async fn begin_announced_grace(
     store: &Store,
+    outbox: Option<&Outbox>,
     repo: &Repo,
     item_type: ItemType,
     number: ItemNumber,
-) -> Result<bool, StoreError> {
+) -> Result<bool, GraceError> {
     let actions = store.duplicates().triage_actions_of(repo.id, item_type, number).await?;
     let said = actions.iter().map(|stored| &stored.action).find(|action| action.action != TriageActionKind::Recorded);
     let Some((action, hours)) = said.and_then(|action| Some((action, announced_hours(&action.reason)?))) else {
@@ -59,15 +64,20 @@ pub(crate) async fn begin_announced_grace(
     };
     let Some(entry) = entry.filter(|entry| entry.state == OutboxState::Sent) else { return Ok(false) };
     // The rules may have changed between the decision and the words.
-    if said_by(&entry).and_then(|text| cancelled_close_text(&text, "")).is_none() {
-        return Ok(false);
-    }
+    let announced = said_by(&entry).filter(|text| cancelled_close_text(text, "").is_some());
+    let Some(announced) = announced else { return Ok(false) };
     let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;
     let record = records.iter().find(|record| record.id == action.triage_id);
     let Some((record, target)) = record.and_then(|record| Some((record, record.record.target?))) else {
         return Ok(false);
     };
     let began_at = written_at(&entry).unwrap_or(entry.updated_at);
+    let due_at = began_at + SignedDuration::from_hours(i64::from(hours));
+    if let (Some(outbox), Some(body)) = (outbox, corrected_announcement(&announced, due_at)) {
+        let key = TriageKeys { repo: repo.id, item_type, number }.key(WriteOrigin::TriageEdit, action.triage_id);
+        let edit = Write::EditComment { comment_key: entry.key.clone(), body };
+        outbox.enqueue_correction(repo.id, number, &key, edit).await?;
+    }
     let new = NewGrace {
         item_type,
         number,
@@ -77,9 +87,9 @@ pub(crate) async fn begin_announced_grace(
         approved_by: None,
         content_version: record.record.content_version,
         began_at,
-        due_at: began_at + SignedDuration::from_hours(i64::from(hours)),
+        due_at,
     };
-    store.close().begin_grace(repo.id, &new).await
+    Ok(store.close().begin_grace(repo.id, &new).await?)
 }
 
 /// When GitHub says that it has written the comment: people's time to object runs by its clock, not by ours.
@@ -88,10 +98,12 @@ fn written_at(entry: &OutboxEntry) -> Option<Timestamp> {
 }
 
 /// Begins every grace whose announcement has been written since the last look.
-pub async fn begin_announced_graces(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
+#[boxed]
+pub async fn begin_announced_graces(store: &Store, outbox: Option<&Outbox>, now: Timestamp) -> Result<u64, GraceError> {
     let mut begun = 0;
     for announced in store.close().announced_without_grace(now - LOOKED_FOR).await? {
-        let is_begun = begin_announced_grace(store, &announced.repo, announced.item_type, announced.number).await?;
+        let (repo, item_type, number) = (&announced.repo, announced.item_type, announced.number);
+        let is_begun = begin_announced_grace(store, outbox, repo, item_type, number).await?;
         begun += u64::from(is_begun);
     }
     Ok(begun)
@@ -100,6 +112,7 @@ pub async fn begin_announced_graces(store: &Store, now: Timestamp) -> Result<u64
 /// Has an item closed because a maintainer ruled that it is a duplicate: by the next sweep, with every check. The ruling
 /// itself must be stored before.
 #[expect(clippy::too_many_arguments, reason = "where, which pair, who and when; each is another thing")]
+#[boxed]
 pub async fn begin_grace_by_ruling(
     store: &Store,
     outbox: Option<&Outbox>,

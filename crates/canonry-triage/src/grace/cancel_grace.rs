@@ -1,5 +1,6 @@
 //! A grace ends without a close, and its comment says why.
 
+use canonry_boxed::boxed;
 use canonry_domain::{
     GithubId, GraceEnd, ItemNumber, ItemType, RowRefusal, SkipReason, WriteKey, WriteOrigin, cancelled_close_text,
     left_open_text,
@@ -16,9 +17,10 @@ use crate::online::posted_triage::{PostedTriage, TriageKeys};
 /// How far back is looked for graces that ended without a word: whoever ended them may have been killed in between.
 const TOLD_WITHIN: SignedDuration = SignedDuration::from_hours(48);
 
-/// Ends the grace of an item, and lets its comment say that the close is called off and why. `false` when none waits: it
+/// Ends the grace of an item, and lets its comment say that the close is cancelled and why. `false` when none waits: it
 /// is never wrong to ask. One whose close is under way is left to the checks before each of its writes, and a maintainer's
 /// ruling ends only by what ends rulings.
+#[boxed]
 pub async fn cancel_grace(
     store: &Store,
     outbox: Option<&Outbox>,
@@ -28,14 +30,14 @@ pub async fn cancel_grace(
     end: GraceEnd,
     now: Timestamp,
 ) -> Result<bool, GraceError> {
-    begin_announced_grace(store, repo, item_type, number).await?;
+    begin_announced_grace(store, None, repo, item_type, number).await?;
     let graces = store.close().graces_of_item(repo.id, item_type, number).await?;
     let Some(latest) = graces.first() else { return Ok(false) };
     let cancelled = latest.state == GraceState::Waiting
         && (latest.approved_by.is_none() || end.ends_ruled())
         && !is_closing(store, latest).await?
         && store.close().end_grace(latest.id, GraceState::Cancelled, Some(end.as_str()), now).await?;
-    // One that was ended by somebody who was killed before it was told.
+    // One that was ended by a process that was killed before the comment said so.
     if let (Some(outbox), Some(ended)) = (outbox, store.close().grace(latest.id).await?) {
         post_end(store, outbox, &ended).await?;
     }
@@ -46,6 +48,7 @@ pub async fn cancel_grace(
 }
 
 /// Lets the comments of graces that ended lately say so, where they do not yet.
+#[boxed]
 pub async fn post_ended_graces(store: &Store, outbox: &Outbox, now: Timestamp) -> Result<(), GraceError> {
     for grace in store.close().graces_ended_since(now - TOLD_WITHIN).await? {
         post_end(store, outbox, &grace).await?;
@@ -54,6 +57,7 @@ pub async fn post_ended_graces(store: &Store, outbox: &Outbox, now: Timestamp) -
 }
 
 /// Whether the close itself has begun: its writes are checked one by one, by whoever carries it out.
+#[boxed]
 pub async fn is_closing(store: &Store, grace: &Grace) -> Result<bool, StoreError> {
     match grace.plan {
         Some(plan) => has_begun(store, grace, plan).await,
@@ -100,7 +104,7 @@ async fn reply_to_maintainer(outbox: &Outbox, grace: &Grace) -> Result<(), Grace
     Ok(())
 }
 
-/// The reason as it is told under the item. What only maintainers could make sense of is left to the logs.
+/// The reason as the comment on the item gives it. What only maintainers could make sense of is left to the logs.
 pub(crate) fn why(reason: &str) -> &'static str {
     if let Ok(end) = reason.parse::<GraceEnd>() {
         return end.in_words();
@@ -117,13 +121,13 @@ pub(crate) fn why(reason: &str) -> &'static str {
             | SkipReason::ConflictingOverride),
         )) => skip.in_words(),
         RefusalCause::Rule(RowRefusal::Skip(SkipReason::UnsafeTarget)) => {
-            "the other one is not open, or a duplicate itself"
+            "the other item is not open, or is a duplicate itself"
         }
-        RefusalCause::Rule(RowRefusal::Drift(_)) => "something about it changed meanwhile",
-        RefusalCause::Withdrawn => "a maintainer has decided about it",
-        RefusalCause::GitHub => "GitHub did not let it be closed",
+        RefusalCause::Rule(RowRefusal::Drift(_)) => "something about it changed in the meantime",
+        RefusalCause::Withdrawn => "a maintainer decided about it",
+        RefusalCause::GitHub => "GitHub refused the close",
         RefusalCause::Rule(RowRefusal::Skip(_) | RowRefusal::Grace(_)) | RefusalCause::Gate => {
-            "a second look was not sure enough"
+            "a recheck was not sure enough"
         }
     }
 }
@@ -137,12 +141,12 @@ mod tests {
         let told = [
             ("human_commented", "somebody commented"),
             ("maintainer_author", "a maintainer wrote it"),
-            ("model_not_duplicate", "a second look was not sure enough"),
-            ("low_confidence", "a second look was not sure enough"),
-            ("unsafe_target", "the other one is not open, or a duplicate itself"),
-            ("drift:label_added", "something about it changed meanwhile"),
-            ("withdrawn: plan 9 came after it", "a maintainer has decided about it"),
-            ("GitHub answered 403: Resource not accessible by integration", "GitHub did not let it be closed"),
+            ("model_not_duplicate", "a recheck was not sure enough"),
+            ("low_confidence", "a recheck was not sure enough"),
+            ("unsafe_target", "the other item is not open, or is a duplicate itself"),
+            ("drift:label_added", "something about it changed in the meantime"),
+            ("withdrawn: plan 9 came after it", "a maintainer decided about it"),
+            ("GitHub answered 403: Resource not accessible by integration", "GitHub refused the close"),
         ];
         for (reason, words) in told {
             assert_eq!(why(reason), words, "{reason}");

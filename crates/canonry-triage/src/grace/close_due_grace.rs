@@ -1,5 +1,6 @@
 //! A grace is over: the pair is judged, planned as a run of one row, and closed with every check there is.
 
+use canonry_boxed::boxed;
 use canonry_config::{ParsedSettings, RepoConfig};
 use canonry_domain::{DAILY_LIMIT_WINDOW, GraceEnd, OverrideKind, Probability, clock_trouble};
 use canonry_github::outbox::{Outbox, OutboxError};
@@ -61,6 +62,7 @@ pub enum GraceOutcome {
 
 /// Closes the item of a grace whose time is over, unless anything speaks against it. Everything is read again first, and
 /// once more before each write. Killed anywhere, the next call goes on behind what is stored.
+#[boxed]
 pub async fn close_due_grace(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, GraceError> {
     let outcome = match settle(with, grace).await {
         // A person may have carried out a plan that has it too.
@@ -193,7 +195,7 @@ async fn is_due_by_github(watch: &GraceWatch<'_>) -> Result<(), GraceDelay> {
         return Ok(());
     }
     let Some(announced_at) = watch.announced_at().await? else {
-        return Err(GraceDelay::Wait("it is not known when its close was announced".to_owned()));
+        return Err(GraceDelay::Wait("the time of the announcement is unknown".to_owned()));
     };
     let length = grace.due_at.duration_since(grace.began_at);
     match announced_at.checked_add(length) {
@@ -217,7 +219,7 @@ async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo) -> Result
         Err(SyncError::GitHub(error @ (GitHubError::RateLimited { .. } | GitHubError::Unauthorized { .. }))) => {
             Err(error.into())
         }
-        Err(error) => Err(GraceDelay::Wait(format!("it is not known who maintains the repository: {error}"))),
+        Err(error) => Err(GraceDelay::Wait(format!("the maintainers of the repository are unknown: {error}"))),
     }
 }
 
@@ -250,7 +252,7 @@ async fn planned(with: GraceParts<'_>, repo: &Repo, grace: &Grace) -> Result<Gra
         // The ruling is the edge.
         (None, Some(_)) => {}
         (None, None) => {
-            return Ok(GracePlan::Ended(GraceOutcome::Refused("its triage record is not there".to_owned())));
+            return Ok(GracePlan::Ended(GraceOutcome::Refused("its triage record is missing".to_owned())));
         }
     }
     let row = OneRow {
@@ -266,7 +268,7 @@ async fn planned(with: GraceParts<'_>, repo: &Repo, grace: &Grace) -> Result<Gra
     match plan_one(store, repo, &row, github.now()).await {
         Ok(OnePlan::Stored(plan)) => Ok(GracePlan::Stored(plan)),
         Ok(OnePlan::Skipped(reason)) => Ok(GracePlan::Ended(GraceOutcome::Refused(reason))),
-        Ok(OnePlan::Taken) => Err(GraceDelay::Wait("another process is at work on it".to_owned())),
+        Ok(OnePlan::Taken) => Err(GraceDelay::Wait("another process is working on it".to_owned())),
         Err(PlanError::Store(error)) => Err(error.into()),
         Err(error) => Err(GraceDelay::Wait(error.to_string())),
     }
@@ -278,7 +280,7 @@ fn compared(record: &StoredTriageRecord, source: EmbedSource) -> Result<EmbedSou
         (Representation::Raw, _) => Ok(EmbedSource::Raw),
         (Representation::Intent, source @ EmbedSource::Intent(_)) => Ok(source),
         (Representation::Intent, EmbedSource::Raw) => {
-            Err(GraceDelay::Wait("it was compared by intent cards, which the service makes no more".to_owned()))
+            Err(GraceDelay::Wait("it was compared by intent cards, which the service no longer makes".to_owned()))
         }
     }
 }

@@ -31,7 +31,7 @@ impl GraceWatch<'_> {
     /// up to date in the store on the way.
     pub(crate) async fn look(&self, repo: &RepoName) -> Result<Option<GraceEnd>, LookError> {
         let Some(present) = self.store.close().grace(self.grace.id).await? else {
-            return Err(LookError::Unclear("the grace is not stored any more".to_owned()));
+            return Err(LookError::Unclear("the grace is no longer stored".to_owned()));
         };
         if present.state != GraceState::Waiting {
             let end = present.reason.as_deref().and_then(|reason| reason.parse().ok());
@@ -169,7 +169,7 @@ impl GraceWatch<'_> {
         let is_there = issue.labels.iter().any(|label| label.name.eq_ignore_ascii_case(POSSIBLE_DUPLICATE));
         facts.label_removed |= !is_there && !so_far.label_taken_off && entries.iter().any(|entry| set(&entry));
         let Some(comment) = comment_key.as_deref().and_then(|key| written_comment(&entries, key)) else {
-            return Err(LookError::Unclear("it is not known which comment announced the close".to_owned()));
+            return Err(LookError::Unclear("the comment that announced the close is unknown".to_owned()));
         };
         match self.github.reactions_before_close(repo, comment).await {
             Ok(reactions) => facts.reaction = reactions.iter().any(disagrees),
@@ -240,7 +240,7 @@ impl GraceWatch<'_> {
         let record = item_from_issue(issue, now).map_err(|error| LookError::Unclear(error.to_string()))?;
         let number = record.number;
         match self.store.corpus().upsert_fetched_item(&self.grace.repo, seen, record, now).await?.1 {
-            RecordChange::Unordered => Err(LookError::Unclear(format!("#{number} changed while it was looked at"))),
+            RecordChange::Unordered => Err(LookError::Unclear(format!("#{number} changed during the recheck"))),
             _ => Ok(()),
         }
     }

@@ -1,5 +1,6 @@
 //! `canonicalize`: every cluster, and which of its items stays open.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{ItemNumber, ItemState, ItemType};
@@ -36,6 +37,7 @@ pub struct CanonicalizeReport {
 }
 
 /// Lists the clusters and stores their canonicals.
+#[boxed]
 pub async fn canonicalize(
     store: &Store,
     repo: &Repo,
@@ -61,6 +63,7 @@ pub async fn canonicalize(
     Ok(report)
 }
 
+#[boxed]
 pub async fn cluster_of(
     store: &Store,
     repo: &Repo,

@@ -10,7 +10,7 @@ use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, TokenBu
 use canonry_store::{ANSWER_LIMIT, CandidateSet, NewLlmCall};
 use sha2::{Digest, Sha256};
 
-use crate::judge::local::answer::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally};
+use crate::judge::local::answer::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally, possible_duplicates};
 use crate::judge::redact_secrets::WithoutSecrets;
 
 /// Who judges. The operator decides; a repository's own file never does.
@@ -155,6 +155,14 @@ impl Judge<'_> {
         }
     }
 
+    /// The candidates that the judge takes for possible duplicates, best first; a model names one at most, in its answer.
+    pub(crate) fn possible_duplicates(&self, case: &JudgeCase) -> Vec<ItemNumber> {
+        match self {
+            Self::Local => possible_duplicates(&local_text(&case.source), &local_candidates(case)),
+            Self::Model { .. } => Vec::new(),
+        }
+    }
+
     /// Asks once, within the budget; what can be asked again is asked again by the model's client.
     pub(crate) async fn ask(
         &self,
@@ -219,15 +227,15 @@ fn serialised(answer: &JudgeAnswer) -> String {
 }
 
 fn locally(case: &JudgeCase) -> JudgeAnswer {
-    let candidates: Vec<LocalCandidate<'_>> = case
-        .candidates
-        .iter()
-        .map(|one| LocalCandidate { text: local_text(&one.item), score: one.score, parts: &one.parts })
-        .collect();
-    let mut answer = judge_locally(&local_text(&case.source), &candidates);
+    let mut answer = judge_locally(&local_text(&case.source), &local_candidates(case));
     // It names what both texts hold, and is shown to people.
     answer.reasoning = redact(&answer.reasoning);
     answer
+}
+
+fn local_candidates(case: &JudgeCase) -> Vec<LocalCandidate<'_>> {
+    let candidates = case.candidates.iter();
+    candidates.map(|one| LocalCandidate { text: local_text(&one.item), score: one.score, parts: &one.parts }).collect()
 }
 
 /// All of an item that the local judge weighs.

@@ -1,5 +1,6 @@
 //! `judge`: asks about each item's candidates, lets the gates decide, and stores what came of it.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
@@ -104,6 +105,7 @@ pub enum JudgeError {
 const PAGE: u32 = 256;
 
 /// Judges the newest set of each open item.
+#[boxed]
 pub async fn judge(
     store: &Store,
     repo: &Repo,

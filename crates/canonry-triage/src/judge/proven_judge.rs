@@ -1,5 +1,6 @@
 //! Which judges may close in a repository: the one that is compiled in, and those that an audit there has proven.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
@@ -12,6 +13,7 @@ use crate::judge::judge_case::Judge;
 
 /// Whether a judge's yes may close an item of the repository. The compiled-in judge was measured on benchmark data; any
 /// other has to prove itself where it is to close.
+#[boxed]
 pub async fn is_judge_proven(store: &Store, repo: &Repo, judge: &StoredJudge) -> Result<bool, StoreError> {
     if judge.provider == Extractor::Local.as_str() {
         return Ok(true);

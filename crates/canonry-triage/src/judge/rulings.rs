@@ -1,5 +1,6 @@
 //! What a person rules about a pair of items, by the command line or in a comment.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, Login, Override, OverrideKind};
 use canonry_store::{NewOverride, Repo, Store, StoreError};
 use jiff::Timestamp;
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 /// Why nothing was ruled.
 #[derive(Debug, thiserror::Error)]
 pub enum RulingError {
-    #[error("an item cannot be ruled about against itself: name two different numbers")]
+    #[error("the two items are the same; name two different numbers")]
     Itself,
     /// The store failed, or has no such item.
     #[error(transparent)]
@@ -24,6 +25,7 @@ pub struct Statement<'a> {
 
 /// Rules about two items of one type: the first is a duplicate of the second, the two are no duplicates of each other, or the
 /// first is not to be closed as a duplicate of the second, nor of anything in its cluster.
+#[boxed]
 pub async fn rule_pair(
     store: &Store,
     repo: &Repo,
@@ -45,6 +47,7 @@ pub async fn rule_pair(
 
 /// Whether people ruled something else about an item since then: about the pair, or, where it is to be a duplicate, about
 /// what it is a duplicate of. Who arrives late with the contrary has been overtaken.
+#[boxed]
 pub async fn ruled_since(
     store: &Store,
     repo: &Repo,

@@ -1,5 +1,6 @@
 //! `backtest`: past duplicates replayed as if they were new, against only what existed then.
 
+use canonry_boxed::boxed;
 use std::time::{Duration, Instant};
 
 use canonry_domain::{ItemNumber, ItemType, RepoName, Similarity};
@@ -89,7 +90,7 @@ pub enum BacktestError {
     NoDuplicates { repo: RepoName },
     /// Duplicates are known, but not what was there before them.
     #[error(
-        "{known} duplicates are known in {repo}, but nothing that they duplicate was there before them; bring in the whole history with `canonry sync --repo {repo}`"
+        "{known} duplicates are known in {repo}, but nothing that they duplicate was there before them; import the whole history with `canonry sync --repo {repo}`"
     )]
     NothingEarlier { repo: RepoName, known: usize },
     /// No line of the truth file can be used.
@@ -119,6 +120,7 @@ const CURVE: [usize; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
 /// Replays every past duplicate of these neighbourhoods (issues, pull requests, or both), and a sample of other
 /// items to see how often it would have spoken wrongly. Of a replayed item nothing is used but what was there
 /// when it was filed: not its labels, its state or its closing.
+#[boxed]
 pub async fn backtest(
     store: &Store,
     repo: &Repo,

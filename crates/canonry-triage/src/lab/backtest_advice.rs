@@ -24,14 +24,14 @@ impl Backtest {
         let mut cautions = Vec::new();
         if self.is_weak() {
             cautions.push(format!(
-                "Only {} past duplicates could be replayed: the figures are weak, and another repository of this size could show quite different ones.",
+                "Only {} past duplicates could be replayed, so the figures are uncertain.",
                 counts.duplicates_replayed
             ));
         }
         for (item_type, measures) in self.by_type.iter().filter(|_| !self.is_weak()) {
             if measures.queries < FEW {
                 cautions.push(format!(
-                    "Only {} of them are {}s: what is said about those alone is weak.",
+                    "Only {} of them are {}s, so the figures for those alone are uncertain.",
                     measures.queries,
                     item_type.in_words()
                 ));
@@ -39,19 +39,19 @@ impl Backtest {
         }
         if counts.duplicates_without_earlier > 0 {
             cautions.push(format!(
-                "{} of {} known duplicates were left out: nothing that they duplicate was in the database before them.",
+                "{} of {} known duplicates were left out: the database has no earlier item that they duplicate.",
                 counts.duplicates_without_earlier, counts.duplicates_known
             ));
         }
         if counts.items_without_vector > 0 {
             cautions.push(format!(
-                "{} of {} items have no vector and cannot be found, {} duplicates among them were not replayed; run `canonry embed --repo {} --only-changed`.",
+                "{} of {} items have no vector and cannot be found; {} of them are duplicates that were not replayed. Run `canonry embed --repo {} --only-changed`.",
                 counts.items_without_vector, counts.items, counts.duplicates_without_vector, self.repo
             ));
         }
         if !self.calibrated && self.options.mode != RetrievalMode::Lexical {
             cautions.push(format!(
-                "Scores are the model's bare cosines, so the usual thresholds do not mean what they should; `canonry calibrate --repo {}` with the same embedder fits them.",
+                "Scores are the model's raw cosines, so the default thresholds do not apply; run `canonry calibrate --repo {}` with the same embedder.",
                 self.repo
             ));
         }
@@ -82,8 +82,8 @@ impl Backtest {
         format!(
             "Replayed {sample} and {others}, each against the items created before it, open or closed, without its labels, state or closing. \
             A verdict is: the first neighbour's score is at least the threshold. It is right when that neighbour is an earlier member of the item's cluster; \
-            duplicates that nobody linked count as wrong, so precision is a lower bound. How rare a word is was counted over today's items. \
-            Intervals hold 95 in 100 times: by resampling for recall and MRR, by Wilson's and Donner and Zou's methods for shares; seed {}.",
+            duplicates that nobody linked count as wrong, so precision is a lower bound. Word frequencies are those of today's items. \
+            Intervals are 95 % confidence intervals: by resampling for recall and MRR, by Wilson's and Donner and Zou's methods for shares; seed {}.",
             self.options.seed
         )
     }
@@ -92,7 +92,7 @@ impl Backtest {
     pub fn recommendation(&self) -> Vec<String> {
         let found = self.retrieval.recall_at_10;
         let mut advice = vec![format!(
-            "A person who looks at the first ten neighbours of a new duplicate finds the earlier item {} ({}).",
+            "The earlier item is among the first ten neighbours of a new duplicate {} ({}).",
             times(found.value),
             percent(found)
         )];
@@ -101,11 +101,11 @@ impl Backtest {
             None => self.stay_silent(),
         });
         advice.push(
-            "Do not let it close anything yet: likeness alone is never reason enough to close. Read what it says or would say for some weeks, and let a judge and a person confirm what it would close."
+            "Do not close anything automatically yet: similarity alone is no reason to close. Read the suggestions for some weeks, and let a judge and a person confirm each close."
                 .to_owned(),
         );
         if self.is_weak() {
-            advice.push("Run the backtest again when more duplicates are known; until then, trust the worst misses more than the figures.".to_owned());
+            advice.push("Run the backtest again when more duplicates are known. Until then, trust the worst misses more than the figures.".to_owned());
         }
         advice
     }
@@ -114,22 +114,23 @@ impl Backtest {
         let threshold = point.threshold.get();
         let precision = point.precision.expect("invariant: a threshold that meets a precision has answers");
         let meaning = format!(
-            "Suggesting at a score of {threshold:.2} or more would have been right {} ({}). It would have spoken on {} of 1,000 new items and told {:.0} % of duplicates the right earlier item.",
+            "Suggestions at {:.0} % and above would have been right {} ({}). Canonry would have commented on {} of 1,000 new items and named the right earlier item of {:.0} % of the duplicates.",
+            threshold * 100.0,
             times(precision.value),
             percent(precision),
             rounded(point.per_thousand),
             point.recall.value * 100.0,
         );
         if precision.low < self.verdicts.wanted_precision / 2.0 {
-            return format!("{meaning} The true share may be far lower, so keep `triage.mode: shadow` and watch.");
+            return format!("{meaning} The true share may be far lower, so keep `triage.mode: shadow`.");
         }
         if threshold > HIGHEST_THRESHOLD {
             return format!(
-                "{meaning} That is above what `triage.duplicateThreshold` takes, so keep `triage.mode: shadow`."
+                "{meaning} That is above the highest `triage.duplicateThreshold`, so keep `triage.mode: shadow`."
             );
         }
         format!(
-            "{meaning} To have that, set `triage.mode: suggest` and `triage.duplicateThreshold: {:.0}`.",
+            "{meaning} To get this, set `triage.mode: suggest` and `triage.duplicateThreshold: {:.0}`.",
             threshold * 100.0
         )
     }
@@ -138,14 +139,15 @@ impl Backtest {
         let default = self.default_point();
         let there = match default.precision {
             Some(precision) => format!(
-                "at the usual {DEFAULT_THRESHOLD:.2} it would have been right {} ({})",
+                "at the default of {:.0} % suggestions would have been right {} ({})",
+                DEFAULT_THRESHOLD * 100.0,
                 times(precision.value),
                 percent(precision)
             ),
-            None => format!("at the usual {DEFAULT_THRESHOLD:.2} it would have said nothing at all"),
+            None => format!("at the default of {:.0} % there would have been no suggestion", DEFAULT_THRESHOLD * 100.0),
         };
         format!(
-            "No threshold would have been right {} here; {there}. Keep `triage.mode: shadow`: it records what it would say, and says nothing.",
+            "No threshold would have been right {} here; {there}. Keep `triage.mode: shadow`, which records suggestions and posts none.",
             times(self.verdicts.wanted_precision)
         )
     }

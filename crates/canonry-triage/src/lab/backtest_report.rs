@@ -47,7 +47,7 @@ fn write_page(page: &mut String, backtest: &Backtest, now: Timestamp) -> std::fm
     }
     writeln!(
         page,
-        "</section>\n<footer><h2>How this was measured</h2>\n<p>{}</p>\n<p>{:.1} seconds; half of the searches took at most {:.1} ms, 95 in 100 at most {:.1} ms.</p></footer>\n</main>\n</body>\n</html>",
+        "</section>\n<footer><h2>How this was measured</h2>\n<p>{}</p>\n<p>{:.1} seconds; half of the searches took at most {:.1} ms, 95 % at most {:.1} ms.</p></footer>\n</main>\n</body>\n</html>",
         with_code(&backtest.method()),
         backtest.timing.replay_seconds,
         backtest.timing.search_ms_p50,
@@ -214,7 +214,7 @@ fn write_thresholds(page: &mut String, backtest: &Backtest) -> std::fmt::Result 
             let precision = point.precision.map(share_cell).unwrap_or_default();
             writeln!(
                 page,
-                "<p>The lowest threshold that would have been right at least {wanted:.0} times in 100: <strong>{:.2}</strong>, right {precision}, with {} answers in the replay.</p>",
+                "<p>The lowest threshold with at least {wanted:.0} % right: <strong>{:.2}</strong>, right {precision}, with {} answers in the replay.</p>",
                 point.threshold, point.given
             )?;
         }

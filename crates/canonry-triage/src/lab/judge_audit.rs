@@ -1,5 +1,6 @@
 //! `judge-audit`: how often a cheap judge agrees with a strong one, on the repository's own items.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{
@@ -51,6 +52,7 @@ const PAGE: u32 = 500;
 /// Lets two judges decide about the same sample of sets, through the same gates, and stores what they said.
 ///
 /// Edges, overrides and the state of targets play no part: the judges are compared, not the repository.
+#[boxed]
 pub async fn judge_audit(
     store: &Store,
     repo: &Repo,

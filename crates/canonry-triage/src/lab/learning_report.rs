@@ -20,11 +20,11 @@ pub fn learning_html(simulation: &LearningSimulation) -> String {
 
 fn write_page(page: &mut String, simulation: &LearningSimulation) -> std::fmt::Result {
     let options = simulation.options;
-    let (heading, style) = ("Where each learning rule goes", format!("{STYLE}{MORE_STYLE}"));
+    let (heading, style) = ("How each learning rule moves the threshold", format!("{STYLE}{MORE_STYLE}"));
     page.push_str(&page_head(heading, &style, "Canonry simulate-learning", heading));
     writeln!(
         page,
-        "<p>{} repositories that never were, {} outcomes each. Their true precision is known at every threshold, so that it can be seen what a rule makes of it. Every repository begins at {}; {} of what is said should be right.</p>\n</header>",
+        "<p>{} simulated repositories with {} outcomes each. Their true precision is known at every threshold. Every repository begins at {} %; {} of suggestions should be right.</p>\n</header>",
         options.repositories,
         options.outcomes,
         simulation.configured,
@@ -44,7 +44,7 @@ fn write_page(page: &mut String, simulation: &LearningSimulation) -> std::fmt::R
     }
     writeln!(
         page,
-        "<footer><h2>How this was made</h2>\n<p>Half of a repository's triage records predict a duplicate, with scores from 60 to 100 that are most frequent at 80. A thin line is one repository; a thick one is the median threshold, or the mean precision of those that speak. The whole log counts for ever, which is why a repository that turns bad is followed late. The same again: <code>canonry simulate-learning --repositories {} --outcomes {} --seed {}</code></p></footer>\n</main>\n</body>\n</html>",
+        "<footer><h2>How this was made</h2>\n<p>Half of a repository's triage records predict a duplicate, with scores from 60 to 100 that are most frequent at 80. A thin line is one repository; a thick one is the median threshold, or the mean precision of those that suggest. Old outcomes count as much as new ones, so a repository that turns bad is noticed late. Reproduce it with <code>canonry simulate-learning --repositories {} --outcomes {} --seed {}</code></p></footer>\n</main>\n</body>\n</html>",
         options.repositories, options.outcomes, options.seed,
     )
 }
@@ -75,7 +75,7 @@ fn write_kind(
     page.push_str(&figure(&precision_chart(simulation, kind, rows)));
     writeln!(
         page,
-        "<table>\n<caption>{} repositories in the end</caption>\n<thead><tr><th scope=\"col\">rule</th><th scope=\"col\">median threshold</th><th scope=\"col\">right, where it speaks</th><th scope=\"col\">near the wanted precision</th><th scope=\"col\">silent after {EARLY} outcomes</th><th scope=\"col\">silent</th></tr></thead>\n<tbody>",
+        "<table>\n<caption>{} repositories in the end</caption>\n<thead><tr><th scope=\"col\">rule</th><th scope=\"col\">median threshold</th><th scope=\"col\">right suggestions</th><th scope=\"col\">near the wanted precision</th><th scope=\"col\">silent after {EARLY} outcomes</th><th scope=\"col\">silent</th></tr></thead>\n<tbody>",
         rows.first().map_or(0, |row| row.repositories),
     )?;
     for row in rows {
@@ -105,7 +105,7 @@ fn threshold_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, ro
             RepositoryKind::Bad => "bad-thresholds",
             RepositoryKind::Drifting => "drifting-thresholds",
         },
-        title: format!("Threshold after so many outcomes (dotted: the configured {configured})"),
+        title: format!("Threshold by number of outcomes (dotted: the configured {configured} %)"),
         description: format!("Of the middle repository, {}.", told.join(", ")),
         x_label: "outcomes",
         x_marks: x_marks(simulation, kind),
@@ -126,7 +126,7 @@ fn threshold_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, ro
 fn precision_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, rows: &[&RuleSummary]) -> LineChart<'a> {
     let told = |row: &&RuleSummary| match row.mean_precision {
         Some(precision) => format!("with {} {} is right in the end", row.rule, share(Some(precision))),
-        None => format!("with {} nothing is said in the end", row.rule),
+        None => format!("with {} there are no suggestions in the end", row.rule),
     };
     let told: Vec<String> = rows.iter().map(told).collect();
     let wanted = simulation.wanted.get();
@@ -138,7 +138,7 @@ fn precision_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, ro
             RepositoryKind::Drifting => "drifting-precision",
         },
         title: format!(
-            "True precision of what is said; no line where nothing is (dotted: the wanted {})",
+            "True precision of suggestions; no line without suggestions (dotted: the wanted {})",
             share(Some(wanted))
         ),
         description: format!("{}.", told.join(", ")),

@@ -161,9 +161,13 @@ impl LearningSimulation {
             if let Some(bad) = of(rule, RepositoryKind::Bad) {
                 let early = bad.silent_early.map(|count| format!(", {count} of them after {EARLY} outcomes"));
                 parts.push(match bad.mean_precision {
-                    None => format!("silent on all {} bad repositories{}", bad.repositories, early.unwrap_or_default()),
+                    None => format!(
+                        "stopped commenting in all {} repositories with mostly wrong predictions{}",
+                        bad.repositories,
+                        early.unwrap_or_default()
+                    ),
                     Some(precision) => format!(
-                        "{} on bad repositories ({} of {} silent), where {} of what is said is right",
+                        "{} on bad repositories ({} of {} silent), where {} of suggestions are right",
                         stands(bad.median_threshold),
                         bad.silent,
                         bad.repositories,

@@ -1,5 +1,6 @@
 //! `detect-new`: is one item, usually a new one, a duplicate of an open one?
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -11,13 +12,14 @@ use canonry_github::api::RestPullFile;
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_models::Embedder;
 use canonry_models::chat::TokenBudget;
-use canonry_retrieval::{Hit, RetrievalMode, SHORTLIST};
+use canonry_retrieval::{CommonFacts, Hit, RetrievalMode, SHORTLIST, TextFacts};
 use canonry_store::{
     IndexEntry, IndexRow, NewTriageRecord, Repo, Representation, Store, StoreError, StoredTriageRecord, TriageCandidate,
 };
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use crate::close::row_evidence::evidence_text;
 use crate::corpus::analyze_intent::{IntentExtractor, analyze_item};
 use crate::corpus::identify::{identify, remember};
 use crate::corpus::refetch_item::{FETCHES, not_an_item};
@@ -139,14 +141,14 @@ pub struct DetectReport {
 /// Why nothing is said about an item.
 #[derive(Debug, thiserror::Error)]
 pub enum DetectError {
-    #[error("{repo} has no {what} #{number}; check the number, or bring it in with `canonry import` or `canonry sync`")]
+    #[error("{repo} has no {what} #{number}; check the number, or run `canonry sync` or `canonry import` first")]
     Unknown { repo: RepoName, what: &'static str, number: ItemNumber },
-    #[error("{repo} #{number} is a {found}; leave --type out, or name that one")]
+    #[error("{repo} #{number} is a {found}; use `--type` with that type, or leave it out")]
     OtherType { repo: RepoName, number: ItemNumber, found: &'static str },
     /// The others have no vectors to be compared with. That must not read as "nothing is similar".
     #[error(
-        "only {embedded} of the {open} other open items of {repo} are embedded by {model} ({source_word}), too few to \
-         compare with; run `canonry embed --repo {repo} --only-changed` with the same embedder, --source and --extractor first"
+        "only {embedded} of {open} other open items of {repo} are embedded by {model} ({source_word}); run `canonry embed \
+         --repo {repo} --only-changed` with the same embedder, --source and --extractor first"
     )]
     TooFewEmbedded { repo: RepoName, model: String, source_word: &'static str, embedded: usize, open: usize },
     #[error("{0}")]
@@ -176,10 +178,15 @@ pub(crate) struct Detection {
     pub(crate) known: KnownDuplicates,
     /// The neighbours that the record and the matches name.
     pub(crate) neighbours: BTreeMap<ItemNumber, Item>,
+    /// Those of the item's facts that many items contain.
+    pub(crate) common: CommonFacts,
+    /// Other items that the judge takes for possible duplicates, best first.
+    pub(crate) others: Vec<ItemNumber>,
 }
 
 /// Looks at one item: brings it up to date from GitHub, or finds it in the store without, and goes on with
 /// `detect_item`.
+#[boxed]
 pub async fn detect_new(
     store: &Store,
     query: &ItemQuery,
@@ -217,6 +224,7 @@ pub(crate) async fn detect_item(
     let comparison = Comparison { store, repo, item, representation, known: &known, options };
     let (open, closed) = comparison.neighbours(&near, vector).await?;
     let neighbours = items_of(store, repo, item.item_type, open.iter().chain(&closed)).await?;
+    let common = common_facts(&near, item);
     let judged = comparison.judge(near, &open, &neighbours, with, source, now).await?;
     let mut matches = top_matches(&neighbours, &open, &judged.shown);
     matches.extend(top_matches(&neighbours, &closed, &[]));
@@ -234,32 +242,22 @@ pub(crate) async fn detect_item(
         triage_id: record.id,
         item: item.clone(),
     };
-    Ok(Detection { detected, record, known, neighbours })
+    Ok(Detection { detected, record, known, neighbours, common, others: judged.others })
 }
 
-/// The closed neighbours of an item whose record is stored: a record does not keep them. None where another model embeds
-/// by now.
-pub(crate) async fn closed_matches(
+/// Those of an item's facts that many items contain, for who has its record alone.
+pub(crate) async fn common_facts_of(
     store: &Store,
     repo: &Repo,
     item: &Item,
-    record: &NewTriageRecord,
     with: Detectors<'_>,
-    options: &DetectOptions,
-) -> Result<Vec<TopMatch>, DetectError> {
-    let model = with.embedder.model_id();
-    let source = match (record.effective_source, with.extractor) {
-        (Representation::Raw, _) => EmbedSource::Raw,
-        (Representation::Intent, Some(extractor)) => EmbedSource::Intent(extractor.maker().extractor),
-        (Representation::Intent, None) => return Ok(Vec::new()),
-    };
-    if record.embed_model != model {
-        return Ok(Vec::new());
-    }
-    let near = with.neighbourhood(store, repo, item.item_type, source).await?;
-    let Some(entry) = near.entry(item.number).await? else { return Ok(Vec::new()) };
-    let closed = closed_neighbours(&near, &entry, options).await?;
-    Ok(top_matches(&items_of(store, repo, item.item_type, &closed).await?, &closed, &[]))
+) -> Result<CommonFacts, DetectError> {
+    let source = with.extractor.map_or(EmbedSource::Raw, |extractor| EmbedSource::Intent(extractor.maker().extractor));
+    Ok(common_facts(&with.neighbourhood(store, repo, item.item_type, source).await?, item))
+}
+
+fn common_facts(near: &Neighbourhood, item: &Item) -> CommonFacts {
+    near.index().common_facts(&TextFacts::of(&evidence_text(&near.boilerplate().own(item))))
 }
 
 async fn closed_neighbours(
@@ -470,12 +468,15 @@ struct OnlineJudgement {
     failure: Option<String>,
     unreachable: bool,
     shown: Vec<ItemNumber>,
+    /// Other items that the judge takes for possible duplicates, best first.
+    others: Vec<ItemNumber>,
 }
 
 impl OnlineJudgement {
     /// Of what needed no judge.
     fn unasked(verdict: OnlineVerdict, is_duplicate: bool) -> Self {
-        Self { verdict, is_duplicate, reasoning: None, failure: None, unreachable: false, shown: Vec::new() }
+        let (shown, others) = (Vec::new(), Vec::new());
+        Self { verdict, is_duplicate, reasoning: None, failure: None, unreachable: false, shown, others }
     }
 }
 
@@ -580,9 +581,11 @@ impl Comparison<'_> {
         {
             verdict = verdict.of_unproven_judge();
         }
+        let mut others = with.judge.possible_duplicates(&case);
+        others.retain(|number| Some(*number) != verdict.target);
         let is_duplicate = answer.as_ref().is_some_and(|answer| answer.is_duplicate);
         let reasoning = answer.map(|answer| answer.reasoning);
-        Ok(OnlineJudgement { verdict, is_duplicate, reasoning, failure, unreachable, shown })
+        Ok(OnlineJudgement { verdict, is_duplicate, reasoning, failure, unreachable, shown, others })
     }
 
     async fn record(

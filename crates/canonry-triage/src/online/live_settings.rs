@@ -1,5 +1,6 @@
 //! A repository's settings as they are on its default branch now.
 
+use canonry_boxed::boxed;
 use canonry_config::{MAX_FILE_BYTES, ParsedSettings, SETTINGS_FILE, SettingsSection};
 use canonry_domain::TriageMode;
 use canonry_github::{GitHub, GitHubError};
@@ -22,6 +23,7 @@ pub enum SettingsError {
 }
 
 /// The text of the settings file, fetched when what is kept is too old; `None` when there is no such file.
+#[boxed]
 pub async fn live_settings(store: &Store, github: &GitHub, repo: &Repo) -> Result<Option<String>, SettingsError> {
     let now = github.now();
     if let Some(kept) = store.repos().settings(repo.id).await?

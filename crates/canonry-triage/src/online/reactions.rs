@@ -1,5 +1,6 @@
 //! Reactions on triage comments, which GitHub tells by no webhook: they are asked for now and then.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{CommentReactions, ItemType, Login, RepoName};
@@ -29,6 +30,7 @@ pub struct ReactionsReport {
 /// Reads the reactions to every triage comment of the last 30 days on an issue, as they are now: what was removed is
 /// gone. Those that were asked about longest ago come first, and those of the last hours are left out. A repository that
 /// cannot be asked, and a comment that nothing can be said about, keep nobody from asking about the others.
+#[boxed]
 pub async fn poll_reactions(
     store: &Store,
     github: &GitHub,

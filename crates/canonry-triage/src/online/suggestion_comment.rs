@@ -1,76 +1,65 @@
 //! What a triage comment says, made of a stored record: texts of strangers are quoted, and secrets stay out.
 
-use std::collections::BTreeMap;
-
-use canonry_domain::{
-    Boilerplate, ClosesIn, Item, ItemNumber, ItemState, RepoName, SimilarItem, Similarity, SuggestionComment,
-    suggestion_text,
-};
+use canonry_domain::{Boilerplate, Item, ItemNumber, RepoName, SuggestionComment, suggestion_text};
 use canonry_github::quote_line;
+use canonry_retrieval::CommonFacts;
 use canonry_store::NewTriageRecord;
+use jiff::Timestamp;
 
 use crate::close::row_evidence::facts_of;
-use crate::online::detect_new::TopMatch;
+use crate::judge::local::answer::LOCAL_JUDGE;
 
-/// Characters of a title or a shared fact in a comment.
-const QUOTED: usize = 200;
+/// Characters of a title in a comment.
+const TITLE_QUOTED: usize = 80;
 /// Characters of the judge's reasoning: a few sentences.
 const REASONING_QUOTED: usize = 500;
+/// Other possible duplicates that a comment names at most.
+const MOST_OTHERS: usize = 2;
 
 /// The item that a suggestion is about.
 #[derive(Clone, Copy)]
 pub(crate) struct SuggestedItem<'a> {
     pub(crate) repo: &'a RepoName,
     pub(crate) item: &'a Item,
+    pub(crate) target: Option<&'a Item>,
     pub(crate) boilerplate: &'a Boilerplate,
-    /// Whether it will be closed unless somebody objects.
-    pub(crate) closes: Option<ClosesIn<'a>>,
+    pub(crate) common: &'a CommonFacts,
+    /// Other items that the judge called possible duplicates, best first.
+    pub(crate) others: &'a [ItemNumber],
+    /// How many items are named at most, the target among them.
+    pub(crate) max_items: usize,
+    /// When it will be closed unless somebody objects.
+    pub(crate) closes_at: Option<Timestamp>,
 }
 
-/// What would be said about an item; `None` when the record names no target, or one without a score. `neighbours` are the
-/// items that the record names.
-pub(crate) fn suggestion_of(
-    SuggestedItem { repo, item, boilerplate, closes }: SuggestedItem<'_>,
-    record: &NewTriageRecord,
-    neighbours: &BTreeMap<ItemNumber, Item>,
-    closed: &[TopMatch],
-    max_items: usize,
-) -> Option<String> {
-    let (target, score) = record.target.zip(record.target_score)?;
-    // Those that the judge did not see are too far to be called similar.
-    let shown = record.candidates.iter().filter(|one| one.judged && one.number != target);
-    let shown: Vec<(ItemNumber, Similarity)> = shown.map(|one| (one.number, one.score)).collect();
-    let titles: BTreeMap<ItemNumber, String> =
-        neighbours.values().map(|item| (item.number, quoted_title(&item.title))).collect();
-    let title = |number: ItemNumber| titles.get(&number).map_or("", String::as_str);
-    // An item may have been closed since.
-    let is_open = |number: &ItemNumber| neighbours.get(number).is_some_and(|item| item.state == ItemState::Open);
-    let open: Vec<SimilarItem<'_>> = shown
-        .iter()
-        .filter(|(number, _)| is_open(number))
-        .map(|(number, score)| SimilarItem { number: *number, title: title(*number), score: *score })
-        .collect();
-    let closed_titles: Vec<String> = closed.iter().map(|one| quoted_title(&one.title)).collect();
-    let closed: Vec<SimilarItem<'_>> = closed
-        .iter()
-        .zip(&closed_titles)
-        .map(|(one, title)| SimilarItem { number: one.number, title, score: one.similarity })
-        .collect();
-    let facts = neighbours.get(&target).map(|target| facts_of(repo, boilerplate, item, target)).unwrap_or_default();
-    let facts: Vec<String> = facts.iter().map(|fact| quote_line(fact, QUOTED)).collect();
+/// What would be said about an item; `None` when the record names no target, or one without a score.
+pub(crate) fn suggestion_of(suggested: SuggestedItem<'_>, record: &NewTriageRecord) -> Option<String> {
+    let SuggestedItem { repo, item, boilerplate, common, others, .. } = suggested;
+    let (target, _) = record.target.zip(record.target_score)?;
+    let facts = suggested.target.map(|target| facts_of(repo, boilerplate, common, item, target)).unwrap_or_default();
+    let most = suggested.max_items.saturating_sub(1).min(MOST_OTHERS);
+    // The built-in judge reasons by the very evidence that is shown.
+    let reasoning = match record.model == LOCAL_JUDGE {
+        true => String::new(),
+        false => without_ticks(&record.reasoning, REASONING_QUOTED),
+    };
     Some(suggestion_text(&SuggestionComment {
         item_type: item.item_type,
         verdict: record.verdict,
-        target: SimilarItem { number: target, title: title(target), score },
-        reasoning: &quote_line(&record.reasoning, REASONING_QUOTED),
+        target,
+        title: &suggested.target.map(|target| quoted_title(&target.title)).unwrap_or_default(),
         facts: &facts,
-        open: &open,
-        closed: &closed,
-        max_items,
-        closes,
+        reasoning: &reasoning,
+        others: &others[..others.len().min(most)],
+        closes_at: suggested.closes_at,
     }))
 }
 
-fn quoted_title(title: &str) -> String {
-    quote_line(title, QUOTED)
+pub(crate) fn quoted_title(title: &str) -> String {
+    without_ticks(title, TITLE_QUOTED)
+}
+
+/// A quoted line in which nobody sees backticks: escaped ones are shown as they are.
+fn without_ticks(text: &str, limit: usize) -> String {
+    quote_line(&text.replace('`', ""), limit)
 }

@@ -1,14 +1,16 @@
 //! Triage of one item: what is said about it, recorded, and said on GitHub when the repository wants that.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    ClosesIn, Component, GraceCandidate, Item, ItemNumber, ItemState, ItemType, OnlineVerdict, PLAN_LIFETIME,
-    POSSIBLE_DUPLICATE, PairItem, Probability, RepoName, TriageMode, WriteKey, WriteOrigin, decide_comment,
-    has_protected_label, may_announce_close, triage_failed, withdrawn_text,
+    Component, GraceCandidate, Item, ItemNumber, ItemState, ItemType, OnlineVerdict, PLAN_LIFETIME, POSSIBLE_DUPLICATE,
+    PairItem, Probability, RepoName, TriageMode, WriteKey, WriteOrigin, decide_comment, has_protected_label,
+    may_announce_close, triage_failed, withdrawn_text,
 };
 use canonry_github::outbox::{Outbox, OutboxError, Write};
 use canonry_models::chat::BudgetRefusal;
+use canonry_retrieval::CommonFacts;
 use canonry_store::{
     NewTriageRecord, OutboxEntry, Repo, Store, StoreError, StoredTriageAction, StoredTriageRecord, TriageAction,
     TriageActionKind,
@@ -20,7 +22,7 @@ use crate::corpus::analyze_intent::{AnalyzeFailure, AnalyzeOptions, IntentExtrac
 use crate::grace::begin_grace::announces_close;
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::online::detect_new::{
-    DetectError, DetectOptions, Detection, Detectors, TopMatch, closed_matches, detect_item, fetch_changes,
+    DetectError, DetectOptions, Detection, Detectors, common_facts_of, detect_item, fetch_changes,
 };
 use crate::online::posted_triage::{PostedTriage, TriageKeys};
 use crate::online::suggestion_comment::{SuggestedItem, suggestion_of};
@@ -47,7 +49,6 @@ pub struct GraceRules {
     pub min_close: Probability,
     /// Labels whose items are never closed.
     pub protected_labels: Vec<String>,
-    pub handle: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +88,7 @@ pub enum TriageError {
 /// is sent the live issue is read ([`crate::TriageRecheck`]). The run's id makes it one triage: a second call with the same
 /// id goes on where the first one ended, and neither records nor writes anything twice.
 #[expect(clippy::too_many_arguments, reason = "who, what, with what and by which rules; each is another thing")]
+#[boxed]
 pub async fn triage_item(
     store: &Store,
     outbox: Option<&Outbox>,
@@ -103,12 +105,14 @@ pub async fn triage_item(
     if let Some(begun) = begun_before(store, repo, &item, &options.run_id).await? {
         let known = KnownDuplicates::load(store, repo, item.item_type, begun.record.effective_source).await?;
         let triage = TriageRun { store, outbox, repo, item: &item, known: &known, rules, now };
-        let closed = match triage.is_carried_out(begun.id).await? {
-            true => Vec::new(),
-            false => closed_matches(store, repo, &item, &begun.record, with, options).await?,
+        let common = match triage.is_carried_out(begun.id).await? {
+            true => CommonFacts::default(),
+            false => common_facts_of(store, repo, &item, with).await?,
         };
         let neighbours = triage.named_items(&begun.record).await?;
-        return triage.settle(begun, &neighbours, &closed, None).await;
+        // A record does not keep which others the judge took for possible duplicates.
+        let shown = ShownEvidence { common: &common, others: &[] };
+        return triage.settle(begun, &neighbours, shown, None).await;
     }
     if let Some(why) = left_alone(&item, rules) {
         return Ok(TriageOutcome::untouched(why));
@@ -124,15 +128,14 @@ pub async fn triage_item(
         }
         found => found?,
     };
-    let Detection { detected, record, known, neighbours } = found;
+    let Detection { detected, record, known, neighbours, common, others } = found;
     let unasked = options.budget.refusal().map(BudgetRefusal::as_str);
     if triage_failed(&detected.verdict.reason) && unasked.is_none() {
         let why = detected.judge_failure.unwrap_or_else(|| detected.verdict.reason.clone());
         return Err(TriageError::JudgeFailed { repo: repo.name.clone(), number: item.number, why });
     }
-    let closed: Vec<TopMatch> = detected.top_matches.into_iter().filter(|one| one.state == ItemState::Closed).collect();
     let triage = TriageRun { store, outbox, repo, item: &item, known: &known, rules, now };
-    triage.settle(record, &neighbours, &closed, unasked).await
+    triage.settle(record, &neighbours, ShownEvidence { common: &common, others: &others }, unasked).await
 }
 
 impl TriageOutcome {
@@ -165,7 +168,7 @@ async fn begun_before(
     };
     let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;
     let record = records.into_iter().find(|record| record.id == id);
-    let record = record.ok_or_else(|| StoreError::Damaged(format!("the triage record {id} is not there")))?;
+    let record = record.ok_or_else(|| StoreError::Damaged(format!("the triage record {id} is missing")))?;
     if !triage_failed(&record.record.reason) {
         return Ok(Some(record));
     }
@@ -217,6 +220,15 @@ struct SuggestionState<'a> {
     grace: Option<&'a GraceRules>,
 }
 
+/// What the comment rests on beside the record.
+#[derive(Clone, Copy)]
+struct ShownEvidence<'a> {
+    /// Those of the item's facts that many items contain.
+    common: &'a CommonFacts,
+    /// Other items that the judge takes for possible duplicates, best first.
+    others: &'a [ItemNumber],
+}
+
 /// One item whose record is stored.
 struct TriageRun<'a> {
     store: &'a Store,
@@ -250,7 +262,7 @@ impl TriageRun<'_> {
         &self,
         record: StoredTriageRecord,
         neighbours: &BTreeMap<ItemNumber, Item>,
-        closed: &[TopMatch],
+        ShownEvidence { common, others }: ShownEvidence<'_>,
         unasked: Option<&'static str>,
     ) -> Result<TriageOutcome, TriageError> {
         let earlier = self.actions().await?;
@@ -258,11 +270,19 @@ impl TriageRun<'_> {
         let find = |number: ItemNumber| neighbours.get(&number).or_else(|| self.known.item(number));
         let target = record.record.target.and_then(find);
         let grace = self.announced_grace(&record, target, &earlier).await?;
-        let closes = grace.map(|grace| ClosesIn { hours: grace.hours, handle: &grace.handle });
-        let pair =
-            SuggestedItem { repo: &self.repo.name, item: self.item, boilerplate: self.known.boilerplate(), closes };
-        let text = suggestion_of(pair, &record.record, neighbours, closed, self.rules.max_candidates);
-        let text = text.unwrap_or_default();
+        let decided = earlier.iter().find(|stored| stored.action.triage_id == record.id);
+        let decided_at = decided.map_or(self.now, |stored| stored.created_at);
+        let suggested = SuggestedItem {
+            repo: &self.repo.name,
+            item: self.item,
+            target,
+            boilerplate: self.known.boilerplate(),
+            common,
+            others,
+            max_items: self.rules.max_candidates,
+            closes_at: grace.map(|grace| decided_at + SignedDuration::from_hours(i64::from(grace.hours))),
+        };
+        let text = suggestion_of(suggested, &record.record).unwrap_or_default();
         let entries = self.store.outbox().of_item(self.repo.id, self.item.number).await?;
         let said = PostedTriage::read(&entries);
         let named = self.named_targets(&earlier, &entries).await?;
@@ -277,7 +297,7 @@ impl TriageRun<'_> {
         };
         let action = actions.iter().find(|stored| stored.action.triage_id == record.id);
         let Some(StoredTriageAction { action, .. }) = action else {
-            return Err(StoreError::Damaged("a decision was stored and is not there".to_owned()).into());
+            return Err(StoreError::Damaged("a decision was stored and is missing".to_owned()).into());
         };
         // What a later triage has decided is not undone by an earlier one that comes back.
         if actions.first().is_some_and(|latest| latest.action.triage_id == record.id) {

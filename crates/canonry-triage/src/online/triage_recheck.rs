@@ -31,7 +31,7 @@ impl TriageRecheck {
             WriteKind::Comment | WriteKind::Label => self.refusal(entry).await?,
             WriteKind::EditComment if !self.takes_back(entry).await? => self.refusal(entry).await?,
             WriteKind::Close | WriteKind::Reopen => {
-                return Err(format!("{} is for a person to carry out", entry.key).into());
+                return Err(format!("{} must be carried out by a person", entry.key).into());
             }
             _ => None,
         };

@@ -1,8 +1,10 @@
 //! Why Canonry said what it said about an item, or said nothing: gathered from the store.
 
+use canonry_boxed::boxed;
 use canonry_domain::mention::{WhyActions, WhyItem, WhyVerdict, why_text};
-use canonry_domain::{ItemNumber, ItemType, OverrideKind, Verdict};
+use canonry_domain::{ItemNumber, ItemType, OverrideKind, PairFact, Verdict};
 use canonry_github::quote_line;
+use canonry_retrieval::CommonFacts;
 use canonry_store::{BrakeKind, GraceState, Repo, Store, StoreError, TriageActionKind};
 use jiff::Timestamp;
 
@@ -10,10 +12,11 @@ use crate::close::row_evidence::facts_of;
 use crate::grace::cancel_grace::why as why_it_ended;
 use crate::retrieval::boilerplate::stored_boilerplate;
 
-/// Characters of the judge's reasoning and of a shared fact in the answer.
+/// Characters of the judge's reasoning in the answer.
 const QUOTED: usize = 300;
 
 /// The answer to "why" about an item, fit to be posted.
+#[boxed]
 pub async fn why_item(
     store: &Store,
     repo: &Repo,
@@ -49,15 +52,13 @@ pub async fn why_item(
     let said = WhyVerdict {
         item_type,
         verdict: record.verdict,
-        target: record.target.zip(record.target_score),
-        confidence: record.confidence,
+        target: record.target,
         gate: &record.reason,
         reasoning: &reasoning,
         facts: &facts,
         done: action.map(|action| WhyActions {
             mode: action.mode,
             threshold: action.threshold,
-            source: action.source,
             is_said: matches!(action.action, TriageActionKind::Commented | TriageActionKind::Edited)
                 || action.reason == "said_already",
             reason: &action.reason,
@@ -99,10 +100,10 @@ async fn facts_with(
     item_type: ItemType,
     number: ItemNumber,
     target: ItemNumber,
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Vec<PairFact>, StoreError> {
     let items = store.corpus().items_by_number(repo.id, item_type, &[number, target]).await?;
     let find = |wanted: ItemNumber| items.iter().find(|item| item.number == wanted);
     let (Some(one), Some(other)) = (find(number), find(target)) else { return Ok(Vec::new()) };
     let boilerplate = stored_boilerplate(store, repo, item_type).await?;
-    Ok(facts_of(&repo.name, &boilerplate, one, other).iter().map(|fact| quote_line(fact, QUOTED)).collect())
+    Ok(facts_of(&repo.name, &boilerplate, &CommonFacts::default(), one, other))
 }

@@ -1,5 +1,6 @@
 //! A person rules that an item is no duplicate: what Canonry suggested is taken back at once.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, Login, POSSIBLE_DUPLICATE, WriteOrigin, ruled_apart_text};
 use canonry_github::outbox::{Outbox, OutboxError, Write};
 use canonry_store::{Repo, Store, TriageActionKind};
@@ -9,6 +10,7 @@ use crate::online::posted_triage::{PostedTriage, TriageKeys};
 /// Lets the suggestion on an item say who ruled, and takes the label off; `false` when no suggestion stands that names the
 /// other item. `ruling` makes it one withdrawal, however often it is asked for.
 #[expect(clippy::too_many_arguments, reason = "where, which pair, who and by which ruling; each is another thing")]
+#[boxed]
 pub async fn withdraw_suggestion(
     store: &Store,
     outbox: &Outbox,

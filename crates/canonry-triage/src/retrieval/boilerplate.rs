@@ -1,5 +1,6 @@
 //! The text that many items of a repository share: learned when enough has changed, read by everybody who compares.
 
+use canonry_boxed::boxed;
 use canonry_domain::{Boilerplate, BoilerplateLearner, ItemType};
 use canonry_store::{Repo, Store, StoreError, StoredBoilerplate};
 use jiff::Timestamp;
@@ -13,6 +14,7 @@ const PAGE: u32 = 500;
 const LEARNED_AFTER: u64 = 200;
 
 /// What is known of the shared text; nothing before somebody learned it.
+#[boxed]
 pub async fn stored_boilerplate(store: &Store, repo: &Repo, item_type: ItemType) -> Result<Boilerplate, StoreError> {
     Ok(store.corpus().boilerplate(repo.id, item_type).await?.unwrap_or_default().boilerplate)
 }

@@ -1,5 +1,6 @@
 //! `calibrate`: fits a model's scores to the repository's own duplicates.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{ItemNumber, Similarity};
@@ -35,6 +36,7 @@ pub enum CalibrateError {
 const NEAREST: usize = 20;
 
 /// Fits the scores of a neighbourhood's model to what people closed as duplicates, and stores the fit.
+#[boxed]
 pub async fn calibrate(
     store: &Store,
     neighbourhood: &Neighbourhood,

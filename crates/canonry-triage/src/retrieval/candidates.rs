@@ -1,5 +1,6 @@
 //! `candidates`: stores each item's nearest neighbours.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity};
@@ -46,6 +47,7 @@ pub struct CandidatesReport {
 ///
 /// An item without a vector there (its card failed, or is of an older text) is compared in `by_text`, where
 /// that is given, and its set says so.
+#[boxed]
 pub async fn candidates(
     store: &Store,
     repo: &Repo,

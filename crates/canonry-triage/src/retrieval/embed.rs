@@ -1,5 +1,6 @@
 //! `embed`: a vector for each item's text, exactly for what changed.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -102,6 +103,7 @@ const BATCH: u32 = 256;
 /// Texts that a run leaves out because the model refuses them; more of them mean that it refuses everything.
 const REFUSALS: usize = 20;
 
+#[boxed]
 pub async fn embed(
     store: &Store,
     embedder: &dyn Embedder,

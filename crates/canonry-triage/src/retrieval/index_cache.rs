@@ -1,5 +1,6 @@
 //! Indexes that a service keeps in memory, up to so many bytes; what was not used for longest goes.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,6 +57,7 @@ struct KeptIndex {
 /// `None` until it is loaded, and after a change could not be applied.
 type SharedIndex = Arc<RwLock<Option<LoadedIndex>>>;
 
+#[boxed]
 impl IndexCache {
     /// An empty one for so many bytes. With 0 nothing is kept: every neighbourhood is loaded from its snapshot.
     pub fn new(limit: usize) -> Self {

@@ -1,5 +1,6 @@
 //! The items of one type of a repository, ready to be compared: index in memory, vectors there or in PostgreSQL.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
 use std::path::Path;
@@ -70,6 +71,7 @@ pub enum RetrievalError {
 const NOTHING_NEAR: CandidatePool =
     CandidatePool { candidates: Vec::new(), spread: Spread { mean: 0.0, deviation: 0.0 } };
 
+#[boxed]
 impl Neighbourhood {
     /// Loads the items of a type. A snapshot in `snapshots` is brought up to date item by item; without
     /// one, everything is indexed. What changed is written back.

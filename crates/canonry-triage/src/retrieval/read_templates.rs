@@ -1,5 +1,6 @@
 //! The template files of a repository: text that is nobody's from the first issue on.
 
+use canonry_boxed::boxed;
 use canonry_domain::{Boilerplate, ItemType};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{Repo, Store};
@@ -16,6 +17,7 @@ const FOLDER: &str = ".github";
 
 /// Reads the issue and pull request templates of the default branch, and keeps what they say beside former versions. A
 /// file that cannot be read is left out. Costs one request, and one for each folder and file of templates.
+#[boxed]
 pub async fn read_templates(store: &Store, github: &GitHub, repo: &Repo, now: Timestamp) -> Result<u64, SyncError> {
     let mut read = 0;
     let listed = github.default_branch_folder(&repo.name, FOLDER).await?;

@@ -1,5 +1,6 @@
 //! `search`: items like a text or like another item.
 
+use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity, TITLE_LIMIT};
 use canonry_models::{EmbedError, Embedder, InputType, TextEmbedding};
 use canonry_retrieval::{Query, RetrievalMode, SearchHit};
@@ -51,6 +52,7 @@ pub enum SearchError {
 }
 
 /// Searches one neighbourhood after the other (issues, pull requests, or both) and gives the best of all.
+#[boxed]
 pub async fn search(
     store: &Store,
     repo: &Repo,

@@ -1,11 +1,13 @@
 //! Files, commits and lines: where flagged code stands, and whether it is the same code.
 
+pub(crate) mod code_excerpt;
 pub(crate) mod code_hash;
 pub(crate) mod code_index;
 pub(crate) mod commit_sha;
 pub(crate) mod line_map;
 pub(crate) mod repo_path;
 
+pub use code_excerpt::{CodeExcerpt, without_secrets};
 pub use code_hash::{CodeHash, around, flagged};
 pub use code_index::CodeIndex;
 pub use commit_sha::{CommitSha, InvalidSha};

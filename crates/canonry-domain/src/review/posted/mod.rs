@@ -1,14 +1,14 @@
-//! What a review writes: comments, summary, check.
+//! What a review writes: remarks at lines, the body that sums them up, the check run.
 
 pub(crate) mod posted_text;
 pub(crate) mod summary_text;
 
 pub use posted_text::{
-    CheckConclusion, EarlierFinding, FindingComment, ListedFinding, PostedSummary, REVIEW_BODY, check_conclusion,
-    check_output, fenced, finding_comment, fixed_comment, incomplete_comment, repeated_finding_comment,
-    summary_comment,
+    CheckConclusion, EarlierFinding, FindingComment, ListedFinding, PostedSummary, RETIRED_SUMMARY, check_conclusion,
+    check_output, fenced, finding_comment, fixed_comment, not_reviewed_comment, repeated_finding_comment, review_body,
+    status_comment,
 };
 pub use summary_text::{
-    CountedFinding, ReviewCounts, ReviewGaps, coverage_in_words, earlier_findings_text, gaps_in_words, hidden_in_words,
-    history_in_words, review_headline, scope_in_words, suppressed_patterns_in_words,
+    CountedFinding, ReviewCounts, ReviewGaps, coverage_in_words, gaps_in_words, hidden_in_words, history_in_words,
+    review_headline, scope_in_words, since_last_review, suppressed_patterns_in_words,
 };

@@ -1,4 +1,4 @@
-//! What a review says on GitHub: a comment for each finding at its line, one summary, and the words of the check run.
+//! What a review says on GitHub: a remark for each finding at its line, the body that sums it up, and the check run.
 //!
 //! Titles, messages, places, names and notes are put in as they are: the caller has taken every mention, reference,
 //! link, marker and mark-up out of them.
@@ -6,40 +6,39 @@
 use std::collections::BTreeMap;
 
 use crate::review::{
-    Category, CommitSha, Confidence, DismissalKind, FindingStatus, ReviewCounts, ReviewGaps, ScopeReason, Severity,
-    coverage_in_words, earlier_findings_text, gaps_in_words, review_headline, scope_in_words,
-    suppressed_patterns_in_words,
+    CommitSha, DismissalKind, FindingStatus, ReviewCounts, ReviewGaps, ScopeReason, Severity, coverage_in_words,
+    gaps_in_words, review_headline, scope_in_words, since_last_review, suppressed_patterns_in_words,
 };
 
-/// Entries of one list: more is no longer read, and is told by `canonry review` and the console.
+/// Entries of one list: `canonry review` and the console show the rest.
 const MOST_LISTED: usize = 50;
 
 // GitHub takes 65,536 characters. These are the characters that each list may have; together with everything that has
 // no list they stay below 60,000, so that there is room above them for why a later review could not be completed.
-const ROOM_ON_TOP: usize = 18_000;
+const ROOM_FOR_LISTED: usize = 18_000;
 const ROOM_FOR_RESOLVED: usize = 4_000;
 const ROOM_FOR_EARLIER: usize = 12_000;
 const ROOM_FOR_FURTHER: usize = 8_000;
 const ROOM_FOR_UNSURE: usize = 4_000;
 const ROOM_FOR_TROUBLE: usize = 3_000;
 
-/// The sentence above the comments of one review. It counts nothing: GitHub may take fewer of them, and the summary counts.
-pub const REVIEW_BODY: &str = "New findings, each at its line.";
+/// What replaces the summary comment that an earlier version kept beside its reviews.
+pub const RETIRED_SUMMARY: &str =
+    "This summary is no longer updated: each Canonry review now carries its own, and the check has the details.";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FindingComment<'a> {
     pub title: &'a str,
-    /// The rest of what there is to say; may be empty.
+    /// The first paragraph of what there is to say; may be empty.
     pub message: &'a str,
+    /// The paragraphs after it, which are folded; may be empty.
+    pub more: &'a str,
     pub severity: Severity,
-    pub category: Category,
-    pub confidence: Confidence,
-    /// What became of earlier findings of its pattern, such as "fixed 27 of 38 here".
-    pub history: Option<&'a str>,
-    pub reviewers: &'a str,
-    /// What became of it since it was first said.
+    /// The rules that report it.
+    pub rules: &'a str,
+    /// What became of it since it was first posted.
     pub status: FindingStatus,
-    /// Whether an earlier comment says it about the code as it was.
+    /// Whether an earlier comment is about the code as it was.
     pub said_of_other_code: bool,
     /// What could be done: words, or code that [`fenced`] has fenced.
     pub fix: Option<&'a str>,
@@ -49,30 +48,30 @@ pub struct FindingComment<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedFinding {
     pub severity: Severity,
-    pub confidence: Confidence,
     pub place: String,
     pub title: String,
-    /// The rest in one line; may be empty.
+    /// The rest in one line; empty where a remark at its line says it.
     pub message: String,
-    /// The first seven digits of the commit whose review first told of it, where that is an earlier one.
+    /// What else is to be known, such as that it is back again.
+    pub note: Option<&'static str>,
+    /// The first seven digits of the commit in which it was first found, where that is an earlier one.
     pub since: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlierFinding {
     pub status: FindingStatus,
-    pub code_unchanged: bool,
     /// Where it is now, or was last.
     pub place: String,
     /// Where it was before, if it moved.
     pub moved_from: Option<String>,
     pub title: String,
-    /// The first seven digits of the commit whose review first told of it.
+    /// The first seven digits of the commit in which it was first found.
     pub since: Option<String>,
     pub dismissed: Option<(String, DismissalKind)>,
 }
 
-/// Everything that the summary of a review tells.
+/// Everything that is known of a review.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PostedSummary<'a> {
     pub head: &'a CommitSha,
@@ -81,13 +80,13 @@ pub struct PostedSummary<'a> {
     /// Those that are hidden, by how much they matter.
     pub suppressed: &'a BTreeMap<Severity, usize>,
     pub gaps: &'a ReviewGaps,
-    /// Findings that belong at a line and do not stand there.
-    pub on_top: &'a [ListedFinding],
-    /// Why nothing could be posted at any line; `None` where GitHub takes no comment at their lines.
+    /// The findings that this review posts, and those that stand at no line.
+    pub listed: &'a [ListedFinding],
+    /// Why the review could not be posted, if it could not.
     pub unposted: Option<&'a str>,
     /// Findings that stand at their lines, in threads that somebody resolved who cannot dismiss them.
     pub resolved: &'a [ListedFinding],
-    /// What became of the earlier findings that no other list tells of.
+    /// What became of the earlier findings that no other list has.
     pub earlier: &'a [EarlierFinding],
     /// Findings off the diff, and those for which there was no more room.
     pub further: &'a [ListedFinding],
@@ -118,85 +117,60 @@ pub enum CheckConclusion {
 }
 
 pub fn finding_comment(finding: &FindingComment<'_>) -> String {
-    let sure = match finding.history {
-        Some(history) => format!("{} sure, {history}", finding.confidence),
-        None => format!("{} sure", finding.confidence),
-    };
-    let facts = [capitalised(finding.severity.as_str()), finding.category.to_string(), sure, finding.reviewers.into()];
-    let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
-    let mut parts = vec![format!("**{}**", finding.title), facts.join(" · ")];
+    let mut parts = vec![format!("**{}**", finding.title)];
     parts.extend(match finding.status {
         FindingStatus::Reopened => Some("This was fixed before and is back.".to_owned()),
         FindingStatus::Same | FindingStatus::Moved if finding.said_of_other_code => {
-            Some("This was said before; its code has changed since.".to_owned())
+            Some("This was posted before; its code has changed since.".to_owned())
         }
         _ => None,
     });
     parts.extend((!finding.message.is_empty()).then(|| finding.message.to_owned()));
+    parts.extend((!finding.more.is_empty()).then(|| folded("More", finding.more)));
     parts.extend(finding.fix.map(|fix| format!("Suggested:\n\n{fix}")));
     parts.push(format!(
-        "<sub>Not useful? Give this comment a 👎, resolve the thread, or reply `/{} not useful`.</sub>",
+        "<sub>{} · {} · Not useful? 👎, or reply `/{} not useful`.</sub>",
+        capitalised(finding.severity.as_str()),
+        finding.rules,
         finding.handle
     ));
     parts.join("\n\n")
 }
 
-/// A comment whose finding is gone, where its thread could not be resolved.
+/// A remark whose finding is gone, where its thread could not be resolved.
 pub fn fixed_comment(comment: &str, fixed_in: &CommitSha) -> String {
     format!("Fixed in `{}`.\n\n{comment}", fixed_in.short())
 }
 
-/// A comment whose finding is said again in another one, where its thread could not be resolved.
+/// A remark whose finding is posted again in another one, where its thread could not be resolved.
 pub fn repeated_finding_comment(comment: &str, said_at: &CommitSha) -> String {
-    format!("The code has changed; a newer comment says this about `{}`.\n\n{comment}", said_at.short())
+    format!("The code has changed; a newer comment on `{}` replaces this one.\n\n{comment}", said_at.short())
 }
 
-/// The one summary of a pull request, which is edited from review to review.
-pub fn summary_comment(summary: &PostedSummary<'_>) -> String {
-    let mut parts = vec![format!(
-        "**{}.** Last reviewed commit: `{}`.",
-        review_headline(summary.counts, summary.gaps, summary.reason),
-        summary.head.short()
-    )];
-    if summary.counts.shown() > 0
-        && let Some(gaps) = gaps_in_words(summary.gaps)
-    {
-        parts.push(format!("The review is incomplete: {gaps}. The details below say more."));
-    }
-    if !summary.on_top.is_empty() {
-        let entries = listed(summary.on_top.iter().map(on_top), summary.on_top.len(), ROOM_ON_TOP);
-        parts.push(match summary.unposted {
-            Some(why) => format!("These could not be posted at their lines ({why}):\n\n{entries}"),
-            None => format!("These could not be placed at a line of the diff:\n\n{entries}"),
-        });
-    }
-    if !summary.resolved.is_empty() {
-        let entries = listed(summary.resolved.iter().map(on_top), summary.resolved.len(), ROOM_FOR_RESOLVED);
-        parts.push(format!(
-            "These stand although their threads are resolved, since only a maintainer can dismiss them:\n\n{entries}"
-        ));
-    }
-    if let Some(became) = earlier_findings_text(summary.counts) {
-        let entries = summary.earlier.iter().map(|one| earlier(one, summary.head));
-        let entries = listed(entries, summary.earlier.len(), ROOM_FOR_EARLIER);
-        parts.push(if entries.is_empty() { became } else { format!("{became}\n\n{entries}") });
-    }
-    parts.extend(folded_findings("Further findings", summary.further, ROOM_FOR_FURTHER));
-    parts.extend(folded_findings("Low confidence", summary.low_confidence, ROOM_FOR_UNSURE));
-    let help = format!("`/{} help` tells what can be asked for here.", summary.handle);
-    parts.push(folded("Review details", &format!("{}\n\n{help}", details(summary))));
+/// The body of a review: what it comes to first, then a line for each finding, and the rest folded.
+pub fn review_body(summary: &PostedSummary<'_>) -> String {
+    let mut parts = vec![opening(summary)];
+    parts.extend(incomplete(summary).filter(|_| summary.counts.shown() > 0));
+    parts.extend(lists(summary));
+    parts.push(folded_details(summary));
     parts.join("\n\n")
 }
 
-/// What the summary says when a review could not be completed; `last` is what the last review said, which stands.
-pub fn incomplete_comment(head: &CommitSha, why: &str, handle: &str, last: Option<&str>) -> String {
-    let failed = format!(
-        "**The review of `{}` could not be completed**, so that nothing is known about it yet.\n\n{why}\n\n\
-         It is tried again by itself where that can help; `/{handle} review` asks for it.",
-        head.short()
-    );
+/// The comment that stands in for the check run where there is none; it is edited from review to review.
+pub fn status_comment(summary: &PostedSummary<'_>) -> String {
+    let mut parts = vec![format!("{} Last reviewed commit: `{}`.", opening(summary), summary.head.short())];
+    parts.extend(incomplete(summary).filter(|_| summary.counts.shown() > 0));
+    parts.extend(not_posted(summary));
+    parts.extend(lists(summary));
+    parts.push(folded_details(summary));
+    parts.join("\n\n")
+}
+
+/// The same comment when a commit could not be reviewed; `last` is what the last review made it say, which stands.
+pub fn not_reviewed_comment(head: &CommitSha, why: &str, handle: &str, last: Option<&str>) -> String {
+    let failed = format!("**Not reviewed**: `{}`. {why}\n\n`/{handle} review` tries again.", head.short());
     match last {
-        Some(last) => format!("{failed}\n\n---\n\nThe last review said:\n\n{last}"),
+        Some(last) => format!("{failed}\n\n---\n\nThe last review:\n\n{last}"),
         None => failed,
     }
 }
@@ -215,23 +189,17 @@ pub fn check_conclusion(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &Scope
     }
 }
 
-/// The title and the text of a finished check run. `untold` is why the conversation does not tell of this review, if it
-/// does not.
-pub fn check_output(summary: &PostedSummary<'_>, untold: Option<&str>) -> (String, String) {
-    let mut parts = Vec::new();
-    if let Some(gaps) = gaps_in_words(summary.gaps) {
-        parts.push(format!("The review is incomplete: {gaps}. A check that is not whole does not pass."));
+/// The title and the text of a finished check run.
+pub fn check_output(summary: &PostedSummary<'_>) -> (String, String) {
+    let mut title = review_headline(summary.counts, summary.gaps, summary.reason);
+    if summary.counts.shown() > 0 && gaps_in_words(summary.gaps).is_some() {
+        title.push_str("; the review is incomplete");
     }
-    parts.extend(match untold {
-        Some(why) => Some(format!("The conversation of the pull request does not tell of this review: {why}")),
-        None if summary.counts.shown() > 0 => {
-            Some("The findings are told in the conversation of the pull request.".to_owned())
-        }
-        None => None,
-    });
-    parts.extend(earlier_findings_text(summary.counts));
+    let mut parts: Vec<String> = incomplete(summary).into_iter().chain(not_posted(summary)).collect();
+    parts.extend(since_last_review(summary.counts));
+    parts.extend(lists(summary));
     parts.push(details(summary));
-    (review_headline(summary.counts, summary.gaps, summary.reason), parts.join("\n\n"))
+    (title, parts.join("\n\n"))
 }
 
 /// A text as a code block that nothing in it can end.
@@ -239,6 +207,56 @@ pub fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}", text.trim_end().trim_start_matches('\n'))
+}
+
+/// How much there is, and what changed since the last review.
+fn opening(summary: &PostedSummary<'_>) -> String {
+    let headline = review_headline(summary.counts, summary.gaps, summary.reason);
+    let bold = match headline.split_once(": ") {
+        Some((result, rest)) => format!("**{result}**: {rest}."),
+        None => format!("**{headline}.**"),
+    };
+    [Some(bold), since_last_review(summary.counts)].into_iter().flatten().collect::<Vec<String>>().join(" ")
+}
+
+fn incomplete(summary: &PostedSummary<'_>) -> Option<String> {
+    gaps_in_words(summary.gaps).map(|gaps| format!("The review is incomplete: {gaps}."))
+}
+
+fn not_posted(summary: &PostedSummary<'_>) -> Option<String> {
+    summary.unposted.map(|why| format!("The review could not be posted: {why}."))
+}
+
+/// The findings one by one: the new ones in sight, the rest folded.
+fn lists(summary: &PostedSummary<'_>) -> Vec<String> {
+    let mut parts = Vec::new();
+    if !summary.listed.is_empty() {
+        parts.push(bounded_list(summary.listed.iter().map(listed), summary.listed.len(), ROOM_FOR_LISTED));
+    }
+    if !summary.resolved.is_empty() {
+        let entries = bounded_list(summary.resolved.iter().map(listed), summary.resolved.len(), ROOM_FOR_RESOLVED);
+        parts.push(format!(
+            "Still open, although their threads are resolved; only a maintainer can dismiss these:\n\n{entries}"
+        ));
+    }
+    let folds = [
+        ("Further findings", summary.further, ROOM_FOR_FURTHER),
+        ("Low confidence", summary.low_confidence, ROOM_FOR_UNSURE),
+    ];
+    for (heading, findings, room) in folds.into_iter().filter(|(_, findings, _)| !findings.is_empty()) {
+        let entries = bounded_list(findings.iter().map(listed), findings.len(), room);
+        parts.push(folded(&format!("{heading} ({})", findings.len()), &entries));
+    }
+    if !summary.earlier.is_empty() {
+        let entries = bounded_list(summary.earlier.iter().map(earlier), summary.earlier.len(), ROOM_FOR_EARLIER);
+        parts.push(folded(&format!("Earlier findings ({})", summary.earlier.len()), &entries));
+    }
+    parts
+}
+
+fn folded_details(summary: &PostedSummary<'_>) -> String {
+    let help = format!("`/{} help` lists the commands.", summary.handle);
+    folded("Review details", &format!("{}\n\n{help}", details(summary)))
 }
 
 fn details(summary: &PostedSummary<'_>) -> String {
@@ -266,7 +284,7 @@ fn details(summary: &PostedSummary<'_>) -> String {
     for (heading, entries) in [("Problems", summary.problems), ("Not read", summary.skipped), ("Notes", summary.notes)]
     {
         if !entries.is_empty() {
-            let lines = listed(entries.iter().map(|entry| format!("- {entry}")), entries.len(), ROOM_FOR_TROUBLE);
+            let lines = bounded_list(entries.iter().map(|entry| format!("- {entry}")), entries.len(), ROOM_FOR_TROUBLE);
             parts.push(format!("{heading}:\n\n{lines}"));
         }
     }
@@ -285,51 +303,39 @@ fn severity_table(summary: &PostedSummary<'_>) -> Option<String> {
     (!rows.is_empty()).then(|| format!("| severity | shown | suppressed |\n|---|--:|--:|\n{}", rows.join("\n")))
 }
 
-fn on_top(one: &ListedFinding) -> String {
+fn listed(one: &ListedFinding) -> String {
+    let mut facts = vec![format!("**{}**: {}", capitalised(one.severity.as_str()), one.title), one.place.clone()];
+    facts.extend(one.note.map(str::to_owned));
+    facts.extend(since(one.since.as_deref()));
     let message = if one.message.is_empty() { String::new() } else { format!("\n  {}", one.message) };
-    format!("- **{}**: {} · {}{}{message}", capitalised(one.severity.as_str()), one.title, one.place, since(one))
+    format!("- {}{message}", facts.join(" · "))
 }
 
-fn since(one: &ListedFinding) -> String {
-    one.since.as_ref().map_or_else(String::new, |since| format!(" · since `{since}`"))
-}
-
-fn earlier(one: &EarlierFinding, head: &CommitSha) -> String {
+fn earlier(one: &EarlierFinding) -> String {
     let became = match (one.status, &one.dismissed) {
-        (FindingStatus::Fixed, _) => format!("**Fixed** in `{}`", head.short()),
-        (FindingStatus::Moved, _) => "**Moved**".to_owned(),
-        (FindingStatus::Reopened, _) => "**Back again**".to_owned(),
-        (FindingStatus::Same | FindingStatus::New, _) => "**Still there**".to_owned(),
+        (FindingStatus::Fixed, _) => "**Fixed**".to_owned(),
         (FindingStatus::Dismissed, None) => "**Dismissed**".to_owned(),
         (FindingStatus::Dismissed, Some((who, kind))) => {
             let how = match kind {
-                DismissalKind::WontFix => "will not be fixed",
+                DismissalKind::WontFix => "won't fix",
                 DismissalKind::Resolved => "thread resolved",
                 DismissalKind::NotUseful => "not useful",
             };
             format!("**Dismissed** by {who} ({how})")
         }
+        _ => "**Still open**".to_owned(),
     };
     let place = match &one.moved_from {
-        Some(from) => format!("{from} → {}", one.place),
+        Some(before) => format!("{before} → {}", one.place),
         None => one.place.clone(),
     };
-    let mut facts = vec![one.title.clone(), place];
-    facts.extend((!one.code_unchanged).then(|| "its code changed".to_owned()));
-    facts.extend(one.since.as_ref().map(|since| format!("since `{since}`")));
+    let facts: Vec<String> =
+        [Some(one.title.clone()), Some(place), since(one.since.as_deref())].into_iter().flatten().collect();
     format!("- {became}: {}", facts.join(" · "))
 }
 
-fn folded_findings(heading: &str, findings: &[ListedFinding], room: usize) -> Option<String> {
-    if findings.is_empty() {
-        return None;
-    }
-    let entry = |one: &ListedFinding| {
-        let severity = capitalised(one.severity.as_str());
-        format!("- {severity}: {} · {} · {} sure{}", one.title, one.place, one.confidence, since(one))
-    };
-    let entries = listed(findings.iter().map(entry), findings.len(), room);
-    Some(folded(&format!("{heading} ({})", findings.len()), &entries))
+fn since(commit: Option<&str>) -> Option<String> {
+    commit.map(|commit| format!("since `{commit}`"))
 }
 
 /// The blank lines are GitHub's: without them nothing inside is rendered.
@@ -338,7 +344,7 @@ fn folded(heading: &str, content: &str) -> String {
 }
 
 /// As many entries as there is room for, each of them whole, and how many more there are.
-fn listed(entries: impl Iterator<Item = String>, all: usize, room: usize) -> String {
+fn bounded_list(entries: impl Iterator<Item = String>, all: usize, room: usize) -> String {
     let (mut lines, mut used) = (Vec::new(), 0);
     for entry in entries.take(MOST_LISTED) {
         used += entry.chars().count() + 1;

@@ -24,12 +24,11 @@ pub struct ReviewCounts {
     pub details: usize,
     pub low_confidence: usize,
     pub suppressed: usize,
-    /// Of those shown, the ones that are new or back again.
-    pub fresh: usize,
+    /// Of those shown, the new ones, and those that were fixed before and are back.
+    pub new: usize,
+    pub back: usize,
     pub by_severity: BTreeMap<Severity, usize>,
     pub by_status: BTreeMap<FindingStatus, usize>,
-    /// Earlier ones that are still there and not shown, without those that people dismissed.
-    pub hidden_earlier: usize,
     pub hidden_by: BTreeMap<HiddenBy, usize>,
 }
 
@@ -48,8 +47,6 @@ impl ReviewCounts {
                 ShownAs::LowConfidence => counts.low_confidence += 1,
                 ShownAs::Suppressed => {
                     counts.suppressed += 1;
-                    let is_earlier = !matches!(finding.status, FindingStatus::New | FindingStatus::Dismissed);
-                    counts.hidden_earlier += usize::from(is_earlier);
                     if let Some(by) = finding.hidden_by {
                         *counts.hidden_by.entry(by.clone()).or_default() += 1;
                     }
@@ -57,7 +54,8 @@ impl ReviewCounts {
                 }
             }
             *counts.by_severity.entry(finding.severity).or_default() += 1;
-            counts.fresh += usize::from(matches!(finding.status, FindingStatus::New | FindingStatus::Reopened));
+            counts.new += usize::from(finding.status == FindingStatus::New);
+            counts.back += usize::from(finding.status == FindingStatus::Reopened);
         }
         counts
     }
@@ -93,25 +91,18 @@ pub fn review_headline(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &ScopeR
     if shown > 0 {
         let severities: Vec<String> =
             counts.by_severity.iter().rev().map(|(severity, count)| format!("{count} {severity}")).collect();
-        let fresh = match counts.fresh {
-            fresh if fresh == shown => String::new(),
-            0 => "; none new".to_owned(),
-            fresh if counts.with_status(FindingStatus::Reopened) > 0 => format!("; {fresh} new or back again"),
-            fresh => format!("; {fresh} new"),
-        };
-        return format!("{}: {}{fresh}", number_of(shown, "finding"), severities.join(", "));
+        return format!("{}: {}", number_of(shown, "finding"), severities.join(", "));
     }
     let is_over = matches!(reason, ScopeReason::NoChangesSince(_));
     if gaps.reviewers == 0 && !is_over {
-        return "No reviewer was asked: nothing is known about this change".to_owned();
+        return "Not reviewed: no reviewer ran".to_owned();
     }
     if let Some(gaps) = gaps_in_words(gaps) {
-        return format!("Nothing found, but the review is incomplete: {gaps}");
+        return format!("No findings, but the review is incomplete: {gaps}");
     }
     match counts.suppressed {
-        _ if is_over => "Nothing new".to_owned(),
-        0 => "Nothing found".to_owned(),
-        suppressed => format!("Nothing to show; {} suppressed", number_of(suppressed, "finding")),
+        0 => "No findings".to_owned(),
+        suppressed => format!("No findings shown; {} suppressed", number_of(suppressed, "finding")),
     }
 }
 
@@ -131,41 +122,29 @@ pub fn gaps_in_words(gaps: &ReviewGaps) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What became of the findings of earlier reviews; `None` when there were none.
-pub fn earlier_findings_text(counts: &ReviewCounts) -> Option<String> {
-    let words = [
-        (FindingStatus::Fixed, "fixed"),
-        (FindingStatus::Same, "still there"),
-        (FindingStatus::Moved, "moved"),
-        (FindingStatus::Reopened, "back again"),
-        (FindingStatus::Dismissed, "dismissed"),
-    ];
-    let parts: Vec<String> = (words.into_iter())
-        .map(|(status, word)| (counts.with_status(status), word))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
-    let hidden = match counts.hidden_earlier {
-        0 => String::new(),
-        1 => "; 1 of them is hidden".to_owned(),
-        hidden => format!("; {hidden} of them are hidden"),
-    };
-    (!parts.is_empty()).then(|| format!("Earlier findings: {}{hidden}.", parts.join(", ")))
+/// What changed since the last review; `None` where no earlier finding is fixed or shown.
+pub fn since_last_review(counts: &ReviewCounts) -> Option<String> {
+    let fixed = counts.with_status(FindingStatus::Fixed);
+    let still_open = counts.shown() - counts.new - counts.back;
+    if fixed + still_open + counts.back == 0 {
+        return None;
+    }
+    let parts = [(counts.new, "new"), (fixed, "fixed"), (counts.back, "back again"), (still_open, "still open")];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    Some(format!("Since the last review: {}.", parts.collect::<Vec<String>>().join(", ")))
 }
 
 /// How much was to be read, and why.
 pub fn scope_in_words(reason: &ScopeReason) -> String {
     match reason {
-        ScopeReason::NoPriorReview => "Full review: none was completed before.".to_owned(),
-        ScopeReason::PriorShaUnreachable => "Full review: the commit that was reviewed last is gone.".to_owned(),
+        ScopeReason::NoPriorReview => "Full review: there is no earlier one.".to_owned(),
+        ScopeReason::PriorShaUnreachable => "Full review: the last reviewed commit is gone.".to_owned(),
         ScopeReason::DiffComputationFailed => {
-            "Full review: git could not tell what came since the last one.".to_owned()
+            "Full review: git could not compare with the last reviewed commit.".to_owned()
         }
-        ScopeReason::FullRequested => "Full review, as asked for.".to_owned(),
-        ScopeReason::IncrementalFrom(sha) => format!("Incremental review: what came since {}.", sha.short()),
-        ScopeReason::NoChangesSince(sha) => {
-            format!("Incremental review: nothing changed since {}.", sha.short())
-        }
+        ScopeReason::FullRequested => "Full review, as requested.".to_owned(),
+        ScopeReason::IncrementalFrom(sha) => format!("Incremental review: changes since {}.", sha.short()),
+        ScopeReason::NoChangesSince(sha) => format!("Incremental review: no changes since {}.", sha.short()),
     }
 }
 
@@ -190,15 +169,15 @@ pub fn hidden_in_words(counts: &ReviewCounts) -> Option<String> {
     let mut patterns = (0, 0);
     for (by, count) in &counts.hidden_by {
         match by {
-            HiddenBy::Dismissal => parts.push(format!("{count} dismissed by people")),
+            HiddenBy::Dismissal => parts.push(format!("{count} dismissed")),
             HiddenBy::Feedback => parts.push(format!("{count} by feedback")),
             HiddenBy::Pattern(pattern) if patterns.0 < PATTERNS_NAMED => {
-                parts.push(format!("{count} by the pattern \"{pattern}\""));
+                parts.push(format!("{count} by pattern \"{pattern}\""));
                 patterns.0 += 1;
             }
             HiddenBy::Pattern(_) => patterns.1 += count,
-            HiddenBy::Area => parts.push(format!("{count} outside of the areas that are wanted")),
-            HiddenBy::Severity => parts.push(format!("{count} below the least severity that is wanted")),
+            HiddenBy::Area => parts.push(format!("{count} outside the configured areas")),
+            HiddenBy::Severity => parts.push(format!("{count} below the minimum severity")),
         }
     }
     if patterns.1 > 0 {
@@ -222,8 +201,8 @@ mod tests {
     use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
     use super::{
-        CountedFinding, ReviewCounts, ReviewGaps, coverage_in_words, earlier_findings_text, gaps_in_words,
-        hidden_in_words, history_in_words, review_headline, scope_in_words, suppressed_patterns_in_words,
+        CountedFinding, ReviewCounts, ReviewGaps, coverage_in_words, gaps_in_words, hidden_in_words, history_in_words,
+        review_headline, scope_in_words, since_last_review, suppressed_patterns_in_words,
     };
     use crate::review::{CommitSha, FindingStatus, HiddenBy, ScopeReason, Severity, ShownAs};
 
@@ -249,23 +228,10 @@ mod tests {
             one(FindingStatus::Fixed, Severity::Major, ShownAs::Inline),
         ]);
         let headline = review_headline(&counts, &all_read(), &ScopeReason::NoPriorReview);
-        assert_eq!(headline, "3 findings: 1 critical, 2 minor; 1 new");
+        assert_eq!(headline, "3 findings: 1 critical, 2 minor");
         assert_eq!((counts.with_severity(Severity::Minor), counts.with_severity(Severity::Major)), (2, 0));
-        let all_new = ReviewCounts::of([one(FindingStatus::Reopened, Severity::Major, ShownAs::Inline)]);
-        assert_eq!(review_headline(&all_new, &all_read(), &ScopeReason::FullRequested), "1 finding: 1 major");
-        let mixed = ReviewCounts::of([
-            one(FindingStatus::Reopened, Severity::Major, ShownAs::Inline),
-            one(FindingStatus::Same, Severity::Major, ShownAs::Inline),
-        ]);
-        assert_eq!(
-            review_headline(&mixed, &all_read(), &ScopeReason::FullRequested),
-            "2 findings: 2 major; 1 new or back again"
-        );
-        let known = ReviewCounts::of([one(FindingStatus::Same, Severity::Major, ShownAs::Inline)]);
-        assert_eq!(
-            review_headline(&known, &all_read(), &ScopeReason::NoChangesSince(sha())),
-            "1 finding: 1 major; none new"
-        );
+        let one_alone = ReviewCounts::of([one(FindingStatus::Reopened, Severity::Major, ShownAs::Inline)]);
+        assert_eq!(review_headline(&one_alone, &all_read(), &ScopeReason::NoChangesSince(sha())), "1 finding: 1 major");
     }
 
     #[test]
@@ -276,22 +242,22 @@ mod tests {
         let gaps =
             |reviewers, troubled_reviewers, skipped_files| ReviewGaps { reviewers, troubled_reviewers, skipped_files };
         for (counts, gaps, reason, headline) in [
-            (&nothing, gaps(2, 0, 0), &first, "Nothing found"),
-            (&hidden, gaps(2, 0, 0), &first, "Nothing to show; 1 finding suppressed"),
-            (&nothing, gaps(0, 0, 0), &first, "No reviewer was asked: nothing is known about this change"),
+            (&nothing, gaps(2, 0, 0), &first, "No findings"),
+            (&hidden, gaps(2, 0, 0), &first, "No findings shown; 1 finding suppressed"),
+            (&nothing, gaps(0, 0, 0), &first, "Not reviewed: no reviewer ran"),
             (
                 &nothing,
                 gaps(1, 1, 0),
                 &first,
-                "Nothing found, but the review is incomplete: the only reviewer had problems",
+                "No findings, but the review is incomplete: the only reviewer had problems",
             ),
             (
                 &hidden,
                 gaps(3, 1, 2),
                 &first,
-                "Nothing found, but the review is incomplete: 1 of 3 reviewers had problems, 2 files were not read",
+                "No findings, but the review is incomplete: 1 of 3 reviewers had problems, 2 files were not read",
             ),
-            (&nothing, gaps(0, 0, 0), &ScopeReason::NoChangesSince(sha()), "Nothing new"),
+            (&nothing, gaps(0, 0, 0), &ScopeReason::NoChangesSince(sha()), "No findings"),
         ] {
             assert_eq!(review_headline(counts, &gaps, reason), headline);
         }
@@ -300,21 +266,19 @@ mod tests {
     }
 
     #[test]
-    fn every_earlier_finding_is_accounted_for() {
+    fn what_changed_since_the_last_review_is_counted() {
         let counts =
             ReviewCounts::of(FindingStatus::ALL.iter().map(|status| one(*status, Severity::Minor, ShownAs::Inline)));
         assert_eq!(
-            earlier_findings_text(&counts).as_deref(),
-            Some("Earlier findings: 1 fixed, 1 still there, 1 moved, 1 back again, 1 dismissed.")
+            since_last_review(&counts).as_deref(),
+            Some("Since the last review: 1 new, 1 fixed, 1 back again, 3 still open.")
         );
         let new = ReviewCounts::of([one(FindingStatus::New, Severity::Minor, ShownAs::Inline)]);
-        assert_eq!(earlier_findings_text(&new), None);
+        assert_eq!(since_last_review(&new), None);
+        // What is hidden is counted among the suppressed.
         let hidden = |status| one(status, Severity::Minor, ShownAs::Suppressed);
         let statuses = [FindingStatus::Same, FindingStatus::Dismissed, FindingStatus::New];
-        assert_eq!(
-            earlier_findings_text(&ReviewCounts::of(statuses.map(hidden))).as_deref(),
-            Some("Earlier findings: 1 still there, 1 dismissed; 1 of them is hidden.")
-        );
+        assert_eq!(since_last_review(&ReviewCounts::of(statuses.map(hidden))), None);
     }
 
     #[test]
@@ -331,9 +295,9 @@ mod tests {
         assert_eq!(
             hidden_in_words(&counts).as_deref(),
             Some(
-                "12 findings suppressed: 2 dismissed by people, 1 by feedback, 1 by the pattern \"p0\", 1 by the pattern \
-                 \"p1\", 1 by the pattern \"p2\", 1 by the pattern \"p3\", 1 by the pattern \"p4\", 1 outside of the \
-                 areas that are wanted, 1 below the least severity that is wanted, 2 by other patterns."
+                "12 findings suppressed: 2 dismissed, 1 by feedback, 1 by pattern \"p0\", 1 by pattern \"p1\", 1 by pattern \
+                 \"p2\", 1 by pattern \"p3\", 1 by pattern \"p4\", 1 outside the configured areas, 1 below the minimum \
+                 severity, 2 by other patterns."
             )
         );
         assert_eq!(hidden_in_words(&ReviewCounts::default()), None);
@@ -342,12 +306,12 @@ mod tests {
     #[test]
     fn the_details_in_words() {
         for (reason, words) in [
-            (ScopeReason::NoPriorReview, "Full review: none was completed before."),
-            (ScopeReason::PriorShaUnreachable, "Full review: the commit that was reviewed last is gone."),
-            (ScopeReason::DiffComputationFailed, "Full review: git could not tell what came since the last one."),
-            (ScopeReason::FullRequested, "Full review, as asked for."),
-            (ScopeReason::IncrementalFrom(sha()), "Incremental review: what came since abc1234."),
-            (ScopeReason::NoChangesSince(sha()), "Incremental review: nothing changed since abc1234."),
+            (ScopeReason::NoPriorReview, "Full review: there is no earlier one."),
+            (ScopeReason::PriorShaUnreachable, "Full review: the last reviewed commit is gone."),
+            (ScopeReason::DiffComputationFailed, "Full review: git could not compare with the last reviewed commit."),
+            (ScopeReason::FullRequested, "Full review, as requested."),
+            (ScopeReason::IncrementalFrom(sha()), "Incremental review: changes since abc1234."),
+            (ScopeReason::NoChangesSince(sha()), "Incremental review: no changes since abc1234."),
         ] {
             assert_eq!(scope_in_words(&reason), words);
         }
@@ -392,7 +356,7 @@ mod tests {
             let counts = ReviewCounts::of(findings);
             let headline = review_headline(&counts, &gaps, &reason);
             if counts.shown() == 0 && gaps_in_words(&gaps).is_some() {
-                prop_assert!(headline.contains("incomplete") || headline.starts_with("No reviewer"), "{headline}");
+                prop_assert!(headline.contains("incomplete") || headline.starts_with("Not reviewed"), "{headline}");
             }
         }
     }

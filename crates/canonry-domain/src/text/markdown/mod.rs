@@ -4,13 +4,15 @@ mod own_lines;
 mod raw_html;
 mod shown_text;
 
+pub use raw_html::{HtmlPart, html_parts};
+
 pub(crate) use own_lines::{CodeSpans, FoldedText, own_lines, own_words};
 pub(crate) use shown_text::{ShownText, shown_text};
 
 use pulldown_cmark::Options;
 
 /// GitHub's additions to CommonMark. A bare address needs no option: it is text and stays text.
-fn options() -> Options {
+pub fn github_options() -> Options {
     Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
@@ -24,7 +26,7 @@ fn options() -> Options {
 const DEEPEST: usize = 64;
 
 /// Whether a line begins more quotations and list items than are read.
-fn is_too_deep(source: &str) -> bool {
+pub fn is_too_deep(source: &str) -> bool {
     source.lines().any(|line| depth(line) > DEEPEST)
 }
 

@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
 use regex::Regex;
 
 use super::raw_html::{HtmlPart, OpenElements, html_parts};
-use super::{is_too_deep, options};
+use super::{github_options, is_too_deep};
 
 /// A line of a person's own words as GitHub shows it, without marks of emphasis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(crate) fn own_lines(markdown: &str, code: CodeSpans, folded: FoldedText) -> 
         return Vec::new();
     }
     let mut reader = Reader::new(&source, code, folded);
-    for (event, range) in Parser::new_ext(&source, options()).into_offset_iter() {
+    for (event, range) in Parser::new_ext(&source, github_options()).into_offset_iter() {
         reader.read(event, range);
     }
     reader.end_line();

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// A part of raw HTML; comments are none.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum HtmlPart<'a> {
+pub enum HtmlPart<'a> {
     Text(Range<usize>),
     Tag {
         name: &'a str,
@@ -16,7 +17,7 @@ pub(super) enum HtmlPart<'a> {
 }
 
 /// Takes raw HTML apart, as a browser does.
-pub(super) fn html_parts(html: &str) -> Vec<HtmlPart<'_>> {
+pub fn html_parts(html: &str) -> Vec<HtmlPart<'_>> {
     let mut parts = Vec::new();
     let (mut text, mut at) = (0, 0);
     while let Some(begun) = html[at..].find('<').map(|found| at + found) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use pulldown_cmark::{Event, Parser};
 
 use super::raw_html::{HtmlPart, html_parts};
-use super::{is_too_deep, options};
+use super::{github_options, is_too_deep};
 use crate::text::printable::is_invisible;
 
 /// A text that was made of another one, byte by byte.
@@ -54,7 +54,7 @@ pub(crate) fn shown_text(source: &str) -> ShownText {
     if is_too_deep(source) {
         return shown;
     }
-    for (event, range) in Parser::new_ext(source, options()).into_offset_iter() {
+    for (event, range) in Parser::new_ext(source, github_options()).into_offset_iter() {
         match event {
             Event::Text(text) => shown.push_text(&text, source, range),
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {

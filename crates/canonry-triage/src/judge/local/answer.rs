@@ -49,22 +49,13 @@ pub const LOCAL_JUDGE: &str = "evidence.3";
 /// telling error under the same title or in nearly the same text; everything else is `unsure`, whatever the number.
 pub fn judge_locally(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> JudgeAnswer {
     let compared = compare(source, candidates);
-    let weighed =
-        candidates.iter().zip(&compared).map(|(candidate, compared)| WeighedCandidate::of(source, candidate, compared));
-    let best = weighed.max_by(|one, other| {
-        let score = |weighed: &WeighedCandidate<'_>| weighed.candidate.score;
-        let number = |weighed: &WeighedCandidate<'_>| weighed.candidate.text.number;
-        one.probability
-            .total_cmp(&other.probability)
-            .then(score(one).cmp(&score(other)))
-            .then(number(other).cmp(&number(one)))
-    });
-    let Some(best) = best else {
+    let weighed = best_first(source, candidates, &compared);
+    let Some(best) = weighed.first() else {
         return JudgeAnswer {
             is_duplicate: false,
             duplicate_of: None,
             confidence: Probability::ZERO,
-            reasoning: "There is nothing to compare with.".to_owned(),
+            reasoning: "There are no items to compare with.".to_owned(),
             structure: Structure::default(),
         };
     };
@@ -76,6 +67,29 @@ pub fn judge_locally(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) 
         reasoning: best.reasoning(),
         structure: best.structure(),
     }
+}
+
+/// The candidates that the judge takes for possible duplicates, best first.
+pub(crate) fn possible_duplicates(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> Vec<ItemNumber> {
+    let compared = compare(source, candidates);
+    let weighed = best_first(source, candidates, &compared);
+    weighed.iter().take_while(|one| one.probability >= YES).map(|one| one.candidate.text.number).collect()
+}
+
+fn best_first<'a>(
+    source: &LocalText<'_>,
+    candidates: &'a [LocalCandidate<'a>],
+    compared: &'a [PairFeatures],
+) -> Vec<WeighedCandidate<'a>> {
+    let pairs = candidates.iter().zip(compared);
+    let mut weighed: Vec<WeighedCandidate<'_>> =
+        pairs.map(|(candidate, compared)| WeighedCandidate::of(source, candidate, compared)).collect();
+    let number = |weighed: &WeighedCandidate<'_>| weighed.candidate.text.number;
+    weighed.sort_by(|one, other| {
+        let by_score = other.candidate.score.cmp(&one.candidate.score);
+        other.probability.total_cmp(&one.probability).then(by_score).then(number(one).cmp(&number(other)))
+    });
+    weighed
 }
 
 /// From here on the answer is yes.
@@ -157,27 +171,27 @@ impl<'a> WeighedCandidate<'a> {
         let mut reasoning = match self.tie {
             Tie::Copy => format!("Nearly the same text as #{number}"),
             Tie::SameError if self.compared.titles.overlap >= SAME_TITLE => {
-                format!("The same error and title as #{number}")
+                format!("Same error and title as #{number}")
             }
-            Tie::SameError => format!("The same error in nearly the same text as #{number}"),
-            Tie::Series => format!("The title of #{number} but for a number: a series, or another version"),
+            Tie::SameError => format!("Same error in nearly the same text as #{number}"),
+            Tie::Series => format!("Same title as #{number} except for a number: a series, or another version"),
             Tie::Recurring => {
-                format!("The text of #{number} again by the same author on another day: a recurring report")
+                format!("Same text as #{number} by the same author on another day: a recurring report")
             }
             Tie::Siblings => {
-                format!("Filed within the hour of #{number} by the same author: siblings more often than duplicates")
+                format!("Filed within an hour of #{number} by the same author: usually related, not duplicates")
             }
-            Tie::OtherKind => format!("Much like #{number}, but one is a bug and the other a wish"),
-            Tie::TooShort => format!("Too little is said to tell this from #{number}"),
+            Tie::OtherKind => format!("Similar to #{number}, but one is a bug report and the other a feature request"),
+            Tie::TooShort => format!("Too little text to compare with #{number}"),
             Tie::Alike if self.probability >= YES => {
-                format!("Much like #{number}, which similarity alone does not prove")
+                format!("Similar to #{number}, but similarity alone proves nothing")
             }
-            Tie::Alike => format!("#{number} is the most alike, but not enough"),
+            Tie::Alike => format!("#{number} is the most similar, but not similar enough"),
         };
         let mut told = 0;
         for fact in &self.compared.facts {
             let more = format!("; {fact}");
-            let is_new = !reasoning.contains(&fact.text.replace('`', "'"));
+            let is_new = !reasoning.contains(&fact.text);
             if told < FACTS_TOLD && is_new && reasoning.chars().count() + more.chars().count() <= REASONING_LIMIT {
                 reasoning.push_str(&more);
                 told += 1;
@@ -276,7 +290,7 @@ mod tests {
     };
     use proptest::prelude::{any, prop, prop_assert, proptest};
 
-    use super::{LocalCandidate, LocalText, judge_locally};
+    use super::{LocalCandidate, LocalText, judge_locally, possible_duplicates};
 
     /// An item in a few words: author, minute of the month, title, body.
     #[derive(Clone, Copy)]
@@ -345,7 +359,7 @@ mod tests {
             Nothing else is in the log, and I have only sixty folders.";
         let answer = judge(Written("bob", 300, "tree renderer lost its viewport anchor", body), first, 0.93);
         assert!(answer.is_duplicate && is_sure(&answer), "{answer:?}");
-        insta::assert_snapshot!(answer.reasoning, @"The same error and title as #7; both show `error: tree renderer lost its viewport anchor during relayout`");
+        insta::assert_snapshot!(answer.reasoning, @"Same error and title as #7; both show `error: tree renderer lost its viewport anchor during relayout`");
         // The same words with weak support by retrieval are no proof.
         assert!(!is_sure(&judge(Written("bob", 300, "tree renderer lost its viewport anchor", body), first, 0.84)));
     }
@@ -362,7 +376,7 @@ mod tests {
             0.95,
         );
         assert!(!answer.is_duplicate && !is_sure(&answer), "{answer:?}");
-        insta::assert_snapshot!(answer.reasoning, @"Filed within the hour of #7 by the same author: siblings more often than duplicates");
+        insta::assert_snapshot!(answer.reasoning, @"Filed within an hour of #7 by the same author: usually related, not duplicates");
     }
 
     #[test]
@@ -451,6 +465,31 @@ mod tests {
         let nothing = BTreeMap::new();
         let far = LocalCandidate { text: LocalText { changes: Some(&other), ..pull(7) }, parts: &nothing, ..candidate };
         assert!(judge_locally(&pull(9), &[far]).confidence < answer.confidence);
+    }
+
+    #[test]
+    fn every_likely_candidate_is_a_possible_duplicate() {
+        let new = Written("ann", 900, "Window crashes with many folders", CRASH);
+        let filed = Filed::of(new);
+        let far = "The colours of the status line are hard to read in the dark theme of the latest release.";
+        let parts = |value: f64| -> BTreeMap<String, f64> {
+            ["lexical", "title", "evidence", "words"].map(|name| (name.to_owned(), value)).into()
+        };
+        let (near, nearer, nothing) = (parts(0.97), parts(1.0), parts(0.0));
+        let candidate = |number, title, body, score, parts| LocalCandidate {
+            text: text(number, Written("bob", 10, title, body), &filed),
+            score: Similarity::new(score).expect("a score"),
+            parts,
+        };
+        let candidates = [
+            candidate(3, "Status line is hard to read", far, 0.3, &nothing),
+            candidate(5, "Window crashes with folders", CRASH, 0.97, &near),
+            candidate(7, "Window crashes with many folders", CRASH, 1.0, &nearer),
+        ];
+        let source = text(9, new, &filed);
+        let possible: Vec<i64> = possible_duplicates(&source, &candidates).iter().map(|number| number.get()).collect();
+        assert_eq!(possible, [7, 5]);
+        assert_eq!(judge_locally(&source, &candidates).duplicate_of.map(ItemNumber::get), Some(7));
     }
 
     #[test]

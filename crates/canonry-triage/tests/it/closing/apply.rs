@@ -47,6 +47,7 @@ on_both_engines! {
     async fn a_secret_in_the_originals_title_is_not_posted(database: TestDatabase) {
         let mut setting = Setting::new(database).await;
         setting.config.config.close.max_per_day = 100;
+        setting.config.config.close.message = Some("See {target}: {title}".to_owned());
         for (at, secret) in sample_secrets().into_iter().enumerate() {
             let (before, after) = secret.split_at(secret.len() / 2);
             // As it is, or parted by what nobody sees.
@@ -71,7 +72,7 @@ on_both_engines! {
     }
 
     async fn the_comment_names_the_target_and_what_both_share(database: TestDatabase) {
-        let setting = Setting::new(database).await;
+        let setting = Setting::new(database).await.with_config("close: {message: '{target}: {title}. {evidence}'}\n");
         let original = {
             let mut world = setting.emulator.world();
             let hostile = "Sync stops @everyone <!-- x --> #12 [a](https://example.org)";
@@ -81,9 +82,9 @@ on_both_engines! {
         let plan = setting.plan(&[(duplicate, original)]).await;
         setting.apply(plan).await;
         let comment = setting.shown(duplicate).comments.remove(0);
-        assert!(comment.starts_with(&format!("Closing as duplicate of #{original}. If this is incorrect, ")), "{comment}");
+        assert!(comment.starts_with(&format!("#{original}: Sync stops @&ZeroWidthSpace;everyone")), "{comment}");
         // No service listens to commands here, and none is named.
-        assert!(comment.contains("the error \\`E0599\\`") && comment.contains("a maintainer can take this back"), "{comment}");
+        assert!(comment.contains("Both mention `E0599`.") && comment.contains("or ask a maintainer to."), "{comment}");
         // The original's title pings nobody, links nothing and hides nothing.
         for meant in ["Sync stops", "@&ZeroWidthSpace;everyone", "&lt;!-- x --&gt;"] {
             assert!(comment.contains(meant), "{meant}: {comment}");
@@ -100,7 +101,7 @@ on_both_engines! {
         let plan = setting.plan(&[(duplicates[0], original)]).await;
         setting.apply(plan).await;
         let comment = setting.shown(duplicates[0]).comments.remove(0);
-        assert!(comment.starts_with(&format!("See #{original}, Sync stops. If this is incorrect,")), "{comment}");
+        assert!(comment.starts_with(&format!("See #{original}, Sync stops. **Wrong?** Reopen it")), "{comment}");
     }
 
     async fn pull_requests_are_closed_without_a_reason_and_in_their_own_words(database: TestDatabase) {
@@ -114,7 +115,7 @@ on_both_engines! {
         let patch = writes.iter().find(|write| write.method == "PATCH").expect("a close");
         assert_eq!(patch.body, Some(serde_json::json!({ "state": "closed" })));
         let comment = setting.shown(duplicate).comments.remove(0);
-        assert!(comment.contains("reopen the pull request") && comment.contains("Mend the sync"), "{comment}");
+        assert!(comment.starts_with(&format!("Closed as a duplicate; please continue in #{original}.\n\nBoth mention `E0599`.")), "{comment}");
         let back_link = setting.shown(original).comments;
         assert_eq!(back_link, [format!("Closed as duplicates of this pull request:\n\n- #{duplicate}")]);
     }
@@ -175,7 +176,7 @@ on_both_engines! {
         };
         let (report, ()) = tokio::join!(setting.apply(plan), person);
         assert_eq!(counts(&report), (2, 2, 0, 0));
-        assert!(report.rows[0].reason.as_deref().is_some_and(|reason| reason.contains("opened it again")), "{report:?}");
+        assert!(report.rows[0].reason.as_deref().is_some_and(|reason| reason.contains("reopened it")), "{report:?}");
         let shown = setting.shown(duplicates[0]);
         assert_eq!((shown.open, shown.closes, shown.comments.len(), shown.labels.len()), (true, 1, 1, 0));
         let closes = setting.store.plans().applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads");

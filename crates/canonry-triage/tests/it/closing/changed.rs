@@ -262,7 +262,7 @@ on_both_engines! {
         assert_eq!(told(&report), [format!("#{source} skipped withdrawn: excluded"), format!("#{other} applied")]);
         let shown = setting.shown(source);
         assert_eq!((shown.open, shown.closes, shown.labels.len(), shown.comments.len()), (true, 0, 0, 1));
-        assert!(!shown.comments[0].starts_with("Closing"), "the comment says that it stays open: {shown:?}");
+        assert!(!shown.comments[0].starts_with("Closed"), "the comment says that it stays open: {shown:?}");
         assert!(setting.shown(target).comments.is_empty());
     }
 
@@ -283,7 +283,7 @@ on_both_engines! {
         let shown = setting.shown(source);
         assert_eq!((shown.open, shown.closes, shown.labels.len()), (true, 0, 0));
         assert_eq!(shown.comments.len(), 1);
-        assert!(!shown.comments[0].starts_with("Closing"), "the comment says that it stays open: {shown:?}");
+        assert!(!shown.comments[0].starts_with("Closed"), "the comment says that it stays open: {shown:?}");
         setting.assert_back_link(other_target, &[other], "the other row");
         assert!(setting.shown(target).comments.is_empty());
     }

@@ -53,7 +53,7 @@ impl Case {
             "{context}: {old:?}"
         );
         let earlier = setting.shown(self.earlier);
-        let expected = format!("Now a duplicate of #{}:", self.original);
+        let expected = format!("Closed as a duplicate; please follow #{}. It replaces", self.original);
         assert_eq!((earlier.closes, earlier.comments.len()), (1, 1), "{context}");
         assert!(earlier.comments[0].starts_with(&expected), "{context}: {earlier:?}");
         let mut all = vec![self.earlier];
@@ -78,9 +78,9 @@ impl Case {
             assert!(shown.comments[1].starts_with("Reopened"), "{context}: {shown:?}");
         }
         let earlier = setting.shown(self.earlier);
-        let expected = format!("Closing as duplicate of #{}.", self.duplicates[0]);
+        let expected = format!("Closed as a duplicate; please follow #{}", self.duplicates[0]);
         assert!(!earlier.open && earlier.comments[0].starts_with(&expected), "{context}: {earlier:?}");
-        let nothing = "Nothing is closed as a duplicate of this issue any more.";
+        let nothing = "No issue is closed as a duplicate of this one any more.";
         assert_eq!(setting.shown(self.original).comments, [nothing], "{context}");
         let stored = setting.store.plans().applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads");
         let mut stored = stored.iter().filter(|close| close.plan_id == self.plan);

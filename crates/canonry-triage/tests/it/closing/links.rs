@@ -62,7 +62,8 @@ on_both_engines! {
         for duplicate in &earlier {
             let shown = setting.shown(*duplicate);
             assert_eq!((shown.open, shown.closes, shown.comments.len()), (false, 1, 1));
-            assert!(shown.comments[0].starts_with(&format!("Now a duplicate of #{new}: #{old},")), "{shown:?}");
+            let expected = format!("Closed as a duplicate; please follow #{new}. It replaces #{old},");
+            assert!(shown.comments[0].starts_with(&expected), "{shown:?}");
         }
         setting.assert_back_link(new, &[old, earlier[0], earlier[1]], "all point at the new one");
         setting.later(60);
@@ -73,6 +74,6 @@ on_both_engines! {
         let undone = setting.try_undo(second, None, UndoReason::WrongTarget).await.expect("undone");
         assert_eq!(told(&undone), [format!("#{old} applied")]);
         assert_eq!(setting.shown(earlier[0]).comments, before, "they point at the old one again");
-        assert_eq!(setting.shown(new).comments, ["Nothing is closed as a duplicate of this issue any more."]);
+        assert_eq!(setting.shown(new).comments, ["No issue is closed as a duplicate of this one any more."]);
     }
 }

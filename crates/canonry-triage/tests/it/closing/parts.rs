@@ -48,7 +48,7 @@ impl Case {
             assert_eq!(counted, (true, 1, 2, 0), "{context}: {shown:?}");
         }
         for original in self.originals {
-            let nothing = "Nothing is closed as a duplicate of this issue any more.";
+            let nothing = "No issue is closed as a duplicate of this one any more.";
             assert_eq!(setting.shown(original).comments, [nothing], "{context}");
         }
     }

@@ -113,7 +113,7 @@ on_both_engines! {
             let key = format!("close:{plan}:issue:{}", duplicates[0]);
             let entry = setting.store.outbox().of_key(&key).await.expect("reads").expect("begun");
             assert_ne!(entry.state, OutboxState::Pending, "{context}");
-            let says_closing = shown.comments.iter().any(|comment| comment.starts_with("Closing"));
+            let says_closing = shown.comments.iter().any(|comment| comment.starts_with("Closed"));
             assert_eq!(says_closing, !shown.open, "{context}");
             if shown.open {
                 setting.assert_untouched(duplicates[1], &context);
@@ -137,6 +137,6 @@ on_both_engines! {
         assert_eq!(told(&setting.apply(plan).await), [""; 0]);
         let shown = setting.shown(duplicates[0]);
         assert_eq!((shown.open, shown.comments.len()), (true, 1));
-        assert!(!shown.comments[0].starts_with("Closing"), "{shown:?}");
+        assert!(!shown.comments[0].starts_with("Closed"), "{shown:?}");
     }
 }

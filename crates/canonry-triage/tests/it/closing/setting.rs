@@ -20,7 +20,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 pub(crate) const REPO: &str = "acme/widgets";
-pub(crate) const FACT: &str = "the error `E0599`";
+pub(crate) const FACT: &str = "both mention `E0599`";
 
 pub(crate) struct Setting {
     world: TestWorld,
@@ -287,11 +287,17 @@ impl Setting {
         assert!(!shown.labels.contains(&"possible-duplicate".to_owned()), "{context}: #{item}");
     }
 
-    /// The item is closed once in favour of the target, told so once, and labelled once.
+    /// The item is closed once as a duplicate of the target, with one comment and one label.
     pub(crate) fn assert_closed(&self, item: ItemNumber, target: ItemNumber, context: &str) {
         let shown = self.shown(item);
         assert_eq!((shown.open, shown.closes, shown.comments.len()), (false, 1, 1), "{context}: #{item} {shown:?}");
-        assert!(shown.comments[0].starts_with(&format!("Closing as duplicate of #{target}.")), "{context}: {shown:?}");
+        let go_on = if self.emulator.world().issue(REPO, plain(item)).pull.is_some() {
+            "please continue in"
+        } else {
+            "please follow"
+        };
+        let expected = format!("Closed as a duplicate; {go_on} #{target}");
+        assert!(shown.comments[0].starts_with(&expected), "{context}: {shown:?}");
         assert_eq!(shown.labels, ["possible-duplicate"], "{context}: #{item}");
         let world = self.emulator.world();
         let issue = world.issue(REPO, plain(item));

@@ -44,7 +44,7 @@ on_both_engines! {
         assert_eq!((counts(&report), told(&report), rows), ((1, 1, 0, 0), vec![format!("#{} applied", duplicates[0])], vec![duplicates[0]]));
         let shown = setting.shown(duplicates[0]);
         assert_eq!((shown.open, shown.closes, shown.labels.len(), shown.comments.len()), (true, 1, 0, 2));
-        let words = format!("Reopened: this issue is not a duplicate of #{original}.");
+        let words = format!("Reopened: this is not the same problem as #{original}.");
         assert!(shown.comments[1].starts_with(&words), "{shown:?}");
         assert!(shown.comments[1].ends_with("> Mine is about \\#&ZeroWidthSpace;7, @&ZeroWidthSpace;ann."), "{shown:?}");
         setting.assert_closed(duplicates[1], original, "the other one stays");
@@ -86,7 +86,7 @@ on_both_engines! {
         assert_eq!(told(&setting.undo(plan).await), [format!("#{duplicate} applied")]);
         let shown = setting.shown(duplicate);
         assert_eq!((shown.open, shown.labels.len()), (true, 0));
-        assert!(shown.comments[1].contains("this pull request is not a duplicate"), "{shown:?}");
+        assert!(shown.comments[1].contains("this is not the same change as"), "{shown:?}");
     }
 
     async fn what_somebody_reopened_is_recorded_and_left_alone(database: TestDatabase) {
@@ -182,7 +182,7 @@ on_both_engines! {
             for duplicate in duplicates {
                 let shown = setting.shown(duplicate);
                 assert_eq!((shown.open, shown.labels.len()), (true, 0), "{context}: {shown:?}");
-                let announced = shown.comments.iter().filter(|comment| comment.starts_with("Closing")).count();
+                let announced = shown.comments.iter().filter(|comment| comment.starts_with("Closed")).count();
                 assert_eq!((announced, announced), (shown.closes, shown.comments.len().saturating_sub(1).min(shown.closes)), "{context}: {shown:?}");
             }
             setting.next_hour();

@@ -9,7 +9,7 @@ use canonry_testkit::github::{CloseReason, EventKind, State};
 use canonry_testkit::on_both_engines;
 use canonry_triage::{EmbedOptions, GraceOutcome, begin_announced_graces, embed};
 
-use crate::grace::cases::{ANNOUNCED, announced, in_grace, is_open, meanwhile, said, sweep};
+use crate::grace::cases::{ANNOUNCED, announced, grace, in_grace, is_open, meanwhile, said, sweep};
 use crate::triage::setting::{ALPHA, OWN, REPO, Setting, number, plain, yes};
 
 on_both_engines! {
@@ -30,11 +30,30 @@ on_both_engines! {
             world.edit_title(REPO, 1, "zoe", "Original alpha: the exporter writes its summary twice!");
         }
         setting.triage(original).await;
-        begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+        begin_announced_graces(&setting.store, None, setting.now()).await.expect("begun");
         assert!(!said(&setting, original).contains(ANNOUNCED), "{}", said(&setting, original));
         setting.later(24 * 7);
         assert_eq!(sweep(&setting).await, []);
         assert!(is_open(&setting, original) && is_open(&setting, copy));
+    }
+
+    async fn an_announcement_that_is_sent_late_names_the_real_end(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let item = setting.report(ALPHA, 0.95);
+        setting.triage_only(item).await;
+        setting.later(5);
+        setting.publish().await;
+        let outbox = setting.outbox().await;
+        for _ in 0..2 {
+            begin_announced_graces(&setting.store, Some(&outbox), setting.now()).await.expect("begun");
+            setting.publish().await;
+        }
+        let named = grace(&setting, item).await.due_at.strftime("so it will be **closed on %-d %b, %H:%M UTC**.");
+        assert!(said(&setting, item).contains(&named.to_string()), "{}", said(&setting, item));
+        assert_eq!(setting.entries(item).await, ["comment sent", "label sent", "edit_comment sent"]);
+        // The correction ends nothing.
+        setting.later(73);
+        assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
     }
 
     async fn of_two_at_first_contact_only_the_newer_is_announced(database: TestDatabase) {
@@ -48,7 +67,7 @@ on_both_engines! {
             setting.judge_says(yes(of.get(), 0.96));
             setting.triage(item).await;
         }
-        begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+        begin_announced_graces(&setting.store, None, setting.now()).await.expect("begun");
         assert!(!said(&setting, one).contains(ANNOUNCED), "{}", said(&setting, one));
         assert!(said(&setting, other).contains(ANNOUNCED), "{}", said(&setting, other));
     }
@@ -62,12 +81,12 @@ on_both_engines! {
         setting.later(1);
         setting.sync().await;
         setting.triage(item).await;
-        begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+        begin_announced_graces(&setting.store, None, setting.now()).await.expect("begun");
         assert!(said(&setting, item).contains(ANNOUNCED), "{}", said(&setting, item));
         meanwhile(&setting, |world| world.delete_comment(REPO, comment, "eve"));
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Cancelled(GraceEnd::Outranked))]);
-        assert!(said(&setting, item).ends_with("because it is older or more active than the other one."));
+        assert!(said(&setting, item).contains("because it is older or more active than the other item."));
         assert!(is_open(&setting, item));
     }
 
@@ -146,7 +165,7 @@ async fn step(setting: &Setting, random: &mut Random) {
 }
 
 async fn assert_no_two_close_each_other(setting: &Setting) {
-    begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+    begin_announced_graces(&setting.store, None, setting.now()).await.expect("begun");
     let graces = setting.store.close().waiting_graces(Some(setting.repo.id)).await.expect("reads");
     let pairs: BTreeSet<(ItemNumber, ItemNumber)> = graces
         .iter()

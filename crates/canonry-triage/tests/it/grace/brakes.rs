@@ -121,10 +121,10 @@ on_both_engines! {
         let told = told(&setting, items[2]).await;
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].contains("`/canonry resume`"), "{told:?}");
-        // What was announced is called off.
+        // What was announced is cancelled.
         let ended = grace(&setting, running).await;
         assert_eq!((ended.state, ended.reason.as_deref()), (GraceState::Cancelled, Some("breaker")));
-        assert!(said(&setting, running).contains("too many closes"), "{}", said(&setting, running));
+        assert!(said(&setting, running).contains("too many recent closes were wrong"), "{}", said(&setting, running));
         setting.later(100);
         assert_eq!(sweep(&setting).await, []);
         assert_eq!(closes(&setting, running), 0);

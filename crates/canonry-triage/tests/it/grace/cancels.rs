@@ -114,8 +114,8 @@ on_both_engines! {
                 assert_eq!(text, "", "a comment that people deleted stays away");
             } else {
                 assert!(!text.contains(ANNOUNCED), "{end}: {text}");
-                let why = format!("This will not be closed automatically, because {}.", end.in_words());
-                assert!(text.ends_with(&why), "{end}: {text}");
+                let why = format!("**Close cancelled**, because {}.\n\nThis looked like", end.in_words());
+                assert!(text.starts_with(&why), "{end}: {text}");
             }
             assert_ended(&setting, item, end).await;
         }

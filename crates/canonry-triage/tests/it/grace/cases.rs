@@ -20,7 +20,7 @@ use crate::triage::setting::{ALPHA, OWN, REPO, Setting, plain};
 pub(crate) const FILE: &str = ".canonry.yml";
 pub(crate) const GRACE: &str = "triage: {mode: grace, excludeLabels: [question]}\n";
 /// What a suggestion says that announces a close.
-pub(crate) const ANNOUNCED: &str = "If nobody objects within 3 days, this issue will be closed as a duplicate.";
+pub(crate) const ANNOUNCED: &str = "so it will be **closed on ";
 
 /// A repository whose settings say `grace`.
 pub(crate) async fn in_grace(database: TestDatabase) -> Setting {
@@ -30,7 +30,6 @@ pub(crate) async fn in_grace(database: TestDatabase) -> Setting {
         hours: 72,
         min_close: Probability::new(0.9).expect("a probability"),
         protected_labels: vec!["security".to_owned()],
-        handle: "canonry".to_owned(),
     });
     setting.emulator.world().get_mut(REPO).file(FILE, GRACE);
     let maintainers = ["maint".parse().expect("a login")];
@@ -48,7 +47,7 @@ pub(crate) async fn in_grace(database: TestDatabase) -> Setting {
 pub(crate) async fn announced(setting: &Setting) -> ItemNumber {
     let item = setting.report(ALPHA, 0.95);
     setting.triage(item).await;
-    begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+    begin_announced_graces(&setting.store, None, setting.now()).await.expect("begun");
     let grace = grace(setting, item).await;
     assert_eq!((grace.state, grace.target.get()), (GraceState::Waiting, 1));
     assert!(said(setting, item).contains(ANNOUNCED), "{}", said(setting, item));
@@ -93,7 +92,7 @@ pub(crate) async fn try_sweep_at(
     now: Timestamp,
 ) -> Result<Vec<(ItemNumber, GraceOutcome)>, GraceError> {
     let store = &setting.store;
-    begin_announced_graces(store, now).await?;
+    begin_announced_graces(store, Some(outbox), now).await?;
     post_ended_graces(store, outbox, now).await?;
     let chat = setting.chat();
     let key = ("main".to_owned(), FILE.to_owned());
@@ -136,10 +135,10 @@ pub(crate) fn closes(setting: &Setting, item: ItemNumber) -> usize {
     world.issue(REPO, plain(item)).events.iter().filter(ours).count()
 }
 
-/// The item is closed once in favour of the first original, and told so once.
+/// The item is closed once as a duplicate of the first original, with one comment.
 pub(crate) fn assert_closed(setting: &Setting, item: ItemNumber, context: &str) {
     let comments = setting.comments(item);
-    let told = comments.iter().filter(|comment| comment.starts_with("Closing as duplicate of #1.")).count();
+    let told = comments.iter().filter(|comment| comment.starts_with("Closed as a duplicate; please follow #1")).count();
     assert_eq!((is_open(setting, item), closes(setting, item), told), (false, 1, 1), "{context}: {comments:?}");
     assert_eq!(comments.len(), 2, "{context}: {comments:?}");
     let world = setting.emulator.world();

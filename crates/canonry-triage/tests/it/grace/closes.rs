@@ -49,18 +49,28 @@ on_both_engines! {
         let item = announced(&setting).await;
         let began = grace(&setting, item).await;
         assert_eq!(began.due_at.duration_since(began.began_at).as_hours(), 72);
+        // The reader is told when the grace really ends.
+        let named = began.due_at.strftime("**closed on %-d %b, %H:%M UTC**").to_string();
+        assert!(said(&setting, item).contains(&named), "{}", said(&setting, item));
+        insta::assert_snapshot!(said(&setting, item), @"
+        This looks like the same problem as #1 (*Original alpha: the exporter writes its summary twice*), so it will be **closed on 18 Jan, 12:00 UTC**.
+
+        **Not the same?** 👎 this comment or reply, and it stays open. If it is the same, please add your details to #1.
+
+        <details><summary>Why</summary>
+
+        Both tell of the same summary that is written twice.
+
+        </details>
+        ");
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
         assert_closed(&setting, item, "nobody objected");
         let closing = setting.comments(item).remove(1);
         insta::assert_snapshot!(closing, @"
-        Closing as duplicate of #1. If this is incorrect, reopen the issue (it will not be closed again). Its author can also write `/canonry not a duplicate`, and a maintainer `/canonry undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection.
+        Closed as a duplicate; please follow #1 (*Original alpha: the exporter writes its summary twice*).
 
-        The problem is followed in #1: Original alpha: the exporter writes its summary twice
-
-        What both issues share (confidence 96 %):
-
-        - Both tell of the same summary that is written twice.
+        **Wrong?** Reopen it, or comment `/canonry not a duplicate` (its author or a maintainer). Canonry will not close it again.
         ");
         let decisions = setting.store.judge().decisions_of(setting.repo.id, ItemType::Issue, item).await.expect("reads");
         let decided: Vec<_> = decisions.iter().map(|one| (one.origin, one.status, one.target)).collect();
@@ -79,7 +89,7 @@ on_both_engines! {
         setting.later(48);
         setting.edit_title(item, &setting.title(ALPHA, 0.97));
         setting.triage(item).await;
-        begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+        begin_announced_graces(&setting.store, None, setting.now()).await.expect("begun");
         assert!(!said(&setting, item).contains(ANNOUNCED), "{}", said(&setting, item));
         setting.later(24 * 7);
         assert_eq!(sweep(&setting).await, []);
@@ -116,10 +126,10 @@ on_both_engines! {
         }
         setting.judge_says(yes(1, 0.96));
         setting.triage(plainly[5]).await;
-        begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+        begin_announced_graces(&setting.store, None, setting.now()).await.expect("begun");
         for item in plainly {
             let text = said(&setting, item);
-            assert!(text.contains("Nothing is closed because of this."), "#{item}: {text}");
+            assert!(text.contains("Nothing is closed because of it."), "#{item}: {text}");
             let graces = setting.store.close().graces_of_item(setting.repo.id, ItemType::Issue, item).await.expect("reads");
             assert_eq!(graces, [], "#{item}");
         }
@@ -132,7 +142,7 @@ on_both_engines! {
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Refused("model_not_duplicate".to_owned()))]);
         assert!(is_open(&setting, item));
-        assert!(said(&setting, item).ends_with("because a second look was not sure enough."), "{}", said(&setting, item));
+        assert!(said(&setting, item).starts_with("**Close cancelled**, because a recheck was not sure enough."), "{}", said(&setting, item));
         assert_eq!(grace(&setting, item).await.state, GraceState::Refused);
         setting.judge_says(yes(1, 0.96));
         setting.later(24 * 7);
@@ -199,8 +209,8 @@ on_both_engines! {
         );
         assert_eq!(begun.await.expect("begun"), GraceStart::Yes);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
-        assert!(setting.comments(item)[1].starts_with("Closing as duplicate of #2."), "{:?}", setting.comments(item));
-        assert!(said(&setting, item).ends_with("because a maintainer has decided about it."));
+        assert!(setting.comments(item)[1].starts_with("Closed as a duplicate; please follow #2"), "{:?}", setting.comments(item));
+        assert!(said(&setting, item).starts_with("**Close cancelled**, because a maintainer decided about it."));
         assert_eq!(closes(&setting, item), 1);
         assert_eq!(setting.store.plans().closes_since(repo.id, now).await.expect("reads"), 0, "a person approved it");
     }
@@ -227,7 +237,7 @@ on_both_engines! {
         assert_eq!(swept.expect("swept"), [(item, ended)]);
         assert_eq!((is_open(&setting, item), closes(&setting, item)), (true, 0));
         let comments = setting.comments(item);
-        assert!(comments[1].contains("It stays open"), "{comments:?}");
+        assert!(comments[1].contains("stays open"), "{comments:?}");
         assert!(tokio::time::timeout(std::time::Duration::from_millis(1), gate.arrived()).await.is_err());
     }
 

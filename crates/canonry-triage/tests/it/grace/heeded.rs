@@ -119,7 +119,7 @@ on_both_engines! {
         setting.later(48);
         setting.edit_title(item, &setting.title(ALPHA, 0.97));
         setting.triage(item).await;
-        begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+        begin_announced_graces(&setting.store, None, setting.now()).await.expect("begun");
         assert!(!said(&setting, item).contains(ANNOUNCED), "{}", said(&setting, item));
         let graces = setting.store.close().graces_of_item(setting.repo.id, ItemType::Issue, item).await.expect("reads");
         assert_eq!(graces, []);
@@ -134,7 +134,7 @@ on_both_engines! {
         setting.later(1);
         setting.sync().await;
         setting.triage(item).await;
-        begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+        begin_announced_graces(&setting.store, None, setting.now()).await.expect("begun");
         meanwhile(&setting, |world| world.edit_comment(REPO, comment, "eve", "Sorry, mine is another thing."));
         setting.later(71);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Cancelled(GraceEnd::HumanCommented))]);
@@ -163,7 +163,7 @@ on_both_engines! {
         let swept = sweep(&setting).await;
         assert_eq!(swept[0], (item, GraceOutcome::Cancelled(GraceEnd::Protected)));
         sweep(&setting).await;
-        let told = ["I left this one open after all, because it has a label that keeps it open."];
+        let told = ["Not closed, because it has a protected label."];
         assert_eq!(setting.comments(item), told);
     }
 
@@ -178,7 +178,7 @@ on_both_engines! {
             ApplyOptions { plan: plan.expect("a plan"), approved_only: false, config: &config, run_id: "by hand", most_rows: None, ordered_at: jiff::Timestamp::MAX };
         let refused = apply_close(store, &github, &outbox, repo, options, &mut |_| {}).await;
         let Err(ApplyError::Refused(words)) = refused else { panic!("{refused:?}") };
-        assert!(words.contains(&format!("belongs to the grace of #{item}")), "{words}");
+        assert!(words.contains(&format!("belongs to the announced close of #{item}")), "{words}");
         // A pause between the first look and the close.
         let (fault, mut gate) = Fault::on("GET", "/repos/*/*").hold();
         setting.emulator.fault(fault);

@@ -104,9 +104,9 @@ on_both_engines! {
             let expected = if was_open { GraceState::Cancelled } else { GraceState::Closed };
             assert_eq!(state, expected, "{context}");
             if was_open {
-                assert!(said(&setting, item).contains("This will not be closed automatically"), "{context}");
+                assert!(said(&setting, item).starts_with("**Close cancelled**"), "{context}");
                 for comment in setting.comments(item) {
-                    assert!(!comment.starts_with("Closing as duplicate"), "{context}: {comment}");
+                    assert!(!comment.starts_with("Closed as a duplicate"), "{context}: {comment}");
                 }
             }
         }

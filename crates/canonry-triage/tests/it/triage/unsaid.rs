@@ -99,7 +99,7 @@ on_both_engines! {
         assert_eq!(setting.entries(closed).await[2..], ["edit_comment refused closed"]);
         assert_eq!(setting.entries(excluded).await[2..], ["edit_comment refused excluded_label"]);
         assert_eq!(setting.entries(withdrawn).await[2..], ["edit_comment sent", "unlabel sent"]);
-        assert!(setting.comments(withdrawn)[0].contains("no longer looks like a duplicate"));
+        assert!(setting.comments(withdrawn)[0].contains("no longer looks like the same problem as #1"));
     }
 
     async fn settings_that_a_push_has_changed_are_read_before_anything_is_said(database: TestDatabase) {

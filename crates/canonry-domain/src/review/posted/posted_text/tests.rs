@@ -5,33 +5,26 @@ use std::collections::BTreeMap;
 use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
 use super::{
-    CheckConclusion, EarlierFinding, FindingComment, ListedFinding, PostedSummary, check_conclusion, check_output,
-    fenced, finding_comment, fixed_comment, incomplete_comment, repeated_finding_comment, summary_comment,
+    CheckConclusion, EarlierFinding, FindingComment, ListedFinding, PostedSummary, RETIRED_SUMMARY, check_conclusion,
+    check_output, fenced, finding_comment, fixed_comment, not_reviewed_comment, repeated_finding_comment, review_body,
+    status_comment,
 };
-use crate::review::confidence;
 use crate::review::{
-    Category, CommitSha, Confidence, ConfidenceSigns, CountedFinding, DismissalKind, FindingStatus, PatternFeedback,
-    ReviewCounts, ReviewGaps, ScopeReason, Severity, ShownAs,
+    CommitSha, CountedFinding, DismissalKind, FindingStatus, ReviewCounts, ReviewGaps, ScopeReason, Severity, ShownAs,
 };
+use crate::text::public_text::{assert_readable, words_in_sight};
 
 fn sha(digits: &str) -> CommitSha {
     digits.repeat(6)[..40].parse().expect("an id")
-}
-
-fn sure() -> Confidence {
-    let (severity, category, feedback) = (Severity::Major, Category::Security, PatternFeedback::default());
-    confidence(ConfidenceSigns { severity, category, confirmed: false, feedback })
 }
 
 fn plain() -> FindingComment<'static> {
     FindingComment {
         title: "Possible SQL injection in the query",
         message: "",
+        more: "",
         severity: Severity::Major,
-        category: Category::Security,
-        confidence: sure(),
-        history: None,
-        reviewers: "semgrep (sql-concat)",
+        rules: "`semgrep/sql-concat`",
         status: FindingStatus::New,
         said_of_other_code: false,
         fix: None,
@@ -50,13 +43,12 @@ fn counted(findings: &[(FindingStatus, Severity, ShownAs)]) -> ReviewCounts {
 
 fn listed(severity: Severity, place: &str, title: &str, message: &str) -> ListedFinding {
     let (place, title, message) = (place.to_owned(), title.to_owned(), message.to_owned());
-    ListedFinding { severity, confidence: sure(), place, title, message, since: None }
+    ListedFinding { severity, place, title, message, note: None, since: None }
 }
 
 fn earlier(status: FindingStatus, place: &str, title: &str) -> EarlierFinding {
     EarlierFinding {
         status,
-        code_unchanged: true,
         place: place.to_owned(),
         moved_from: None,
         title: title.to_owned(),
@@ -87,7 +79,7 @@ impl Facts {
             counts: &self.counts,
             suppressed: &self.suppressed,
             gaps: &self.gaps,
-            on_top: &[],
+            listed: &[],
             unposted: None,
             resolved: &[],
             earlier: &[],
@@ -106,21 +98,117 @@ impl Facts {
     }
 }
 
+/// A second review with something in every list.
+struct SecondReview {
+    facts: Facts,
+    listed: Vec<ListedFinding>,
+    resolved: Vec<ListedFinding>,
+    earlier: Vec<EarlierFinding>,
+    further: Vec<ListedFinding>,
+    low_confidence: Vec<ListedFinding>,
+    skipped: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl SecondReview {
+    fn new() -> Self {
+        let facts = Facts {
+            reason: ScopeReason::IncrementalFrom(sha("1234567")),
+            suppressed: [(Severity::Minor, 1), (Severity::Medium, 2)].into(),
+            ..Facts::of(counted(&[
+                (FindingStatus::New, Severity::Critical, ShownAs::Inline),
+                (FindingStatus::Moved, Severity::Major, ShownAs::Inline),
+                (FindingStatus::Same, Severity::Medium, ShownAs::Inline),
+                (FindingStatus::New, Severity::Medium, ShownAs::Details),
+                (FindingStatus::New, Severity::Minor, ShownAs::LowConfidence),
+                (FindingStatus::Dismissed, Severity::Minor, ShownAs::Suppressed),
+                (FindingStatus::New, Severity::Medium, ShownAs::Suppressed),
+                (FindingStatus::New, Severity::Medium, ShownAs::Suppressed),
+                (FindingStatus::Fixed, Severity::Major, ShownAs::Details),
+            ]))
+        };
+        let password = "Whoever reads the code can log in.";
+        Self {
+            facts,
+            listed: vec![
+                ListedFinding {
+                    note: Some("outside the diff"),
+                    ..listed(Severity::Critical, "`src/db.js:41`", "Password in the code", password)
+                },
+                ListedFinding {
+                    note: Some("code changed"),
+                    since: Some("aaaaaaa".to_owned()),
+                    ..listed(Severity::Medium, "`src/c.js:3`", "Unused variable `x`", "")
+                },
+            ],
+            resolved: vec![listed(Severity::Critical, "`src/f.js:2`", "Eval of a cookie", "")],
+            earlier: vec![
+                earlier(FindingStatus::Fixed, "`src/a.js:10`", "Eval of input"),
+                EarlierFinding {
+                    moved_from: Some("`src/b.js:12`".to_owned()),
+                    ..earlier(FindingStatus::Moved, "`src/b.js:20`", "File stays open")
+                },
+                EarlierFinding {
+                    dismissed: Some(("`mona`".to_owned(), DismissalKind::WontFix)),
+                    ..earlier(FindingStatus::Dismissed, "`src/d.js:7`", "Long line")
+                },
+            ],
+            further: vec![ListedFinding {
+                since: Some("aaaaaaa".to_owned()),
+                ..listed(Severity::Medium, "`src/e.js:5`", "Off the diff", "")
+            }],
+            low_confidence: vec![listed(Severity::Minor, "`src/e.js:9`", "Perhaps a typo", "")],
+            skipped: vec!["`logo.png`: it is binary".to_owned()],
+            notes: vec!["semgrep: 2 results have no place".to_owned()],
+        }
+    }
+
+    fn summary(&self) -> PostedSummary<'_> {
+        PostedSummary {
+            listed: &self.listed,
+            resolved: &self.resolved,
+            earlier: &self.earlier,
+            further: &self.further,
+            low_confidence: &self.low_confidence,
+            read: (5, 4, 1_234),
+            skipped: &self.skipped,
+            hidden: Some("3 findings suppressed: 1 dismissed, 2 by feedback."),
+            hidden_patterns: 2,
+            model: Some("m-1: 3 calls, 12,345 tokens in, 678 tokens out, $0.0312"),
+            notes: &self.notes,
+            ..self.facts.summary()
+        }
+    }
+}
+
+/// A review of which something is missing, and that could not be posted.
+fn troubled() -> Facts {
+    Facts {
+        gaps: ReviewGaps { reviewers: 2, troubled_reviewers: 1, skipped_files: 1 },
+        ..Facts::of(counted(&[(FindingStatus::New, Severity::Minor, ShownAs::Inline)]))
+    }
+}
+
 #[test]
 fn a_finding_at_its_line() {
     let fix = fenced("db.query(\"… WHERE name = $1\", [name])");
     let told = FindingComment {
         message: "The value of `name` is put into the statement as it is.",
-        history: Some("fixed 27 of 38 here"),
+        more: "Whoever controls `name` controls the statement.",
         fix: Some(&fix),
         ..plain()
     };
     insta::assert_snapshot!(finding_comment(&told), @r#"
     **Possible SQL injection in the query**
 
-    Major · security · 85 % sure, fixed 27 of 38 here · semgrep (sql-concat)
-
     The value of `name` is put into the statement as it is.
+
+    <details>
+    <summary>More</summary>
+
+    Whoever controls `name` controls the statement.
+
+    </details>
 
     Suggested:
 
@@ -128,29 +216,27 @@ fn a_finding_at_its_line() {
     db.query("… WHERE name = $1", [name])
     ```
 
-    <sub>Not useful? Give this comment a 👎, resolve the thread, or reply `/canonry not useful`.</sub>
+    <sub>Major · `semgrep/sql-concat` · Not useful? 👎, or reply `/canonry not useful`.</sub>
     "#);
 }
 
 #[test]
 fn a_finding_with_nothing_but_a_title() {
-    insta::assert_snapshot!(finding_comment(&plain()), @r"
+    insta::assert_snapshot!(finding_comment(&plain()), @"
     **Possible SQL injection in the query**
 
-    Major · security · 85 % sure · semgrep (sql-concat)
-
-    <sub>Not useful? Give this comment a 👎, resolve the thread, or reply `/canonry not useful`.</sub>
+    <sub>Major · `semgrep/sql-concat` · Not useful? 👎, or reply `/canonry not useful`.</sub>
     ");
 }
 
 #[test]
-fn a_finding_that_is_said_again_says_why() {
+fn a_finding_that_is_posted_again_says_why() {
     let back = finding_comment(&FindingComment { status: FindingStatus::Reopened, ..plain() });
     assert!(back.contains("\n\nThis was fixed before and is back.\n\n"), "{back}");
     let known = FindingComment { status: FindingStatus::Moved, ..plain() };
     let changed = finding_comment(&FindingComment { said_of_other_code: true, ..known });
-    assert!(changed.contains("\n\nThis was said before; its code has changed since.\n\n"), "{changed}");
-    // Known, but never said at its line.
+    assert!(changed.contains("\n\nThis was posted before; its code has changed since.\n\n"), "{changed}");
+    // Known, but never posted at its line.
     assert_eq!(finding_comment(&known), finding_comment(&plain()));
 }
 
@@ -159,118 +245,82 @@ fn a_thread_that_cannot_be_resolved_says_so_itself() {
     assert_eq!(fixed_comment("**Leak**", &sha("abc1234")), "Fixed in `abc1234`.\n\n**Leak**");
     assert_eq!(
         repeated_finding_comment("**Leak**", &sha("abc1234")),
-        "The code has changed; a newer comment says this about `abc1234`.\n\n**Leak**"
+        "The code has changed; a newer comment on `abc1234` replaces this one.\n\n**Leak**"
     );
 }
 
 #[test]
-fn nothing_found_is_one_sentence_and_the_details() {
+fn the_status_of_a_clean_change() {
     let facts = Facts::of(ReviewCounts::default());
-    insta::assert_snapshot!(summary_comment(&facts.summary()), @r"
-    **Nothing found.** Last reviewed commit: `abc1234`.
+    insta::assert_snapshot!(status_comment(&facts.summary()), @"
+    **No findings.** Last reviewed commit: `abc1234`.
 
     <details>
     <summary>Review details</summary>
 
-    - Full review: none was completed before.
+    - Full review: there is no earlier one.
     - 3 of 3 changed files read, 120 lines.
     - Reviewers: builtin (0 findings), semgrep (2 findings).
 
-    `/canonry help` tells what can be asked for here.
+    `/canonry help` lists the commands.
 
     </details>
+    ");
+    let (title, text) = check_output(&facts.summary());
+    insta::assert_snapshot!(format!("{title}\n\n{text}"), @"
+    No findings
+
+    - Full review: there is no earlier one.
+    - 3 of 3 changed files read, 120 lines.
+    - Reviewers: builtin (0 findings), semgrep (2 findings).
     ");
 }
 
 #[test]
 fn a_second_review_says_what_became_of_every_finding() {
-    let facts = Facts {
-        reason: ScopeReason::IncrementalFrom(sha("1234567")),
-        suppressed: [(Severity::Minor, 1), (Severity::Medium, 2)].into(),
-        ..Facts::of(counted(&[
-            (FindingStatus::New, Severity::Critical, ShownAs::Inline),
-            (FindingStatus::Moved, Severity::Major, ShownAs::Inline),
-            (FindingStatus::Same, Severity::Medium, ShownAs::Inline),
-            (FindingStatus::New, Severity::Medium, ShownAs::Details),
-            (FindingStatus::New, Severity::Minor, ShownAs::LowConfidence),
-            (FindingStatus::Dismissed, Severity::Minor, ShownAs::Suppressed),
-            (FindingStatus::New, Severity::Medium, ShownAs::Suppressed),
-            (FindingStatus::New, Severity::Medium, ShownAs::Suppressed),
-            (FindingStatus::Fixed, Severity::Major, ShownAs::Details),
-        ]))
-    };
-    let told = [
-        earlier(FindingStatus::Fixed, "`src/a.js:10`", "Eval of input"),
-        EarlierFinding {
-            moved_from: Some("`src/b.js:12`".to_owned()),
-            ..earlier(FindingStatus::Moved, "`src/b.js:20`", "File stays open")
-        },
-        EarlierFinding { code_unchanged: false, ..earlier(FindingStatus::Same, "`src/c.js:3`", "Unused variable `x`") },
-        EarlierFinding {
-            dismissed: Some(("`mona`".to_owned(), DismissalKind::WontFix)),
-            ..earlier(FindingStatus::Dismissed, "`src/d.js:7`", "Long line")
-        },
-    ];
-    let on_top =
-        [listed(Severity::Critical, "`src/db.js:41`", "Password in the code", "Whoever reads the code can log in.")];
-    let summary = PostedSummary {
-        on_top: &on_top,
-        earlier: &told,
-        resolved: &[listed(Severity::Critical, "`src/f.js:2`", "Eval of a cookie", "")],
-        further: &[ListedFinding {
-            since: Some("aaaaaaa".to_owned()),
-            ..listed(Severity::Medium, "`src/e.js:5`", "Off the diff", "Not told here.")
-        }],
-        low_confidence: &[listed(Severity::Minor, "`src/e.js:9`", "Perhaps a typo", "")],
-        read: (5, 4, 1_234),
-        skipped: &["`logo.png`: it is binary".to_owned()],
-        hidden: Some("3 findings suppressed: 1 dismissed by people, 2 by feedback."),
-        hidden_patterns: 2,
-        model: Some("m-1: 3 calls, 12,345 tokens in, 678 tokens out, $0.0312"),
-        notes: &["semgrep: 2 results have no place".to_owned()],
-        ..facts.summary()
-    };
-    insta::assert_snapshot!(summary_comment(&summary), @r"
-    **5 findings: 1 critical, 1 major, 2 medium, 1 minor; 3 new.** Last reviewed commit: `abc1234`.
+    let second = SecondReview::new();
+    insta::assert_snapshot!(review_body(&second.summary()), @"
+    **5 findings**: 1 critical, 1 major, 2 medium, 1 minor. Since the last review: 3 new, 1 fixed, 2 still open.
 
-    These could not be placed at a line of the diff:
-
-    - **Critical**: Password in the code · `src/db.js:41`
+    - **Critical**: Password in the code · `src/db.js:41` · outside the diff
       Whoever reads the code can log in.
+    - **Medium**: Unused variable `x` · `src/c.js:3` · code changed · since `aaaaaaa`
 
-    These stand although their threads are resolved, since only a maintainer can dismiss them:
+    Still open, although their threads are resolved; only a maintainer can dismiss these:
 
     - **Critical**: Eval of a cookie · `src/f.js:2`
-
-    Earlier findings: 1 fixed, 1 still there, 1 moved, 1 dismissed.
-
-    - **Fixed** in `abc1234`: Eval of input · `src/a.js:10` · since `aaaaaaa`
-    - **Moved**: File stays open · `src/b.js:12` → `src/b.js:20` · since `aaaaaaa`
-    - **Still there**: Unused variable `x` · `src/c.js:3` · its code changed · since `aaaaaaa`
-    - **Dismissed** by `mona` (will not be fixed): Long line · `src/d.js:7` · since `aaaaaaa`
 
     <details>
     <summary>Further findings (1)</summary>
 
-    - Medium: Off the diff · `src/e.js:5` · 85 % sure · since `aaaaaaa`
+    - **Medium**: Off the diff · `src/e.js:5` · since `aaaaaaa`
 
     </details>
 
     <details>
     <summary>Low confidence (1)</summary>
 
-    - Minor: Perhaps a typo · `src/e.js:9` · 85 % sure
+    - **Minor**: Perhaps a typo · `src/e.js:9`
+
+    </details>
+
+    <details>
+    <summary>Earlier findings (3)</summary>
+
+    - **Fixed**: Eval of input · `src/a.js:10` · since `aaaaaaa`
+    - **Still open**: File stays open · `src/b.js:12` → `src/b.js:20` · since `aaaaaaa`
+    - **Dismissed** by `mona` (won't fix): Long line · `src/d.js:7` · since `aaaaaaa`
 
     </details>
 
     <details>
     <summary>Review details</summary>
 
-    - Incremental review: what came since `1234567`.
+    - Incremental review: changes since `1234567`.
     - 4 of 5 changed files read, 1,234 lines; 1 skipped.
     - Reviewers: builtin (0 findings), semgrep (2 findings).
     - Model: m-1: 3 calls, 12,345 tokens in, 678 tokens out, $0.0312.
-    - 3 findings suppressed: 1 dismissed by people, 2 by feedback.
+    - 3 findings suppressed: 1 dismissed, 2 by feedback.
     - 2 patterns auto-suppressed based on prior feedback.
 
     | severity | shown | suppressed |
@@ -288,20 +338,52 @@ fn a_second_review_says_what_became_of_every_finding() {
 
     - semgrep: 2 results have no place
 
-    `/canonry help` tells what can be asked for here.
+    `/canonry help` lists the commands.
 
     </details>
     ");
-    insta::assert_snapshot!(check_output(&summary, None).1, @r"
-    The findings are told in the conversation of the pull request.
+    let (title, text) = check_output(&second.summary());
+    insta::assert_snapshot!(format!("{title}\n\n{text}"), @"
+    5 findings: 1 critical, 1 major, 2 medium, 1 minor
 
-    Earlier findings: 1 fixed, 1 still there, 1 moved, 1 dismissed.
+    Since the last review: 3 new, 1 fixed, 2 still open.
 
-    - Incremental review: what came since `1234567`.
+    - **Critical**: Password in the code · `src/db.js:41` · outside the diff
+      Whoever reads the code can log in.
+    - **Medium**: Unused variable `x` · `src/c.js:3` · code changed · since `aaaaaaa`
+
+    Still open, although their threads are resolved; only a maintainer can dismiss these:
+
+    - **Critical**: Eval of a cookie · `src/f.js:2`
+
+    <details>
+    <summary>Further findings (1)</summary>
+
+    - **Medium**: Off the diff · `src/e.js:5` · since `aaaaaaa`
+
+    </details>
+
+    <details>
+    <summary>Low confidence (1)</summary>
+
+    - **Minor**: Perhaps a typo · `src/e.js:9`
+
+    </details>
+
+    <details>
+    <summary>Earlier findings (3)</summary>
+
+    - **Fixed**: Eval of input · `src/a.js:10` · since `aaaaaaa`
+    - **Still open**: File stays open · `src/b.js:12` → `src/b.js:20` · since `aaaaaaa`
+    - **Dismissed** by `mona` (won't fix): Long line · `src/d.js:7` · since `aaaaaaa`
+
+    </details>
+
+    - Incremental review: changes since `1234567`.
     - 4 of 5 changed files read, 1,234 lines; 1 skipped.
     - Reviewers: builtin (0 findings), semgrep (2 findings).
     - Model: m-1: 3 calls, 12,345 tokens in, 678 tokens out, $0.0312.
-    - 3 findings suppressed: 1 dismissed by people, 2 by feedback.
+    - 3 findings suppressed: 1 dismissed, 2 by feedback.
     - 2 patterns auto-suppressed based on prior feedback.
 
     | severity | shown | suppressed |
@@ -322,25 +404,29 @@ fn a_second_review_says_what_became_of_every_finding() {
 }
 
 #[test]
-fn what_is_not_whole_says_so_first() {
-    let facts = Facts {
-        gaps: ReviewGaps { reviewers: 2, troubled_reviewers: 1, skipped_files: 1 },
-        ..Facts::of(counted(&[(FindingStatus::New, Severity::Minor, ShownAs::Inline)]))
-    };
+fn what_is_not_whole_or_not_posted_says_so_first() {
+    let facts = troubled();
     let summary = PostedSummary {
+        listed: &[listed(Severity::Minor, "`a.js:1`", "Typo", "It is spelled otherwise.")],
+        unposted: Some("403 Forbidden"),
         skipped: &["`big.js`: it is too large".to_owned()],
         problems: &["semgrep: the report ends in the middle".to_owned()],
         ..facts.summary()
     };
-    insta::assert_snapshot!(summary_comment(&summary), @r"
-    **1 finding: 1 minor.** Last reviewed commit: `abc1234`.
+    insta::assert_snapshot!(status_comment(&summary), @"
+    **1 finding**: 1 minor. Last reviewed commit: `abc1234`.
 
-    The review is incomplete: 1 of 2 reviewers had problems, 1 file was not read. The details below say more.
+    The review is incomplete: 1 of 2 reviewers had problems, 1 file was not read.
+
+    The review could not be posted: 403 Forbidden.
+
+    - **Minor**: Typo · `a.js:1`
+      It is spelled otherwise.
 
     <details>
     <summary>Review details</summary>
 
-    - Full review: none was completed before.
+    - Full review: there is no earlier one.
     - 3 of 3 changed files read, 120 lines; 1 skipped.
     - Reviewers: builtin (0 findings), semgrep (2 findings).
 
@@ -356,28 +442,57 @@ fn what_is_not_whole_says_so_first() {
 
     - `big.js`: it is too large
 
-    `/canonry help` tells what can be asked for here.
+    `/canonry help` lists the commands.
 
     </details>
     ");
-    insta::assert_snapshot!(incomplete_comment(&sha("abc1234"), "git could not fetch the commits.", "canonry", None), @r"
-    **The review of `abc1234` could not be completed**, so that nothing is known about it yet.
-
-    git could not fetch the commits.
-
-    It is tried again by itself where that can help; `/canonry review` asks for it.
-    ");
-    let last = incomplete_comment(&sha("abc1234"), "No.", "canonry", Some("**1 finding: 1 minor.**"));
-    assert!(last.ends_with("\n\n---\n\nThe last review said:\n\n**1 finding: 1 minor.**"), "{last}");
+    let (title, text) = check_output(&summary);
+    assert_eq!(title, "1 finding: 1 minor; the review is incomplete");
+    let expected = "The review is incomplete: 1 of 2 reviewers had problems, 1 file was not read.\n\n\
+        The review could not be posted: 403 Forbidden.\n\n- **Minor**: Typo · `a.js:1`\n  It is spelled otherwise.\n\n";
+    assert!(text.starts_with(expected), "{text}");
 }
 
 #[test]
-fn what_could_not_be_posted_says_why() {
-    let facts = Facts::of(counted(&[(FindingStatus::New, Severity::Minor, ShownAs::Inline)]));
-    let on_top = [listed(Severity::Minor, "`a.js:1`", "Typo", "")];
-    let told = summary_comment(&PostedSummary { on_top: &on_top, unposted: Some("forbidden"), ..facts.summary() });
-    let expected = "\n\nThese could not be posted at their lines (forbidden):\n\n- **Minor**: Typo · `a.js:1`\n\n";
-    assert!(told.contains(expected), "{told}");
+fn a_commit_that_could_not_be_reviewed() {
+    let why = "Git could not fetch the commits.";
+    insta::assert_snapshot!(not_reviewed_comment(&sha("abc1234"), why, "canonry", None), @"
+    **Not reviewed**: `abc1234`. Git could not fetch the commits.
+
+    `/canonry review` tries again.
+    ");
+    let last = not_reviewed_comment(&sha("abc1234"), "No.", "canonry", Some("**1 finding**: 1 minor."));
+    assert!(last.ends_with("\n\n---\n\nThe last review:\n\n**1 finding**: 1 minor."), "{last}");
+}
+
+/// Every text that a review writes on GitHub, with the words that it may have outside finding lines and details.
+fn every_text() -> Vec<(String, usize)> {
+    let (second, clean, trouble) = (SecondReview::new(), Facts::of(ReviewCounts::default()), troubled());
+    let unposted = PostedSummary { unposted: Some("403 Forbidden"), ..trouble.summary() };
+    let fix = fenced("a`b");
+    let remark = FindingComment { message: "It is put in as it is.", more: "Always.", fix: Some(&fix), ..plain() };
+    let mut texts = Vec::new();
+    for summary in [second.summary(), clean.summary(), trouble.summary(), unposted] {
+        texts.extend([(review_body(&summary), 60), (status_comment(&summary), 60)]);
+        let (title, text) = check_output(&summary);
+        texts.extend([(title, 20), (text, usize::MAX)]);
+    }
+    texts.push((finding_comment(&remark), 40));
+    texts.push((finding_comment(&FindingComment { status: FindingStatus::Reopened, ..remark }), 50));
+    texts.push((fixed_comment("**Leak**", &sha("abc1234")), 10));
+    texts.push((repeated_finding_comment("**Leak**", &sha("abc1234")), 20));
+    texts.push((not_reviewed_comment(&sha("abc1234"), "Git could not fetch the commits.", "canonry", None), 30));
+    texts.push((RETIRED_SUMMARY.to_owned(), 30));
+    texts
+}
+
+#[test]
+fn every_text_is_short_and_readable() {
+    for (text, most) in every_text() {
+        assert_readable(&text);
+        let words = words_in_sight(&text);
+        assert!(words <= most, "{words} words, and {most} are the most:\n{text}");
+    }
 }
 
 #[test]
@@ -439,13 +554,13 @@ proptest! {
         let told: Vec<EarlierFinding> = (0..many).map(|_| earlier(FindingStatus::Same, &place, &title)).collect();
         let notes: Vec<String> = notes.iter().map(|note| "n".repeat(usize::from(*note) / 16)).collect();
         let summary = PostedSummary {
-            on_top: &lists, resolved: &lists, earlier: &told, further: &lists, low_confidence: &lists, skipped: &notes, problems: &notes,
+            listed: &lists, resolved: &lists, earlier: &told, further: &lists, low_confidence: &lists, skipped: &notes, problems: &notes,
             notes: &notes, ..facts.summary()
         };
-        let text = summary_comment(&summary);
-        prop_assert!(text.chars().count() < 60_000, "{}", text.chars().count());
+        let text = status_comment(&summary);
+        prop_assert!(text.chars().count() < 60_000 && review_body(&summary).chars().count() < 60_000, "{}", text.chars().count());
         prop_assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
         prop_assert!(text.ends_with("\n\n</details>"));
-        prop_assert!(check_output(&summary, None).1.chars().count() < 60_000);
+        prop_assert!(check_output(&summary).1.chars().count() < 60_000);
     }
 }

@@ -1,0 +1,176 @@
+//! Frames and names of runtimes and libraries. Every program that uses them prints these, so that they prove nothing
+//! about a problem.
+
+use crate::RepoName;
+
+/// Such names, and the repository in which each is the project's own code. One that ends in a separator is the beginning
+/// of many.
+const NAMES: &[(&str, &str)] = &[
+    // Rust
+    ("std::", "rust"),
+    ("core::", "rust"),
+    ("alloc::", "rust"),
+    ("proc_macro::", "rust"),
+    ("rust_begin_unwind", "rust"),
+    ("__rust_", "rust"),
+    ("backtrace::", "backtrace-rs"),
+    ("tokio::", "tokio"),
+    ("futures::", "futures-rs"),
+    ("futures_", "futures-rs"),
+    ("rayon::", "rayon"),
+    ("rayon_core::", "rayon"),
+    ("hyper::", "hyper"),
+    ("hyper_util::", "hyper-util"),
+    ("tower::", "tower"),
+    ("async_std::", "async-std"),
+    // JavaScript
+    ("node:", "node"),
+    ("internal/", "node"),
+    ("Module._", "node"),
+    ("Module.load", "node"),
+    ("Object.Module._", "node"),
+    ("Object.<anonymous>", ""),
+    ("<anonymous>", ""),
+    ("Function.executeUserEntryPoint", "node"),
+    ("process.processTicksAndRejections", "node"),
+    ("processTicksAndRejections", "node"),
+    ("process._tickCallback", "node"),
+    ("Promise.", ""),
+    ("EventEmitter.emit", "node"),
+    // The JVM
+    ("java.", "jdk"),
+    ("javax.", "jdk"),
+    ("jdk.", "jdk"),
+    ("sun.", "jdk"),
+    ("com.sun.", "jdk"),
+    ("kotlin.", "kotlin"),
+    ("kotlinx.coroutines.", "kotlinx.coroutines"),
+    ("scala.", "scala"),
+    ("android.", "platform_frameworks_base"),
+    ("com.android.internal.", "platform_frameworks_base"),
+    ("dalvik.", "platform_frameworks_base"),
+    // .NET
+    ("System.", "runtime"),
+    ("Microsoft.", "runtime"),
+    ("MS.Internal.", "wpf"),
+    // Go
+    ("runtime.", "go"),
+    ("net/http.", "go"),
+    ("syscall.", "go"),
+    ("reflect.", "go"),
+    ("testing.tRunner", "go"),
+    ("internal/poll.", "go"),
+    // Python
+    ("asyncio.", "cpython"),
+    ("importlib.", "cpython"),
+    ("concurrent.futures.", "cpython"),
+    // C and C++
+    ("__libc_", "glibc"),
+    ("__GI_", "glibc"),
+    ("_start", "glibc"),
+    ("start_thread", "glibc"),
+    ("__cxa_", "gcc"),
+    ("__gnu_cxx::", "gcc"),
+    ("BaseThreadInitThunk", ""),
+    ("RtlUserThreadStart", ""),
+    ("_dispatch_", "swift-corelibs-libdispatch"),
+    ("UIApplicationMain", ""),
+    // Erlang
+    ("gen_server.", "otp"),
+    ("proc_lib.", "otp"),
+];
+
+/// Where such code lies, as a frame's line names it.
+const PATHS: &[&str] = &[
+    "/rustc/",
+    "/.cargo/registry/",
+    "node_modules/",
+    "node_modules\\",
+    "node:internal",
+    "(internal/",
+    "site-packages",
+    "dist-packages",
+    "lib/python3",
+    "lib\\python3",
+    "<frozen ",
+    "/go/src/",
+    "/pkg/mod/",
+    "/lib/ruby/",
+    "/gems/",
+    "vendor/bundle",
+    "/vendor/composer",
+];
+
+/// How the names end that a compiler makes: they stand beside the function that they are made of.
+const ENDINGS: &[&str] = &["::{{closure}}", "::panic_cold_explicit", "::panic_cold_display", ".<anonymous>"];
+
+/// Whether a frame or a qualified name belongs to a runtime or a library. `line` is the line that it was found in.
+pub fn is_library_code(repo: &RepoName, name: &str, line: &str) -> bool {
+    // `<alloc::boxed::Box<F> as core::ops::FnOnce>::call_once`
+    let name = name.trim_start_matches(['<', '&', '*', '(']);
+    let is_theirs = |(theirs, home): &(&str, &str)| {
+        let is_beginning = theirs.ends_with([':', '.', '_', '/']);
+        let is_named = name == theirs.trim_end_matches([':', '.']) || is_beginning && name.starts_with(theirs);
+        is_named && !repo.name().eq_ignore_ascii_case(home)
+    };
+    PATHS.iter().any(|path| line.contains(path))
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || NAMES.iter().any(is_theirs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_library_code;
+
+    #[test]
+    fn frames_of_runtimes_and_libraries_are_known() {
+        let repo = "o/n".parse().expect("a name");
+        for (name, line) in [
+            ("std::panicking::begin_panic", "   4: 0x7f8a - std::panicking::begin_panic"),
+            ("core::option::unwrap_failed", ""),
+            ("<alloc::boxed::Box<F,A> as core::ops::function::FnOnce<Args>>::call_once", ""),
+            ("tokio::runtime::task::raw::poll", ""),
+            ("futures_util::future::poll_fn", ""),
+            ("processTicksAndRejections", "    at processTicksAndRejections (node:internal/process/task_queues:96:5)"),
+            ("Module._compile", "    at Module._compile (internal/modules/cjs/loader.js:999:30)"),
+            ("Object.<anonymous>", "    at Object.<anonymous> (/app/index.js:1:1)"),
+            ("next", "    at next (/app/node_modules/express/lib/router/route.js:137:13)"),
+            ("java.lang.Thread.run", "    at java.lang.Thread.run(Thread.java:748)"),
+            ("java.util.concurrent.ThreadPoolExecutor.runWorker", ""),
+            ("sun.reflect.NativeMethodAccessorImpl.invoke", ""),
+            ("jdk.internal.reflect.DirectMethodHandleAccessor.invoke", ""),
+            ("System.Threading.Tasks.Task.Execute", ""),
+            ("runtime.goexit", ""),
+            ("panic.go", "\t/usr/local/go/src/runtime/panic.go:884 +0x212"),
+            ("adapters.py", "  File \"/usr/lib/python3.11/site-packages/requests/adapters.py\", line 519, in send"),
+            ("threading.py", "  File \"/usr/lib/python3.11/threading.py\", line 980, in run"),
+            ("base.rb", "/usr/lib/ruby/gems/3.1.0/gems/rack-2.2/lib/rack/base.rb:12:in `call'"),
+            ("store::sqlite::Table::panic_cold_explicit", ""),
+            ("store::sqlite::begin::{{closure}}", ""),
+            ("__libc_start_main", "#9 0x00007f in __libc_start_main () from /lib/libc.so.6"),
+        ] {
+            assert!(is_library_code(&repo, name, line), "{name} in {line}");
+        }
+    }
+
+    #[test]
+    fn code_of_the_project_is_not() {
+        let repo = |name: &str| name.parse().expect("a name");
+        for (of, name, line) in [
+            ("o/n", "org.apache.hadoop.fs.FileSystem.get", ""),
+            ("o/n", "store::sqlite::begin", "   4: store::sqlite::begin"),
+            ("o/n", "standard::run", ""),
+            ("o/n", "_start_sync", ""),
+            ("o/n", "PromiseCache.get", ""),
+            ("o/n", "Systematic.check", ""),
+            ("o/n", "user.rb", "/app/models/user.rb:12:in `save'"),
+            ("o/n", "client.reconnect", ""),
+            ("rust-lang/rust", "std::io::read_to_end", ""),
+            ("tokio-rs/tokio", "tokio::net::TcpStream::connect", ""),
+            ("nodejs/node", "internal/modules/cjs/loader", ""),
+            ("golang/go", "runtime.gopark", ""),
+        ] {
+            assert!(!is_library_code(&repo(of), name, line), "{name} in {of}");
+        }
+    }
+}
