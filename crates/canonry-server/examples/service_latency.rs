@@ -172,7 +172,7 @@ async fn measure(url: &str, snapshots: PathBuf, room: usize, items: usize, from:
     let served = store.clone();
     let serving = tokio::spawn(async move {
         let stopped = async move { drop(stopped.await) };
-        serve(listener, served, ServeParts::new(service), Arc::new(SystemClock), options, stopped).await
+        serve(listener, served, ServeParts::new(service), Arc::new(SystemClock), options, Box::pin(stopped)).await
     });
     let mut milliseconds = Vec::new();
     for at in from..from + items {

@@ -1,5 +1,7 @@
 //! The service as a whole: routes, workers, publishers and schedules, until it is told to stop.
 
+use canonry_boxed::boxed;
+use futures_util::future::BoxFuture;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,13 +86,14 @@ pub struct ServeSummary {
 ///
 /// Neither the database nor GitHub has to be there all the time: webhooks are refused while they cannot be stored, and
 /// everything else is tried again.
+#[boxed]
 pub async fn serve(
     listener: TcpListener,
     store: Store,
     parts: ServeParts,
     clock: Arc<dyn Clock>,
     options: ServiceOptions,
-    stop: impl Future<Output = ()>,
+    stop: BoxFuture<'_, ()>,
 ) -> io::Result<ServeSummary> {
     // Nobody waits for it.
     tokio::task::spawn_blocking(remove_left_over_review_folders);

@@ -104,9 +104,7 @@ impl Service {
     /// The door for writes, opened when it is first needed: GitHub may be down when the service starts.
     pub(crate) async fn outbox(&self) -> Result<&Outbox, JobError> {
         let Some(github) = self.github() else {
-            return Err(JobError::Hopeless(
-                "there are no credentials for GitHub, so that nothing is written".to_owned(),
-            ));
+            return Err(JobError::Hopeless("no credentials for GitHub, so nothing is written".to_owned()));
         };
         let open = || async {
             let outbox = Outbox::open(self.store().clone(), github.clone(), rand::random()).await?;

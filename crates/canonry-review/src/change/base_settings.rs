@@ -1,5 +1,6 @@
 //! A repository's settings, read from the commit that a change is to be merged into.
 
+use canonry_boxed::boxed;
 use canonry_config::{MAX_FILE_BYTES, RepoConfig, SETTINGS_FILE, parse_bytes};
 use canonry_domain::review::{CommitSha, RepoPath};
 
@@ -15,6 +16,7 @@ pub struct ReadSettings {
 
 /// Reads the settings file of a commit. It is the base's and never the head's: a change must not silence its own review.
 /// Without a file, or where git does not answer, the defaults hold.
+#[boxed]
 pub async fn read_settings(git: &Git, base: &CommitSha) -> ReadSettings {
     match settings_file(git, base).await {
         Ok(None) => ReadSettings::default(),

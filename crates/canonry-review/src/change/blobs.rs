@@ -1,5 +1,6 @@
 //! The text of files as they are in a commit, read in one go.
 
+use canonry_boxed::boxed;
 use std::collections::HashMap;
 use std::ffi::OsString;
 
@@ -22,6 +23,7 @@ pub struct Blob {
 /// Paths that one call names: far from what a command line may hold, however long they are.
 const PATHS: usize = 200;
 
+#[boxed]
 impl Git {
     /// How many bytes blobs have, by their ids; those that are not here are left out.
     pub async fn sizes(&self, ids: &[&str]) -> Result<HashMap<String, u64>, GitError> {

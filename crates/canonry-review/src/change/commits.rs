@@ -1,5 +1,6 @@
 //! Commits and what differs between them.
 
+use canonry_boxed::boxed;
 use canonry_domain::review::CommitSha;
 
 use crate::change::diff::{UnreadableDiff, parse_diff};
@@ -34,6 +35,7 @@ const DIFF: [&str; 13] = [
     "-O/dev/null",
 ];
 
+#[boxed]
 impl Git {
     /// The commit that a name such as `main` or `HEAD~2` stands for.
     pub async fn commit(&self, name: &str) -> Result<CommitSha, CommitsError> {

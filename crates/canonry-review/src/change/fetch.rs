@@ -1,5 +1,6 @@
 //! Two commits fetched into a folder of their own: no work tree, no files but those that are asked for.
 
+use canonry_boxed::boxed;
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ pub struct FetchedRepository {
     git: Git,
 }
 
+#[boxed]
 impl FetchedRepository {
     /// Fetches two commits, without the files in them; git fetches those when they are read. The folder is made, or is
     /// one that was fetched into before.

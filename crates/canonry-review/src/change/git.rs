@@ -1,5 +1,6 @@
 //! Git, called as a program: argument vectors, no hooks, no helpers, a time limit.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -96,6 +97,7 @@ pub struct Git {
     environment: Vec<(String, String)>,
 }
 
+#[boxed]
 impl Git {
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), time: TIME, most: MOST, fetches: false, environment: Vec::new() }

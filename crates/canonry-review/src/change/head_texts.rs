@@ -1,5 +1,6 @@
 //! The texts of files as they are at the head of a change.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use canonry_domain::review::{CodeIndex, CommitSha, RepoPath};
@@ -14,6 +15,7 @@ pub struct HeadTexts {
     bytes: HashMap<RepoPath, u64>,
 }
 
+#[boxed]
 impl HeadTexts {
     /// Reads the changed files, and others that somebody speaks of. What is not text, too large or not there is left out.
     pub async fn read<'a>(

@@ -1,5 +1,6 @@
 //! How much of a change a review reads: everything, or what came since the last completed one.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::counted;
@@ -48,6 +49,7 @@ pub struct ReviewScope {
 
 /// Finds out what a review reads. Only a change that cannot be told at all is an error: whatever else fails makes the
 /// review a full one.
+#[boxed]
 pub async fn find_scope(repository: &Repository, request: ScopeRequest<'_>) -> Result<ReviewScope, CommitsError> {
     let git = repository.git();
     let mut notes = Vec::new();
@@ -55,7 +57,7 @@ pub async fn find_scope(repository: &Repository, request: ScopeRequest<'_>) -> R
         Some(parting) => parting,
         None => {
             notes.push(format!(
-                "no common ancestor of {} and {} is known here: the two are compared as they are",
+                "no common ancestor of {} and {} is known here: they are compared directly",
                 request.base.short(),
                 request.head.short()
             ));
@@ -129,6 +131,7 @@ async fn differences_since(
     }
 }
 
+#[boxed]
 impl ReviewScope {
     /// Adds what a review before did not see because it compared its head with another base: files and lines that were no
     /// part of the change then and are now, though they did not differ since.

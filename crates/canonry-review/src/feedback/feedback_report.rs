@@ -1,5 +1,6 @@
 //! What people's reactions say about the patterns of a repository, and which of them that hides.
 
+use canonry_boxed::boxed;
 use canonry_config::AutoSuppress;
 use canonry_domain::counted;
 use canonry_domain::review::{FeedbackRule, Fingerprint, rejected_by_people, suppressed_patterns_in_words};
@@ -24,6 +25,7 @@ pub struct RatedPattern {
     pub hidden: bool,
 }
 
+#[boxed]
 pub async fn feedback_report(
     store: &Store,
     repo: RepoId,
@@ -48,8 +50,8 @@ impl FeedbackReport {
             return NOBODY.to_owned();
         }
         let patterns = counted(self.patterns.len() as u64, "pattern");
-        let hidden = suppressed_patterns_in_words(self.hidden()).unwrap_or_else(|| "none is hidden by that".to_owned());
-        format!("People reacted to {patterns}; {hidden}. {}", self.rule_in_words())
+        let hidden = suppressed_patterns_in_words(self.hidden()).unwrap_or_else(|| "none is hidden".to_owned());
+        format!("People reacted to {patterns}: {hidden}. {}", self.rule_in_words())
     }
 
     /// It pattern by pattern, for a comment on GitHub; titles are quoted.
@@ -57,7 +59,7 @@ impl FeedbackReport {
         if self.patterns.is_empty() {
             return NOBODY.to_owned();
         }
-        let mut text = "| pattern | title | 👍 | 👎 | rejected on | |\n|---|---|--:|--:|---|---|\n".to_owned();
+        let mut text = "| Pattern | Title | 👍 | 👎 | Rejected on | State |\n|---|---|--:|--:|---|---|\n".to_owned();
         for rated in self.patterns.iter().take(LISTED) {
             let RatedPattern { pattern, .. } = rated;
             text += &format!(
@@ -79,14 +81,14 @@ impl FeedbackReport {
     /// What it takes to hide a pattern here.
     pub fn rule_in_words(&self) -> String {
         if !self.settings.enabled {
-            return "Reactions move confidence; nothing is hidden by them here, as `feedback.autoSuppress.enabled` is false."
+            return "Reactions change confidence only; `feedback.autoSuppress.enabled` is false, so they hide nothing here."
                 .to_owned();
         }
         let rule = rule(&self.settings);
         // One vote a person: who gives the thumbs down are the people that are counted.
         let people = rule.thumbs_down.max(rule.reactors);
         format!(
-            "A pattern is hidden once {} reject it on {}, but never a critical finding, nor a major one about security or correctness.",
+            "A pattern is hidden once {} reject it on {}. Critical findings and major ones about security or correctness are never hidden.",
             counted(u64::from(people), "person").replace("persons", "people"),
             counted(u64::from(rule.pull_requests), "pull request")
         )
@@ -94,10 +96,10 @@ impl FeedbackReport {
 }
 
 impl RatedPattern {
-    /// What becomes of its findings, where that is worth a word.
+    /// What becomes of its findings.
     pub fn what(&self) -> &'static str {
         match (self.pattern.protected, self.hidden) {
-            (true, _) => "protected: never hidden by reactions",
+            (true, _) => "protected from reactions",
             (false, true) => "hidden",
             (false, false) => "",
         }
@@ -106,22 +108,22 @@ impl RatedPattern {
 
 pub fn cleared_markdown(pattern: Option<&Fingerprint>, cleared: u64) -> String {
     match (pattern, cleared) {
-        (Some(pattern), 0) => format!("No reaction counted for `{pattern}`: there was nothing to clear."),
-        (None, 0) => "No reaction counted here: there was nothing to clear.".to_owned(),
-        (_, count) => format!("The reactions to {} count no more; later ones will.", counted(count, "pattern")),
+        (Some(pattern), 0) => format!("Nothing to clear: nobody reacted to `{pattern}`."),
+        (None, 0) => "Nothing to clear: nobody reacted to a finding here.".to_owned(),
+        (_, count) => format!("Reactions to {} cleared; only new reactions count.", counted(count, "pattern")),
     }
 }
 
 pub fn restored_markdown(undone: Option<&UndoneClear>) -> String {
     match undone {
-        None => "No clear is in force here: there was nothing to undo.".to_owned(),
+        None => "Nothing to restore: no reactions were cleared here.".to_owned(),
         Some(undone) => {
-            format!("The last clear is undone: the reactions to {} count again.", counted(undone.patterns, "pattern"))
+            format!("Restored: reactions to {} count again.", counted(undone.patterns, "pattern"))
         }
     }
 }
 
-const NOBODY: &str = "Nobody reacted to a finding here, or all reactions were cleared.";
+const NOBODY: &str = "No reactions to findings count here yet.";
 
 fn is_hidden(settings: &AutoSuppress, pattern: &StoredPattern) -> bool {
     settings.enabled && !pattern.protected && rejected_by_people(rule(settings), pattern.feedback)
@@ -159,26 +161,23 @@ mod tests {
 
     #[test]
     fn a_short_word_on_how_things_stand() {
-        assert_eq!(
-            report(true, &[]).status_markdown(),
-            "Nobody reacted to a finding here, or all reactions were cleared."
-        );
+        assert_eq!(report(true, &[]).status_markdown(), "No reactions to findings count here yet.");
         let patterns = [("Odd name", 3, false), ("Key in the code", 9, true), ("Slow", 1, false)];
-        insta::assert_snapshot!(report(true, &patterns).status_markdown(), @"People reacted to 3 patterns; 1 pattern auto-suppressed based on prior feedback. A pattern is hidden once 3 people reject it on 2 pull requests, but never a critical finding, nor a major one about security or correctness.");
-        insta::assert_snapshot!(report(false, &patterns).status_markdown(), @"People reacted to 3 patterns; none is hidden by that. Reactions move confidence; nothing is hidden by them here, as `feedback.autoSuppress.enabled` is false.");
+        insta::assert_snapshot!(report(true, &patterns).status_markdown(), @"People reacted to 3 patterns: 1 pattern auto-suppressed based on prior feedback. A pattern is hidden once 3 people reject it on 2 pull requests. Critical findings and major ones about security or correctness are never hidden.");
+        insta::assert_snapshot!(report(false, &patterns).status_markdown(), @"People reacted to 3 patterns: none is hidden. Reactions change confidence only; `feedback.autoSuppress.enabled` is false, so they hide nothing here.");
     }
 
     #[test]
     fn a_list_that_no_title_breaks() {
         let patterns = [("Odd | name\n| @mona <b>", 3, false), ("Key in the code", 9, true), ("Slow", 1, false)];
         insta::assert_snapshot!(report(true, &patterns).list_markdown(), @r"
-        | pattern | title | 👍 | 👎 | rejected on | |
+        | Pattern | Title | 👍 | 👎 | Rejected on | State |
         |---|---|--:|--:|---|---|
         | `fp-1e6fdda0` | Odd \| name \| @&ZeroWidthSpace;mona &lt;b&gt; | 1 | 3 | 2 pull requests | hidden |
-        | `fp-556b49f5` | Key in the code | 1 | 9 | 2 pull requests | protected: never hidden by reactions |
+        | `fp-556b49f5` | Key in the code | 1 | 9 | 2 pull requests | protected from reactions |
         | `fp-6d9542b8` | Slow | 1 | 1 | 1 pull request |  |
 
-        A pattern is hidden once 3 people reject it on 2 pull requests, but never a critical finding, nor a major one about security or correctness.
+        A pattern is hidden once 3 people reject it on 2 pull requests. Critical findings and major ones about security or correctness are never hidden.
         ");
         let many: Vec<(&str, u32, bool)> = std::iter::repeat_n(("Slow", 1, false), 25).collect();
         assert!(report(true, &many).list_markdown().contains("\nand 5 more patterns.\n"));
@@ -188,6 +187,6 @@ mod tests {
     fn clearing_tells_what_it_did() {
         let pattern = Fingerprint::of_title("Slow");
         assert!(cleared_markdown(Some(&pattern), 0).contains(pattern.as_str()));
-        assert_eq!(cleared_markdown(None, 2), "The reactions to 2 patterns count no more; later ones will.");
+        assert_eq!(cleared_markdown(None, 2), "Reactions to 2 patterns cleared; only new reactions count.");
     }
 }

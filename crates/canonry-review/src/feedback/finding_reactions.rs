@@ -1,5 +1,6 @@
 //! Reactions to comments of findings, which GitHub tells by no webhook: they are asked for now and then.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::may_teach;
@@ -35,6 +36,7 @@ pub struct FindingReactionsReport {
 /// counts no more. Those that were asked about longest ago come first, and those of the last hours are left out. A
 /// repository that cannot be asked, and a comment that nothing can be said about, keep nobody from asking about the
 /// others.
+#[boxed]
 pub async fn poll_finding_reactions(
     store: &Store,
     github: &GitHub,
@@ -48,6 +50,7 @@ pub async fn poll_finding_reactions(
 
 /// The same for one pull request, whenever its reactions were last read: what people said until now shall count in its
 /// next review.
+#[boxed]
 pub async fn poll_reactions_of_pull(
     store: &Store,
     github: &GitHub,

@@ -1,5 +1,6 @@
 //! Whether somebody maintains a repository, as it is known now.
 
+use canonry_boxed::boxed;
 use canonry_domain::{Login, Maintainers};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{MaintainerSource, Repo, Store, StoreError};
@@ -14,6 +15,7 @@ pub enum MaintainershipError {
 
 /// Whether somebody maintains a repository: by the list that a person set, if there is one, else by what GitHub lets them
 /// do there now. No bot does; and where there is neither list nor GitHub, nobody is known to.
+#[boxed]
 pub async fn is_maintainer(
     store: &Store,
     github: Option<&GitHub>,

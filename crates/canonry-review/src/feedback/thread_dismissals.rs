@@ -1,5 +1,6 @@
 //! People's no to a finding in the thread that its comment began.
 
+use canonry_boxed::boxed;
 use canonry_domain::review::{Dismissal, DismissalKind, Dismisser, is_protected};
 use canonry_domain::{GithubId, ItemNumber, Login, Maintainers};
 use canonry_github::GitHub;
@@ -15,6 +16,7 @@ pub struct FindingThread {
     pub thread: GithubId,
 }
 
+#[boxed]
 impl FindingThread {
     /// The finding that it is about; `None` when no finding of ours began it.
     pub async fn posted(self, store: &Store) -> Result<Option<PostedFinding>, StoreError> {
@@ -31,6 +33,7 @@ pub struct FindingDismissal {
 }
 
 /// As what a person may say no on a pull request; `None` when they may not, or are no person.
+#[boxed]
 pub async fn dismisser(
     store: &Store,
     github: Option<&GitHub>,
@@ -44,6 +47,7 @@ pub async fn dismisser(
 }
 
 /// Notes that a person told Canonry that the finding of a thread is not useful; `None` when no finding of ours began it.
+#[boxed]
 pub async fn dismiss_by_mention(
     store: &Store,
     at: FindingThread,
@@ -56,6 +60,7 @@ pub async fn dismiss_by_mention(
 
 /// Notes a person's no to the finding of a thread, about the code that the review saw which posted it; `None` when no
 /// finding of ours began the thread. The same said again changes nothing.
+#[boxed]
 pub async fn dismiss_in_thread(
     store: &Store,
     at: FindingThread,
@@ -75,6 +80,7 @@ pub async fn dismiss_in_thread(
 
 /// Takes back that the thread was resolved, as it is open again; `false` when that said nothing, or no finding of ours
 /// began it.
+#[boxed]
 pub async fn reopen_thread(store: &Store, at: FindingThread, now: Timestamp) -> Result<bool, StoreError> {
     match at.posted(store).await? {
         Some(posted) => {
@@ -89,6 +95,7 @@ pub async fn reopen_thread(store: &Store, at: FindingThread, now: Timestamp) -> 
 
 /// Takes back a person's "won't fix" in the thread, as they deleted it; `false` when there was none, or no finding of
 /// ours began it.
+#[boxed]
 pub async fn withdraw_wont_fix(
     store: &Store,
     at: FindingThread,

@@ -1,9 +1,11 @@
-//! The life of a finding: who said it, what became of it, how sure Canonry is, what hides it.
+//! The history of a finding: which rules report it, what became of it, its confidence, and what hides it.
 
+use canonry_boxed::boxed;
 use canonry_domain::counted;
 use canonry_domain::printable::one_line;
 use canonry_domain::review::{
-    ConfidenceParts, ConfidenceSigns, DismissalKind, Finding, HiddenBy, PatternFeedback, ShownAs, confidence,
+    Confidence, ConfidenceParts, ConfidenceSigns, DismissalKind, Finding, HiddenBy, PatternFeedback, ShownAs,
+    confidence,
 };
 use canonry_github::quote_line;
 use canonry_store::{Store, StoreError, StoredDismissal, StoredFinding, StoredPattern, StoredSighting};
@@ -25,6 +27,7 @@ pub struct FindingLife {
 }
 
 /// The life of the finding that a thread is about; `None` when no finding of ours began it.
+#[boxed]
 pub async fn explain_finding(store: &Store, at: FindingThread) -> Result<Option<FindingLife>, StoreError> {
     let Some(posted) = at.posted(store).await? else { return Ok(None) };
     let Some(found) = store.findings().get(at.repo, posted.finding).await? else { return Ok(None) };
@@ -32,6 +35,7 @@ pub async fn explain_finding(store: &Store, at: FindingThread) -> Result<Option<
     FindingLife::read(store, found, &patterns).await.map(Some)
 }
 
+#[boxed]
 impl FindingLife {
     pub async fn read(store: &Store, found: StoredFinding, patterns: &[StoredPattern]) -> Result<Self, StoreError> {
         let pattern = patterns.iter().find(|pattern| pattern.key == *found.finding.key()).cloned();
@@ -112,7 +116,7 @@ impl FindingLife {
             one_line(&self.found.subject.to_string()),
             one_line(&self.now_in_words())
         );
-        text += &format!("  said by {}\n", one_line(&self.witnesses()));
+        text += &format!("  reported by {}\n", one_line(&self.witnesses()));
         text += &format!("  confidence {}\n", self.confidence_in_words());
         if let Some(pattern) = &self.pattern {
             text += &format!("  reactions: {}\n", feedback_in_words(pattern));
@@ -120,9 +124,9 @@ impl FindingLife {
         for dismissal in &self.dismissals {
             text += &format!("  {}\n", one_line(&dismissal_in_words(dismissal, finding)));
         }
-        text += "  seen:\n";
+        text += "  history:\n";
         for sighting in &self.sightings {
-            text += &format!("    {}\n", one_line(&sighting_in_words(sighting)));
+            text += &format!("    {}\n", one_line(&sighting_in_words(sighting, Some(sighting.confidence))));
         }
         text
     }
@@ -132,29 +136,31 @@ impl FindingLife {
         let finding = &self.found.finding;
         let quoted = |text: &str| quote_line(text, LONGEST);
         let mut text = format!(
-            "**{}** ({} {}, `{}`) is {}.\n\n",
+            "**{}** is {}. It is a {} {} finding, reported by {}.\n",
             quoted(&finding.title),
+            quoted(&self.now_in_words()),
             finding.severity,
             finding.category,
-            finding.fingerprint,
-            quoted(&self.now_in_words())
+            quoted(&self.witnesses())
         );
-        text += &format!("- Said by {}.\n", quoted(&self.witnesses()));
-        text += &format!("- Confidence {}.\n", self.confidence_in_words());
-        if let Some(pattern) = &self.pattern {
-            text += &format!("- Reactions to its pattern: {}.\n", feedback_in_words(pattern));
-        }
-        for dismissal in &self.dismissals {
-            text += &format!("- {}.\n", quoted(&dismissal_in_words(dismissal, finding)));
+        let mut facts = Vec::new();
+        facts.extend(
+            self.pattern
+                .as_ref()
+                .map(|pattern| format!("Reactions to `{}`: {}.", finding.fingerprint, feedback_in_words(pattern))),
+        );
+        facts.extend(self.dismissals.iter().map(|one| format!("{}.", quoted(&dismissal_in_words(one, finding)))));
+        for fact in facts {
+            text += &format!("\n- {fact}");
         }
         let reviews = counted(self.sightings.len() as u64, "review");
-        text += &format!("\n<details><summary>Seen by {reviews}</summary>\n\n");
+        text += &format!("\n\n<details><summary>Found by {reviews}</summary>\n\n");
         let earlier = self.sightings.len().saturating_sub(SEEN_IN_MARKDOWN);
         if earlier > 0 {
             text += &format!("- {} before\n", counted(earlier as u64, "review"));
         }
         for sighting in &self.sightings[earlier..] {
-            text += &format!("- {}\n", quoted(&sighting_in_words(sighting)));
+            text += &format!("- {}\n", quoted(&sighting_in_words(sighting, None)));
         }
         text + "\n</details>\n"
     }
@@ -196,13 +202,13 @@ impl FindingLife {
     fn confidence_in_words(&self) -> String {
         let Some(last) = self.sightings.last() else { return "unknown".to_owned() };
         let parts = ConfidenceParts::of(self.signs());
-        let mut text = format!("{}: {} to begin with", last.confidence, ConfidenceParts::START);
+        let mut text = format!("{}: starts at {}", last.confidence, ConfidenceParts::START);
         let named = [
-            (parts.severity, format!("as it is {}", self.found.finding.severity)),
-            (parts.category, format!("as it is about {}", self.found.finding.category)),
-            (parts.confirmed, "as a second reviewer says it".to_owned()),
-            (parts.feedback, "by reactions to its pattern".to_owned()),
-            (self.other_points(), "by what was known at the time, within 0 and 100".to_owned()),
+            (parts.severity, format!("for {}", self.found.finding.severity)),
+            (parts.category, format!("for {}", self.found.finding.category)),
+            (parts.confirmed, "for a second reviewer".to_owned()),
+            (parts.feedback, "for reactions".to_owned()),
+            (self.other_points(), "for what was known at the time, within 0 and 100".to_owned()),
         ];
         for (points, why) in named.into_iter().filter(|(points, _)| *points != 0) {
             text += &format!(", {points:+} {why}");
@@ -223,36 +229,37 @@ fn shown_in_words(shown: ShownAs) -> &'static str {
     match shown {
         ShownAs::Inline => "shown at its line",
         ShownAs::Details => "shown in the details",
-        ShownAs::LowConfidence => "folded away: confidence below review.minConfidence",
+        ShownAs::LowConfidence => "folded: confidence below review.minConfidence",
         ShownAs::Suppressed => "hidden",
     }
 }
 
 fn hidden_in_words(hidden: &HiddenBy) -> String {
     match hidden {
-        HiddenBy::Dismissal => "hidden: a person said no to it, and its code is what it was".to_owned(),
-        HiddenBy::Feedback => "hidden: people keep rejecting its pattern (feedback.autoSuppress)".to_owned(),
+        HiddenBy::Dismissal => "hidden: a person dismissed it, and its code is unchanged".to_owned(),
+        HiddenBy::Feedback => "hidden: people keep rejecting this kind of finding (feedback.autoSuppress)".to_owned(),
         HiddenBy::Pattern(pattern) => format!("hidden by review.suppressions: {pattern}"),
-        HiddenBy::Area => "hidden: its category is not wanted (review.focusAreas, review.ignoredAreas)".to_owned(),
+        HiddenBy::Area => "hidden: its category is excluded (review.focusAreas, review.ignoredAreas)".to_owned(),
         HiddenBy::Severity => "hidden: below review.severity.minLevel".to_owned(),
     }
 }
 
-fn sighting_in_words(sighting: &StoredSighting) -> String {
-    let mut text = format!(
-        "{}  review {}  {}  {}  {}  {}",
-        sighting.at,
-        sighting.review,
-        sighting.status,
-        place(&sighting.finding),
-        sighting.confidence,
-        sighting.hidden_by.as_ref().map_or_else(|| shown_in_words(sighting.shown).to_owned(), hidden_in_words)
-    );
+fn sighting_in_words(sighting: &StoredSighting, confidence: Option<Confidence>) -> String {
+    let place = place(&sighting.finding);
+    let facts = [
+        Some(sighting.at.strftime("%-d %b %Y, %H:%M UTC").to_string()),
+        Some(format!("review {}", sighting.review)),
+        Some(sighting.status.to_string()),
+        Some(place),
+        confidence.map(|confidence| confidence.to_string()),
+        Some(sighting.hidden_by.as_ref().map_or_else(|| shown_in_words(sighting.shown).to_owned(), hidden_in_words)),
+    ];
+    let mut text = facts.into_iter().flatten().collect::<Vec<String>>().join("  ");
     if !sighting.grounded {
-        text += ", off the diff";
+        text += ", outside the diff";
     }
     if !sighting.reported {
-        text += ", not reported that time";
+        text += ", not reported this time";
     }
     text
 }
@@ -275,16 +282,17 @@ fn sighting_document(sighting: &StoredSighting) -> Value {
 
 fn dismissal_in_words(one: &StoredDismissal, finding: &Finding) -> String {
     let what = match one.dismissal.kind {
-        DismissalKind::WontFix => "will not fix it",
+        DismissalKind::WontFix => "won't fix it",
         DismissalKind::Resolved => "resolved its thread",
-        DismissalKind::NotUseful => "finds it not useful",
+        DismissalKind::NotUseful => "called it not useful",
     };
     let state = match one.withdrawn_at {
-        Some(at) => format!("taken back {at}"),
-        None if one.dismissal.holds(finding) => "holds while the flagged code stays as it is".to_owned(),
-        None => "does not hold for the finding as it is now".to_owned(),
+        Some(at) => format!("withdrawn on {}", at.strftime("%-d %b %Y")),
+        None if one.dismissal.holds(finding) => "holds while the code stays the same".to_owned(),
+        None => "does not hold for the present code".to_owned(),
     };
-    format!("{} ({}) {what}, {}; {state}", one.login, one.dismissal.by, one.dismissal.at)
+    let at = one.dismissal.at.strftime("%-d %b %Y");
+    format!("{} ({}) {what} on {at}; {state}", one.login, one.dismissal.by)
 }
 
 fn dismissal_document(one: &StoredDismissal, finding: &Finding) -> Value {
@@ -307,7 +315,7 @@ fn feedback_in_words(pattern: &StoredPattern) -> String {
         counted(u64::from(pattern.feedback.pull_requests), "pull request")
     );
     if pattern.protected {
-        text += "; the pattern is protected, reactions never hide it";
+        text += "; protected, so reactions never hide it";
     }
     text
 }

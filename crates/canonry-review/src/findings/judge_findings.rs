@@ -93,6 +93,7 @@ impl FindingJudge<'_> {
                 .filter(|_| moved)
                 .map(|one| (one.earlier.finding.path.clone(), one.earlier.finding.lines)),
             history: self.outcomes.of(finding.key()),
+            excerpt: None,
             sighting,
         }
     }

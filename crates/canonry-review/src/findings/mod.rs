@@ -1,5 +1,6 @@
 //! What becomes of what reviewers say: followed from push to push, filtered, rated, remembered.
 
+pub(crate) mod code_excerpts;
 pub(crate) mod configured_filters;
 pub(crate) mod earlier_outcomes;
 pub(crate) mod explain_finding;

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthChar as _;
 const TAB: usize = 4;
 
 /// A line of code: tabs become spaces, what would act on a terminal is shown, what does not fit is cut.
-pub(super) fn fitted(line: &str, width: usize) -> String {
+pub fn fitted(line: &str, width: usize) -> String {
     let mut shown = String::new();
     let (mut column, mut marks) = (0, 0);
     for character in line.chars() {
@@ -39,13 +39,13 @@ pub(super) fn fitted(line: &str, width: usize) -> String {
 }
 
 /// How many columns a text takes that holds nothing hidden.
-pub(super) fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     text.chars().map(|character| character.width().unwrap_or_default()).sum()
 }
 
 /// A text in lines that fit: its own lines, broken between words, with blank lines in between made one. What does not fit
 /// into so many lines is left out, and it is shown that something is.
-pub(super) fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for own in block(text.trim()).lines() {
         if lines.len() > most {

@@ -47,7 +47,7 @@ mod tests {
         let mut report = report(vec![]);
         report.coverage.skipped = vec![
             skipped("image.bin", "it is binary", false),
-            skipped("vendor/a.js", "the settings skip it (skipPaths)", false),
+            skipped("vendor/a.js", "skipped by review.skipPaths", false),
             skipped("b.js", "it is too large", true),
             skipped("b.js", "the model had no room for it", true),
             skipped("b.js", "it is too large", true),

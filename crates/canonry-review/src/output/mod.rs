@@ -1,24 +1,24 @@
 //! A report in the formats that people and programs read.
 
-mod columns;
+pub mod columns;
 mod counts;
 mod diagnostic;
-mod excerpt;
 mod json;
 mod rdjsonl;
 mod run_facts;
 mod sarif;
 mod sarif_rules;
+mod source_links;
 mod text;
 
 pub use counts::{counts, gaps};
 pub(crate) use counts::{gaps_of, skipped_files};
-pub use excerpt::Excerpts;
 pub use json::json;
 pub use rdjsonl::rdjsonl;
 pub(crate) use run_facts::notes;
 pub use run_facts::{model_in_words, reviewers_in_words};
 pub use sarif::{code_scanning, sarif};
+pub use source_links::SourceLinks;
 pub use text::text;
 
 #[cfg(test)]

@@ -61,6 +61,7 @@ pub(super) fn finding(path: &str, line: u32, title: &str, severity: Severity) ->
             reported: true,
             code_unchanged: false,
         },
+        excerpt: None,
         shown: ShownAs::Inline,
         hidden_by: None,
         grounded: true,

@@ -137,13 +137,13 @@ fn suppressions(one: &ReportedFinding) -> Vec<Value> {
         return Vec::new();
     }
     let why = match &one.hidden_by {
-        Some(HiddenBy::Dismissal) => "A person dismissed it, and its code is what it was.".to_owned(),
+        Some(HiddenBy::Dismissal) => "A person dismissed it, and its code is unchanged.".to_owned(),
         Some(HiddenBy::Feedback) => "People keep rejecting findings of its pattern.".to_owned(),
         Some(HiddenBy::Pattern(pattern)) => {
             format!("The repository's settings suppress it by the pattern \"{pattern}\".")
         }
-        Some(HiddenBy::Area) => "The repository's settings do not want its category.".to_owned(),
-        Some(HiddenBy::Severity) => "It is below the least severity of the repository's settings.".to_owned(),
+        Some(HiddenBy::Area) => "The repository's settings exclude its category.".to_owned(),
+        Some(HiddenBy::Severity) => "It is below the minimum severity of the repository's settings.".to_owned(),
         None => "It is not shown.".to_owned(),
     };
     vec![json!({"kind": "external", "status": "accepted", "justification": why})]

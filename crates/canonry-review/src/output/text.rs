@@ -6,15 +6,15 @@ use anstyle::{AnsiColor, Style};
 use canonry_domain::counted;
 use canonry_domain::printable::one_line;
 use canonry_domain::review::{
-    Finding, FindingStatus, LineRange, RepoPath, ReviewCounts, ScopeReason, Severity, ShownAs, coverage_in_words,
-    earlier_findings_text, gaps_in_words, hidden_in_words, history_in_words, review_headline, scope_in_words,
-    suppressed_patterns_in_words,
+    CodeExcerpt, Finding, FindingStatus, LineRange, RepoPath, ReviewCounts, ScopeReason, Severity, ShownAs,
+    coverage_in_words, gaps_in_words, hidden_in_words, history_in_words, review_headline, scope_in_words,
+    since_last_review, suppressed_patterns_in_words,
 };
 
 use super::columns::{columns, fitted, wrapped};
 use super::counts::{counts, gaps, skipped_files};
-use super::excerpt::{ExcerptLine, Excerpts};
 use super::run_facts::{model_in_words, notes, reviewers_in_words};
+use super::source_links::SourceLinks;
 use crate::run::report::{ReportedFinding, ReviewReport};
 
 /// Narrower than this nothing can be read; wider than that no line of prose can.
@@ -30,22 +30,25 @@ const GOOD: Style = AnsiColor::Green.on_default();
 
 /// The report in words, at most `width` columns wide. It is coloured; what prints it takes the colours out where nobody
 /// would see them. Nothing in it from a title, a message, a path or the code acts on the terminal.
-pub fn text(report: &ReviewReport, excerpts: &Excerpts, width: usize) -> String {
+///
+/// Places become links where there are `links`.
+pub fn text(report: &ReviewReport, width: usize, links: Option<&SourceLinks>) -> String {
     let counts = counts(report);
-    let mut page = Page { text: String::new(), width: width.clamp(WIDTHS.0, WIDTHS.1) };
+    let mut page = Page { text: String::new(), width: width.clamp(WIDTHS.0, WIDTHS.1), links };
     page.opening(report, &counts);
-    page.findings_by_file(report, excerpts);
+    page.findings_by_file(report);
     page.folded_findings(report, &counts);
     page.troubles(report);
     page.text
 }
 
-struct Page {
+struct Page<'l> {
     text: String,
     width: usize,
+    links: Option<&'l SourceLinks>,
 }
 
-impl Page {
+impl Page<'_> {
     fn line(&mut self, style: Style, words: &str) {
         // A style around nothing would be an escape sequence for nothing.
         if words.is_empty() {
@@ -73,8 +76,8 @@ impl Page {
         if let Some(unknown) = unknown.filter(|_| known) {
             self.paragraph(WARNING, 0, &format!("The review is incomplete: {unknown}."), 3);
         }
-        if let Some(became) = earlier_findings_text(counts) {
-            self.paragraph(Style::new(), 0, &became, 3);
+        if let Some(changed) = since_last_review(counts) {
+            self.paragraph(Style::new(), 0, &changed, 3);
         }
         let coverage = &report.coverage;
         let reviewers = match report.reviewers.as_slice() {
@@ -99,7 +102,7 @@ impl Page {
     }
 
     /// What belongs at lines of the change: file by file, the file with the gravest finding first.
-    fn findings_by_file(&mut self, report: &ReviewReport, excerpts: &Excerpts) {
+    fn findings_by_file(&mut self, report: &ReviewReport) {
         let mut files: Vec<(&RepoPath, Vec<&ReportedFinding>)> = Vec::new();
         let mut places = HashMap::new();
         for one in report.standing().filter(|one| one.shown == ShownAs::Inline) {
@@ -113,17 +116,18 @@ impl Page {
         let first_review = report.reason == ScopeReason::NoPriorReview;
         for (path, findings) in files {
             self.text.push('\n');
-            self.line(BOLD.underline(), &fitted(&one_line(path.as_str()), self.width));
+            let heading = fitted(&one_line(path.as_str()), self.width);
+            self.line(BOLD.underline(), &SourceLinks::linked(self.links, path, None, &heading));
             for (at, one) in findings.into_iter().enumerate() {
                 if at > 0 {
                     self.text.push('\n');
                 }
-                self.finding(one, excerpts, first_review);
+                self.finding(one, first_review);
             }
         }
     }
 
-    fn finding(&mut self, one: &ReportedFinding, excerpts: &Excerpts, first_review: bool) {
+    fn finding(&mut self, one: &ReportedFinding, first_review: bool) {
         let finding = &one.sighting.finding;
         let (severity, style) = (finding.severity, severity_style(finding.severity));
         self.text.push_str(&format!("  {style}{severity:<8}{style:#}  "));
@@ -133,9 +137,15 @@ impl Page {
             self.text.push_str(&" ".repeat(12));
             self.line(BOLD, line);
         }
-        self.paragraph(DIM, 4, &one_line(&facts(one, first_review)), 4);
-        if let Some(lines) = finding.lines {
-            self.excerpt(excerpts, &finding.path, lines, style);
+        let place = lines_in_words(finding);
+        for (at, line) in wrapped(&one_line(&facts(one, first_review)), self.width - 4, 4).iter().enumerate() {
+            let rest = line.strip_prefix(&place).filter(|_| at == 0);
+            let linked = rest.map(|rest| SourceLinks::linked(self.links, &finding.path, finding.lines, &place) + rest);
+            self.text.push_str("    ");
+            self.line(DIM, linked.as_deref().unwrap_or(line));
+        }
+        if let Some(excerpt) = &one.excerpt {
+            self.excerpt(excerpt, style);
         }
         self.paragraph(Style::new(), 4, &finding.message, MESSAGE_LINES);
         if let Some(fix) = finding.fix.as_deref().filter(|fix| !fix.trim().is_empty()) {
@@ -143,22 +153,22 @@ impl Page {
         }
     }
 
-    fn excerpt(&mut self, excerpts: &Excerpts, path: &RepoPath, lines: LineRange, style: Style) {
-        let digits = lines.last.saturating_add(2).to_string().len();
-        for line in excerpts.around(path, lines, self.width.saturating_sub(digits + 9)) {
-            let (number, flagged, code) = match line {
-                ExcerptLine::Code { number, flagged, code } => (number.to_string(), flagged, code),
-                ExcerptLine::LeftOut(more) => ("…".to_owned(), false, format!("{} more", counted(more.into(), "line"))),
-            };
+    fn excerpt(&mut self, excerpt: &CodeExcerpt, style: Style) {
+        let digits = excerpt.flagged.last.saturating_add(2).to_string().len();
+        let width = self.width.saturating_sub(digits + 9);
+        for (number, flagged, code) in excerpt.numbered() {
             let marker = if flagged { format!("{style}>{style:#}") } else { " ".to_owned() };
-            let gutter = format!("    {marker} {DIM}{number:>digits$} │{DIM:#}");
+            let code = fitted(code, width);
             let space = if code.is_empty() { "" } else { " " };
-            self.text.push_str(&format!("{gutter}{space}{code}\n"));
+            self.text.push_str(&format!("    {marker} {DIM}{number:>digits$} │{DIM:#}{space}{code}\n"));
+        }
+        if excerpt.left_out() > 0 {
+            let more = counted(excerpt.left_out().into(), "line");
+            self.text.push_str(&format!("      {DIM}{:>digits$} │{DIM:#} {more} more\n", "…"));
         }
     }
 
-    /// What is told in one line each: the details, the low confidence, what was fixed; and of what is suppressed only how
-    /// many.
+    /// One line each: further findings, those of low confidence, the fixed ones; the suppressed ones are only counted.
     fn folded_findings(&mut self, report: &ReviewReport, counts: &ReviewCounts) {
         let shown_as = |place| report.standing().filter(move |one| one.shown == place);
         self.folded("Further findings", shown_as(ShownAs::Details), counts.details);
@@ -191,6 +201,10 @@ impl Page {
             let place = one_line(&place(&finding.path, finding.lines));
             let what = format!("{place}  {}", one_line(&finding.title));
             let what = fitted(&what, self.width.saturating_sub(12 + columns(&sure)));
+            let what = match what.strip_prefix(&place) {
+                Some(title) => SourceLinks::place(self.links, &finding.path, finding.lines) + title,
+                None => what,
+            };
             self.text.push_str(&format!("  {style}{severity:<8}{style:#}  {what}{DIM}{sure}{DIM:#}\n"));
         }
         self.and_more(count);
@@ -240,21 +254,25 @@ fn severity_style(severity: Severity) -> Style {
     }
 }
 
-/// Where it is, what it is about, how sure it is, who says so, and what became of it.
-fn facts(one: &ReportedFinding, first_review: bool) -> String {
-    let finding = &one.sighting.finding;
-    let lines = match finding.lines {
+fn lines_in_words(finding: &Finding) -> String {
+    match finding.lines {
         None => "whole file".to_owned(),
         Some(lines) if lines.first == lines.last => format!("line {}", lines.first),
         Some(lines) => format!("lines {} to {}", lines.first, lines.last),
-    };
+    }
+}
+
+/// Its place, category, confidence, reviewers, and what became of it.
+fn facts(one: &ReportedFinding, first_review: bool) -> String {
+    let finding = &one.sighting.finding;
+    let lines = lines_in_words(finding);
     let history = one.history.and_then(|history| history_in_words(history.fixed, history.total));
-    let sure = match history {
-        Some(history) => format!("{} sure, {history}", one.confidence),
-        None => format!("{} sure", one.confidence),
+    let confidence = match history {
+        Some(history) => format!("confidence {}, {history}", one.confidence),
+        None => format!("confidence {}", one.confidence),
     };
-    let outside = (!one.grounded).then(|| "outside of the diff".to_owned());
-    let parts = [Some(lines), outside, Some(finding.category.to_string()), Some(sure), Some(witnesses(finding))];
+    let outside = (!one.grounded).then(|| "outside the diff".to_owned());
+    let parts = [Some(lines), outside, Some(finding.category.to_string()), Some(confidence), Some(witnesses(finding))];
     let status = status_in_words(one).filter(|_| !first_review);
     parts.into_iter().flatten().chain(status).collect::<Vec<String>>().join(" · ")
 }
@@ -271,9 +289,9 @@ fn witnesses(finding: &Finding) -> String {
 fn status_in_words(one: &ReportedFinding) -> Option<String> {
     let words = match one.sighting.status {
         FindingStatus::New => return Some("new".to_owned()),
-        FindingStatus::Reopened => return Some("was fixed, is back again".to_owned()),
+        FindingStatus::Reopened => return Some("back again".to_owned()),
         FindingStatus::Fixed | FindingStatus::Dismissed => return None,
-        FindingStatus::Same => "said before".to_owned(),
+        FindingStatus::Same => "still open".to_owned(),
         FindingStatus::Moved => match &one.moved_from {
             Some((path, Some(lines))) if *path == one.sighting.finding.path => {
                 format!("moved from line {}", lines.first)
@@ -282,7 +300,7 @@ fn status_in_words(one: &ReportedFinding) -> Option<String> {
             None => "moved".to_owned(),
         },
     };
-    Some(if one.sighting.code_unchanged { words } else { format!("{words}, the code changed") })
+    Some(if one.sighting.code_unchanged { words } else { format!("{words}, code changed") })
 }
 
 fn place(path: &RepoPath, lines: Option<LineRange>) -> String {

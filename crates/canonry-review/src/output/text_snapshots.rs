@@ -1,38 +1,44 @@
 //! What a person sees in a terminal, state by state.
 
 use canonry_domain::review::{
-    Category, FindingStatus, HiddenBy, LineRange, RepoPath, ReviewerName, ScopeReason, Severity, ShownAs, Witness,
+    Category, CodeExcerpt, FindingStatus, HiddenBy, LineRange, RepoPath, ReviewerName, ScopeReason, Severity, ShownAs,
+    Witness,
 };
 use insta::assert_snapshot;
 use proptest::prelude::{any, prop_assert, proptest};
 
 use super::columns::columns;
 use super::sample::{finding, hidden, report, skipped, with_status};
+use super::sarif;
 use super::text::text;
-use super::{Excerpts, sarif};
 use crate::run::report::{ModelUse, PatternHistory, ReviewReport, ReviewerRun};
 
 const CODE: &str = "fn find(name: &str) -> Row {\r\n\tlet sql = format!(\"select * from t where n = '{name}'\");\r\n\trun(&sql)\r\n}\r\n";
 
 fn plain(report: &ReviewReport, texts: &[(&str, &str)]) -> String {
-    let texts = texts.iter().map(|(path, text)| (RepoPath::exact(path).expect("a path"), (*text).to_owned()));
-    let shown = text(report, &texts.collect::<Excerpts>(), 80);
+    let mut report = report.clone();
+    for one in &mut report.findings {
+        let finding = &one.sighting.finding;
+        let text = texts.iter().find(|(path, _)| *path == finding.path.as_str());
+        one.excerpt = text.zip(finding.lines).and_then(|((_, text), lines)| CodeExcerpt::around(text, lines));
+    }
+    let shown = text(&report, 80, None);
     anstream::adapter::strip_str(&shown).to_string()
 }
 
 #[test]
 fn nothing() {
-    assert_snapshot!(plain(&report(vec![]), &[]), @r"
-    Nothing found.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: none was completed
-    before. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (0 findings).
+    assert_snapshot!(plain(&report(vec![]), &[]), @"
+    No findings.
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
+    one. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (0 findings).
     ");
     let mut again = report(vec![]);
     again.reason = ScopeReason::NoChangesSince("c".repeat(40).parse().expect("an id"));
     (again.coverage.files_read, again.coverage.lines_read) = (0, 0);
-    assert_snapshot!(plain(&again, &[]), @r"
-    Nothing new.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Incremental review: nothing changed
+    assert_snapshot!(plain(&again, &[]), @"
+    No findings.
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Incremental review: no changes
     since ccccccc. 0 of 2 changed files read, 0 lines. Reviewers: semgrep (0
     findings).
     ");
@@ -55,10 +61,10 @@ fn nothing_but_a_reviewer_failed_and_a_file_was_skipped() {
     ];
     failed.notes = vec![".canonry.yml: review.maxComments is no number; the default holds".into()];
     assert_snapshot!(plain(&failed, &[]), @r"
-    Nothing found, but the review is incomplete: 1 of 2 reviewers had problems, 1
-    file was not read.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: none was completed
-    before. 2 of 2 changed files read, 40 lines; 2 skipped. Reviewers: semgrep (0
+    No findings, but the review is incomplete: 1 of 2 reviewers had problems, 1 file
+    was not read.
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
+    one. 2 of 2 changed files read, 40 lines; 2 skipped. Reviewers: semgrep (0
     findings), llm (0 findings).
 
     Problems (1)
@@ -74,13 +80,13 @@ fn nothing_but_a_reviewer_failed_and_a_file_was_skipped() {
     ");
     failed.reviewers.truncate(1);
     failed.coverage.skipped.retain(|one| !one.gap);
-    assert!(plain(&failed, &[]).starts_with("Nothing found.\n"), "nobody could have read what is binary");
+    assert!(plain(&failed, &[]).starts_with("No findings.\n"), "nobody could have read what is binary");
     failed.reviewers.clear();
     failed.coverage.skipped.clear();
-    assert_snapshot!(plain(&failed, &[]), @r"
-    No reviewer was asked: nothing is known about this change.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: none was completed
-    before. 2 of 2 changed files read, 40 lines.
+    assert_snapshot!(plain(&failed, &[]), @"
+    Not reviewed: no reviewer ran.
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
+    one. 2 of 2 changed files read, 40 lines.
 
     Notes (1)
       .canonry.yml: review.maxComments is no number; the default holds
@@ -115,12 +121,13 @@ fn several() {
     });
     assert_snapshot!(plain(&several, &[("src/db.rs", CODE)]), @r#"
     3 findings: 1 critical, 1 major, 1 minor.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: none was completed
-    before. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (3 findings).
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
+    one. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (3 findings).
 
     src/db.rs
       critical  SQL injection in `find`
-        line 2 · security · 95 % sure, fixed 27 of 38 here · semgrep (rule-2), llm
+        line 2 · security · confidence 95 %, fixed 27 of 38 here · semgrep (rule-2),
+        llm
           1 │ fn find(name: &str) -> Row {
         > 2 │     let sql = format!("select * from t where n = '{name}'");
           3 │     run(&sql)
@@ -132,7 +139,7 @@ fn several() {
         Suggested: bind the name as a parameter
 
       minor     A function without a word about what it does
-        lines 1 to 4 · documentation · 65 % sure · semgrep (rule-1)
+        lines 1 to 4 · documentation · confidence 65 % · semgrep (rule-1)
         > 1 │ fn find(name: &str) -> Row {
         > 2 │     let sql = format!("select * from t where n = '{name}'");
         > 3 │     run(&sql)
@@ -140,7 +147,8 @@ fn several() {
 
     LICENSE
       major     The file is empty
-        whole file · outside of the diff · security · 85 % sure · semgrep (rule-1)
+        whole file · outside the diff · security · confidence 85 % · semgrep
+        (rule-1)
 
     m-1: 3 calls, 12,345 tokens in, 678 tokens out, $0.0310
     "#);
@@ -161,28 +169,29 @@ fn what_became_of_earlier_ones() {
         with_status(finding("b.js", 6, "Was here", Severity::Minor), FindingStatus::Fixed, true),
     ]);
     second.reason = ScopeReason::IncrementalFrom("c".repeat(40).parse().expect("an id"));
-    assert_snapshot!(plain(&second, &[]), @r"
-    5 findings: 2 major, 2 medium, 1 minor; 2 new or back again.
-    Earlier findings: 1 fixed, 1 still there, 2 moved, 1 back again.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Incremental review: what came since
+    assert_snapshot!(plain(&second, &[]), @"
+    5 findings: 2 major, 2 medium, 1 minor.
+    Since the last review: 1 new, 1 fixed, 1 back again, 3 still open.
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Incremental review: changes since
     ccccccc. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (6 findings).
 
     b.js
       major     Eval
-        line 3 · security · 85 % sure · semgrep (rule-3) · new
+        line 3 · security · confidence 85 % · semgrep (rule-3) · new
 
       major     Back
-        line 4 · security · 85 % sure · semgrep (rule-4) · was fixed, is back again
+        line 4 · security · confidence 85 % · semgrep (rule-4) · back again
 
       medium    Debugger
-        line 230 · security · 75 % sure · semgrep (rule-230) · moved from a.js:30
+        line 230 · security · confidence 75 % · semgrep (rule-230) · moved from
+        a.js:30
 
       medium    Alert
-        line 9 · security · 75 % sure · semgrep (rule-9) · moved from line 7, the
+        line 9 · security · confidence 75 % · semgrep (rule-9) · moved from line 7,
         code changed
 
       minor     Stays
-        line 5 · security · 65 % sure · semgrep (rule-5) · said before
+        line 5 · security · confidence 65 % · semgrep (rule-5) · still open
 
     Fixed since the last review (1)
       fixed     b.js:6  Was here
@@ -208,9 +217,8 @@ fn what_is_folded_away() {
     folded.hidden_patterns = 1;
     assert_snapshot!(plain(&folded, &[]), @r#"
     18 findings: 1 major, 17 minor.
-    Earlier findings: 1 dismissed.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: none was completed
-    before. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (21 findings).
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
+    one. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (21 findings).
 
     Further findings (1)
       major     src/deep/er.rs:3  A title that is so long that it does not fi…  85 %
@@ -233,7 +241,7 @@ fn what_is_folded_away() {
       minor     src/a.rs:15  Unclear name  65 %
       … and 2 more
 
-    3 findings suppressed: 1 dismissed by people, 1 by feedback, 1 by the pattern
+    3 findings suppressed: 1 dismissed, 1 by feedback, 1 by pattern
     "\u{1b}]0;x\u{7}". 1 pattern auto-suppressed based on prior feedback.
     "#);
 }
@@ -248,12 +256,12 @@ fn strange_paths_and_texts() {
     let shown = plain(&one, &[(path.as_str(), code)]);
     assert_snapshot!(shown, @r#"
     1 finding: 1 medium.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: none was completed
-    before. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (1 finding).
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
+    one. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (1 finding).
 
     we ird\u{202e}/"q"\nü.rs
       medium    \u{1b}[31mRed\u{7} 日本語の題名
-        line 2 · security · 75 % sure · semgrep (rule-2)
+        line 2 · security · confidence 75 % · semgrep (rule-2)
           1 │     if (ok) {
         > 2 │ 日本語の長い行日本語の長い行日本語の長い行日本語の長い行日本語の長い…
           3 │ \u{1b}[8mhidden\u{0}
@@ -275,14 +283,14 @@ proptest! {
     ) {
         let Ok(repo_path) = RepoPath::exact(&path) else { return Ok(()) };
         let mut one = finding("a", 1, &title, Severity::Major);
-        one.sighting.finding.path = repo_path.clone();
+        one.sighting.finding.path = repo_path;
+        one.excerpt = one.sighting.finding.lines.and_then(|lines| CodeExcerpt::around(&code, lines));
         one.sighting.finding.message = message;
         one.sighting.finding.fix = Some(problem.clone());
         let mut report = report(vec![one]);
         report.notes = vec![problem.clone()];
         report.reviewers[0].problems = vec![problem];
-        let excerpts: Excerpts = [(repo_path, code)].into_iter().collect();
-        let shown = text(&report, &excerpts, width);
+        let shown = text(&report, width, None);
         for line in shown.lines() {
             // Taking our own colours out by hand leaves nothing that a terminal would act on.
             let mut rest = String::new();

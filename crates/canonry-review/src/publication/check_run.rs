@@ -1,5 +1,6 @@
 //! The check run of a commit: in progress while it is reviewed, then how that ended; never green without a review.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::review::{CheckConclusion, CommitSha, check_conclusion};
@@ -18,6 +19,8 @@ use crate::run::report::ReviewReport;
 
 /// Characters of a title: GitHub shows it in one line.
 const TITLE: usize = 200;
+/// Characters of why a commit was not reviewed.
+const WHY: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenCheck {
@@ -27,6 +30,7 @@ pub struct WrittenCheck {
 }
 
 /// The last that was written about a review into the check run of its commit; `None` where no check run was written.
+#[boxed]
 pub async fn written_check(
     store: &Store,
     repo: &Repo,
@@ -43,10 +47,10 @@ pub async fn written_check(
     }))
 }
 
+#[boxed]
 impl Publication<'_> {
-    /// Tells that a commit is being reviewed. Without check runs there is nothing to tell: the review itself will. What
-    /// was said of the commit before stands meanwhile, unless this is another change of it, such as against another
-    /// branch: then it was about something else.
+    /// Says that a commit is being reviewed, where there are check runs. What was said of the commit before stands
+    /// meanwhile, unless this is another change of it, such as against another branch: then it was about something else.
     pub async fn begin(&self, head: &CommitSha, is_another_change: bool) -> Result<(), PublicationError> {
         if !self.check_runs {
             return Ok(());
@@ -55,16 +59,17 @@ impl Publication<'_> {
     }
 
     /// Ends every check run of this pull request that still says that its commit is being reviewed: nobody reviews it
-    /// any more, and why.
-    pub async fn leave(&self, why: &str) -> Result<(), PublicationError> {
+    /// any more. `reason` follows a colon in the title; `why` is the sentence below it.
+    pub async fn leave(&self, reason: &str, why: &str) -> Result<(), PublicationError> {
         if !self.check_runs {
             return Ok(());
         }
-        ignore_stop(self.leave_or_stop(&quoted::line(why, 1_000)).await)
+        let mut writes = self.load_writes().await?;
+        ignore_stop(self.end_unfinished(&mut writes, None, reason, &quoted::line(why, WHY)).await)
     }
 
-    /// Tells that a commit could not be reviewed, and why: in the check run, which then asks for somebody's action, or in
-    /// the summary where there are no check runs. The attempt's name keeps two tries apart.
+    /// Says that a commit could not be reviewed, and why: in the check run, which then asks for somebody's action, or in
+    /// the status comment where there are no check runs. The attempt's name keeps two tries apart.
     pub async fn could_not(&self, head: &CommitSha, why: &str, attempt: &str) -> Result<(), PublicationError> {
         ignore_stop(match self.check_runs {
             true => self.conclude_not_reviewed(head, why, attempt).await,
@@ -74,7 +79,7 @@ impl Publication<'_> {
 
     async fn begin_or_stop(&self, head: &CommitSha, is_another_change: bool) -> Result<(), PublicationStop> {
         let mut writes = self.load_writes().await?;
-        self.end_unfinished(&mut writes, Some(head), LEFT).await?;
+        self.end_unfinished(&mut writes, Some(head), "a newer commit came first", LEFT).await?;
         let last = checks(&writes).rfind(|(_, check)| check.head == head.as_str());
         let stands = |state| match state {
             CheckState::InProgress => true,
@@ -88,31 +93,26 @@ impl Publication<'_> {
         self.write_check(&mut writes, &self.keys()?.begin(head.as_str()), begun).await.map(drop)
     }
 
-    async fn leave_or_stop(&self, why: &str) -> Result<(), PublicationStop> {
-        self.end_unfinished(&mut self.load_writes().await?, None, why).await
-    }
-
     async fn end_unfinished(
         &self,
         writes: &mut PullWrites,
         but: Option<&CommitSha>,
+        reason: &str,
         why: &str,
     ) -> Result<(), PublicationStop> {
+        let title = format!("Not reviewed: {reason}");
         for head in unfinished_checks(writes, but) {
-            let left = self.check(&head, CheckState::ActionRequired, "Not reviewed", why)?;
+            let left = self.check(&head, CheckState::ActionRequired, &title, why)?;
             self.write_check(writes, &self.keys()?.left(&head), left).await?;
         }
         Ok(())
     }
 
     async fn conclude_not_reviewed(&self, head: &CommitSha, why: &str, attempt: &str) -> Result<(), PublicationStop> {
-        let why = quoted::line(why, 1_000);
-        let summary = format!(
-            "{why}\n\nNothing is known about this commit until it is reviewed. `/{} review` asks for another try.",
-            self.handle
-        );
+        let why = quoted::line(why, WHY);
+        let summary = format!("{why}\n\n`/{} review` tries again.", self.handle);
         let check =
-            self.check(head.as_str(), CheckState::ActionRequired, "The review could not be completed", &summary)?;
+            self.check(head.as_str(), CheckState::ActionRequired, "Not reviewed: the review failed", &summary)?;
         let mut writes = self.load_writes().await?;
         self.write_check(
             &mut writes,
@@ -123,25 +123,25 @@ impl Publication<'_> {
         .map(drop)
     }
 
-    /// Tells how a review ended; what could not be written comes back. Where the conversation does not tell what was
-    /// found, the check does not pass: nobody could read why it should not.
+    /// Says how a review ended; what could not be written comes back. Where the review could not be posted, the check
+    /// does not pass.
     pub(super) async fn conclude_check(
         &self,
         writes: &mut PullWrites,
         report: &ReviewReport,
         run: ReviewId,
         parts: &SummaryParts,
-        untold: Option<&str>,
+        is_unposted: bool,
     ) -> Result<Option<String>, PublicationStop> {
         let counts = counts(report);
         let state = match check_conclusion(&counts, &gaps(report), &report.reason) {
-            _ if untold.is_some() && counts.shown() > 0 => CheckState::ActionRequired,
+            _ if is_unposted && counts.shown() > 0 => CheckState::ActionRequired,
             CheckConclusion::Success => CheckState::Success,
             CheckConclusion::Neutral => CheckState::Neutral,
             CheckConclusion::Failure => CheckState::Failure,
             CheckConclusion::ActionRequired => CheckState::ActionRequired,
         };
-        let (title, summary) = parts.check_output(report, self.handle, untold);
+        let (title, summary) = parts.check_output(report, self.handle);
         let check = self.check(report.head.as_str(), state, &title, &summary)?;
         let trouble = self.write_check(writes, &self.keys()?.of_run(WriteOrigin::ReviewCheck, run), check).await?;
         Ok(trouble.map(|reason| format!("the check run: {reason}")))
@@ -165,8 +165,8 @@ impl Publication<'_> {
         })
     }
 
-    /// Writes a check run unless the last word about its commit is the same, and of the same review or try: people may
-    /// ask GitHub to begin a check run anew.
+    /// Writes a check run unless the last one of its commit is the same, and of the same review or try: people may ask
+    /// GitHub to begin a check run anew.
     async fn write_check(
         &self,
         writes: &mut PullWrites,
@@ -215,4 +215,4 @@ fn ignore_stop(ended: Result<(), PublicationStop>) -> Result<(), PublicationErro
 }
 
 const IN_PROGRESS: &str = "This commit is being reviewed.";
-const LEFT: &str = "A newer commit came before the review of this one was complete.";
+const LEFT: &str = "A newer commit came before this one was reviewed.";

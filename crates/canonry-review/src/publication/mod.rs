@@ -1,7 +1,8 @@
-//! A review on GitHub: comments at lines, one summary, a check run, and threads that end when there is nothing more to say.
+//! A review on GitHub: one review with its remarks at lines and a summary as its body, a check run, and threads that are
+//! resolved when there is nothing more to say.
 //!
 //! Everything goes through the outbox under keys that name the run, so that whoever goes on after a crash finds what was
-//! said and says the rest. What reviewers and people wrote is quoted before it is put into any text.
+//! posted and posts the rest. What reviewers and people wrote is quoted before it is put into any text.
 
 mod check_run;
 mod commentable;
@@ -10,7 +11,8 @@ mod publish;
 mod pull_writes;
 mod quoted;
 mod recheck;
-mod summary;
+mod said_findings;
+mod status_comment;
 mod texts;
 mod threads;
 

@@ -1,10 +1,11 @@
 //! A review brought to GitHub, step by step; done again after a crash or a wait it goes on where it was.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::review::{REVIEW_BODY, ReviewSubject, ShownAs};
+use canonry_domain::review::{ReviewSubject, ShownAs};
 use canonry_domain::{GithubId, ItemNumber, WriteKey, WriteOrigin};
-use canonry_github::api::RestReviewComment;
+use canonry_github::api::{RestReview, RestReviewComment};
 use canonry_github::outbox::{InlineComment, Outbox, OutboxError, Receipt, Recheck, ReviewWrite, Write};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{
@@ -16,6 +17,7 @@ use super::commentable::{CommentPlace, CommentableLines};
 use super::keys::{PublicationKeys, WriteSubject, finding_of};
 use super::pull_writes::PullWrites;
 use super::recheck::{SUPERSEDED, latest_review};
+use super::said_findings::{SaidFindings, further_key, said_key};
 use super::texts::{self, SummaryParts};
 use crate::run::report::{ReportedFinding, ReviewReport};
 
@@ -40,7 +42,8 @@ pub struct Publication<'a> {
 pub enum PublicationResult {
     Done {
         inline: usize,
-        edited_summary: bool,
+        /// Whether a review was posted now, or the status comment changed.
+        wrote_summary: bool,
         settled: usize,
         refused: Vec<String>,
     },
@@ -65,6 +68,15 @@ pub enum PublicationError {
     NotPublishable(&'static str),
 }
 
+/// What came of posting a review.
+pub(super) enum ReviewPost {
+    New,
+    /// It was posted before.
+    Known,
+    NothingToSay,
+    Refused(String),
+}
+
 pub(super) enum PublicationStop {
     Superseded,
     Waiting { until: Timestamp, reason: String },
@@ -82,9 +94,10 @@ pub(super) enum PublicationEnd {
     Not(String),
 }
 
+#[boxed]
 impl Publication<'_> {
-    /// Publishes a completed review: its comments at lines, the summary, the check run, the ends of threads. A review
-    /// that is published already changes nothing.
+    /// Publishes a completed review: one review on GitHub where there is something new to say, the check run, the ends of
+    /// threads. A review that is published already changes nothing.
     pub async fn publish(&self, report: &ReviewReport) -> Result<PublicationResult, PublicationError> {
         match self.publish_or_stop(report).await {
             Ok(done) => Ok(done),
@@ -96,7 +109,7 @@ impl Publication<'_> {
 
     async fn publish_or_stop(&self, report: &ReviewReport) -> Result<PublicationResult, PublicationStop> {
         if report.subject != ReviewSubject::Pull(self.number) {
-            return Err(PublicationError::NotPublishable("it is not about this pull request").into());
+            return Err(PublicationError::NotPublishable("it belongs to another pull request").into());
         }
         let run = report.review.ok_or(PublicationError::NotPublishable("it is not stored"))?;
         let latest = latest_review(self.store, self.repo.id, self.number).await?;
@@ -105,28 +118,51 @@ impl Publication<'_> {
         }
         let mut writes = self.load_writes().await?;
         let mut refused = Vec::new();
-        self.note_earlier_posts(&mut writes, run).await?;
-        let unposted = self.post(&mut writes, report, run).await?;
-        refused.extend(unposted.as_ref().map(|reason| format!("comments at lines: {reason}")));
-        let posted = self.store.findings().posted_on_pull(self.repo.id, self.number).await?;
-        let parts = SummaryParts::read(self.store, self.repo.id, report, &posted, unposted.as_deref()).await?;
-        let (edited_summary, untold) = self.say_summary(&mut writes, &parts.comment(report, self.handle), run).await?;
-        refused.extend(untold.clone());
+        let given_up = self.note_earlier_posts(&mut writes, run).await?;
+        let post = self.post(&mut writes, report, run, &given_up).await?;
+        let unposted = match &post {
+            ReviewPost::Refused(reason) => Some(reason.as_str()),
+            ReviewPost::New | ReviewPost::Known | ReviewPost::NothingToSay => None,
+        };
+        refused.extend(unposted.map(|reason| format!("the review: {reason}")));
+        let said = self.said(&writes, run, &given_up).await?;
+        let parts = SummaryParts::read(self.store, self.repo.id, report, &said, &BTreeSet::new(), unposted).await?;
+        let (edited, trouble) = match (self.check_runs, unposted) {
+            (true, None) => self.retire_summary(&mut writes, run).await?,
+            (true, Some(_)) => (false, None),
+            (false, _) => self.say_status(&mut writes, report, run, &parts, &post).await?,
+        };
+        refused.extend(trouble);
         if self.check_runs {
-            refused.extend(self.conclude_check(&mut writes, report, run, &parts, untold.as_deref()).await?);
+            refused.extend(self.conclude_check(&mut writes, report, run, &parts, unposted.is_some()).await?);
         }
         // Last: people wait for the check, and nobody for these.
-        let (settled, trouble) = self.settle_threads(&mut writes, report, run, &posted).await?;
+        let (settled, trouble) = self.settle_threads(&mut writes, report, run, &said.posted).await?;
         refused.extend(trouble);
-        let inline = posted.iter().filter(|one| one.run == run).count();
-        let done = PublicationResult::Done { inline, edited_summary, settled, refused };
+        let inline = said.posted.iter().filter(|one| one.run == run).count();
+        let wrote_summary = edited || matches!(post, ReviewPost::New);
+        let done = PublicationResult::Done { inline, wrote_summary, settled, refused };
         tracing::info!(repo = %self.repo.name, number = %self.number, head = report.head.short(), ?done, "a review is published");
         Ok(done)
     }
 
+    async fn said(
+        &self,
+        writes: &PullWrites,
+        run: ReviewId,
+        given_up: &BTreeSet<OutboxId>,
+    ) -> Result<SaidFindings, StoreError> {
+        let posted = self.store.findings().posted_on_pull(self.repo.id, self.number).await?;
+        Ok(SaidFindings::new(writes, posted, run, given_up))
+    }
+
     /// Records the comments of earlier reviews whose process died between GitHub's answer and the record: what they say
-    /// must not be said again.
-    async fn note_earlier_posts(&self, writes: &mut PullWrites, run: ReviewId) -> Result<(), PublicationStop> {
+    /// must not be said again. The posts that were given up, and stand on GitHub all the same, come back.
+    async fn note_earlier_posts(
+        &self,
+        writes: &mut PullWrites,
+        run: ReviewId,
+    ) -> Result<BTreeSet<OutboxId>, PublicationStop> {
         let posts: Vec<OutboxEntry> = writes.of_origin(WriteOrigin::ReviewPost).map(|one| one.entry.clone()).collect();
         for entry in posts.iter().filter(|entry| entry.is_sent_or_pending()) {
             let is_own = entry.source.record == Some(run.get());
@@ -142,16 +178,19 @@ impl Publication<'_> {
             }
         }
         let failed: Vec<&OutboxEntry> = posts.iter().filter(|entry| entry.state == OutboxState::Failed).collect();
-        if !failed.is_empty() {
-            self.find_given_up(&failed).await?;
-        }
-        Ok(())
+        if failed.is_empty() { Ok(BTreeSet::new()) } else { self.find_given_up(&failed).await }
     }
 
-    /// Looks for the comments of reviews that were given up without an answer: GitHub may have them after all.
-    async fn find_given_up(&self, failed: &[&OutboxEntry]) -> Result<(), PublicationStop> {
+    /// Looks for the reviews that were given up without an answer: GitHub may have them after all.
+    async fn find_given_up(&self, failed: &[&OutboxEntry]) -> Result<BTreeSet<OutboxId>, PublicationStop> {
+        let reviews = self.github.reviews(&self.repo.name, self.number).all().await?;
         let there = self.github.review_comments(&self.repo.name, self.number).all().await?;
+        let mut standing = BTreeSet::new();
         for entry in failed {
+            let is_it = |one: &RestReview| !one.is_pending() && self.outbox.wrote_review(one, &entry.key);
+            if reviews.iter().any(is_it) {
+                standing.insert(entry.id);
+            }
             let (Some(Write::Review(review)), Some(WriteSubject::Run(run))) =
                 (Write::of_entry(entry), WriteSubject::of(entry))
             else {
@@ -166,58 +205,89 @@ impl Publication<'_> {
             }
             self.store.findings().record_posted(self.repo.id, self.number, run, &found, self.github.now()).await?;
         }
-        Ok(())
+        Ok(standing)
     }
 
-    /// Says at their lines what was not said there; what could not be said comes back.
+    /// Posts the review where it says anything that no earlier one did. `given_up` stand on GitHub without a record.
     async fn post(
         &self,
         writes: &mut PullWrites,
         report: &ReviewReport,
         run: ReviewId,
-    ) -> Result<Option<String>, PublicationStop> {
+        given_up: &BTreeSet<OutboxId>,
+    ) -> Result<ReviewPost, PublicationStop> {
+        let mut is_known = false;
         let (key, write) = match writes.of_run(WriteOrigin::ReviewPost, run).next_back() {
+            Some(last) if given_up.contains(&last.entry.id) => return Ok(ReviewPost::Known),
             // What was refused is not on GitHub, and of what was given up it is known by now.
             Some(last) if last.entry.is_sent_or_pending() => {
+                is_known = last.entry.state == OutboxState::Sent;
                 let unreadable = PublicationError::NotPublishable("its comments cannot be read back");
                 (last.entry.write_key(), last.write.clone().ok_or(unreadable)?)
             }
-            _ => match self.comments_to_post(report, run).await? {
+            _ => match self.review_to_post(writes, report, run, given_up).await? {
                 Some(review) => {
                     let begins = self.keys()?.of_run(WriteOrigin::ReviewPost, run);
                     (writes.next_key(&begins), Write::Review(review))
                 }
-                None => return Ok(None),
+                None => return Ok(ReviewPost::NothingToSay),
             },
         };
         Ok(match self.see_through(writes, &key, write).await? {
             PublicationEnd::Sent(receipt) => {
                 self.note_posted(run, &receipt).await?;
-                None
+                if is_known { ReviewPost::Known } else { ReviewPost::New }
             }
-            PublicationEnd::Not(reason) => Some(reason),
+            PublicationEnd::Not(reason) => ReviewPost::Refused(reason),
         })
     }
 
-    /// The review to be posted; `None` when there is nothing new to say at any line.
-    async fn comments_to_post(
+    /// The review to be posted: a remark for each new finding at its line, and a body with all of them. `None` when there
+    /// is nothing new to say.
+    async fn review_to_post(
         &self,
+        writes: &PullWrites,
         report: &ReviewReport,
         run: ReviewId,
+        given_up: &BTreeSet<OutboxId>,
     ) -> Result<Option<ReviewWrite>, PublicationStop> {
-        let posted = self.store.findings().posted_on_pull(self.repo.id, self.number).await?;
+        let said = self.said(writes, run, given_up).await?;
         let inline = || report.standing().filter(|one| one.shown == ShownAs::Inline);
-        let (said, unsaid): (Vec<&ReportedFinding>, Vec<&ReportedFinding>) =
-            inline().partition(|one| stands_at_its_line(one, &posted));
-        let said: Vec<FindingId> = said.iter().filter_map(|one| one.id).collect();
-        self.store.findings().mark_posted_inline(run, &said).await?;
-        if unsaid.iter().all(|one| one.sighting.finding.lines.is_none() || !one.grounded) {
+        let at_lines: Vec<FindingId> =
+            inline().filter(|one| said.stands_at_its_line(one)).filter_map(|one| one.id).collect();
+        self.store.findings().mark_posted_inline(run, &at_lines).await?;
+        let is_grave =
+            |one: &&ReportedFinding| one.shown == ShownAs::Inline || one.sighting.finding.is_removed_credential();
+        let unsaid: Vec<&ReportedFinding> =
+            report.standing().filter(is_grave).filter(|one| said.is_unsaid(one)).collect();
+        let further = || report.standing().filter(|one| one.shown == ShownAs::Details);
+        if unsaid.is_empty() && further().all(|one| said.is_in_a_list(one)) {
             return Ok(None);
+        }
+        let comments = self.comments_to_post(run, &unsaid, &said).await?;
+        let placed: BTreeSet<FindingId> = comments.iter().filter_map(|one| finding_of(&one.key)).collect();
+        let parts = SummaryParts::read(self.store, self.repo.id, report, &said, &placed, None).await?;
+        let body = parts.body(report, self.handle);
+        let listed = report.standing().filter(|one| texts::is_listed(one, &said, &placed)).filter_map(said_key);
+        let said = listed.chain(further().filter_map(further_key)).collect();
+        Ok(Some(ReviewWrite { commit: report.head.as_str().to_owned(), body, comments, said }))
+    }
+
+    /// The remarks at lines, as far as GitHub takes any there.
+    async fn comments_to_post(
+        &self,
+        run: ReviewId,
+        unsaid: &[&ReportedFinding],
+        said: &SaidFindings,
+    ) -> Result<Vec<InlineComment>, PublicationStop> {
+        let can_be_placed = |one: &&&ReportedFinding| one.grounded && one.sighting.finding.lines.is_some();
+        let mut comments = Vec::new();
+        if !unsaid.iter().any(|one| can_be_placed(&one)) {
+            return Ok(comments);
         }
         let files = self.github.pull_files(&self.repo.name, self.number).all().await?;
         let commentable = CommentableLines::new(&files);
-        let mut comments = Vec::new();
-        for one in unsaid.into_iter().filter(|one| one.grounded) {
+        for one in unsaid.iter().filter(can_be_placed) {
             let finding = &one.sighting.finding;
             let place = finding.lines.and_then(|lines| commentable.place(&finding.path, lines));
             let (Some(CommentPlace { line, start_line }), Some(id)) = (place, one.id) else { continue };
@@ -226,11 +296,10 @@ impl Publication<'_> {
                 path: finding.path.as_str().to_owned(),
                 line,
                 start_line,
-                body: texts::comment_of(one, &posted, self.handle),
+                body: texts::comment_of(one, &said.posted, self.handle),
             });
         }
-        let commit = report.head.as_str().to_owned();
-        Ok((!comments.is_empty()).then(|| ReviewWrite { commit, body: REVIEW_BODY.to_owned(), comments }))
+        Ok(comments)
     }
 
     async fn note_posted(&self, run: ReviewId, receipt: &Receipt) -> Result<(), PublicationStop> {
@@ -240,7 +309,7 @@ impl Publication<'_> {
         let now = self.github.now();
         self.store.findings().record_posted(self.repo.id, self.number, run, &posted, now).await?;
         if !review.left_out.is_empty() {
-            tracing::warn!(repo = %self.repo.name, number = %self.number, left_out = review.left_out.len(), "GitHub takes no comment at some lines; the summary tells of them");
+            tracing::warn!(repo = %self.repo.name, number = %self.number, left_out = review.left_out.len(), "GitHub takes no comment at some lines; the review's body names these findings");
         }
         Ok(())
     }
@@ -296,12 +365,6 @@ impl Publication<'_> {
         let reason = reason.unwrap_or_else(|| "another process is writing".to_owned());
         Ok(PublicationStop::Waiting { until, reason })
     }
-}
-
-/// Whether a comment at its line says a finding about the code that is there now.
-pub(super) fn stands_at_its_line(one: &ReportedFinding, posted: &[PostedFinding]) -> bool {
-    let finding = &one.sighting.finding;
-    posted.iter().any(|row| Some(row.finding) == one.id && row.settled.is_none() && row.said.code == finding.code)
 }
 
 /// Of the findings that several comments say, all of these but the newest: what they say is said anew.

@@ -35,6 +35,7 @@ impl PullWrite {
     }
 }
 
+/// The one comment in the conversation: the status where there are no check runs, or the summary of an earlier version.
 pub(super) struct StandingSummary<'a> {
     pub(super) key: &'a str,
     pub(super) text: Option<&'a str>,
@@ -87,7 +88,7 @@ impl PullWrites {
         comment.chain(self.0.iter().filter(move |one| one.edits(key))).filter(|one| one.entry.is_sent_or_pending())
     }
 
-    /// The summary of a pull request; `None` when there is none, or people deleted it.
+    /// The status or summary comment of a pull request; `None` when there is none, or people deleted it.
     pub(super) fn standing_summary(&self) -> Option<StandingSummary<'_>> {
         let is_gone = |comment: &PullWrite| {
             let mut edits = self.0.iter().filter(|one| one.edits(&comment.entry.key));
@@ -99,7 +100,7 @@ impl PullWrites {
         Some(StandingSummary { key: &comment.entry.key, text: last.body(), last })
     }
 
-    /// What the last completed review made the summary say, which findings off the diff stand in alone.
+    /// What the last completed review made that comment say.
     pub(super) fn last_reviews_summary(&self) -> Option<&str> {
         let standing = self.standing_summary()?;
         let of_reviews = self

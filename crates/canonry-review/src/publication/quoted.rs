@@ -1,11 +1,14 @@
 //! What reviewers and people wrote, so that nobody is mentioned, nothing is rendered, and nothing leaves its place.
 
-use canonry_domain::redact_shown;
 use canonry_domain::review::{LineRange, RepoPath, fenced};
+use canonry_domain::{code_span, redact_shown};
 use canonry_github::quote_line;
 
 /// Characters of a quoted text at most: an `@` alone becomes seventeen.
 const MOST_QUOTED: usize = 12_000;
+
+/// Characters of a name or a place.
+const CODE: usize = 300;
 
 /// Lines of a suggested fix that are shown.
 const FIX_LINES: usize = 40;
@@ -35,8 +38,7 @@ pub(super) fn prose(text: &str, limit: usize) -> String {
 
 /// A name or a place as code, where it can be code.
 pub(super) fn code(text: &str) -> String {
-    let text = redact_shown(text);
-    if is_plain_code(&text) { format!("`{text}`") } else { quote_line(&text, 300) }
+    code_span(text, usize::MAX, CODE).unwrap_or_else(|| quote_line(text, CODE))
 }
 
 pub(super) fn place(path: &RepoPath, lines: Option<LineRange>) -> String {
@@ -150,7 +152,8 @@ mod tests {
             assert_eq!(line(text, 100), quoted, "{text}");
         }
         assert_eq!(code("src/a.js:3"), "`src/a.js:3`");
-        assert_eq!(code("src/@a`.js"), "src/@&ZeroWidthSpace;a\\`.js");
+        assert_eq!(code("src/@a`.js"), "``src/@a`.js``");
+        assert_eq!(code("src/<!--.js"), "src/&lt;!--.js");
     }
 
     #[test]

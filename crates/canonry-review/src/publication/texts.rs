@@ -4,36 +4,37 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::{
     CommitSha, DismissalKind, Dismisser, EarlierFinding, Finding, FindingComment, FindingStatus, ListedFinding,
-    PostedSummary, Severity, ShownAs, check_output, finding_comment, hidden_in_words, history_in_words, is_protected,
-    summary_comment,
+    PostedSummary, Severity, ShownAs, check_output, finding_comment, hidden_in_words, is_protected, review_body,
+    status_comment,
 };
 use canonry_store::{FindingId, PostedFinding, RepoId, Store, StoreError};
 
-use super::publish::stands_at_its_line;
 use super::quoted::{self, code, line, place, prose};
+use super::said_findings::SaidFindings;
 use crate::output::{counts, gaps, model_in_words, notes, reviewers_in_words, skipped_files};
 use crate::run::report::{ReportedFinding, ReviewReport};
 
-/// Characters of a title in a list and above a comment.
+/// Characters of a title in a list and above a remark.
 const TITLE: usize = 200;
-/// Characters of a message in a comment, and in a list.
+/// Characters of a message in a remark, and in a list.
 const MESSAGE: usize = 3_000;
 const SHORT_MESSAGE: usize = 400;
 /// Characters of a problem, a note, or the names of all reviewers.
 const NOTE: usize = 400;
+/// Rules that a remark names.
+const RULES: usize = 3;
 
 pub(super) fn comment_of(one: &ReportedFinding, posted: &[PostedFinding], handle: &str) -> String {
     let finding = &one.sighting.finding;
     let said_of_other_code = posted.iter().any(|row| Some(row.finding) == one.id && row.said.code != finding.code);
-    let history = one.history.and_then(|history| history_in_words(history.fixed, history.total));
+    let message = prose(&finding.message, MESSAGE);
+    let (first, more) = message.split_once("\n\n").unwrap_or((&message, ""));
     finding_comment(&FindingComment {
         title: &line(&finding.title, TITLE),
-        message: &prose(&finding.message, MESSAGE),
+        message: first,
+        more,
         severity: finding.severity,
-        category: finding.category,
-        confidence: one.confidence,
-        history: history.as_deref(),
-        reviewers: &witnesses(finding),
+        rules: &rules(finding),
         status: one.sighting.status,
         said_of_other_code,
         fix: finding.fix.as_deref().and_then(quoted::fix).as_deref(),
@@ -41,9 +42,14 @@ pub(super) fn comment_of(one: &ReportedFinding, posted: &[PostedFinding], handle
     })
 }
 
-/// What the summary and the check run tell, quoted.
+/// Whether the summary of a review has a line of its own for a finding: it is new, or it stands at no line.
+pub(super) fn is_listed(one: &ReportedFinding, said: &SaidFindings, placed: &BTreeSet<FindingId>) -> bool {
+    is_off_lines(one, said, placed) || (one.shown == ShownAs::Inline && !said.is_said_before(one))
+}
+
+/// What the review, the status comment and the check run say, quoted.
 pub(super) struct SummaryParts {
-    on_top: Vec<ListedFinding>,
+    listed: Vec<ListedFinding>,
     unposted: Option<String>,
     resolved: Vec<ListedFinding>,
     earlier: Vec<EarlierFinding>,
@@ -59,22 +65,23 @@ pub(super) struct SummaryParts {
 }
 
 impl SummaryParts {
-    /// Gathers them. A finding that belongs at its line and does not stand there is told on top; `unposted` is why
-    /// nothing could be posted.
+    /// Gathers them. `placed` are the findings that get remarks at their lines with this; `unposted` is why the review
+    /// could not be posted.
     pub(super) async fn read(
         store: &Store,
         repo: RepoId,
         report: &ReviewReport,
-        posted: &[PostedFinding],
+        said: &SaidFindings,
+        placed: &BTreeSet<FindingId>,
         unposted: Option<&str>,
     ) -> Result<Self, StoreError> {
         // First: an iterator that is held while somebody waits keeps a service from going on elsewhere.
         let since = store.review().first_heads(repo, &report.subject).await?;
-        let earlier = earlier_findings(store, report, posted, &since).await?;
-        let resolved = resolved_by_authors(store, report, posted).await?;
-        let listed = |one: &ReportedFinding| listed(one, &since);
-        let shown_as = |shown| report.standing().filter(move |one| one.shown == shown);
-        let on_top = report.standing().filter(|one| is_on_top(one, posted));
+        let earlier = earlier_findings(store, report, said, placed, &since).await?;
+        let resolved = resolved_by_authors(store, report, said, placed).await?;
+        let listed = |one: &ReportedFinding| listed(one, is_off_lines(one, said, placed), &since);
+        let is_unlisted = |one: &&ReportedFinding| !is_listed(one, said, placed);
+        let shown_as = |shown| report.standing().filter(is_unlisted).filter(move |one| one.shown == shown);
         let mut suppressed: BTreeMap<Severity, usize> = BTreeMap::new();
         for one in report.hidden() {
             *suppressed.entry(one.sighting.finding.severity).or_default() += 1;
@@ -85,15 +92,12 @@ impl SummaryParts {
         let problems =
             problems.flat_map(|one| one.problems.iter().map(move |problem| format!("{}: {problem}", one.name)));
         Ok(Self {
-            on_top: on_top.map(&listed).collect(),
-            unposted: unposted.map(|why| line(why, NOTE)),
+            listed: report.standing().filter(|one| is_listed(one, said, placed)).map(&listed).collect(),
+            unposted: unposted.map(|why| line(why.trim_end_matches('.'), NOTE)),
             resolved: resolved.into_iter().map(&listed).collect(),
             earlier,
-            further: shown_as(ShownAs::Details).filter(|one| !is_on_top(one, posted)).map(&listed).collect(),
-            low_confidence: shown_as(ShownAs::LowConfidence)
-                .filter(|one| !is_on_top(one, posted))
-                .map(&listed)
-                .collect(),
+            further: shown_as(ShownAs::Details).map(&listed).collect(),
+            low_confidence: shown_as(ShownAs::LowConfidence).map(&listed).collect(),
             suppressed,
             skipped: skipped
                 .map(|(path, why)| format!("{}: {}", place(path, None), line(&reasons(why), NOTE)))
@@ -106,14 +110,21 @@ impl SummaryParts {
         })
     }
 
-    pub(super) fn comment(&self, report: &ReviewReport, handle: &str) -> String {
-        self.with_summary(report, handle, summary_comment)
+    pub(super) fn body(&self, report: &ReviewReport, handle: &str) -> String {
+        self.with_summary(report, handle, review_body)
     }
 
-    /// The title and the text of the check run; `untold` is why the conversation does not tell of the review.
-    pub(super) fn check_output(&self, report: &ReviewReport, handle: &str, untold: Option<&str>) -> (String, String) {
-        let untold = untold.map(|why| line(why, NOTE));
-        self.with_summary(report, handle, |summary| check_output(summary, untold.as_deref()))
+    /// The status comment. What a review that is posted says is not repeated there.
+    pub(super) fn status(&self, report: &ReviewReport, handle: &str, is_posted: bool) -> String {
+        self.with_summary(report, handle, |summary| match is_posted {
+            true => status_comment(&PostedSummary { listed: &[], further: &[], ..summary.clone() }),
+            false => status_comment(summary),
+        })
+    }
+
+    /// The title and the text of the check run.
+    pub(super) fn check_output(&self, report: &ReviewReport, handle: &str) -> (String, String) {
+        self.with_summary(report, handle, check_output)
     }
 
     fn with_summary<T>(&self, report: &ReviewReport, handle: &str, tell: impl Fn(&PostedSummary<'_>) -> T) -> T {
@@ -124,7 +135,7 @@ impl SummaryParts {
             counts: &counts(report),
             suppressed: &self.suppressed,
             gaps: &gaps(report),
-            on_top: &self.on_top,
+            listed: &self.listed,
             unposted: self.unposted.as_deref(),
             resolved: &self.resolved,
             earlier: &self.earlier,
@@ -143,26 +154,36 @@ impl SummaryParts {
     }
 }
 
-/// Whether a finding is told on top: it belongs at a line and does not stand there, or it is a credential that the code
-/// no longer has, and that is still to be revoked.
-fn is_on_top(one: &ReportedFinding, posted: &[PostedFinding]) -> bool {
-    let is_unplaced = one.shown == ShownAs::Inline && !stands_at_its_line(one, posted);
-    is_unplaced || one.sighting.finding.is_removed_credential()
+/// Whether a finding belongs at a line and stands at none, or is a credential that the code no longer has, and that is
+/// still to be revoked.
+fn is_off_lines(one: &ReportedFinding, said: &SaidFindings, placed: &BTreeSet<FindingId>) -> bool {
+    let is_placed = said.stands_at_its_line(one) || one.id.is_some_and(|id| placed.contains(&id));
+    (one.shown == ShownAs::Inline && !is_placed) || one.sighting.finding.is_removed_credential()
 }
 
 /// The heads of the reviews that first told of findings.
 type FirstHeads = BTreeMap<FindingId, CommitSha>;
 
-fn listed(one: &ReportedFinding, since: &FirstHeads) -> ListedFinding {
+fn listed(one: &ReportedFinding, is_off_lines: bool, since: &FirstHeads) -> ListedFinding {
     let finding = &one.sighting.finding;
-    let is_new = one.sighting.status == FindingStatus::New;
+    let status = one.sighting.status;
+    let is_outside = !one.grounded && finding.lines.is_some();
     ListedFinding {
         severity: finding.severity,
-        confidence: one.confidence,
         place: place(&finding.path, finding.lines),
         title: line(&finding.title, TITLE),
-        message: line(&finding.message, SHORT_MESSAGE),
-        since: one.id.filter(|_| !is_new).and_then(|id| since.get(&id)).map(|head| head.short().to_owned()),
+        message: if is_off_lines { line(&finding.message, SHORT_MESSAGE) } else { String::new() },
+        note: match status {
+            FindingStatus::Reopened => Some("back again"),
+            FindingStatus::Same | FindingStatus::Moved if !one.sighting.code_unchanged => Some("code changed"),
+            _ if is_outside => Some("outside the diff"),
+            _ => None,
+        },
+        since: one
+            .id
+            .filter(|_| status != FindingStatus::New)
+            .and_then(|id| since.get(&id))
+            .map(|head| head.short().to_owned()),
     }
 }
 
@@ -171,15 +192,16 @@ fn listed(one: &ReportedFinding, since: &FirstHeads) -> ListedFinding {
 async fn resolved_by_authors<'r>(
     store: &Store,
     report: &'r ReviewReport,
-    posted: &[PostedFinding],
+    said: &SaidFindings,
+    placed: &BTreeSet<FindingId>,
 ) -> Result<Vec<&'r ReportedFinding>, StoreError> {
     let mut resolved = Vec::new();
     for one in &report.findings {
         let finding = &one.sighting.finding;
-        let stands = !one.is_fixed() && one.shown == ShownAs::Inline && !is_on_top(one, posted);
+        let stands = !one.is_fixed() && one.shown == ShownAs::Inline && !is_listed(one, said, placed);
         let Some(id) = one.id.filter(|_| stands && is_protected(finding.severity, finding.category)) else { continue };
-        let said = store.findings().dismissals_of(id).await?;
-        let is_resolved = said.iter().filter(|said| said.withdrawn_at.is_none()).any(|said| {
+        let dismissals = store.findings().dismissals_of(id).await?;
+        let is_resolved = dismissals.iter().filter(|said| said.withdrawn_at.is_none()).any(|said| {
             let no = &said.dismissal;
             no.kind == DismissalKind::Resolved && no.by == Dismisser::Author && no.code == finding.code
         });
@@ -190,40 +212,39 @@ async fn resolved_by_authors<'r>(
     Ok(resolved)
 }
 
-/// What became of the earlier findings that no other list tells of: the good news first. Those that feedback or settings
-/// hide are counted and not named: nobody wants to read of them.
+/// What became of the earlier findings that no other list has: the good news first. Those that feedback or settings hide
+/// are counted and not named.
 async fn earlier_findings(
     store: &Store,
     report: &ReviewReport,
-    posted: &[PostedFinding],
+    said: &SaidFindings,
+    placed: &BTreeSet<FindingId>,
     since: &FirstHeads,
 ) -> Result<Vec<EarlierFinding>, StoreError> {
-    let is_told = |one: &&ReportedFinding| match one.sighting.status {
+    let is_named = |one: &&ReportedFinding| match one.sighting.status {
         FindingStatus::New => false,
         FindingStatus::Fixed | FindingStatus::Dismissed => true,
-        FindingStatus::Reopened => one.shown != ShownAs::Suppressed,
-        FindingStatus::Same | FindingStatus::Moved => one.shown == ShownAs::Inline && !is_on_top(one, posted),
+        FindingStatus::Same | FindingStatus::Moved | FindingStatus::Reopened => {
+            one.shown == ShownAs::Inline && !is_listed(one, said, placed)
+        }
     };
-    let mut earlier: Vec<&ReportedFinding> = report.findings.iter().filter(is_told).collect();
+    let mut earlier: Vec<&ReportedFinding> = report.findings.iter().filter(is_named).collect();
     earlier.sort_by_key(|one| match one.sighting.status {
         FindingStatus::Fixed => 0,
-        FindingStatus::Reopened => 1,
-        FindingStatus::Moved => 2,
-        FindingStatus::Same | FindingStatus::New => 3,
-        FindingStatus::Dismissed => 4,
+        FindingStatus::Dismissed => 2,
+        _ => 1,
     });
     let mut told = Vec::with_capacity(earlier.len());
     for one in earlier {
         let finding = &one.sighting.finding;
         let mut dismissed = None;
         if let (FindingStatus::Dismissed, Some(id)) = (one.sighting.status, one.id) {
-            let said = store.findings().dismissals_of(id).await?;
-            let last = said.into_iter().rev().find(|said| said.withdrawn_at.is_none());
+            let dismissals = store.findings().dismissals_of(id).await?;
+            let last = dismissals.into_iter().rev().find(|said| said.withdrawn_at.is_none());
             dismissed = last.map(|said| (code(said.login.as_str()), said.dismissal.kind));
         }
         told.push(EarlierFinding {
             status: one.sighting.status,
-            code_unchanged: one.sighting.code_unchanged,
             place: place(&finding.path, finding.lines),
             moved_from: one.moved_from.as_ref().map(|(path, lines)| place(path, *lines)),
             title: line(&finding.title, TITLE),
@@ -234,11 +255,12 @@ async fn earlier_findings(
     Ok(told)
 }
 
-fn witnesses(finding: &Finding) -> String {
-    let name = |rule: &Option<String>, name: &str| match rule {
-        Some(rule) => format!("{name} ({rule})"),
-        None => name.to_owned(),
+/// The rules that report a finding, as `tool/rule`.
+fn rules(finding: &Finding) -> String {
+    let name = |rule: &Option<String>, reviewer: &str| match rule {
+        Some(rule) => code(&format!("{reviewer}/{rule}")),
+        None => code(reviewer),
     };
-    let names: Vec<String> = finding.witnesses.iter().map(|one| name(&one.rule, one.reviewer.as_str())).collect();
-    line(&names.join(", "), TITLE)
+    let names = finding.witnesses.iter().take(RULES).map(|one| name(&one.rule, one.reviewer.as_str()));
+    names.collect::<Vec<String>>().join(", ")
 }

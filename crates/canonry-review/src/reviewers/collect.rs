@@ -107,8 +107,12 @@ impl<'a> ReviewTask<'a> {
             ReviewerChoice::Command(command) => self.ask_command(command).boxed(),
             ReviewerChoice::Llm => self.ask_model(assigned).boxed(),
             ReviewerChoice::Missing(reviewer) => {
-                let what = if *reviewer == Reviewer::Command { "no program to ask" } else { "no report of it" };
-                let problem = format!("the settings name this reviewer, and there is {what}");
+                let what = if *reviewer == Reviewer::Command {
+                    "no program is configured"
+                } else {
+                    "there is no report of it"
+                };
+                let problem = format!("the settings name this reviewer, but {what}");
                 async move { troubled(&choice.called(), problem) }.boxed()
             }
         }

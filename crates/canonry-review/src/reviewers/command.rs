@@ -1,5 +1,6 @@
 //! A program of the operator's choice: it gets the diff on its standard input and reports on its standard output.
 
+use canonry_boxed::boxed;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub struct CommandReviewer {
     pub timeout: Duration,
 }
 
+#[boxed]
 impl CommandReviewer {
     /// Takes a line apart at its spaces; `None` when there is no word in it.
     pub fn from_line(line: &str) -> Option<Self> {

@@ -334,6 +334,6 @@ mod tests {
         assert_eq!(cut.problems, ["r is not used: it is no rdjson (it ends early, line 1, column 48)"]);
         assert_eq!(cut.read, []);
         let other = read_rdjson("r", br#"{"runs": []}"#, None);
-        assert_eq!(other.problems, ["r is not used: it is no rdjson (its shape is another one, line 1, column 12)"]);
+        assert_eq!(other.problems, ["r is not used: it is no rdjson (it has another shape, line 1, column 12)"]);
     }
 }

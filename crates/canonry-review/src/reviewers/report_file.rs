@@ -1,5 +1,6 @@
 //! Files that other tools wrote, read within a limit.
 
+use canonry_boxed::boxed;
 use std::path::Path;
 
 use canonry_domain::review::ReviewerName;
@@ -26,6 +27,7 @@ pub enum ReportError {
 
 /// Reads a report; one that is too large is not opened at all, and of one whose size is not known, such as a pipe, no more
 /// is read than of others.
+#[boxed]
 pub async fn read_report(path: &Path) -> Result<Vec<u8>, ReportError> {
     let name = || path.display().to_string();
     let unreadable = |error| ReportError::Unreadable { name: name(), error };

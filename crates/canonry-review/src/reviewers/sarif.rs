@@ -26,8 +26,8 @@ const LONGEST_PARTIAL: usize = 300;
 const FOLDERS: usize = 20;
 
 /// Why results are left out that say nothing about the files of the repository.
-const ABOUT_NO_FILE: &str = "which are about no file";
-const OUTSIDE: &str = "whose files are outside of the repository";
+const ABOUT_NO_FILE: &str = "without a file";
+const OUTSIDE: &str = "outside the repository";
 
 /// Where a text is no longer filled with its arguments: each may be named a thousand times.
 const LONGEST_TEXT: usize = 16_000;
@@ -59,19 +59,16 @@ pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAnsw
         let run: SarifRun = match serde_json::from_str(run.get()) {
             Ok(run) => run,
             Err(_) => {
-                heard.problems.push(format!(
-                    "{name}: run {} is left out, its shape is another one; nothing counts as fixed",
-                    at + 1
-                ));
+                heard
+                    .problems
+                    .push(format!("{name}: run {} has another shape and is left out; nothing counts as fixed", at + 1));
                 is_complete = false;
                 continue;
             }
         };
         let tool = ReviewerName::tool(&short_name(&run.tool.driver.name));
         if run.invocations.iter().any(|one| one.execution_successful == Some(false)) {
-            heard
-                .problems
-                .push(format!("{name}: {tool} says that it did not run to its end; nothing counts as fixed by it"));
+            heard.problems.push(format!("{name}: {tool} did not finish; nothing counts as fixed by it"));
             failed.insert(tool.clone());
         }
         if !RunReading::new(name, &run, root, tool.clone()).read(&mut heard) {

@@ -15,7 +15,7 @@ pub(crate) fn leave_out_skipped(scope: &mut ReviewScope, filters: &ConfiguredFil
     let (skipped, read): (BTreeSet<RepoPath>, BTreeSet<RepoPath>) =
         std::mem::take(&mut scope.read).into_iter().partition(|path| filters.skips(path));
     scope.read = read;
-    let why = || "the settings skip it (skipPaths)".to_owned();
+    let why = || "skipped by review.skipPaths".to_owned();
     skipped.into_iter().map(|path| SkippedFile { path, why: why(), gap: false }).collect()
 }
 
@@ -85,7 +85,7 @@ fn unreadable(file: &FileToRead<'_>) -> Option<(String, bool)> {
         ContentKind::Text => {
             let why = match file.bytes {
                 Some(bytes) => format!("it is too large ({} kB) or not text", bytes / 1_000),
-                None => "its content is not to be had".to_owned(),
+                None => "its content could not be read".to_owned(),
             };
             Some((why, true))
         }

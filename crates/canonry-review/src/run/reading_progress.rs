@@ -63,7 +63,7 @@ impl ReadingProgress {
                         unread.intersection(&all).filter(|path| !scope.read.contains(path)).cloned().collect();
                     if !more.is_empty() {
                         let files = counted(more.len() as u64, "file");
-                        notes.push(format!("{name} also reads {files} that it did not get to in the last review"));
+                        notes.push(format!("{name} also reads {files} that the last review did not reach"));
                     }
                     (scope.read.union(&more).cloned().collect(), false)
                 }

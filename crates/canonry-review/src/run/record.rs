@@ -105,6 +105,7 @@ fn finding_record(one: &ReportedFinding) -> FindingRecord<'_> {
         // Before it is stored, only a finding that was known has an id.
         earlier: one.id,
         finding: &one.sighting.finding,
+        excerpt: one.excerpt.as_ref(),
         status: one.sighting.status,
         shown: one.shown,
         hidden_by: one.hidden_by.as_ref(),
@@ -167,6 +168,7 @@ fn reported(
             reported: one.reported,
             code_unchanged: one.code_unchanged,
         },
+        excerpt: one.excerpt,
         shown: one.shown,
         hidden_by: one.hidden_by,
         confidence: one.confidence,

@@ -2,8 +2,8 @@
 
 use canonry_domain::RepoName;
 use canonry_domain::review::{
-    CommitSha, Confidence, FindingStatus, HiddenBy, LineRange, RepoPath, ReviewMode, ReviewSubject, ScopeReason,
-    ShownAs, Sighting,
+    CodeExcerpt, CommitSha, Confidence, FindingStatus, HiddenBy, LineRange, RepoPath, ReviewMode, ReviewSubject,
+    ScopeReason, ShownAs, Sighting,
 };
 pub use canonry_store::PatternHistory;
 use canonry_store::{FindingId, ReviewId};
@@ -31,6 +31,8 @@ pub struct ReviewReport {
 pub struct ReportedFinding {
     pub id: Option<FindingId>,
     pub sighting: Sighting,
+    /// The flagged code as it is at the head.
+    pub excerpt: Option<CodeExcerpt>,
     pub shown: ShownAs,
     pub hidden_by: Option<HiddenBy>,
     pub confidence: Confidence,

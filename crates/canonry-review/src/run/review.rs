@@ -1,5 +1,6 @@
 //! A whole review, from the claim to the record.
 
+use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -13,6 +14,7 @@ use crate::change::file_change::FileChange;
 use crate::change::git::GitError;
 use crate::change::head_texts::HeadTexts;
 use crate::change::scope::{ReviewScope, ScopeRequest, find_scope};
+use crate::findings::code_excerpts::add_excerpts;
 use crate::findings::configured_filters::ConfiguredFilters;
 use crate::findings::earlier_outcomes::EarlierOutcomes;
 use crate::findings::judge_findings::{FindingJudge, follow, hidden_patterns};
@@ -60,13 +62,14 @@ pub enum ReviewError {
 }
 
 fn why(problems: &[String]) -> String {
-    if problems.is_empty() { "no reviewer was named".to_owned() } else { problems.join("; ") }
+    if problems.is_empty() { "no reviewer is configured".to_owned() } else { problems.join("; ") }
 }
 
 /// Reviews a change: claim, scope, texts, reviewers, then everything that is made of their findings, then the record.
 ///
 /// What is optional fails open and is told in the notes: feedback, history, memory, and each reviewer as long as another
 /// one read the change. What is not optional fails the run, which is stored as failed with its reason.
+#[boxed]
 pub async fn review(
     store: &Store,
     request: &ReviewRequest<'_>,
@@ -188,7 +191,8 @@ impl ReviewInProgress<'_> {
         let floors = SeverityFloors::new(&settings.severity_floors);
         let now = merge_raised_findings(collected.heard, &texts, &floors);
         let sightings = follow(earlier, now, &floors, &maps, &texts);
-        let findings = self.judge(sightings, &scope, &filters, &ledger, memory.as_ref(), &mut notes).await;
+        let mut findings = self.judge(sightings, &scope, &filters, &ledger, memory.as_ref(), &mut notes).await;
+        add_excerpts(&mut findings, &texts);
         let report = ReviewReport {
             review: None,
             repo: request.name.clone(),

@@ -121,7 +121,7 @@ fn several_runs_and_tools() {
     ];
     // A tool that failed once fixes nothing, whatever its other run says.
     assert_eq!(heard.read, expected);
-    assert_eq!(heard.problems, ["r.sarif: broken says that it did not run to its end; nothing counts as fixed by it"]);
+    assert_eq!(heard.problems, ["r.sarif: broken did not finish; nothing counts as fixed by it"]);
 }
 
 #[test]
@@ -178,8 +178,8 @@ fn paths_that_lead_elsewhere_are_told() {
     assert_eq!(
         heard.notes,
         [
-            "r.sarif: 1 result of t left out, which are about no file: r1",
-            "r.sarif: 6 results of t left out, whose files are outside of the repository: r1, r1, r1, r1, r1 and 1 more",
+            "r.sarif: 6 results of t left out, outside the repository: r1, r1, r1, r1, r1 and 1 more",
+            "r.sarif: 1 result of t left out, without a file: r1",
         ]
     );
     assert_eq!(heard.read, [], "what cannot be read may be what was found before");
@@ -264,7 +264,7 @@ fn what_is_no_sarif_is_told_in_words() {
         (&whole.as_bytes()[..whole.len() - 9], "r is not used: it is no SARIF (it ends early, line 1, column"),
         (b"", "r is not used: it is no SARIF (it ends early, line 1, column 0)"),
         (b"<xml/>", "r is not used: it is no SARIF (it is not JSON, line 1, column 1)"),
-        (b"\"text\"", "r is not used: it is no SARIF (its shape is another one"),
+        (b"\"text\"", "r is not used: it is no SARIF (it has another shape"),
         (b"{}", "r is not used: it has no runs"),
         (br#"{"version": "1.0.0", "runs": []}"#, "r is not used: it is SARIF \"1.0.0\", and 2.1.0 is read"),
         (b"\xef\xbb\xbf{\"runs\": null}", "r is not used: it has no runs"),

@@ -80,7 +80,7 @@ fn refuse(refused: &ApiRefusal) -> Response {
         ApiRefusal::ReadDenial(ReadDenial::TooMany | ReadDenial::Limited) => StatusCode::TOO_MANY_REQUESTS,
         ApiRefusal::ReadDenial(ReadDenial::Unreachable) => StatusCode::BAD_GATEWAY,
         ApiRefusal::Store(error) => {
-            tracing::warn!(%error, "a threshold state could not be read");
+            tracing::warn!(%error, "the threshold could not be read from the database");
             StatusCode::SERVICE_UNAVAILABLE
         }
     };

@@ -76,7 +76,7 @@ async fn show_metrics(
 ) -> Response {
     if let Some(token) = &shared.metrics_token {
         if !bearer(&headers).is_some_and(|given| is_same(given, token)) {
-            let words = "the metrics want the token of CANONRY_METRICS_TOKEN\n";
+            let words = "the metrics need the token from CANONRY_METRICS_TOKEN\n";
             return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], words).into_response();
         }
     } else if !is_local(peer.map(|Extension(ConnectInfo(peer))| peer), &headers) {
@@ -84,7 +84,7 @@ async fn show_metrics(
             whoever shows that token\n";
         return (StatusCode::FORBIDDEN, words).into_response();
     } else if !names_this_machine(&headers) {
-        let words = "ask for the metrics by localhost or 127.0.0.1, or set CANONRY_METRICS_TOKEN and show that token\n";
+        let words = "open the metrics on localhost or 127.0.0.1, or set CANONRY_METRICS_TOKEN and send that token\n";
         return (StatusCode::MISDIRECTED_REQUEST, words).into_response();
     }
     let mut page = Exposition::default();

@@ -46,15 +46,15 @@ pub(crate) enum ReadDenial {
     NoToken,
     #[error("GitHub does not accept this token")]
     BadToken,
-    #[error("GitHub forbids this token to read the repository")]
+    #[error("this token may not read the repository")]
     Forbidden,
-    #[error("there is no such repository here, or this token cannot see it")]
+    #[error("no such repository, or this token cannot see it")]
     NotFound,
     #[error("too many tokens were checked in the last minute; try again in a minute")]
     TooMany,
-    #[error("GitHub answers no more questions for now; try again later")]
+    #[error("GitHub's rate limit is used up; try again later")]
     Limited,
-    #[error("GitHub cannot be asked now; try again later")]
+    #[error("GitHub does not answer; try again later")]
     Unreachable,
 }
 

@@ -1,5 +1,6 @@
 //! The thresholds of a repository as programs read them, from the command line and from the API alike.
 
+use canonry_boxed::boxed;
 use canonry_domain::{
     Component, CurrentThreshold, Probability, Threshold, ThresholdReason, ThresholdRule, ThresholdSource,
     ThresholdState, Thresholds,
@@ -66,6 +67,7 @@ pub struct ReportedAdjustment {
     pub sample_count: u64,
 }
 
+#[boxed]
 pub async fn threshold_report(store: &Store, repo: &Repo) -> Result<ThresholdReport, StoreError> {
     let settings = store.learning().threshold_settings(repo.id).await?;
     let thresholds = store.learning().thresholds(repo.id).await?;

@@ -38,7 +38,7 @@ pub(crate) async fn stored_repo(service: &Service, told: &NamedRepo) -> Result<O
 /// The repository with that id, for a job about it.
 pub(crate) async fn active_repo(service: &Service, id: GithubId) -> Result<Repo, JobError> {
     let Some(repo) = service.store().repos().by_github_id(id).await? else {
-        return Err(JobError::ignored("nothing of that repository is kept"));
+        return Err(JobError::ignored("this repository is not stored"));
     };
     match service.store().repos().access(repo.id).await? {
         RepoAccess::Active => Ok(repo),
@@ -73,7 +73,7 @@ pub(crate) async fn known_repo(service: &Service, told: &NamedRepo) -> Result<Re
     };
     let noted = store.repos().identify(repo.id, told.github_id, &told.name).await?;
     // Another worker was quicker with the same repository, and the next try finds it.
-    let repo = noted.ok_or_else(|| JobError::Retry(format!("{} was noted by another worker just now", told.name)))?;
+    let repo = noted.ok_or_else(|| JobError::Retry(format!("another worker stored {} at the same time", told.name)))?;
     queue_sync(service, &repo).await?;
     Ok(repo)
 }
@@ -92,7 +92,7 @@ pub(crate) async fn renamed(
         free_name(service, &other).await?;
     }
     let noted = store.repos().identify(repo.id, github_id, name).await?;
-    noted.ok_or_else(|| JobError::Retry(format!("the name {name} was taken by another repository just now")))
+    noted.ok_or_else(|| JobError::Retry(format!("another repository took the name {name} at the same time")))
 }
 
 /// Queues a sync of a repository, unless one waits already or there is no GitHub to ask.
@@ -116,7 +116,7 @@ pub(crate) async fn is_back(service: &Service, repo: &Repo, told_at: Timestamp) 
         if told_at < looked {
             return Ok(false);
         }
-        let reason = format!("GitHub did not show {} a moment ago; it is asked again soon", repo.name);
+        let reason = format!("GitHub did not find {} a moment ago; it is asked again soon", repo.name);
         return Err(JobError::Postpone { reason, until: looked + LOOK_EVERY });
     }
     match github.repo(&repo.name).await {

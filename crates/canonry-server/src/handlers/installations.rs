@@ -18,7 +18,7 @@ pub(super) async fn installation(hook: Webhook<'_>, about: &InstallationEvent) -
         // Their payloads list no repositories: all are meant.
         "suspend" => of_installation(hook, RepoAccess::Active, RepoAccess::Suspended).await,
         "unsuspend" => of_installation(hook, RepoAccess::Suspended, RepoAccess::Active).await,
-        action => Err(JobError::Ignored(format!("{action} of an installation changes nothing here"))),
+        action => Err(JobError::Ignored(format!("an installation's {action} event changes nothing here"))),
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) 
         _ => return Ok(()),
     };
     if let Some(why) = hook.not_a_person(own, about.issue.user.as_ref()) {
-        return Err(JobError::Ignored(format!("it is taken in and not triaged: {why}")));
+        return Err(JobError::Ignored(format!("stored, not triaged: {why}")));
     }
     triage(hook.service, hook.settings, &hook.delivery.id, repo, item, occasion).await
 }

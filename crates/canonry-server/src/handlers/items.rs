@@ -29,7 +29,7 @@ pub(super) async fn take_item(hook: Webhook<'_>, repo: &Repo, record: ItemRecord
 }
 
 fn told_meanwhile() -> JobError {
-    JobError::Retry("somebody else told of the same item just now".to_owned())
+    JobError::Retry("another delivery about the same item came at the same time".to_owned())
 }
 
 /// Takes in what cannot be put in order when nobody can be asked: only a webhook about the state itself changes the state.
@@ -66,5 +66,5 @@ pub(super) async fn learn(hook: Webhook<'_>, repo: &Repo, event: Option<OutcomeE
 }
 
 pub(super) fn no_item() -> JobError {
-    JobError::ignored("it names no item")
+    JobError::ignored("it names no issue or pull request")
 }

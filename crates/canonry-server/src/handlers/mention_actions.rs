@@ -1,9 +1,10 @@
-//! What each command does. Those who get here may ask for it.
+//! What each command does. The caller has checked that the person may use it.
 
 use canonry_domain::mention::{
-    MentionCommand, MentionRole, MentionVerb, NothingToUndo, could_not, duplicate_ruled, duplicate_ruled_and_closing,
-    mention_help, needs_another_number, not_apart, not_here, not_paused, nothing_to_undo, only_a_maintainer_silences,
-    overtaken, review_of_closed, reviews_are_off, ruled_apart, ruled_by_a_maintainer, unknown_item, while_paused,
+    MentionCommand, MentionRole, MentionVerb, NothingToUndo, close_cancelled, could_not, dismissed, duplicate_ruled,
+    duplicate_ruled_and_closing, mention_help, needs_another_number, not_apart, not_here, not_paused, nothing_to_undo,
+    only_a_maintainer_silences, overtaken, paused, resumed, review_of_closed, reviews_are_off, ruled_apart,
+    ruled_by_a_maintainer, unknown_item, while_paused,
 };
 use canonry_domain::review::{Dismisser, Fingerprint};
 use canonry_domain::{GraceEnd, ItemNumber, ItemState, ItemType, Login, OverrideKind, TriageMode, UndoReason, Verdict};
@@ -31,7 +32,7 @@ use crate::review::review_requests::{ReviewJob, queue_review};
 /// Characters of somebody else's words in an answer.
 const QUOTED: usize = 200;
 
-/// A close that is taken back and has to wait is looked at again so often.
+/// How often an unfinished undo is tried again.
 const GOES_ON: SignedDuration = SignedDuration::from_mins(1);
 
 #[derive(Clone, Copy)]
@@ -125,7 +126,7 @@ impl MentionActions<'_> {
             return no(overtaken());
         }
         store.close().set_brake(self.repo.id, BrakeKind::Pause, Some(self.by), &why, self.said_at).await?;
-        thumb()
+        done(paused(self.by, self.handle()))
     }
 
     async fn resume(self) -> ActionResult {
@@ -142,7 +143,7 @@ impl MentionActions<'_> {
         }
         match (later.is_empty(), lifted) {
             (false, _) => no(overtaken()),
-            (true, true) => thumb(),
+            (true, true) => done(resumed(self.by)),
             (true, false) => done(not_paused()),
         }
     }
@@ -180,15 +181,15 @@ impl MentionActions<'_> {
             MentionRole::Maintainer => Dismisser::Maintainer,
             MentionRole::Author | MentionRole::Other => Dismisser::Author,
         };
-        let dismissed = match self.thread() {
+        let dismissal = match self.thread() {
             Some(thread) => {
                 await_record(self.hook, self.repo, thread).await?;
                 dismiss_by_mention(store, thread, self.by, dismisser, now).await?
             }
             None => None,
         };
-        match dismissed {
-            Some(dismissed) if dismissed.silences => thumb(),
+        match dismissal {
+            Some(dismissal) if dismissal.silences => done(dismissed(self.by)),
             Some(_) => done(only_a_maintainer_silences()),
             None => no(not_here(command.verb().spec(), self.handle())),
         }
@@ -197,15 +198,12 @@ impl MentionActions<'_> {
     async fn clear(self, pattern: Option<&Fingerprint>) -> ActionResult {
         let (store, now) = (self.hook.service.store(), self.hook.service.now());
         let cleared = store.findings().clear_feedback(self.repo.id, pattern, self.by, now).await?;
-        match (pattern, cleared) {
-            (Some(_), 1..) => thumb(),
+        let words = cleared_markdown(pattern, cleared);
+        done(match (pattern, cleared) {
             // All at once is easily said by mistake.
-            (None, 1..) => {
-                let (words, handle) = (cleared_markdown(pattern, cleared), self.handle());
-                done(format!("{words} To undo it, comment `/{handle} feedback restore`."))
-            }
-            (_, 0) => done(cleared_markdown(pattern, cleared)),
-        }
+            (None, 1..) => format!("{words} `/{} feedback restore` undoes it.", self.handle()),
+            (Some(_), _) | (None, 0) => words,
+        })
     }
 
     async fn restore_feedback(self) -> ActionResult {
@@ -237,10 +235,10 @@ impl MentionActions<'_> {
                 begin_grace_by_ruling(store, outbox, self.repo, item_type, number, target, self.by, now).await?;
             if begun == GraceStart::Yes {
                 queue_grace_sweep(service).await?;
-                return done(duplicate_ruled_and_closing(target));
+                return done(duplicate_ruled_and_closing(item_type, target));
             }
         }
-        done(duplicate_ruled(target, is_open))
+        done(duplicate_ruled(item_type, target, is_open))
     }
 
     async fn not_a_duplicate(self, named: Option<ItemNumber>) -> ActionResult {
@@ -286,10 +284,10 @@ impl MentionActions<'_> {
                 UndoneLast::AlreadyOpen | UndoneLast::NotOurs | UndoneLast::Nothing => done(ruled_apart(target)),
             };
         }
-        if cancelled { thumb() } else { done(ruled_apart(target)) }
+        done(if cancelled { close_cancelled(self.by, target) } else { ruled_apart(target) })
     }
 
-    /// Whether the item is closed by now in favour of another, or a close that no cancelling reaches is under way.
+    /// Whether the item is closed by now as a duplicate of another, or a close that no cancelling reaches is under way.
     async fn is_being_closed_for(&self, target: ItemNumber) -> Result<bool, StoreError> {
         let PostedComment { item_type, number, .. } = self.said;
         let store = self.hook.service.store();
@@ -374,7 +372,7 @@ impl MentionActions<'_> {
 
     fn not_ruled(&self, error: RulingError) -> ActionResult {
         match error {
-            RulingError::Itself => no(needs_another_number()),
+            RulingError::Itself => no(needs_another_number(self.said.item_type)),
             RulingError::Store(StoreError::UnknownItem { item_type, number }) => no(unknown_item(item_type, number)),
             RulingError::Store(error) => Err(error.into()),
         }
@@ -383,7 +381,7 @@ impl MentionActions<'_> {
 
 struct PresumedTarget {
     target: Option<ItemNumber>,
-    /// What Canonry closed it in favour of, if it did so last.
+    /// What Canonry closed it as a duplicate of, if it did so last.
     closed: Option<ItemNumber>,
     /// The same item, if a person ruled that one of the two is a duplicate of the other, or approved the close.
     ruled: Option<ItemNumber>,
@@ -393,6 +391,7 @@ fn done(words: String) -> ActionResult {
     Ok((MentionOutcome::Done, MentionReply::Reply(words)))
 }
 
+/// The comment that reopens an item says what was done.
 fn thumb() -> ActionResult {
     Ok((MentionOutcome::Done, MentionReply::React(ReactionContent::PlusOne)))
 }

@@ -20,8 +20,7 @@ use crate::jobs::job_handler::JobError;
 const TOLD_ONCE: SignedDuration = SignedDuration::from_hours(24);
 
 /// What the delivery of a mention shows that is not answered.
-const TOO_MANY: &str =
-    "people who are no maintainers asked too much in this repository within an hour; it is not answered";
+const TOO_MANY: &str = "too many commands from people who are not maintainers within an hour; this one is not answered";
 
 /// A comment that is handled later than this is read again before: deliveries that failed come again for days, and
 /// whoever saw nothing happen may have taken their words back.
@@ -44,7 +43,7 @@ pub(super) struct PostedComment<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MentionReply {
-    /// A reaction to the comment, where the deed shows by itself or words would be too many.
+    /// A reaction to the comment, where another comment says what was done, or words would be too many.
     React(ReactionContent),
     Reply(String),
 }
@@ -82,7 +81,7 @@ pub(super) async fn handle_mention(
         return Ok(Some(HandledMention { ignored: Some("it was answered before"), rules_duplicate }));
     }
     let (Some(github_id), Some(github)) = (repo.github_id, hook.service.github()) else {
-        let ignored = Some("without GitHub nobody can be answered");
+        let ignored = Some("no credentials for GitHub, so nobody can be answered");
         return Ok(Some(HandledMention { ignored, rules_duplicate: false }));
     };
     let is_old = said.written_at.is_none_or(|at| now.duration_since(at) > FRESH);
@@ -144,7 +143,7 @@ pub(super) async fn handle_mention(
         command = mention.command,
         outcome = outcome.as_str(),
         is_answered,
-        "a mention is seen to"
+        "a mention is handled"
     );
     let rules_duplicate = rules_duplicate && outcome == MentionOutcome::Done;
     let ignored = (!is_answered && !corrects).then_some(TOO_MANY);

@@ -27,16 +27,14 @@ pub(super) async fn pull_request(hook: Webhook<'_>, repo: &Repo, about: &PullReq
         "edited" if about.changes.title.is_some() || about.changes.body.is_some() => TriageOccasion::Edited,
         _ => {
             return match review {
-                ReviewDecision::Skipped(why) => {
-                    Err(JobError::Ignored(format!("it is taken in and not reviewed: {why}")))
-                }
+                ReviewDecision::Skipped(why) => Err(JobError::Ignored(format!("stored, not reviewed: {why}"))),
                 ReviewDecision::Queued | ReviewDecision::NotAsked => Ok(()),
             };
         }
     };
     let own = hook.own_login().await?;
     let triaged = match hook.not_a_person(own, about.pull_request.user.as_ref()) {
-        Some(why) => Err(JobError::Ignored(format!("it is taken in and not triaged: {why}"))),
+        Some(why) => Err(JobError::Ignored(format!("stored, not triaged: {why}"))),
         None => triage(hook.service, hook.settings, &hook.delivery.id, repo, item, occasion).await,
     };
     together(review, triaged)
@@ -47,7 +45,7 @@ fn together(review: ReviewDecision, triaged: Result<(), JobError>) -> Result<(),
     match (review, triaged) {
         (ReviewDecision::Queued, Err(JobError::Ignored(_))) => Ok(()),
         (ReviewDecision::Skipped(why), Err(JobError::Ignored(reason))) => {
-            Err(JobError::Ignored(format!("{reason}; it is not reviewed: {why}")))
+            Err(JobError::Ignored(format!("{reason}; not reviewed: {why}")))
         }
         (_, triaged) => triaged,
     }
@@ -65,7 +63,7 @@ mod tests {
         assert_eq!(together(ReviewDecision::Queued, nothing()), Ok(()));
         assert_eq!(together(ReviewDecision::Skipped(NoReview::Draft), Ok(())), Ok(()));
         assert_eq!(together(ReviewDecision::NotAsked, nothing()), nothing());
-        let neither = Err(JobError::ignored("a bot wrote it; it is not reviewed: it is a draft"));
+        let neither = Err(JobError::ignored("a bot wrote it; not reviewed: it is a draft"));
         assert_eq!(together(ReviewDecision::Skipped(NoReview::Draft), nothing()), neither);
         let waits = || Err(JobError::Retry("later".to_owned()));
         assert_eq!(together(ReviewDecision::Queued, waits()), waits());

@@ -12,10 +12,10 @@ pub(super) async fn push(hook: Webhook<'_>, push: &PushEvent) -> Result<(), JobE
     let is_default = push.reference.strip_prefix("refs/heads/").is_some_and(|branch| branch == default);
     // A payload that does not name the default branch may be about it.
     if !is_default && !default.is_empty() {
-        return Err(JobError::ignored("settings come from the default branch, and this is another one"));
+        return Err(JobError::ignored("only a push to the default branch changes the settings"));
     }
     let Some(repo) = stored_repo(hook.service, &told).await? else {
-        return Err(JobError::ignored("no settings of that repository are kept"));
+        return Err(JobError::ignored("no settings of this repository are cached"));
     };
     hook.service.store().repos().expire_settings(repo.id).await?;
     Ok(())

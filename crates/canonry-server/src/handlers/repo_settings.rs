@@ -145,7 +145,6 @@ fn grace_rules(parsed: &ParsedSettings) -> Option<GraceRules> {
         hours: close.grace_hours,
         min_close: Probability::new(close.min_close).ok()?,
         protected_labels: close.protected_labels.clone(),
-        handle: parsed.config.mentions.handle.clone(),
     })
 }
 
@@ -180,9 +179,8 @@ mod tests {
     #[test]
     fn a_close_is_announced_only_by_settings_that_are_read_without_a_guess() {
         let grace = |text: &str| read(text).file_rules().grace;
-        let rules =
-            grace("triage: {mode: grace}\nclose: {graceHours: 5}\nmentions: {handle: dedupe}").expect("a grace");
-        assert_eq!((rules.hours, rules.min_close.get(), rules.handle.as_str()), (5, 0.9, "dedupe"));
+        let rules = grace("triage: {mode: grace}\nclose: {graceHours: 5}").expect("a grace");
+        assert_eq!((rules.hours, rules.min_close.get()), (5, 0.9));
         assert_eq!(rules.protected_labels, ["security"]);
         for text in [
             "triage: {mode: suggest}",

@@ -14,7 +14,7 @@ pub(super) async fn repository(hook: Webhook<'_>, about: &RepositoryEvent) -> Re
     match hook.action() {
         "deleted" => match stored_repo(service, &told).await? {
             Some(repo) => set_access(hook, &repo, RepoAccess::Deleted).await,
-            None => Err(JobError::ignored("nothing of that repository is kept")),
+            None => Err(JobError::ignored("this repository is not stored")),
         },
         "archived" => set_access(hook, &known_repo(service, &told).await?, RepoAccess::Archived).await,
         "unarchived" => {

@@ -30,7 +30,7 @@ pub(super) async fn review_comment(
         return Err(JobError::ignored(why));
     }
     on_review(hook, repo, number).await?;
-    let Some(user) = &about.comment.user else { return Err(JobError::ignored("nobody is known to have written it")) };
+    let Some(user) = &about.comment.user else { return Err(JobError::ignored("GitHub names no author")) };
     let (comment, in_reply_to) = (GithubId(about.comment.id), about.comment.in_reply_to_id.map(GithubId));
     let comment_at = PostedComment {
         place: MentionPlace::Review,
@@ -47,20 +47,20 @@ pub(super) async fn review_comment(
         return handled.ignored.map_or(Ok(()), |reason| Err(JobError::ignored(reason)));
     }
     let (Some(thread), Some(by)) = (in_reply_to, user.to_login()) else {
-        return Err(JobError::ignored("it answers no finding"));
+        return Err(JobError::ignored("it is no reply to a finding"));
     };
     if !is_refusal(&about.comment.body) {
-        return Err(JobError::ignored("it does not say no to a finding"));
+        return Err(JobError::ignored("it does not dismiss the finding"));
     }
     let thread = FindingThread { repo: repo.id, number, thread };
     await_record(hook, repo, thread).await?;
     if thread.posted(hook.service.store()).await?.is_none() {
-        return Err(JobError::ignored("its thread is about no finding"));
+        return Err(JobError::ignored("the thread is about no finding"));
     }
     let author = about.pull_request.user.as_ref().and_then(|author| author.to_login());
     let store = hook.service.store();
     let Some(dismisser) = dismisser(store, hook.service.github(), repo, &by, author.as_ref()).await? else {
-        return Err(JobError::ignored("only the author and maintainers say no to a finding"));
+        return Err(JobError::ignored("only the author and maintainers can dismiss a finding"));
     };
     dismiss_in_thread(store, thread, DismissalKind::WontFix, &by, dismisser, hook.service.now()).await?;
     acknowledge(hook, repo, number, comment).await?;
@@ -77,11 +77,11 @@ async fn deleted(
     let (store, comment) = (hook.service.store(), &about.comment);
     let by = comment.user.as_ref().filter(|user| !user.is_bot()).and_then(|user| user.to_login());
     let (Some(thread), Some(by)) = (comment.in_reply_to_id, by) else {
-        return Err(JobError::ignored("what is deleted answered no finding"));
+        return Err(JobError::ignored("the deleted comment was no reply to a finding"));
     };
     let at = FindingThread { repo: repo.id, number, thread: GithubId(thread) };
     if !is_refusal(&comment.body) || at.posted(store).await?.is_none() {
-        return Err(JobError::ignored("what is deleted said no to no finding"));
+        return Err(JobError::ignored("the deleted comment dismissed no finding"));
     }
     if let Some(github) = hook.service.github() {
         let others = github.review_comments(&repo.name, number).all().await?;
@@ -92,11 +92,11 @@ async fn deleted(
                 && is_refusal(&one.body)
         };
         if others.iter().any(says_so) {
-            return Err(JobError::ignored("they say no to the finding elsewhere in the thread"));
+            return Err(JobError::ignored("another comment by the same person still dismisses the finding"));
         }
     }
     let withdrawn = withdraw_wont_fix(store, at, &by, hook.service.now()).await?;
-    if withdrawn { Ok(()) } else { Err(JobError::ignored("nobody's no to the finding hung on it")) }
+    if withdrawn { Ok(()) } else { Err(JobError::ignored("no dismissal depended on it")) }
 }
 
 /// A thumb says that it was heard; words would only make the thread longer.

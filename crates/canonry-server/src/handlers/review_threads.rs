@@ -26,7 +26,7 @@ pub(super) async fn review_thread(
     let resolved = match hook.action() {
         "resolved" => true,
         "unresolved" => false,
-        _ => return Err(JobError::ignored("it was neither resolved nor opened again")),
+        _ => return Err(JobError::ignored("the thread was neither resolved nor reopened")),
     };
     let own = hook.own_login().await?;
     // Canonry resolves threads of what is fixed, which says nothing about whether the finding was right.
@@ -35,21 +35,21 @@ pub(super) async fn review_thread(
     }
     let by = hook.event.sender.as_ref().and_then(|sender| sender.to_login());
     let first = about.thread.comments.iter().find(|comment| comment.in_reply_to_id.is_none());
-    let (Some(by), Some(first)) = (by, first) else { return Err(JobError::ignored("it does not say whose it is")) };
+    let (Some(by), Some(first)) = (by, first) else { return Err(JobError::ignored("the event names no person")) };
     let (store, now) = (hook.service.store(), hook.service.now());
     let thread = FindingThread { repo: repo.id, number, thread: GithubId(first.id) };
     await_record(hook, repo, thread).await?;
     if thread.posted(store).await?.is_none() {
-        return Err(JobError::ignored("it is about no finding"));
+        return Err(JobError::ignored("the thread is about no finding"));
     }
     if !resolved {
         let withdrawn = reopen_thread(store, thread, now).await?;
-        let nothing = "nobody had said no to the finding by resolving it";
+        let nothing = "nobody had dismissed the finding by resolving it";
         return if withdrawn { Ok(()) } else { Err(JobError::ignored(nothing)) };
     }
     let author = about.pull_request.user.as_ref().and_then(|author| author.to_login());
     let Some(dismisser) = dismisser(store, hook.service.github(), repo, &by, author.as_ref()).await? else {
-        return Err(JobError::ignored("only the author and maintainers say no to a finding"));
+        return Err(JobError::ignored("only the author and maintainers can dismiss a finding"));
     };
     dismiss_in_thread(store, thread, DismissalKind::Resolved, &by, dismisser, now).await?;
     Ok(())
@@ -72,5 +72,8 @@ pub(super) async fn await_record(hook: Webhook<'_>, repo: &Repo, thread: Finding
     if !hook.service.outbox().await?.wrote_review_comment(&first) {
         return Ok(());
     }
-    Err(JobError::Postpone { reason: "its thread is ours and not recorded yet".to_owned(), until: now + LOOK_AGAIN })
+    Err(JobError::Postpone {
+        reason: "the comment of this thread is not recorded yet".to_owned(),
+        until: now + LOOK_AGAIN,
+    })
 }

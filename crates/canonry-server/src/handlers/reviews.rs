@@ -50,17 +50,17 @@ pub(super) async fn review(hook: Webhook<'_>, repo: &Repo, about: &PullRequestRe
     {
         on_review(hook, repo, number).await?;
     }
-    Err(JobError::ignored("what people say in reviews is read comment by comment"))
+    Err(JobError::ignored("comments of a review arrive in events of their own"))
 }
 
 /// `check_run` and `check_suite`: somebody wants Canonry's check to run again.
 pub(super) async fn check(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) -> Result<(), JobError> {
     let Some(own) = hook.own_login().await? else {
-        return Err(JobError::ignored("nothing can be reviewed without credentials for GitHub"));
+        return Err(JobError::ignored("reviews need credentials for GitHub"));
     };
     let app = about.check.app.as_ref().and_then(|app| format!("{}[bot]", app.slug).parse::<Login>().ok());
     if app.as_ref() != Some(own) {
-        return Err(JobError::ignored("it is a check of somebody else's"));
+        return Err(JobError::ignored("the check is not Canonry's"));
     }
     let mut why = None;
     let mut queued = false;
@@ -81,8 +81,8 @@ pub(super) async fn check(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) ->
     }
     match why {
         _ if queued => Ok(()),
-        Some(why) => Err(JobError::Ignored(format!("it is not reviewed again: {why}"))),
-        None => Err(JobError::ignored("nobody knows which pull request it is about")),
+        Some(why) => Err(JobError::Ignored(format!("not reviewed again: {why}"))),
+        None => Err(JobError::ignored("the pull request is unknown")),
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn triage(
     occasion: TriageOccasion,
 ) -> Result<(), JobError> {
     let Some(item) = item else {
-        return Err(JobError::ignored("the item has left the repository"));
+        return Err(JobError::ignored("the item is no longer in the repository"));
     };
     if item.state != ItemState::Open {
         return Err(JobError::ignored("the item is closed"));
@@ -45,7 +45,7 @@ pub(crate) async fn triage(
     if occasion != TriageOccasion::Opened {
         let past = past_triage(service, run_id, repo, &item).await?;
         if past.saw_this_text {
-            return Err(JobError::ignored("its text is as it was when it was triaged"));
+            return Err(JobError::ignored("its text has not changed since it was triaged"));
         }
         if occasion == TriageOccasion::Edited && triage_later(service, repo, &item, past.last).await? {
             return Ok(());
@@ -54,7 +54,7 @@ pub(crate) async fn triage(
     let settings = settings.get(service, repo).await?;
     let rules = settings.triage_rules(service, repo).await?;
     if rules.mode == TriageMode::Off {
-        return Err(JobError::ignored("triage is switched off in this repository"));
+        return Err(JobError::ignored("triage is off in this repository"));
     }
     ensure_synced(service, repo).await?;
     if rules.mode == TriageMode::Grace {

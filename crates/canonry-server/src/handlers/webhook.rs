@@ -32,7 +32,7 @@ pub(crate) async fn webhook(service: &Service, delivery: &Delivery, body: &str) 
     let event = read(&delivery.event, body).await?;
     let hook = Webhook { service, delivery, event: &event, settings: &LazySettings::default() };
     match &event.body {
-        EventBody::Ping(_) => Err(JobError::ignored("GitHub tried the webhook out")),
+        EventBody::Ping(_) => Err(JobError::ignored("GitHub tested the webhook")),
         EventBody::Installation(installation) => installations::installation(hook, installation).await,
         EventBody::InstallationRepositories(changed) => installations::repositories(hook, changed).await,
         EventBody::Repository(repository) => repositories::repository(hook, repository).await,
@@ -42,10 +42,10 @@ pub(crate) async fn webhook(service: &Service, delivery: &Delivery, body: &str) 
         EventBody::PullRequest(about) => pull_requests::pull_request(hook, &hook.repo().await?, about).await,
         // GitHub tells of every check of every App.
         EventBody::Check(_) if hook.action() != "rerequested" => {
-            Err(JobError::ignored("a check matters only when somebody wants it to run again"))
+            Err(JobError::ignored("only a check that is requested again starts a review"))
         }
         EventBody::Check(about) => reviews::check(hook, &hook.repo().await?, about).await,
-        EventBody::Label(_) => Err(JobError::ignored("labels are read with the items that have them")),
+        EventBody::Label(_) => Err(JobError::ignored("labels arrive with their items")),
         EventBody::PullRequestReviewComment(about) => {
             review_comments::review_comment(hook, &hook.repo().await?, about).await
         }
@@ -53,10 +53,7 @@ pub(crate) async fn webhook(service: &Service, delivery: &Delivery, body: &str) 
             review_threads::review_thread(hook, &hook.repo().await?, about).await
         }
         EventBody::PullRequestReview(about) => reviews::review(hook, &hook.repo().await?, about).await,
-        EventBody::Ignored => Err(JobError::Ignored(format!(
-            "Canonry does not act on the event {}, or not on one of this shape",
-            event.name
-        ))),
+        EventBody::Ignored => Err(JobError::Ignored(format!("Canonry does not handle this {} event", event.name))),
     }
 }
 
@@ -95,7 +92,7 @@ impl<'a> Webhook<'a> {
             RepoAccess::Removed if self.may_be_back() && is_back(self.service, &repo, self.received_at()).await? => {
                 return Ok(repo);
             }
-            RepoAccess::Removed => "Canonry has no access to it any more",
+            RepoAccess::Removed => "Canonry no longer has access to it",
             RepoAccess::Suspended => "the installation is suspended",
             RepoAccess::Archived => "it is archived",
             RepoAccess::Deleted => "it was deleted",

@@ -40,8 +40,7 @@ pub(crate) fn classify_webhook(id: &str, event: &str, body: &str) -> Result<Clas
         (None, _, Some(installation)) => installation_key(installation),
         (None, _, None) => delivery_key(id),
     };
-    let ignored =
-        (!seen.acted_on).then(|| format!("Canonry does not act on the event {event}, or not on one of this shape"));
+    let ignored = (!seen.acted_on).then(|| format!("Canonry does not handle this {event} event"));
     let job = WebhookJob { event: event.to_owned(), action: seen.action.clone(), github_id, key };
     let job = PreparedJob::new(&job, repo.as_ref());
     Ok(ClassifiedWebhook {

@@ -1,5 +1,6 @@
 //! A stored webhook, queued again.
 
+use canonry_boxed::boxed;
 use canonry_github::webhook::NotJson;
 use canonry_store::{Store, StoreError};
 use jiff::Timestamp;
@@ -10,9 +11,9 @@ use crate::intake::classify_webhook::classify_webhook;
 pub enum ReplayError {
     #[error("there is no delivery {0}; see `canonry deliveries list`")]
     Unknown(String),
-    #[error("the body of the delivery {0} was deleted 30 days after it was done, so that it cannot be done again")]
+    #[error("delivery {0} cannot be replayed: its body was deleted 30 days after it was handled")]
     Emptied(String),
-    #[error("the delivery {0} is queued already")]
+    #[error("delivery {0} is already queued")]
     Queued(String),
     #[error(transparent)]
     NotJson(#[from] NotJson),
@@ -22,6 +23,7 @@ pub enum ReplayError {
 
 /// Queues a delivery again, whatever has become of it. One that was ignored gets a job: a newer program
 /// may know what to do about it.
+#[boxed]
 pub async fn replay(store: &Store, id: &str, now: Timestamp) -> Result<(), ReplayError> {
     let Some(delivery) = store.deliveries().get(id).await? else {
         return Err(ReplayError::Unknown(id.to_owned()));

@@ -127,7 +127,7 @@ async fn store_batch(store: &Store, clock: &dyn Clock, batch: Vec<UnstoredWebhoo
             tracing::error!(
                 deliveries = new.len(),
                 first = new[0].id,
-                "the database takes too long to store webhooks; GitHub was told so"
+                "the database takes too long to store webhooks; GitHub got 503 and can send them again"
             );
             vec![Err(NotStored); new.len()]
         }
@@ -151,7 +151,7 @@ async fn after_failure(
     let ping = timeout_at(deadline, timeout(PING, store.ping()));
     let answers = matches!(ping.await, Ok(Ok(Ok(()))));
     if new.len() == 1 || !answers {
-        tracing::error!(deliveries = new.len(), first = new[0].id, %error, "webhooks could not be stored; GitHub was told so");
+        tracing::error!(deliveries = new.len(), first = new[0].id, %error, "webhooks could not be stored; GitHub got 503 and can send them again");
         return vec![Err(NotStored); new.len()];
     }
     tracing::warn!(deliveries = new.len(), %error, "webhooks could not be stored together; they are stored one by one");
@@ -161,12 +161,12 @@ async fn after_failure(
             tracing::error!(
                 deliveries = new.len() - results.len(),
                 first = delivery.id,
-                "the database takes too long to store webhooks; GitHub was told so"
+                "the database takes too long to store webhooks; GitHub got 503 and can send them again"
             );
             break;
         };
         results.push(stored.map_err(|error| {
-            tracing::error!(delivery = delivery.id, %error, "a webhook could not be stored; GitHub was told so");
+            tracing::error!(delivery = delivery.id, %error, "a webhook could not be stored; GitHub got 503 and can send them again");
             NotStored
         }));
     }

@@ -195,7 +195,7 @@ fn too_large() -> Refusal {
 }
 
 fn too_busy() -> Refusal {
-    let reason = "too many webhooks are being taken in; deliver it again later";
+    let reason = "too many webhooks at once; deliver it again later";
     (StatusCode::SERVICE_UNAVAILABLE, reason.to_owned())
 }
 

@@ -145,12 +145,12 @@ fn not_opened(report: &CloseReport) -> Option<String> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    (!rows.is_empty()).then(|| format!("not opened again: {}{more}", named.join(", ")))
+    (!rows.is_empty()).then(|| format!("not reopened: {}{more}", named.join(", ")))
 }
 
 /// What is said under the item beside the reason.
 fn undo_note(order: &UndoOrder) -> Option<String> {
-    let asked = order.by.as_ref().map(|by| format!("Asked for by {by}."));
+    let asked = order.by.as_ref().map(|by| format!("Requested by {by}."));
     let note = order.note.as_deref().map(str::trim).filter(|note| !note.is_empty()).map(str::to_owned);
     match (note, asked) {
         (Some(note), Some(asked)) => Some(format!("{note}\n\n{asked}")),
@@ -161,16 +161,16 @@ fn undo_note(order: &UndoOrder) -> Option<String> {
 fn go_on(report: &CloseReport, now: Timestamp) -> Result<(), JobError> {
     let settled = report.attempted.saturating_sub(report.pending + report.failing + report.over_daily_limit);
     if report.unreached > 0 && settled > 0 {
-        return Err(JobError::Postpone { reason: format!("{} rows are left", report.unreached), until: now });
+        return Err(JobError::Postpone { reason: format!("{} rows left", report.unreached), until: now });
     }
     if report.pending > 0 {
-        let reason = format!("{} writes wait for their turn", report.pending);
+        let reason = format!("{} writes are queued", report.pending);
         return Err(JobError::Postpone { reason, until: now + GOES_ON });
     }
     if report.failing > 0 {
         let is_failed = |row: &&ReportedRow| row.result == RowResult::Failed;
         let why = report.rows.iter().rev().find(is_failed).and_then(|row| row.reason.clone());
-        return Err(JobError::Retry(why.unwrap_or_else(|| "GitHub did not tell how the items are".to_owned())));
+        return Err(JobError::Retry(why.unwrap_or_else(|| "GitHub did not report the state of the items".to_owned())));
     }
     Ok(())
 }
@@ -189,12 +189,12 @@ async fn give_way(service: &Service, job: &Job, repo: &Repo, order: &ApplyOrder)
     for undo in later.iter().filter(is_whole) {
         match (undo.state, &undo.error) {
             (JobState::Done, None) => {
-                return Err(JobError::Ignored(format!("plan {plan} was undone, so that nothing more of it is closed")));
+                return Err(JobError::Ignored(format!("plan {plan} was undone; nothing more of it is closed")));
             }
             (JobState::Dead, _) => {
                 let undo = undo.id;
                 return Err(JobError::Ignored(format!(
-                    "plan {plan} was to be undone (job {undo}, which was given up), so that nothing more of it is closed"
+                    "plan {plan} is being undone (job {undo} failed); nothing more of it is closed"
                 )));
             }
             // It was refused, could not open everything, or is queued again and comes first next time.
@@ -203,16 +203,14 @@ async fn give_way(service: &Service, job: &Job, repo: &Repo, order: &ApplyOrder)
     }
     // Also by a command, which leaves no job, and long ago: jobs are thrown away some day.
     if store.plans().was_undone_since(plan, job.created_at).await? {
-        return Err(JobError::Ignored(format!(
-            "everything that plan {plan} closed was to be opened again, so that nothing more of it is closed"
-        )));
+        return Err(JobError::Ignored(format!("plan {plan} is being undone; nothing more of it is closed")));
     }
     Ok(())
 }
 
 /// GitHub, without which nothing can be closed or opened.
 fn asked(service: &Service) -> Result<&GitHub, JobError> {
-    let why = "nothing can be closed or opened without credentials for GitHub; set GITHUB_TOKEN or an App";
+    let why = "closing and reopening need credentials for GitHub; set GITHUB_TOKEN or an App";
     service.github().ok_or_else(|| JobError::ignored(why))
 }
 
@@ -226,7 +224,7 @@ pub(crate) async fn still_maintains(service: &Service, repo: &Repo, by: Option<&
     if may {
         return Ok(());
     }
-    Err(JobError::Ignored(format!("{by} may not push to {} any more, so that nothing was done", repo.name)))
+    Err(JobError::Ignored(format!("{by} may no longer push to {}; nothing was done", repo.name)))
 }
 
 /// The settings as they are on GitHub. Nothing is closed by older ones: a protected label may be new in them.

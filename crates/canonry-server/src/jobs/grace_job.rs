@@ -53,10 +53,10 @@ pub(crate) async fn queue_grace_sweep(service: &Service) -> Result<(), JobError>
 /// what is due. One that fails keeps nobody from the others.
 async fn sweep_graces(service: &Service) -> Result<(), JobError> {
     let Some(github) = service.github() else {
-        return Err(JobError::ignored("nothing can be closed without credentials for GitHub"));
+        return Err(JobError::ignored("closing needs credentials for GitHub"));
     };
     let (store, outbox, now) = (service.store(), service.outbox().await?, service.now());
-    begin_announced_graces(store, now).await?;
+    begin_announced_graces(store, Some(outbox), now).await?;
     post_ended_graces(store, outbox, now).await?;
     let mut sweep = GraceSweep { service, github, outbox, settings: HashMap::new() };
     let mut failure = None;
@@ -78,7 +78,7 @@ async fn sweep_graces(service: &Service) -> Result<(), JobError> {
 /// Asks what became of closes that no webhook told of: reopened items, and reactions to closing comments.
 async fn record_objections(service: &Service) -> Result<(), JobError> {
     let Some(github) = service.github() else {
-        return Err(JobError::ignored("reactions cannot be read without credentials for GitHub"));
+        return Err(JobError::ignored("reading reactions needs credentials for GitHub"));
     };
     let (store, outbox, now) = (service.store(), service.outbox().await?, service.now());
     let mut retry_at: Option<Timestamp> = None;
@@ -95,9 +95,10 @@ async fn record_objections(service: &Service) -> Result<(), JobError> {
     }
     service.wake_publisher();
     match retry_at {
-        Some(until) => {
-            Err(JobError::Postpone { reason: "waiting for GitHub's rate limit to hear objections".to_owned(), until })
-        }
+        Some(until) => Err(JobError::Postpone {
+            reason: "waiting for GitHub's rate limit before reading objections".to_owned(),
+            until,
+        }),
         None => Ok(()),
     }
 }

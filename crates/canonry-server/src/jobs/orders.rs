@@ -1,5 +1,6 @@
 //! What people order in the console: stored as jobs, so that no request waits for GitHub and no kill loses an order.
 
+use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, ItemType, Login, RepoName, may_row_approval_change};
 use canonry_store::{CloseRunId, Job, JobId, JobKind, Repo, RepoAccess, Store, StoreError};
 use jiff::Timestamp;
@@ -58,14 +59,10 @@ impl<T: Order> OrderJob<T> {
             (None, Some(name)) => store.repos().find(name).await?,
             (None, None) => None,
         };
-        let Some(repo) = repo else { return Err(JobError::ignored("the repository is not known any more")) };
+        let Some(repo) = repo else { return Err(JobError::ignored("the repository is no longer in the database")) };
         let access = store.repos().access(repo.id).await?;
         if access != RepoAccess::Active {
-            return Err(JobError::Ignored(format!(
-                "{} is {}, so that nothing is done in it",
-                repo.name,
-                access.as_str()
-            )));
+            return Err(JobError::Ignored(format!("{} is {}; nothing is done there", repo.name, access.as_str())));
         }
         Ok(repo)
     }
@@ -123,6 +120,7 @@ pub(crate) fn order_of<T: Order>(job: &Job) -> Option<T> {
 
 /// Has a plan carried out, in parts, until nothing of it is left or a rule forbids it. `None` when an apply of it waits or
 /// runs already, however many order it at once.
+#[boxed]
 pub async fn queue_apply(
     store: &Store,
     repo: &Repo,
@@ -134,6 +132,7 @@ pub async fn queue_apply(
 
 /// Has opened again what a plan closed. It does not wait for an apply to end, and one of the whole plan ends its apply.
 /// `None` when an undo of the same waits or runs already.
+#[boxed]
 pub async fn queue_undo(
     store: &Store,
     repo: &Repo,
@@ -144,10 +143,12 @@ pub async fn queue_undo(
     queue_unless_active(store, repo, order, is_same, now).await
 }
 
+#[boxed]
 pub async fn queue_plan(store: &Store, repo: &Repo, order: &PlanOrder, now: Timestamp) -> Result<JobId, StoreError> {
     queue(store, repo, order, now).await
 }
 
+#[boxed]
 pub async fn queue_canonicalize(
     store: &Store,
     repo: &Repo,
@@ -159,6 +160,7 @@ pub async fn queue_canonicalize(
 }
 
 /// Has an announced close cancelled. It goes in order with what webhooks tell of the item, and waits for nothing else.
+#[boxed]
 pub async fn queue_cancel_grace(
     store: &Store,
     repo: &Repo,
@@ -171,6 +173,7 @@ pub async fn queue_cancel_grace(
 }
 
 /// Has a repository synced; `None` when that waits to be done already.
+#[boxed]
 pub async fn queue_sync(store: &Store, repo: &Repo, now: Timestamp) -> Result<Option<JobId>, StoreError> {
     queue_once(store, &SyncJob::of(repo), Some(&repo.name), now, now).await
 }
@@ -194,6 +197,7 @@ async fn queue_unless_active<T: Order + Clone>(
 }
 
 /// The latest apply, undo, plan or look at the clusters that was ordered in a repository.
+#[boxed]
 pub async fn last_closing_job(store: &Store, repo: &Repo) -> Result<Option<Job>, StoreError> {
     let (closing, reopening) = (closing_key(repo.into()), reopening_key(repo.into()));
     let mut last: Option<Job> = None;
@@ -210,6 +214,7 @@ pub async fn last_closing_job(store: &Store, repo: &Repo) -> Result<Option<Job>,
 }
 
 /// The latest applies and undos of a plan that were ordered, the latest first.
+#[boxed]
 pub async fn closing_jobs_of(store: &Store, repo: &Repo, plan: CloseRunId) -> Result<Vec<Job>, StoreError> {
     let mut jobs = Vec::new();
     for (key, kind) in
@@ -230,6 +235,7 @@ pub async fn closing_jobs_of(store: &Store, repo: &Repo, plan: CloseRunId) -> Re
     Ok(jobs)
 }
 
+#[boxed]
 pub async fn is_being_applied(store: &Store, repo: &Repo, plan: CloseRunId) -> Result<bool, StoreError> {
     let jobs = store.jobs().unfinished_of_key(&closing_key(repo.into()), JobKind::ApplyClose).await?;
     Ok(jobs.iter().filter_map(order_of::<ApplyOrder>).any(|order| order.plan == plan))
@@ -237,6 +243,7 @@ pub async fn is_being_applied(store: &Store, repo: &Repo, plan: CloseRunId) -> R
 
 /// Whether a person's verdict on rows of a plan can be recorded now, wherever they give it: an apply may have been ordered
 /// in the console, or be carried out by a command that has the close lease.
+#[boxed]
 pub async fn may_row_approval_change_now(
     store: &Store,
     repo: &Repo,

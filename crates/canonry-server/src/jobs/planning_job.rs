@@ -134,7 +134,7 @@ impl Order for CancelGraceOrder {
         if cancelled {
             return Ok(());
         }
-        Err(JobError::Ignored(format!("no close of #{number} waits any more that could be called off")))
+        Err(JobError::Ignored(format!("no announced close of #{number} is left to cancel")))
     }
 }
 

@@ -20,14 +20,14 @@ impl ServiceJob for ReactionsJob {
 
     async fn run(&self, service: &Service, _leased: &LeasedJob) -> Result<(), JobError> {
         let Some(github) = service.github() else {
-            return Err(JobError::ignored("reactions cannot be read without credentials for GitHub"));
+            return Err(JobError::ignored("reading reactions needs credentials for GitHub"));
         };
         let own = service.outbox().await?.own_login();
         let suggestions = poll_reactions(service.store(), github, own, service.now()).await?;
         let findings = poll_finding_reactions(service.store(), github, own, service.now()).await?;
         match [suggestions.retry_at, findings.retry_at].into_iter().flatten().min() {
             Some(until) => Err(JobError::Postpone {
-                reason: "waiting for GitHub's rate limit to count reactions".to_owned(),
+                reason: "waiting for GitHub's rate limit before reading reactions".to_owned(),
                 until,
             }),
             None => Ok(()),

@@ -1,5 +1,6 @@
 //! Trying work again that was given up or waits. An order to close or to open again is never revived.
 
+use canonry_boxed::boxed;
 use canonry_store::{Job, JobFilter, JobId, JobKind, Store, StoreError};
 use jiff::Timestamp;
 
@@ -25,6 +26,7 @@ pub fn is_close_order(job: &Job) -> bool {
 }
 
 /// Has a job tried again that was given up or waits, unless it is an order.
+#[boxed]
 pub async fn retry_job(store: &Store, job: &Job, now: Timestamp) -> Result<RetryOutcome, StoreError> {
     if is_close_order(job) {
         return Ok(RetryOutcome::Order);

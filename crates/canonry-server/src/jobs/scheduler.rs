@@ -1,5 +1,6 @@
 //! What is done by the clock: queued once for all processes together, and at once for what a stop has missed.
 
+use canonry_boxed::boxed;
 use std::sync::Arc;
 
 use canonry_github::Clock;
@@ -68,6 +69,7 @@ pub struct Scheduler {
 /// A job and the moment from which on it may run.
 type ScheduledJob = (PreparedJob, Timestamp);
 
+#[boxed]
 impl Scheduler {
     /// Queues what is due and says which schedules fired here, rather than in another process.
     pub async fn tick(&self) -> Result<Vec<&'static str>, StoreError> {

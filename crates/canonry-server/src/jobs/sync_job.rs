@@ -48,10 +48,10 @@ impl ServiceJob for SyncJob {
 /// Syncs one repository. What takes a look at everything is done once a night.
 async fn sync_repo(service: &Service, id: Option<GithubId>, named: Option<&RepoName>) -> Result<(), JobError> {
     let Some(github) = service.github() else {
-        return Err(JobError::ignored("nothing can be read without credentials for GitHub"));
+        return Err(JobError::ignored("syncing needs credentials for GitHub"));
     };
     let Some(named) = named else {
-        return Err(JobError::Hopeless("the job does not say which repository it is about".to_owned()));
+        return Err(JobError::Hopeless("the job names no repository".to_owned()));
     };
     let store = service.store();
     // With an id, the id alone says which repository it is: the name may be another's by now.
@@ -60,7 +60,7 @@ async fn sync_repo(service: &Service, id: Option<GithubId>, named: Option<&RepoN
         None => store.repos().find(named).await?,
     };
     if id.is_some() && known.is_none() {
-        return Err(JobError::ignored("the repository is not known any more"));
+        return Err(JobError::ignored("the repository is no longer in the database"));
     }
     if let Some(repo) = &known {
         let access = store.repos().access(repo.id).await?;

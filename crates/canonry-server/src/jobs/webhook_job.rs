@@ -32,7 +32,7 @@ impl ServiceJob for WebhookJob {
     async fn run(&self, service: &Service, leased: &LeasedJob) -> Result<(), JobError> {
         match &leased.delivery {
             Some((delivery, body)) => webhook(service, delivery, body).await,
-            None => Err(JobError::Hopeless("its delivery is not stored any more".to_owned())),
+            None => Err(JobError::Hopeless("its delivery is no longer stored".to_owned())),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A worker: leases a job, has it handled, and stores how that ended.
 
+use canonry_boxed::boxed;
 use std::sync::Arc;
 
 use canonry_clock::{BackOff, Clock};
@@ -53,6 +54,7 @@ pub enum AttemptEnd {
     LeaseLost,
 }
 
+#[boxed]
 impl Worker {
     /// Does the next job that is due, if there is one. `owner` is a token that no other lease has;
     /// `jitter` (0 to 1) spreads the next try of a job that fails.
@@ -96,14 +98,14 @@ impl Worker {
         let tries = i64::from(self.tries);
         let result = if attempts > tries {
             // Only workers that never reported back get here: it may well be this job that kills them.
-            Err(JobError::Hopeless(format!("given up: none of {tries} tries came to an end")))
+            Err(JobError::Hopeless(format!("failed: none of {tries} tries finished")))
         } else {
             match self.handle(&job, lease).await? {
                 LeaseEnd::Answered(result) => result,
                 LeaseEnd::NoAnswer(why) => Err(JobError::Retry(format!("the handler ended without an answer ({why})"))),
                 LeaseEnd::TooLong => {
                     let minutes = self.handler.longest(&job).as_mins();
-                    Err(JobError::Retry(format!("it took longer than {minutes} minutes and was ended")))
+                    Err(JobError::Retry(format!("it was stopped after {minutes} minutes")))
                 }
                 LeaseEnd::Lost => {
                     tracing::warn!(job = id.get(), key, "the lease of a job was lost");
@@ -140,7 +142,7 @@ impl Worker {
                 tracing::info!(job = id.get(), key, reason, %until, "a job waits");
             }
             Err(error) if ended == AttemptEnd::Dead => {
-                tracing::error!(job = id.get(), key, attempts, %error, "a job is given up; see `canonry jobs list --state dead`");
+                tracing::error!(job = id.get(), key, attempts, %error, "a job failed; see `canonry jobs list --state dead`");
             }
             Err(error) => tracing::warn!(job = id.get(), key, attempts, %error, "a job failed and is tried again"),
         }
@@ -168,7 +170,7 @@ impl Worker {
             LeaseEnd::NoAnswer(why) => why,
             LeaseEnd::TooLong => "it took too long",
         };
-        tracing::warn!(job = lease.id.get(), why = untold, "nobody could be told that a job is given up");
+        tracing::warn!(job = lease.id.get(), why = untold, "the failure of a job could not be reported");
         Ok(true)
     }
 

@@ -45,7 +45,7 @@ pub struct ReviewParts {
 /// Reviews a pull request and publishes what was found.
 pub(crate) async fn review_pull(service: &Service, request: &ReviewJob, job: &Job) -> Result<(), JobError> {
     let Some(github) = service.github() else {
-        return Err(JobError::ignored("nothing can be reviewed without credentials for GitHub"));
+        return Err(JobError::ignored("reviews need credentials for GitHub"));
     };
     let repo = active_repo(service, request.github_id).await?;
     if service.store().close().brake_in_force(repo.id, BrakeKind::Pause).await?.is_some() {
@@ -56,13 +56,12 @@ pub(crate) async fn review_pull(service: &Service, request: &ReviewJob, job: &Jo
     if let Ok(()) | Err(JobError::Ignored(_)) = &reviewed {
         let ignored = reviewed.as_ref().err().map(ToString::to_string);
         let number = request.number.get();
-        tracing::info!(repo = %repo.name, number, because = request.because, ignored, "a wish for a review is done with");
+        tracing::info!(repo = %repo.name, number, because = request.because, ignored, "a review request is done");
     }
     reviewed
 }
 
-/// Says on the pull request that its review failed, however that came: a check that says for ever that it is in progress
-/// helps nobody.
+/// Says on the pull request that its review failed, so that its check does not stay in progress for ever.
 pub(crate) async fn report_dead_review(
     service: &Service,
     request: &ReviewJob,
@@ -75,17 +74,17 @@ pub(crate) async fn report_dead_review(
     // It may be the settings that cannot be read.
     let handle = run.settings().await.map_or(DEFAULT_HANDLE, RepoSettings::handle);
     let publication = run.publication(handle);
-    let words = format!("Canonry gave up: {}.", why.trim_end_matches('.'));
+    let words = format!("The review failed too often: {}.", why.trim_end_matches('.'));
     match run.fetch_pull().await {
         Ok(LivePull::Open(head)) => {
             publication.could_not(&head.head, &words, &format!("{}-{}-given-up", job.id, job.attempts)).await?;
         }
         Ok(LivePull::Over(_)) => {}
         Err(error) => {
-            tracing::warn!(repo = %repo.name, number = request.number.get(), %error, "it is not known which commit was not reviewed");
+            tracing::warn!(repo = %repo.name, number = request.number.get(), %error, "the commit that was not reviewed is unknown");
         }
     }
-    Ok(publication.leave(&words).await?)
+    Ok(publication.leave("the review failed", &words).await?)
 }
 
 struct ReviewRun<'a> {
@@ -148,7 +147,7 @@ impl ReviewFailure {
     /// Tries again, and tells people: what they wait for may not come.
     fn reported(error: &dyn std::error::Error) -> Self {
         let words = in_words(error);
-        Self { message: Some(format!("Canonry failed to {words}.")), error: JobError::Retry(words) }
+        Self { message: Some(format!("Canonry could not {words}.")), error: JobError::Retry(words) }
     }
 }
 
@@ -180,12 +179,14 @@ impl<'a> ReviewRun<'a> {
                 HeadReview::MovedOn => {}
                 HeadReview::Refused(head) if refused.as_ref() == Some(&head) => {
                     let head = head.short();
-                    return Err(JobError::Retry(format!("the review of {head} could not be published twice in a row")));
+                    return Err(JobError::Retry(format!(
+                        "the review of {head} could not be published, twice in a row"
+                    )));
                 }
                 HeadReview::Refused(head) => refused = Some(head),
             }
         }
-        let reason = "the pull request moves on faster than it can be reviewed".to_owned();
+        let reason = "new commits arrive faster than they can be reviewed".to_owned();
         Err(JobError::Postpone { reason, until: self.service.now() + REST })
     }
 
@@ -204,7 +205,7 @@ impl<'a> ReviewRun<'a> {
 
     /// Ends without a review; a check that says that one is in progress must not say so any longer.
     async fn leave(&self, why: &str) -> Result<HeadReview, JobError> {
-        self.publication(DEFAULT_HANDLE).leave(&format!("This commit was not reviewed: {why}.")).await?;
+        self.publication(DEFAULT_HANDLE).leave(why, &format!("This commit was not reviewed: {why}.")).await?;
         Err(JobError::ignored(why))
     }
 
@@ -230,9 +231,9 @@ impl<'a> ReviewRun<'a> {
         let reviewers = choose_reviewers(&config.review, &self.at_hand(config));
         let is_nobody_there = reviewers.iter().all(ReviewerChoice::is_missing);
         if done.is_none() && is_nobody_there {
-            let why = "The settings name no reviewer that this service has.";
+            let why = "None of the reviewers in `.canonry.yml` is available here.";
             self.tell(&publication, &live.head, why).await;
-            return Err(JobError::ignored("the settings name no reviewer that this service has"));
+            return Err(JobError::ignored("none of the reviewers in .canonry.yml is available here"));
         }
         let plan = ReviewSteps { live: &live, settings, reviewers: &reviewers, done, requested, asked_at };
         if plan.done.is_none() {
@@ -432,7 +433,7 @@ impl<'a> ReviewRun<'a> {
         let words = canonry_domain::hex_digits(&Sha256::digest(why)[..4]);
         let told = publication.could_not(head, why, &format!("{}-{words}", self.job.id)).await;
         if let Err(error) = told {
-            tracing::warn!(repo = %self.repo.name, number = self.number.get(), %error, "nobody could be told that a review failed");
+            tracing::warn!(repo = %self.repo.name, number = self.number.get(), %error, "the pull request could not be told that its review failed");
         }
     }
 }

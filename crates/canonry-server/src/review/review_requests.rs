@@ -40,10 +40,7 @@ impl ReviewJob {
         delivery: &str,
     ) -> Result<Self, JobError> {
         let Some(github_id) = repo.github_id else {
-            return Err(JobError::Hopeless(format!(
-                "{} has no id of GitHub's, so that nothing is reviewed",
-                repo.name
-            )));
+            return Err(JobError::Hopeless(format!("{} has no GitHub id, so it cannot be reviewed", repo.name)));
         };
         let (because, deliveries) = (because.to_owned(), vec![delivery.to_owned()]);
         Ok(Self { github_id, number, requests: 0, full: false, by, because, deliveries })

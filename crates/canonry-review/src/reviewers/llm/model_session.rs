@@ -132,7 +132,7 @@ impl<'a> ModelSession<'a> {
         let (calls, reading) = (self.limits.calls, self.limits.reading_calls());
         let is_reading = purpose == QuestionPurpose::Reading;
         if is_reading && state.reading >= reading && self.budget.spending().calls < u64::from(calls) {
-            return Err(format!("the budget of questions ({reading} of {calls} for reading) was used up"));
+            return Err(format!("the limit of model calls was reached ({reading} of {calls} are for reading)"));
         }
         let reservation = self.budget.try_reserve(most).map_err(describe_refusal)?;
         state.reading += u32::from(is_reading && reservation.is_some());
@@ -176,7 +176,7 @@ impl<'a> ModelSession<'a> {
 
 fn describe_refusal(refusal: BudgetRefusal) -> String {
     match refusal {
-        BudgetRefusal::Calls { limit } => format!("the budget of questions ({limit}) was used up"),
+        BudgetRefusal::Calls { limit } => format!("the limit of {limit} model calls was reached"),
         BudgetRefusal::NoPrices => "a cost limit is set, but the model's prices are not known".to_owned(),
         BudgetRefusal::UnknownCost => {
             "the cost of the model's answers is not known, so that it cannot be limited".to_owned()
@@ -235,7 +235,7 @@ mod tests {
                     assert_eq!(ask(&session, purpose).await, Ok(()), "{calls}");
                 }
                 let why = ask(&session, purpose).await.expect_err("used up");
-                assert!(why.starts_with("the budget of questions (") && why.ends_with(") was used up"), "{why}");
+                assert!(why.starts_with("the limit of ") && why.contains("model calls was reached"), "{why}");
             }
             assert_eq!((session.model_use().calls, chat.asked().len() as u32), (calls, calls));
         }
@@ -250,11 +250,11 @@ mod tests {
         assert_eq!(ask(&session, QuestionPurpose::Refuting).await, Ok(()));
         assert_eq!(
             ask(&session, QuestionPurpose::Refuting).await,
-            Err("the budget of questions (3) was used up".to_owned())
+            Err("the limit of 3 model calls was reached".to_owned())
         );
         assert_eq!(
             ask(&session, QuestionPurpose::Reading).await,
-            Err("the budget of questions (3) was used up".to_owned())
+            Err("the limit of 3 model calls was reached".to_owned())
         );
     }
 

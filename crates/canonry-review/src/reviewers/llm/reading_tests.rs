@@ -272,7 +272,7 @@ async fn a_second_reading_that_fails_lowers_nothing() {
         (
             0,
             vec![
-                "2 of 3 grave findings of the model had no second reading: the budget of questions (2) was used up"
+                "2 of 3 grave findings of the model had no second reading: the limit of 2 model calls was reached"
                     .to_owned()
             ]
         )
@@ -301,7 +301,7 @@ async fn a_large_change_is_divided_and_what_is_beyond_the_budget_is_told() {
     let heard = read_with(&chat, &files, budget).await;
     assert!(chat.asked()[0].user.contains("| path: src/auth.rs\n"));
     assert_eq!(read_paths(&heard), ["src/a.rs", "src/auth.rs"]);
-    let why = "the budget of questions (2) was used up";
+    let why = "the limit of 2 model calls was reached";
     let skipped: Vec<_> = heard.skipped.iter().map(|one| (one.path.as_str(), one.why.as_str())).collect();
     assert_eq!(skipped, [("README.md", why), ("tests/c.rs", why)]);
     assert_eq!(heard.heard.problems, [format!("the model did not read everything: {why}")]);
@@ -317,7 +317,7 @@ async fn a_file_that_was_read_in_part_is_not_read() {
     assert_eq!((titles(&heard).len(), read_paths(&heard).len()), (1, 0));
     let why = &heard.skipped[0].why;
     assert!(
-        why.starts_with("read only in part: lines ") && why.ends_with("the budget of questions (1) was used up"),
+        why.starts_with("read only in part: lines ") && why.ends_with("the limit of 1 model calls was reached"),
         "{why}"
     );
 }

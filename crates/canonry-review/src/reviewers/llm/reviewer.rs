@@ -1,5 +1,6 @@
 //! The reading of a change by a model, from the files to what is reported.
 
+use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -49,6 +50,7 @@ pub struct LlmAnswer {
     pub skipped: Vec<SkippedFile>,
 }
 
+#[boxed]
 impl LlmReviewer {
     pub fn new(chat: Arc<dyn ChatModel>) -> Self {
         Self { chat }

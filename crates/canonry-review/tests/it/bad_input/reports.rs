@@ -84,7 +84,7 @@ fn paths_that_lead_elsewhere_are_left_out_and_the_rest_stands() {
     let expected: Vec<&str> = written.iter().filter_map(|(_, path)| *path).collect();
     assert_eq!(paths(&heard), expected);
     assert_eq!((heard.problems.len(), heard.notes.len()), (0, 1));
-    assert!(heard.notes[0].starts_with("r.sarif: 14 results of lint left out, whose files are outside"), "{heard:?}");
+    assert!(heard.notes[0].starts_with("r.sarif: 14 results of lint left out, outside the repository"), "{heard:?}");
     let long = format!("{}a.js", "deep/".repeat(2_000));
     assert_eq!(sarif(&lint(&[("r", &long, 1)])).reported, []);
 }
@@ -170,7 +170,7 @@ fn a_run_of_another_shape_costs_itself_and_fixes_nothing() {
         assert_eq!((paths(&heard), heard.read.len()), (vec!["a.js"], 0), "{bad}");
         assert_eq!(
             heard.problems,
-            ["r.sarif: run 1 is left out, its shape is another one; nothing counts as fixed"],
+            ["r.sarif: run 1 has another shape and is left out; nothing counts as fixed"],
             "{bad}"
         );
     }

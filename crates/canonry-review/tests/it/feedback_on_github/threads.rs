@@ -75,20 +75,19 @@ on_both_engines! {
         dismiss_by_mention(store, thread, &login("ann"), Dismisser::Author, crate::pipeline::project::at(7)).await.expect("writes");
         let life = explain_finding(store, thread).await.expect("reads").expect("a finding");
         insta::assert_snapshot!(life.markdown(), @"
-        **Odd name** (minor style, `fp-208bf5e1`) is shown at its line.
+        **Odd name** is shown at its line. It is a minor style finding, reported by cat.
 
-        - Said by cat.
-        - Confidence 45 %: 50 to begin with, -5 as it is about style, -20 by reactions to its pattern, +20 by what was known at the time, within 0 and 100.
-        - Reactions to its pattern: 0 up, 1 down by 1 person, rejected on 1 pull request.
-        - ann (author) finds it not useful, 2027-01-15T08:00:07Z; holds while the flagged code stays as it is.
+        - Reactions to `fp-208bf5e1`: 0 up, 1 down by 1 person, rejected on 1 pull request.
+        - ann (author) called it not useful on 15 Jan 2027; holds while the code stays the same.
 
-        <details><summary>Seen by 1 review</summary>
+        <details><summary>Found by 1 review</summary>
 
-        - 2027-01-15T08:00:05Z review 1 new a.js:30 45 % shown at its line
+        - 15 Jan 2027, 08:00 UTC review 1 new a.js:30 shown at its line
 
         </details>
         ");
-        assert!(life.in_words().contains("ann (author) finds it not useful"), "{}", life.in_words());
+        assert!(!life.markdown().contains('%'), "a percentage in public");
+        assert!(life.in_words().contains("ann (author) called it not useful"), "{}", life.in_words());
         assert_eq!(life.document()["dismissals"][0]["holds"], true);
     }
 }

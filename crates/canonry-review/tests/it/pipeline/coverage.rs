@@ -30,7 +30,7 @@ on_both_engines! {
         assert_eq!(
             skipped,
             [
-                ("vendor/b.js", "the settings skip it (skipPaths)"),
+                ("vendor/b.js", "skipped by review.skipPaths"),
                 ("image.bin", "it is binary"),
                 ("large.txt", "it is too large (2200 kB) or not text"),
                 ("link.js", "it is a symbolic link"),

@@ -37,11 +37,11 @@ on_both_engines! {
         assert!(matches!(&error, ReviewError::NobodyRead { .. }), "{error}");
         project.reviewers = Vec::new();
         let error = project.try_review(&base, &head, Asked::default()).await.expect_err("nobody is named");
-        assert_eq!(error.to_string(), "review the change: no reviewer was named");
+        assert_eq!(error.to_string(), "review the change: no reviewer is configured");
         assert_eq!(project.stored_reviews().await, 0);
         let runs = project.store.review().runs(project.repo, None, 10).await.expect("runs");
         assert!(runs.iter().all(|run| run.state == ReviewState::Failed), "{runs:?}");
-        assert_eq!(runs[0].error.as_deref(), Some("review the change: no reviewer was named"));
+        assert_eq!(runs[0].error.as_deref(), Some("review the change: no reviewer is configured"));
         // A failed run keeps nobody from trying again.
         project.reviewers = vec![ReviewerChoice::Builtin];
         assert_eq!(statuses(&project.review(&base).await), ["a.js:30 new!"]);

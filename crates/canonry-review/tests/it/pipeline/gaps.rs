@@ -107,7 +107,7 @@ on_both_engines! {
         project.llm_budget = LlmReviewBudget::default();
         let second = project.review_asked(&base, asked).await;
         assert_eq!((skipped(&second), files_of(&second)), (vec![], vec![("llm", 2)]));
-        assert_eq!(second.notes, ["llm also reads 1 file that it did not get to in the last review"]);
+        assert_eq!(second.notes, ["llm also reads 1 file that the last review did not reach"]);
         project.git.write("c.js", "d();\n").commit("push C");
         assert_eq!(files_of(&project.review_asked(&base, asked).await), [("llm", 1)]);
     }

@@ -55,7 +55,20 @@ on_both_engines! {
     }
 }
 
-/// A text without its code blocks, where nothing has a meaning, and without the outbox's own marker below it.
+/// A line without its code spans.
+fn outside_spans(line: &str) -> String {
+    let (mut outside, mut rest) = (String::new(), line);
+    while let Some(start) = rest.find('`').filter(|start| !rest[..*start].ends_with('\\')) {
+        let ticks: String = rest[start..].chars().take_while(|c| *c == '`').collect();
+        let inside = &rest[start + ticks.len()..];
+        let Some(end) = inside.find(&ticks) else { break };
+        outside.push_str(&rest[..start]);
+        rest = &inside[end + ticks.len()..];
+    }
+    outside + rest
+}
+
+/// A text without its code, where nothing has a meaning, and without the outbox's own marker below it.
 fn without_code(body: &str) -> String {
     let (mut seen, mut fence) = (String::new(), None::<String>);
     let text = match body.rsplit_once('\n') {
@@ -71,7 +84,7 @@ fn without_code(body: &str) -> String {
                 }
             }
             None if ticks.len() >= 3 => fence = Some(ticks),
-            None => seen.push_str(&format!("{line}\n")),
+            None => seen.push_str(&format!("{}\n", outside_spans(line))),
         }
     }
     assert_eq!(fence, None, "a block without an end: {body}");

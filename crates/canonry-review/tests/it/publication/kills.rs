@@ -14,7 +14,7 @@ const MOST_POINTS: usize = 80;
 on_both_engines! {
     async fn at_every_point_of_a_publication(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[])).await;
-        // Each push brings a finding, a summary that changes, a thread that ends and a check run; each dies one point later.
+        // Each push brings a review, a thread that ends and a check run; each dies one point later.
         for steps in 0..MOST_POINTS {
             setting.push(&code(&[(5, &format!("leak{steps}();"))]));
             let title = format!("Leak of number {steps}");
@@ -24,7 +24,7 @@ on_both_engines! {
             setting.emulator.world().advance(600);
             done(&setting.publish(&report).await);
             let said = steps + 1;
-            assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((said, said), 1), "{steps}");
+            assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((said, said), 0), "{steps}");
             {
                 let world = setting.emulator.world();
                 let threads = &world.pull(REPO, setting.number()).threads;
@@ -57,9 +57,29 @@ on_both_engines! {
         setting.push(&code(&[(5, "leak();"), (20, "more();")]));
         setting.emulator.world().advance(600);
         let second = setting.review(&[leak]).await;
-        assert_eq!(done(&setting.publish(&second).await), (0, true, 0));
+        assert_eq!(done(&setting.publish(&second).await), (0, false, 0));
         assert_eq!(setting.own_reviews(), (1, 1));
         let ledger = setting.store.review().ledger(setting.repo.id, &second.subject).await.expect("read");
         assert!(ledger.iter().all(|one| one.said_inline), "{ledger:?}");
+    }
+
+    async fn a_review_without_remarks_at_lines_is_posted_once(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        for steps in 0..MOST_POINTS {
+            setting.push(&code(&[(5, &format!("more{steps}();"))]));
+            let mut elsewhere = finding(&format!("Password of number {steps}"), 1, "critical", "security");
+            elsewhere["path"] = "README.md".into();
+            let report = setting.review(&[elsewhere]).await;
+            let lived = setting.publish_until(&report, steps).await;
+            setting.emulator.world().advance(600);
+            done(&setting.publish(&report).await);
+            assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((steps + 1, 0), 0), "{steps}");
+            assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("failure"), "{steps}");
+            if lived.is_some() {
+                assert!(steps > 10, "{steps}");
+                return;
+            }
+        }
+        panic!("it never lives");
     }
 }

@@ -1,12 +1,11 @@
 //! Much to say, and lines at which GitHub takes no comment.
 
-use canonry_domain::ItemNumber;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Answer, Fault};
 use canonry_testkit::on_both_engines;
 use serde_json::{Value, json};
 
-use crate::publication::setting::{ALL, REPO, Setting, code, done, finding, saying};
+use crate::publication::setting::{ALL, Setting, code, done, finding, saying};
 
 /// GitHub's limit for any text.
 const LONGEST: usize = 65_536;
@@ -26,8 +25,8 @@ on_both_engines! {
         let report = setting.review(&all).await;
         assert_eq!(done(&setting.publish(&report).await), (7, true, 0));
         assert_eq!(setting.own_reviews(), (1, 7));
-        let summary = setting.own_comments().remove(0);
-        assert!(summary.starts_with("**300 findings: 300 minor.**") && summary.contains("Further findings (293)"), "{summary}");
+        let summary = setting.own_bodies().remove(0);
+        assert!(summary.starts_with("**300 findings**: 300 minor.") && summary.contains("Further findings (293)"), "{summary}");
         assert!(summary.contains("- … and 243 more\n\n</details>"), "{summary}");
         assert!(setting.emulator.bodies_sent().iter().all(|body| body.chars().count() <= LONGEST));
     }
@@ -43,7 +42,7 @@ on_both_engines! {
         assert_eq!((conclusion.as_deref(), title.as_str()), (Some("failure"), "300 findings: 300 critical"));
     }
 
-    async fn a_line_that_github_refuses_is_told_in_the_summary(database: TestDatabase) {
+    async fn a_line_that_github_refuses_is_named_in_the_body(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[])).await;
         // GitHub may know better than its own list of files what can be commented on.
         let refused = Answer::json(422, json!({"message": "Unprocessable Entity", "errors": ["Line could not be resolved"]}));
@@ -56,24 +55,51 @@ on_both_engines! {
         let report = setting.review(&all).await;
         assert_eq!(done(&setting.publish(&report).await), (29, true, 0));
         assert_eq!(setting.own_reviews(), (1, 29));
-        let summary = setting.own_comments().remove(0);
-        assert!(summary.contains("These could not be placed at a line of the diff:\n\n- **Major**: Finding number 17 of many · `src/app.js:17`\n"), "{summary}");
+        let named = "- **Major**: Finding number 17 of many · `src/app.js:17`\n";
+        assert!(setting.own_bodies()[0].contains(named) && setting.check_text().contains(named), "{:?}", setting.own_bodies());
         let writes = setting.emulator.writes().len();
         assert_eq!(done(&setting.publish(&report).await), (29, false, 0));
         assert_eq!(setting.emulator.writes().len(), writes);
+        // The next push does not try the same line again, nor says it again.
+        setting.push(&code(&[(35, "more();")]));
+        let second = setting.review(&all).await;
+        assert_eq!(done(&setting.publish(&second).await), (0, false, 0));
+        assert_eq!(setting.own_reviews(), (1, 29));
+        assert!(setting.check_text().contains(&named.replace('\n', " · since")), "{}", setting.check_text());
     }
 
-    async fn grave_findings_off_the_diff_stand_on_top(database: TestDatabase) {
+    async fn a_review_whose_lines_github_refuses_is_its_body(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        let refused = Answer::json(422, json!({"message": "Unprocessable Entity", "errors": ["Line could not be resolved"]}));
+        let has_comments = |request: &canonry_testkit::github::Recorded| {
+            let comments = request.body.as_ref().and_then(|body| body["comments"].as_array());
+            comments.is_some_and(|comments| !comments.is_empty())
+        };
+        setting.emulator.fault(Fault::on("POST", "/repos/*/*/pulls/*/reviews").when(has_comments).always().answer_with(refused));
+        let report = setting.review(&[on_line(7, "critical", "security")]).await;
+        assert_eq!(done(&setting.publish(&report).await), (0, true, 0));
+        assert_eq!(setting.own_reviews(), (1, 0));
+        let named = "- **Critical**: Finding number 7 of many · `src/app.js:7`\n";
+        assert!(setting.own_bodies()[0].contains(named), "{:?}", setting.own_bodies());
+    }
+
+    async fn grave_findings_off_the_diff_stand_in_the_body(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[])).await;
         let mut elsewhere = finding("Password in the code", 1, "critical", "security");
         elsewhere["path"] = json!("README.md");
         let whole = json!({"title": "No licence", "path": "src/app.js", "severity": "major", "category": "correctness", "rule": "licence"});
-        let report = setting.review(&[elsewhere, whole]).await;
+        let all = [elsewhere, whole];
+        let report = setting.review(&all).await;
         assert_eq!(done(&setting.publish(&report).await), (0, true, 0));
-        let summary = setting.own_comments().remove(0);
-        assert!(summary.contains("- **Critical**: Password in the code · `README.md:1`\n- **Major**: No licence · `src/app.js`\n"), "{summary}");
-        assert_eq!(setting.own_reviews(), (0, 0));
-        assert_eq!(ItemNumber::new(i64::try_from(setting.number()).expect("small")).expect("a number"), setting.pull);
-        assert!(setting.emulator.world().pull(REPO, setting.number()).reviews.is_empty());
+        let named = "- **Critical**: Password in the code · `README.md:1` · outside the diff\n- **Major**: No licence · `src/app.js`\n";
+        assert!(setting.own_bodies()[0].contains(named), "{:?}", setting.own_bodies());
+        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((1, 0), 0));
+        // Said once: the next push repeats it in the check alone.
+        setting.push(&code(&[(35, "more();")]));
+        let second = setting.review(&all).await;
+        assert_eq!(done(&setting.publish(&second).await), (0, false, 0));
+        assert_eq!(setting.own_reviews(), (1, 0));
+        assert!(setting.check_text().contains("- **Critical**: Password in the code · `README.md:1`"), "{}", setting.check_text());
+        assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("failure"));
     }
 }

@@ -223,6 +223,14 @@ impl Setting {
         (shown, world.review_comments_by(REPO, self.number(), self.own).len())
     }
 
+    /// The bodies of our reviews that people see, without their markers.
+    pub(crate) fn own_bodies(&self) -> Vec<String> {
+        let world = self.emulator.world();
+        let reviews = world.reviews_by(REPO, self.number(), self.own);
+        let shown = reviews.iter().filter(|review| review.state == ReviewState::Commented);
+        shown.map(|review| review.body.split("\n\n<!--").next().unwrap_or_default().to_owned()).collect()
+    }
+
     /// The texts of our comments in the conversation.
     pub(crate) fn own_comments(&self) -> Vec<String> {
         let world = self.emulator.world();
@@ -235,6 +243,14 @@ impl Setting {
         let head = world.pull(REPO, self.number()).head_sha.clone();
         let run = world.get(REPO).check_runs.iter().rfind(|run| run.head_sha == head)?;
         Some((run.status.clone(), run.conclusion.clone(), run.title.clone().unwrap_or_default()))
+    }
+
+    /// The text of the newest check run.
+    pub(crate) fn check_text(&self) -> String {
+        let world = self.emulator.world();
+        let head = world.pull(REPO, self.number()).head_sha.clone();
+        let run = world.get(REPO).check_runs.iter().rfind(|run| run.head_sha == head).expect("a check run");
+        run.summary.clone().unwrap_or_default()
     }
 
     /// The comment at the line of the finding with this title.
@@ -267,8 +283,8 @@ pub(crate) fn code(own: &[(u32, &str)]) -> String {
 
 pub(crate) fn done(published: &PublicationResult) -> (usize, bool, usize) {
     match published {
-        PublicationResult::Done { inline, edited_summary, settled, refused } if refused.is_empty() => {
-            (*inline, *edited_summary, *settled)
+        PublicationResult::Done { inline, wrote_summary, settled, refused } if refused.is_empty() => {
+            (*inline, *wrote_summary, *settled)
         }
         other => panic!("not done: {other:?}"),
     }

@@ -42,7 +42,7 @@ on_both_engines! {
         let counts = setting.store.review().sighting_counts(run).await.expect("reads");
         let details = StoredDetails::of(&stored, &counts).expect("this version's own");
         assert_eq!((&details.coverage, &details.reviewers, &details.model), (&first.coverage, &first.reviewers, &first.model));
-        assert_eq!(details.scope.as_deref(), Some("Full review: none was completed before."));
+        assert_eq!(details.scope.as_deref(), Some("Full review: there is no earlier one."));
         assert_eq!(details.conclusion, Some(CheckConclusion::Failure));
 
         // A maintainer has no use for one of them.
@@ -76,25 +76,47 @@ on_both_engines! {
         let third = setting.review(&[open(13), unused(21), new]).await;
         assert_eq!(done(&setting.publish(&third).await), (1, true, 1));
         insta::assert_snapshot!("push_c", setting.conversation());
-        assert_eq!(setting.own_reviews().0, 3);
-        assert_eq!(setting.own_comments().len(), 1);
+        assert_eq!((setting.own_reviews().0, setting.own_comments().len()), (3, 0), "one review a push, and no comment beside it");
+
+        // A push that only fixes something is no reason for another review: the check tells.
+        setting.push(&code(&[UNUSED]));
+        let fourth = setting.review(&[unused(20)]).await;
+        assert_eq!(done(&setting.publish(&fourth).await), (0, false, 2));
+        assert_eq!((setting.own_reviews().0, setting.own_comments().len()), (3, 0));
+        let (_, conclusion, title) = setting.check().expect("a check run");
+        assert_eq!((conclusion.as_deref(), title.as_str()), (Some("success"), "No findings shown; 1 finding suppressed"));
+        assert!(setting.check_text().starts_with("Since the last review: 2 fixed.\n\n"), "{}", setting.check_text());
     }
 
-    async fn nothing_found_is_said_once_and_silently(database: TestDatabase) {
+    async fn a_clean_change_gets_the_check_and_nothing_else(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[])).await;
         let report = setting.review(&[]).await;
-        assert_eq!(done(&setting.publish(&report).await), (0, true, 0));
-        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((0, 0), 1));
+        assert_eq!(done(&setting.publish(&report).await), (0, false, 0));
+        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((0, 0), 0));
         let (status, conclusion, title) = setting.check().expect("a check run");
-        assert_eq!((status.as_str(), conclusion.as_deref(), title.as_str()), ("completed", Some("success"), "Nothing found"));
+        assert_eq!((status.as_str(), conclusion.as_deref(), title.as_str()), ("completed", Some("success"), "No findings"));
     }
 
     async fn a_plain_token_has_no_check_run(database: TestDatabase) {
         let setting = Setting::with_token(database, &code(&[EVAL])).await;
         let report = setting.review(&[eval(5)]).await;
         assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
-        assert_eq!((setting.own_reviews(), setting.check()), ((1, 1), None));
+        assert_eq!((setting.own_reviews(), setting.own_comments().len(), setting.check()), ((1, 1), 0, None));
         let run = report.review.expect("stored");
         assert_eq!(written_check(&setting.store, &setting.repo, setting.pull, run).await.expect("reads"), None);
+        // What a check would say that no review says stands in one comment, which follows the pushes.
+        for (lines, finds, status) in [
+            (code(&[]), vec![], "**No findings.** Since the last review: 1 fixed. Last reviewed commit: `"),
+            (code(&[(3, "more();")]), vec![], "**No findings.** Last reviewed commit: `"),
+            (code(&[OPEN]), vec![open(12)], "**1 finding**: 1 medium. Last reviewed commit: `"),
+        ] {
+            setting.push(&lines);
+            let report = setting.review(&finds).await;
+            setting.publish(&report).await;
+            let said = setting.own_comments();
+            assert!(said.len() == 1 && said[0].starts_with(status), "{said:?}");
+            assert!(!said[0].contains("File stays open"), "the review says it: {said:?}");
+        }
+        assert_eq!(setting.own_reviews(), (2, 2));
     }
 }

@@ -1,6 +1,8 @@
 //! The ends of threads: resolved, edited where that is forbidden, left where people speak.
 
-use canonry_domain::review::{DismissalKind, Dismisser};
+use canonry_domain::review::{DismissalKind, Dismisser, RETIRED_SUMMARY};
+use canonry_domain::{WriteKey, WriteOrigin};
+use canonry_github::outbox::{Unconditional, Write};
 use canonry_store::PostedThreadState;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Answer, Fault, ReviewComment};
@@ -34,7 +36,7 @@ on_both_engines! {
         assert_eq!((settled(&setting).await, resolved(&setting)), (vec![None], vec![false]));
         setting.push(&code(&[]));
         let second = setting.review(&[]).await;
-        assert_eq!(done(&setting.publish(&second).await), (0, true, 1));
+        assert_eq!(done(&setting.publish(&second).await), (0, false, 1));
         assert_eq!((settled(&setting).await, resolved(&setting)), (vec![Some(PostedThreadState::Resolved)], vec![true]));
         // It comes back: that is said anew, and not in the thread that is over.
         setting.push(&code(&[(5, LEAK)]));
@@ -52,7 +54,7 @@ on_both_engines! {
         let before = bodies(&setting).remove(0);
         let head = setting.push(&code(&[]));
         let second = setting.review(&[]).await;
-        assert_eq!(done(&setting.publish(&second).await), (0, true, 1));
+        assert_eq!(done(&setting.publish(&second).await), (0, false, 1));
         assert_eq!((settled(&setting).await, resolved(&setting)), (vec![Some(PostedThreadState::Edited)], vec![false]));
         let after = bodies(&setting).remove(0);
         assert!(after.starts_with(&format!("Fixed in `{}`.\n\n**Leak**\n\n", &head[..7])), "{after}");
@@ -68,10 +70,10 @@ on_both_engines! {
         setting.emulator.world().reply_in_thread(REPO, comment, "ann", "Is it?");
         setting.push(&code(&[]));
         let second = setting.review(&[]).await;
-        assert_eq!(done(&setting.publish(&second).await), (0, true, 1));
+        assert_eq!(done(&setting.publish(&second).await), (0, false, 1));
         assert_eq!((settled(&setting).await, resolved(&setting)), (vec![Some(PostedThreadState::Left)], vec![false]));
-        let told = &setting.own_comments()[0];
-        assert!(told.contains("**Fixed** in"), "{told}");
+        let told = setting.check_text();
+        assert!(told.contains("- **Fixed**: Leak"), "{told}");
     }
 
     async fn a_comment_that_somebody_deleted_is_left_alone(database: TestDatabase) {
@@ -88,7 +90,7 @@ on_both_engines! {
         }
         setting.push(&code(&[]));
         let second = setting.review(&[]).await;
-        assert_eq!(done(&setting.publish(&second).await), (0, true, 1));
+        assert_eq!(done(&setting.publish(&second).await), (0, false, 1));
         assert_eq!(settled(&setting).await, [Some(PostedThreadState::Left)]);
     }
 
@@ -101,7 +103,7 @@ on_both_engines! {
         setting.emulator.fault(Fault::on("POST", "/graphql").always().answer_with(Answer::json(200, unknown)));
         let second = setting.review(&[]).await;
         let before = setting.emulator.world().now;
-        assert_eq!(done(&setting.publish(&second).await), (0, true, 1));
+        assert_eq!(done(&setting.publish(&second).await), (0, false, 1));
         assert!(setting.emulator.world().now.duration_since(before).as_mins() < 5);
         assert_eq!(settled(&setting).await, [Some(PostedThreadState::Edited)]);
         let written: Vec<String> = setting.emulator.writes().iter().map(|write| write.path.clone()).collect();
@@ -109,8 +111,8 @@ on_both_engines! {
         assert!(last("/check-runs") < last("/pulls/comments/"), "{written:?}");
     }
 
-    async fn a_grave_finding_whose_author_resolved_the_thread_is_told_on_top(database: TestDatabase) {
-        let setting = Setting::with_token(database, &code(&[(5, LEAK)])).await;
+    async fn a_grave_finding_whose_author_resolved_the_thread_stays_in_sight(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[(5, LEAK)])).await;
         let leak = finding("Leak", 5, "critical", "security");
         let first = setting.review(std::slice::from_ref(&leak)).await;
         setting.publish(&first).await;
@@ -119,10 +121,11 @@ on_both_engines! {
         assert!(said.expect("stored"));
         setting.push(&code(&[(5, LEAK), (9, "more();")]));
         let second = setting.review(&[leak]).await;
-        assert_eq!(done(&setting.publish(&second).await), (0, true, 0));
-        let told = &setting.own_comments()[0];
-        let expected = "These stand although their threads are resolved, since only a maintainer can dismiss them:\n\n- **Critical**: Leak · `src/app.js:5` · since";
+        assert_eq!(done(&setting.publish(&second).await), (0, false, 0));
+        let told = setting.check_text();
+        let expected = "Still open, although their threads are resolved; only a maintainer can dismiss these:\n\n- **Critical**: Leak · `src/app.js:5` · since";
         assert!(told.contains(expected), "{told}");
+        assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("failure"));
     }
 
     async fn what_is_said_late_and_what_is_hidden_is_told_as_it_is(database: TestDatabase) {
@@ -139,22 +142,47 @@ on_both_engines! {
         let second = setting.review(&[typo, noise]).await;
         assert_eq!(done(&setting.publish(&second).await), (1, true, 1));
         let comment = bodies(&setting).remove(1);
-        assert!(comment.contains("Typo in a name") && !comment.contains("said before"), "{comment}");
-        let told = &setting.own_comments()[0];
-        assert!(told.contains("Earlier findings: 1 fixed, 2 still there; 1 of them is hidden.\n"), "{told}");
-        assert!(!told.contains(": Noise on the wire ·"), "{told}");
+        assert!(comment.contains("Typo in a name") && !comment.contains("posted before"), "{comment}");
+        let told = &setting.own_bodies()[1];
+        assert!(told.starts_with("**1 finding**: 1 minor. Since the last review: 1 fixed, 1 still open.\n"), "{told}");
+        assert!(told.contains("1 finding suppressed: 1 by pattern") && !told.contains(": Noise on the wire ·"), "{told}");
     }
 
-    async fn a_summary_that_somebody_deleted_is_written_anew_with_the_next_review(database: TestDatabase) {
+    async fn a_summary_comment_of_an_earlier_version_is_ended_once(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[(5, LEAK)])).await;
         let first = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
-        setting.publish(&first).await;
+        // What an earlier version wrote beside its review.
+        let outbox = setting.outbox().await;
+        let github_id = setting.repo.github_id.expect("identified");
+        let run = first.review.expect("stored").get();
+        let key = WriteKey::on_github(WriteOrigin::ReviewSummary, github_id, setting.pull, format!("{run}-0")).with_record(run);
+        let summary = Write::Comment { body: "**1 finding: 1 major.** Last reviewed commit: `abc1234`.".to_owned() };
+        let entry = outbox.enqueue(setting.repo.id, setting.pull, &key, summary).await.expect("stored");
+        outbox.publish(entry.id, &Unconditional).await.expect("sent");
+        assert_eq!(done(&setting.publish(&first).await), (1, true, 0));
+        assert!(setting.own_comments()[0].starts_with(RETIRED_SUMMARY), "{:?}", setting.own_comments());
+        let writes = setting.emulator.writes().len();
+        assert_eq!(done(&setting.publish(&first).await), (1, false, 0));
+        assert_eq!(setting.emulator.writes().len(), writes);
+        // Nobody misses it.
         let comment = setting.emulator.world().comments_by(REPO, setting.number(), setting.own)[0].id;
         setting.emulator.world().delete_comment(REPO, comment, "mona");
-        assert_eq!(done(&setting.publish(&first).await), (1, false, 0));
         setting.push(&code(&[]));
         let second = setting.review(&[]).await;
-        assert_eq!(done(&setting.publish(&second).await), (0, true, 1));
+        assert_eq!(done(&setting.publish(&second).await), (0, false, 1));
+        assert_eq!(setting.own_comments().len(), 0);
+    }
+
+    async fn a_status_comment_that_somebody_deleted_is_written_anew_with_the_next_review(database: TestDatabase) {
+        let setting = Setting::with_token(database, &code(&[])).await;
+        let first = setting.review(&[]).await;
+        assert_eq!(done(&setting.publish(&first).await), (0, true, 0));
+        let comment = setting.emulator.world().comments_by(REPO, setting.number(), setting.own)[0].id;
+        setting.emulator.world().delete_comment(REPO, comment, "mona");
+        assert_eq!(done(&setting.publish(&first).await), (0, false, 0));
+        setting.push(&code(&[(3, "more();")]));
+        let second = setting.review(&[]).await;
+        assert_eq!(done(&setting.publish(&second).await), (0, true, 0));
         assert_eq!(setting.own_comments().len(), 1);
     }
 }

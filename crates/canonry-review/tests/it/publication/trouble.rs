@@ -20,9 +20,20 @@ on_both_engines! {
         setting.publish(&report).await;
         let (status, conclusion, title) = setting.check().expect("a check run");
         assert_eq!((status.as_str(), conclusion.as_deref()), ("completed", Some("action_required")));
-        assert_eq!(title, "Nothing found, but the review is incomplete: 1 of 2 reviewers had problems");
-        let summary = setting.own_comments().remove(0);
-        assert!(summary.starts_with(&format!("**{title}.**")) && summary.contains("Problems:\n\n- false: "), "{summary}");
+        assert_eq!(title, "No findings, but the review is incomplete: 1 of 2 reviewers had problems");
+        let text = setting.check_text();
+        assert!(text.starts_with("The review is incomplete: ") && text.contains("Problems:\n\n- false: "), "{text}");
+        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((0, 0), 0));
+    }
+
+    async fn without_check_runs_a_comment_says_that_a_review_is_incomplete(database: TestDatabase) {
+        let setting = Setting::with_token(database, &code(&[])).await;
+        let broken = ReviewerChoice::Command(CommandReviewer::from_line("false").expect("a program"));
+        let report = setting.review_by(&[ReviewerChoice::Builtin, broken], true).await;
+        assert_eq!(done(&setting.publish(&report).await), (0, true, 0));
+        let status = setting.own_comments().remove(0);
+        let expected = "**No findings, but the review is incomplete**: 1 of 2 reviewers had problems. Last reviewed commit: `";
+        assert!(status.starts_with(expected) && status.contains("Problems:\n\n- false: "), "{status}");
     }
 
     async fn a_check_run_begins_ends_and_never_dangles(database: TestDatabase) {
@@ -44,7 +55,7 @@ on_both_engines! {
         assert_eq!((old.head_sha.as_str(), old.conclusion.as_deref()), (first.as_str(), Some("action_required")));
         publication.could_not(&head(&setting), "failed to fetch @mona's <commits>", "1").await.expect("told");
         let (status, conclusion, title) = setting.check().expect("a check run");
-        assert_eq!((status.as_str(), conclusion.as_deref(), title.as_str()), ("completed", Some("action_required"), "The review could not be completed"));
+        assert_eq!((status.as_str(), conclusion.as_deref(), title.as_str()), ("completed", Some("action_required"), "Not reviewed: the review failed"));
         // The next try works out.
         publication.begin(&head(&setting), false).await.expect("told");
         assert_eq!(setting.check().expect("a check run").0, "in_progress");
@@ -60,12 +71,12 @@ on_both_engines! {
         // Nobody ends that review.
         setting.emulator.world().close(REPO, setting.number(), "ann", CloseReason::Completed);
         for _ in 0..2 {
-            publication.leave("It was closed before the review was complete.").await.expect("told");
+            publication.leave("the pull request is closed", "It was closed before the review was complete.").await.expect("told");
         }
         let (status, conclusion, title) = setting.check().expect("a check run");
-        assert_eq!((status.as_str(), conclusion.as_deref(), title.as_str()), ("completed", Some("action_required"), "Not reviewed"));
+        assert_eq!((status.as_str(), conclusion.as_deref(), title.as_str()), ("completed", Some("action_required"), "Not reviewed: the pull request is closed"));
         let writes = setting.emulator.writes().len();
-        publication.leave("It was closed before the review was complete.").await.expect("told");
+        publication.leave("the pull request is closed", "It was closed before the review was complete.").await.expect("told");
         assert_eq!(setting.emulator.writes().len(), writes);
     }
 
@@ -78,8 +89,8 @@ on_both_engines! {
             assert!(report.notes.is_empty(), "{:?}", report.notes);
             setting.publish(&report).await;
             assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("action_required"));
-            let summary = setting.own_comments().remove(0);
-            assert!(summary.contains("- command: the settings name this reviewer, and there is no program to ask\n"), "{summary}");
+            let text = setting.check_text();
+            assert!(text.contains("- command: the settings name this reviewer, but no program is configured"), "{text}");
         }
     }
 
@@ -112,9 +123,7 @@ on_both_engines! {
 
     async fn what_the_last_review_said_stands_below_a_failure(database: TestDatabase) {
         let setting = Setting::with_token(database, &code(&[])).await;
-        let mut elsewhere = finding("Password in the code", 1, "critical", "security");
-        elsewhere["path"] = serde_json::json!("README.md");
-        let report = setting.review(&[elsewhere]).await;
+        let report = setting.review(&[]).await;
         setting.publish(&report).await;
         let said = setting.own_comments().remove(0);
         let (github, outbox) = (setting.github(), setting.outbox().await);
@@ -128,29 +137,46 @@ on_both_engines! {
         }
         let told = setting.own_comments().remove(0);
         let visible = |text: &str| text.split("<!--").next().map(|text| text.trim_end().to_owned()).expect("a text");
-        assert_eq!(told.matches("could not be completed").count(), 1, "{told}");
-        assert!(told.contains("\n\nNo place.\n\n"), "{told}");
-        assert!(visible(&told).ends_with(&format!("\n\n---\n\nThe last review said:\n\n{}", visible(&said))), "{told}");
+        assert_eq!(told.matches("**Not reviewed**").count(), 1, "{told}");
+        assert!(told.contains("`. No place.\n\n"), "{told}");
+        assert!(visible(&told).ends_with(&format!("\n\n---\n\nThe last review:\n\n{}", visible(&said))), "{told}");
     }
 
-    async fn comments_that_may_not_be_posted_are_told_with_the_reason(database: TestDatabase) {
+    async fn a_review_that_may_not_be_posted_is_told_with_the_reason(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
         let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
         setting.emulator.fault(Fault::on("POST", "/repos/*/*/pulls/*/reviews").always().answer(403));
-        let PublicationResult::Done { inline: 0, edited_summary: true, refused, .. } = setting.publish(&report).await else {
+        let PublicationResult::Done { inline: 0, wrote_summary: false, refused, .. } = setting.publish(&report).await else {
             panic!("not as expected");
         };
-        let why = refused[0].strip_prefix("comments at lines: ").expect("a refusal");
-        let summary = setting.own_comments().remove(0);
-        assert!(!why.is_empty() && summary.contains("These could not be posted at their lines ("), "{summary}");
+        let why = refused[0].strip_prefix("the review: ").expect("a refusal");
+        let text = setting.check_text();
+        assert!(!why.is_empty() && text.contains("The review could not be posted: ") && text.contains("- **Major**: Leak · `src/app.js:5`"), "{text}");
+        assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("action_required"));
         // Once it is allowed they are at their lines, and only there.
         setting.emulator.clear_faults();
         assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
-        let summary = setting.own_comments().remove(0);
-        assert!(!summary.contains("These could not be posted"), "{summary}");
+        assert!(!setting.check_text().contains("could not be posted"), "{}", setting.check_text());
+        assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("neutral"));
     }
 
-    async fn without_check_runs_the_summary_says_that_there_is_no_review(database: TestDatabase) {
+    async fn without_check_runs_a_comment_says_what_could_not_be_posted(database: TestDatabase) {
+        let setting = Setting::with_token(database, &code(&[(5, "leak();")])).await;
+        let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
+        setting.emulator.fault(Fault::on("POST", "/repos/*/*/pulls/*/reviews").always().answer(403));
+        let PublicationResult::Done { inline: 0, wrote_summary: true, refused, .. } = setting.publish(&report).await else {
+            panic!("not as expected");
+        };
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        let status = setting.own_comments().remove(0);
+        assert!(status.contains("The review could not be posted: ") && status.contains("- **Major**: Leak · `src/app.js:5`"), "{status}");
+        setting.emulator.clear_faults();
+        assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
+        let status = setting.own_comments();
+        assert!(status.len() == 1 && !status[0].contains("Leak ·"), "{status:?}");
+    }
+
+    async fn without_check_runs_a_comment_says_that_there_is_no_review(database: TestDatabase) {
         let setting = Setting::with_token(database, &code(&[])).await;
         let (github, outbox) = (setting.github(), setting.outbox().await);
         let recheck = PublicationRecheck { store: setting.store.clone(), github: github.clone() };
@@ -162,12 +188,12 @@ on_both_engines! {
         }
         let told = setting.own_comments();
         assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].starts_with(&format!("**The review of `{}` could not be completed**", head.short())), "{}", told[0]);
+        assert!(told[0].starts_with(&format!("**Not reviewed**: `{}`. ", head.short())), "{}", told[0]);
         assert!(told[0].contains("failed to ask @&ZeroWidthSpace;mona for the &lt;commits&gt;"), "{}", told[0]);
         let report = setting.review(&[]).await;
         assert_eq!(done(&setting.publish(&report).await), (0, true, 0));
         let told = setting.own_comments();
-        assert!(told.len() == 1 && told[0].starts_with("**Nothing found.**"), "{told:?}");
+        assert!(told.len() == 1 && told[0].starts_with("**No findings.**"), "{told:?}");
     }
 
     async fn a_push_in_between_silences_the_review_of_before(database: TestDatabase) {
@@ -180,17 +206,17 @@ on_both_engines! {
         assert_eq!(done(&setting.publish(&second).await), (1, true, 0));
         // The one of before comes back late.
         assert_eq!(setting.publish(&report).await, PublicationResult::Superseded);
-        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((1, 1), 1));
+        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((1, 1), 0));
     }
 
     async fn on_a_closed_pull_request_nothing_is_said(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
         let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
         setting.emulator.world().close(REPO, setting.number(), "ann", CloseReason::Completed);
-        let PublicationResult::Done { inline: 0, edited_summary: false, refused, .. } = setting.publish(&report).await else {
+        let PublicationResult::Done { inline: 0, wrote_summary: false, refused, .. } = setting.publish(&report).await else {
             panic!("something was said");
         };
-        assert_eq!(refused, ["comments at lines: closed", "the summary: closed"]);
+        assert_eq!(refused, ["the review: closed"]);
         assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((0, 0), 0));
         setting.emulator.world().reopen(REPO, setting.number(), "ann");
         assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
@@ -199,13 +225,14 @@ on_both_engines! {
     async fn a_permission_that_is_lost_in_the_middle_is_told_and_can_come_back(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
         let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
-        let forbidden = Fault::on("POST", "/repos/*/*/issues/*/comments").times(1).answer(403);
+        let forbidden = Fault::on("POST", "/repos/*/*/check-runs").times(1).answer(403);
         setting.emulator.fault(forbidden);
-        let PublicationResult::Done { inline: 1, edited_summary: false, refused, .. } = setting.publish(&report).await else {
+        let PublicationResult::Done { inline: 1, wrote_summary: true, refused, .. } = setting.publish(&report).await else {
             panic!("not as expected");
         };
-        assert!(refused.len() == 1 && refused[0].starts_with("the summary: "), "{refused:?}");
-        assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
-        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((1, 1), 1));
+        assert!(refused.len() == 1 && refused[0].starts_with("the check run: "), "{refused:?}");
+        assert_eq!(done(&setting.publish(&report).await), (1, false, 0));
+        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((1, 1), 0));
+        assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("neutral"));
     }
 }

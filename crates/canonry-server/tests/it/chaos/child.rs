@@ -84,5 +84,5 @@ async fn serves() {
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     println!("{LISTENING}http://{}", listener.local_addr().expect("bound"));
-    serve(listener, store, parts, clock, options, std::future::pending()).await.expect("serves");
+    serve(listener, store, parts, clock, options, Box::pin(std::future::pending())).await.expect("serves");
 }

@@ -50,7 +50,7 @@ on_both_engines! {
         };
         tokio::join!(setting.one_try(), person);
         let waiting = setting.job(job).await;
-        assert_eq!((waiting.state, waiting.error.as_deref()), (JobState::Queued, Some("4 rows are left")));
+        assert_eq!((waiting.state, waiting.error.as_deref()), (JobState::Queued, Some("4 rows left")));
         exclude(12).await;
         setting.work().await;
         assert_eq!(setting.ended(job).await, DONE);
@@ -132,11 +132,11 @@ on_both_engines! {
                 queue_undo(store, repo, &one, setting.now()).await.expect("reads").expect("queued");
             }
             setting.work().await;
-            let mut words = format!("plan {plan} was undone, so that nothing more of it is closed");
+            let mut words = format!("plan {plan} was undone; nothing more of it is closed");
             if thrown_away {
                 store.maintenance().prune(setting.now() + SignedDuration::from_hours(1), 1_000).await.expect("thrown away");
                 assert_eq!(store.jobs().get(undone).await.expect("reads"), None);
-                words = format!("everything that plan {plan} closed was to be opened again, so that nothing more of it is closed");
+                words = format!("plan {plan} is being undone; nothing more of it is closed");
             }
             assert!(store.jobs().requeue(apply, setting.now()).await.expect("queued"));
             let told = closing_jobs_of(store, repo, plan).await.expect("reads");
@@ -210,11 +210,11 @@ on_both_engines! {
         let (state, told) = setting.ended(undone).await;
         let told = told.expect("told");
         assert_eq!(state, JobState::Done);
-        assert!(told.starts_with(&format!("not opened again: #{} (", duplicates[0])) && told.contains("403"), "{told}");
+        assert!(told.starts_with(&format!("not reopened: #{} (", duplicates[0])) && told.contains("403"), "{told}");
         assert!(told.ends_with(&format!(", #{} (not_our_close)", duplicates[2])), "what is open already is no matter: {told}");
         let open: Vec<bool> = duplicates.iter().map(|number| setting.shown(*number).open).collect();
         assert_eq!(open, [&[false, true, false][..], &[true; 9]].concat());
-        let words = format!("everything that plan {plan} closed was to be opened again, so that nothing more of it is closed");
+        let words = format!("plan {plan} is being undone; nothing more of it is closed");
         assert_eq!(setting.ended(apply).await, (JobState::Done, Some(words)));
         setting.assert_untouched(&duplicates[10..], "behind the first part");
 
@@ -222,7 +222,7 @@ on_both_engines! {
         setting.emulator.world().advance(60);
         let again = queue_undo(store, repo, &undo, setting.now()).await.expect("reads").expect("queued");
         setting.work().await;
-        let words = format!("not opened again: #{} (not_our_close)", duplicates[2]);
+        let words = format!("not reopened: #{} (not_our_close)", duplicates[2]);
         assert_eq!(setting.ended(again).await, (JobState::Done, Some(words)));
         assert!(setting.shown(duplicates[0]).open);
     }
@@ -240,7 +240,7 @@ on_both_engines! {
         setting.emulator.world().collaborator(REPO, MAINTAINER, Permission::Read);
         setting.work().await;
         let told = setting.ended(refused).await.1.expect("told");
-        assert!(told.starts_with("maint may not push"), "{told}");
+        assert!(told.starts_with("maint may no longer push"), "{told}");
         assert_eq!(setting.ended(apply).await, DONE);
         setting.assert_closed(&duplicates, "nobody undid it");
 
@@ -256,7 +256,7 @@ on_both_engines! {
         assert_eq!(setting.job(apply).await.error.as_deref(), Some("an undo goes first"));
         assert_eq!(given_up(&setting).await, undo);
         setting.work().await;
-        let words = format!("plan {plan} was to be undone (job {undo}, which was given up), so that nothing more of it is closed");
+        let words = format!("plan {plan} is being undone (job {undo} failed); nothing more of it is closed");
         assert_eq!(setting.ended(apply).await, (JobState::Done, Some(words)));
         setting.assert_untouched(&duplicates[10..], "behind the first part");
     }

@@ -46,7 +46,7 @@ on_both_engines! {
         let shown = setting.shown(duplicates[3]);
         assert_eq!((shown.open, shown.comments, shown.labels.len()), (true, 2, 0), "{shown:?}");
         let said = setting.emulator.world().comments_by(REPO, plain(duplicates[3]), "canonry-bot")[1].body.clone();
-        assert!(said.contains("> It is the other one.") && said.contains("> Asked for by maint."), "{said}");
+        assert!(said.contains("> It is the other one.") && said.contains("> Requested by maint."), "{said}");
         assert!(store.duplicates().overrides(repo.id, None).await.expect("reads").is_empty(), "only not-duplicate rules");
 
         let order = UndoOrder { plan, item: None, reason: UndoReason::NotDuplicate, note: None, by: maintainer() };

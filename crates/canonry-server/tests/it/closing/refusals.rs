@@ -30,11 +30,11 @@ on_both_engines! {
         store.close().lift_brake(repo.id, BrakeKind::Pause, None, setting.now()).await.expect("lifted");
 
         setting.emulator.world().collaborator(REPO, MAINTAINER, Permission::Read);
-        ordered(&order, "maint may not push to acme/widgets any more").await;
+        ordered(&order, "maint may no longer push to acme/widgets").await;
         setting.emulator.world().collaborator(REPO, MAINTAINER, Permission::Maintain);
 
         let stranger = ApplyOrder { by: Some("ann".parse().expect("a login")), ..order.clone() };
-        ordered(&stranger, "ann may not push to acme/widgets any more").await;
+        ordered(&stranger, "ann may no longer push to acme/widgets").await;
 
         let nothing = ApplyOrder { plan: canonry_store::CloseRunId::new(9_999), ..order.clone() };
         ordered(&nothing, "there is no plan 9999").await;
@@ -61,7 +61,7 @@ on_both_engines! {
         let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
         let job = queue_apply(&setting.store, &former, &order, setting.now()).await.expect("reads").expect("queued");
         setting.work().await;
-        let words = "the repository is not known any more".to_owned();
+        let words = "the repository is no longer in the database".to_owned();
         assert_eq!(setting.ended(job).await, (JobState::Done, Some(words)));
         setting.assert_untouched(&duplicates, "another repository's");
     }
@@ -102,13 +102,13 @@ on_both_engines! {
         // The first part alone.
         setting.one_try().await;
         let waiting = setting.job(apply).await;
-        assert_eq!((waiting.state, waiting.error.as_deref()), (JobState::Queued, Some("5 rows are left")));
+        assert_eq!((waiting.state, waiting.error.as_deref()), (JobState::Queued, Some("5 rows left")));
         setting.assert_closed(&duplicates[..10], "the first part");
         let order = UndoOrder { plan, item: None, reason: UndoReason::Other, note: None, by: maintainer() };
         let undo = queue_undo(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
         setting.work().await;
         assert_eq!(setting.ended(undo).await, (JobState::Done, None));
-        let words = format!("plan {plan} was undone, so that nothing more of it is closed");
+        let words = format!("plan {plan} was undone; nothing more of it is closed");
         assert_eq!(setting.ended(apply).await, (JobState::Done, Some(words)));
         for number in &duplicates {
             assert!(setting.shown(*number).open, "#{number}");
@@ -136,7 +136,7 @@ on_both_engines! {
         ];
         setting.work().await;
         for job in jobs {
-            let words = "maint may not push to acme/widgets any more, so that nothing was done";
+            let words = "maint may no longer push to acme/widgets; nothing was done";
             assert_eq!(setting.ended(job).await, (JobState::Done, Some(words.to_owned())));
         }
         // The operator may, and is told that there is nothing.
@@ -147,7 +147,7 @@ on_both_engines! {
         setting.work().await;
         assert_eq!(setting.ended(undo).await.1, Some(format!("plan {plan} has closed nothing")));
         let told = setting.ended(grace).await.1.expect("told");
-        assert!(told.starts_with("no close of #"), "{told}");
+        assert!(told.starts_with("no announced close of #"), "{told}");
         assert!(setting.emulator.writes().is_empty());
     }
 

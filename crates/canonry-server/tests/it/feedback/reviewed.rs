@@ -76,13 +76,6 @@ pub(crate) fn inline(setting: &ReviewWorld, number: u64) -> usize {
     setting.emulator.world().review_comments_by(POOL, number, OWN).len()
 }
 
-/// The one comment below a pull request that sums its review up.
-pub(crate) fn summary(setting: &ReviewWorld, number: u64) -> String {
-    let mut said = setting.said(number);
-    assert_eq!(said.len(), 1, "{said:?}");
-    said.remove(0)
-}
-
 /// People react to a comment at a line, and the next round hears it.
 pub(crate) async fn react(setting: &ReviewWorld, reactions: &[(u64, &str, &str)]) {
     for (comment, by, content) in reactions {

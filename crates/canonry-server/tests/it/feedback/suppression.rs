@@ -6,7 +6,7 @@ use canonry_testkit::on_both_engines;
 
 use crate::feedback::reviewed::{
     LEFTOVER, LEFTOVER_LINE, comment, feedback, inline, key_line, next_round, pull_by, react, reviewed_pool,
-    settle_for, shown, summary,
+    settle_for, shown,
 };
 use crate::world::review_world::{REPO as POOL, ReviewWorld};
 
@@ -28,20 +28,20 @@ on_both_engines! {
         assert_eq!((feedback(&setting, LEFTOVER).await.thumbs_down, feedback(&setting, LEFTOVER).await.pull_requests), (3, 2));
         let visible = pull_by(&setting, "ann", LEFTOVER_LINE).await;
         assert_eq!(inline(&setting, visible), 1, "nobody opted in");
-        assert!(!summary(&setting, visible).contains("auto-suppressed"), "{}", summary(&setting, visible));
+        assert!(!setting.check_text(visible).contains("auto-suppressed"), "{}", setting.check_text(visible));
 
         settle_for(&setting, OPTED_IN).await;
         let hidden = pull_by(&setting, "ann", LEFTOVER_LINE).await;
         assert_eq!(inline(&setting, hidden), 0);
         assert_eq!(shown(&setting, hidden, LEFTOVER).await, (ShownAs::Suppressed, Some(HiddenBy::Feedback)));
-        assert!(summary(&setting, hidden).contains(SAID), "{}", summary(&setting, hidden));
+        assert!(setting.check_text(hidden).contains(SAID), "{}", setting.check_text(hidden));
 
         // Two are not enough: who takes a thumb back brings the pattern back.
         setting.meanwhile(|world| world.unreact_to_review_comment(POOL, comments[0], "bea", "-1"));
         next_round(&setting).await;
         let back = pull_by(&setting, "ann", LEFTOVER_LINE).await;
         assert_eq!(inline(&setting, back), 1);
-        assert!(!summary(&setting, back).contains("auto-suppressed"));
+        assert!(!setting.check_text(back).contains("auto-suppressed"));
         react(&setting, &[(comments[0], "bea", "-1")]).await;
         let again = pull_by(&setting, "ann", LEFTOVER_LINE).await;
         assert_eq!(inline(&setting, again), 0);
@@ -52,7 +52,7 @@ on_both_engines! {
         assert_eq!(feedback(&setting, LEFTOVER).await.thumbs_down, 0);
         let cleared = pull_by(&setting, "ann", LEFTOVER_LINE).await;
         assert_eq!(inline(&setting, cleared), 1);
-        assert!(!summary(&setting, cleared).contains("auto-suppressed"));
+        assert!(!setting.check_text(cleared).contains("auto-suppressed"));
         next_round(&setting).await;
         assert_eq!(feedback(&setting, LEFTOVER).await.thumbs_down, 0, "the old thumbs are still there, and count no more");
         setting.meanwhile(|world| world.comment(POOL, again, "maint", "/canonry feedback restore"));
@@ -73,7 +73,7 @@ on_both_engines! {
         let next = pull_by(&setting, "ben", &key).await;
         assert_eq!(shown(&setting, next, &title).await, (ShownAs::Inline, None));
         assert_eq!(inline(&setting, next), 1);
-        assert!(!summary(&setting, next).contains("auto-suppressed"));
+        assert!(!setting.check_text(next).contains("auto-suppressed"));
 
         // A floor makes a pattern grave that was not: from then on it is protected too.
         reject(&setting, LEFTOVER_LINE, LEFTOVER).await;
@@ -110,6 +110,6 @@ on_both_engines! {
         }
         crate::feedback::reviewed::push_elsewhere(&setting, second, "ben", "more();\n").await;
         assert_eq!(shown(&setting, second, LEFTOVER).await, (ShownAs::Suppressed, Some(HiddenBy::Feedback)));
-        assert!(summary(&setting, second).contains(SAID), "{}", summary(&setting, second));
+        assert!(setting.check_text(second).contains(SAID), "{}", setting.check_text(second));
     }
 }

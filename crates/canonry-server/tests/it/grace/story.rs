@@ -1,6 +1,9 @@
 //! From the first announcement to the breaker and back.
 
-use canonry_domain::{GithubId, ItemType, Probability, RowSnapshot, TargetPolicy, WriteKey, WriteKind, WriteOrigin};
+use canonry_domain::{
+    GithubId, ItemType, Probability, RowSnapshot, TargetPolicy, WriteKey, WriteKind, WriteOrigin,
+    corrected_announcement,
+};
 use canonry_github::outbox::{Close, CloseAs, Write};
 use canonry_server::queue_cancel_grace;
 use canonry_store::{
@@ -19,7 +22,7 @@ const POOL: &str = "tide/pool";
 const SETTINGS: &str = "triage: {mode: grace}\nclose: {graceHours: 48, maxPerDay: 3}\nreview: {enabled: false}\n";
 const BODY: &str =
     "It stops with an error in the middle of the night and never comes back, whatever we try in the morning.";
-const ANNOUNCED: &str = "If nobody objects within 2 days, this issue will be closed as a duplicate.";
+const ANNOUNCED: &str = "so it will be **closed on ";
 
 /// Somebody reports again what the original of a topic is about.
 fn report(setting: &TriageWorld, topic: u64) -> u64 {
@@ -72,7 +75,7 @@ const ACTS: [(&str, Act); 9] = [
         let new = NewIssue::new("Let it go on", &format!("Fixes #{issue}."));
         world.open(POOL, "ben", new.pull(Pull::default()));
     }),
-    ("it has a label that keeps it open", |world, issue| world.label(POOL, issue, "maint", "security")),
+    ("it has a protected label", |world, issue| world.label(POOL, issue, "maint", "security")),
     ("its conversation is locked", |world, issue| world.lock(POOL, issue, "maint", None)),
     (RULED, |world, issue| {
         world.comment(POOL, issue, "ann", "/canonry not a duplicate");
@@ -130,7 +133,7 @@ on_both_engines! {
         let ended = grace(&setting, number).await;
         assert_eq!((ended.state, ended.reason.as_deref()), (GraceState::Cancelled, Some("called_off")));
         let said = setting.said(POOL, number);
-        let told = "This will not be closed automatically, because a maintainer called it off.";
+        let told = "**Close cancelled**, because a maintainer cancelled it.";
         assert!(said.len() == 1 && said[0].contains(told), "{said:?}");
         hours(&setting, 100).await;
         assert!(is_open(&setting, number));
@@ -183,7 +186,7 @@ async fn begin_close(setting: &TriageWorld, number: u64) -> String {
     let original = i64::try_from(setting.emulator.world().issue(POOL, 1).id).expect("small");
     let write = Write::Close(Close {
         close_as: CloseAs::DuplicateOf(GithubId(original)),
-        comment: "Closing as duplicate of #1.".to_owned(),
+        comment: "Closed as a duplicate; please follow #1.".to_owned(),
         comment_if_refused: "It stays open.".to_owned(),
     });
     let key = WriteKey::of_item(WriteOrigin::Close, plan.get(), ItemType::Issue, item(number)).with_record(plan.get());
@@ -210,8 +213,8 @@ async fn is_called_off(setting: &TriageWorld) {
         assert_eq!(ended.state, GraceState::Cancelled, "{why}: {ended:?}");
         let said = setting.said(POOL, number);
         let told = match why {
-            RULED => "`ann` ruled that this issue is not the same as #1.".to_owned(),
-            why => format!("This will not be closed automatically, because {why}."),
+            RULED => "`ann` answered that this is not the same problem as #1.".to_owned(),
+            why => format!("**Close cancelled**, because {why}."),
         };
         assert_eq!(setting.is_labelled(POOL, number), !matches!(why, RULED | "the label was removed"), "{why}");
         // What was edited is looked at again, and suggested without a close.
@@ -235,6 +238,11 @@ async fn is_called_off(setting: &TriageWorld) {
     setting.settle().await;
 }
 
+/// A comment without its marker.
+fn shown(comment: &str) -> &str {
+    comment.split("\n\n<!--").next().unwrap_or_default()
+}
+
 /// Nobody objects: closed after its time, not before, and no more in a day than allowed.
 async fn is_closed(setting: &TriageWorld) {
     let mut numbers = Vec::new();
@@ -243,15 +251,34 @@ async fn is_closed(setting: &TriageWorld) {
     }
     hours(setting, 47).await;
     assert!(numbers.iter().all(|number| is_open(setting, *number)), "an hour is left");
+    let (announced, due_at) = (setting.said(POOL, numbers[0]).remove(0), grace(setting, numbers[0]).await.due_at);
+    assert_eq!(corrected_announcement(&announced, due_at), None, "it names the real end: {announced}");
+    let closes_on = announced.split("**").nth(1).expect("a time").to_owned();
+    insta::assert_snapshot!(shown(&announced).replace(&closes_on, "closed on 18 Nov, 20:00 UTC"), @"
+    This looks like the same problem as #2 (*The tide stops: topic1*), so it will be **closed on 18 Nov, 20:00 UTC**.
+
+    **Not the same?** 👎 this comment or reply, and it stays open. If it is the same, please add your details to #2.
+
+    <details><summary>Why</summary>
+
+    Both stop at the same wave.
+
+    </details>
+    ");
     hours(setting, 2).await;
     let open: Vec<bool> = numbers.iter().map(|number| is_open(setting, *number)).collect();
     assert_eq!(open, [false, false, false, true]);
     assert_eq!(grace(setting, numbers[3]).await.reason.as_deref(), Some("daily_limit"));
     hours(setting, 25).await;
+    insta::assert_snapshot!(shown(&setting.said(POOL, numbers[0])[1]), @"
+    Closed as a duplicate; please follow #2 (*The tide stops: topic1*).
+
+    **Wrong?** Reopen it, or comment `/canonry not a duplicate` (its author or a maintainer). Canonry will not close it again.
+    ");
     for (number, target) in numbers.into_iter().zip(2..) {
         assert!(!is_open(setting, number));
         let said = setting.said(POOL, number);
-        assert!(said[1].starts_with(&format!("Closing as duplicate of #{target}.")), "{said:?}");
+        assert!(said[1].starts_with(&format!("Closed as a duplicate; please follow #{target}")), "{said:?}");
         assert_eq!(said.len(), 2, "{said:?}");
         assert_eq!(grace(setting, number).await.state, GraceState::Closed);
     }
@@ -264,7 +291,10 @@ async fn is_taken_back(setting: &TriageWorld) {
     let [reopened, undone, denied] = {
         let world = setting.emulator.world();
         let closed = world.get(POOL).issues.values().filter(|issue| issue.state == State::Closed);
-        let ours = closed.filter(|issue| world.comments_by(POOL, issue.number, OWN).len() == 2);
+        let is_ours = |number| {
+            world.comments_by(POOL, number, OWN).iter().any(|one| one.body.starts_with("Closed as a duplicate"))
+        };
+        let ours = closed.filter(|issue| is_ours(issue.number));
         let numbers: Vec<u64> = ours.map(|issue| issue.number).take(3).collect();
         numbers.try_into().expect("three")
     };
@@ -288,11 +318,11 @@ async fn is_taken_back(setting: &TriageWorld) {
     let said = setting.said(POOL, denied);
     assert!(said.iter().any(|text| text.contains("`/canonry resume`")), "{said:?}");
     assert_eq!(grace(setting, running).await.reason.as_deref(), Some("breaker"));
-    assert!(setting.said(POOL, running)[0].contains("because too many closes turned out to be wrong here lately."));
+    assert!(setting.said(POOL, running)[0].contains("because too many recent closes were wrong."));
     // It suggests, and no more than that.
     let number = report(setting, 5);
     setting.settle().await;
-    assert!(setting.said(POOL, number)[0].contains("Nothing is closed because of this."));
+    assert!(setting.said(POOL, number)[0].contains("Nothing is closed because of it."));
     hours(setting, 200).await;
     for number in [reopened, undone, denied, running, number] {
         assert!(is_open(setting, number), "#{number}");

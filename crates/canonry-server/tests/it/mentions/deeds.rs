@@ -16,29 +16,31 @@ on_both_engines! {
     async fn a_pause_holds_everything_back_until_it_is_lifted(database: TestDatabase) {
         let setting = MentionWorld::new(database, SUGGEST).await;
         let number = setting.issue("Something else: topic500");
-        assert_eq!(setting.ask(number, MAINTAINER, "@canonry pause, please").await.only(), "+1");
+        let paused = format!("Paused in this repository by `{MAINTAINER}`. `/canonry resume` ends the pause.");
+        assert_eq!(setting.ask(number, MAINTAINER, "@canonry pause, please").await.only(), paused);
         let repo = setting.repo().await;
         let pause = setting.store.close().brake_in_force(repo.id, BrakeKind::Pause).await.expect("reads").expect("in force");
         assert_eq!((pause.set_by.expect("a person").as_str(), pause.why), (MAINTAINER, format!("asked for in #{number}")));
-        assert_eq!(setting.ask(number, MAINTAINER, "/canonry pause").await.only(), "+1", "it is paused all the same");
+        assert_eq!(setting.ask(number, MAINTAINER, "/canonry pause").await.only(), paused, "it is paused all the same");
 
         let held = setting.issue("It stops again: topic2 alike96");
         let pull = setting.pull("held");
         setting.settle().await;
         assert!(setting.emulator.world().comments(POOL, held).is_empty(), "nothing is said");
         let answer = setting.ask(pull, MAINTAINER, "/canonry review").await;
-        assert_eq!(answer.only(), "I am paused in this repository. A maintainer can say `/canonry resume`.");
+        assert_eq!(answer.only(), "Canonry is paused in this repository. A maintainer can end that with `/canonry resume`.");
         assert_eq!(setting.ask(number, STRANGER, "/canonry why").await.replies.len(), 1, "answers still come");
 
         setting.store.close().set_brake(repo.id, BrakeKind::Breaker, None, "3 objections", pause.set_at).await.expect("writes");
-        assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "+1");
+        let resumed = format!("Resumed in this repository by `{MAINTAINER}`.");
+        assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), resumed);
         for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
             assert_eq!(setting.store.close().brake_in_force(repo.id, kind).await.expect("reads"), None);
         }
         setting.settle().await;
         let said = setting.emulator.world().comments(POOL, held).len();
         assert_eq!(said, 1, "what was held back is said");
-        assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "Nothing is paused here.");
+        assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "Canonry is not paused here.");
         setting.stop().await;
     }
 }
@@ -48,7 +50,7 @@ on_both_engines! {
         let setting = MentionWorld::new(database, SUGGEST).await;
         let issue = setting.issue("Something else: topic501");
         let answer = setting.ask(issue, AUTHOR, "/canonry review").await;
-        assert_eq!(answer.only(), "`review` is for pull requests, and this is an issue.");
+        assert_eq!(answer.only(), "`review` works on pull requests; this is an issue.");
         let pull = setting.pull("flow");
         setting.settle().await;
         let asked = setting.say(pull, AUTHOR, "@canonry review");
@@ -70,7 +72,7 @@ on_both_engines! {
         let setting = MentionWorld::new(database, "review: {enabled: false}\n").await;
         let pull = setting.pull("off");
         let answer = setting.ask(pull, MAINTAINER, "/canonry full review").await;
-        assert_eq!(answer.only(), "Reviews are off here: a maintainer can write `review: {enabled: true}` into `.canonry.yml` on the default branch.");
+        assert_eq!(answer.only(), "Reviews are off here. A maintainer can set `review: {enabled: true}` in `.canonry.yml` on the default branch.");
         setting.stop().await;
     }
 }
@@ -87,22 +89,22 @@ on_both_engines! {
             all.into_iter().map(|ruled| (ruled.kind, ruled.item, ruled.other)).collect::<Vec<_>>()
         };
         let answer = setting.ask(number, AUTHOR, "/canonry not a duplicate, it stops elsewhere").await;
-        assert_eq!(answer.only(), "Noted: this one and #3 are different. I won't bring it up again.");
+        assert_eq!(answer.only(), "Recorded: not the same as #3. Canonry will not suggest it again.");
         assert_eq!(rulings().await, [(OverrideKind::NotDuplicate, item(number), Some(item(3)))]);
 
         let answer = setting.ask(number, MAINTAINER, "/canonry duplicate of #3").await;
-        assert_eq!(answer.only(), "Noted: this one and #3 are the same. The next plan can close this one.");
+        assert_eq!(answer.only(), "Recorded: the same as #3. The next close plan can close this issue.");
         assert_eq!(rulings().await, [(OverrideKind::Duplicate, item(number), Some(item(3)))]);
         let answer = setting.ask(number, AUTHOR, "/canonry not a duplicate").await;
-        assert_eq!(answer.only(), "A maintainer ruled that this one and #3 are the same, so please ask them.");
+        assert_eq!(answer.only(), "A maintainer ruled that this is the same as #3; only a maintainer can change that.");
         let answer = setting.ask(number, MAINTAINER, "/canonry not a duplicate of #3!").await;
-        assert_eq!(answer.only(), "Noted: this one and #3 are different. I won't bring it up again.");
+        assert_eq!(answer.only(), "Recorded: not the same as #3. Canonry will not suggest it again.");
         assert_eq!(rulings().await, [(OverrideKind::NotDuplicate, item(number), Some(item(3)))]);
 
         for (said, answer) in [
-            (format!("/canonry duplicate of #{number}"), "That is the number of this one. Please name another.".to_owned()),
-            ("/canonry duplicate of #4000".to_owned(), "I know of no issue with the number 4000 here.".to_owned()),
-            ("/canonry undo".to_owned(), "I have not closed this one, so there is nothing to undo.".to_owned()),
+            (format!("/canonry duplicate of #{number}"), "That is the number of this issue. Name another one.".to_owned()),
+            ("/canonry duplicate of #4000".to_owned(), "There is no issue with the number 4000 in this repository.".to_owned()),
+            ("/canonry undo".to_owned(), "Nothing to undo: Canonry did not close this.".to_owned()),
         ] {
             assert_eq!(setting.ask(number, MAINTAINER, &said).await.only(), answer, "{said}");
         }
@@ -110,7 +112,7 @@ on_both_engines! {
         let answer = setting.ask(lonely, AUTHOR, "/canonry not a duplicate").await;
         assert_eq!(
             answer.only(),
-            "I have not called this a duplicate. To rule about a pair, name the other: `/canonry not a duplicate of #12`."
+            "Canonry has not called this a duplicate. To rule out a pair, name the other one: `/canonry not a duplicate of #12`."
         );
         setting.stop().await;
     }
@@ -125,16 +127,14 @@ on_both_engines! {
         let answer = setting.ask(named, STRANGER, "/canonry why?").await;
         assert_eq!(
             answer.only(),
-            "#3 is 96 % similar, the judge being 97 % sure, and looks like the same thing. I speak from 85 % on, as \
-             configured.
+            "This looks like the same problem as #3. Canonry commented because the match is above this repository's threshold.
 
 > Both stop at the same wave."
         );
         let answer = setting.ask(below, STRANGER, "/canonry why did you say nothing").await;
         assert_eq!(
             answer.only(),
-            "#2 is 80 % similar, the judge being 97 % sure, and may be the same thing. I speak from 85 % on, as configured; \
-             this time I did not (below threshold).
+            "This may be the same problem as #2. Canonry did not comment because the match is below this repository's threshold.
 
 > Both stop at the same wave."
         );
@@ -147,17 +147,17 @@ on_both_engines! {
         let setting = MentionWorld::new(database, SUGGEST).await;
         let number = setting.issue("Something else: topic503");
         assert_eq!(setting.ask(number, STRANGER, "/canonry help").await.only(), mention_help("canonry"));
-        let nothing = "Nobody reacted to a finding here, or all reactions were cleared.";
+        let nothing = "No reactions to findings count here yet.";
         assert_eq!(setting.ask(number, STRANGER, "/canonry feedback status").await.only(), nothing);
         assert_eq!(setting.ask(number, STRANGER, "/canonry feedback list").await.only(), nothing);
         assert_eq!(
             setting.ask(number, MAINTAINER, "/canonry feedback clear fp-79e99c7e").await.only(),
-            "No reaction counted for `fp-79e99c7e`: there was nothing to clear."
+            "Nothing to clear: nobody reacted to `fp-79e99c7e`."
         );
         let answer = setting.ask(number, AUTHOR, "/canonry not useful").await;
         assert_eq!(
             answer.only(),
-            "`not useful` is meant for one finding: please say `/canonry not useful` as a reply to it."
+            "`not useful` works under a finding: reply `/canonry not useful` to its comment."
         );
         setting.stop().await;
     }
@@ -170,7 +170,7 @@ on_both_engines! {
         setting.settle().await;
         let answer = setting.ask(number, MAINTAINER, "/canonry duplicate of #3").await;
         assert!(
-            answer.replies[0].starts_with("Noted: this one and #3 are the same. I close this one in a moment"),
+            answer.replies[0].starts_with("Recorded: the same as #3. This issue will be closed shortly"),
             "{answer:?}"
         );
         assert!(setting.emulator.world().issue(POOL, number).closed_at.is_some(), "it is closed");

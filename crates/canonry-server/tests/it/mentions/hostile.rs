@@ -64,8 +64,8 @@ on_both_engines! {
         let pause = canonry_store::BrakeKind::Pause;
         setting.store.close().set_brake(repo.id, pause, None, &why, now).await.expect("writes");
         let pull = setting.pull("braked");
-        assert!(setting.ask(pull, AUTHOR, "/canonry review").await.only().starts_with("I am paused"));
-        assert_eq!(setting.ask(number, MAINTAINER, "/canonry pause").await.only(), "+1");
+        assert!(setting.ask(pull, AUTHOR, "/canonry review").await.only().starts_with("Canonry is paused"));
+        assert!(setting.ask(number, MAINTAINER, "/canonry pause").await.only().starts_with("Paused in this repository"));
         setting.stop().await;
     }
 }

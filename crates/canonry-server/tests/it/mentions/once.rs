@@ -39,7 +39,7 @@ on_both_engines! {
         let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("Something else: topic501");
         let answered = setting.ask(number, MAINTAINER, "/canonry resume\n/canonry pause").await;
-        assert_eq!(answered.only(), "Nothing is paused here.");
+        assert_eq!(answered.only(), "Canonry is not paused here.");
         let answered = setting.ask(number, MAINTAINER, "> /canonry pause\n\n```\n/canonry pause\n```\n`/canonry pause`").await;
         assert!(answered.replies.is_empty() && answered.reactions.is_empty(), "{answered:?}");
         let answered = setting.ask(number, STRANGER, "What about @canonry and @canonrybot?\n\n@canonrybot pause").await;
@@ -52,12 +52,12 @@ on_both_engines! {
     async fn who_is_told_no_is_told_once_a_day(database: TestDatabase) {
         let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("Something else: topic502");
-        let refused = "Sorry, only maintainers can ask for `pause` here.";
+        let refused = "Only maintainers can use `pause` here.";
         assert_eq!(setting.ask(number, STRANGER, "/canonry pause").await.only(), refused);
         assert_eq!(setting.ask(number, STRANGER, "/canonry pause").await.only(), "confused");
         assert_eq!(setting.ask(number, STRANGER, "/canonry resume").await.only(), "confused");
         assert_eq!(setting.ask(number, AUTHOR, "/canonry pause").await.only(), refused, "somebody else");
-        let unknown = "I don't know that one. `/canonry help` lists what I can do.";
+        let unknown = "Unknown command. `/canonry help` lists the commands.";
         assert_eq!(setting.ask(number, STRANGER, "/canonry sing").await.only(), unknown);
         assert_eq!(setting.ask(number, STRANGER, "/canonry dance").await.only(), "confused");
         let other = setting.issue("Something else: topic503");
@@ -90,10 +90,11 @@ on_both_engines! {
     async fn a_repository_may_call_it_something_else(database: TestDatabase) {
         let setting = MentionWorld::new(database, "mentions: {handle: tide-helper}\n").await;
         let number = setting.issue("Something else: topic505");
-        let unknown = "I don't know that one. `/tide-helper help` lists what I can do.";
+        let unknown = "Unknown command. `/tide-helper help` lists the commands.";
         assert_eq!(setting.ask(number, STRANGER, "@Tide-Helper sing").await.only(), unknown);
-        assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "Nothing is paused here.");
-        assert_eq!(setting.ask(number, MAINTAINER, "/tide-helper pause").await.only(), "+1");
+        assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "Canonry is not paused here.");
+        let paused = format!("Paused in this repository by `{MAINTAINER}`. `/tide-helper resume` ends the pause.");
+        assert_eq!(setting.ask(number, MAINTAINER, "/tide-helper pause").await.only(), paused);
         let strangers = setting.ask(number, MAINTAINER, "@canonry resume").await;
         assert!(strangers.replies.is_empty() && strangers.reactions.is_empty(), "{strangers:?}");
         // What a branch says is nobody's rule.

@@ -64,7 +64,7 @@ on_both_engines! {
         assert_eq!(last.outcome, MentionOutcome::Refused);
         let ignored = DeliveryFilter { event: Some("issue_comment".to_owned()), ..DeliveryFilter::default() };
         let ignored = setting.store.deliveries().list(&ignored, 1_000).await.expect("reads");
-        let told = ignored.iter().filter(|delivery| delivery.reason.as_deref().is_some_and(|reason| reason.contains("too much")));
+        let told = ignored.iter().filter(|delivery| delivery.reason.as_deref().is_some_and(|reason| reason.contains("too many commands")));
         assert_eq!(told.count(), 90 - answered, "each says why");
         // Others are heard meanwhile, and so are maintainers.
         for by in ["mallory", MAINTAINER] {

@@ -63,7 +63,7 @@ on_both_engines! {
         let ruled = [(OverrideKind::Duplicate, item(number), Some(item(other)))];
         for (on, by, of) in [(other, STRANGER, number), (number, AUTHOR, other)] {
             let answer = setting.ask(on, by, &format!("/canonry not a duplicate of #{of}")).await;
-            let please_ask = format!("A maintainer ruled that this one and #{of} are the same, so please ask them.");
+            let please_ask = format!("A maintainer ruled that this is the same as #{of}; only a maintainer can change that.");
             assert_eq!(answer.only(), please_ask);
             assert_eq!(rulings().await, ruled);
         }
@@ -103,10 +103,10 @@ on_both_engines! {
         let number = closed(&setting).await;
         setting.ask(number, MAINTAINER, "/canonry undo").await;
         let again = setting.ask(number, MAINTAINER, "/canonry undo").await;
-        assert_eq!(again.only(), "This one is open already.");
+        assert_eq!(again.only(), "Nothing to undo: this is open.");
         setting.meanwhile(|world| world.close(POOL, number, MAINTAINER, CloseReason::Completed));
         let theirs = setting.ask(number, MAINTAINER, "/canonry undo").await;
-        assert_eq!(theirs.only(), "Somebody else closed this one after me, so I leave it to them.");
+        assert_eq!(theirs.only(), "Not reopened: somebody else closed this after Canonry did.");
         setting.stop().await;
     }
 }
@@ -132,8 +132,8 @@ on_both_engines! {
         setting.ask(number, AUTHOR, "But it is another one.").await;
         setting.ask(number, MAINTAINER, "/canonry pause").await;
         let answer = setting.ask(number, STRANGER, "/canonry why").await;
-        let left_open = "I was going to close it in favour of #3, and left it open because somebody commented.";
-        let paused = "I am paused in this repository: until a maintainer ends that, I suggest and close nothing.";
+        let left_open = "It was not closed as a duplicate of #3 because somebody commented.";
+        let paused = "Canonry is paused in this repository.";
         assert!(answer.only().contains(&format!("{left_open} {paused}")), "{answer:?}");
         setting.stop().await;
     }

@@ -81,35 +81,51 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     let files = files.each_ref().map(|(path, text)| (*path, text.as_deref()));
     pushes.push(setting.meanwhile(|world| world.push_pull(REPO, number, "ann", &files)));
     setting.settle().await;
-    insta::assert_snapshot!(conversation(&setting, number, &pushes), @r#"
+    insta::assert_snapshot!(conversation(&setting, number, &pushes), @"
     # Fill the pool at night (open, by ann)
     The pool is filled when nobody swims.
 
     ## canonry[bot] reviewed push-b
-    New findings, each at its line.
+    **4 findings**: 1 major, 2 medium, 1 minor.
+
+    - **Major**: A focused test keeps the others from running · `test/fill.test.js:1`
+    - **Medium**: Debugging code is left in · `src/fill.js:2`
+    - **Medium**: The gauge stays open · `src/fill.js:3`
+    - **Minor**: Something is printed to the console · `src/fill.js:4`
+
+    <details>
+    <summary>Review details</summary>
+
+    - Full review: there is no earlier one.
+    - 2 of 2 changed files read, 12 lines.
+    - Reviewers: builtin (3 findings), tidelint (1 finding).
+
+    | severity | shown | suppressed |
+    |---|--:|--:|
+    | major | 1 | 0 |
+    | medium | 2 | 0 |
+    | minor | 1 | 0 |
+
+    `/canonry help` lists the commands.
+
+    </details>
       test/fill.test.js:1
         canonry[bot]:
           **A focused test keeps the others from running**
 
-          Major · correctness · 80 % sure · builtin (focused-test)
-
           With this the other tests are skipped, and the run is green all the same. Remove the focus.
 
-          <sub>Not useful? Give this comment a 👎, resolve the thread, or reply `/canonry not useful`.</sub>
+          <sub>Major · `builtin/focused-test` · Not useful? 👎, or reply `/canonry not useful`.</sub>
       src/fill.js:2, outdated, resolved by canonry[bot]
         canonry[bot]:
           **Debugging code is left in**
 
-          Medium · correctness · 70 % sure · builtin (debug-leftover)
-
           It stops the program or prints its inner state. Remove it before merging.
 
-          <sub>Not useful? Give this comment a 👎, resolve the thread, or reply `/canonry not useful`.</sub>
+          <sub>Medium · `builtin/debug-leftover` · Not useful? 👎, or reply `/canonry not useful`.</sub>
       src/fill.js:5
         canonry[bot]:
           **The gauge stays open**
-
-          Medium · correctness · 70 % sure · tidelint (must-close)
 
           Nothing closes `gauge`, also when `open()` fails.
 
@@ -119,58 +135,36 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
           finally { gauge.close(); }
           ```
 
-          <sub>Not useful? Give this comment a 👎, resolve the thread, or reply `/canonry not useful`.</sub>
+          <sub>Medium · `tidelint/must-close` · Not useful? 👎, or reply `/canonry not useful`.</sub>
       src/fill.js:6
         canonry[bot]:
           **Something is printed to the console**
 
-          Minor · style · 45 % sure · builtin (console-output)
-
           Nothing else in this file prints to the console. Remove it, or use the logger.
 
-          <sub>Not useful? Give this comment a 👎, resolve the thread, or reply `/canonry not useful`.</sub>
+          <sub>Minor · `builtin/console-output` · Not useful? 👎, or reply `/canonry not useful`.</sub>
         ann:
           Won't fix: the night watch reads it.
           [+1 canonry[bot]]
 
-    ## canonry[bot] commented (edited)
-    **3 findings: 1 critical, 1 major, 1 medium; 1 new.** Last reviewed commit: `push-c`.
-
-    Earlier findings: 2 still there, 1 dismissed.
-
-    - **Still there**: A focused test keeps the others from running · `test/fill.test.js:1` · since `push-a`
-    - **Still there**: The gauge stays open · `src/fill.js:5` · since `push-a`
-    - **Dismissed** by `ann` (will not be fixed): Something is printed to the console · `src/fill.js:6` · since `push-a`
+    ## check Canonry on push-b: neutral
+    2 findings: 1 major, 1 medium
+    Since the last review: 1 fixed, 2 still open.
 
     <details>
-    <summary>Review details</summary>
+    <summary>Earlier findings (4)</summary>
 
-    - Incremental review: what came since `push-b`.
-    - 1 of 3 changed files read, 2 lines.
-    - Reviewers: builtin (1 finding), tidelint (1 finding).
-    - 1 finding suppressed: 1 dismissed by people.
-
-    | severity | shown | suppressed |
-    |---|--:|--:|
-    | critical | 1 | 0 |
-    | major | 1 | 0 |
-    | medium | 1 | 0 |
-    | minor | 0 | 1 |
-
-    `/canonry help` tells what can be asked for here.
+    - **Fixed**: Debugging code is left in · `src/fill.js:2` · since `push-a`
+    - **Still open**: A focused test keeps the others from running · `test/fill.test.js:1` · since `push-a`
+    - **Still open**: The gauge stays open · `src/fill.js:3` → `src/fill.js:5` · since `push-a`
+    - **Dismissed** by `ann` (won't fix): Something is printed to the console · `src/fill.js:6` · since `push-a`
 
     </details>
 
-    ## check Canonry on push-b: neutral
-    2 findings: 1 major, 1 medium; none new
-    The findings are told in the conversation of the pull request.
-
-    Earlier findings: 1 fixed, 1 still there, 1 moved, 1 dismissed.
-
-    - Incremental review: what came since `push-a`.
+    - Incremental review: changes since `push-a`.
     - 1 of 2 changed files read, 10 lines.
     - Reviewers: builtin (1 finding), tidelint (1 finding).
-    - 1 finding suppressed: 1 dismissed by people.
+    - 1 finding suppressed: 1 dismissed.
 
     | severity | shown | suppressed |
     |---|--:|--:|
@@ -179,15 +173,24 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     | minor | 0 | 1 |
 
     ## check Canonry on push-c: failure
-    3 findings: 1 critical, 1 major, 1 medium; 1 new
-    The findings are told in the conversation of the pull request.
+    3 findings: 1 critical, 1 major, 1 medium
+    Since the last review: 1 new, 2 still open.
 
-    Earlier findings: 2 still there, 1 dismissed.
+    - **Critical**: A credential is committed · `src/remote.js:1`
 
-    - Incremental review: what came since `push-b`.
+    <details>
+    <summary>Earlier findings (3)</summary>
+
+    - **Still open**: A focused test keeps the others from running · `test/fill.test.js:1` · since `push-a`
+    - **Still open**: The gauge stays open · `src/fill.js:5` · since `push-a`
+    - **Dismissed** by `ann` (won't fix): Something is printed to the console · `src/fill.js:6` · since `push-a`
+
+    </details>
+
+    - Incremental review: changes since `push-b`.
     - 1 of 3 changed files read, 2 lines.
     - Reviewers: builtin (1 finding), tidelint (1 finding).
-    - 1 finding suppressed: 1 dismissed by people.
+    - 1 finding suppressed: 1 dismissed.
 
     | severity | shown | suppressed |
     |---|--:|--:|
@@ -197,18 +200,50 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     | minor | 0 | 1 |
 
     ## canonry[bot] reviewed push-c
-    New findings, each at its line.
+    **3 findings**: 1 critical, 1 major, 1 medium. Since the last review: 1 new, 2 still open.
+
+    - **Critical**: A credential is committed · `src/remote.js:1`
+
+    <details>
+    <summary>Earlier findings (3)</summary>
+
+    - **Still open**: A focused test keeps the others from running · `test/fill.test.js:1` · since `push-a`
+    - **Still open**: The gauge stays open · `src/fill.js:5` · since `push-a`
+    - **Dismissed** by `ann` (won't fix): Something is printed to the console · `src/fill.js:6` · since `push-a`
+
+    </details>
+
+    <details>
+    <summary>Review details</summary>
+
+    - Incremental review: changes since `push-b`.
+    - 1 of 3 changed files read, 2 lines.
+    - Reviewers: builtin (1 finding), tidelint (1 finding).
+    - 1 finding suppressed: 1 dismissed.
+
+    | severity | shown | suppressed |
+    |---|--:|--:|
+    | critical | 1 | 0 |
+    | major | 1 | 0 |
+    | medium | 1 | 0 |
+    | minor | 0 | 1 |
+
+    `/canonry help` lists the commands.
+
+    </details>
       src/remote.js:1
         canonry[bot]:
           **A credential is committed**
 
-          Critical · security · 95 % sure · builtin (leaked-credential)
-
           This looks like an AWS key. Whoever can read the repository can use it, also after it is removed: revoke it, and read the new one from the environment or a secret store.
 
-          <sub>Not useful? Give this comment a 👎, resolve the thread, or reply `/canonry not useful`.</sub>
-    "#);
-    assert_eq!((setting.posted(number), setting.said(number).len()), ((2, 5), 1), "each finding once, and one summary");
+          <sub>Critical · `builtin/leaked-credential` · Not useful? 👎, or reply `/canonry not useful`.</sub>
+    ");
+    assert_eq!(
+        (setting.posted(number), setting.said(number).len()),
+        ((2, 5), 0),
+        "each finding once, in one review a push"
+    );
 
     // Told once more of everything that ever happened, it has nothing to add.
     let (before, writes) = (conversation(&setting, number, &pushes), setting.emulator.writes().len());

@@ -82,7 +82,7 @@ async fn nothing_that_strangers_write_has_an_effect_where_canonry_writes() {
     // Markers can be read by everybody, and copied.
     let honest = setting.open("ben", "honest", "debugger;\n", NewPull::new("Fill the pool"));
     setting.settle().await;
-    let said = setting.said(honest).remove(0);
+    let said = setting.emulator.world().reviews_by(REPO, honest, setting.who.login())[0].body.clone();
     let copied = said[said.rfind("<!-- canonry:v1:").expect("a marker")..].trim().to_owned();
 
     let tricks = tricks(&copied);
@@ -105,7 +105,7 @@ async fn nothing_that_strangers_write_has_an_effect_where_canonry_writes() {
     setting.settle().await;
     let (reviews, inline) = setting.posted(number);
     assert!(reviews == 1 && inline >= 5, "{reviews} reviews with {inline} comments");
-    assert_eq!(setting.said(number).len(), 1);
+    assert_eq!(setting.said(number).len(), 0);
 
     // In the conversation, in threads, and behind commands.
     let thread = setting.emulator.world().review_comments_by(REPO, number, setting.who.login())[0].id;
@@ -142,6 +142,6 @@ async fn nothing_that_strangers_write_has_an_effect_where_canonry_writes() {
     // Nobody was paused by a line of code, and the honest pull request heard nothing of it.
     let brakes = setting.store.close().brakes(setting.repo.id).await.expect("reads");
     assert_eq!(brakes, []);
-    assert_eq!(setting.said(honest).len(), 1);
+    assert_eq!((setting.posted(honest).0, setting.said(honest).len()), (1, 0));
     setting.emulator.assert_no_unknown_routes();
 }

@@ -53,7 +53,7 @@ async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_mainta
     next_round(&setting).await;
     let third = opened(&setting, "ann", "north").await;
     assert_eq!(setting.posted(third), (0, 0), "nothing at a line");
-    assert!(setting.said(third)[0].contains("1 pattern auto-suppressed based on prior feedback"));
+    assert!(setting.check_text(third).contains("1 pattern auto-suppressed based on prior feedback"));
 
     // Anybody may look, and only a maintainer clears.
     for (by, asked) in [
@@ -66,12 +66,12 @@ async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_mainta
         setting.meanwhile(|world| world.comment(REPO, third, by, asked));
         setting.settle().await;
     }
-    insta::assert_snapshot!(setting.emulator.world().conversation(REPO, third), @r#"
+    insta::assert_snapshot!(setting.emulator.world().conversation(REPO, third), @"
     # Fill the pool: north (open, by ann)
 
     ## check Canonry on d9c0b9b: success
-    Nothing to show; 1 finding suppressed
-    - Full review: none was completed before.
+    No findings shown; 1 finding suppressed
+    - Full review: there is no earlier one.
     - 1 of 1 changed file read, 4 lines.
     - Reviewers: builtin (1 finding).
     - 1 finding suppressed: 1 by feedback.
@@ -80,65 +80,45 @@ async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_mainta
     | severity | shown | suppressed |
     |---|--:|--:|
     | medium | 0 | 1 |
-
-    ## canonry[bot] commented
-    **Nothing to show; 1 finding suppressed.** Last reviewed commit: `d9c0b9b`.
-
-    <details>
-    <summary>Review details</summary>
-
-    - Full review: none was completed before.
-    - 1 of 1 changed file read, 4 lines.
-    - Reviewers: builtin (1 finding).
-    - 1 finding suppressed: 1 by feedback.
-    - 1 pattern auto-suppressed based on prior feedback.
-
-    | severity | shown | suppressed |
-    |---|--:|--:|
-    | medium | 0 | 1 |
-
-    `/canonry help` tells what can be asked for here.
-
-    </details>
 
     ## cleo commented
     /canonry feedback status
 
     ## canonry[bot] commented
-    People reacted to 1 pattern; 1 pattern auto-suppressed based on prior feedback. A pattern is hidden once 3 people reject it on 2 pull requests, but never a critical finding, nor a major one about security or correctness.
+    People reacted to 1 pattern: 1 pattern auto-suppressed based on prior feedback. A pattern is hidden once 3 people reject it on 2 pull requests. Critical findings and major ones about security or correctness are never hidden.
 
     ## cleo commented
     /canonry feedback list
 
     ## canonry[bot] commented
-    | pattern | title | 👍 | 👎 | rejected on | |
+    | Pattern | Title | 👍 | 👎 | Rejected on | State |
     |---|---|--:|--:|---|---|
     | `fp-35a30138` | Debugging code is left in | 0 | 3 | 2 pull requests | hidden |
 
-    A pattern is hidden once 3 people reject it on 2 pull requests, but never a critical finding, nor a major one about security or correctness.
+    A pattern is hidden once 3 people reject it on 2 pull requests. Critical findings and major ones about security or correctness are never hidden.
 
     ## ann commented
     /canonry feedback clear
 
     ## canonry[bot] commented
-    Sorry, only maintainers can ask for `feedback clear` here.
+    Only maintainers can use `feedback clear` here.
 
     ## maint commented
     /canonry feedback clear
 
     ## canonry[bot] commented
-    The reactions to 1 pattern count no more; later ones will. To undo it, comment `/canonry feedback restore`.
+    Reactions to 1 pattern cleared; only new reactions count. `/canonry feedback restore` undoes it.
 
     ## cleo commented
     /canonry feedback list
 
     ## canonry[bot] commented
-    Nobody reacted to a finding here, or all reactions were cleared.
-    "#);
+    No reactions to findings count here yet.
+    ");
 
     let fourth = opened(&setting, "ann", "south").await;
     comment(&setting, fourth);
-    assert!(!setting.said(fourth)[0].contains("auto-suppressed"));
+    assert!(!setting.check_text(fourth).contains("auto-suppressed"));
     // And where it was hidden, who asks again is told.
     setting.meanwhile(|world| world.comment(REPO, third, "ann", "/canonry review"));
     setting.settle().await;

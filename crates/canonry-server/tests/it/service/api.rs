@@ -19,7 +19,7 @@ use crate::service::metrics::serve_routes;
 const READER: &str = "ghp_of0a0reader";
 const STRANGER: &str = "ghp_of0a0stranger";
 const OPERATOR: &str = "token-of-the-operator";
-const NOT_HERE: &str = "there is no such repository here, or this token cannot see it";
+const NOT_HERE: &str = "no such repository, or this token cannot see it";
 
 struct Setting {
     // The database goes when this does.
@@ -136,7 +136,7 @@ async fn others_are_told_nothing() {
         assert_eq!(setting.refusal(repo, token).await, (status, words.to_owned()), "{repo} {token:?}");
     }
     setting.emulator.fault(Fault::on("GET", "/repos/**").times(1).answer(403));
-    let forbidden = (403, "GitHub forbids this token to read the repository".to_owned());
+    let forbidden = (403, "this token may not read the repository".to_owned());
     assert_eq!(setting.refusal("tide/pool", Some(READER)).await, forbidden);
     setting.store.clone().disconnect().await;
     let (status, words) = setting.refusal("tide/pool", Some(OPERATOR)).await;
@@ -160,7 +160,7 @@ async fn githubs_word_holds_for_a_minute() {
     setting.clock.advance(SignedDuration::from_secs(60));
     setting.emulator.world().collaborator("tide/pool", "reader", Permission::Read);
     let fault = setting.emulator.fault(Fault::on("GET", "/repos/**").times(1).answer(503));
-    let down = (502, "GitHub cannot be asked now; try again later".to_owned());
+    let down = (502, "GitHub does not answer; try again later".to_owned());
     assert_eq!(setting.refusal("tide/pool", Some(READER)).await, down);
     assert_eq!(fault.hits(), 1);
     assert_eq!(setting.ask("tide/pool", Some(READER)).await.0, 200);

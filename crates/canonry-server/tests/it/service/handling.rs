@@ -189,13 +189,13 @@ on_both_engines! {
         let (by_bot, by_us) = (setting.open("renovate[bot]"), setting.open(OWN));
         let ids = setting.settle().await;
         for (id, number, why) in [(&ids[0], by_bot, "a bot did it"), (&ids[1], by_us, "Canonry did it itself")] {
-            assert_eq!(setting.end_of(id).await, (DeliveryState::Ignored, format!("it is taken in and not triaged: {why}")));
+            assert_eq!(setting.end_of(id).await, (DeliveryState::Ignored, format!("stored, not triaged: {why}")));
             assert_eq!((setting.item(ItemType::Issue, number).await.title.as_str(), setting.triages(number).await), (TITLE, 0));
         }
         // A person edits what a bot wrote: still nobody to answer.
         setting.emulator.world().edit_title(REPO, by_bot, "ann", "Another title");
         let ids = setting.settle().await;
-        assert_eq!(setting.end_of(&ids[0]).await, (DeliveryState::Ignored, "it is taken in and not triaged: a bot wrote it".to_owned()));
+        assert_eq!(setting.end_of(&ids[0]).await, (DeliveryState::Ignored, "stored, not triaged: a bot wrote it".to_owned()));
         assert_eq!(setting.item(ItemType::Issue, by_bot).await.title, "Another title");
     }
 
@@ -328,7 +328,7 @@ on_both_engines! {
         }
         setting.work_off().await;
         assert_eq!(setting.item(ItemType::Issue, deleted).await.gone, Some(GoneReason::Deleted));
-        assert_eq!(setting.end_of("late-1").await, (DeliveryState::Ignored, "the item has left the repository".to_owned()));
+        assert_eq!(setting.end_of("late-1").await, (DeliveryState::Ignored, "the item is no longer in the repository".to_owned()));
         assert_eq!(setting.triages(deleted).await, 0);
     }
 
@@ -395,11 +395,11 @@ on_both_engines! {
         let cases = [
             ("installation", installation("suspend"), RepoAccess::Suspended, "the installation is suspended"),
             ("installation", installation("unsuspend"), RepoAccess::Active, ""),
-            ("installation_repositories", changed("removed"), RepoAccess::Removed, "Canonry has no access to it any more"),
+            ("installation_repositories", changed("removed"), RepoAccess::Removed, "Canonry no longer has access to it"),
             ("installation_repositories", changed("added"), RepoAccess::Active, ""),
             ("repository", repository("archived"), RepoAccess::Archived, "it is archived"),
             ("repository", repository("unarchived"), RepoAccess::Active, ""),
-            ("installation", installation("deleted"), RepoAccess::Removed, "Canonry has no access to it any more"),
+            ("installation", installation("deleted"), RepoAccess::Removed, "Canonry no longer has access to it"),
             ("installation", json!({"action": "created", "installation": {"id": 5}, "repositories": listed}), RepoAccess::Active, ""),
             ("repository", repository("deleted"), RepoAccess::Deleted, "it was deleted"),
         ];
@@ -534,7 +534,7 @@ on_both_engines! {
         setting.settings("triage: {mode: off, duplicateThreshold: 70}");
         mode("suggest").await;
         setting.emulator.world().advance(600);
-        mode("triage is switched off in this repository").await;
+        mode("triage is off in this repository").await;
         setting.push("triage: {mode: suggest, duplicateThreshold: 7}").await;
         mode("shadow").await;
         assert_eq!(setting.store.learning().threshold_settings(setting.repo.id).await.expect("reads").configured.get(), 70, "a mistake changes nothing that was learned");
@@ -575,18 +575,18 @@ on_both_engines! {
         let pull = json!({"id": 1, "number": 2});
         let review = |part: &str| json!({"pull_request": pull, part: {"id": 1}, "repository": repository});
         let cases = [
-            ("ping", json!({"zen": "z"}), "GitHub tried the webhook out"),
-            ("label", json!({"label": {"name": "bug"}, "repository": repository}), "labels are read with the items that have them"),
-            ("pull_request_review", review("review"), "what people say in reviews is read comment by comment"),
+            ("ping", json!({"zen": "z"}), "GitHub tested the webhook"),
+            ("label", json!({"label": {"name": "bug"}, "repository": repository}), "labels arrive with their items"),
+            ("pull_request_review", review("review"), "comments of a review arrive in events of their own"),
             ("pull_request_review_comment", review("comment"), "only new comments are answered"),
-            ("check_run", json!({"check_run": {"id": 1}, "repository": repository}), "a check matters only when somebody wants it to run again"),
+            ("check_run", json!({"check_run": {"id": 1}, "repository": repository}), "only a check that is requested again starts a review"),
             ("issues", json!({"action": "opened", "issue": {"id": 1, "number": 2}}), "it names no repository"),
             ("issues", json!({"action": "opened", "issue": {"id": 1, "number": 2}, "repository": {"id": 7, "full_name": "../.."}}), "it names no repository"),
-            ("issues", json!({"action": "opened", "issue": {"id": 1, "number": -2}, "repository": repository}), "it names no item"),
-            ("issues", json!({"action": "opened", "issue": []}), "Canonry does not act on the event issues, or not on one of this shape"),
-            ("push", json!({"ref": "refs/heads/topic", "repository": repository}), "settings come from the default branch, and this is another one"),
-            ("push", json!({"ref": "refs/heads/main", "repository": {"id": 8, "full_name": "tide/else", "default_branch": "main"}}), "no settings of that repository are kept"),
-            ("repository", json!({"action": "deleted", "repository": {"id": 8, "full_name": "tide/else"}}), "nothing of that repository is kept"),
+            ("issues", json!({"action": "opened", "issue": {"id": 1, "number": -2}, "repository": repository}), "it names no issue or pull request"),
+            ("issues", json!({"action": "opened", "issue": []}), "Canonry does not handle this issues event"),
+            ("push", json!({"ref": "refs/heads/topic", "repository": repository}), "only a push to the default branch changes the settings"),
+            ("push", json!({"ref": "refs/heads/main", "repository": {"id": 8, "full_name": "tide/else", "default_branch": "main"}}), "no settings of this repository are cached"),
+            ("repository", json!({"action": "deleted", "repository": {"id": 8, "full_name": "tide/else"}}), "this repository is not stored"),
         ];
         for (at, (event, payload, why)) in cases.iter().enumerate() {
             let id = format!("d{at}");
@@ -635,7 +635,7 @@ async fn is_back(setting: &JobWorld) {
     assert_eq!(setting.work().await, Some(AttemptEnd::Done));
     assert_eq!(
         setting.end_of(&ids[0]).await,
-        (DeliveryState::Ignored, format!("nothing is done in {REPO}: Canonry has no access to it any more"))
+        (DeliveryState::Ignored, format!("nothing is done in {REPO}: Canonry no longer has access to it"))
     );
     assert!(fault.hits() > 1);
     setting.emulator.clear_faults();

@@ -99,7 +99,7 @@ on_both_engines! {
         let url = format!("http://{}", listener.local_addr().expect("bound"));
         let (stop, stopped) = oneshot::channel::<()>();
         let (served, until) = (store.clone(), async move { stopped.await.expect("told") });
-        let task = tokio::spawn(async move { serve(listener, served, parts, clock, options, until).await });
+        let task = tokio::spawn(async move { serve(listener, served, parts, clock, options, Box::pin(until)).await });
         for (at, what) in ["done", "done", "nothing", "hopeless", "panic"].iter().enumerate() {
             let body = format!(r#"{{"action":"opened","what":"{what}","issue":{{"id":1,"number":7}},"repository":{{"id":1,"full_name":"tide/pool"}}}}"#);
             assert_eq!(post(&url, &format!("d{at}"), body).await, StatusCode::ACCEPTED);
@@ -326,7 +326,7 @@ async fn github_budget_and_the_token_of_the_metrics() {
     };
     for token in [None, Some("for-prometheus2"), Some("for-prometheu"), Some("the-services-own-token")] {
         let (status, text) = ask(token).await;
-        assert_eq!((status, text.as_str()), (401, "the metrics want the token of CANONRY_METRICS_TOKEN\n"));
+        assert_eq!((status, text.as_str()), (401, "the metrics need the token from CANONRY_METRICS_TOKEN\n"));
     }
     let (_, shown) = ask(Some("for-prometheus")).await;
     assert!(shown.contains("\ncanonry_github_clock_skew_seconds "), "{shown}");

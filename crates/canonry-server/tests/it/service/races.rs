@@ -150,7 +150,7 @@ on_both_engines! {
         assert_eq!(setting.store.corpus().sync_progress(setting.repo.id).await.expect("reads"), SyncProgress::default());
         let jobs = setting.store.jobs().list(&JobFilter::default(), 10).await.expect("reads");
         let told: Vec<_> = jobs.iter().map(|job| (job.state, job.error.as_deref())).collect();
-        assert_eq!(told, [(JobState::Done, Some("the repository is not known any more"))]);
+        assert_eq!(told, [(JobState::Done, Some("the repository is no longer in the database"))]);
     }
 
     async fn a_repository_whose_name_another_has_is_found_by_its_id(database: TestDatabase) {

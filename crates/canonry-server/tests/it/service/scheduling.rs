@@ -179,7 +179,7 @@ on_both_engines! {
         clock.advance(SignedDuration::from_hours(31 * 24));
         assert_eq!(left().await, (None, None, 1), "the job of a delivery tells what became of it");
         let refused = canonry_server::replay(&store, "done", clock.now()).await.expect_err("there is nothing to replay").to_string();
-        assert_eq!(refused, "the body of the delivery done was deleted 30 days after it was done, so that it cannot be done again");
+        assert_eq!(refused, "delivery done cannot be replayed: its body was deleted 30 days after it was handled");
     }
 
     async fn jobs_are_found_without_a_signal(database: TestDatabase) {

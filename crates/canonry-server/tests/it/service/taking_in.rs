@@ -53,7 +53,8 @@ impl Service {
         let served = store.clone();
         let task = tokio::spawn(async move {
             let stopped = async move { stopped.await.expect("told") };
-            serve(listener, served, ServeParts::new(Arc::new(Idle)), Arc::new(SystemClock), options, stopped).await
+            serve(listener, served, ServeParts::new(Arc::new(Idle)), Arc::new(SystemClock), options, Box::pin(stopped))
+                .await
         });
         Self { url, store, stop, task }
     }
@@ -123,7 +124,7 @@ on_both_engines! {
         assert_eq!(answer(service.request("d3", "issues", r#"{"zero":"\u0000"}"#)).await, (202, r#"{"state":"ignored"}"#.to_owned()));
         assert_eq!(service.count().await, 3);
         let reason = service.store.deliveries().get("d2").await.expect("reads").expect("stored").reason.expect("a reason");
-        assert_eq!(reason, "Canonry does not act on the event star, or not on one of this shape");
+        assert_eq!(reason, "Canonry does not handle this star event");
         service.stop().await;
     }
 

@@ -186,7 +186,7 @@ on_both_engines! {
             bench.clock.advance(SignedDuration::from_secs(20));
         }
         assert_eq!(bench.work().await, Some(AttemptEnd::Dead));
-        assert_eq!(bench.delivery("d1").await, (DeliveryState::Dead, Some("given up: none of 3 tries came to an end".to_owned())));
+        assert_eq!(bench.delivery("d1").await, (DeliveryState::Dead, Some("failed: none of 3 tries finished".to_owned())));
         assert_eq!(bench.handler.calls.load(Ordering::SeqCst), 0);
     }
 
@@ -235,7 +235,7 @@ on_both_engines! {
         bench.clock.advance(SignedDuration::from_mins(15));
         drum.notify_one();
         assert_eq!(working.await.expect("runs").expect("works"), Some(AttemptEnd::Retried));
-        assert_eq!(bench.job().await.error.as_deref(), Some("it took longer than 15 minutes and was ended"));
+        assert_eq!(bench.job().await.error.as_deref(), Some("it was stopped after 15 minutes"));
     }
 
     async fn webhooks_never_wait_for_what_is_done_by_the_clock(database: TestDatabase) {

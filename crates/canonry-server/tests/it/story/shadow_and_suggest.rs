@@ -85,7 +85,7 @@ async fn says_one_thing_once(setting: &TriageWorld) {
     setting.meanwhile(|world| world.edit_title(POOL, number, "ann", "It stops for good: topic4 alike94"));
     setting.settle().await;
     setting.assert_said(POOL, number, 5);
-    assert_ne!(setting.said(POOL, number), first, "the score is another one, and the comment says so");
+    assert_eq!(setting.said(POOL, number), first, "another score changes nothing that the comment says");
     assert!(setting.records(POOL, number).await.len() >= 3, "each content is judged");
     let labels = setting.writes().iter().filter(|write| write.ends_with(&format!("/issues/{number}/labels"))).count();
     assert_eq!(labels, 1);
@@ -135,7 +135,7 @@ async fn heeds_a_ruling(setting: &TriageWorld) {
     setting.assert_said(POOL, number, 3);
     setting.meanwhile(|world| world.comment(POOL, number, "ann", "/canonry not a duplicate"));
     setting.settle().await;
-    let ruled = "`ann` ruled that this issue is not the same as #3.";
+    let ruled = "`ann` answered that this is not the same problem as #3.";
     let said = setting.said(POOL, number);
     assert!(said[0].starts_with(ruled) && !setting.is_labelled(POOL, number), "{said:?}");
     setting.meanwhile(|world| world.edit_title(POOL, number, "ann", "It never began: topic502"));

@@ -198,7 +198,7 @@ impl Running {
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let stopped = async move { drop(stopped.await) };
-            serve(listener, store, parts, clock, options, stopped).await
+            serve(listener, store, parts, clock, options, Box::pin(stopped)).await
         });
         Self { url, stop, task }
     }

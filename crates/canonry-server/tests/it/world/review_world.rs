@@ -182,6 +182,13 @@ impl ReviewWorld {
         checks[0].conclusion.clone()
     }
 
+    /// What the one check of a pull request's head says.
+    pub(crate) fn check_text(&self, number: u64) -> String {
+        let mut checks = self.checks(&self.head(number));
+        assert_eq!(checks.len(), 1, "one check: {checks:?}");
+        checks.remove(0).summary.unwrap_or_default()
+    }
+
     pub(crate) fn head(&self, number: u64) -> String {
         self.emulator.world().pull(REPO, number).head_sha.clone()
     }

@@ -1,40 +1,61 @@
-//! The one summary comment of a pull request: written once, then edited in place.
+//! The comment that stands in for the check run where there is none: written once, then edited in place.
+//!
+//! Where there are check runs, a summary comment that an earlier version left says once where the summaries are now.
 
-use canonry_domain::review::{CommitSha, incomplete_comment};
+use canonry_domain::review::{CommitSha, RETIRED_SUMMARY, not_reviewed_comment};
 use canonry_domain::{WriteKey, WriteOrigin, redact_shown};
 use canonry_github::outbox::{COMMENT_GONE, Write};
 use canonry_store::{OutboxState, ReviewId};
 
-use super::publish::{Publication, PublicationEnd, PublicationStop};
+use super::publish::{Publication, PublicationEnd, PublicationStop, ReviewPost};
 use super::pull_writes::PullWrites;
 use super::quoted;
+use super::texts::SummaryParts;
+use crate::run::report::ReviewReport;
 
 /// How often it is begun anew in one go because the comment turns out to be gone.
 const MOST_ROUNDS: usize = 3;
 
-/// Characters of why there is no review: quoted they fit above the longest summary.
+/// Characters of why there is no review: quoted they fit above the longest status.
 const WHY: usize = 300;
 
-/// Which keys the summary is said under: what a new comment's and an edit's begin with.
+/// Which keys the comment is written under: what a new one's and an edit's begin with.
 struct SummaryKeys {
-    comment: WriteKey,
+    /// `None` where only a comment that is there is edited.
+    comment: Option<WriteKey>,
     edit: WriteKey,
 }
 
 impl Publication<'_> {
-    /// Makes the summary say this; whether it said something else before, and what could not be written.
-    pub(super) async fn say_summary(
+    /// Makes it say how the review ended, unless a review was posted and says so itself; whether it said something else
+    /// before, and what could not be written.
+    pub(super) async fn say_status(
         &self,
         writes: &mut PullWrites,
-        text: &str,
+        report: &ReviewReport,
         run: ReviewId,
+        parts: &SummaryParts,
+        post: &ReviewPost,
     ) -> Result<(bool, Option<String>), PublicationStop> {
+        let is_posted = matches!(post, ReviewPost::New | ReviewPost::Known);
+        let text = parts.status(report, self.handle, is_posted);
         let keys = self.keys()?;
         let under = SummaryKeys {
-            comment: keys.of_run(WriteOrigin::ReviewSummary, run),
+            comment: (!is_posted).then(|| keys.of_run(WriteOrigin::ReviewSummary, run)),
             edit: keys.of_run(WriteOrigin::ReviewSummaryEdit, run),
         };
-        self.say_under(writes, text, under).await
+        self.say_under(writes, &text, under).await
+    }
+
+    /// Ends the summary comment of an earlier version, if there is one: whether it was edited now, and what could not be
+    /// written.
+    pub(super) async fn retire_summary(
+        &self,
+        writes: &mut PullWrites,
+        run: ReviewId,
+    ) -> Result<(bool, Option<String>), PublicationStop> {
+        let edit = self.keys()?.of_run(WriteOrigin::ReviewSummaryEdit, run);
+        self.say_under(writes, RETIRED_SUMMARY, SummaryKeys { comment: None, edit }).await
     }
 
     /// Makes it say that a commit could not be reviewed.
@@ -47,9 +68,9 @@ impl Publication<'_> {
         let keys = self.keys()?;
         let mut writes = self.load_writes().await?;
         let last = writes.last_reviews_summary();
-        let text = incomplete_comment(head, &quoted::line(why, WHY), self.handle, last);
+        let text = not_reviewed_comment(head, &quoted::line(why, WHY), self.handle, last);
         let under = SummaryKeys {
-            comment: keys.not_reviewed(WriteOrigin::ReviewSummary, head.as_str(), attempt),
+            comment: Some(keys.not_reviewed(WriteOrigin::ReviewSummary, head.as_str(), attempt)),
             edit: keys.not_reviewed(WriteOrigin::ReviewSummaryEdit, head.as_str(), attempt),
         };
         let (_, trouble) = self.say_under(&mut writes, &text, under).await?;
@@ -82,7 +103,10 @@ impl Publication<'_> {
                     let edit = Write::EditComment { comment_key: standing.key.to_owned(), body: body.clone() };
                     (writes.next_key(&under.edit), edit, false)
                 }
-                None => (writes.next_key(&under.comment), Write::Comment { body: body.clone() }, false),
+                None => {
+                    let Some(comment) = &under.comment else { return Ok((false, None)) };
+                    (writes.next_key(comment), Write::Comment { body: body.clone() }, false)
+                }
             };
             let reason = match self.see_through(writes, &key, write).await? {
                 PublicationEnd::Sent(_) => return Ok((true, None)),
@@ -94,6 +118,6 @@ impl Publication<'_> {
                 break;
             }
         }
-        Ok((false, ended.map(|reason| format!("the summary: {reason}"))))
+        Ok((false, ended.map(|reason| format!("the status comment: {reason}"))))
     }
 }

@@ -1,0 +1,100 @@
+//! Which findings people can read on a pull request already, and where.
+
+use std::collections::BTreeSet;
+
+use canonry_domain::WriteOrigin;
+use canonry_domain::review::FindingStatus;
+use canonry_github::outbox::{Receipt, Write};
+use canonry_store::{FindingId, OutboxId, OutboxState, PostedFinding, ReviewId};
+
+use super::keys::finding_of;
+use super::pull_writes::PullWrites;
+use crate::run::report::ReportedFinding;
+
+pub(super) struct SaidFindings {
+    run: ReviewId,
+    /// The remarks at lines.
+    pub(super) posted: Vec<PostedFinding>,
+    /// What the bodies of other reviews say that stands at no line, by [`said_key`].
+    in_bodies: BTreeSet<String>,
+}
+
+impl SaidFindings {
+    /// `given_up` are the posts that stand on GitHub although their sending was given up.
+    pub(super) fn new(
+        writes: &PullWrites,
+        posted: Vec<PostedFinding>,
+        run: ReviewId,
+        given_up: &BTreeSet<OutboxId>,
+    ) -> Self {
+        let mut in_bodies = BTreeSet::new();
+        for one in writes.of_origin(WriteOrigin::ReviewPost) {
+            let stands = one.entry.state == OutboxState::Sent || given_up.contains(&one.entry.id);
+            let is_other = one.entry.source.record != Some(run.get());
+            let Some(Write::Review(review)) = one.write.as_ref().filter(|_| stands && is_other) else { continue };
+            let written = Receipt::of_entry(&one.entry).and_then(|receipt| receipt.review);
+            let at_lines: BTreeSet<FindingId> =
+                written.iter().flat_map(|written| &written.comments).filter_map(|one| finding_of(&one.key)).collect();
+            let is_at_a_line = |key: &str| finding_of_said(key).is_some_and(|finding| at_lines.contains(&finding));
+            in_bodies.extend(review.said.iter().filter(|key| !is_at_a_line(key)).cloned());
+        }
+        Self { run, posted, in_bodies }
+    }
+
+    /// Whether a remark at its line is about the code that is there now.
+    pub(super) fn stands_at_its_line(&self, one: &ReportedFinding) -> bool {
+        self.at_its_line(one).next().is_some()
+    }
+
+    /// Whether it belongs at a line and neither stands there nor in a body. That a credential is gone from the code and
+    /// still to be revoked is said in a body alone.
+    pub(super) fn is_unsaid(&self, one: &ReportedFinding) -> bool {
+        let is_removed = one.sighting.finding.is_removed_credential();
+        !self.is_in_a_body(one) && (is_removed || !self.stands_at_its_line(one))
+    }
+
+    /// Whether another review has said it about the same code: at its line, or in its body.
+    pub(super) fn is_said_before(&self, one: &ReportedFinding) -> bool {
+        let is_removed = one.sighting.finding.is_removed_credential();
+        self.is_in_a_body(one) || (!is_removed && self.at_its_line(one).any(|row| row.run != self.run))
+    }
+
+    /// Whether the body of another review has said it about the same code, and it was not fixed in between.
+    pub(super) fn is_in_a_body(&self, one: &ReportedFinding) -> bool {
+        self.has(one, said_key(one))
+    }
+
+    /// The same for one that a list of further findings may name as well.
+    pub(super) fn is_in_a_list(&self, one: &ReportedFinding) -> bool {
+        self.is_in_a_body(one) || self.has(one, further_key(one))
+    }
+
+    fn has(&self, one: &ReportedFinding, key: Option<String>) -> bool {
+        let is_back = one.sighting.status == FindingStatus::Reopened;
+        !is_back && key.is_some_and(|key| self.in_bodies.contains(&key))
+    }
+
+    fn at_its_line<'s>(&'s self, one: &'s ReportedFinding) -> impl Iterator<Item = &'s PostedFinding> {
+        let code = &one.sighting.finding.code;
+        let is_it = move |row: &&PostedFinding| Some(row.finding) == one.id && row.settled.is_none();
+        self.posted.iter().filter(is_it).filter(move |row| row.said.code == *code)
+    }
+}
+
+/// What is kept of a finding that the body of a review says: which one, and about which code. A credential that is gone
+/// from the code is something else to say.
+pub(super) fn said_key(one: &ReportedFinding) -> Option<String> {
+    let finding = &one.sighting.finding;
+    let code = finding.code.as_ref().map_or("", |code| code.as_str());
+    let removed = if finding.is_removed_credential() { "/removed" } else { "" };
+    one.id.map(|id| format!("{id}/{code}{removed}"))
+}
+
+/// The same of a finding that is only among the further ones: it still gets a remark once there is room for it.
+pub(super) fn further_key(one: &ReportedFinding) -> Option<String> {
+    said_key(one).map(|key| format!("{key}/further"))
+}
+
+fn finding_of_said(key: &str) -> Option<FindingId> {
+    key.split('/').next()?.parse().ok().map(FindingId::new)
+}
