@@ -2,9 +2,11 @@
 
 mod line_chart;
 mod plot;
+mod trend_line;
 
 pub use line_chart::{LineChart, LinePoint, LineSeries, SeriesMark};
 pub use plot::{CHART_WIDTH, Plot, open_chart, percent_marks, push_markup, share_within};
+pub use trend_line::trend_line;
 
 /// A stranger's text on one line, inside of a picture or one of its attributes.
 pub fn chart_text(raw: &str) -> String {

@@ -7,6 +7,9 @@ use crate::chart_text;
 /// The width of a picture in its own units; the page scales it.
 pub const CHART_WIDTH: f64 = 560.0;
 
+/// Characters of words that fit under the end of an axis.
+const SHORT: usize = 5;
+
 /// A rectangle that something is plotted in. Places on both axes are from 0 to 1.
 #[derive(Debug, Clone, Copy)]
 pub struct Plot {
@@ -17,9 +20,9 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// A plot over the whole width, with room for the words of its axes, and of its level lines at the right.
+    /// A plot over the whole width, with room for the words of its axes, also where a phone shows them larger.
     pub const fn at(top: f64, height: f64) -> Self {
-        Self { left: 52.0, top, width: CHART_WIDTH - 52.0 - 68.0, height }
+        Self { left: 70.0, top, width: CHART_WIDTH - 70.0 - 16.0, height }
     }
 
     /// From the left; what lies outside is drawn at the edge.
@@ -49,7 +52,14 @@ impl Plot {
         for (share, words) in marks {
             let x = self.x(*share);
             push_markup(svg, format_args!(r#"<path class="axis" d="M{x:.1} {bottom:.1}v5"/>"#));
-            self.words(svg, x, bottom + 18.0, "middle", words);
+            // Long words at an end would leave the picture.
+            let anchor = match share {
+                _ if words.chars().count() <= SHORT => "middle",
+                share if *share <= 0.0 => "start",
+                share if *share >= 1.0 => "end",
+                _ => "middle",
+            };
+            self.words(svg, x, bottom + 22.0, anchor, words);
         }
     }
 
@@ -74,10 +84,10 @@ impl Plot {
         );
     }
 
-    /// A level line across with its words behind it.
+    /// A level line across with its words above its right end.
     pub fn level(&self, svg: &mut String, class: &str, share: f64, words: &str) {
         self.line_across(svg, class, share);
-        self.words(svg, self.left + self.width + 5.0, self.y(share) + 4.0, "start", words);
+        self.words(svg, self.left + self.width - 4.0, self.y(share) - 6.0, "end", words);
     }
 
     pub fn line_across(&self, svg: &mut String, class: &str, share: f64) {
@@ -101,7 +111,7 @@ pub fn push_markup(svg: &mut String, markup: std::fmt::Arguments<'_>) {
     svg.write_fmt(markup).expect("invariant: a String takes everything");
 }
 
-/// `0 %` to `100 %`, for the side of a plot of shares.
+/// `0 %`, `50 %` and `100 %`, for the side of a plot of shares.
 pub fn percent_marks() -> Vec<(f64, String)> {
-    [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| (share, format!("{:.0} %", share * 100.0))).to_vec()
+    [0.0, 0.5, 1.0].map(|share| (share, format!("{:.0} %", share * 100.0))).to_vec()
 }

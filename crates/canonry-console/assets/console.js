@@ -50,17 +50,26 @@
     });
   });
 
-  // Where there is no room beside the list, what a finger has opened is below it and comes into sight.
+  // Where there is no room beside the list, a row's link opens its page: htmx never sees the click.
+  document.addEventListener(
+    "click",
+    (event) => {
+      const shown = document.querySelector("[data-shown]");
+      if (shown && !seen(shown) && event.target.closest?.("[data-opens]")) event.stopPropagation();
+    },
+    true,
+  );
+  // There the next row is shown from its beginning, wherever in the last one somebody tapped.
   let byHand = false;
   document.addEventListener("pointerdown", () => (byHand = true), true);
-  const revealed = (swapped) => {
+  const reveal = (swapped) => {
     const part = swapped.matches("[data-shown]") ? swapped : swapped.querySelector("[data-shown]");
-    const isBelow = part?.previousElementSibling?.getBoundingClientRect().bottom <= part?.getBoundingClientRect().top;
-    if (byHand && isBelow) part.scrollIntoView({ block: "start" });
+    if (byHand && seen(part) && part.getBoundingClientRect().top < 0) part.scrollIntoView({ block: "start" });
   };
 
   // What somebody writes stays, and so does the place where they write, when the part around it is replaced.
-  let before = { writing: null, kept: [] };
+  const list = () => document.querySelector("[data-scroll]");
+  let before = { writing: null, kept: [], scrolled: 0 };
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, target, requestConfig } = event.detail;
     if (overtaken.has(xhr)) {
@@ -72,12 +81,14 @@
     before = {
       writing: writes ? { id: active.id, start: active.selectionStart, end: active.selectionEnd } : null,
       kept: [...target.querySelectorAll("[data-keep]")].map(({ id, value, checked }) => ({ id, value, checked })),
+      scrolled: list()?.scrollTop ?? 0,
     };
     // What was said before is not what was said just now.
     if (requestConfig.verb !== "get") document.querySelector("main > .flash")?.remove();
   });
   document.addEventListener("htmx:afterSettle", (event) => {
-    const { writing, kept } = before;
+    const { writing, kept, scrolled } = before;
+    if (list()) list().scrollTop = scrolled;
     // Where a choice is no longer offered, what was written for it is not meant for another one.
     const isLost = kept.some(({ id, checked }) => checked && !document.getElementById(id));
     for (const { id, value, checked } of kept) {
@@ -87,7 +98,7 @@
     }
     if (!writing) {
       event.target.querySelector("[data-focus]")?.focus();
-      revealed(event.target);
+      reveal(event.target);
       return;
     }
     const again = writing.id && document.getElementById(writing.id);
@@ -158,9 +169,16 @@
   // Shows the part of the current row. One at a time is asked for, so that a key held down asks for the first and the last.
   const show = () => {
     const row = document.querySelector("[data-row][data-current]");
-    const isShown = row?.dataset.item === document.querySelector("[data-shown]")?.dataset.item;
-    if (row && !isShown && awaited.size === 0) row.querySelector("[data-opens]")?.click();
+    const shown = document.querySelector("[data-shown]");
+    const isShown = row?.dataset.item === shown?.dataset.item;
+    if (row && !isShown && seen(shown) && awaited.size === 0) row.querySelector("[data-opens]")?.click();
   };
+
+  // A menu of the header closes when somebody clicks beside it.
+  const closeMenus = (inside) => {
+    for (const menu of document.querySelectorAll("details.switcher[open]")) if (!menu.contains(inside)) menu.open = false;
+  };
+  document.addEventListener("click", (event) => closeMenus(event.target));
 
   let going = 0;
   document.addEventListener("keydown", (event) => {
@@ -170,6 +188,7 @@
     if (event.key === "Escape") {
       // It also stops a page from being loaded.
       leave(0);
+      closeMenus(null);
       if (field(active)) active.blur();
       return;
     }
@@ -186,6 +205,8 @@
     } else if (event.key === "Enter" && active && active.hasAttribute("data-row")) {
       done = press(active.querySelector("a[href]"));
     } else if (event.key === "/") {
+      done = press(document.getElementById("search"));
+    } else if (event.key === "f") {
       done = press(document.querySelector("[data-search]"));
     } else if (event.key.length === 1) {
       // A key that is held down says its word once.

@@ -46,6 +46,7 @@ async fn main() -> Result<(), Failure> {
         wake_worker: Arc::default(),
         wake_publisher: Arc::default(),
         version: env!("CARGO_PKG_VERSION"),
+        commands: Vec::new(),
     });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = format!("http://{}", listener.local_addr()?);
@@ -137,6 +138,9 @@ async fn pages(store: &Store, repo: &Repo) -> Result<Vec<String>, Failure> {
         "/",
         "/?text=nobody&trouble=1",
         "/help/keys",
+        "/search?q=2",
+        "/search?q=said+by+no+item",
+        "/search?q=the+list&repo=bench/large",
         "/setup",
         "/jobs",
         "/jobs?state=dead",
@@ -158,8 +162,8 @@ async fn pages(store: &Store, repo: &Repo) -> Result<Vec<String>, Failure> {
         "/items?title=e&state=open".to_owned(),
         "/announced".to_owned(),
         "/announced?type=pr".to_owned(),
-        "/deeds".to_owned(),
-        "/deeds?text=nothing+of+the+kind".to_owned(),
+        "/activity".to_owned(),
+        "/activity?text=nothing+of+the+kind".to_owned(),
         "/issues/2".to_owned(),
         "/issues/1".to_owned(),
         format!("/pulls/{pull}"),

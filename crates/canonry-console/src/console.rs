@@ -36,6 +36,17 @@ pub struct ConsoleParts {
     /// Rung when something was put into the outbox.
     pub wake_publisher: Arc<Notify>,
     pub version: &'static str,
+    /// The commands of the command line, which the search finds.
+    pub commands: Vec<ConsoleCommand>,
+}
+
+/// A command of the command line as the search shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsoleCommand {
+    /// `canonry plan show PLAN`.
+    pub usage: String,
+    /// What it does, in one line.
+    pub about: String,
 }
 
 /// What GitHub knows an App by when it signs people in.
@@ -86,6 +97,7 @@ pub(crate) struct Console {
     pub(crate) wake_worker: Arc<Notify>,
     pub(crate) wake_publisher: Arc<Notify>,
     pub(crate) version: &'static str,
+    pub(crate) commands: Vec<ConsoleCommand>,
     pub(crate) roles: Roles,
     pub(crate) wrong_tokens: WrongTokens,
 }
@@ -105,6 +117,7 @@ impl Console {
             wake_worker: parts.wake_worker,
             wake_publisher: parts.wake_publisher,
             version: parts.version,
+            commands: parts.commands,
             roles: Roles::default(),
             wrong_tokens: WrongTokens::default(),
         }

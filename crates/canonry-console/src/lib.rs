@@ -13,6 +13,7 @@ mod reviews;
 mod routes;
 mod sign_in;
 
-pub use console::{AdminToken, ConsoleOauthApp, ConsoleParts};
+pub use console::{AdminToken, ConsoleCommand, ConsoleOauthApp, ConsoleParts};
+pub use items::verdict_text::item_verdict;
 pub use routes::console_routes;
 pub use sign_in::{OneTimeCodes, form_key, fresh_token};

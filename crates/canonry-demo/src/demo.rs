@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use canonry_console::{AdminToken, ConsoleOauthApp, ConsoleParts, OneTimeCodes, console_routes, form_key, fresh_token};
+use canonry_console::{
+    AdminToken, ConsoleCommand, ConsoleOauthApp, ConsoleParts, OneTimeCodes, console_routes, form_key, fresh_token,
+};
 use canonry_domain::ItemNumber;
 use canonry_domain::review::ReviewSubject;
 use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
@@ -63,11 +65,21 @@ impl Demo {
     }
 
     /// Starts GitHub and the service, and installs one on the other.
-    pub fn start(listener: TcpListener, folder: &Path, begins: Timestamp) -> LocalBoxFuture<'_, Result<Self>> {
-        Box::pin(Self::start_in(listener, folder, begins))
+    pub fn start(
+        listener: TcpListener,
+        folder: &Path,
+        begins: Timestamp,
+        commands: Vec<ConsoleCommand>,
+    ) -> LocalBoxFuture<'_, Result<Self>> {
+        Box::pin(Self::start_in(listener, folder, begins, commands))
     }
 
-    async fn start_in(listener: TcpListener, folder: &Path, begins: Timestamp) -> Result<Self> {
+    async fn start_in(
+        listener: TcpListener,
+        folder: &Path,
+        begins: Timestamp,
+        commands: Vec<ConsoleCommand>,
+    ) -> Result<Self> {
         let address = listener.local_addr()?;
         let emulator = Arc::new(Emulator::start(world(begins)?).await);
         let clock = Arc::new(DemoClock::new(Arc::clone(&emulator)));
@@ -82,7 +94,7 @@ impl Demo {
         let oauth = ConsoleOauthApp { client_id: CLIENT_ID.to_owned(), client_secret: fresh_token() };
         sign_people_in(&mut emulator.world(), &oauth, address);
         let one_time_codes = Arc::new(OneTimeCodes::default());
-        let parts = parts(&emulator, &store, &clock, &models, &admin_token, &one_time_codes, oauth).await?;
+        let parts = parts(&emulator, &store, &clock, &models, &admin_token, &one_time_codes, (oauth, commands)).await?;
         let options = ServiceOptions {
             secret: secret.clone(),
             workers: WORKERS,
@@ -93,7 +105,8 @@ impl Demo {
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let ticking: Arc<dyn Clock> = clock.clone();
-        let served = serve(listener, store.clone(), parts, ticking, options, async move { drop(stopped.await) });
+        let served =
+            serve(listener, store.clone(), parts, ticking, options, Box::pin(async move { drop(stopped.await) }));
         let task = tokio::spawn(served);
         let scheduler = Scheduler { store: store.clone(), clock: clock.clone(), schedules: Schedules::App };
         install(&mut emulator.world(), &format!("http://{address}/webhooks/github"), secret.expose());
@@ -254,7 +267,7 @@ async fn parts(
     models: &Arc<LocalModels>,
     admin_token: &Secret,
     one_time_codes: &Arc<OneTimeCodes>,
-    oauth: ConsoleOauthApp,
+    (oauth, commands): (ConsoleOauthApp, Vec<ConsoleCommand>),
 ) -> Result<ServeParts> {
     let api: url::Url = emulator.url().parse()?;
     let clock: Arc<dyn Clock> = clock.clone();
@@ -278,6 +291,7 @@ async fn parts(
         wake_worker: Arc::clone(&wake_worker),
         wake_publisher: Arc::clone(&wake_publisher),
         version: env!("CARGO_PKG_VERSION"),
+        commands,
     });
     let routes = operations_routes(Operations {
         store: store.clone(),

@@ -16,12 +16,16 @@ use crate::truth::SampleTruth;
 use crate::week::{BRINDLE_REPO, Week};
 use crate::world::OWN;
 
+/// How a closing comment begins, before the number of the item that stays open.
+const CLOSED: &str = "Closed as a duplicate; please follow #";
+
 /// How each of Canonry's comments under an issue begins, and whether there may be more than one of a kind.
-const KINDS: [(&str, &str); 5] = [
-    ("This issue ", "a suggestion"),
-    ("Closing as duplicate of #", "a close"),
+const KINDS: [(&str, &str); 6] = [
+    ("This ", "a suggestion"),
+    ("**Close cancelled**", "a suggestion"),
+    (CLOSED, "a close"),
     ("Closed as duplicates of this issue", "a list of its duplicates"),
-    ("Noted: ", "an answer"),
+    ("Recorded: ", "an answer"),
     // It begins with who ruled that the suggestion was wrong.
     ("`", "a suggestion that was taken back"),
 ];
@@ -146,6 +150,6 @@ fn wrongs_in(world: &World, repo: &'static str, truth: &SampleTruth) -> Vec<Stri
 
 /// The number that a closing comment names.
 fn closed_for(comment: &str) -> Option<u64> {
-    let rest = comment.strip_prefix("Closing as duplicate of #")?;
+    let rest = comment.strip_prefix(CLOSED)?;
     rest.split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
 }

@@ -1,5 +1,6 @@
 //! Fresh databases on both engines, and the macro that runs one test on each.
 
+use canonry_boxed::boxed;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::thread;
@@ -46,6 +47,7 @@ enum Place {
     Server { server: String, name: String },
 }
 
+#[boxed]
 impl TestDatabase {
     /// A SQLite file, not yet created, in a temporary folder of its own.
     ///

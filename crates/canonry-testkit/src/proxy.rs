@@ -1,5 +1,6 @@
 //! A loopback proxy in front of a server, which a test can cut off and bring back.
 
+use canonry_boxed::boxed;
 use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -13,6 +14,7 @@ pub struct Proxy {
     is_up: watch::Sender<bool>,
 }
 
+#[boxed]
 impl Proxy {
     /// A proxy on a free port of 127.0.0.1.
     ///

@@ -1,5 +1,6 @@
 //! A store and an emulated GitHub with one repository, and processes that come and go.
 
+use canonry_boxed::boxed;
 use std::sync::Arc;
 
 use canonry_domain::{GithubId, ItemNumber};
@@ -22,6 +23,7 @@ pub struct TestWorld {
     pub database: TestDatabase,
 }
 
+#[boxed]
 impl TestWorld {
     /// Serves a world, with its repository in the store.
     pub async fn start(database: TestDatabase, world: World, repo: &str, auth: Auth) -> Self {

@@ -1,4 +1,4 @@
-//! What people did about a repository in the console, and who.
+//! What people changed about a repository in the console, and who.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::sign_in::visit::ReaderOf;
 const LOOKED_AT: u32 = 5_000;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
-    Router::new().route("/r/{owner}/{name}/deeds", get(show))
+    Router::new().route("/r/{owner}/{name}/activity", get(show))
 }
 
 #[derive(Template)]
@@ -64,11 +64,11 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
         (by.is_empty() || is_by(action, by)) && contains_words(&format!("{} {}", action.action, action.subject), text)
     };
     let found = filter_rows(activity, looked_at, PAGE, fits, |action| action.id);
-    let path = format!("{}/deeds", repo_path(&at.repo));
+    let path = format!("{}/activity", repo_path(&at.repo));
     let next = found.next.map(|id| ("before", id.to_string()));
     html(&ActivityPage {
-        page: at.page("Done in the console", NavSection::Settings),
-        pager: Pager::new("Pages of deeds", &path, &[("by", by), ("text", text)], before.is_none(), next)
+        page: at.page("Activity", NavSection::Activity),
+        pager: Pager::new("Pages of activity", &path, &[("by", by), ("text", text)], before.is_none(), next)
             .stopped(found.stopped_after),
         by: by.to_owned(),
         text: text.to_owned(),

@@ -1,4 +1,4 @@
-//! Webhooks as they came, what became of each, and doing one again.
+//! Webhooks as they came, what became of each, and replaying one.
 
 use std::sync::Arc;
 
@@ -260,7 +260,7 @@ async fn again(SignedIn(visit): SignedIn, Path(id): Path<String>, _: Form) -> Pa
     match replay(&visit.console.store, &id, visit.console.now()).await {
         Ok(()) => {
             visit.console.wake_worker.notify_one();
-            Ok(back_to(&here, "The delivery is queued again."))
+            Ok(back_to(&here, "Delivery queued again."))
         }
         Err(ReplayError::Store(error)) => Err(error.into()),
         Err(error) => Err(PageError::BadForm(error.to_string())),

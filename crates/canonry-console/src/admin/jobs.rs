@@ -1,4 +1,4 @@
-//! The work of the service: what waits, runs, is done or was given up, and trying it again.
+//! The jobs of the service: queued, running, done and failed ones, and retrying them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::layout::paging::{PAGE, Pager, cut_page, number_in};
 use crate::sign_in::roles::Role;
 use crate::sign_in::visit::{MaintainerOf, OperatorOnly, RepoVisit, SignedIn, Visit};
 
-/// Jobs that one click tries again; what is left is tried by the next.
+/// Jobs that one click retries; the next click retries the rest.
 const RETRIED_AT_ONCE: usize = 500;
 const JOBS: WorkListKind = WorkListKind {
     title: "Jobs",
@@ -167,9 +167,9 @@ async fn one(SignedIn(visit): SignedIn, Path(path): PathFields) -> PageResult {
         state: badge::job(job.state),
         repo: at.as_ref().map(|at| (at.repo.name.to_string(), repo_path(&at.repo))),
         error_heading: match job.state {
-            JobState::Dead => "Why it was given up",
-            JobState::Done => "Why there was nothing more to do",
-            JobState::Queued | JobState::Running => "Why the last try did not do it",
+            JobState::Dead => "Error",
+            JobState::Done => "Result",
+            JobState::Queued | JobState::Running => "Error of the last attempt",
         },
         created: when(job.created_at, now),
         run_after: (job.state == JobState::Queued).then(|| when(job.run_after, now)),
@@ -188,8 +188,8 @@ async fn one(SignedIn(visit): SignedIn, Path(path): PathFields) -> PageResult {
     })
 }
 
-/// Tries one job again. An order to close or to open again is given anew on its plan's page: it was for what its words said
-/// on that day.
+/// Retries one job. A job that closes or reopens items is started again on its plan's page: it was confirmed for what the
+/// plan said on that day.
 async fn retry(SignedIn(visit): SignedIn, Path(path): PathFields, _: Form) -> PageResult {
     let job = find(&visit.console, &path).await?;
     let at = of_whose(&visit, repo_id_of(&job), job.repo.as_ref(), true).await?;
@@ -202,14 +202,12 @@ async fn retry(SignedIn(visit): SignedIn, Path(path): PathFields, _: Form) -> Pa
             visit.console.wake_worker.notify_one();
             back_to(&here, &format!("Job {} is queued again.", job.id))
         }
-        RetryOutcome::LeftAlone => {
-            back_to(&here, &format!("Job {} runs or is done, so that it is left alone.", job.id))
-        }
+        RetryOutcome::LeftAlone => back_to(&here, &format!("Job {} is running or done. Nothing was queued.", job.id)),
         RetryOutcome::Order => {
             let plan = at.as_ref().and_then(|at| plan_path(at, &job)).unwrap_or(here);
             let words = format!(
-                "Nothing was queued: job {} is an order to close or to open items again, which is for the day it was given. \
-                 If the plan still says what you want, give it anew.",
+                "Nothing was queued: job {} closes or reopens items, which needs a new confirmation. Start it again on this \
+                 page.",
                 job.id
             );
             back_to(&plan, &words)
@@ -222,17 +220,17 @@ async fn retry_dead(OperatorOnly(visit): OperatorOnly, form: Form) -> PageResult
         Some(name) => Some(name.parse::<RepoName>().map_err(|error| PageError::BadForm(error.to_string()))?),
         None => None,
     };
-    visit.record(None, "retry given up jobs", form.one("repo").unwrap_or("all repositories")).await?;
+    visit.record(None, "retry failed jobs", form.one("repo").unwrap_or("all repositories")).await?;
     retry_all(&visit.console, repo, None, "/jobs").await
 }
 
 async fn retry_dead_of_repo(MaintainerOf(at): MaintainerOf, _: Form) -> PageResult {
-    at.record("retry given up jobs", &at.repo.name.to_string()).await?;
+    at.record("retry failed jobs", &at.repo.name.to_string()).await?;
     let back = format!("{}/jobs", repo_path(&at.repo));
     retry_all(&at.console, Some(at.repo.name.clone()), Some(&at.repo), &back).await
 }
 
-/// Queues what was given up again, of `only` alone where the name may have been another repository's; orders are left.
+/// Queues failed jobs again, of `only` alone where the name may have been another repository's; closes and undos are left.
 async fn retry_all(console: &Console, repo: Option<RepoName>, only: Option<&Repo>, back: &str) -> PageResult {
     let filter = JobFilter { state: Some(JobState::Dead), repo, ..JobFilter::default() };
     let is_wanted = |job: &Job| only.is_none_or(|only| is_about(job, only));
@@ -243,8 +241,8 @@ async fn retry_all(console: &Console, repo: Option<RepoName>, only: Option<&Repo
     let words = match orders {
         0 => format!("{queued} queued again."),
         _ => format!(
-            "{queued} queued again. Left alone: {} to close or to open items again; give them anew on their plans' pages.",
-            counted(orders, "order")
+            "{queued} queued again. {} not queued: start closes and undos again on their plans' pages.",
+            counted(orders, "job")
         ),
     };
     Ok(back_to(back, &words))
@@ -285,9 +283,7 @@ pub(crate) async fn of_whose(
     let role = visit.console.roles.of(&visit.console, &visit.session, &repo, is_action).await?;
     match role {
         Role::Reader => Err(PageError::Forbidden("maintainers of this repository")),
-        Role::Maintainer | Role::Operator => {
-            Ok(Some(RepoVisit { console: visit.console.clone(), repo, role, visit: visit.clone() }))
-        }
+        Role::Maintainer | Role::Operator => RepoVisit::new(visit.clone(), repo, role).await.map(Some),
     }
 }
 
@@ -298,15 +294,15 @@ fn about(job: &Job) -> String {
     };
     match ConsoleOrder::of(job) {
         Some(ConsoleOrder::Apply(order)) if order.only_takes_back => {
-            return format!("take back what was begun of plan {}", order.plan.get());
+            return format!("undo what was begun of plan {}", order.plan.get());
         }
-        Some(ConsoleOrder::Apply(order)) => return format!("close what plan {} says", order.plan.get()),
+        Some(ConsoleOrder::Apply(order)) => return format!("apply plan {}", order.plan.get()),
         Some(ConsoleOrder::Undo(order)) => {
-            let what = order.item.map_or_else(|| "everything".to_owned(), |(kind, number)| item(kind, number));
-            return format!("open again {what} of plan {}", order.plan.get());
+            let what = order.item.map_or_else(|| "all items".to_owned(), |(kind, number)| item(kind, number));
+            return format!("reopen {what} of plan {}", order.plan.get());
         }
         Some(ConsoleOrder::CancelGrace(order)) => {
-            return format!("call the announced close of {} off", item(order.item_type, order.number));
+            return format!("cancel the announced close of {}", item(order.item_type, order.number));
         }
         Some(ConsoleOrder::Plan(_) | ConsoleOrder::Canonicalize(_)) | None => {}
     }
@@ -315,20 +311,20 @@ fn about(job: &Job) -> String {
 
 const fn kind_in_words(kind: JobKind) -> &'static str {
     match kind {
-        JobKind::Webhook => "do what a webhook asks for",
-        JobKind::Sync => "bring the repository up to date",
+        JobKind::Webhook => "process a webhook",
+        JobKind::Sync => "sync the repository",
         JobKind::Review => "review a pull request",
-        JobKind::Triage => "look again at an item that changed",
-        JobKind::Reactions => "read what people think of comments",
-        JobKind::Recover => "ask GitHub for deliveries that failed",
-        JobKind::Grace => "close what nobody objected to",
-        JobKind::Objections => "ask what people think of closes",
+        JobKind::Triage => "compare a changed item again",
+        JobKind::Reactions => "read reactions to comments",
+        JobKind::Recover => "recover failed deliveries",
+        JobKind::Grace => "close announced duplicates that are due",
+        JobKind::Objections => "read reactions to closes",
         // Orders say more, unless they are of a form that this version does not know.
-        JobKind::ApplyClose => "close what a plan says",
-        JobKind::UndoClose => "open again what a plan closed",
+        JobKind::ApplyClose => "apply a plan",
+        JobKind::UndoClose => "undo a plan",
         JobKind::Plan => "make a plan",
-        JobKind::Canonicalize => "bring the clusters up to date",
-        JobKind::CancelGrace => "call an announced close off",
+        JobKind::Canonicalize => "recompute the clusters",
+        JobKind::CancelGrace => "cancel an announced close",
     }
 }
 

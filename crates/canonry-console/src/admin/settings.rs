@@ -1,4 +1,4 @@
-//! What holds in a repository: its own file as last read, its brakes, rulings and maintainers.
+//! A repository's settings: its file, what each setting does, maintainers, rulings and pauses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,13 +7,17 @@ use askama::Template;
 use axum::Router;
 use axum::extract::Query;
 use axum::routing::get;
-use canonry_config::{SETTINGS_FILE, to_yaml};
+use canonry_config::SETTINGS_FILE;
 use canonry_domain::{BREAKER_WINDOW, ItemNumber, ItemType, Override, OverrideKind, month_of};
 use canonry_store::{Brake, BrakeKind, MaintainerSource};
 use jiff::Timestamp;
 
 use crate::admin::activity;
 use crate::admin::activity::ActivityLine;
+use crate::admin::settings_keys::{
+    PresetChoice, SettingChange, SettingView, SettingsSectionView, edit_file, new_file, presets, setting_change,
+    settings_sections,
+};
 use crate::console::Console;
 use crate::layout::badge;
 use crate::layout::errors::PageResult;
@@ -22,12 +26,13 @@ use crate::layout::form::QueryFields;
 use crate::layout::formatting::{Badge, TimeLabel, dollars, item_path, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut_page, filter_rows, number, word};
+use crate::reviews::review_page::web;
 use crate::sign_in::visit::ReaderOf;
 
-/// What people did and pulled, newest first: so many of each.
+/// Pauses and actions on a page, newest first.
 const LATEST: u32 = 12;
-/// Rulings that one page of a search looks at.
-const RULINGS_LOOKED_AT: u32 = 5_000;
+/// Rulings that one filtered page reads.
+const RULINGS_READ: u32 = 5_000;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
     Router::new().route("/r/{owner}/{name}/settings", get(show))
@@ -41,9 +46,15 @@ struct SettingsPage {
     can_maintain: bool,
     file: &'static str,
     fetched: SettingsFetch,
+    has_file: bool,
     lines: Vec<SettingsFileLine>,
     problems: Vec<String>,
-    in_force: String,
+    /// Files to begin with, where the repository has none.
+    presets: Vec<PresetChoice>,
+    edit_link: Option<String>,
+    change: Option<SettingChange>,
+    change_link: Option<String>,
+    sections: Vec<SettingsSectionView>,
     brakes: Vec<BrakeHistoryLine>,
     brake_pager: Pager,
     rulings: Vec<RulingRow>,
@@ -56,6 +67,12 @@ struct SettingsPage {
     spent: String,
     budget: String,
     activity: Vec<ActivityLine>,
+}
+
+impl SettingsPage {
+    fn changed_settings(&self) -> Vec<&SettingView> {
+        self.sections.iter().flat_map(|section| &section.keys).filter(|key| key.is_changed).collect()
+    }
 }
 
 struct RulingQuery {
@@ -131,11 +148,14 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let (store, repo, now) = (&at.console.store, at.repo.id, at.console.now());
     let path = repo_path(&at.repo);
     let stored = store.repos().settings(repo).await?;
+    let has_file = stored.as_ref().is_some_and(|stored| stored.text.is_some());
     let text = stored.as_ref().and_then(|stored| stored.text.clone()).unwrap_or_default();
     let parsed = canonry_config::parse(&text);
     let here = format!("{path}/settings");
+    let (web, name) = (web(&at.console), &at.repo.name);
+    let change = setting_change(&parsed.config, word(&query, "change"), word(&query, "to"));
     let (asked, before) = (RulingQuery::of(&query), number(&query, "rulings"));
-    let looked_at = if asked.is_filtered() { RULINGS_LOOKED_AT } else { PAGE };
+    let looked_at = if asked.is_filtered() { RULINGS_READ } else { PAGE };
     let rulings = store.duplicates().override_pages(repo, before, looked_at + 1).await?;
     let rulings = filter_rows(rulings, looked_at, PAGE, |ruling| asked.fits(ruling), |ruling| ruling.id);
     let kind = asked.kind.map(OverrideKind::as_str).unwrap_or_default();
@@ -163,7 +183,16 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
         },
         lines: file_lines(&text, &parsed.problems),
         problems: parsed.problems.iter().map(ToString::to_string).collect(),
-        in_force: to_yaml(&parsed.config),
+        presets: if has_file { Vec::new() } else { presets(web.as_ref(), name) },
+        edit_link: web.as_ref().and_then(|web| edit_file(web, name)),
+        change_link: match (web.as_ref(), change.as_ref().and_then(|change| change.snippet.as_deref())) {
+            (Some(web), Some(snippet)) if !has_file => new_file(web, name, snippet),
+            (Some(web), Some(_)) => edit_file(web, name),
+            _ => None,
+        },
+        has_file,
+        sections: settings_sections(&parsed.config, &here, change.as_ref().map(|change| change.path.as_str())),
+        change,
         brakes: brakes.into_iter().map(|brake| brake_line(brake, now)).collect(),
         brake_pager: Pager::new("Pages of brakes", &here, &[], before.is_none(), next).of_section("brakes"),
         rulings: rulings.rows.into_iter().map(|ruling| ruling_line(&path, ruling, now)).collect(),
@@ -177,11 +206,10 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
             own if own > 0.0 => {
                 let lacks_prices =
                     store.duplicates().last_triage_reason(repo).await?.is_some_and(|reason| reason == "no_prices");
-                let unheld =
-                    "; no model is asked, because the service was started without --input-price and --output-price";
+                let unheld = "; no model is called: the service was started without --input-price and --output-price";
                 format!("{}{}", dollars(own), if lacks_prices { unheld } else { "" })
             }
-            _ => "0, which sets no limit of its own".to_owned(),
+            _ => "none in this repository".to_owned(),
         },
         activity: activity::latest(&at.console, repo, LATEST).await?,
         path,
@@ -203,8 +231,8 @@ fn brake_line(brake: Brake, now: Timestamp) -> BrakeHistoryLine {
     };
     BrakeHistoryLine {
         kind: match brake.kind {
-            BrakeKind::Pause => "pause",
-            BrakeKind::Breaker => "breaker",
+            BrakeKind::Pause => "Pause",
+            BrakeKind::Breaker => "Automatic stop",
         },
         why: brake.why,
         set_by: who(brake.set_by),
@@ -221,8 +249,8 @@ fn ruling_line(path: &str, ruling: Override, now: Timestamp) -> RulingRow {
         words: match ruling.kind {
             OverrideKind::Duplicate => "is a duplicate of",
             OverrideKind::NotDuplicate => "is not a duplicate of",
-            OverrideKind::Canonical => "stands for its cluster",
-            OverrideKind::Excluded => "is excluded: not to be closed as a duplicate of",
+            OverrideKind::Canonical => "is the canonical of its cluster",
+            OverrideKind::Excluded => "must not be closed as a duplicate of",
         },
         item: linked(ruling.item),
         other: ruling.other.map(linked),

@@ -1,4 +1,4 @@
-//! Making the GitHub App with one click, and telling its secrets once.
+//! Creating the GitHub App with one click, and showing its secrets once.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ async fn show(OperatorOnly(visit): OperatorOnly, Query(asked): Query<SetupQuery>
         ManifestForm { action: action.to_string(), manifest: manifest.to_string(), readable }
     });
     let mut answer = html(&SetupPage {
-        page: visit.page("Make the GitHub App", NavSection::None),
+        page: visit.page("Create the GitHub App", NavSection::Setup),
         is_app: visit.console.github.as_ref().is_some_and(GitHub::is_app),
         organization: organization.map(|name| name.to_string()).unwrap_or_default(),
         offer,
@@ -110,14 +110,13 @@ async fn created(
     let told = made.state.as_deref().unwrap_or_default();
     let pending = pending_of(&headers, &visit.console);
     if !pending.is_some_and(|pending| pending.state.as_bytes().ct_eq(told.as_bytes()).into()) {
-        let problem = "this was not begun in this browser, or more than ten minutes ago; go to /setup and begin again";
+        let problem = "this setup was not started in this browser, or more than ten minutes ago; start again at /setup";
         return Err(PageError::BadForm(problem.to_owned()));
     }
-    let code =
-        made.code.ok_or_else(|| PageError::BadForm("GitHub sent no code; go to /setup and begin again".to_owned()))?;
+    let code = made.code.ok_or_else(|| PageError::BadForm("GitHub sent no code; start again at /setup".to_owned()))?;
     let app =
         created_app(&visit.console.github_api, &code).await.map_err(|error| PageError::Github(error.to_string()))?;
-    visit.record(None, "make the GitHub App", &app.slug).await?;
+    visit.record(None, "create the GitHub App", &app.slug).await?;
     let webhook_secret = app.webhook_secret();
     let variables = [
         ("CANONRY_APP_ID", app.id.to_string()),
@@ -127,7 +126,7 @@ async fn created(
         ("CANONRY_APP_PRIVATE_KEY_PATH", "canonry.pem".to_owned()),
     ];
     let mut answer = html(&AppCreatedPage {
-        page: visit.page("The App is made", NavSection::None),
+        page: visit.page("GitHub App created", NavSection::Setup),
         install: install_address(&visit.console, &app.slug),
         slug: app.slug.clone(),
         variables: variables.map(|(name, value)| format!("{name}={value}")).join("\n"),

@@ -1,10 +1,10 @@
-//! What was counted in each stretch of time, stacked by kind.
+//! Counts per period, stacked by kind.
 
 use crate::charts::{Svg, nothing_to_draw};
 use crate::layout::formatting::thousands;
 use canonry_charts::{Plot, open_chart, push_markup};
 
-/// One stretch of time.
+/// One period.
 pub(crate) struct Bar {
     pub(crate) label: String,
     /// How many of each kind, from the bottom up.
@@ -20,9 +20,9 @@ pub(crate) struct Bars<'a> {
     pub(crate) empty: &'a str,
 }
 
-const HEIGHT: f64 = 250.0;
+const HEIGHT: f64 = 254.0;
 
-/// The picture; kind words when nothing was counted.
+/// The chart; a sentence when nothing was counted.
 pub(crate) fn bars(chart: &Bars<'_>) -> Svg {
     let most = chart.bars.iter().map(|bar| bar.counts.iter().sum::<u64>()).max().unwrap_or(0);
     if most == 0 {
@@ -30,7 +30,7 @@ pub(crate) fn bars(chart: &Bars<'_>) -> Svg {
     }
     let top = round_up(most);
     let all: u64 = chart.bars.iter().flat_map(|bar| &bar.counts).sum();
-    let words = format!("{}: {} in {} stretches of time, {most} at most in one.", chart.heading, all, chart.bars.len());
+    let words = format!("{}: {} in {} periods, at most {most} in one.", chart.heading, all, chart.bars.len());
     let mut svg = open_chart(HEIGHT, &words);
     let area = Plot::at(30.0, 184.0);
     area.heading(&mut svg, chart.heading);
@@ -41,7 +41,7 @@ pub(crate) fn bars(chart: &Bars<'_>) -> Svg {
     area.rows(&mut svg, &marks);
     let slot = 1.0 / chart.bars.len() as f64;
     // As many labels as fit beside each other.
-    let every = chart.bars.len().div_ceil(4);
+    let every = chart.bars.len().div_ceil(3);
     let labels: Vec<(f64, String)> = chart
         .bars
         .iter()
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_draw_is_said_kindly() {
+    fn an_empty_chart_is_a_sentence() {
         assert_eq!(drawn(vec![vec![0, 0, 0]]), r#"<p class="empty">Nothing yet.</p>"#);
         assert_eq!(drawn(Vec::new()), r#"<p class="empty">Nothing yet.</p>"#);
     }

@@ -14,7 +14,7 @@ pub(crate) const MOST_NODES: usize = 30;
 pub(crate) struct GraphNode {
     pub(crate) name: String,
     /// What is read out and shown on hovering.
-    pub(crate) told: String,
+    pub(crate) description: String,
     pub(crate) href: String,
     pub(crate) is_open: bool,
 }
@@ -62,11 +62,11 @@ pub(crate) fn edge_graph(about: &str, nodes: &[GraphNode], lines: &[GraphEdge]) 
         let size = if at == 0 { RADIUS + 8.0 } else { RADIUS };
         write!(
             svg,
-            r#"<a class="{class}" href="{}" aria-label="{told}"><title>{told}</title><circle cx="{x:.1}" cy="{y:.1}" r="{size}"/><text x="{x:.1}" y="{:.1}" text-anchor="middle">{}</text></a>"#,
+            r#"<a class="{class}" href="{}" aria-label="{description}"><title>{description}</title><circle cx="{x:.1}" cy="{y:.1}" r="{size}"/><text x="{x:.1}" y="{:.1}" text-anchor="middle">{}</text></a>"#,
             chart_text(&node.href),
             y + 4.0,
             chart_text(&node.name),
-            told = chart_text(&node.told),
+            description = chart_text(&node.description),
         )
         .expect(TAKES);
     }
@@ -119,7 +119,7 @@ fn draw_line(svg: &mut String, line: &GraphEdge, from: (f64, f64), to: (f64, f64
     )
     .expect(TAKES);
     if numbered {
-        let (x, y) = (from.0 + across * 0.45 - unit_y * 12.0, from.1 + down * 0.45 + unit_x * 12.0 + 4.0);
+        let (x, y) = (from.0 + across * 0.45 - unit_y * 20.0, from.1 + down * 0.45 + unit_x * 14.0 + 4.0);
         write!(
             svg,
             r#"<text class="edge-number" x="{x:.1}" y="{y:.1}" text-anchor="middle">{}</text>"#,
@@ -136,7 +136,7 @@ mod tests {
     fn node(at: usize) -> GraphNode {
         GraphNode {
             name: format!("#{at}"),
-            told: format!("#{at} <b>"),
+            description: format!("#{at} <b>"),
             href: format!("/r/a/b/issues/{at}"),
             is_open: at.is_multiple_of(2),
         }

@@ -5,6 +5,7 @@ use canonry_domain::review::FindingStatus;
 use canonry_charts::chart_text;
 
 use super::Svg;
+use crate::layout::formatting::finding_status_in_words;
 
 /// As many reviews as the picture shows, the newest; the table beside it has the others too.
 pub(crate) const MOST: usize = 40;
@@ -54,9 +55,10 @@ pub(crate) fn lifeline(points: &[LifePoint]) -> Svg {
 /// The whole of it in a sentence, for whoever does not see the picture.
 fn title(points: &[LifePoint]) -> String {
     let told = points.iter().filter_map(|point| Some((point.status?, point)));
-    let words: Vec<String> =
-        told.map(|(status, point)| format!("{} at {} ({})", status, point.commit, point.note)).collect();
-    if words.is_empty() { "no review told of it".to_owned() } else { words.join(", ") }
+    let words: Vec<String> = told
+        .map(|(status, point)| format!("{} at {} ({})", finding_status_in_words(status), point.commit, point.note))
+        .collect();
+    if words.is_empty() { "no review mentions it".to_owned() } else { words.join(", ") }
 }
 
 fn middle(at: usize) -> usize {
@@ -77,7 +79,7 @@ fn mark(point: &LifePoint, x: usize) -> String {
         None => ("mute", format!(r#"<path class="life-tick" d="M{x} {}v14"/>"#, LEVEL - 7)),
         Some(status) => shape(status, point.is_hidden, x),
     };
-    let word = point.status.map_or("–", FindingStatus::as_str);
+    let word = point.status.map_or("–", finding_status_in_words);
     let said = if point.is_said { said(x) } else { String::new() };
     format!(
         r#"<g class="life-{class}">{said}<text x="{x}" y="{}" text-anchor="middle" class="strong-text">{word}</text>{shape}<text x="{x}" y="{}" text-anchor="middle">{}</text><text x="{x}" y="{}" text-anchor="middle" class="mono">{}</text><text x="{x}" y="{}" text-anchor="middle">{}</text></g>"#,
@@ -158,7 +160,11 @@ mod tests {
         let mut shapes = Vec::new();
         for status in FindingStatus::ALL {
             let svg = lifeline(&[point(Some(*status))]);
-            assert!(svg.as_str().contains(&format!(">{status}</text>")), "{status}");
+            assert!(
+                svg.as_str()
+                    .contains(&format!(">{}</text>", crate::layout::formatting::finding_status_in_words(*status))),
+                "{status}"
+            );
             let shape = svg.as_str().split("life-mark").nth(1).expect("a mark").to_owned();
             shapes.push(shape.split("<text").next().unwrap_or_default().to_owned());
         }
@@ -180,7 +186,7 @@ mod tests {
         let svg = svg.as_str();
         assert_eq!((count(svg, "life-line"), count(svg, "life-gap"), count(svg, "life-gone")), (2, 1, 2));
         assert_eq!(count(svg, "life-tick"), 2);
-        assert!(svg.contains("new at abc1234 (not repeated), same at"), "{svg}");
+        assert!(svg.contains("new at abc1234 (not repeated), still open at"), "{svg}");
     }
 
     #[test]

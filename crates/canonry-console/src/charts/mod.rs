@@ -37,7 +37,7 @@ impl fmt::Display for Svg {
 
 impl HtmlSafe for Svg {}
 
-/// The words that stand where a picture would, as there is nothing to draw.
+/// A sentence in place of a chart that has nothing to draw.
 pub(crate) fn nothing_to_draw(words: &str) -> Svg {
     Svg::new(format!(r#"<p class="empty">{}</p>"#, chart_text(words)))
 }

@@ -1,4 +1,4 @@
-//! How often predictions were right, by score: as often as the score says, more or less.
+//! How often predictions were right, by score.
 
 use canonry_charts::{Plot, open_chart, percent_marks, push_markup};
 use canonry_domain::LevelShare;
@@ -9,18 +9,18 @@ pub(crate) struct ReliabilityPlot<'a> {
     /// Levels of scores, lowest first.
     pub(crate) levels: &'a [LevelShare],
     pub(crate) configured: u8,
-    /// The present one; none is silence.
+    /// The current threshold; none where no comments are posted.
     pub(crate) current: Option<u8>,
     /// The share that should be right; none where the rule wants none.
     pub(crate) wanted: Option<f64>,
 }
 
-const HEIGHT: f64 = 306.0;
+const HEIGHT: f64 = 330.0;
 
-/// The picture; kind words when there is nothing to draw.
+/// The chart; a sentence when there is nothing to draw.
 pub(crate) fn reliability_plot(plot: &ReliabilityPlot<'_>) -> Svg {
     let (Some(first), Some(_)) = (plot.levels.first(), plot.levels.last()) else {
-        return nothing_to_draw("No prediction has an outcome yet, so nobody can say how often a score is right.");
+        return nothing_to_draw("No prediction has an outcome yet. Each one appears here at its score.");
     };
     let lowest = f64::from(first.from.min(50));
     let across = |points: f64| (points - lowest) / (100.0 - lowest);
@@ -33,11 +33,11 @@ pub(crate) fn reliability_plot(plot: &ReliabilityPlot<'_>) -> Svg {
         ),
     );
     let area = Plot::at(30.0, 216.0);
-    area.heading(&mut svg, "Share that people confirmed");
+    area.heading(&mut svg, "Share right");
     area.rows(&mut svg, &percent_marks());
     let tens = (lowest as u8 / 10..=10).map(|ten| f64::from(ten) * 10.0).filter(|points| *points >= lowest);
-    area.columns(&mut svg, &tens.map(|points| (across(points), format!("{points:.0}"))).collect::<Vec<_>>());
-    area.words(&mut svg, area.left + area.width / 2.0, HEIGHT - 4.0, "middle", "score of the prediction, in points");
+    area.columns(&mut svg, &tens.map(|points| (across(points), format!("{points:.0} %"))).collect::<Vec<_>>());
+    area.words(&mut svg, area.left + area.width / 2.0, HEIGHT - 6.0, "middle", "score (n: predictions)");
     push_markup(
         &mut svg,
         format_args!(
@@ -49,7 +49,7 @@ pub(crate) fn reliability_plot(plot: &ReliabilityPlot<'_>) -> Svg {
         ),
     );
     if let Some(wanted) = plot.wanted {
-        area.level(&mut svg, "line-wanted", wanted, "wanted");
+        area.level(&mut svg, "line-wanted", wanted, "target");
     }
     let configured = area.x(across(f64::from(plot.configured)));
     push_markup(
@@ -76,7 +76,7 @@ pub(crate) fn reliability_plot(plot: &ReliabilityPlot<'_>) -> Svg {
             ),
         );
         push_markup(&mut svg, format_args!(r#"<circle class="dot" cx="{x:.1}" cy="{:.1}" r="5.5"/>"#, area.y(value)));
-        area.words(&mut svg, x, area.bottom() + 36.0, "middle", &format!("n {}", level.share.all()));
+        area.words(&mut svg, x, area.bottom() + 44.0, "middle", &level.share.all().to_string());
     }
     svg.push_str("</svg>");
     Svg::new(svg)
@@ -101,13 +101,17 @@ mod tests {
         let svg = drawn(&[level(80, 3, 7), level(90, 1_200, 5)], Some(90));
         assert_drawn(&svg, HEIGHT);
         assert_eq!((svg.matches("<circle").count(), svg.matches(r#"class="whisker""#).count()), (2, 2));
-        assert!(svg.contains(">n 10<") && svg.contains(">n 1205<") && svg.contains("1215 predictions"), "{svg}");
+        assert!(svg.contains(">10<") && svg.contains(">1205<") && svg.contains("1215 predictions"), "{svg}");
         assert_eq!(svg.matches(r#"class="line-now""#).count(), 1);
-        assert_eq!(drawn(&[level(80, 3, 7)], None).matches(r#"class="line-now""#).count(), 0, "silence has no place");
+        assert_eq!(
+            drawn(&[level(80, 3, 7)], None).matches(r#"class="line-now""#).count(),
+            0,
+            "without comments there is no threshold"
+        );
     }
 
     #[test]
-    fn nothing_to_draw_is_said_kindly() {
+    fn an_empty_chart_says_what_will_appear() {
         assert!(drawn(&[], Some(85)).contains("No prediction has an outcome yet"));
     }
 

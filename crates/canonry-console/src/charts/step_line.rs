@@ -1,18 +1,18 @@
-//! The threshold over time, and below it how sure it is: the share of right predictions with its band.
+//! The threshold over time, and below it the share of right predictions with its confidence interval.
 
 use canonry_charts::{Plot, open_chart, percent_marks, push_markup, share_within};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::charts::{Svg, nothing_to_draw};
-use crate::layout::formatting::percent;
+use crate::layout::formatting::{interval, percent};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepPoint {
     pub(crate) at: Timestamp,
-    /// The threshold in points; none is silence.
+    /// The threshold in percent; none where no comments are posted.
     pub(crate) threshold: Option<u8>,
     pub(crate) share: f64,
-    /// The lower end of where that share lies.
+    /// The lower end of its confidence interval.
     pub(crate) low: f64,
     pub(crate) high: f64,
 }
@@ -23,40 +23,39 @@ pub(crate) struct StepLine<'a> {
     pub(crate) configured: u8,
     /// The share that should be right; none where the rule wants none.
     pub(crate) wanted: Option<f64>,
-    /// When people were told of a move.
+    /// When the threshold changed by more than 5 percentage points.
     pub(crate) moves: &'a [Timestamp],
 }
 
-const HEIGHT: f64 = 400.0;
-/// Points at the lower edge, at the upper edge, and where silence is drawn: above every threshold.
+const HEIGHT: f64 = 396.0;
+/// Percent at the lower edge, at the upper edge, and where "none" is drawn: above every threshold.
 const LOWEST: f64 = 46.0;
 const HIGHEST: f64 = 106.0;
 const SILENT: f64 = 102.0;
 
-/// The picture; kind words when there is nothing to draw.
+/// The chart; a sentence when there is nothing to draw.
 pub(crate) fn step_line(line: &StepLine<'_>) -> Svg {
     let (Some(first), Some(last)) = (line.points.first(), line.points.last()) else {
         return nothing_to_draw(
-            "No outcome is known yet. The line begins when the first issue that Canonry looked at is closed.",
+            "No outcome yet. The chart begins when people close the first issue that Canonry compared.",
         );
     };
     let span = TimeSpan { from: line.from.min(first.at), until: last.at };
-    let now = last.threshold.map_or_else(|| "silent".to_owned(), |points| points.to_string());
+    let now = last.threshold.map_or_else(|| "none".to_owned(), |threshold| format!("{threshold} %"));
     let mut svg = open_chart(
         HEIGHT,
         &format!(
-            "The threshold over time. It is {now} now; {} is configured. Below, {} of predictions were right, between {} and {}.",
+            "Threshold over time: {now} now, {} % configured. {} of predictions were right (95 % CI {}).",
             line.configured,
             percent(share_within(last.share)),
-            percent(share_within(last.low)),
-            percent(share_within(last.high))
+            interval(share_within(last.low), share_within(last.high))
         ),
     );
-    let above = Plot::at(28.0, 150.0);
-    above.heading(&mut svg, "Threshold: it speaks from this score on");
+    let above = Plot::at(30.0, 140.0);
+    above.heading(&mut svg, "Threshold");
     let mut marks: Vec<(f64, String)> =
-        [50.0, 60.0, 70.0, 80.0, 90.0].map(|points| (height(points), format!("{points:.0}"))).to_vec();
-    marks.push((height(SILENT), "silent".to_owned()));
+        [50.0, 70.0, 90.0].map(|percent| (height(percent), format!("{percent:.0} %"))).to_vec();
+    marks.push((height(SILENT), "none".to_owned()));
     above.rows(&mut svg, &marks);
     above.columns(&mut svg, &[]);
     above.level(&mut svg, "line-soft", height(f64::from(line.configured)), "configured");
@@ -67,13 +66,13 @@ pub(crate) fn step_line(line: &StepLine<'_>) -> Svg {
         let (x, y) = (above.x(span.share(*at)), above.y(drawn(held)));
         push_markup(&mut svg, format_args!(r#"<circle class="dot" cx="{x:.1}" cy="{y:.1}" r="5"/>"#));
     }
-    let below = Plot::at(236.0, 126.0);
-    below.heading(&mut svg, "Share of right predictions from there up");
+    let below = Plot::at(234.0, 130.0);
+    below.heading(&mut svg, "Share right at the threshold and above");
     below.rows(&mut svg, &percent_marks());
     below.columns(&mut svg, &span.marks());
     push_markup(&mut svg, format_args!(r#"<path class="band" d="{}"/>"#, band(&below, &span, line.points)));
     if let Some(wanted) = line.wanted {
-        below.level(&mut svg, "line-wanted", wanted, "wanted");
+        below.level(&mut svg, "line-wanted", wanted, "target");
     }
     push_markup(
         &mut svg,
@@ -86,8 +85,8 @@ pub(crate) fn step_line(line: &StepLine<'_>) -> Svg {
     Svg::new(svg)
 }
 
-fn height(points: f64) -> f64 {
-    (points - LOWEST) / (HIGHEST - LOWEST)
+fn height(percent: f64) -> f64 {
+    (percent - LOWEST) / (HIGHEST - LOWEST)
 }
 
 /// What holds at a moment held since the one before it: a line of steps.
@@ -137,10 +136,10 @@ impl TimeSpan {
         } else {
             "%b %Y"
         };
-        [0, 1, 2, 3]
-            .map(|third| {
-                let at = self.from + whole * third / 3;
-                (f64::from(third) / 3.0, at.strftime(format).to_string())
+        [0, 1, 2]
+            .map(|half| {
+                let at = self.from + whole * half / 2;
+                (f64::from(half) / 2.0, at.strftime(format).to_string())
             })
             .to_vec()
     }
@@ -170,15 +169,15 @@ mod tests {
         let point = |hours, threshold| StepPoint { at: hour(hours), threshold, share: 0.8, low: 0.6, high: 0.9 };
         let svg = line(&[point(1, Some(85)), point(2, Some(90)), point(3, None)]);
         assert_drawn(&svg, HEIGHT);
-        assert!(svg.contains("It is silent now; 85 is configured.") && svg.contains(">silent</text>"), "{svg}");
+        assert!(svg.contains("none now, 85 % configured.") && svg.contains(">none</text>"), "{svg}");
         assert_eq!(svg.matches("<circle").count(), 1, "the move that is in the picture");
         assert_eq!(svg.matches(r#"class="band""#).count(), 1);
     }
 
     #[test]
-    fn nothing_to_draw_is_said_kindly() {
+    fn an_empty_chart_says_when_it_begins() {
         let svg = line(&[]);
-        assert!(svg.starts_with(r#"<p class="empty">"#) && svg.contains("No outcome is known yet"), "{svg}");
+        assert!(svg.starts_with(r#"<p class="empty">"#) && svg.contains("No outcome yet"), "{svg}");
     }
 
     proptest! {

@@ -13,32 +13,30 @@ pub(crate) struct GateSweep<'a> {
     pub(crate) chosen: AuditTally,
 }
 
-const HEIGHT: f64 = 310.0;
+const HEIGHT: f64 = 330.0;
 
-/// The picture; kind words when there is nothing to compare.
+/// The chart; a sentence when there is nothing to compare.
 pub(crate) fn sweep(plot: &GateSweep<'_>) -> Svg {
     let Some(stored) = place(&plot.stored) else {
-        return nothing_to_draw(
-            "Neither judge accepted anything in this sample, so there is no precision or recall to plot.",
-        );
+        return nothing_to_draw("Neither judge found a duplicate in this sample, so there is no precision or recall.");
     };
     let area = Plot::at(30.0, 236.0);
     let chosen = place(&plot.chosen);
     let words = chosen.map_or_else(
-        || "Precision against recall. With the chosen gates nothing is accepted.".to_owned(),
+        || "Precision and recall. These gates accept nothing.".to_owned(),
         |(recall, precision)| {
             format!(
-                "Precision against recall. With the chosen gates {} of what is accepted is right, and {} of the duplicates are found.",
+                "Precision and recall. With these gates {} of the accepted are right, and {} of the duplicates are found.",
                 percent(precision),
                 percent(recall)
             )
         },
     );
     let mut svg = open_chart(HEIGHT, &words);
-    area.heading(&mut svg, "Precision: accepted ones that are right");
+    area.heading(&mut svg, "Precision");
     area.rows(&mut svg, &percent_marks());
     area.columns(&mut svg, &percent_marks());
-    area.words(&mut svg, area.left + area.width / 2.0, HEIGHT - 6.0, "middle", "recall: duplicates that are found");
+    area.words(&mut svg, area.left + area.width / 2.0, HEIGHT - 6.0, "middle", "recall");
     for (recall, precision) in plot.others.iter().filter_map(place) {
         push_markup(
             &mut svg,
@@ -102,20 +100,20 @@ mod tests {
         assert_drawn(&svg, HEIGHT);
         assert_eq!(svg.matches(r#"class="other""#).count(), 2, "one of them has no precision");
         assert_eq!((svg.matches(r#"class="ring""#).count(), svg.matches(r#"class="dot""#).count()), (1, 1));
-        let told = "100\u{a0}% of what is accepted is right, and 33\u{a0}% of the duplicates are found";
+        let told = "100\u{a0}% of the accepted are right, and 33\u{a0}% of the duplicates are found";
         assert!(svg.contains(told), "{svg}");
         let nearly = tally(&[vec![Tp; 399], vec![Fp]].concat());
         let svg = sweep(&GateSweep { others: &[], stored, chosen: nearly }).as_str().to_owned();
-        assert!(svg.contains("over 99\u{a0}% of what is accepted is right"), "as the page beside it says: {svg}");
+        assert!(svg.contains("over 99\u{a0}% of the accepted are right"), "as the page beside it says: {svg}");
         let none = sweep(&GateSweep { others: &[], stored, chosen: others[2] }).as_str().to_owned();
-        assert!(none.contains("nothing is accepted") && !none.contains(r#"class="dot""#), "{none}");
+        assert!(none.contains("accept nothing") && !none.contains(r#"class="dot""#), "{none}");
     }
 
     #[test]
-    fn nothing_to_draw_is_said_kindly() {
+    fn an_empty_chart_is_a_sentence() {
         let stored = tally(&[AuditClass::Tn]);
         let svg = sweep(&GateSweep { others: &[], stored, chosen: stored });
-        assert!(svg.as_str().contains("Neither judge accepted anything"));
+        assert!(svg.as_str().contains("Neither judge found a duplicate"));
     }
 
     proptest! {

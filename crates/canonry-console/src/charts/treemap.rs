@@ -9,16 +9,21 @@ use super::Svg;
 #[derive(Debug, Clone)]
 pub(crate) struct TreemapTile {
     pub(crate) weight: u64,
+    /// The shortest label, for a tile without room for its name.
+    pub(crate) number: String,
     pub(crate) name: String,
+    /// What its colour stands for, in words.
+    pub(crate) confidence: String,
     /// A stranger's text, shown as far as it fits.
     pub(crate) words: String,
     /// What is read out and shown on hovering.
-    pub(crate) told: String,
+    pub(crate) description: String,
+    /// The class that gives it its colour.
     pub(crate) class: &'static str,
-    /// Whether a plan is about it, which its frame tells.
+    /// Drawn hatched.
+    pub(crate) is_closed: bool,
+    /// Drawn with a strong frame.
     pub(crate) is_planned: bool,
-    /// How much of the band at its foot is filled, 0 to 1.
-    pub(crate) band: f64,
     pub(crate) href: String,
 }
 
@@ -44,6 +49,20 @@ const STRIP: f64 = 34.0;
 /// The room that a letter takes at the size that names and words are written in.
 const LETTER: f64 = 7.0;
 const LINE: f64 = 16.0;
+
+/// How many of these groups, the largest first, leave each of their tiles room for a label.
+pub(crate) fn tiles_with_labels(tiles: &[TreemapTile]) -> usize {
+    let mut count = tiles.len();
+    while count > 1 {
+        let weights: Vec<u64> = tiles[..count].iter().map(|tile| tile.weight).collect();
+        let places = squarified(&weights, WIDTH, HEIGHT - STRIP - 4.0);
+        if tiles.iter().zip(&places).all(|(tile, place)| TileRoom::of(place).label(tile).is_some()) {
+            break;
+        }
+        count -= (count / 8).max(1);
+    }
+    count
+}
 
 /// The picture of these groups, the largest first.
 pub(crate) fn treemap(about: &str, tiles: &[TreemapTile], rest: Option<&TreemapRest>) -> Svg {
@@ -83,47 +102,61 @@ fn draw(svg: &mut String, tile: &TreemapTile, place: TreemapRect) {
     let gap = if place.width > 6.0 && place.height > 6.0 { 1.0 } else { 0.0 };
     let (x, y) = (place.x + gap, place.y + gap);
     let (width, height) = (place.width - 2.0 * gap, place.height - 2.0 * gap);
-    let letters = ((width - 12.0) / LETTER).floor().max(0.0) as usize;
-    let lines = ((height - 14.0) / LINE).floor().max(0.0) as usize;
-    let is_named = lines >= 1 && letters >= tile.name.chars().count();
-    let told = chart_text(&tile.told);
+    let room = TileRoom::of(&place);
+    let description = chart_text(&tile.description);
     // What is written in a tile is its name to those who hear it; another one would contradict what others see.
-    let label = if is_named { String::new() } else { format!(r#" aria-label="{told}""#) };
+    let named = room.label(tile);
+    let label = if named.is_some() { String::new() } else { format!(r#" aria-label="{description}""#) };
     write!(
         svg,
-        r#"<a class="tile {}{}" href="{}"{label}><title>{told}</title><rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="{}"/>"#,
+        r#"<a class="tile {}{}" href="{}"{label}><title>{description}</title><rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="{}"/>"#,
         tile.class,
         if tile.is_planned { " planned" } else { "" },
         chart_text(&tile.href),
         if gap > 0.0 { 4 } else { 0 },
     )
     .expect(TAKES);
-    if tile.class.contains("closed") {
+    if tile.is_closed {
         write!(svg, r#"<rect class="hatched" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" fill="url(#hatch)"/>"#)
             .expect(TAKES);
     }
-    if width > 12.0 && height > 14.0 {
-        let (left, room, foot) = (x + 4.0, width - 8.0, y + height - 7.0);
-        write!(svg, r#"<path class="band-track" d="M{left:.1} {foot:.1}h{room:.1}"/>"#).expect(TAKES);
-        write!(svg, r#"<path class="band-fill" d="M{left:.1} {foot:.1}h{:.1}"/>"#, room * tile.band.clamp(0.0, 1.0))
-            .expect(TAKES);
-    }
-    if is_named {
-        write!(
-            svg,
-            r#"<text class="tile-name" x="{:.1}" y="{:.1}">{}</text>"#,
-            x + 6.0,
-            y + LINE,
-            chart_text(&tile.name)
-        )
-        .expect(TAKES);
-        // Three letters say nothing.
-        for (at, line) in (2..=lines).zip(wrapped(&tile.words, letters).into_iter().filter(|_| letters >= 8)) {
+    if let Some(name) = named {
+        let mut line = |at: usize, class: &str, words: &str| {
             let below = y + LINE * at as f64;
-            write!(svg, r#"<text x="{:.1}" y="{below:.1}">{}</text>"#, x + 6.0, chart_text(&line)).expect(TAKES);
+            write!(svg, r#"<text{class} x="{:.1}" y="{below:.1}">{}</text>"#, x + 6.0, chart_text(words)).expect(TAKES);
+        };
+        line(1, r#" class="tile-name""#, name);
+        if room.lines >= 2 && room.letters >= tile.confidence.chars().count() {
+            line(2, "", &tile.confidence);
+        }
+        // Three letters say nothing.
+        for (at, words) in (3..=room.lines).zip(wrapped(&tile.words, room.letters)).filter(|_| room.letters >= 8) {
+            line(at, "", &words);
         }
     }
     svg.push_str("</a>");
+}
+
+/// How much can be written in a tile.
+struct TileRoom {
+    letters: usize,
+    lines: usize,
+}
+
+impl TileRoom {
+    fn of(place: &TreemapRect) -> Self {
+        Self {
+            letters: ((place.width - 14.0) / LETTER).floor().max(0.0) as usize,
+            lines: ((place.height - 8.0) / LINE).floor().max(0.0) as usize,
+        }
+    }
+
+    /// The longest label that fits.
+    fn label<'a>(&self, tile: &'a TreemapTile) -> Option<&'a str> {
+        let labels = [&tile.name, &tile.number];
+        let fits = |label: &&String| self.lines >= 1 && self.letters >= label.chars().count();
+        labels.into_iter().find(fits).map(String::as_str)
+    }
 }
 
 /// Lines of at most so many letters, broken between words; a longer word is cut.
@@ -211,7 +244,9 @@ fn lay(row: &[f64], free: &mut TreemapRect, places: &mut Vec<TreemapRect>) {
 mod tests {
     use proptest::prelude::{prop, prop_assert, proptest};
 
-    use super::{HEIGHT, TreemapRect, TreemapRest, TreemapTile, WIDTH, squarified, treemap, wrapped};
+    use super::{
+        HEIGHT, TreemapRect, TreemapRest, TreemapTile, WIDTH, squarified, tiles_with_labels, treemap, wrapped,
+    };
 
     fn overlap(one: &TreemapRect, other: &TreemapRect) -> f64 {
         let across = (one.x + one.width).min(other.x + other.width) - one.x.max(other.x);
@@ -248,29 +283,53 @@ mod tests {
         assert_eq!((half[0].width * half[0].height, half[1].width * half[1].height), (100.0, 0.0));
     }
 
+    fn tile(weight: u64, number: &str) -> TreemapTile {
+        TreemapTile {
+            weight,
+            number: number.to_owned(),
+            name: format!("{number} ×{weight}"),
+            confidence: "97 %".to_owned(),
+            words: "<script>alert(1)</script> the tide table".to_owned(),
+            description: format!("{number} \"quoted\" & more"),
+            class: "conf-high",
+            is_closed: weight == 2,
+            is_planned: weight == 1,
+            href: "/r/a/b?x=1&y=2".to_owned(),
+        }
+    }
+
     #[test]
     fn words_of_strangers_are_escaped_and_only_where_they_fit() {
-        let tile = |weight, name: &str| TreemapTile {
-            weight,
-            name: name.to_owned(),
-            words: "<script>alert(1)</script> the tide table".to_owned(),
-            told: "#7 \"quoted\" & more".to_owned(),
-            class: "open",
-            is_planned: weight == 1,
-            band: 0.5,
-            href: "/r/a/b?x=1&y=2".to_owned(),
-        };
         let tiles = [tile(5_000, "#7"), tile(1, "#8")];
-        let rest = TreemapRest { words: "and 4,800 more".to_owned(), href: "/r/a/b/clusters".to_owned() };
+        let rest = TreemapRest { words: "4,800 smaller clusters".to_owned(), href: "/r/a/b/clusters".to_owned() };
         let svg = treemap("clusters", &tiles, Some(&rest));
         let markup = svg.as_str();
         assert!(!markup.contains("<script") && markup.contains("&lt;script&gt;"));
-        assert!(markup.contains("and 4,800 more") && markup.contains("&amp;y=2"));
-        assert!(markup.contains(">#7</text>") && !markup.contains(">#8</text>"));
+        assert!(markup.contains("4,800 smaller clusters") && markup.contains("&amp;y=2"));
+        assert!(
+            markup.contains(">#7 ×5000</text>") && markup.contains(">97 %</text>") && !markup.contains(">#8</text>")
+        );
         assert!(!markup.contains("style="));
-        assert_eq!((markup.matches("tile open\"").count(), markup.matches("tile open planned\"").count()), (1, 1));
+        assert_eq!(
+            (markup.matches("tile conf-high\"").count(), markup.matches("tile conf-high planned\"").count()),
+            (1, 1)
+        );
         // Only a tile without words has a name that nobody sees.
-        assert_eq!(markup.matches("aria-label=\"#7").count(), 1);
+        assert_eq!((markup.matches("aria-label=\"#8").count(), markup.matches("aria-label=\"#7").count()), (1, 0));
+    }
+
+    #[test]
+    fn every_tile_that_is_kept_has_a_label() {
+        for weights in [vec![5_000, 1], vec![400, 40, 4, 2, 2, 2, 2], vec![2; 120], vec![900, 3, 3, 3, 3, 3, 2, 2]] {
+            let tiles: Vec<TreemapTile> =
+                (1_000..).zip(&weights).map(|(at, weight)| tile(*weight, &format!("#{at}"))).collect();
+            let kept = tiles_with_labels(&tiles);
+            assert!(kept >= 1 && kept <= tiles.len());
+            let rest = TreemapRest { words: "more".to_owned(), href: "/".to_owned() };
+            let svg = treemap("clusters", &tiles[..kept], Some(&rest));
+            assert_eq!(svg.as_str().matches("class=\"tile-name\"").count(), kept, "{weights:?}");
+            assert!(!svg.as_str().contains("<a class=\"tile conf-high\" href=\"/r/a/b?x=1&amp;y=2\" aria-label"));
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut_page, word};
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
-/// The largest cluster that is worked out anew for a page: why its canonical won follows from all of its members.
+/// The largest cluster that a page recomputes: the reason for its canonical follows from all of its members.
 const MOST_MEMBERS: u32 = 500;
 
 #[derive(Template)]
@@ -131,7 +131,7 @@ async fn page(
         store.duplicates().cluster_members(repo, item_type, representation, canonical, after, PAGE + 1).await?;
     let next = cut_page(&mut listed, PAGE, |(number, _)| ("after", number.to_string()));
     let here: BTreeSet<ItemNumber> = listed.iter().map(|(number, _)| *number).collect();
-    // What was worked out from some members alone would be untrue of all.
+    // What follows from some members alone may be untrue of all.
     let is_whole = row.members <= u64::from(MOST_MEMBERS);
     let all = match is_whole {
         true => {
@@ -268,7 +268,7 @@ impl ClusterData {
             .iter()
             .map(|item| GraphNode {
                 name: format!("#{}", item.number),
-                told: format!("#{} {} ({})", item.number, item.title, item.state),
+                description: format!("#{} {} ({})", item.number, item.title, item.state),
                 href: item_path(path, item_type, item.number),
                 is_open: item.state == ItemState::Open,
             })
@@ -283,7 +283,7 @@ impl ClusterData {
             })
             .collect();
         edge_graph(
-            &format!("The cluster of #{canonical}: an arrow leads from a duplicate to what it repeats"),
+            &format!("The cluster of #{canonical}: an arrow points from a duplicate to its target"),
             &nodes,
             &lines,
         )

@@ -1,4 +1,4 @@
-//! The duplicate map: every cluster as a tile, or as a line of a list.
+//! Clusters of duplicates: a list, and a map with a tile for each.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use askama::Template;
 use axum::Router;
 use axum::extract::Query;
 use axum::routing::{get, post};
-use canonry_domain::{ItemNumber, ItemState, ItemType, is_too_old};
+use canonry_domain::{ItemNumber, ItemState, ItemType, Probability, is_too_old};
 use canonry_server::queue_canonicalize;
 use canonry_store::{ClusterFilter, ClusterKey, ClusterRow, Representation};
 use jiff::Timestamp;
 
 use crate::charts::Svg;
-use crate::charts::treemap::{TreemapRest, TreemapTile, treemap};
+use crate::charts::treemap::{TreemapRest, TreemapTile, tiles_with_labels, treemap};
 use crate::clusters::cluster_page;
 use crate::console::Console;
 use crate::layout::errors::PageResult;
@@ -24,8 +24,8 @@ use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut_page, link};
 use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
-/// Tiles of the map: more of them are too small to be read.
-const TILES: u32 = 200;
+/// Clusters that the map tries to fit; those without room for a label are in the list alone.
+const TILES: u32 = 120;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
     Router::new()
@@ -83,7 +83,7 @@ pub(crate) struct PlanLink {
     pub(crate) href: String,
     /// Whether something of the cluster can still be closed by it.
     pub(crate) is_live: bool,
-    /// How it stands: `plan 7 would close its duplicates`.
+    /// Its state: `plan 7 would close its duplicates`.
     pub(crate) words: &'static str,
 }
 
@@ -95,7 +95,7 @@ impl PlanLink {
             Some(item) if !is_old => {
                 (format!("{path}/plans/{}/rows/{}/{item}", plan.id, row.item_type), "would close its duplicates")
             }
-            Some(_) => (format!("{path}/plans/{}", plan.id), "is too old to apply"),
+            Some(_) => (format!("{path}/plans/{}", plan.id), "has expired"),
             None => (format!("{path}/plans/{}", plan.id), "has nothing left to close here"),
         };
         Some(Self { id: plan.id.get(), href, is_live: plan.left.is_some() && !is_old, words })
@@ -137,7 +137,7 @@ impl ClusterQuery {
         let of = |name: &str| query.get(name).map(String::as_str).unwrap_or_default();
         let source = of("source").parse::<Representation>();
         Self {
-            is_list: of("view") == "list",
+            is_list: of("view") != "map",
             filter: ClusterFilter {
                 item_type: of("type").parse().ok(),
                 min_size: of("min").parse().unwrap_or(2).max(2),
@@ -150,7 +150,7 @@ impl ClusterQuery {
         }
     }
 
-    /// What a link to the same clusters says.
+    /// The fields of a link to the same clusters.
     fn pairs(&self, view: &'static str) -> [(&'static str, String); 6] {
         let min = if self.filter.min_size > 2 { self.filter.min_size.to_string() } else { String::new() };
         let yes = |is: bool| if is { "1".to_owned() } else { String::new() };
@@ -170,7 +170,7 @@ impl ClusterQuery {
     }
 
     fn pager(&self, path: &str, next: Option<ClusterKey>) -> Pager {
-        let pairs = self.pairs("list");
+        let pairs = self.pairs("");
         let kept = pairs.each_ref().map(|(name, value)| (*name, value.as_str()));
         let next = next.map(|key| ("after", written_key(key)));
         Pager::new("Pages of clusters", &format!("{path}/clusters"), &kept, self.after.is_none(), next)
@@ -210,7 +210,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let mut totals =
         store.duplicates().cluster_totals(repo, asked.filter.item_type, asked.filter.representation).await?;
     if totals.clusters == 0 && !asked.names_source {
-        // Whoever compares cards and nothing else finds their clusters without knowing the word for it.
+        // Where only cards are compared, their clusters are shown without asking for them.
         let by_cards = store.duplicates().cluster_totals(repo, asked.filter.item_type, Representation::Intent).await?;
         if by_cards.clusters > 0 {
             (asked.filter.representation, totals) = (Representation::Intent, by_cards);
@@ -224,11 +224,13 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     at.hide_titles(found.iter_mut().map(|row| (row.canonical, &mut row.title))).await?;
     let lines: Vec<ClusterTileLine> =
         found.iter().map(|row| ClusterTileLine::of(&path, row, asked.filter.representation, now)).collect();
-    let (map_link, list_link) = (asked.link(&path, "map"), asked.link(&path, "list"));
-    let rest = next.is_some().then(|| rest_of(&asked, totals.clusters, found.len(), &list_link));
+    let (map_link, list_link) = (asked.link(&path, "map"), asked.link(&path, ""));
     let chart = (!asked.is_list && !found.is_empty()).then(|| {
-        let tiles: Vec<TreemapTile> = found.iter().zip(&lines).map(|(row, line)| tile(row, line)).collect();
-        treemap("Clusters of duplicates, the largest first", &tiles, rest.as_ref())
+        let mut tiles: Vec<TreemapTile> = found.iter().zip(&lines).map(|(row, line)| tile(row, line)).collect();
+        tiles.truncate(tiles_with_labels(&tiles));
+        let is_cut = next.is_some() || tiles.len() < found.len();
+        let rest = is_cut.then(|| rest_of(&asked, totals.clusters, tiles.len(), &list_link));
+        treemap("Clusters of duplicates, largest first", &tiles, rest.as_ref())
     });
     let command = canonicalize_command(&at, asked.filter.item_type, asked.filter.representation);
     html(&ClustersPage {
@@ -254,11 +256,8 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
 fn rest_of(asked: &ClusterQuery, clusters: u64, shown: usize, list_link: &str) -> TreemapRest {
     let counts = !(asked.filter.min_size > 2 || asked.filter.with_open || asked.filter.unplanned);
     let words = match counts {
-        true => format!(
-            "and {} more, as a list (this strip is not to scale)",
-            thousands(clusters.saturating_sub(shown as u64))
-        ),
-        false => "and more, as a list (this strip is not to scale)".to_owned(),
+        true => format!("{} smaller clusters are in the list", thousands(clusters.saturating_sub(shown as u64))),
+        false => "Smaller clusters are in the list".to_owned(),
     };
     TreemapRest { words, href: list_link.to_owned() }
 }
@@ -271,29 +270,34 @@ pub(crate) fn canonicalize_command(at: &RepoVisit, item_type: Option<ItemType>, 
 /// A tile leads to what can be done about its cluster: to its row in a plan, or else to its page.
 fn tile(row: &ClusterRow, line: &ClusterTileLine) -> TreemapTile {
     let plan = line.plan.as_ref().filter(|plan| plan.is_live);
-    let (class, state) = match (row.state, row.open) {
-        (ItemState::Closed, _) => ("closed", "its canonical is closed".to_owned()),
-        (ItemState::Open, 0) => ("done", "no duplicate is open".to_owned()),
-        (ItemState::Open, open) => ("open", format!("{} open", counted(open, "duplicate"))),
+    let is_closed = row.state == ItemState::Closed;
+    let state = match row.open {
+        _ if is_closed => "canonical is closed".to_owned(),
+        0 => "no open duplicates".to_owned(),
+        open => counted(open, "open duplicate"),
     };
-    let leads =
-        plan.map_or_else(|| "leads to the cluster".to_owned(), |plan| format!("leads to its row in plan {}", plan.id));
-    let least = match row.least_confidence {
-        Some(least) => format!("least confidence {}", score(least.get())),
-        None => "joined by people".to_owned(),
+    let opens =
+        plan.map_or_else(|| "opens the cluster".to_owned(), |plan| format!("opens its row in plan {}", plan.id));
+    let (class, confidence) = match row.least_confidence.map(Probability::get) {
+        None => ("conf-people", "people".to_owned()),
+        Some(least) if (least * 100.0).round() >= 95.0 => ("conf-high", score(least)),
+        Some(least) if (least * 100.0).round() >= 90.0 => ("conf-mid", score(least)),
+        Some(least) => ("conf-low", score(least)),
     };
+    let lowest = if row.least_confidence.is_some() { "lowest confidence" } else { "joined by" };
     let members = counted(row.members, "member");
-    // Colour alone does not tell a tile that wants nothing any more from one that does.
-    let mark = if class == "done" { " ✓" } else { "" };
-    let told = format!("#{} {}: {members}, {state}, {least}; {leads}", row.canonical, row.title);
+    // Colour alone does not tell a cluster without open duplicates from one with some.
+    let mark = if row.open == 0 && !is_closed { " ✓" } else { "" };
     TreemapTile {
         weight: row.members,
+        number: format!("#{}", row.canonical),
         name: format!("#{} ×{}{mark}", row.canonical, row.members),
+        description: format!("#{} {}: {members}, {state}, {lowest} {confidence}; {opens}", row.canonical, row.title),
+        confidence,
         words: row.title.clone(),
-        told,
         class,
+        is_closed,
         is_planned: plan.is_some(),
-        band: row.least_confidence.map_or(1.0, |least| (least.get() - 0.8) / 0.2),
         href: plan.map_or_else(|| line.href.clone(), |plan| plan.href.clone()),
     }
 }
@@ -304,7 +308,7 @@ async fn recompute(MaintainerOf(at): MaintainerOf, _form: Form) -> PageResult {
     queue_canonicalize(&at.console.store, &at.repo, None, at.visit.login(), now).await?;
     at.console.wake_worker.notify_one();
     let path = format!("{}/clusters", repo_path(&at.repo));
-    Ok(back_to(&path, "The clusters are worked out anew; reload in a moment."))
+    Ok(back_to(&path, "Recomputing the clusters. Reload in a moment."))
 }
 
 #[cfg(test)]
@@ -322,14 +326,14 @@ mod tests {
         };
         let nonsense = [("type", "x"), ("min", "-3"), ("after", "9"), ("open", "yes"), ("view", "?")];
         let asked = ClusterQuery::read(&query(&nonsense));
-        assert!(!asked.is_list && !asked.is_filtered() && asked.after.is_none());
+        assert!(asked.is_list && !asked.is_filtered() && asked.after.is_none());
         assert_eq!(asked.link("/r/a/b", "map"), "/r/a/b/clusters?view=map");
         let all =
             [("view", "list"), ("type", "pr"), ("min", "5"), ("open", "1"), ("unplanned", "1"), ("source", "intent")];
         let asked = ClusterQuery::read(&query(&all));
         assert!(asked.is_list && asked.filter.item_type == Some(ItemType::Pr));
         let pager = asked.pager("/r/a/b", read_key("3.7.pr"));
-        let all = "/r/a/b/clusters?view=list&type=pr&min=5&open=1&unplanned=1&source=intent&after=3.7.pr";
+        let all = "/r/a/b/clusters?type=pr&min=5&open=1&unplanned=1&source=intent&after=3.7.pr";
         assert_eq!((pager.first, pager.next.as_deref()), (None, Some(all)));
     }
 

@@ -35,28 +35,11 @@ const GROUPS: &[KeyGroup] = &[
     KeyGroup {
         heading: "Everywhere",
         keys: &[
-            (&["?"], "this page"),
-            (&["/"], "the first filter"),
-            (&["Esc"], "leave a field"),
-            (&["g", "o"], "overview"),
-        ],
-    },
-    KeyGroup {
-        heading: "In a repository",
-        keys: &[
-            (&["g", "h"], "summary"),
-            (&["g", "i"], "items"),
-            (&["g", "c"], "duplicates"),
-            (&["g", "p"], "plans"),
-            (&["g", "l"], "learning"),
-            (&["g", "a"], "audits"),
-            (&["g", "q"], "adjudicate"),
-            (&["g", "r"], "reviews"),
-            (&["g", "f"], "findings"),
-            (&["g", "t"], "patterns"),
-            (&["g", "j"], "jobs"),
-            (&["g", "d"], "deliveries"),
-            (&["g", "s"], "settings"),
+            (&["?"], "keyboard shortcuts"),
+            (&["/"], "search"),
+            (&["f"], "the filter of a list"),
+            (&["Esc"], "leave a field or menu"),
+            (&["g", "o"], "home"),
         ],
     },
     KeyGroup {
@@ -70,35 +53,57 @@ const GROUPS: &[KeyGroup] = &[
         ],
     },
     KeyGroup {
+        heading: "In a repository",
+        keys: &[
+            (&["g", "h"], "overview"),
+            (&["g", "i"], "items"),
+            (&["g", "c"], "duplicates"),
+            (&["g", "p"], "plans"),
+            (&["g", "n"], "announced closes"),
+            (&["g", "r"], "reviews"),
+            (&["g", "f"], "findings"),
+            (&["g", "t"], "patterns"),
+            (&["g", "l"], "thresholds"),
+            (&["g", "q"], "adjudicate"),
+            (&["g", "a"], "audits"),
+            (&["g", "j"], "jobs"),
+            (&["g", "d"], "deliveries"),
+            (&["g", "y"], "activity"),
+            (&["g", "s"], "settings"),
+        ],
+    },
+    KeyGroup {
         heading: "Reviewing a plan",
         keys: &[
             (&["j"], "next row, with both texts"),
             (&["k"], "previous row"),
             (&["a"], "approve"),
             (&["x"], "exclude"),
-            (&["u"], "take the word back"),
+            (&["u"], "reset the row"),
             (&["d"], "both texts line by line, or side by side"),
             (&["A"], "the field that confirms applying"),
         ],
     },
     KeyGroup {
-        heading: "Adjudicating",
+        heading: "Adjudication",
         keys: &[
             (&["1"], "the same problem"),
             (&["2"], "different problems"),
             (&["3"], "cannot tell"),
             (&["s"], "skip"),
-            (&["n"], "begin again, after the last one"),
+            (&["n"], "start again after the last case"),
         ],
     },
-    KeyGroup { heading: "Simulating gates", keys: &[(&["r"], "all gates as they were")] },
+    KeyGroup { heading: "Simulating gates", keys: &[(&["r"], "reset all gates")] },
 ];
 
 async fn show(headers: HeaderMap, visit: Result<SignedIn, PageError>) -> PageResult {
     let page = match visit {
-        Ok(SignedIn(visit)) => visit.page("Keys", NavSection::None),
+        Ok(SignedIn(visit)) => visit.page("Keyboard shortcuts", NavSection::None),
         // Anybody may read them.
-        Err(_) => PageFrame { theme: Theme::of(theme_of(&headers).as_deref()), ..PageFrame::bare("Keys") },
+        Err(_) => {
+            PageFrame { theme: Theme::of(theme_of(&headers).as_deref()), ..PageFrame::bare("Keyboard shortcuts") }
+        }
     };
     html(&KeysPage { page, groups: GROUPS })
 }
@@ -132,7 +137,7 @@ mod tests {
             .filter(|(keys, _)| keys.len() == 1)
             .map(|(keys, _)| keys[0])
             .collect();
-        let mut pressed: BTreeSet<String> = ["/", "Esc", "j", "k", "Enter"].map(str::to_owned).into();
+        let mut pressed: BTreeSet<String> = ["/", "f", "Esc", "j", "k", "Enter"].map(str::to_owned).into();
         for path in templates(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
             let text = std::fs::read_to_string(&path).expect("text");
             let keys = text.split("data-key=\"").skip(1).filter_map(|rest| rest.split('"').next());

@@ -1,38 +1,43 @@
-//! All repositories that somebody may see, each in a line.
+//! The first page: what needs somebody, what Canonry did, whether it is well, and all repositories.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
 use axum::extract::Query;
+use axum::response::{IntoResponse as _, Redirect};
 use axum::routing::get;
 use canonry_domain::clock_trouble;
 use canonry_github::GitHub;
-use canonry_store::{QueueStatus, RepoOverview, RepoPageFilter};
-use futures_util::{StreamExt as _, stream};
+use canonry_store::{RepoId, RepoOverview, RepoPageFilter, RepoScope};
 
 use crate::console::Console;
+use crate::home::activity_figures::{ActivityFigure, activity_figures};
+use crate::home::health::{Health, health};
+use crate::home::needs::{AttendedRepo, NeedLine, Needs, needs, plans_since};
+use crate::home::visible_repos::visible_repos;
 use crate::layout::badge;
 use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
 use crate::layout::form::QueryFields;
 use crate::layout::formatting::{Badge, TimeLabel, counted, thousands, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut_page, number, word};
+use crate::layout::paging::{PAGE, Pager, cut_page, link, number, word};
 use crate::sign_in::roles::Role;
 use crate::sign_in::visit::{SignedIn, Visit};
 
-/// Repositories that GitHub is asked about at a time.
-const ASKED_AT_ONCE: usize = 8;
+/// Repositories that the switcher lists.
+const SWITCHED_TO: u32 = 20;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
-    Router::new().route("/", get(show))
+    Router::new().route("/", get(show)).route("/repositories", get(switcher_menu))
 }
 
 #[derive(Template)]
 #[template(path = "home/overview.html")]
 struct OverviewPage {
     page: PageFrame,
+    summary: Option<Summary>,
     rows: Vec<RepositoryRow>,
     /// Of how many that this person has seen before GitHub could not be asked whether they may still.
     unknown: usize,
@@ -42,9 +47,17 @@ struct OverviewPage {
     text: String,
     in_trouble: bool,
     pager: Pager,
-    service: Option<ServiceSummary>,
     clock_trouble: Option<String>,
     is_app: bool,
+}
+
+/// The three questions, on the first page of all repositories.
+struct Summary {
+    needs: Needs,
+    figures: Vec<ActivityFigure>,
+    health: Health,
+    /// Whether it is about fewer repositories than there may be.
+    is_of_page: bool,
 }
 
 struct RepositoryRow {
@@ -59,8 +72,8 @@ struct RepositoryRow {
     brakes: Vec<Badge>,
     /// `2 mistakes`, if there are any.
     mistakes: Option<String>,
-    waiting: u64,
-    dead: u64,
+    announced: u64,
+    failed: u64,
     /// Whether the list of jobs is theirs to see.
     can_maintain: bool,
     synced: Option<TimeLabel>,
@@ -68,15 +81,12 @@ struct RepositoryRow {
 
 impl RepositoryRow {
     fn is_fine(&self) -> bool {
-        self.access.is_none() && self.brakes.is_empty() && self.dead == 0 && self.mistakes.is_none()
+        self.access.is_none()
+            && self.brakes.is_empty()
+            && self.failed == 0
+            && self.mistakes.is_none()
+            && self.announced == 0
     }
-}
-
-struct ServiceSummary {
-    queued: String,
-    running: String,
-    dead: String,
-    oldest: Option<TimeLabel>,
 }
 
 impl OverviewPage {
@@ -93,24 +103,25 @@ async fn show(SignedIn(visit): SignedIn, Query(query): QueryFields) -> PageResul
     // The last one may be hidden from whoever asks: its name must not stand in a link.
     let next = cut_page(&mut lines, PAGE, |line| ("after", line.repo.id.get().to_string()));
     let kept = [("text", text), ("trouble", if in_trouble { "1" } else { "" })];
-    let (lines, unknown) = visible(&visit, lines).await?;
-    let mut rows = Vec::with_capacity(lines.len());
-    for (line, role) in lines {
-        rows.push(row(&visit.console, line, role).await?);
-    }
-    let service = match visit.session.is_operator {
-        true => Some(service(&visit.console.store.jobs().status(visit.console.now()).await?, &visit.console)),
+    let visible = visible_repos(&visit, lines, |line| &line.repo).await?;
+    let is_whole = after.is_none() && text.is_empty() && !in_trouble;
+    let summary = match is_whole && !visible.seen.is_empty() {
+        true => Some(summary(&visit, &visible.seen, next.is_some()).await?),
         false => None,
     };
+    let mut rows = Vec::with_capacity(visible.seen.len());
+    for (line, role) in visible.seen {
+        rows.push(row(&visit.console, line, role).await?);
+    }
     html(&OverviewPage {
-        page: visit.page("Overview", NavSection::Overview),
+        page: visit.page("Home", NavSection::Home),
+        summary,
         rows,
-        unknown,
+        unknown: visible.unknown,
         is_enough: visit.console.roles.is_enough(&visit.session, visit.console.now()),
         text: text.to_owned(),
         in_trouble,
         pager: Pager::new("Pages of repositories", "/", &kept, after.is_none(), next),
-        service,
         clock_trouble: visit
             .console
             .github
@@ -121,26 +132,44 @@ async fn show(SignedIn(visit): SignedIn, Query(query): QueryFields) -> PageResul
     })
 }
 
-/// Those that this person may see. A page looks at so many repositories at most, whoever asks: what is left is on the next.
-async fn visible(visit: &Visit, lines: Vec<RepoOverview>) -> Result<(Vec<(RepoOverview, Role)>, usize), PageError> {
-    if visit.session.is_operator {
-        return Ok((lines.into_iter().map(|line| (line, Role::Operator)).collect(), 0));
+/// Operators are told of all repositories, everybody else of those on the page, which are theirs to see.
+async fn summary(visit: &Visit, seen: &[(RepoOverview, Role)], has_more: bool) -> Result<Summary, PageError> {
+    let (console, now) = (&visit.console, visit.console.now());
+    let ids: Vec<RepoId> = seen.iter().map(|(line, _)| line.repo.id).collect();
+    let scope = if visit.session.is_operator { RepoScope::All } else { RepoScope::Of(&ids) };
+    let maintains = |repo: RepoId| {
+        visit.session.is_operator || seen.iter().any(|(line, role)| line.repo.id == repo && *role >= Role::Maintainer)
+    };
+    let attention = console.store.console().attention(scope, plans_since(now), PAGE).await?;
+    let attended: Vec<AttendedRepo> = attention
+        .into_iter()
+        .map(|attention| AttendedRepo { can_maintain: maintains(attention.repo.id), attention })
+        .collect();
+    let queue = match visit.session.is_operator {
+        true => Some(console.store.jobs().status(now).await?),
+        false => None,
+    };
+    let mut needs = needs(visit, scope, &attended, true).await?;
+    let of_repos: u64 = attended.iter().map(|of| of.attention.failed_jobs).sum();
+    if let Some(others) = queue.map(|queue| queue.dead.saturating_sub(of_repos)).filter(|others| *others > 0) {
+        let words = format!("{} of no repository", counted(others, "failed job"));
+        needs.lines.push(NeedLine::new(words, None, Some(("/jobs?state=dead".to_owned(), "Show"))));
     }
-    let asked = lines.into_iter().map(|line| async move {
-        let role = visit.console.roles.of(&visit.console, &visit.session, &line.repo, false).await;
-        (line, role)
-    });
-    let answers: Vec<_> = stream::iter(asked).buffered(ASKED_AT_ONCE).collect().await;
-    let (mut seen, mut unknown) = (Vec::new(), 0);
-    for (line, role) in answers {
-        match role {
-            Ok(role) => seen.push((line, role)),
-            Err(PageError::NotFound) => {}
-            Err(PageError::Github(_)) => unknown += 1,
-            Err(error) => return Err(error),
+    for (line, _) in seen {
+        let mistakes = canonry_config::parse(line.settings.as_deref().unwrap_or_default()).problems.len() as u64;
+        if mistakes > 0 {
+            let words = format!("{} in .canonry.yml", counted(mistakes, "mistake"));
+            let action = Some((format!("{}/settings", repo_path(&line.repo)), "Show"));
+            needs.lines.push(NeedLine::new(words, Some(line.repo.name.to_string()), action));
         }
     }
-    Ok((seen, unknown))
+    let attention: Vec<_> = attended.iter().map(|of| &of.attention).collect();
+    Ok(Summary {
+        needs,
+        figures: activity_figures(console, scope).await?,
+        health: health(&attention, queue.as_ref(), now),
+        is_of_page: has_more && !visit.session.is_operator,
+    })
 }
 
 async fn row(console: &Console, line: RepoOverview, role: Role) -> Result<RepositoryRow, PageError> {
@@ -157,18 +186,27 @@ async fn row(console: &Console, line: RepoOverview, role: Role) -> Result<Reposi
         access: badge::access(line.access),
         brakes: badge::brakes(line.paused, line.breaker),
         mistakes: (!settings.problems.is_empty()).then(|| counted(settings.problems.len() as u64, "mistake")),
-        waiting: line.waiting_graces,
-        dead: line.dead_jobs,
+        announced: line.waiting_graces,
+        failed: line.dead_jobs,
         can_maintain: role >= Role::Maintainer,
         synced: line.synced_at.map(|at| when(at, console.now())),
     })
 }
 
-fn service(queue: &QueueStatus, console: &Console) -> ServiceSummary {
-    ServiceSummary {
-        queued: thousands(queue.queued),
-        running: thousands(queue.running),
-        dead: thousands(queue.dead),
-        oldest: queue.oldest_due.map(|at| when(at, console.now())),
+#[derive(Template)]
+#[template(path = "home/switcher_menu.html")]
+struct SwitcherMenu {
+    repos: Vec<(String, String)>,
+}
+
+/// The repositories that the header's switcher leads to; whoever has no scripts is led to the list.
+async fn switcher_menu(SignedIn(visit): SignedIn, Query(query): QueryFields) -> PageResult {
+    let text = word(&query, "text");
+    if !visit.is_htmx {
+        return Ok(Redirect::to(&link("/", &[("text", text)])).into_response());
     }
+    let repos = visit.console.store.console().repo_names(text, SWITCHED_TO).await?;
+    let visible = visible_repos(&visit, repos, |repo| repo).await?;
+    let repos = visible.seen.iter().map(|(repo, _)| (repo.name.to_string(), repo_path(repo))).collect();
+    html(&SwitcherMenu { repos })
 }

@@ -1,27 +1,26 @@
-//! One repository: how it is, what needs a person, what happened last, and the brakes.
+//! One repository: what needs somebody, what Canonry did, whether it is well, what happened last, and the brakes.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
 use axum::routing::{get, post};
-use canonry_config::ParsedSettings;
 use canonry_domain::TriageMode;
-use canonry_domain::{ItemNumber, ItemType, PlanAge, Verdict};
+use canonry_domain::{ItemNumber, ItemType, Verdict};
 use canonry_server::queue_sync;
-use canonry_store::{BrakeKind, ItemPageFilter, PlanOrigin, RepoOverview};
-use canonry_triage::age_of_plan;
+use canonry_store::{BrakeKind, ItemPageFilter, RepoScope};
 
 use crate::admin::activity;
 use crate::admin::activity::ActivityLine;
 use crate::console::Console;
-use crate::items::announced_closes;
-use crate::items::announced_closes::AnnouncedCloseLine;
+use crate::home::activity_figures::{ActivityFigure, activity_figures};
+use crate::home::health::{Health, health};
+use crate::home::needs::{AttendedRepo, NeedLine, Needs, needs, plans_since};
 use crate::layout::badge;
 use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
 use crate::layout::form::Form;
-use crate::layout::formatting::{Badge, TimeLabel, counted, item_path, score, thousands, when};
+use crate::layout::formatting::{Badge, TimeLabel, counted, item_path, score, when};
 use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
@@ -45,17 +44,18 @@ struct RepositoryPage {
     access: Option<Badge>,
     mode: Badge,
     mode_words: &'static str,
+    is_shadow: bool,
     threshold: String,
     threshold_reason: String,
     open_issues: String,
     open_prs: String,
-    waiting_graces: String,
     synced: Option<TimeLabel>,
     brakes: Vec<BrakeLine>,
     is_paused: bool,
-    needs: Vec<AttentionLine>,
-    graces: Vec<AnnouncedCloseLine>,
-    told: Vec<SuggestionLine>,
+    needs: Needs,
+    figures: Vec<ActivityFigure>,
+    health: Health,
+    suggestions: Vec<SuggestionLine>,
     reviews: Vec<RecentReviewLine>,
     activity: Vec<ActivityLine>,
 }
@@ -66,12 +66,6 @@ struct BrakeLine {
     by: String,
     why: String,
     since: TimeLabel,
-}
-
-struct AttentionLine {
-    words: String,
-    href: Option<String>,
-    link: &'static str,
 }
 
 struct SuggestionLine {
@@ -87,7 +81,7 @@ struct SuggestionLine {
 struct RecentReviewLine {
     subject: String,
     href: String,
-    shown: u64,
+    shown: String,
     fixed: u64,
     at: TimeLabel,
 }
@@ -98,26 +92,35 @@ async fn show(ReaderOf(at): ReaderOf) -> PageResult {
     let settings = canonry_config::parse(overview.settings.as_deref().unwrap_or_default());
     let threshold = store.learning().thresholds(repo).await?.repository;
     let path = repo_path(&at.repo);
-    let brakes = brakes(&at).await?;
+    let (ids, attention) = ([repo], store.console().repo_attention(repo, plans_since(now)).await?);
+    let scope = RepoScope::Of(&ids);
+    let of = [AttendedRepo { attention, can_maintain: at.can_maintain() }];
+    let mut needs = needs(&at.visit, scope, &of, false).await?;
+    let mistakes = settings.problems.len() as u64;
+    if mistakes > 0 {
+        let words = format!("{} in .canonry.yml", counted(mistakes, "mistake"));
+        needs.lines.push(NeedLine::new(words, None, Some((format!("{path}/settings"), "Show"))));
+    }
     html(&RepositoryPage {
-        needs: needs(&at, &overview, &settings).await?,
-        graces: announced_closes::first(&at, FEW).await?,
-        told: told(&at).await?,
+        health: health(&[&of[0].attention], None, now),
+        figures: activity_figures(&at.console, scope).await?,
+        needs,
+        suggestions: suggestions(&at).await?,
         reviews: reviews(&at).await?,
         activity: activity::latest(&at.console, repo, FEW).await?,
         can_maintain: at.can_maintain(),
         access: badge::access(overview.access),
         mode: badge::mode(settings.config.triage.mode),
         mode_words: mode_words(settings.config.triage.mode),
+        is_shadow: settings.config.triage.mode == TriageMode::Shadow,
         threshold: badge::threshold(threshold.current, threshold.source),
         threshold_reason: threshold.reason.to_string(),
-        open_issues: thousands(overview.open_issues),
-        open_prs: thousands(overview.open_prs),
-        waiting_graces: thousands(overview.waiting_graces),
+        open_issues: counted(overview.open_issues, "open issue"),
+        open_prs: counted(overview.open_prs, "open pull request"),
         synced: overview.synced_at.map(|at| when(at, now)),
         is_paused: overview.paused,
-        brakes,
-        page: at.page("Summary", NavSection::Repository),
+        brakes: brakes(&at).await?,
+        page: at.page("Overview", NavSection::Repository),
         path,
     })
 }
@@ -125,14 +128,14 @@ async fn show(ReaderOf(at): ReaderOf) -> PageResult {
 /// Holds back everything that Canonry writes there.
 async fn pause(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     let now = at.console.now();
-    let why = form.one("reason").unwrap_or("asked for in the console");
+    let why = form.one("reason").unwrap_or("paused in the console");
     at.record("pause", why).await?;
     let paused = at.console.store.close().set_brake(at.repo.id, BrakeKind::Pause, at.visit.login(), why, now).await?;
-    let told = match paused {
-        true => format!("Paused. Nothing more is written to {} until somebody resumes it.", at.repo.name),
-        false => format!("{} was paused already.", at.repo.name),
+    let answer = match paused {
+        true => format!("Paused. Canonry writes nothing to {} until somebody resumes it.", at.repo.name),
+        false => format!("{} is already paused.", at.repo.name),
     };
-    Ok(back_to(&repo_path(&at.repo), &told))
+    Ok(back_to(&repo_path(&at.repo), &answer))
 }
 
 /// Lifts both brakes, as the command does.
@@ -141,28 +144,28 @@ async fn resume(MaintainerOf(at): MaintainerOf, _: Form) -> PageResult {
     at.record("resume", &at.repo.name.to_string()).await?;
     let lifted = at.console.store.close().lift_brakes(at.repo.id, at.visit.login(), now).await?;
     at.console.wake_publisher.notify_one();
-    let told = match lifted {
-        true => format!("Canonry writes to {} again.", at.repo.name),
-        false => format!("Nothing held Canonry back in {}.", at.repo.name),
+    let answer = match lifted {
+        true => format!("Resumed. Canonry writes to {} again.", at.repo.name),
+        false => format!("{} was not paused.", at.repo.name),
     };
-    Ok(back_to(&repo_path(&at.repo), &told))
+    Ok(back_to(&repo_path(&at.repo), &answer))
 }
 
 async fn sync(MaintainerOf(at): MaintainerOf, _: Form) -> PageResult {
     if at.repo.github_id.is_none() {
         return Err(PageError::BadForm(format!(
-            "the repository was only imported, so that there is nothing to read; run `canonry sync --repo {}` once with credentials",
+            "this repository was only imported; run `canonry sync --repo {}` once with credentials",
             at.repo.name
         )));
     }
     at.record("sync", &at.repo.name.to_string()).await?;
     let queued = queue_sync(&at.console.store, &at.repo, at.console.now()).await?;
     at.console.wake_worker.notify_one();
-    let told = match queued {
-        Some(_) => "A sync is queued; what changed on GitHub is here in a moment.",
-        None => "A sync waits already.",
+    let answer = match queued {
+        Some(_) => "Sync queued. Changes on GitHub appear here in a moment.",
+        None => "A sync is already queued.",
     };
-    Ok(back_to(&repo_path(&at.repo), told))
+    Ok(back_to(&repo_path(&at.repo), answer))
 }
 
 async fn brakes(at: &RepoVisit) -> Result<Vec<BrakeLine>, PageError> {
@@ -170,8 +173,10 @@ async fn brakes(at: &RepoVisit) -> Result<Vec<BrakeLine>, PageError> {
     for &kind in BrakeKind::ALL {
         let Some(brake) = at.console.store.close().brake_in_force(at.repo.id, kind).await? else { continue };
         let (heading, consequence) = match kind {
-            BrakeKind::Pause => ("Paused", "Nothing is written; what is found meanwhile is kept."),
-            BrakeKind::Breaker => ("The breaker is out", "Nothing is closed without a maintainer's word."),
+            BrakeKind::Pause => ("Paused", "Canonry writes nothing; what it finds is recorded."),
+            BrakeKind::Breaker => {
+                ("Automatic closes stopped", "Canonry closes nothing by itself until a maintainer resumes.")
+            }
         };
         let by = brake.set_by.map_or_else(|| "Canonry or an operator".to_owned(), |login| format!("@{login}"));
         lines.push(BrakeLine { heading, consequence, by, why: brake.why, since: when(brake.set_at, at.console.now()) });
@@ -179,61 +184,8 @@ async fn brakes(at: &RepoVisit) -> Result<Vec<BrakeLine>, PageError> {
     Ok(lines)
 }
 
-async fn needs(
-    at: &RepoVisit,
-    overview: &RepoOverview,
-    settings: &ParsedSettings,
-) -> Result<Vec<AttentionLine>, PageError> {
-    let path = repo_path(&at.repo);
-    let mut needs = Vec::new();
-    let mut need = |words: String, href: Option<String>, link| needs.push(AttentionLine { words, href, link });
-    let mistakes = settings.problems.len() as u64;
-    if mistakes > 0 {
-        let words = format!("{} in .canonry.yml", counted(mistakes, "mistake"));
-        need(words, Some(format!("{path}/settings")), "read them");
-    }
-    if overview.dead_jobs > 0 && at.can_maintain() {
-        let words = format!("{} given up", counted(overview.dead_jobs, "job"));
-        need(words, Some(format!("{path}/jobs?state=dead")), "look at them");
-    }
-    if let Some(plan) = at.console.store.plans().list(at.repo.id, PlanOrigin::Person, None, 1).await?.into_iter().next()
-        && plan.apply.is_none()
-        && plan.totals.undecided() > 0
-    {
-        let id = plan.run.id.get();
-        match age_of_plan(&at.console.store, &plan.run, at.console.now()).await? {
-            PlanAge::Good { .. } => {
-                let words = format!("plan {id} has {} that nobody looked at", counted(plan.totals.undecided(), "row"));
-                need(words, Some(format!("{path}/plans/{id}")), "review it");
-            }
-            PlanAge::RuledSince { .. } => {
-                let words = format!("plan {id} is stale: somebody ruled about its clusters after it was made");
-                need(words, Some(format!("{path}/plans")), "make a new one");
-            }
-            // Nobody was in a hurry, and a new plan shows what is there then.
-            PlanAge::TooOld | PlanAge::Overtaken { .. } => {}
-        }
-    }
-    if at.can_maintain() {
-        let totals = at.console.store.judge().adjudication_totals(at.repo.id).await?;
-        let waiting: u64 = totals.iter().filter(|answers| answers.word.is_none()).map(|answers| answers.times).sum();
-        if waiting > 0 {
-            let words = format!("{} drawn for a person's answer", counted(waiting, "case"));
-            need(words, Some(format!("{path}/adjudicate")), "answer");
-        }
-    }
-    if overview.synced_at.is_none() {
-        need("it was never synced, so that Canonry knows only what was imported or delivered".to_owned(), None, "");
-    }
-    if settings.config.triage.mode == TriageMode::Shadow {
-        let words = "it is in shadow mode: verdicts are recorded and nothing is said. Once they convince you, set triage.mode to suggest in .canonry.yml";
-        need(words.to_owned(), Some(format!("{path}/items?verdict=duplicate")), "look at the verdicts");
-    }
-    Ok(needs)
-}
-
-/// The issues that were last said to be duplicates, surely or perhaps: Canonry speaks of both.
-async fn told(at: &RepoVisit) -> Result<Vec<SuggestionLine>, PageError> {
+/// The issues that were last found to be duplicates, surely or perhaps: Canonry comments on both.
+async fn suggestions(at: &RepoVisit) -> Result<Vec<SuggestionLine>, PageError> {
     let (store, path) = (&at.console.store, repo_path(&at.repo));
     let mut lines = Vec::new();
     for verdict in [Verdict::Duplicate, Verdict::MaybeDuplicate] {
@@ -243,20 +195,20 @@ async fn told(at: &RepoVisit) -> Result<Vec<SuggestionLine>, PageError> {
     }
     let numbers: Vec<ItemNumber> = lines.iter().map(|line| line.number).collect();
     let mut triage = store.duplicates().latest_triage(at.repo.id, ItemType::Issue, &numbers).await?;
-    let mut said: Vec<_> =
-        lines.into_iter().filter_map(|line| triage.remove(&line.number).map(|said| (line, said))).collect();
-    said.sort_by_key(|(_, said)| std::cmp::Reverse(said.id));
-    said.truncate(FEW as usize);
-    let told = said.into_iter().map(|(line, said)| SuggestionLine {
+    let mut found: Vec<_> =
+        lines.into_iter().filter_map(|line| triage.remove(&line.number).map(|record| (line, record))).collect();
+    found.sort_by_key(|(_, record)| std::cmp::Reverse(record.id));
+    found.truncate(FEW as usize);
+    let suggestions = found.into_iter().map(|(line, record)| SuggestionLine {
         number: line.number,
         href: item_path(&path, line.item_type, line.number),
         title: line.title,
-        target: said.target.map(|target| (target, item_path(&path, line.item_type, target))),
-        verdict: badge::verdict(said.verdict),
-        score: said.target_score.map(|similar| score(similar.get())).unwrap_or_default(),
-        at: when(said.created_at, at.console.now()),
+        target: record.target.map(|target| (target, item_path(&path, line.item_type, target))),
+        verdict: badge::verdict(record.verdict),
+        score: record.target_score.map(|similar| score(similar.get())).unwrap_or_default(),
+        at: when(record.created_at, at.console.now()),
     });
-    Ok(told.collect())
+    Ok(suggestions.collect())
 }
 
 async fn reviews(at: &RepoVisit) -> Result<Vec<RecentReviewLine>, PageError> {
@@ -264,11 +216,11 @@ async fn reviews(at: &RepoVisit) -> Result<Vec<RecentReviewLine>, PageError> {
     let reviews = at.console.store.review().list(at.repo.id, None, FEW).await?;
     let line = |review: canonry_store::StoredReview| RecentReviewLine {
         subject: match review.subject.pull() {
-            Some(number) => format!("#{number}"),
+            Some(number) => format!("Pull request #{number}"),
             None => review.subject.to_string(),
         },
         href: format!("{path}/reviews/{}", review.id),
-        shown: review.shown,
+        shown: counted(review.shown, "finding"),
         fixed: review.fixed,
         at: when(review.completed_at, at.console.now()),
     };
@@ -277,9 +229,9 @@ async fn reviews(at: &RepoVisit) -> Result<Vec<RecentReviewLine>, PageError> {
 
 const fn mode_words(mode: TriageMode) -> &'static str {
     match mode {
-        TriageMode::Off => "new items are not looked at",
-        TriageMode::Shadow => "verdicts are recorded, nothing is said",
-        TriageMode::Suggest => "likely duplicates get a comment and a label",
-        TriageMode::Grace => "likely duplicates are closed after a grace, unless anybody objects",
+        TriageMode::Off => "New items are not compared.",
+        TriageMode::Shadow => "Verdicts are recorded; nothing is posted.",
+        TriageMode::Suggest => "Likely duplicates get a comment and a label.",
+        TriageMode::Grace => "Likely duplicates are announced, then closed unless anybody objects.",
     }
 }

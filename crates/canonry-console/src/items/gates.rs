@@ -1,14 +1,18 @@
-//! Gate by gate: what each asked, what it found, and which of them decided.
+//! The checks of a verdict, one by one: what each asked, what it found, and which of them decided.
 
 use canonry_domain::{
     DecisionGate, DecisionOrigin, DecisionStatus, GateMark, GateReason, ItemNumber, OnlineGate, OnlineThresholds,
     SCORE_GAP, STRONG_RETRIEVAL, Structure, Verdict, gate_trail, online_trail,
 };
 
-use crate::layout::formatting::score;
+use crate::layout::formatting::{counted, score};
 
-/// As many candidates that are too near are named: a person reads a few.
+/// Candidates that are named for being too close to the target: a person reads a few.
 const RIVALS: usize = 3;
+
+const PASSED: &str = "passed";
+const FAILED: &str = "failed";
+const NOT_REACHED: &str = "not reached";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GateLine {
@@ -40,36 +44,32 @@ pub(crate) fn decision_gates(
         let decided = mark == GateMark::Decided;
         let reason = reason.unwrap_or_default();
         let (question, answer) = match gate {
-            DecisionGate::Ruling => ("Has a person ruled about it?", ruling(decided, origin, is_good, compared)),
-            DecisionGate::Candidates => ("Is there anything to compare it with?", candidates(decided, compared)),
+            DecisionGate::Ruling => ("Ruled by a person?", ruling(decided, origin, is_good, compared)),
+            DecisionGate::Candidates => ("Any candidates?", candidates(decided, compared)),
             DecisionGate::EnoughText => (
-                "Does it say enough to be compared?",
+                "Enough text to compare?",
                 pick(
                     decided,
                     match GateReason::NoContent.is_stored_as(Some(reason)) {
-                        true => "No: it, or the other one, is an unfilled template.",
-                        false => "No: it is too short, or only says that something does not work.",
+                        true => "No: one of the two is an unfilled template.",
+                        false => "No: the text is too short or too vague.",
                     },
                     "Yes.",
                 ),
             ),
-            DecisionGate::NoEdgeYet => ("Is it known to be a duplicate already?", existing_edge(decided, compared)),
-            DecisionGate::UsableAnswer => ("Could the judge’s answer be used?", usable(decided, reason)),
+            DecisionGate::NoEdgeYet => ("Already a known duplicate?", existing_edge(decided, compared)),
+            DecisionGate::UsableAnswer => ("Usable answer from the judge?", usable(decided, reason)),
             DecisionGate::SaidYes => ("Did the judge call it a duplicate?", said_yes(decided, compared)),
-            DecisionGate::Structure => {
-                ("Do the parts of the answer agree with its yes?", structure(decided, reason, compared))
-            }
+            DecisionGate::Structure => ("Is the judge’s answer consistent?", structure(decided, reason, compared)),
             DecisionGate::TargetOpen => {
-                ("Is the other one open?", pick(decided, "No, and nobody is sent to something that is closed.", "Yes."))
+                ("Is the target open?", pick(decided, "No. A closed item is never a target.", "Yes."))
             }
-            DecisionGate::SameKind => ("Do both report a bug, or both ask for something?", same_kind(decided, reason)),
+            DecisionGate::SameKind => ("Same kind, bug or feature?", same_kind(decided, reason)),
             DecisionGate::Confidence => {
-                ("Is the judge sure enough?", at_least(decided, compared.confidence, compared.min_edge))
+                ("Is the judge’s confidence high enough?", at_least(decided, compared.confidence, compared.min_edge))
             }
-            DecisionGate::Gap => ("Does the other one stand out among the candidates?", gap(decided, compared)),
-            DecisionGate::Accept => {
-                ("Does anything else speak against it?", "No: it is taken for a duplicate.".to_owned())
-            }
+            DecisionGate::Gap => ("Is the target clearly ahead of the other candidates?", gap(decided, compared)),
+            DecisionGate::Accept => ("Any other objection?", "No: accepted as a duplicate.".to_owned()),
         };
         line(mark, is_good, question, answer)
     };
@@ -84,46 +84,37 @@ pub(crate) fn verdict_gates(verdict: Verdict, reason: &str, compared: &GateInput
         let decided = mark == GateMark::Decided;
         let guarded = reason.strip_prefix("online_strict_guardrail:").unwrap_or(reason);
         let (question, answer) = match gate {
-            OnlineGate::Ruling => {
-                ("Has a person ruled about it?", pick(decided, "Yes: that it is a duplicate.", "No."))
-            }
+            OnlineGate::Ruling => ("Ruled by a person?", pick(decided, "Yes: as a duplicate.", "No.")),
             OnlineGate::EnoughText => {
-                ("Does it have text of its own?", pick(decided, "No: it is an unfilled template.", "Yes."))
+                ("Any text besides the template?", pick(decided, "No: the template is unfilled.", "Yes."))
             }
             OnlineGate::Neighbours => {
-                ("Is an open one near enough to be judged?", neighbours(decided, compared, thresholds.min_score.get()))
+                ("Is an open item similar enough?", neighbours(decided, compared, thresholds.min_score.get()))
             }
-            OnlineGate::UsableAnswer => (
-                "Could the judge’s answer be used?",
-                pick(decided, "No, or there was none. Nothing is said on such a ground.", "Yes."),
-            ),
+            OnlineGate::UsableAnswer => {
+                ("Usable answer from the judge?", pick(decided, "No, so nothing is posted.", "Yes."))
+            }
             OnlineGate::SaidYes => ("Did the judge call it a duplicate?", said_yes(decided, compared)),
-            OnlineGate::Structure => {
-                ("Do the parts of the answer agree with its yes?", structure(decided, guarded, compared))
-            }
-            OnlineGate::SameKind => ("Do both report a bug, or both ask for something?", same_kind(decided, guarded)),
+            OnlineGate::Structure => ("Is the judge’s answer consistent?", structure(decided, guarded, compared)),
+            OnlineGate::SameKind => ("Same kind, bug or feature?", same_kind(decided, guarded)),
             OnlineGate::AllSame => {
-                ("Does the answer say: same thing, same cause, same scope, sure?", all_same(decided, guarded))
+                ("Same problem, cause and scope, and the judge is certain?", all_same(decided, guarded))
             }
-            OnlineGate::Gap => ("Does the other one stand out among the candidates?", gap(decided, compared)),
+            OnlineGate::Gap => ("Is the target clearly ahead of the other candidates?", gap(decided, compared)),
             OnlineGate::MaybeConfidence => {
                 let least = thresholds.maybe.get();
-                ("Is the judge sure enough to mention it?", at_least(decided, compared.confidence, least))
+                ("Is the confidence high enough for a mention?", at_least(decided, compared.confidence, least))
             }
             OnlineGate::DuplicateConfidence => (
-                "Is the judge sure enough to call it a duplicate?",
+                "Is the confidence high enough for “duplicate”?",
                 at_least(decided, compared.confidence, thresholds.duplicate.get()),
             ),
-            OnlineGate::Alike => {
-                ("Are the two alike enough, whatever the judge says?", at_least(decided, alike(), STRONG_RETRIEVAL))
-            }
+            OnlineGate::Alike => ("Are the two items similar enough?", at_least(decided, alike(), STRONG_RETRIEVAL)),
             OnlineGate::ProvenJudge => (
-                "Has this judge proven itself in this repository?",
-                pick(decided, "No: its yes closes nothing. An operator runs `canonry judge-audit`.", "Yes."),
+                "Did the judge pass its audit in this repository?",
+                pick(decided, "No, so nothing is closed on its word. Run `canonry judge-audit`.", "Yes."),
             ),
-            OnlineGate::Duplicate => {
-                ("Does anything else speak against it?", "No: it is called a duplicate.".to_owned())
-            }
+            OnlineGate::Duplicate => ("Any other objection?", "No: the verdict is “duplicate”.".to_owned()),
         };
         line(mark, is_good, question, answer)
     };
@@ -132,10 +123,10 @@ pub(crate) fn verdict_gates(verdict: Verdict, reason: &str, compared: &GateInput
 
 fn line(mark: GateMark, is_good: bool, question: &'static str, answer: String) -> GateLine {
     let (class, mark, answer) = match mark {
-        GateMark::Passed => ("passed", "passed", answer),
-        GateMark::Decided if is_good => ("decided yes", "decided", answer),
-        GateMark::Decided => ("decided", "decided", answer),
-        GateMark::NotAsked => ("skipped", "not asked", String::new()),
+        GateMark::Passed => ("passed", PASSED, answer),
+        GateMark::Decided if is_good => ("decided yes", PASSED, answer),
+        GateMark::Decided => ("decided", FAILED, answer),
+        GateMark::NotAsked => ("skipped", NOT_REACHED, String::new()),
     };
     GateLine { class, mark, question, answer }
 }
@@ -152,16 +143,16 @@ fn pick(decided: bool, if_decided: &str, if_passed: &str) -> String {
 
 fn ruling(decided: bool, origin: DecisionOrigin, is_good: bool, compared: &GateInput<'_>) -> String {
     match (decided, is_good, compared.target) {
-        (true, true, Some(target)) => format!("Yes: that it is a duplicate of #{target}."),
-        (true, _, _) => "Yes: that it is no duplicate of any candidate.".to_owned(),
-        (false, _, _) if origin == DecisionOrigin::Override => "Yes, and a judge had found an edge before.".to_owned(),
+        (true, true, Some(target)) => format!("Yes: as a duplicate of #{target}."),
+        (true, _, _) => "Yes: as different from every candidate.".to_owned(),
+        (false, _, _) if origin == DecisionOrigin::Override => "Yes, and a judge had accepted it before.".to_owned(),
         (false, _, _) => "No.".to_owned(),
     }
 }
 
 fn candidates(decided: bool, compared: &GateInput<'_>) -> String {
     match (decided, compared.scores.len()) {
-        (true, _) => "No: nothing was near enough.".to_owned(),
+        (true, _) => "No: nothing is similar enough.".to_owned(),
         (false, 0) => "Yes.".to_owned(),
         (false, 1) => "Yes, one.".to_owned(),
         (false, count) => format!("Yes, {count}."),
@@ -171,13 +162,9 @@ fn candidates(decided: bool, compared: &GateInput<'_>) -> String {
 fn neighbours(decided: bool, compared: &GateInput<'_>, least: f64) -> String {
     match (decided, compared.nearest, compared.scores.len()) {
         (true, Some((number, alike)), _) => {
-            format!(
-                "No: the nearest is #{number} with {}, and it takes an open one with {}.",
-                score(alike),
-                score(least)
-            )
+            format!("No: the closest is #{number} with {}; {} is required.", score(alike), score(least))
         }
-        (true, None, _) => "No: there was nothing alike at all.".to_owned(),
+        (true, None, _) => "No: nothing similar was found.".to_owned(),
         (false, _, 0) => "Yes.".to_owned(),
         (false, _, count) => format!("Yes, {count} with at least {}.", score(least)),
     }
@@ -185,7 +172,7 @@ fn neighbours(decided: bool, compared: &GateInput<'_>, least: f64) -> String {
 
 fn existing_edge(decided: bool, compared: &GateInput<'_>) -> String {
     match (decided, compared.target) {
-        (true, Some(target)) => format!("Yes: of #{target}. The judge is not asked twice about the same texts."),
+        (true, Some(target)) => format!("Yes, of #{target}. The judge is not asked twice about the same texts."),
         (true, None) => "Yes. The judge is not asked twice about the same texts.".to_owned(),
         (false, _) => "No.".to_owned(),
     }
@@ -193,7 +180,7 @@ fn existing_edge(decided: bool, compared: &GateInput<'_>) -> String {
 
 fn usable(decided: bool, reason: &str) -> String {
     let kind = reason.split_once(':').map_or(reason, |(_, kind)| kind).replace('_', " ");
-    if decided { format!("No ({kind}). It is asked again with the next run.") } else { "Yes.".to_owned() }
+    if decided { format!("No ({kind}). The next run asks again.") } else { "Yes.".to_owned() }
 }
 
 fn said_yes(decided: bool, compared: &GateInput<'_>) -> String {
@@ -210,7 +197,7 @@ fn structure(decided: bool, reason: &str, compared: &GateInput<'_>) -> String {
         return format!("No: {}.", keys(reason));
     }
     let certain = compared.structure.is_some_and(|structure| structure.relation.is_some());
-    pick(certain, "Yes: it says that both are the same thing.", "Yes: nothing in it speaks against.")
+    pick(certain, "Yes: same problem.", "Yes.")
 }
 
 fn all_same(decided: bool, reason: &str) -> String {
@@ -220,59 +207,82 @@ fn all_same(decided: bool, reason: &str) -> String {
 /// `relation=partial_overlap` as people read it.
 fn keys(reason: &str) -> String {
     let one = |pair: &str| match pair.split_once('=') {
-        Some((key, "absent")) => format!("it does not tell the {}", key.replace('_', " ")),
-        Some((key, value)) => format!("the {} is “{}”", key.replace('_', " "), value.replace('_', " ")),
+        Some((key, "absent")) => format!("{} is missing", key.replace('_', " ")),
+        Some((key, value)) => format!("{} is “{}”", key.replace('_', " "), value.replace('_', " ")),
         None => pair.replace('_', " "),
     };
-    reason.split(',').map(one).collect::<Vec<_>>().join(", and ")
+    reason.split(',').map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn same_kind(decided: bool, reason: &str) -> String {
     let kinds = reason.rsplit(':').next().unwrap_or_default();
     match (decided, kinds.split_once("_vs_")) {
-        (true, Some((one, other))) => format!("No: this is a {one}, the other one a {other}."),
+        (true, Some((one, other))) => format!("No: this is a {one}, the target a {other}."),
         (true, None) => "No.".to_owned(),
-        (false, _) => "Nothing says otherwise.".to_owned(),
+        (false, _) => "Yes, as far as known.".to_owned(),
     }
 }
 
-/// What was decided then, beside what it takes today: the record does not keep what it took then.
+/// What was decided at the time, beside what is required today: the record does not keep what was required then.
 fn at_least(decided: bool, value: Option<f64>, least: f64) -> String {
-    let Some(value) = value else { return format!("It takes {}.", score(least)) };
+    let least_words = score(least);
+    let Some(value) = value else { return format!("{least_words} is required.") };
+    let words = score(value);
     match (decided, value >= least) {
-        (false, true) => format!("Yes: {}, and it takes {}.", score(value), score(least)),
-        (true, false) => format!("No: {}, and it takes {}.", score(value), score(least)),
-        (false, false) => format!("Yes, then: {}. Today it takes {}.", score(value), score(least)),
-        (true, true) => format!("No, then: {}. Today it takes {}.", score(value), score(least)),
+        (false, true) => format!("Yes: {words}; {least_words} is required."),
+        (true, false) => format!("No: {words}; {least_words} is required."),
+        (false, false) => format!("Yes at the time: {words}. Today {least_words} is required."),
+        (true, true) => format!("No at the time: {words}. Today {least_words} is required."),
     }
 }
 
-/// Shown with three digits: two of them would often be the same.
+/// Leads have a decimal: whole percentages of two near candidates would often be the same.
 fn gap(decided: bool, compared: &GateInput<'_>) -> String {
     let target = compared.target.and_then(|target| Some((target, compared.score_of(target)?)));
     let Some((target, alike)) = target else { return pick(decided, "No.", "Yes.") };
     let mut others: Vec<_> = compared.scores.iter().copied().filter(|(number, _)| *number != target).collect();
     others.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let Some(&(next, near)) = others.first() else { return "Yes: it is the only one.".to_owned() };
+    let Some(&(next, near)) = others.first() else { return "Yes: it is the only candidate.".to_owned() };
     // Rounded as the gate rounds: .950 and .935 are far enough apart.
-    let is_near = |near: f64| ((alike - near) * 10_000.0).round() / 10_000.0 < SCORE_GAP;
-    let told = |(number, score): &(ItemNumber, f64)| format!("#{number} has {score:.3}");
-    let numbers = format!("#{target} has {alike:.3}, #{next} has {near:.3}");
-    let rivals = others.iter().filter(|(_, near)| is_near(*near)).count();
-    match (decided, is_near(near)) {
-        // Which of them were known to be the same thing as the target then, and so did not count, is not kept.
+    let lead = |near: f64| ((alike - near) * 10_000.0).round() / 10_000.0;
+    let points = |share: f64| format!("{:.1}\u{a0}%", share * 100.0);
+    let ahead = format!("#{target} leads #{next} by {}", points(lead(near)));
+    let required = points(SCORE_GAP);
+    let rivals = others.iter().filter(|(_, near)| lead(*near) < SCORE_GAP).count();
+    match (decided, rivals > 0) {
+        // Which of them were known to be duplicates of the target then, and so did not count, is not kept.
         (true, _) if rivals > 1 => {
-            let named: Vec<String> = others.iter().take(rivals.min(RIVALS)).map(told).collect();
+            let named: Vec<String> =
+                others.iter().take(rivals.min(RIVALS)).map(|(number, _)| format!("#{number}")).collect();
             let more = if rivals > RIVALS { " and others" } else { "" };
             format!(
-                "No: #{target} has {alike:.3}, {}{more}. Less than {SCORE_GAP} apart, and not all of these are \
-                known to be the same thing.",
+                "No: #{target} leads {}{more} by less than {required}, and not all of these are known to be duplicates \
+                of each other.",
                 named.join(", ")
             )
         }
-        (true, _) => format!("No: {numbers}. Less than {SCORE_GAP} apart, it may be either of them."),
-        (false, false) => format!("Yes: {numbers}, and it takes {SCORE_GAP} between them."),
-        (false, true) => format!("Yes: {numbers}, but those two are known to be the same thing."),
+        (true, _) => format!("No: {ahead}; {required} is required, so it may be either of them."),
+        (false, false) => format!("Yes: {ahead}; {required} is required."),
+        (false, true) => format!("Yes: {ahead}, and those two are known to be duplicates of each other."),
+    }
+}
+
+/// The checks with the ones that failed apart, and how many passed.
+pub(crate) struct GateSummary {
+    pub(crate) failed: Vec<GateLine>,
+    pub(crate) words: String,
+}
+
+impl GateSummary {
+    pub(crate) fn of(gates: &[GateLine]) -> Self {
+        let with = |mark: &str| gates.iter().filter(|gate| gate.mark == mark).count();
+        let failed: Vec<GateLine> = gates.iter().filter(|gate| gate.mark == FAILED).cloned().collect();
+        let passed = gates.len() - failed.len() - with(NOT_REACHED);
+        let mut words = format!("{} passed", counted(passed as u64, "check"));
+        if with(NOT_REACHED) > 0 {
+            words += &format!(", {} not reached", with(NOT_REACHED));
+        }
+        Self { failed, words }
     }
 }
 
@@ -280,7 +290,7 @@ fn gap(decided: bool, compared: &GateInput<'_>) -> String {
 mod tests {
     use canonry_domain::{DecisionOrigin, DecisionStatus, ItemNumber, Verdict};
 
-    use super::{GateInput, GateLine, decision_gates, verdict_gates};
+    use super::{GateInput, GateLine, GateSummary, decision_gates, verdict_gates};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("positive")
@@ -304,40 +314,54 @@ mod tests {
         };
         let of = |status, reason| decision_gates(DecisionOrigin::Batch, status, reason, &compared);
         let rejected = DecisionStatus::Rejected;
-        assert_eq!(decided(&of(rejected, Some("below_min_edge"))), ("decided", "No: .81, and it takes .85."));
+        assert_eq!(
+            decided(&of(rejected, Some("below_min_edge"))),
+            ("decided", "No: 81\u{a0}%; 85\u{a0}% is required.")
+        );
         // With other settings since, what was decided then is still told.
         let then = |status, min_edge, reason| {
             let compared = GateInput { min_edge, structure: None, ..compared };
             let lines = decision_gates(DecisionOrigin::Batch, status, reason, &compared);
-            lines.into_iter().find(|line| line.question.contains("sure enough")).expect("the gate").answer
+            lines.into_iter().find(|line| line.question.contains("confidence high enough")).expect("the gate").answer
         };
-        assert_eq!(then(rejected, 0.8, Some("below_min_edge")), "No, then: .81. Today it takes .80.");
-        assert_eq!(then(DecisionStatus::Accepted, 0.85, None), "Yes, then: .81. Today it takes .85.");
+        assert_eq!(
+            then(rejected, 0.8, Some("below_min_edge")),
+            "No at the time: 81\u{a0}%. Today 80\u{a0}% is required."
+        );
+        assert_eq!(
+            then(DecisionStatus::Accepted, 0.85, None),
+            "Yes at the time: 81\u{a0}%. Today 85\u{a0}% is required."
+        );
         let gap = of(rejected, Some("candidate_gap_too_small"));
-        assert_eq!(decided(&gap).1, "No: #7 has 0.934, #9 has 0.921. Less than 0.015 apart, it may be either of them.");
+        assert_eq!(
+            decided(&gap).1,
+            "No: #7 leads #9 by 1.3\u{a0}%; 1.5\u{a0}% is required, so it may be either of them."
+        );
         // The nearest one may not have counted, being known to be the same thing; so all that are near are named.
         let scores = [(number(8), 0.93), (number(7), 0.934), (number(9), 0.921), (number(5), 0.8)];
         let several = GateInput { scores: &scores, structure: None, ..compared };
         let gap = decision_gates(DecisionOrigin::Batch, rejected, Some("candidate_gap_too_small"), &several);
         assert_eq!(
             decided(&gap).1,
-            "No: #7 has 0.934, #8 has 0.930, #9 has 0.921. Less than 0.015 apart, and not all of these are known \
-            to be the same thing."
+            "No: #7 leads #8, #9 by less than 1.5\u{a0}%, and not all of these are known to be duplicates of each other."
         );
         let scores = [(number(7), 0.95), (number(9), 0.935)];
         let apart = GateInput { scores: &scores, structure: None, ..compared };
         let lines = decision_gates(DecisionOrigin::Batch, DecisionStatus::Accepted, None, &apart);
-        assert!(lines.iter().any(|line| line.answer.ends_with("and it takes 0.015 between them.")), "{lines:?}");
-        assert_eq!(decided(&of(rejected, None)).1, "No (confidence .81).");
-        let veto = of(rejected, Some("scope_relation=source_subset,root_cause_match=absent"));
-        assert_eq!(
-            decided(&veto).1,
-            "No: the scope relation is “source subset”, and it does not tell the root cause match."
+        assert!(
+            lines.iter().any(|line| line.answer == "Yes: #7 leads #9 by 1.5\u{a0}%; 1.5\u{a0}% is required."),
+            "{lines:?}"
         );
+        assert_eq!(decided(&of(rejected, None)).1, "No (confidence 81\u{a0}%).");
+        let veto = of(rejected, Some("scope_relation=source_subset,root_cause_match=absent"));
+        assert_eq!(decided(&veto).1, "No: scope relation is “source subset”, root cause match is missing.");
         assert_eq!(decided(&of(DecisionStatus::Accepted, None)).0, "decided yes");
         let kinds = of(rejected, Some("bug_feature_mismatch:bug_vs_feature"));
-        assert_eq!(decided(&kinds).1, "No: this is a bug, the other one a feature.");
+        assert_eq!(decided(&kinds).1, "No: this is a bug, the target a feature.");
         assert!(kinds.iter().rev().take(3).all(|line| line.class == "skipped" && line.answer.is_empty()));
+        let folded = GateSummary::of(&kinds);
+        assert_eq!((folded.failed.len(), folded.words.as_str()), (1, "8 checks passed, 3 not reached"));
+        assert_eq!(GateSummary::of(&of(DecisionStatus::Accepted, None)).words, "12 checks passed");
     }
 
     #[test]
@@ -351,10 +375,10 @@ mod tests {
             min_edge: 0.85,
         };
         let lines = verdict_gates(Verdict::MaybeDuplicate, "duplicate_low_retrieval_support", &compared);
-        assert_eq!(decided(&lines).1, "No: .88, and it takes .90.");
+        assert_eq!(decided(&lines).1, "No: 88\u{a0}%; 90\u{a0}% is required.");
         let nothing =
             GateInput { scores: &[], nearest: Some((number(4), 0.6)), target: None, confidence: None, ..compared };
         let lines = verdict_gates(Verdict::NotDuplicate, "no_candidates", &nothing);
-        assert_eq!(decided(&lines).1, "No: the nearest is #4 with .60, and it takes an open one with .75.");
+        assert_eq!(decided(&lines).1, "No: the closest is #4 with 60\u{a0}%; 75\u{a0}% is required.");
     }
 }

@@ -1,43 +1,41 @@
-//! An item's page: what Canonry found, why, what it did, and what people made of it.
+//! An item's page: the verdict with its actions, the comparison with the best candidate, the checks and the history.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
+use axum::extract::{Path, Query};
 use axum::routing::{get, post};
 use canonry_domain::printable::one_line;
-use canonry_domain::{DecisionOrigin, DecisionStatus, Item, ItemNumber, ItemState, ItemType, Override, redact};
+use canonry_domain::{DecisionOrigin, DecisionStatus, Item, ItemNumber, ItemState, ItemType, Override};
 use canonry_store::{BrakeKind, ItemClose, Representation, StoredDecision};
-use canonry_triage::{ItemHistory, evidence_text, shared_evidence, stored_boilerplate};
+use canonry_triage::ItemHistory;
 
 use crate::admin::repo_settings::settings_of;
 use crate::clusters::map::cluster_link;
 use crate::console::Console;
+use crate::items::pull_findings::{PullFindings, pull_findings};
 use crate::items::rulings;
 use crate::items::state::Sentence;
-use crate::items::timeline::{self as timeline, CloseLine, GraceEventLine, RulingEventLine, TimelineEvent, WriteLine};
+use crate::items::timeline::{TimelineEvent, outcome_sentences, timeline};
 use crate::items::triage_run::{TriageRunContext, TriageRunView, view_decision, view_record};
 use crate::items::verdict::{ItemFacts, verdict};
+use crate::items::verdict_actions::VerdictActions;
 use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
-use crate::layout::form::PathFields;
-use crate::layout::formatting::{TimeLabel, capital, item_path, when};
+use crate::layout::form::{PathFields, QueryFields};
+use crate::layout::formatting::{TimeLabel, item_path, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::cut;
+use crate::layout::paging::{cut, part_in, word};
+use crate::plans::pair_comparison::{ComparedItem, PairComparison, pair_comparison};
 use crate::reviews::review_page::web;
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
-/// A text with more lines, or more characters, begins folded up.
-const LONG_LINES: usize = 40;
-const LONG_TEXT: usize = 3_000;
-/// How much of each list is shown: more than ever happens to one item, unless something goes wrong.
-const MOST_CLOSES: u32 = 40;
+/// How much of each list is read: more than ever happens to one item, unless something goes wrong.
+pub(crate) const MOST_CLOSES: u32 = 40;
 const MOST_RUNS: usize = 30;
-const MOST_WRITES: usize = 60;
 const MEMBERS_SHOWN: u32 = 13;
-/// Facts that both texts share: a person reads a few.
-const FACTS: usize = 6;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
     Router::new()
@@ -64,26 +62,22 @@ struct ItemPageView {
     comments: u64,
     labels: Vec<String>,
     url: Option<String>,
-    body: String,
-    is_long: bool,
     is_paused: bool,
     verdict: Sentence,
     target_href: String,
-    target_title: String,
-    facts: Vec<String>,
+    actions: VerdictActions,
+    /// Only of a pull request.
+    review: Option<PullFindings>,
+    comparison: PairComparison,
+    /// The same comparison, line by line or side by side.
+    other_view: String,
     main: Vec<TriageRunView>,
     earlier: Vec<TriageRunView>,
     cluster: Option<ClusterBox>,
-    said: Vec<TimelineEvent>,
-    graces: Vec<GraceEventLine>,
-    closes: Vec<CloseLine>,
-    had_closes: bool,
-    writes: Vec<WriteLine>,
-    had_writes: bool,
-    had_more_runs: bool,
     events: Vec<TimelineEvent>,
+    had_more_events: bool,
+    had_more_runs: bool,
     outcome: Option<(String, String)>,
-    rulings: Vec<RulingEventLine>,
     can_maintain: bool,
 }
 
@@ -105,12 +99,12 @@ struct ClusterMemberLink {
     is_canonical: bool,
 }
 
-async fn issue(ReaderOf(at): ReaderOf, path: PathFields) -> PageResult {
-    show(&at, &path, ItemType::Issue).await
+async fn issue(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(query): QueryFields) -> PageResult {
+    show(&at, &path, &query, ItemType::Issue).await
 }
 
-async fn pull(ReaderOf(at): ReaderOf, path: PathFields) -> PageResult {
-    show(&at, &path, ItemType::Pr).await
+async fn pull(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(query): QueryFields) -> PageResult {
+    show(&at, &path, &query, ItemType::Pr).await
 }
 
 /// An item's history, with what only the page shows.
@@ -121,8 +115,13 @@ struct ItemPageData {
     cluster: Option<(Representation, ItemNumber, u64)>,
 }
 
-async fn show(at: &RepoVisit, path: &HashMap<String, String>, item_type: ItemType) -> PageResult {
-    let number = path.get("number").and_then(|number| number.parse::<ItemNumber>().ok()).ok_or(PageError::NotFound)?;
+async fn show(
+    at: &RepoVisit,
+    path: &HashMap<String, String>,
+    query: &HashMap<String, String>,
+    item_type: ItemType,
+) -> PageResult {
+    let number: ItemNumber = part_in(path, "number")?;
     let data = load(at, item_type, number).await?;
     let (store, repo, now, path) = (&at.console.store, at.repo.id, at.console.now(), repo_path(&at.repo));
     let others = others(at, &data).await?;
@@ -152,12 +151,15 @@ async fn show(at: &RepoVisit, path: &HashMap<String, String>, item_type: ItemTyp
         cluster: data.cluster.map(|(_, canonical, members)| (canonical, members)),
         now,
     });
-    let target = verdict.target.and_then(|target| others.get(&target));
-    let boilerplate = stored_boilerplate(store, &at.repo, item_type).await?;
-    let own = |item: &Item| evidence_text(&boilerplate.own(item));
-    let facts = target.map(|target| shared_evidence(&at.repo.name, &own(&data.history.item), &own(target)));
     let item = &data.history.item;
-    let command = format!("canonry show --repo {} --type {item_type} --number {number}", at.repo.name);
+    let best = best_candidate(&data, &verdict).and_then(|best| others.get(&best));
+    let by_line = word(query, "view") == "lines";
+    let source = ComparedItem { item, role: "this item", is_edited: false };
+    let target = best.map(|item| ComparedItem { item, role: "best candidate", is_edited: false });
+    let comparison = pair_comparison(at, source, target, by_line).await?;
+    let (events, had_more_events) = timeline(&data.history, &data.closes, now);
+    let here = item_path(&path, item_type, number);
+    let command = format!("canonry show {number} --type {item_type} --repo {}", at.repo.name);
     html(&ItemPageView {
         page: at.page(&format!("#{number} {}", one_line(&item.title)), NavSection::Items).cli(command),
         kind: item_type.in_words(),
@@ -174,36 +176,37 @@ async fn show(at: &RepoVisit, path: &HashMap<String, String>, item_type: ItemTyp
             .url
             .clone()
             .filter(|url| web(&at.console).is_some() && (url.starts_with("https://") || url.starts_with("http://"))),
-        is_long: item.body.lines().count() > LONG_LINES || item.body.chars().count() > LONG_TEXT,
-        body: item.body.clone(),
         is_paused: store.close().brake_in_force(repo, BrakeKind::Pause).await?.is_some(),
         target_href: verdict.target.map(|target| item_path(&path, item_type, target)).unwrap_or_default(),
-        target_title: target.map(|target| target.title.clone()).unwrap_or_default(),
-        facts: facts.iter().flatten().take(FACTS).map(|fact| capital(&redact(&fact.to_string()))).collect(),
+        actions: VerdictActions::new(&data.history, &data.closes, &in_force, best.map(|best| best.number), &path),
+        review: match item_type {
+            ItemType::Pr => Some(pull_findings(at, number).await?),
+            ItemType::Issue => None,
+        },
+        comparison,
+        other_view: if by_line { here } else { format!("{here}?view=lines") },
         verdict,
         main,
         earlier,
         cluster: cluster_box(at, &data).await?,
-        said: data.history.triage_actions.iter().map(|action| timeline::action_event(action, now)).collect(),
-        graces: data.history.graces.iter().map(|grace| timeline::grace_event(grace, now)).collect(),
-        closes: data.closes.iter().map(|close| timeline::close_event(close, now)).collect(),
-        had_closes: data.had_closes,
-        writes: data
-            .history
-            .writes
-            .iter()
-            .rev()
-            .take(MOST_WRITES)
-            .map(|entry| timeline::write_line(entry, now))
-            .collect(),
-        had_writes: data.history.writes.len() > MOST_WRITES,
+        events,
+        had_more_events: had_more_events || data.had_closes,
         had_more_runs: data.history.triage_records.len() > MOST_RUNS || data.history.decisions.len() > MOST_RUNS,
-        events: timeline::people_events(&data.history.outcome_events, now),
-        outcome: data.history.outcome.as_ref().map(timeline::outcome_sentences),
-        rulings: data.history.rulings.iter().rev().map(|ruled| timeline::ruling_event(ruled, number, now)).collect(),
+        outcome: data.history.outcome.as_ref().map(outcome_sentences),
         can_maintain: at.can_maintain(),
         path,
     })
+}
+
+/// What the item is compared with: the verdict's target, or else the closest item that a run found.
+fn best_candidate(data: &ItemPageData, verdict: &Sentence) -> Option<ItemNumber> {
+    let record = data.history.triage_records.first().map(|stored| &stored.record);
+    let decision = data.history.decisions.first();
+    let targets = [verdict.target, record.and_then(|record| record.target), decision.and_then(|one| one.target)];
+    let closest = record
+        .and_then(|record| record.candidates.first().map(|one| one.number))
+        .or_else(|| decision.and_then(|one| one.candidates.first().map(|one| one.number)));
+    targets.into_iter().flatten().next().or(closest)
 }
 
 async fn load(at: &RepoVisit, item_type: ItemType, number: ItemNumber) -> Result<ItemPageData, PageError> {
@@ -251,8 +254,8 @@ async fn others(at: &RepoVisit, data: &ItemPageData) -> Result<BTreeMap<ItemNumb
     Ok(items.into_iter().map(|item| (item.number, item)).collect())
 }
 
-/// The looks that count, in the order of time, and the others, newest first. An edge in force counts more than what was
-/// looked at since; one that a grace led to is told together with what announced it.
+/// The runs that count, in the order of time, and the others, newest first. An edge in force counts more than later runs;
+/// one that a grace led to is shown together with the run that announced it.
 fn triage_runs(data: &ItemPageData, context: &TriageRunContext<'_>) -> (Vec<TriageRunView>, Vec<TriageRunView>) {
     let edge = data.history.decisions.iter().find(|one| is_edge(one));
     let newest = data.history.triage_records.first().map(|stored| stored.id);
@@ -311,7 +314,7 @@ async fn cluster_box(at: &RepoVisit, data: &ItemPageData) -> Result<Option<Clust
     }))
 }
 
-fn state_of(item: &Item) -> (&'static str, &'static str) {
+pub(crate) fn state_of(item: &Item) -> (&'static str, &'static str) {
     match (item.gone, item.state) {
         (Some(gone), _) => (gone.as_str(), "bad"),
         (None, _) if item.merged => ("merged", "info"),
@@ -319,7 +322,7 @@ fn state_of(item: &Item) -> (&'static str, &'static str) {
         (None, ItemState::Open) => ("open", "good"),
         (None, ItemState::Closed) => match item.state_reason {
             Some(canonry_domain::StateReason::Duplicate) => ("closed as a duplicate", "mute"),
-            Some(canonry_domain::StateReason::Completed) => ("closed as done", "mute"),
+            Some(canonry_domain::StateReason::Completed) => ("closed as completed", "mute"),
             Some(canonry_domain::StateReason::NotPlanned) => ("closed as not planned", "mute"),
             _ => ("closed", "mute"),
         },

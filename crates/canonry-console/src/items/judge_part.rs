@@ -1,4 +1,4 @@
-//! Whether the judge was heard, by the gate that decided: what the banner and each look of an item's page say comes from here.
+//! Whether the judge answered, by the check that decided: the verdict and each run on an item's page say the same.
 
 use canonry_domain::{DecisionGate, OnlineGate};
 use canonry_store::{StoredDecision, StoredTriageRecord};
@@ -17,7 +17,7 @@ impl JudgePart {
         let record = &stored.record;
         match OnlineGate::that_decided(&record.reason) {
             Some(OnlineGate::Ruling) => Self::NotAsked(RULED),
-            Some(OnlineGate::Neighbours) => Self::NotAsked("nothing that is open was near enough"),
+            Some(OnlineGate::Neighbours) => Self::NotAsked("no open item is similar enough"),
             Some(OnlineGate::UsableAnswer) => Self::NoAnswer,
             Some(_) => Self::Answer,
             None if record.confidence.is_some() || !record.reasoning.is_empty() => Self::Answer,
@@ -28,9 +28,9 @@ impl JudgePart {
     pub(crate) fn of_decision(decision: &StoredDecision) -> Self {
         match DecisionGate::that_decided(decision.origin, decision.status, decision.reason.as_deref()) {
             Some(DecisionGate::Ruling) => Self::NotAsked(RULED),
-            Some(DecisionGate::Candidates) => Self::NotAsked("nothing was near enough to compare it with"),
-            Some(DecisionGate::EnoughText) => Self::NotAsked("the text says too little to be compared"),
-            Some(DecisionGate::NoEdgeYet) => Self::NotAsked("it was taken for a duplicate before"),
+            Some(DecisionGate::Candidates) => Self::NotAsked("nothing is similar enough"),
+            Some(DecisionGate::EnoughText) => Self::NotAsked("the text is too short or too vague"),
+            Some(DecisionGate::NoEdgeYet) => Self::NotAsked("it is already a known duplicate"),
             Some(DecisionGate::UsableAnswer) => Self::NoAnswer,
             Some(_) => Self::Answer,
             None if decision.model_is_duplicate.is_some() => Self::Answer,
@@ -42,10 +42,10 @@ impl JudgePart {
     pub(crate) fn without_answer(self) -> String {
         match self {
             Self::Answer => String::new(),
-            Self::NoAnswer => "It gave no answer that could be used.".to_owned(),
-            Self::NotAsked(why) => format!("It was not asked: {why}."),
+            Self::NoAnswer => "The judge gave no usable answer.".to_owned(),
+            Self::NotAsked(why) => format!("The judge was not asked: {why}."),
         }
     }
 }
 
-const RULED: &str = "a person had ruled";
+const RULED: &str = "a person ruled";

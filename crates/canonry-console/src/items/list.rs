@@ -1,4 +1,4 @@
-//! Issues and pull requests, newest first, with what was said about each.
+//! Issues and pull requests, newest first, each with its verdict.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ struct ItemsPage<'a> {
     page: PageFrame,
     path: String,
     filter: ItemPageFilter<'a>,
-    /// A number that somebody looked for and that is no item.
+    /// A number that was searched for and that is no item.
     missing: Option<String>,
     rows: Vec<ItemRow>,
     pager: Pager,
@@ -188,11 +188,11 @@ async fn known(at: &RepoVisit, item_type: ItemType, lines: &[ItemLine]) -> Resul
 /// What people did with an issue, and whether Canonry had it right.
 fn outcome_words(stored: &StoredOutcome) -> Option<&'static str> {
     Some(match (&stored.lesson, &stored.outcome.outcome) {
-        (Lesson::Confirmed { .. }, _) => "people agreed",
-        (Lesson::FalsePositive { .. }, _) => "people disagreed",
-        (Lesson::Missed { .. }, _) => "a duplicate that was missed",
+        (Lesson::Confirmed { .. }, _) => "confirmed",
+        (Lesson::FalsePositive { .. }, _) => "rejected",
+        (Lesson::Missed { .. }, _) => "missed duplicate",
         (_, IssueResolution::Duplicate { .. }) => "closed as a duplicate",
-        (Lesson::TrueNegative, _) => "no duplicate, as said",
+        (Lesson::TrueNegative, _) => "no duplicate, as predicted",
         _ => return None,
     })
 }

@@ -6,11 +6,14 @@ pub(crate) mod gone;
 pub(crate) mod item_page;
 pub(crate) mod judge_part;
 pub(crate) mod list;
+pub(crate) mod pull_findings;
 pub(crate) mod rulings;
 pub(crate) mod state;
 pub(crate) mod timeline;
 pub(crate) mod triage_run;
 pub(crate) mod verdict;
+pub(crate) mod verdict_actions;
+pub(crate) mod verdict_text;
 
 use std::sync::Arc;
 

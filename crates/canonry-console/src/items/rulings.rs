@@ -1,4 +1,4 @@
-//! What maintainers rule about items, and graces that they call off.
+//! Rulings of maintainers on items, and announced closes that they cancel.
 
 use axum::extract::Path;
 use canonry_domain::{ItemNumber, ItemType, OverrideKind};
@@ -15,7 +15,7 @@ use crate::sign_in::visit::{MaintainerOf, RepoVisit};
 
 const NOTE_LIMIT: usize = 500;
 
-/// Rules that an item is a duplicate, is none, or is the one to stay open.
+/// Rules that an item is a duplicate, is different from another one, or stays open as the canonical.
 pub(crate) async fn rule(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let (item_type, number): (ItemType, ItemNumber) = (part_in(&path, "type")?, part_in(&path, "number")?);
     // A cluster's page lets its members be chosen from.
@@ -37,7 +37,14 @@ pub(crate) async fn rule(MaintainerOf(at): MaintainerOf, Path(path): PathFields,
         _ => Some(form.needed("other")?.parse::<ItemNumber>().map_err(PageError::BadForm)?),
     };
     at.record("rule", &format!("{item_type}/{number} {kind}")).await?;
-    let said = store_ruling(&at, item_type, kind, (number, other), note.as_deref()).await?;
+    let mut said = store_ruling(&at, item_type, kind, (number, other), note.as_deref()).await?;
+    if matches!(kind, OverrideKind::NotDuplicate | OverrideKind::Excluded) {
+        let graces = at.console.store.close().graces_of_item(at.repo.id, item_type, number).await?;
+        if graces.iter().any(|grace| grace.state == GraceState::Waiting && Some(grace.target) == other) {
+            cancel_close(&at, item_type, number).await?;
+            said += " The announced close is cancelled.";
+        }
+    }
     let href = item_path(&repo_path(&at.repo), item_type, number);
     let then = form.one("then").map_or(href.as_str(), |then| own_path(Some(then)));
     Ok(back_to(then, &said))
@@ -75,30 +82,30 @@ async fn store_ruling(
         let new = NewOverride { item_type, kind, item: number, other: None, note, by };
         store.duplicates().add_override(at.repo.id, new, now).await.map_err(|error| refused(error.into()))?;
         return Ok(format!(
-            "#{number} is the one that stays open in its cluster. Bring the map up to date to see it there."
+            "#{number} is ruled the canonical of its cluster: it stays open. Recompute the clusters to see it there."
         ));
     };
     let statement = Statement { note, by };
     rule_pair(store, &at.repo, item_type, kind, (number, other), statement, now).await.map_err(refused)?;
     Ok(match kind {
         OverrideKind::NotDuplicate => {
-            format!("#{number} and #{other} are no duplicates of each other now, whatever a judge says.")
+            format!("#{number} and #{other} are ruled different problems.")
         }
         OverrideKind::Excluded => {
-            format!("#{number} is not closed as a duplicate of #{other}, or of anything in its cluster.")
+            format!("#{number} will not be closed as a duplicate of #{other} or its cluster.")
         }
-        OverrideKind::Duplicate | OverrideKind::Canonical => format!(
-            "#{number} is a duplicate of #{other} now, whatever a judge says. Nothing was closed: a plan does that."
-        ),
+        OverrideKind::Duplicate | OverrideKind::Canonical => {
+            format!("#{number} is ruled a duplicate of #{other}. Nothing is closed yet: the next plan includes it.")
+        }
     })
 }
 
-/// What a person can mend is told to them.
+/// What a person can correct is said to them.
 fn refused(error: RulingError) -> PageError {
     match error {
         RulingError::Itself => PageError::BadForm(RulingError::Itself.to_string()),
         RulingError::Store(StoreError::UnknownItem { item_type, number }) => {
-            PageError::BadForm(format!("there is no {} #{number} here", item_type.in_words()))
+            PageError::BadForm(format!("there is no {} #{number} in this repository", item_type.in_words()))
         }
         RulingError::Store(error) => PageError::Store(error),
     }
@@ -112,28 +119,27 @@ pub(crate) async fn remove(MaintainerOf(at): MaintainerOf, Path(path): PathField
         at.record("remove ruling", &id.to_string()).await?;
         at.console.store.duplicates().remove_override(at.repo.id, id, at.console.now()).await?
     };
-    let said = if is_removed { "The ruling no longer holds." } else { "There is no such ruling in force." };
+    let said = if is_removed { "Ruling removed." } else { "There is no such ruling in force." };
     let settings = format!("{}/settings", repo_path(&at.repo));
     Ok(back_to(form.one("then").map_or(settings.as_str(), |then| own_path(Some(then))), said))
 }
 
-/// Has the close called off that an item waits for. The service does it, and edits the comment that announced it, if any.
+/// Cancels the announced close of an item. The service does it, and edits the comment that announced it, if any.
 pub(crate) async fn cancel_grace(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let found = at.console.store.close().grace(number_in(&path, "id")?).await?;
     let grace = found.filter(|grace| grace.repo.id == at.repo.id).ok_or(PageError::NotFound)?;
     let href = item_path(&repo_path(&at.repo), grace.item_type, grace.number);
-    let list = form.one("then").map(|then| own_path(Some(then)));
-    let back = list.unwrap_or(&href);
+    let back = form.one("then").map_or(href.as_str(), |then| own_path(Some(then)));
     if grace.state != GraceState::Waiting {
-        return Ok(back_to(back, "Nothing waits to be closed any more."));
+        return Ok(back_to(back, "This close is not announced any more."));
     }
     at.record("cancel grace", &format!("{}/{}", grace.item_type, grace.number)).await?;
-    queue_cancel_grace(&at.console.store, &at.repo, grace.item_type, grace.number, at.visit.login(), at.console.now())
-        .await?;
+    cancel_close(&at, grace.item_type, grace.number).await?;
+    Ok(back_to(back, &format!("Close cancelled. #{} stays open.", grace.number)))
+}
+
+async fn cancel_close(at: &RepoVisit, item_type: ItemType, number: ItemNumber) -> Result<(), PageError> {
+    queue_cancel_grace(&at.console.store, &at.repo, item_type, number, at.visit.login(), at.console.now()).await?;
     at.console.wake_worker.notify_one();
-    let said = match list {
-        Some(_) => format!("The close of #{} is to be called off; it leaves the list when it was.", grace.number),
-        None => "The close is to be called off; this page tells when it was.".to_owned(),
-    };
-    Ok(back_to(back, &said))
+    Ok(())
 }

@@ -1,7 +1,7 @@
-//! How an item stands: its state beside what Canonry did to it, was going to do, and takes it for.
+//! An item's status: its state beside what Canonry did, announced and found.
 //!
-//! Whatever is told about a close, a grace or an edge is told together with the state that the item has now, so that the
-//! sentence and the badge above it never say different things.
+//! Whatever is said about a close, a grace or an edge is said together with the state that the item has now, so that the
+//! sentence and the badge above it never disagree.
 
 use canonry_domain::{
     EventBy, GraceEnd, Item, ItemNumber, ItemState, OutcomeEvent, OutcomeKind, SkipReason, StateReason,
@@ -55,7 +55,7 @@ impl PresentState {
     pub(crate) fn end(self) -> String {
         match self {
             Self::Open => ".".to_owned(),
-            Self::Closed(how) => format!("; it is {how} now."),
+            Self::Closed(how) => format!(". It is {how} now."),
         }
     }
 
@@ -80,10 +80,10 @@ pub(crate) struct LastClose<'a> {
 pub(crate) enum AfterClose {
     /// It is what the item's state comes from.
     Stands,
-    /// It was undone, or people opened the item again at once.
-    TakenBack(Timestamp),
-    /// People opened the item again, whatever they did to it then.
-    OpenedAgain,
+    /// It was undone, or people reopened the item at once.
+    Undone(Timestamp),
+    /// People reopened the item, whatever they did to it then.
+    Reopened,
     /// Nothing tells of a reopening, and yet the state is not the one that the close left.
     Changed,
 }
@@ -92,7 +92,7 @@ impl AfterClose {
     /// `events` are the item's; of a pull request there are none.
     pub(crate) fn of(item: &Item, closed_at: Timestamp, back: Option<Timestamp>, events: &[OutcomeEvent]) -> Self {
         if let Some(back) = back {
-            return Self::TakenBack(back);
+            return Self::Undone(back);
         }
         // The result is stored some time after GitHub closed the item, and a person may have been quicker.
         let by_people = |event: &OutcomeEvent| {
@@ -101,7 +101,7 @@ impl AfterClose {
                 && event.occurred_at >= closed_at - ECHO
         };
         if item.state == ItemState::Open || events.iter().any(by_people) {
-            return Self::OpenedAgain;
+            return Self::Reopened;
         }
         let is_other_reason = matches!(item.state_reason, Some(StateReason::Completed | StateReason::NotPlanned));
         let is_later = item.closed_at.is_some_and(|at| at > closed_at + ECHO);
@@ -174,7 +174,7 @@ impl ItemStatus<'_> {
         }
     }
 
-    /// What was taken back or called off, and then what the item is taken for.
+    /// What was undone or cancelled, and then what the item was judged to be.
     pub(crate) fn history(&self) -> Option<Sentence> {
         match (self.close, self.grace, self.edge) {
             (Some(close), ..) => Some(self.closed(close)),
@@ -190,61 +190,58 @@ impl ItemStatus<'_> {
         let (class, after) = match (self.now, close.since) {
             (PresentState::Closed(_), AfterClose::Stands) => {
                 let by = match close.approved {
-                    Some(Some(by)) => format!(", as {by} had approved"),
-                    Some(None) => ", as a person had approved".to_owned(),
+                    Some(Some(by)) => format!(", approved by @{by}"),
+                    Some(None) => ", approved by a person".to_owned(),
                     None => String::new(),
                 };
                 ("info", format!(" {}{by}.", ago(close.at)))
             }
             (PresentState::Closed(how), AfterClose::Changed) => {
-                ("mute", format!(" {}, and somebody has changed that since: it is {how} now.", ago(close.at)))
+                ("mute", format!(" {}. Somebody changed that since: it is {how} now.", ago(close.at)))
             }
-            (PresentState::Closed(how), AfterClose::TakenBack(back)) => {
-                ("mute", format!(", and that was taken back {}; it is {how} now.", ago(back)))
+            (PresentState::Closed(how), AfterClose::Undone(back)) => {
+                ("mute", format!("; that was undone {}. It is {how} now.", ago(back)))
             }
-            (PresentState::Closed(how), AfterClose::OpenedAgain) => {
-                ("mute", format!(", and people opened it again; it is {how} now."))
+            (PresentState::Closed(how), AfterClose::Reopened) => {
+                ("mute", format!("; people reopened it. It is {how} now."))
             }
-            (PresentState::Open, AfterClose::TakenBack(back)) => {
-                ("good", format!(", and that was taken back {}.", ago(back)))
-            }
-            (PresentState::Open, AfterClose::Stands | AfterClose::Changed | AfterClose::OpenedAgain) => {
-                ("good", ", and people opened it again.".to_owned())
+            (PresentState::Open, AfterClose::Undone(back)) => ("good", format!("; that was undone {}.", ago(back))),
+            (PresentState::Open, AfterClose::Stands | AfterClose::Changed | AfterClose::Reopened) => {
+                ("good", "; people reopened it.".to_owned())
             }
         };
-        Sentence::about(class, "Canonry closed it as a duplicate of ", close.target, after)
+        Sentence::about(class, "Closed by Canonry as a duplicate of ", close.target, after)
     }
 
     fn waiting(&self, grace: GraceSummary<'_>) -> Sentence {
         let due = when(grace.due_at, self.at).in_words();
         let (before, after) = match (self.now, grace.due_at > self.at) {
             (PresentState::Open, true) => {
-                ("It will be closed as a duplicate of ", format!(" {due}, unless somebody objects before that."))
+                ("Will be closed as a duplicate of ", format!(" {due} unless somebody objects."))
             }
             (PresentState::Open, false) => (
-                "It will be closed as a duplicate of ",
-                format!("; its time was over {due}, and Canonry closes it as soon as nothing holds that back."),
+                "Will be closed as a duplicate of ",
+                format!(": the close was due {due} and is done as soon as nothing blocks it."),
             ),
-            (PresentState::Closed(how), _) => (
-                "It was going to be closed as a duplicate of ",
-                format!(", and is {how} already: nothing is left to do."),
-            ),
+            (PresentState::Closed(how), _) => {
+                ("A close was announced as a duplicate of ", format!(", and it is {how} already."))
+            }
         };
         Sentence::about(self.now.class("warn"), before, grace.target, after)
     }
 
     fn ended(&self, grace: GraceSummary<'_>) -> Sentence {
         let why = why_it_ended(grace.reason);
-        let ended = if grace.state == GraceState::Refused { "was not done" } else { "was called off" };
+        let ended = if grace.state == GraceState::Refused { "not done" } else { "cancelled" };
         let after = match (self.now, keeps_open(grace.reason)) {
-            (PresentState::Open, true) => format!(", and stays open because {why}."),
-            (PresentState::Open, false) => format!(", which {ended} because {why}; it is open now."),
+            (PresentState::Open, true) => format!(" {ended}: it stays open because {why}."),
+            (PresentState::Open, false) => format!(" {ended} because {why}. It is open now."),
             (PresentState::Closed(how), _) if grace.reason == GraceEnd::Closed.as_str() => {
-                format!(", and somebody else closed it first: it is {how} now.")
+                format!(" {ended}: somebody else closed it first. It is {how} now.")
             }
-            (PresentState::Closed(how), _) => format!(", which {ended} because {why}; it is {how} now."),
+            (PresentState::Closed(how), _) => format!(" {ended} because {why}. It is {how} now."),
         };
-        Sentence::about(self.now.class("good"), "It was going to be closed as a duplicate of ", grace.target, after)
+        Sentence::about(self.now.class("good"), "Announced close as a duplicate of ", grace.target, after)
     }
 
     fn taken_for(&self, edge: JudgedEdge) -> Sentence {
@@ -253,27 +250,27 @@ impl ItemStatus<'_> {
             let sure = sure.as_ref().map(|sure| format!(" with a confidence of {sure}")).unwrap_or_default();
             let after = match self.now {
                 PresentState::Open => {
-                    format!("{sure}; {changed} since, so that does not count until it is judged again.")
+                    format!("{sure}; {changed} since, so the verdict does not count until it is judged again.")
                 }
                 PresentState::Closed(how) => {
-                    format!("{sure}; {changed} since, so that does not count, and it is {how} now.")
+                    format!("{sure}; {changed} since, so the verdict does not count. It is {how} now.")
                 }
             };
-            (self.now.class("warn"), "Canonry took it for a duplicate of ", after)
+            (self.now.class("warn"), "Was judged a duplicate of ", after)
         };
         let (class, before, after) = match edge.texts {
             EdgeTexts::AsJudged => {
                 let sure = sure.as_ref().map_or_else(String::new, |sure| {
-                    format!(": the judge’s confidence is {sure}, and every gate let it pass")
+                    format!(": the judge’s confidence is {sure}, and all checks passed")
                 });
-                (self.now.class("info"), "Canonry takes it for a duplicate of ", format!("{sure}{}", self.now.end()))
+                (self.now.class("info"), "Duplicate of ", format!("{sure}{}", self.now.end()))
             }
             EdgeTexts::OwnChanged => no_longer("its text has changed"),
-            EdgeTexts::OtherChanged => no_longer("the other one’s text has changed"),
+            EdgeTexts::OtherChanged => no_longer("the target’s text has changed"),
             EdgeTexts::BothChanged => no_longer("both texts have changed"),
-            EdgeTexts::OtherGone => no_longer("the other one has left the repository"),
+            EdgeTexts::OtherGone => no_longer("the target has left the repository"),
         };
-        let through = edge.canonical.map(|canonical| format!(" Its cluster’s canonical is #{canonical}."));
+        let through = edge.canonical.map(|canonical| format!(" The canonical of its cluster is #{canonical}."));
         Sentence::about(class, before, edge.target, format!("{after}{}", through.unwrap_or_default()))
     }
 }
@@ -318,7 +315,7 @@ mod tests {
             PresentState::Open,
             PresentState::Closed("closed"),
             PresentState::Closed("closed as a duplicate"),
-            PresentState::Closed("closed as done"),
+            PresentState::Closed("closed as completed"),
             PresentState::Closed("closed as not planned"),
             PresentState::Closed("merged"),
         ];
@@ -327,8 +324,8 @@ mod tests {
             None,
             Some(close(AfterClose::Stands, None)),
             Some(close(AfterClose::Stands, Some(Some("mona")))),
-            Some(close(AfterClose::TakenBack(now() - HOUR), Some(None))),
-            Some(close(AfterClose::OpenedAgain, None)),
+            Some(close(AfterClose::Undone(now() - HOUR), Some(None))),
+            Some(close(AfterClose::Reopened, None)),
             Some(close(AfterClose::Changed, None)),
         ];
         let grace = |state, reason| Some(GraceSummary { target: number(88), due_at: now() - HOUR, state, reason });
@@ -386,8 +383,7 @@ mod tests {
                     assert!(!holds("stays open because WHY") || !no_reasons.contains(&why.as_str()), "{told} {why}");
                 }
                 PresentState::Closed(how) => {
-                    for never in ["stays open", "will be closed", "closes it as soon", "until it is judged", "is open"]
-                    {
+                    for never in ["stays open", "Will be closed", "as soon as", "until it is judged", "is open"] {
                         assert!(!holds(never), "{told}");
                     }
                     let stands = standing.close.is_some_and(|close| close.since == AfterClose::Stands);
@@ -395,10 +391,10 @@ mod tests {
                     assert!(!matches!(sentence.class, "good" | "warn"), "{told}");
                 }
             }
-            if holds("Canonry closed it") {
+            if holds("Closed by Canonry") {
                 let is_over =
                     standing.now == PresentState::Open || standing.close.expect("a close").since != AfterClose::Stands;
-                let is_told = holds("opened it again") || holds("taken back") || holds("changed that since");
+                let is_told = holds("reopened it") || holds("undone") || holds("changed that since");
                 assert_eq!(is_told, is_over, "{told}");
             }
             if let Some(edge) = standing.edge.filter(|_| told.contains("#21")) {
@@ -415,28 +411,28 @@ mod tests {
             told(&standing.history().expect("a sentence"))
         };
         let (cancelled, refused) = (GraceState::Cancelled, GraceState::Refused);
-        let begins = "It was going to be closed as a duplicate of #88, ";
+        let begins = "Announced close as a duplicate of #88 ";
         for (now_is, state, reason, expected) in [
-            (PresentState::Open, cancelled, "edited", "and stays open because it was edited."),
-            (PresentState::Open, refused, "", "and stays open because a second look was not sure enough."),
+            (PresentState::Open, cancelled, "edited", "cancelled: it stays open because it was edited."),
+            (PresentState::Open, refused, "", "not done: it stays open because the recheck was not sure enough."),
             (
                 PresentState::Open,
                 cancelled,
                 "closed",
-                "which was called off because it was closed by somebody else; it is open now.",
+                "cancelled because it was closed by somebody else. It is open now.",
             ),
-            (PresentState::Open, refused, "not_open", "which was not done because it is not open; it is open now."),
+            (PresentState::Open, refused, "not_open", "not done because it is not open. It is open now."),
             (
                 PresentState::Closed("closed as a duplicate"),
                 cancelled,
                 "closed",
-                "and somebody else closed it first: it is closed as a duplicate now.",
+                "cancelled: somebody else closed it first. It is closed as a duplicate now.",
             ),
             (
-                PresentState::Closed("closed as done"),
+                PresentState::Closed("closed as completed"),
                 cancelled,
                 "human_commented",
-                "which was called off because somebody commented; it is closed as done now.",
+                "cancelled because somebody commented. It is closed as completed now.",
             ),
         ] {
             assert_eq!(ended(now_is, state, reason), format!("{begins}{expected}"));
@@ -501,9 +497,9 @@ mod tests {
         assert_eq!(since(&as_left, None, &[]), AfterClose::Stands);
         assert_eq!(since(&item(closed, None, Some(at - second)), None, &[]), AfterClose::Stands);
         for (by, when, expected) in [
-            (EventBy::Person, at + HOUR, AfterClose::OpenedAgain),
-            (EventBy::Maintainer, at - second, AfterClose::OpenedAgain),
-            (EventBy::Unknown, at + HOUR, AfterClose::OpenedAgain),
+            (EventBy::Person, at + HOUR, AfterClose::Reopened),
+            (EventBy::Maintainer, at - second, AfterClose::Reopened),
+            (EventBy::Unknown, at + HOUR, AfterClose::Reopened),
             (EventBy::Person, at - HOUR, AfterClose::Stands),
             (EventBy::Canonry, at + HOUR, AfterClose::Stands),
         ] {
@@ -520,9 +516,9 @@ mod tests {
             Item { merged: true, ..item(closed, None, None) },
         ] {
             assert_eq!(since(&changed, None, &[]), AfterClose::Changed, "{changed:?}");
-            assert_eq!(since(&changed, None, &reopened(EventBy::Person, at + HOUR)), AfterClose::OpenedAgain);
-            assert_eq!(since(&changed, Some(at), &[]), AfterClose::TakenBack(at));
+            assert_eq!(since(&changed, None, &reopened(EventBy::Person, at + HOUR)), AfterClose::Reopened);
+            assert_eq!(since(&changed, Some(at), &[]), AfterClose::Undone(at));
         }
-        assert_eq!(since(&item(ItemState::Open, None, None), None, &[]), AfterClose::OpenedAgain);
+        assert_eq!(since(&item(ItemState::Open, None, None), None, &[]), AfterClose::Reopened);
     }
 }

@@ -1,4 +1,7 @@
-//! What followed from a look at an item: what was said, announced, closed, written, done by people, and learned.
+//! An item's history in one list: what Canonry posted, announced, planned and closed, and what people did and ruled.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use canonry_domain::{
     CurrentThreshold, DriftKind, EventBy, GraceEnd, IssueResolution, ItemNumber, Lesson, LessonKind, OutcomeEvent,
@@ -9,110 +12,120 @@ use canonry_store::{
     CloseMode, CloseOutcome, Grace, GraceState, ItemClose, OutboxEntry, OutboxState, StoredOutcome, StoredTriageAction,
     TriageActionKind,
 };
+use canonry_triage::ItemHistory;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::layout::formatting::{TimeLabel, by, capital, when};
+use crate::layout::formatting::{Badge, TimeLabel, by, capital, when};
+use crate::layout::markdown::markdown;
+use crate::layout::marked_text::MarkedText;
+use crate::layout::paging::cut;
+
+/// More than ever happens to one item, unless something goes wrong.
+const MOST_EVENTS: u32 = 100;
 
 pub(crate) struct TimelineEvent {
+    at: Timestamp,
     pub(crate) when: TimeLabel,
-    pub(crate) badge: &'static str,
-    pub(crate) class: &'static str,
+    pub(crate) badge: Badge,
     pub(crate) words: String,
+    pub(crate) plan: Option<i64>,
+    pub(crate) write: Option<WriteView>,
+    pub(crate) ruling: Option<RulingView>,
 }
 
-pub(crate) struct GraceEventLine {
-    pub(crate) id: i64,
-    pub(crate) badge: &'static str,
-    pub(crate) class: &'static str,
-    pub(crate) target: ItemNumber,
-    pub(crate) began: TimeLabel,
-    pub(crate) due: TimeLabel,
-    pub(crate) by: Option<String>,
-    pub(crate) ended: Option<TimeLabel>,
-    pub(crate) why: Option<String>,
-    pub(crate) is_waiting: bool,
-    pub(crate) is_closed: bool,
-}
-
-pub(crate) struct CloseLine {
-    pub(crate) when: TimeLabel,
-    pub(crate) badge: &'static str,
-    pub(crate) class: &'static str,
-    pub(crate) words: String,
-    pub(crate) plan: i64,
-}
-
-pub(crate) struct WriteLine {
-    pub(crate) when: TimeLabel,
-    pub(crate) what: String,
-    pub(crate) badge: &'static str,
-    pub(crate) class: &'static str,
+/// What GitHub was sent.
+pub(crate) struct WriteView {
+    pub(crate) state: Badge,
     pub(crate) reason: Option<String>,
-    pub(crate) attempts: i64,
-    pub(crate) text: Option<String>,
+    pub(crate) text: Option<MarkedText>,
 }
 
-pub(crate) struct RulingEventLine {
+pub(crate) struct RulingView {
     pub(crate) id: i64,
-    pub(crate) words: String,
-    pub(crate) when: TimeLabel,
     pub(crate) note: Option<String>,
-    pub(crate) removed: Option<TimeLabel>,
+    pub(crate) is_in_force: bool,
 }
 
-/// What a look led to on GitHub, and by which threshold.
-pub(crate) fn action_event(stored: &StoredTriageAction, now: Timestamp) -> TimelineEvent {
+/// Everything that happened, the newest first, and whether there was more.
+pub(crate) fn timeline(history: &ItemHistory, closes: &[ItemClose], now: Timestamp) -> (Vec<TimelineEvent>, bool) {
+    let mut writes: BTreeMap<&str, &OutboxEntry> =
+        history.writes.iter().map(|entry| (entry.key.as_str(), entry)).collect();
+    let mut write_of = |key: Option<&String>| key.and_then(|key| writes.remove(key.as_str())).map(write_view);
+    let mut events = Vec::new();
+    for action in &history.triage_actions {
+        let write = write_of(action.action.comment_key.as_ref());
+        events.push(TimelineEvent { write, ..action_event(action, now) });
+    }
+    for close in closes {
+        let write = write_of(close.row.result.as_ref().and_then(|result| result.outbox_key.as_ref()));
+        events.push(TimelineEvent { write, ..close_event(close, now) });
+    }
+    // A check that was sent stands with its review.
+    let is_shown = |entry: &&OutboxEntry| entry.kind != WriteKind::CheckRun || entry.state != OutboxState::Sent;
+    events.extend(writes.into_values().filter(is_shown).map(|entry| write_event(entry, now)));
+    events.extend(history.graces.iter().flat_map(|grace| grace_events(grace, now)));
+    events.extend(history.rulings.iter().flat_map(|ruled| ruling_events(ruled, history.item.number, now)));
+    events.extend(people_events(&history.outcome_events, closes, now));
+    events.sort_by_key(|event| Reverse(event.at));
+    let had_more = cut(&mut events, MOST_EVENTS);
+    (events, had_more)
+}
+
+fn event(at: Timestamp, now: Timestamp, (badge, class): (&'static str, &'static str), words: String) -> TimelineEvent {
+    let badge = Badge::new(class, badge);
+    TimelineEvent { at, when: when(at, now), badge, words, plan: None, write: None, ruling: None }
+}
+
+/// What a verdict led to on GitHub, and by which threshold.
+fn action_event(stored: &StoredTriageAction, now: Timestamp) -> TimelineEvent {
     let action = &stored.action;
-    let (badge, class) = match action.action {
-        TriageActionKind::Recorded => ("said nothing", "mute"),
+    let badge = match action.action {
+        TriageActionKind::Recorded => ("not posted", ""),
         TriageActionKind::Commented => ("commented", "info"),
-        TriageActionKind::Edited => ("edited its comment", "info"),
-        TriageActionKind::Withdrawn => ("took its comment back", "warn"),
+        TriageActionKind::Edited => ("comment edited", "info"),
+        TriageActionKind::Withdrawn => ("comment withdrawn", "warn"),
     };
-    let from = match (action.threshold, action.source) {
-        (CurrentThreshold::Silent, _) => {
-            "too many suggestions were wrong here, so that it says nothing at any score".to_owned()
-        }
+    let component = action.component.as_ref().map(|component| format!(" for the component “{}”", component.as_str()));
+    let component = component.unwrap_or_default();
+    let threshold = match (action.threshold, action.source) {
+        (CurrentThreshold::Silent, _) => format!("Comments{component} are off: too many suggestions were wrong."),
         (CurrentThreshold::From(points), ThresholdSource::Learned) => {
-            format!("it speaks from {points} % on, as learned from what people did before")
+            format!("Threshold{component}: {points} %, learned from past outcomes.")
         }
         (CurrentThreshold::From(points), ThresholdSource::Configured) => {
-            format!("it speaks from {points} % on, as configured")
+            format!("Threshold{component}: {points} %, as configured.")
         }
     };
-    let component = action.component.as_ref().map(|component| format!(", for the component “{}”", component.as_str()));
     let because = match (action.mode, action.reason.parse::<SilenceReason>()) {
-        (mode, _) if !mode.speaks() && mode != TriageMode::Off => format!("in the mode “{mode}” it only watches"),
-        (_, Ok(SilenceReason::Mode)) => format!("the mode is “{}”", action.mode),
-        (_, Ok(SilenceReason::NotDuplicate)) => "there was nothing to say".to_owned(),
-        (_, Ok(SilenceReason::NoScore)) => "there was no score to hold against the threshold".to_owned(),
-        (_, Ok(SilenceReason::BelowThreshold)) => "the two are not alike enough for that".to_owned(),
-        (_, Ok(SilenceReason::FallenSilent)) => "of that".to_owned(),
-        (_, Err(_)) => told_reason(&action.reason),
+        (mode, _) if !mode.speaks() && mode != TriageMode::Off => {
+            format!("In mode “{mode}” verdicts are recorded and nothing is posted.")
+        }
+        (_, Ok(SilenceReason::Mode)) => format!("The mode is “{}”.", action.mode),
+        (_, Ok(SilenceReason::NotDuplicate)) => "No duplicate was found.".to_owned(),
+        (_, Ok(SilenceReason::NoScore)) => "There is no score to compare with the threshold.".to_owned(),
+        (_, Ok(SilenceReason::BelowThreshold)) => "The score is below the threshold.".to_owned(),
+        (_, Ok(SilenceReason::FallenSilent)) => String::new(),
+        (_, Err(_)) => action_reason(&action.reason),
     };
-    let words = match action.action {
-        TriageActionKind::Recorded => format!("Because {because}; {from}{}.", component.unwrap_or_default()),
-        _ if because.is_empty() => format!("{}{}.", capital(&from), component.unwrap_or_default()),
-        _ => format!("{}{}; {because}.", capital(&from), component.unwrap_or_default()),
-    };
-    TimelineEvent { when: when(stored.created_at, now), badge, class, words }
+    let space = if because.is_empty() { "" } else { " " };
+    event(stored.created_at, now, badge, format!("{because}{space}{threshold}"))
 }
 
 /// The reasons of triage, in words; that the score was high enough goes without saying.
-fn told_reason(reason: &str) -> String {
+fn action_reason(reason: &str) -> String {
     if let Some(hours) = reason.strip_prefix("grace:") {
-        return format!("it announced a close after {hours} hours");
+        return format!("A close was announced, due after {hours} hours.");
     }
     match reason {
         "above_threshold" => String::new(),
-        "no_longer_predicted" => "it no longer looks like one".to_owned(),
-        "said_already" => "its comment says exactly that already".to_owned(),
-        "comment_deleted" => "people deleted its comment, and it would name the same one again".to_owned(),
-        "over_budget" => "the money for models is spent, so no model was asked".to_owned(),
-        "no_prices" => "a budget is set, but the model's prices are not, so no model was asked".to_owned(),
-        "cooldown" => "its last comment is too young for another one".to_owned(),
-        other => other.replace('_', " "),
+        "no_longer_predicted" => "It no longer looks like a duplicate.".to_owned(),
+        "said_already" => "The comment already says exactly this.".to_owned(),
+        "comment_deleted" => "A person deleted the comment, so it is not posted again.".to_owned(),
+        "over_budget" => "The model budget is spent, so no model was asked.".to_owned(),
+        "no_prices" => "A model budget is set without prices, so no model was asked.".to_owned(),
+        "cooldown" => "The last comment is too recent for another one.".to_owned(),
+        other => format!("{}.", capital(&other.replace('_', " "))),
     }
 }
 
@@ -129,114 +142,116 @@ pub(crate) fn why_it_ended(reason: &str) -> String {
         return kind.in_words().to_owned();
     }
     match reason {
-        "" => "a second look was not sure enough".to_owned(),
-        // Words of ours have no spaces, and sentences of GitHub's do.
+        "" => "the recheck was not sure enough".to_owned(),
+        // Codes of ours have no spaces, and sentences of GitHub's do.
         _ if reason.contains(' ') => reason.to_owned(),
         _ => format!("of “{}”", reason.replace(['_', ':'], " ")),
     }
 }
 
-pub(crate) fn grace_event(grace: &Grace, now: Timestamp) -> GraceEventLine {
-    let (badge, class) = match grace.state {
-        GraceState::Waiting => ("waiting", "warn"),
-        GraceState::Cancelled => ("called off", "good"),
-        GraceState::Closed => ("closed", "info"),
-        GraceState::Refused => ("left open", "good"),
+fn grace_events(grace: &Grace, now: Timestamp) -> Vec<TimelineEvent> {
+    let target = grace.target;
+    let how = match &grace.approved_by {
+        Some(by) => format!("@{by} ordered the close as a duplicate of #{target}"),
+        None => format!("Close as a duplicate of #{target} announced"),
     };
-    let ended = matches!(grace.state, GraceState::Cancelled | GraceState::Refused);
-    let waits_for = grace.reason.as_deref().filter(|_| grace.state == GraceState::Waiting);
-    GraceEventLine {
-        id: grace.id,
-        badge,
-        class,
-        target: grace.target,
-        began: when(grace.began_at, now),
-        due: when(grace.due_at, now),
-        by: grace.approved_by.as_ref().map(ToString::to_string),
-        ended: grace.ended_at.map(|at| when(at, now)),
-        why: match ended {
-            true => Some(format!("because {}", why_it_ended(grace.reason.as_deref().unwrap_or_default()))),
-            false => waits_for.map(|reason| format!("it still waits: {}", reason.replace('_', " "))),
-        },
-        is_waiting: grace.state == GraceState::Waiting,
-        is_closed: grace.state == GraceState::Closed,
-    }
+    let due = when(grace.due_at, now).in_words();
+    let (announced, end) = match grace.state {
+        GraceState::Waiting => {
+            let waits = grace.reason.as_deref().map(|reason| format!(" Waiting: {}.", reason.replace('_', " ")));
+            (format!("{how}; it is due {due}.{}", waits.unwrap_or_default()), None)
+        }
+        GraceState::Closed => (format!("{how}."), Some((("no objection", "info"), "Nobody objected.".to_owned()))),
+        GraceState::Cancelled | GraceState::Refused => {
+            let why = why_it_ended(grace.reason.as_deref().unwrap_or_default());
+            let end = match grace.state {
+                GraceState::Refused => (("kept open", "good"), format!("Not closed because {why}.")),
+                _ => (("close cancelled", "good"), format!("Close cancelled because {why}.")),
+            };
+            (format!("{how}."), Some(end))
+        }
+    };
+    let ended = grace.ended_at.zip(end).map(|(at, (badge, words))| event(at, now, badge, words));
+    ended.into_iter().chain([event(grace.began_at, now, ("close announced", "warn"), announced)]).collect()
 }
 
-pub(crate) fn close_event(close: &ItemClose, now: Timestamp) -> CloseLine {
+fn close_event(close: &ItemClose, now: Timestamp) -> TimelineEvent {
     let row = &close.row;
-    let target = row.target.map(|target| format!("#{target}")).unwrap_or_default();
-    let reason = |result: Option<&str>| result.map(|why| format!(": {why}")).unwrap_or_default();
-    let (at, badge, class, words) = match (&row.result, close.mode) {
+    let duplicate =
+        row.target.map_or_else(|| "as a duplicate".to_owned(), |target| format!("as a duplicate of #{target}"));
+    let (at, badge, words) = match (&row.result, close.mode) {
         (Some(result), mode) => {
-            let why = reason(result.reason.as_deref());
-            let (badge, class, words) = match (result.outcome, mode) {
+            let why = result.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            let (badge, words) = match (result.outcome, mode) {
                 (CloseOutcome::Applied { objected: true }, _) => {
-                    ("objected", "good", format!("Closed in favour of {target}, and people opened it again at once."))
+                    (("reopened", "good"), format!("Closed {duplicate}; a person reopened it at once."))
                 }
-                (CloseOutcome::Applied { .. }, CloseMode::Undo) => ("undone", "good", format!("Opened again{why}.")),
-                (CloseOutcome::Applied { .. }, _) => ("closed", "info", format!("Closed in favour of {target}{why}.")),
-                (CloseOutcome::Skipped, _) => ("left as it is", "mute", format!("Not touched{why}.")),
-                (CloseOutcome::Failed, _) => ("failed", "warn", format!("It did not work{why}.")),
+                (CloseOutcome::Applied { .. }, CloseMode::Undo) => (("undone", "good"), format!("Reopened{why}.")),
+                (CloseOutcome::Applied { .. }, _) => (("closed", "info"), format!("Closed {duplicate}{why}.")),
+                (CloseOutcome::Skipped, CloseMode::Undo) => (("skipped", ""), format!("Not reopened{why}.")),
+                (CloseOutcome::Skipped, _) => (("skipped", ""), format!("Not closed{why}.")),
+                (CloseOutcome::Failed, CloseMode::Undo) => (("failed", "warn"), format!("Reopening failed{why}.")),
+                (CloseOutcome::Failed, _) => (("failed", "warn"), format!("Closing failed{why}.")),
             };
-            (result.at, badge, class, words)
+            (result.at, badge, words)
         }
         (None, CloseMode::Plan) => {
-            let (badge, class, words) = match (row.skip, row.approved) {
-                (Some(skip), _) => ("kept open", "mute", format!("The plan leaves it alone: {}.", skip.in_words())),
-                (None, Some(false)) => (
-                    "excluded",
-                    "good",
-                    format!("The plan would close it in favour of {target}; a person took the row out."),
-                ),
-                (None, Some(true)) => {
-                    ("approved", "warn", format!("The plan closes it in favour of {target}; a person approved it."))
+            let (badge, words) = match (row.skip, row.approved) {
+                (Some(skip), _) => (("kept open", ""), format!("The plan keeps it open: {}.", skip.in_words())),
+                (None, Some(false)) => {
+                    (("excluded", "good"), format!("Planned to be closed {duplicate}, and excluded by a person."))
                 }
-                (None, None) => ("planned", "warn", format!("The plan closes it in favour of {target}.")),
+                (None, Some(true)) => {
+                    (("approved", "warn"), format!("Planned to be closed {duplicate}, and approved by a person."))
+                }
+                (None, None) => (("planned", "warn"), format!("Planned to be closed {duplicate}.")),
             };
-            (close.created_at, badge, class, words)
+            (close.created_at, badge, words)
         }
-        (None, CloseMode::Apply) => {
-            (close.created_at, "under way", "info", format!("It is about to be closed in favour of {target}."))
-        }
-        (None, CloseMode::Undo) => {
-            (close.created_at, "under way", "info", "It is about to be opened again.".to_owned())
-        }
+        (None, CloseMode::Apply) => (close.created_at, ("closing", "info"), format!("Being closed {duplicate}.")),
+        (None, CloseMode::Undo) => (close.created_at, ("reopening", "info"), "Being reopened.".to_owned()),
     };
-    CloseLine { when: when(at, now), badge, class, words, plan: close.plan.get() }
+    TimelineEvent { plan: Some(close.plan.get()), ..event(at, now, badge, words) }
 }
 
-pub(crate) fn write_line(entry: &OutboxEntry, now: Timestamp) -> WriteLine {
-    let (badge, class) = match entry.state {
-        OutboxState::Pending => ("owed", "warn"),
-        OutboxState::Sent => ("on GitHub", "good"),
-        OutboxState::Refused => ("refused", "mute"),
-        OutboxState::Failed => ("failed", "bad"),
-    };
+fn write_event(entry: &OutboxEntry, now: Timestamp) -> TimelineEvent {
     let name = entry
         .payload
         .get("label")
         .or_else(|| entry.payload.get("unlabel"))
         .and_then(|label| label.get("name")?.as_str());
-    let what = match (entry.kind, name) {
-        (WriteKind::Label, Some(name)) => format!("sets the label “{name}”"),
-        (WriteKind::Unlabel, Some(name)) => format!("takes the label “{name}” off"),
-        (WriteKind::Comment, _) => "comments".to_owned(),
-        (WriteKind::EditComment, _) => "edits its comment".to_owned(),
-        (WriteKind::DeleteComment, _) => "deletes its comment".to_owned(),
-        (WriteKind::Close, _) => "closes it, with a comment".to_owned(),
-        (WriteKind::Reopen, _) => "opens it again".to_owned(),
-        (WriteKind::React, _) => "reacts to a comment".to_owned(),
-        (other, _) => other.as_str().replace('_', " "),
+    let words = match (entry.kind, name) {
+        (WriteKind::Label, Some(name)) => format!("Add the label “{name}”."),
+        (WriteKind::Unlabel, Some(name)) => format!("Remove the label “{name}”."),
+        (WriteKind::Comment, _) => "Comment.".to_owned(),
+        (WriteKind::EditComment, _) => "Edit the comment.".to_owned(),
+        (WriteKind::DeleteComment, _) => "Delete the comment.".to_owned(),
+        (WriteKind::Close, _) => "Close with a comment.".to_owned(),
+        (WriteKind::Reopen, _) => "Reopen.".to_owned(),
+        (WriteKind::React, _) => "React to a comment.".to_owned(),
+        (WriteKind::Review, _) => "Post a review.".to_owned(),
+        (WriteKind::CheckRun, _) => "Write the check run.".to_owned(),
+        (WriteKind::Reply, _) => "Reply in a thread.".to_owned(),
+        (WriteKind::EditReviewComment, _) => "Edit a comment at a line.".to_owned(),
+        (WriteKind::ResolveThread, _) => "Resolve a thread.".to_owned(),
+        (WriteKind::Label, None) => "Add a label.".to_owned(),
+        (WriteKind::Unlabel, None) => "Remove a label.".to_owned(),
     };
-    WriteLine {
-        when: when(entry.updated_at, now),
-        what,
-        badge,
-        class,
+    TimelineEvent { write: Some(write_view(entry)), ..event(entry.updated_at, now, ("GitHub", ""), words) }
+}
+
+fn write_view(entry: &OutboxEntry) -> WriteView {
+    let (class, words) = match entry.state {
+        OutboxState::Pending => ("warn", "queued"),
+        OutboxState::Sent => ("good", "sent"),
+        OutboxState::Refused => ("", "not sent"),
+        OutboxState::Failed => ("bad", "failed"),
+    };
+    let attempts = if entry.attempts > 1 { format!(" after {} attempts", entry.attempts) } else { String::new() };
+    WriteView {
+        state: Badge::new(class, format!("{words}{attempts}")),
         reason: entry.reason.clone(),
-        attempts: entry.attempts,
-        text: written_text(&entry.payload).map(str::to_owned),
+        text: written_text(&entry.payload).map(markdown),
     }
 }
 
@@ -246,18 +261,25 @@ fn written_text(payload: &Value) -> Option<&str> {
     own.or_else(|| fields.values().find_map(written_text))
 }
 
-/// How far the times of one close may lie apart: a write without an answer is looked for over some minutes before its
+/// How far the times of one close may lie apart: a write without an answer is searched for over some minutes before its
 /// result is stored. The store takes two reports for one within the same time.
 pub(crate) const ECHO: SignedDuration = SignedDuration::from_mins(10);
 
-/// What happened, each thing once: Canonry notes what it does itself, and hears of it from GitHub as well.
-pub(crate) fn people_events(all: &[OutcomeEvent], now: Timestamp) -> Vec<TimelineEvent> {
+/// What happened on GitHub, each thing once: Canonry notes what it does itself, and hears of it from GitHub as well.
+fn people_events(all: &[OutcomeEvent], closes: &[ItemClose], now: Timestamp) -> Vec<TimelineEvent> {
     let is_own = |event: &OutcomeEvent| matches!(event.by, EventBy::Canonry | EventBy::Approved);
+    let apart = |one: Timestamp, other: Timestamp| one.duration_until(other).abs();
+    let is_result = |event: &OutcomeEvent| {
+        let results = closes.iter().filter_map(|close| close.row.result.as_ref());
+        is_own(event) && results.into_iter().any(|result| apart(result.at, event.occurred_at) < ECHO)
+    };
     let mut told: Vec<&OutcomeEvent> = Vec::new();
-    for event in all {
+    for event in all.iter().filter(|event| !is_result(event)) {
         let is_echo = |before: &&mut &OutcomeEvent| {
-            let apart = before.occurred_at.duration_until(event.occurred_at).abs();
-            before.kind == event.kind && is_own(before) && is_own(event) && apart < ECHO
+            before.kind == event.kind
+                && is_own(before)
+                && is_own(event)
+                && apart(before.occurred_at, event.occurred_at) < ECHO
         };
         match told.iter_mut().rev().find(is_echo) {
             // The one that tells more stays.
@@ -266,75 +288,72 @@ pub(crate) fn people_events(all: &[OutcomeEvent], now: Timestamp) -> Vec<Timelin
             None => told.push(event),
         }
     }
-    told.into_iter().map(|one| event(one, now)).collect()
+    told.into_iter().map(|one| github_event(one, now)).collect()
 }
 
-fn event(event: &OutcomeEvent, now: Timestamp) -> TimelineEvent {
-    let who = match (event.by, &event.actor) {
+fn github_event(told: &OutcomeEvent, now: Timestamp) -> TimelineEvent {
+    let who = match (told.by, &told.actor) {
         (EventBy::Canonry, _) => "Canonry".to_owned(),
-        (EventBy::Approved, _) => "Canonry, for a row that a person had approved,".to_owned(),
-        (EventBy::Bot, Some(actor)) => format!("{actor} (a bot)"),
+        (EventBy::Approved, _) => "Canonry, with a person’s approval,".to_owned(),
+        (EventBy::Bot, Some(actor)) => format!("@{actor} (bot)"),
         (EventBy::Bot, None) => "A bot".to_owned(),
-        (EventBy::Maintainer, Some(actor)) => format!("{actor} (a maintainer)"),
-        (_, Some(actor)) => actor.to_string(),
+        (EventBy::Maintainer, Some(actor)) => format!("@{actor} (maintainer)"),
+        (_, Some(actor)) => format!("@{actor}"),
         (_, None) => "Somebody".to_owned(),
     };
-    let (badge, class, did) = match event.kind {
+    let (badge, did) = match told.kind {
         OutcomeKind::Closed => {
-            let how = match (event.state_reason, event.duplicate_of) {
+            let how = match (told.state_reason, told.duplicate_of) {
                 (_, Some(target)) => format!(" as a duplicate of #{target}"),
                 (Some(StateReason::Duplicate), None) => " as a duplicate".to_owned(),
-                (Some(StateReason::Completed), None) => " as done".to_owned(),
+                (Some(StateReason::Completed), None) => " as completed".to_owned(),
                 (Some(StateReason::NotPlanned), None) => " as not planned".to_owned(),
                 _ => String::new(),
             };
-            ("closed", "mute", format!("closed it{how}"))
+            (("closed", ""), format!("closed it{how}"))
         }
-        OutcomeKind::Reopened => ("reopened", "good", "opened it again".to_owned()),
-        OutcomeKind::Labeled => ("labeled", "info", "gave it the label “duplicate”".to_owned()),
-        OutcomeKind::Unlabeled => ("unlabeled", "info", "took the label “duplicate” off".to_owned()),
-        OutcomeKind::Commented => match event.duplicate_of {
-            Some(target) => ("commented", "info", format!("wrote that it is a duplicate of #{target}")),
-            None => ("commented", "mute", "commented, and named no duplicate".to_owned()),
+        OutcomeKind::Reopened => (("reopened", "good"), "reopened it".to_owned()),
+        OutcomeKind::Labeled => (("labeled", "info"), "added the label “duplicate”".to_owned()),
+        OutcomeKind::Unlabeled => (("unlabeled", "info"), "removed the label “duplicate”".to_owned()),
+        OutcomeKind::Commented => match told.duplicate_of {
+            Some(target) => (("commented", "info"), format!("called it a duplicate of #{target}")),
+            None => (("commented", ""), "commented".to_owned()),
         },
     };
-    TimelineEvent { when: when(event.occurred_at, now), badge, class, words: format!("{who} {did}.") }
+    event(told.occurred_at, now, badge, format!("{who} {did}."))
 }
 
+/// How an issue was resolved, and what the threshold learned from that.
 pub(crate) fn outcome_sentences(stored: &StoredOutcome) -> (String, String) {
     let became = match stored.outcome.outcome {
-        IssueResolution::Duplicate { of: Some(target) } => format!("It was closed as a duplicate of #{target}."),
-        IssueResolution::Duplicate { of: None } => "It was closed as a duplicate; Canonry was not told of what.".to_owned(),
-        IssueResolution::Completed => "It was closed as done.".to_owned(),
-        IssueResolution::NotPlanned => "It was closed as not planned.".to_owned(),
-        IssueResolution::ReopenedDuplicate => "It was closed as a duplicate, and a person opened it again.".to_owned(),
-        IssueResolution::Unknown => "What became of it is not known: it is open, or nothing that people did says more. What Canonry does by itself is no evidence.".to_owned(),
+        IssueResolution::Duplicate { of: Some(target) } => format!("Closed as a duplicate of #{target}."),
+        IssueResolution::Duplicate { of: None } => "Closed as a duplicate; of which issue is unknown.".to_owned(),
+        IssueResolution::Completed => "Closed as completed.".to_owned(),
+        IssueResolution::NotPlanned => "Closed as not planned.".to_owned(),
+        IssueResolution::ReopenedDuplicate => "Closed as a duplicate, then reopened by a person.".to_owned(),
+        IssueResolution::Unknown => "No outcome yet: nobody resolved it.".to_owned(),
     };
     let level = stored.lesson.level().map(|level| format!(" at {level} %")).unwrap_or_default();
     let taught = match stored.lesson.kind() {
-        LessonKind::Confirmed => {
-            format!("Canonry’s prediction{level} was right: that speaks for a threshold no higher than this.")
-        }
-        LessonKind::FalsePositive => {
-            format!("Canonry’s prediction{level} was wrong: that speaks for a higher threshold.")
-        }
+        LessonKind::Confirmed => format!("Canonry’s prediction{level} was right: it supports the threshold."),
+        LessonKind::FalsePositive => format!("Canonry’s prediction{level} was wrong: it raises the threshold."),
         LessonKind::Missed => match stored.lesson {
-            Lesson::Missed { instead: Some(_) } => format!(
-                "It was a duplicate of something else than predicted{level}: counted as missed, and as wrong at that level."
-            ),
-            _ => "It was a duplicate that Canonry had not named: counted as missed.".to_owned(),
+            Lesson::Missed { instead: Some(_) } => {
+                format!("Canonry predicted another duplicate{level}: counted as missed, and as wrong at that level.")
+            }
+            _ => "Canonry had named no duplicate: counted as missed.".to_owned(),
         },
-        LessonKind::TrueNegative => "Canonry had named nothing, and it was no duplicate: as it should be.".to_owned(),
-        LessonKind::Unknown => "Nothing was learned from it.".to_owned(),
+        LessonKind::TrueNegative => "Canonry had named no duplicate, which was right.".to_owned(),
+        LessonKind::Unknown => "It changed no threshold.".to_owned(),
     };
     (became, taught)
 }
 
-pub(crate) fn ruling_event(
+fn ruling_events(
     (ruled, removed_at): &(Override, Option<Timestamp>),
     number: ItemNumber,
     now: Timestamp,
-) -> RulingEventLine {
+) -> Vec<TimelineEvent> {
     let by = capital(&by(ruled.created_by.as_ref()));
     let other = if ruled.item == number { ruled.other } else { Some(ruled.item) };
     let words = match (ruled.kind, other) {
@@ -343,27 +362,25 @@ pub(crate) fn ruling_event(
         }
         (OverrideKind::Duplicate, Some(other)) => format!("{by} ruled that #{other} is a duplicate of it."),
         (OverrideKind::NotDuplicate, Some(other)) => {
-            format!("{by} ruled that it and #{other} are no duplicates of each other.")
+            format!("{by} ruled that it and #{other} are different problems.")
         }
         (OverrideKind::Excluded, Some(other)) if ruled.item == number => {
-            format!("{by} excluded it: it is not to be closed as a duplicate of #{other}.")
+            format!("{by} excluded it from being closed as a duplicate of #{other}.")
         }
         (OverrideKind::Excluded, Some(other)) => {
-            format!("{by} excluded #{other}: that one is not to be closed as a duplicate of it.")
+            format!("{by} excluded #{other} from being closed as a duplicate of it.")
         }
-        _ => format!("{by} ruled that it is the one to stay open."),
+        _ => format!("{by} ruled that it stays open as the canonical of its cluster."),
     };
-    RulingEventLine {
-        id: ruled.id,
-        words,
-        when: when(ruled.created_at, now),
-        note: ruled.note.clone(),
-        removed: removed_at.map(|at| when(at, now)),
-    }
+    let removed = removed_at.map(|at| event(at, now, ("ruling removed", ""), format!("No longer in force: {words}")));
+    let view = RulingView { id: ruled.id, note: ruled.note.clone(), is_in_force: removed_at.is_none() };
+    let ruling = TimelineEvent { ruling: Some(view), ..event(ruled.created_at, now, ("ruling", "info"), words) };
+    removed.into_iter().chain([ruling]).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use canonry_domain::{DriftKind, GraceEnd, SkipReason};
     use serde_json::json;
 
     use super::{why_it_ended, written_text};
@@ -378,9 +395,9 @@ mod tests {
 
     #[test]
     fn every_end_of_a_grace_has_words() {
-        assert_eq!(why_it_ended("human_commented"), "somebody commented");
-        assert_eq!(why_it_ended("maintainer_author"), "a maintainer wrote it");
-        assert_eq!(why_it_ended("drift:label_added"), "it got a label");
+        assert_eq!(why_it_ended("human_commented"), GraceEnd::HumanCommented.in_words());
+        assert_eq!(why_it_ended("maintainer_author"), SkipReason::MaintainerAuthor.in_words());
+        assert_eq!(why_it_ended("drift:label_added"), DriftKind::LabelAdded.in_words());
         assert_eq!(why_it_ended("another_word"), "of “another word”");
         assert_eq!(why_it_ended("GitHub answered 403"), "GitHub answered 403");
     }

@@ -1,4 +1,4 @@
-//! One look at an item: what it was compared with, what the judge said, and gate by gate what came of it.
+//! One triage run of an item: its candidates, the judge's answer and the checks.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,31 @@ use canonry_retrieval::ranked_by;
 use canonry_store::{CandidateSet, Representation, StoredDecision, StoredTriageRecord};
 use jiff::Timestamp;
 
-use crate::items::gates::{GateInput, GateLine, decision_gates, verdict_gates};
+use crate::items::gates::{GateInput, GateLine, GateSummary, decision_gates, verdict_gates};
 use crate::items::judge_part::JudgePart;
-use crate::layout::formatting::{TimeLabel, item_path, judge_in_words, score, when};
+use crate::layout::formatting::{TimeLabel, counted, item_path, judge_in_words, score, when};
+use crate::layout::markdown::markdown;
+use crate::layout::marked_text::MarkedText;
 
 pub(crate) struct TriageRunContext<'a> {
     pub(crate) path: &'a str,
     pub(crate) item_type: ItemType,
     pub(crate) others: &'a BTreeMap<ItemNumber, Item>,
-    /// Whether the texts of what is gone from GitHub may be told.
+    /// Whether the texts of what is gone from GitHub may be shown.
     pub(crate) tells_of_gone: bool,
     /// The least confidence of an edge, as the repository's settings have it now.
     pub(crate) min_edge: f64,
     pub(crate) now: Timestamp,
 }
 
+impl TriageRunView {
+    pub(crate) fn candidate_count(&self) -> String {
+        counted(self.candidates.len() as u64, "candidate")
+    }
+}
+
 impl TriageRunContext<'_> {
-    /// Whether one of these items is hidden: a judge's words tell of its text.
+    /// Whether one of these items is hidden: a judge's reasoning quotes its text.
     fn hides_any(&self, mut numbers: impl Iterator<Item = ItemNumber>) -> bool {
         let is_gone = |number| self.others.get(&number).is_some_and(|item| item.gone.is_some());
         !self.tells_of_gone && numbers.any(is_gone)
@@ -44,6 +52,7 @@ pub(crate) struct TriageRunView {
     pub(crate) candidates: Vec<CandidateLine>,
     pub(crate) judge: Option<JudgeLine>,
     pub(crate) without_answer: String,
+    pub(crate) checks: GateSummary,
     pub(crate) gates: Vec<GateLine>,
 }
 
@@ -61,6 +70,7 @@ pub(crate) struct CandidateLine {
 }
 
 pub(crate) struct PartBar {
+    pub(crate) name: &'static str,
     pub(crate) words: String,
     pub(crate) width: f64,
 }
@@ -68,7 +78,7 @@ pub(crate) struct PartBar {
 pub(crate) struct JudgeLine {
     pub(crate) said: String,
     pub(crate) confidence: Option<String>,
-    pub(crate) reasoning: String,
+    pub(crate) reasoning: Option<MarkedText>,
     pub(crate) who: String,
     pub(crate) prompt_version: i64,
     pub(crate) structure: Vec<(&'static str, String)>,
@@ -88,7 +98,7 @@ const PARTS: [(&str, &str); 6] = [
 /// What gates compare.
 const SIMILARITY: &str = "similarity";
 
-/// What was found when the item was new, or looked at anew.
+/// A run of a new item, or a later check of it.
 pub(crate) fn view_record(
     stored: &StoredTriageRecord,
     is_first: bool,
@@ -97,7 +107,7 @@ pub(crate) fn view_record(
     let record = &stored.record;
     let (badge, class) = match record.verdict {
         Verdict::Duplicate => ("duplicate", "info"),
-        Verdict::MaybeDuplicate => ("maybe a duplicate", "warn"),
+        Verdict::MaybeDuplicate => ("possible duplicate", "warn"),
         Verdict::NotDuplicate => ("no duplicate found", "good"),
     };
     let scores: Vec<(ItemNumber, f64)> =
@@ -113,8 +123,8 @@ pub(crate) fn view_record(
         .map(|(one, shown)| {
             let unseen = match (one.judged, one.state) {
                 (true, _) => None,
-                (false, ItemState::Closed) => Some("closed, so it is never a target"),
-                (false, ItemState::Open) => Some("not near enough to be judged"),
+                (false, ItemState::Closed) => Some("closed: never a target"),
+                (false, ItemState::Open) => Some("not similar enough to be judged"),
             };
             candidate(
                 context,
@@ -132,7 +142,7 @@ pub(crate) fn view_record(
     let judge = (heard == JudgePart::Answer).then(|| JudgeLine {
         said: said(record.is_duplicate, record.target),
         confidence: record.confidence.map(|sure| score(sure.get())),
-        reasoning: if hides { String::new() } else { record.reasoning.clone() },
+        reasoning: Some(&record.reasoning).filter(|text| !hides && !text.is_empty()).map(|text| markdown(text)),
         who: who(&record.provider, &record.model),
         prompt_version: record.prompt_version,
         structure: Vec::new(),
@@ -146,19 +156,20 @@ pub(crate) fn view_record(
         structure: None,
         min_edge: context.min_edge,
     };
+    let gates = verdict_gates(record.verdict, &record.reason, &compared);
     let fallback = record
         .source_fallback_reason
         .as_deref()
-        .map(|why| format!(", as the intent card could not be used ({})", why.replace('_', " ")));
+        .map(|why| format!(" because the intent card is not usable ({})", why.replace('_', " ")));
     TriageRunView {
         at: stored.created_at,
         when: when(stored.created_at, context.now),
-        occasion: if is_first { "When it was new" } else { "Looked at anew" },
+        occasion: if is_first { "When it was opened" } else { "Checked again" },
         badge,
         class,
         superseded: None,
         compared: format!(
-            "{}{}; vectors of {}",
+            "{}{}, vectors by {}",
             by(record.effective_source),
             fallback.unwrap_or_default(),
             record.embed_model
@@ -167,7 +178,8 @@ pub(crate) fn view_record(
         candidates,
         judge,
         without_answer: heard.without_answer(),
-        gates: verdict_gates(record.verdict, &record.reason, &compared),
+        checks: GateSummary::of(&gates),
+        gates,
     }
 }
 
@@ -177,14 +189,14 @@ pub(crate) fn view_decision(
     context: &TriageRunContext<'_>,
 ) -> TriageRunView {
     let (badge, class) = match decision.status {
-        DecisionStatus::Accepted => ("taken for a duplicate", "info"),
+        DecisionStatus::Accepted => ("duplicate", "info"),
         DecisionStatus::Rejected => ("no duplicate found", "good"),
-        DecisionStatus::Skipped => ("nothing decided", "mute"),
+        DecisionStatus::Skipped => ("not decided", "mute"),
     };
     let occasion = match decision.origin {
-        DecisionOrigin::Batch => "When the repository was judged",
-        DecisionOrigin::Online => "When its grace was over",
-        DecisionOrigin::Override => "By a person’s ruling",
+        DecisionOrigin::Batch => "Batch run",
+        DecisionOrigin::Online => "Recheck before the close",
+        DecisionOrigin::Override => "Ruling",
     };
     let set = sets.iter().find(|set| decision.candidate_set == Some(set.id));
     let nothing = BTreeMap::new();
@@ -193,7 +205,7 @@ pub(crate) fn view_decision(
             .map_or(&nothing, |member| &member.parts)
     };
     let scores: Vec<(ItemNumber, f64)> = decision.candidates.iter().map(|one| (one.number, one.score.get())).collect();
-    // What was settled before the judge was asked has no candidates of its own.
+    // What was decided before the judge was asked has no candidates of its own.
     let shown: Vec<(ItemNumber, f64)> = match (scores.is_empty(), set) {
         (true, Some(set)) => set.members.iter().map(|member| (member.number, member.score)).collect(),
         _ => scores.clone(),
@@ -217,7 +229,7 @@ pub(crate) fn view_decision(
     let judge = (heard == JudgePart::Answer).then(|| JudgeLine {
         said: said(is_duplicate, decision.target),
         confidence: decision.confidence.map(|sure| score(sure.get())),
-        reasoning: decision.reasoning.clone().filter(|_| !hides).unwrap_or_default(),
+        reasoning: decision.reasoning.as_ref().filter(|text| !hides && !text.is_empty()).map(|text| markdown(text)),
         who: who(&decision.provider, &decision.model),
         prompt_version: decision.prompt_version,
         structure: decision.structure.as_ref().map(structure_words).unwrap_or_default(),
@@ -231,6 +243,7 @@ pub(crate) fn view_decision(
         structure: decision.structure.as_ref(),
         min_edge: context.min_edge,
     };
+    let gates = decision_gates(decision.origin, decision.status, decision.reason.as_deref(), &compared);
     TriageRunView {
         at: decision.created_at,
         when: when(decision.created_at, context.now),
@@ -243,7 +256,8 @@ pub(crate) fn view_decision(
         candidates,
         judge,
         without_answer: heard.without_answer(),
-        gates: decision_gates(decision.origin, decision.status, decision.reason.as_deref(), &compared),
+        checks: GateSummary::of(&gates),
+        gates,
     }
 }
 
@@ -254,8 +268,8 @@ fn by(representation: Representation) -> &'static str {
     }
 }
 
-/// The parts that at least one candidate has.
-/// The parts that are known of any. The similarity is among them where it contradicts the order, so that the score is another.
+/// The parts that at least one candidate has. The similarity is among them where it contradicts the order, so that the score
+/// is another.
 fn names_of(all: &[&BTreeMap<String, f64>], with_similarity: bool) -> Vec<(&'static str, &'static str)> {
     let known = PARTS.into_iter().filter(|(name, _)| all.iter().any(|parts| parts.contains_key(*name)));
     with_similarity.then_some((SIMILARITY, "Similarity")).into_iter().chain(known).collect()
@@ -274,12 +288,12 @@ fn candidate(
     let state = match (state_then, item.map(|item| item.state)) {
         (Some(then), Some(now)) if then != now => format!("{then} then, {now} now"),
         (Some(state), _) | (None, Some(state)) => state.to_string(),
-        (None, None) => "not known".to_owned(),
+        (None, None) => "unknown".to_owned(),
     };
     let part = |name: &str| if name == SIMILARITY { Some(alike) } else { parts.get(name).copied() };
-    let bar = |(name, _): &(&'static str, &'static str)| match part(name) {
-        Some(value) => PartBar { words: score(value), width: value.clamp(0.0, 1.0) * 100.0 },
-        None => PartBar { words: "–".to_owned(), width: 0.0 },
+    let bar = |(part_name, name): &(&'static str, &'static str)| match part(part_name) {
+        Some(value) => PartBar { name, words: score(value), width: value.clamp(0.0, 1.0) * 100.0 },
+        None => PartBar { name, words: "–".to_owned(), width: 0.0 },
     };
     CandidateLine {
         number,
@@ -297,23 +311,23 @@ fn candidate(
 
 fn said(is_duplicate: bool, target: Option<ItemNumber>) -> String {
     match (is_duplicate, target) {
-        (true, Some(target)) => format!("Yes: the same as #{target}."),
-        (true, None) => "Yes, and named nothing that was before it.".to_owned(),
-        (false, _) => "No: none of these is the same thing.".to_owned(),
+        (true, Some(target)) => format!("Yes: the same problem as #{target}."),
+        (true, None) => "Yes, but it named none of the candidates.".to_owned(),
+        (false, _) => "No: none of the candidates is the same problem.".to_owned(),
     }
 }
 
 fn who(provider: &str, model: &str) -> String {
     let name = judge_in_words(provider, model);
-    if provider == "local" { format!("{name}, which weighs the evidence and asks no model") } else { name }
+    if provider == "local" { format!("{name}: it weighs the evidence and asks no model") } else { name }
 }
 
 fn structure_words(structure: &Structure) -> Vec<(&'static str, String)> {
     let keys = [
-        ("What the two are to each other", structure.relation.map(|one| one.as_str())),
+        ("Relation", structure.relation.map(|one| one.as_str())),
         ("Root cause", structure.root_cause_match.map(|one| one.as_str())),
-        ("How far it reaches", structure.scope_relation.map(|one| one.as_str())),
-        ("Way through the program", structure.path_match.map(|one| one.as_str())),
+        ("Scope", structure.scope_relation.map(|one| one.as_str())),
+        ("Code path", structure.path_match.map(|one| one.as_str())),
         ("Certainty", structure.certainty.map(|one| one.as_str())),
     ];
     keys.into_iter().filter_map(|(key, word)| Some((key, word?.replace('_', " ")))).collect()

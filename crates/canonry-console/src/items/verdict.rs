@@ -1,4 +1,4 @@
-//! What became of an item, in one sentence.
+//! The verdict about an item, in one sentence.
 
 use std::collections::BTreeMap;
 
@@ -41,10 +41,10 @@ pub(crate) fn verdict(facts: &ItemFacts<'_>) -> Sentence {
         .or_else(|| stays_open(facts, now))
         .or_else(|| standing.history())
         .or_else(|| in_cluster(facts, now))
-        .or_else(|| last_look(facts, now))
+        .or_else(|| latest_run(facts, now))
         .unwrap_or_else(|| {
             let kind = facts.item.item_type.in_words();
-            Sentence::alone("mute", format!("Canonry has not looked at this {kind} yet."))
+            Sentence::alone("mute", format!("Canonry has not checked this {kind} yet."))
         })
 }
 
@@ -63,7 +63,7 @@ fn standing<'a>(facts: &ItemFacts<'a>) -> ItemStatus<'a> {
 
 fn gone(facts: &ItemFacts<'_>) -> Option<Sentence> {
     let gone = facts.item.gone?;
-    Some(Sentence::alone("mute", format!("It is no longer in this repository: it was {gone}.")))
+    Some(Sentence::alone("mute", format!("No longer in this repository: it was {gone}.")))
 }
 
 /// The last close that worked.
@@ -95,11 +95,11 @@ fn ruled(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
         return Some(Sentence::about(now.class("info"), before, ruled.other?, now.end()));
     }
     if let Some(ruled) = last(OverrideKind::Canonical) {
-        let words = format!("{} ruled that it is the one to stay open{}", by(ruled), now.end());
+        let words = format!("{} ruled that it stays open as the canonical of its cluster{}", by(ruled), now.end());
         return Some(Sentence::alone(now.class("good"), words));
     }
     if let Some(ruled) = last(OverrideKind::Excluded) {
-        let before = format!("{} excluded it: it is not to be closed as a duplicate of ", by(ruled));
+        let before = format!("{} excluded it from being closed as a duplicate of ", by(ruled));
         return Some(Sentence::about(now.class("good"), before, ruled.other?, now.end()));
     }
     // That it is none of one thing is worth the first sentence where that is what Canonry took it for.
@@ -113,8 +113,7 @@ fn ruled(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     };
     let ruled = facts.rulings.iter().rev().find(apart)?;
     let before = format!("{} ruled that it is not a duplicate of ", by(ruled));
-    let after = format!(", whatever Canonry found{}", now.end());
-    Some(Sentence::about(now.class("good"), before, taken_for, after))
+    Some(Sentence::about(now.class("good"), before, taken_for, now.end()))
 }
 
 /// The edge that nothing superseded, and of several one that counts.
@@ -138,22 +137,20 @@ fn edge(facts: &ItemFacts<'_>) -> Option<JudgedEdge> {
 
 fn stays_open(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     let (_, members) = facts.cluster.filter(|(canonical, _)| *canonical == facts.item.number)?;
-    let others = members.saturating_sub(1);
-    let say = if others == 1 { "says" } else { "say" };
-    let same = format!("{} {say} the same thing.", counted(others, "other item"));
+    let duplicates = counted(members.saturating_sub(1), "duplicate");
     let words = match now {
-        PresentState::Open => format!("This is the one that stays open: {same}"),
-        PresentState::Closed(how) => format!("This is the one that stays open, or would: it is {how} now. {same}"),
+        PresentState::Open => format!("Canonical of its cluster: it stays open and has {duplicates}."),
+        PresentState::Closed(how) => format!("Canonical of its cluster with {duplicates}. It is {how} now."),
     };
     Some(Sentence::alone(now.class("good"), words))
 }
 
 fn in_cluster(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
-    Some(Sentence::about(now.class("warn"), "It is in the cluster of ", facts.cluster?.0, now.end()))
+    Some(Sentence::about(now.class("warn"), "In the cluster of ", facts.cluster?.0, now.end()))
 }
 
-/// What the newest look found: the one that the page shows first.
-fn last_look(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
+/// What the newest run found: the one that the page shows first.
+fn latest_run(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     let (record, decision) = (facts.records.first(), facts.decisions.first());
     let is_newer = decision.zip(record).is_some_and(|(decision, record)| decision.created_at > record.created_at);
     let decided = || decision.map(|decision| decided(decision, now));
@@ -162,58 +159,54 @@ fn last_look(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
 
 fn found(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     let record = &facts.records.first()?.record;
-    let alike =
-        record.target_score.map(|alike| format!(": the two are {} alike", score(alike.get()))).unwrap_or_default();
-    let sure = record
-        .confidence
-        .map(|sure| format!(", and the judge’s confidence is {}", score(sure.get())))
-        .unwrap_or_default();
-    let grounds = format!("{alike}{sure}{}", now.end());
+    let similar = record.target_score.map(|similar| format!("{} similar", score(similar.get())));
+    let sure = record.confidence.map(|sure| format!("the judge’s confidence is {}", score(sure.get())));
+    let grounds: Vec<String> = similar.into_iter().chain(sure).collect();
+    let grounds = if grounds.is_empty() { String::new() } else { format!(": {}", grounds.join(", ")) };
+    let grounds = format!("{grounds}{}", now.end());
     Some(match (record.verdict, record.target, now) {
         (Verdict::Duplicate, Some(target), PresentState::Open) => {
-            Sentence::about("info", "It looks like a duplicate of ", target, grounds)
+            Sentence::about("info", "Looks like a duplicate of ", target, grounds)
         }
         (Verdict::Duplicate, Some(target), PresentState::Closed(_)) => {
-            Sentence::about("mute", "It looked like a duplicate of ", target, grounds)
+            Sentence::about("mute", "Looked like a duplicate of ", target, grounds)
         }
         (Verdict::MaybeDuplicate, Some(target), PresentState::Open) => {
-            Sentence::about("warn", "It may be a duplicate of ", target, format!("{grounds} A person should look."))
+            Sentence::about("warn", "May be a duplicate of ", target, format!("{grounds} Please decide."))
         }
         (Verdict::MaybeDuplicate, Some(target), PresentState::Closed(_)) => {
-            Sentence::about("mute", "It looked as if it might be a duplicate of ", target, grounds)
+            Sentence::about("mute", "Looked like a possible duplicate of ", target, grounds)
         }
         (Verdict::NotDuplicate, ..) | (_, None, _) => {
             let why = match OnlineGate::that_decided(&record.reason) {
-                Some(OnlineGate::EnoughText) => "it is an unfilled template, with no text of its own",
-                Some(OnlineGate::Neighbours) => "nothing that is open was near enough",
-                Some(OnlineGate::SaidYes) => "the judge read the nearest ones and said no",
-                Some(OnlineGate::UsableAnswer) => "the judge gave no answer that could be used",
-                Some(OnlineGate::MaybeConfidence) => "the judge was not sure enough",
-                Some(_) => "a gate turned the judge’s yes down",
-                None => "nothing spoke for it",
+                Some(OnlineGate::EnoughText) => "the template is unfilled",
+                Some(OnlineGate::Neighbours) => "no open item is similar enough",
+                Some(OnlineGate::SaidYes) => "the judge compared the closest items and said no",
+                Some(OnlineGate::UsableAnswer) => "the judge gave no usable answer",
+                Some(OnlineGate::MaybeConfidence) => "the judge’s confidence is too low",
+                Some(_) => "a check rejected the judge’s yes",
+                None => "no evidence for one",
             };
-            Sentence::alone(now.class("good"), format!("Canonry found no duplicate: {why}{}", now.end()))
+            Sentence::alone(now.class("good"), format!("No duplicate found: {why}{}", now.end()))
         }
     })
 }
 
 fn decided(last: &StoredDecision, now: PresentState) -> Sentence {
     let words = match (DecisionGate::that_decided(last.origin, last.status, last.reason.as_deref()), now) {
-        (Some(DecisionGate::Candidates), _) => "Canonry found nothing near enough to compare it with",
+        (Some(DecisionGate::Candidates), _) => "No duplicate found: nothing is similar enough",
         (Some(DecisionGate::EnoughText), _) if GateReason::NoContent.is_stored_as(last.reason.as_deref()) => {
-            "It is an unfilled template, with no text of its own to compare"
+            "Not compared: the template is unfilled"
         }
-        (Some(DecisionGate::EnoughText), _) => "It says too little to be compared with others",
+        (Some(DecisionGate::EnoughText), _) => "Not compared: the text is too short or too vague",
         (Some(DecisionGate::UsableAnswer), PresentState::Open) => {
-            "The judge gave no answer about it that could be used; it is asked again with the next run"
+            "Not decided: the judge gave no usable answer; the next run asks again"
         }
-        (Some(DecisionGate::UsableAnswer), PresentState::Closed(_)) => {
-            "The judge gave no answer about it that could be used"
-        }
-        (Some(DecisionGate::SaidYes), _) => "Canonry found no duplicate: the judge read the nearest ones and said no",
-        (Some(DecisionGate::NoEdgeYet), _) => "It was taken for a duplicate before, so the judge was not asked again",
-        (Some(DecisionGate::Ruling), _) => "People ruled that it is no duplicate of what is near it",
-        _ => "Canonry found no duplicate: a gate turned the judge’s yes down",
+        (Some(DecisionGate::UsableAnswer), PresentState::Closed(_)) => "Not decided: the judge gave no usable answer",
+        (Some(DecisionGate::SaidYes), _) => "No duplicate found: the judge compared the closest items and said no",
+        (Some(DecisionGate::NoEdgeYet), _) => "Already judged a duplicate; the judge was not asked again",
+        (Some(DecisionGate::Ruling), _) => "People ruled that it is different from every candidate",
+        _ => "No duplicate found: a check rejected the judge’s yes",
     };
     Sentence::alone(now.class("good"), format!("{words}{}", now.end()))
 }

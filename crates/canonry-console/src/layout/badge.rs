@@ -19,16 +19,16 @@ pub(crate) fn mode(mode: TriageMode) -> Badge {
 pub(crate) fn access(access: RepoAccess) -> Option<Badge> {
     match access {
         RepoAccess::Active => None,
-        RepoAccess::Removed => Some(Badge::new("bad", "not reachable")),
+        RepoAccess::Removed => Some(Badge::new("bad", "no access")),
         RepoAccess::Suspended => Some(Badge::new("bad", "suspended")),
         RepoAccess::Archived => Some(Badge::new("", "archived")),
         RepoAccess::Deleted => Some(Badge::new("bad", "deleted")),
     }
 }
 
-pub(crate) fn brakes(is_paused: bool, breaker_is_out: bool) -> Vec<Badge> {
+pub(crate) fn brakes(is_paused: bool, is_breaker_tripped: bool) -> Vec<Badge> {
     let paused = is_paused.then(|| Badge::new("warn", "paused"));
-    let breaker = breaker_is_out.then(|| Badge::new("bad", "breaker is out"));
+    let breaker = is_breaker_tripped.then(|| Badge::new("bad", "closes stopped"));
     paused.into_iter().chain(breaker).collect()
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn job(state: JobState) -> Badge {
         JobState::Queued => Badge::new("info", "queued"),
         JobState::Running => Badge::new("info", "running"),
         JobState::Done => Badge::new("good", "done"),
-        JobState::Dead => Badge::new("bad", "given up"),
+        JobState::Dead => Badge::new("bad", "failed"),
     }
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn delivery(state: DeliveryState) -> Badge {
     match state {
         DeliveryState::Queued => Badge::new("info", "queued"),
         DeliveryState::Done => Badge::new("good", "done"),
-        DeliveryState::Dead => Badge::new("bad", "given up"),
+        DeliveryState::Dead => Badge::new("bad", "failed"),
         DeliveryState::Ignored => Badge::new("", "ignored"),
     }
 }
@@ -67,15 +67,15 @@ pub(crate) fn verdict(verdict: Verdict) -> Badge {
     }
 }
 
-/// From which score on Canonry speaks: `85, learned`.
+/// The score from which Canonry comments: `85 %, learned`.
 pub(crate) fn threshold(current: CurrentThreshold, source: ThresholdSource) -> String {
     let source = match source {
         ThresholdSource::Configured => "configured",
         ThresholdSource::Learned => "learned",
     };
     match current.threshold() {
-        Some(threshold) => format!("{}, {source}", threshold.get()),
-        None => format!("silent, {source}"),
+        Some(threshold) => format!("{}\u{a0}%, {source}", threshold.get()),
+        None => format!("never, {source}"),
     }
 }
 

@@ -23,26 +23,26 @@ pub(crate) enum PageError {
     #[error("{0}")]
     Store(#[from] StoreError),
     /// There is none, or it is not for this reader: nobody learns which.
-    #[error("there is no such page, or you may not see it")]
+    #[error("this page does not exist, or you cannot see it")]
     NotFound,
-    #[error("this is for {0}")]
+    #[error("this page is for {0}")]
     Forbidden(&'static str),
-    #[error("you are signed out; sign in and do it again")]
+    #[error("you are signed out; sign in and try again")]
     SignedOut,
     /// Nobody is signed in, and the page can be shown after that.
     #[error("sign in first")]
     SignIn { then: String },
     /// The form does not come from a page of this session.
-    #[error("the form is not from a page of this session; reload the page and send it again")]
+    #[error("the form does not belong to your session; reload the page and send it again")]
     Forged,
     /// The form says something that cannot be done.
     #[error("{0}")]
     BadForm(String),
     #[error("the form took too long to arrive; send it again")]
     TooSlow,
-    #[error("GitHub cannot be asked now: {0}; nothing was changed, try again in a minute")]
+    #[error("GitHub does not answer: {0}; try again in a minute")]
     Github(String),
-    #[error("the page could not be written: {0}")]
+    #[error("the page could not be rendered: {0}")]
     Render(#[from] askama::Error),
 }
 
@@ -65,8 +65,8 @@ struct ErrorPage<'a> {
     told: &'a ErrorMessage,
 }
 
-/// Tells what went wrong in the frame of whoever asked: their theme, and for whoever is signed in the way to other pages.
-/// The error alone knows nothing of them.
+/// Shows an error in the frame of whoever asked: their theme, and for whoever is signed in the navigation. The error alone
+/// knows nothing of them.
 pub(crate) async fn in_their_frame(State(console): State<Arc<Console>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let mut asked = parts.clone();
@@ -95,31 +95,31 @@ impl IntoResponse for PageError {
                 (
                     StatusCode::SERVICE_UNAVAILABLE,
                     "The database does not answer",
-                    "Nothing was changed. Reload the page in a moment; `canonry doctor` checks the database.",
+                    "Nothing was changed. Reload in a moment; `canonry doctor` checks the database.",
                 )
             }
             Self::NotFound => (
                 StatusCode::NOT_FOUND,
-                "Nothing to see here",
-                "Look whether the address is right, and whether you are signed in as who you want to be. GitHub says who may \
-                 see what: while it cannot be asked, and up to ten minutes after you were let in, there is nothing.",
+                "Page not found",
+                "Check the address and the account that you are signed in with. GitHub decides who may see a repository; new \
+                 access can take ten minutes to show.",
             ),
             Self::Forbidden(_) => (
                 StatusCode::FORBIDDEN,
-                "Not for you",
-                "Roles come from GitHub: whoever may push to the repository is a maintainer here.",
+                "No access",
+                "Roles come from GitHub: people with write access to the repository are maintainers here.",
             ),
             Self::SignedOut => (StatusCode::UNAUTHORIZED, "Signed out", "Nothing was changed."),
             Self::Forged => (StatusCode::FORBIDDEN, "Refused", "Nothing was changed."),
-            Self::BadForm(_) => (StatusCode::BAD_REQUEST, "That cannot be done", "Nothing was changed."),
+            Self::BadForm(_) => (StatusCode::BAD_REQUEST, "Not possible", "Nothing was changed."),
             Self::Github(_) => (StatusCode::BAD_GATEWAY, "GitHub does not answer", "Nothing was changed."),
-            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "That took too long", "Nothing was changed."),
+            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "Request timed out", "Nothing was changed."),
             Self::Render(error) => {
-                tracing::error!(%error, "a page could not be written");
+                tracing::error!(%error, "a page could not be rendered");
                 (
                     StatusCode::INTERNAL_SERVER_ERROR,
-                    "The page could not be written",
-                    "This is a mistake in Canonry; please report it.",
+                    "The page could not be rendered",
+                    "This is a bug in Canonry; please report it.",
                 )
             }
         };

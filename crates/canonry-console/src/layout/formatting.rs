@@ -79,10 +79,9 @@ pub(crate) fn thousands(count: u64) -> String {
     grouped
 }
 
-/// `.87`, `1.00`: how scores and confidences are written everywhere.
+/// `87 %`: how scores and confidences are written everywhere.
 pub(crate) fn score(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.strip_prefix("0.").map_or_else(|| text.clone(), |rest| format!(".{rest}"))
+    format!("{:.0}\u{a0}%", value * 100.0)
 }
 
 /// `$12.50`, and below a dollar `$0.0134`.
@@ -110,17 +109,20 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{whole:.0}\u{a0}%")
 }
 
-/// `81 % of 26 (between 62 % and 92 %)`: a share never stands without how many it is of, and how sure that is.
-pub(crate) fn share(share: Share) -> String {
-    let Some(value) = share.value() else { return "unknown: none of 0".to_owned() };
-    let interval = share.interval();
-    format!(
-        "{} of {} (between {} and {})",
-        percent(value),
-        thousands(share.all()),
-        percent(interval.low),
-        percent(interval.high)
-    )
+/// `21 of 26 right (95 % CI 62–92 %)`: a share with its count and its confidence interval.
+pub(crate) fn share(share: Share, what: &str) -> String {
+    if share.all() == 0 {
+        return "none yet".to_owned();
+    }
+    let (right, all) = (thousands(share.right), thousands(share.all()));
+    let what = if what.is_empty() { String::new() } else { format!(" {what}") };
+    let ends = share.interval();
+    format!("{right} of {all}{what} (95\u{a0}% CI {})", interval(ends.low, ends.high))
+}
+
+/// The ends of a confidence interval: `62–92 %`.
+pub(crate) fn interval(low: f64, high: f64) -> String {
+    format!("{:.0}–{:.0}\u{a0}%", low * 100.0, high * 100.0)
 }
 
 /// A short word with a colour; the word alone says everything.
@@ -163,24 +165,35 @@ pub(crate) fn status_badge(status: FindingStatus) -> Badge {
         FindingStatus::Fixed => "good",
         FindingStatus::Same | FindingStatus::Moved | FindingStatus::Dismissed => "",
     };
-    Badge::new(class, status.as_str())
+    Badge::new(class, finding_status_in_words(status))
+}
+
+pub(crate) const fn finding_status_in_words(status: FindingStatus) -> &'static str {
+    match status {
+        FindingStatus::Same => "still open",
+        FindingStatus::New
+        | FindingStatus::Moved
+        | FindingStatus::Fixed
+        | FindingStatus::Reopened
+        | FindingStatus::Dismissed => status.as_str(),
+    }
 }
 
 pub(crate) const fn shown_in_words(shown: ShownAs) -> &'static str {
     match shown {
-        ShownAs::Inline => "at its line",
+        ShownAs::Inline => "inline",
         ShownAs::Details => "in the details",
-        ShownAs::LowConfidence => "folded away",
+        ShownAs::LowConfidence => "low confidence",
         ShownAs::Suppressed => "hidden",
     }
 }
 
 pub(crate) fn hidden_by_in_words(by: &HiddenBy) -> String {
     match by {
-        HiddenBy::Dismissal => "a person said no to it".to_owned(),
-        HiddenBy::Feedback => "people keep rejecting its pattern".to_owned(),
+        HiddenBy::Dismissal => "dismissed by a person".to_owned(),
+        HiddenBy::Feedback => "people reject its pattern".to_owned(),
         HiddenBy::Pattern(pattern) => format!("review.suppressions: {pattern}"),
-        HiddenBy::Area => "its category is not wanted".to_owned(),
+        HiddenBy::Area => "its category is off in the settings".to_owned(),
         HiddenBy::Severity => "below review.severity.minLevel".to_owned(),
     }
 }
@@ -257,7 +270,7 @@ mod tests {
         assert_eq!(counted(1, "item"), "1 item");
         assert_eq!(counted(1_234_567, "item"), "1,234,567 items");
         assert_eq!([0.0, 0.01344, 1.005, 20.0].map(dollars), ["$0.00", "$0.0134", "$1.00", "$20.00"]);
-        assert_eq!((score(0.874), score(1.0), score(0.0)), (".87".to_owned(), "1.00".to_owned(), ".00".to_owned()));
+        assert_eq!([0.874, 1.0, 0.0].map(score), ["87\u{a0}%", "100\u{a0}%", "0\u{a0}%"]);
     }
 
     #[test]
@@ -277,8 +290,10 @@ mod tests {
 
     #[test]
     fn a_share_comes_with_its_count_and_its_interval() {
-        assert_eq!(share(Share { right: 8, wrong: 2 }), "80\u{a0}% of 10 (between 48\u{a0}% and 94\u{a0}%)");
-        assert_eq!(share(Share::default()), "unknown: none of 0");
+        let some = Share { right: 8, wrong: 2 };
+        assert_eq!(share(some, "right"), "8 of 10 right (95\u{a0}% CI 48–94\u{a0}%)");
+        assert_eq!(share(some, ""), "8 of 10 (95\u{a0}% CI 48–94\u{a0}%)");
+        assert_eq!(share(Share::default(), "right"), "none yet");
         assert_eq!(
             [0.0, 0.001, 0.5, 0.9999, 1.0].map(percent),
             ["0\u{a0}%", "below 1\u{a0}%", "50\u{a0}%", "over 99\u{a0}%", "100\u{a0}%"]

@@ -4,16 +4,15 @@ use std::fmt::{self, Write as _};
 use std::ops::Range;
 
 use askama::filters::HtmlSafe;
+use canonry_charts::escape;
 use canonry_domain::printable::block;
 use canonry_retrieval::FactSpan;
-
-use canonry_charts::escape;
 
 /// Colours that marks have; more facts begin with the first again.
 const COLOURS: usize = 6;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MarkedText(String);
+pub(crate) struct MarkedText(pub(super) String);
 
 impl fmt::Display for MarkedText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,31 +20,13 @@ impl fmt::Display for MarkedText {
     }
 }
 
-// Every part of the text went through `push`.
+// Every part of a text went through `push`, and the elements around it are ours.
 impl HtmlSafe for MarkedText {}
 
 /// A part of a text with its marks, each with the words of its facts.
 pub(crate) fn marked_text(text: &str, part: Range<usize>, spans: &[FactSpan], words: &[String]) -> MarkedText {
     let mut html = String::with_capacity(part.len() + 64 * spans.len());
-    let mut at = part.start;
-    let mut last: Option<&FactSpan> = None;
-    for span in spans.iter().filter(|span| part.start <= span.range.start && span.range.end <= part.end) {
-        push(&mut html, &text[at..span.range.start]);
-        let Some(&fact) = span.facts.first() else { continue };
-        let told: Vec<&str> = span.facts.iter().filter_map(|fact| words.get(*fact)).map(String::as_str).collect();
-        // A fact that goes on behind another one inside of it has had its number.
-        let goes_on = last.is_some_and(|last| last.range.end == span.range.start && last.facts.contains(&fact));
-        let number = if goes_on { String::new() } else { format!(" data-fact=\"{}\"", fact + 1) };
-        write!(html, "<mark class=\"{}\"{number} title=\"", colour(fact))
-            .expect("invariant: a String takes everything");
-        push(&mut html, &told.join("; "));
-        html.push_str("\">");
-        push(&mut html, &text[span.range.clone()]);
-        html.push_str("</mark>");
-        at = span.range.end;
-        last = Some(span);
-    }
-    push(&mut html, &text[at..part.end]);
+    MarkPen::new(spans, words).write(&mut html, &text[part.clone()], part.start);
     MarkedText(html)
 }
 
@@ -53,10 +34,74 @@ pub(crate) fn colour(fact: usize) -> &'static str {
     ["e0", "e1", "e2", "e3", "e4", "e5"][fact % COLOURS]
 }
 
-fn push(html: &mut String, text: &str) {
-    escape(html, &block(text));
+/// Writes the parts of a text one after the other, with the marks that fall on each.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct MarkPen<'a> {
+    spans: &'a [FactSpan],
+    words: &'a [String],
+    last: Option<&'a FactSpan>,
 }
 
+impl<'a> MarkPen<'a> {
+    pub(super) const fn new(spans: &'a [FactSpan], words: &'a [String]) -> Self {
+        Self { spans, words, last: None }
+    }
+
+    /// Writes a part that begins at `place` of the text.
+    pub(super) fn write(&mut self, html: &mut String, part: &str, place: usize) {
+        let mut at = place;
+        for span in self.spans_within(place..place + part.len()) {
+            let (from, to) = (span.range.start.max(place), span.range.end.min(place + part.len()));
+            push(html, &part[at - place..from - place]);
+            self.mark(html, &part[from - place..to - place], span);
+            at = to;
+        }
+        push(html, &part[at - place..]);
+    }
+
+    /// Writes what stands for a part of the text, such as the character of an entity: all of it is marked, or nothing.
+    pub(super) fn write_instead(&mut self, html: &mut String, shown: &str, of: Range<usize>) {
+        match self.spans_within(of).first() {
+            Some(span) => self.mark(html, shown, span),
+            None => push(html, shown),
+        }
+    }
+
+    fn spans_within(&self, part: Range<usize>) -> &'a [FactSpan] {
+        let first = self.spans.partition_point(|span| span.range.end <= part.start);
+        let last = self.spans.partition_point(|span| span.range.start < part.end);
+        self.spans.get(first..last).unwrap_or_default()
+    }
+
+    fn mark(&mut self, html: &mut String, text: &str, span: &'a FactSpan) {
+        let Some(&fact) = span.facts.first() else { return push(html, text) };
+        let told: Vec<&str> = span.facts.iter().filter_map(|fact| self.words.get(*fact)).map(String::as_str).collect();
+        // A fact that goes on, behind another one inside of it or in the next element, has had its number.
+        let goes_on = |fact: &usize| {
+            self.last.is_some_and(|last| {
+                last.range == span.range || (last.range.end == span.range.start && last.facts.contains(fact))
+            })
+        };
+        let mut begun: Vec<usize> = span.facts.iter().filter(|fact| !goes_on(fact)).map(|fact| fact + 1).collect();
+        begun.sort_unstable();
+        let number = match begun.iter().map(usize::to_string).collect::<Vec<_>>().join(",") {
+            none if none.is_empty() => none,
+            numbers => format!(" data-fact=\"{numbers}\""),
+        };
+        write!(html, "<mark class=\"{}\"{number} title=\"", colour(fact))
+            .expect("invariant: a String takes everything");
+        push(html, &told.join("; "));
+        html.push_str("\">");
+        push(html, text);
+        html.push_str("</mark>");
+        self.last = Some(span);
+    }
+}
+
+/// Adds a stranger's text to HTML.
+pub(super) fn push(html: &mut String, text: &str) {
+    escape(html, &block(text));
+}
 #[cfg(test)]
 mod tests {
     use canonry_retrieval::{FactSpan, TextFacts, marked, shared_facts};

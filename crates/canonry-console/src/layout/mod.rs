@@ -8,6 +8,7 @@ pub(crate) mod form;
 pub(crate) mod formatting;
 pub(crate) mod headers;
 pub(crate) mod htmx;
+pub(crate) mod markdown;
 pub(crate) mod marked_text;
 pub(crate) mod page;
 pub(crate) mod paging;

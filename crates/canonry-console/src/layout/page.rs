@@ -7,7 +7,7 @@ use askama::filters::HtmlSafe;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE, VARY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use canonry_store::Repo;
+use canonry_store::{Repo, RepoAttention};
 
 use crate::layout::assets;
 use crate::layout::errors::{PageError, PageResult};
@@ -16,20 +16,23 @@ use crate::sign_in::cookies::keep_flash;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NavSection {
-    Overview,
+    Home,
     Repository,
     Items,
     Clusters,
     Plans,
-    Learning,
-    Adjudicate,
-    Audits,
+    Announced,
     Reviews,
     Findings,
     Patterns,
+    Learning,
+    Adjudicate,
+    Audits,
     Jobs,
     Deliveries,
+    Activity,
     Settings,
+    Setup,
     None,
 }
 
@@ -38,7 +41,29 @@ pub(crate) struct NavLink {
     pub(crate) href: String,
     /// The second key of `g …`.
     pub(crate) key: &'static str,
+    /// How much waits there for a person.
+    pub(crate) count: u64,
     pub(crate) is_here: bool,
+}
+
+pub(crate) struct NavGroup {
+    /// Empty for pages that belong to no group.
+    pub(crate) name: &'static str,
+    pub(crate) links: Vec<NavLink>,
+}
+
+impl NavGroup {
+    pub(crate) fn is_here(&self) -> bool {
+        self.links.iter().any(|link| link.is_here)
+    }
+
+    pub(crate) fn href(&self) -> &str {
+        self.links.first().map_or("/", |link| &link.href)
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.links.iter().map(|link| link.count).sum()
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -48,16 +73,23 @@ pub(crate) struct RepoHead {
     /// `/r/owner/name`.
     pub(crate) path: String,
     pub(crate) can_maintain: bool,
+    /// What waits there for a person; only whole pages tell it.
+    pub(crate) attention: Option<RepoAttention>,
 }
 
 impl RepoHead {
-    pub(crate) fn new(repo: &Repo, can_maintain: bool) -> Self {
+    pub(crate) fn new(repo: &Repo, can_maintain: bool, attention: Option<RepoAttention>) -> Self {
         Self {
             owner: repo.name.owner().to_owned(),
             name: repo.name.name().to_owned(),
             path: repo_path(repo),
             can_maintain,
+            attention,
         }
+    }
+
+    fn count(&self, of: fn(&RepoAttention) -> u64) -> u64 {
+        self.attention.as_ref().map_or(0, of)
     }
 }
 
@@ -76,6 +108,8 @@ pub(crate) struct PageFrame {
     pub(crate) is_operator: bool,
     pub(crate) repo: Option<RepoHead>,
     pub(crate) flash: Option<String>,
+    /// What was searched for, on one line.
+    pub(crate) search: String,
     /// The command that tells or does the same; what it needs to be told stands in capitals. Many pages have none.
     pub(crate) command: Option<String>,
     /// Seconds after which a browser without scripts loads the page again.
@@ -95,6 +129,7 @@ impl PageFrame {
             is_operator: false,
             repo: None,
             flash: None,
+            search: String::new(),
             command: None,
             refresh: None,
             version: "",
@@ -117,45 +152,55 @@ impl PageFrame {
         CsrfField(&self.csrf)
     }
 
-    pub(crate) fn places(&self) -> Vec<NavLink> {
-        let mut places = vec![self.place("Overview", "/".to_owned(), "o", NavSection::Overview)];
-        if self.is_operator && self.repo.is_none() {
-            places.push(self.place("Jobs", "/jobs".to_owned(), "j", NavSection::Jobs));
-            places.push(self.place("Deliveries", "/deliveries".to_owned(), "d", NavSection::Deliveries));
+    /// The pages by what they are for: of a repository, or of the whole service.
+    pub(crate) fn nav_groups(&self) -> Vec<NavGroup> {
+        let Some(repo) = &self.repo else { return self.service_groups() };
+        let place = |words, tail: &str, key, section| self.place(words, format!("{}{tail}", repo.path), key, section);
+        let counted = |place: NavLink, of: fn(&RepoAttention) -> u64| NavLink { count: repo.count(of), ..place };
+        let mut learning = vec![place("Thresholds", "/learning", "l", NavSection::Learning)];
+        let mut admin = Vec::new();
+        if repo.can_maintain {
+            let adjudicate = place("Adjudicate", "/adjudicate", "q", NavSection::Adjudicate);
+            learning.push(counted(adjudicate, |waits| waits.unanswered));
+            admin.push(counted(place("Jobs", "/jobs", "j", NavSection::Jobs), |waits| waits.failed_jobs));
+            admin.push(place("Deliveries", "/deliveries", "d", NavSection::Deliveries));
         }
-        places
+        learning.push(place("Audits", "/audits", "a", NavSection::Audits));
+        admin.push(place("Activity", "/activity", "y", NavSection::Activity));
+        admin.push(place("Settings", "/settings", "s", NavSection::Settings));
+        let triage = vec![
+            place("Overview", "", "h", NavSection::Repository),
+            place("Items", "/items", "i", NavSection::Items),
+            place("Duplicates", "/clusters", "c", NavSection::Clusters),
+            counted(place("Plans", "/plans", "p", NavSection::Plans), |waits| waits.undecided),
+            counted(place("Announced", "/announced", "n", NavSection::Announced), |waits| waits.announced),
+        ];
+        let review = vec![
+            place("Reviews", "/reviews", "r", NavSection::Reviews),
+            place("Findings", "/findings", "f", NavSection::Findings),
+            place("Patterns", "/patterns", "t", NavSection::Patterns),
+        ];
+        [("Triage", triage), ("Review", review), ("Learning", learning), ("Admin", admin)]
+            .map(|(name, links)| NavGroup { name, links })
+            .into()
     }
 
-    pub(crate) fn repo_places(&self) -> Vec<NavLink> {
-        let Some(repo) = &self.repo else {
-            return Vec::new();
-        };
-        let mut places = Vec::new();
-        let mut add = |words, tail: &str, key, section| {
-            places.push(self.place(words, format!("{}{tail}", repo.path), key, section));
-        };
-        add("Summary", "", "h", NavSection::Repository);
-        add("Items", "/items", "i", NavSection::Items);
-        add("Duplicates", "/clusters", "c", NavSection::Clusters);
-        add("Plans", "/plans", "p", NavSection::Plans);
-        add("Learning", "/learning", "l", NavSection::Learning);
-        add("Audits", "/audits", "a", NavSection::Audits);
-        if repo.can_maintain {
-            add("Adjudicate", "/adjudicate", "q", NavSection::Adjudicate);
+    fn service_groups(&self) -> Vec<NavGroup> {
+        let home = self.place("Home", "/".to_owned(), "o", NavSection::Home);
+        let mut groups = vec![NavGroup { name: "", links: vec![home] }];
+        if self.is_operator {
+            let links = vec![
+                self.place("Jobs", "/jobs".to_owned(), "j", NavSection::Jobs),
+                self.place("Deliveries", "/deliveries".to_owned(), "d", NavSection::Deliveries),
+                self.place("GitHub App", "/setup".to_owned(), "s", NavSection::Setup),
+            ];
+            groups.push(NavGroup { name: "Admin", links });
         }
-        add("Reviews", "/reviews", "r", NavSection::Reviews);
-        add("Findings", "/findings", "f", NavSection::Findings);
-        add("Patterns", "/patterns", "t", NavSection::Patterns);
-        if repo.can_maintain {
-            add("Jobs", "/jobs", "j", NavSection::Jobs);
-            add("Deliveries", "/deliveries", "d", NavSection::Deliveries);
-        }
-        add("Settings", "/settings", "s", NavSection::Settings);
-        places
+        groups
     }
 
     fn place(&self, words: &'static str, href: String, key: &'static str, section: NavSection) -> NavLink {
-        NavLink { words, href, key, is_here: self.section == section }
+        NavLink { words, href, key, count: 0, is_here: self.section == section }
     }
 
     pub(crate) fn css(&self) -> &'static str {

@@ -236,13 +236,13 @@ mod tests {
     fn a_search_that_stopped_is_never_taken_for_all_there_is() {
         let pager = |stopped| {
             let next = Some(("before", "7".to_owned()));
-            let pager = Pager::new("Pages of deeds", "/deeds", &[("text", "a")], true, next).stopped(stopped);
+            let pager = Pager::new("Pages of activity", "/activity", &[("text", "a")], true, next).stopped(stopped);
             askama::Template::render(&Shown { pager }).expect("written")
         };
         let stopped = pager(Some(5_000));
-        assert!(stopped.contains("5,000 were looked at here; those behind them were not searched yet."), "{stopped}");
-        assert!(stopped.contains(r#"<a href="/deeds?text=a&#38;before=7">Search on</a>"#), "{stopped}");
-        assert!(!pager(None).contains("looked at"));
+        assert!(stopped.contains("Searched 5,000 rows; there are more."), "{stopped}");
+        assert!(stopped.contains(r#"<a href="/activity?text=a&#38;before=7">Continue the search</a>"#), "{stopped}");
+        assert!(!pager(None).contains("Searched"));
     }
 
     #[test]

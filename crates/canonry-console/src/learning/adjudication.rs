@@ -1,4 +1,4 @@
-//! Sampled verdicts that people confirm or refute: one case at a time, what Canonry said hidden until they have spoken.
+//! Sampled verdicts that people confirm or refute, one case at a time. Canonry's verdict is hidden until they answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,9 @@ use crate::console::Console;
 use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
 use crate::layout::form::{Form, PathFields, QueryFields};
-use crate::layout::formatting::{TimeLabel, by, counted, item_path, percent, score, share, when};
+use crate::layout::formatting::{TimeLabel, by, counted, item_path, score, share, when};
+use crate::layout::markdown::markdown;
+use crate::layout::marked_text::MarkedText;
 use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::layout::paging::{Pager, cut_page, link, number, number_in};
 use crate::sign_in::visit::{MaintainerOf, RepoVisit};
@@ -124,9 +126,9 @@ struct AdjudicationSide {
     href: String,
     number: ItemNumber,
     title: String,
-    text: String,
+    /// None where the item is no longer stored.
+    text: Option<MarkedText>,
     facts: String,
-    is_stored: bool,
 }
 
 struct AdjudicationAnswer {
@@ -222,7 +224,7 @@ async fn page(at: &RepoVisit, shown: AdjudicationSelection) -> PageResult {
         waiting: totals.waiting,
         all: totals.answered + totals.waiting,
         done: totals.answered,
-        precision: (precision.all() > 0).then(|| share(precision)),
+        precision: (precision.all() > 0).then(|| share(precision, "confirmed")),
         usual_size: USUAL_SIZE,
         most: MOST,
         case,
@@ -248,8 +250,8 @@ async fn side_by_side(
     Ok(AdjudicationCaseView {
         id,
         kind: match one.kind {
-            AdjudicationKind::Triage => "what was said about a new item",
-            AdjudicationKind::Edge => "an edge of the duplicate map",
+            AdjudicationKind::Triage => "verdict on a new item",
+            AdjudicationKind::Edge => "decision behind a cluster",
         },
         sides: numbers.map(side),
         verdict: (!is_blind).then(|| said(&one, &path)),
@@ -261,8 +263,7 @@ async fn side_by_side(
 
 fn side(item: Option<&Item>, number: ItemNumber, href: String, is_blind: bool, now: Timestamp) -> AdjudicationSide {
     let Some(item) = item else {
-        let text = "This item is not stored any more. Skip the case, or say that it cannot be told.".to_owned();
-        return AdjudicationSide { href, number, title: String::new(), text, facts: String::new(), is_stored: false };
+        return AdjudicationSide { href, number, title: String::new(), text: None, facts: String::new() };
     };
     let mut facts: Vec<String> = item.author.iter().map(|author| format!("by @{author}")).collect();
     // Whether it was closed tells what became of it, which would answer for whoever is asked.
@@ -274,9 +275,8 @@ fn side(item: Option<&Item>, number: ItemNumber, href: String, is_blind: bool, n
         href,
         number,
         title: item.title.clone(),
-        text: if item.body.trim().is_empty() { "(no text)".to_owned() } else { item.body.clone() },
+        text: Some(markdown(if item.body.trim().is_empty() { "No description." } else { &item.body })),
         facts: facts.join(", "),
-        is_stored: true,
     }
 }
 
@@ -284,7 +284,7 @@ fn said(one: &Adjudication, path: &str) -> AdjudicationAnswer {
     let verdict = match one.case.verdict {
         Verdict::Duplicate => "a duplicate",
         Verdict::MaybeDuplicate => "maybe a duplicate",
-        Verdict::NotDuplicate => "no duplicate, this being its nearest neighbour",
+        Verdict::NotDuplicate => "not a duplicate",
     };
     let at = one.case.score.map_or_else(String::new, |value| format!(", score {}", score(value.get())));
     let answer = one.answer.as_ref();
@@ -301,9 +301,9 @@ fn said(one: &Adjudication, path: &str) -> AdjudicationAnswer {
 
 const fn word_words(word: AdjudicatedAnswer) -> &'static str {
     match word {
-        AdjudicatedAnswer::Same => "the same problem",
-        AdjudicatedAnswer::Different => "different problems",
-        AdjudicatedAnswer::Unsure => "cannot be told",
+        AdjudicatedAnswer::Same => "same problem",
+        AdjudicatedAnswer::Different => "different",
+        AdjudicatedAnswer::Unsure => "cannot tell",
     }
 }
 
@@ -327,12 +327,8 @@ async fn draw(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     at.record("draw-sample", &subject).await?;
     let drawn = at.console.store.judge().draw_adjudications(at.repo.id, kind, seed, size, at.console.now()).await?;
     let flash = match (drawn, kind) {
-        (0, AdjudicationKind::Triage) => {
-            "Nothing new was drawn: this sample is drawn already, or no new item was triaged yet.".to_owned()
-        }
-        (0, AdjudicationKind::Edge) => {
-            "Nothing new was drawn: this sample is drawn already, or the duplicate map has no edge yet.".to_owned()
-        }
+        (0, AdjudicationKind::Triage) => "No new cases: this sample exists, or no new item was triaged yet.".to_owned(),
+        (0, AdjudicationKind::Edge) => "No new cases: this sample exists, or there are no duplicates yet.".to_owned(),
         (drawn, _) => format!("{} drawn with seed {seed}.", counted(drawn, "case")),
     };
     Ok(back_to(&format!("{}/adjudicate", repo_path(&at.repo)), &flash))
@@ -351,7 +347,7 @@ async fn answer(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Fo
     if !at.console.store.judge().adjudicate(at.repo.id, id, word, at.visit.login(), at.console.now()).await? {
         return Ok(back_to(
             &queue.link(&here, &[]),
-            "Somebody else has answered this case; their answer stays. Here is the next one.",
+            "Somebody else answered this case, and their answer stays. Here is the next case.",
         ));
     }
     let answered = id.get().to_string();
@@ -365,7 +361,7 @@ fn id_of(path: &HashMap<String, String>) -> Result<AdjudicationId, PageError> {
     number_in(path, "id").map(AdjudicationId::new)
 }
 
-/// What people said about verdicts, as a lane beside the judges'; for the pages of audits.
+/// People's answers beside the judges', for the pages of audits.
 pub(crate) struct PeoplesLane {
     pub(crate) answered: u64,
     pub(crate) waiting: u64,
@@ -376,11 +372,9 @@ pub(crate) struct PeoplesLane {
 pub(crate) struct PeoplesRow {
     pub(crate) words: String,
     pub(crate) is_level: bool,
-    pub(crate) confirmed: u64,
-    pub(crate) refuted: u64,
+    /// `7 of 9 (95 % CI 44–93 %)`.
+    pub(crate) confirmed: String,
     pub(crate) unsure: Option<u64>,
-    pub(crate) precision: String,
-    pub(crate) between: String,
 }
 
 impl PeoplesLane {
@@ -397,23 +391,19 @@ impl PeoplesLane {
 
 fn rows_of(one: &VerdictShare) -> Vec<PeoplesRow> {
     let words = match one.verdict {
-        Verdict::Duplicate => "called a duplicate",
-        Verdict::MaybeDuplicate => "called a maybe",
-        Verdict::NotDuplicate => "called no duplicate",
+        Verdict::Duplicate => "duplicate",
+        Verdict::MaybeDuplicate => "maybe a duplicate",
+        Verdict::NotDuplicate => "not a duplicate",
     };
-    let row = |words: String, share: canonry_domain::Share, unsure: Option<u64>| {
-        let interval = share.interval();
-        PeoplesRow {
-            words,
-            is_level: unsure.is_none(),
-            confirmed: share.right,
-            refuted: share.wrong,
-            unsure,
-            precision: share.value().map_or_else(|| "–".to_owned(), percent),
-            between: format!("{} and {}", percent(interval.low), percent(interval.high)),
-        }
+    let row = |words: String, of: canonry_domain::Share, unsure: Option<u64>| PeoplesRow {
+        words,
+        is_level: unsure.is_none(),
+        confirmed: share(of, ""),
+        unsure,
     };
     let mut rows = vec![row(words.to_owned(), one.share, Some(one.unsure))];
-    rows.extend(one.levels.iter().map(|level| row(format!("score {} to {}", level.from, level.to), level.share, None)));
+    rows.extend(
+        one.levels.iter().map(|level| row(format!("score {} to {}\u{a0}%", level.from, level.to), level.share, None)),
+    );
     rows
 }

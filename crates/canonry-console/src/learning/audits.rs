@@ -1,4 +1,4 @@
-//! Audits: how a cheap judge compares with a strong one and with people, and what tighter gates would change.
+//! Audits: how a cheap judge compares with a strong one and with people, and what stricter gates would change.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ struct AuditRow {
 }
 
 async fn list(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
-    // What cannot be understood is not asked for.
+    // An unknown value filters nothing.
     let judge: Option<Extractor> = word(&query, "judge").parse().ok();
     let representation: Option<Representation> = word(&query, "source").parse().ok();
     let before = number(&query, "before");
@@ -91,8 +91,8 @@ fn audit_row(run: &AuditRun, tally: &AuditTally, here: &str, now: Timestamp) -> 
         cheap: judge_in_words(&run.audit.cheap_provider, &run.audit.cheap_model),
         strong: judge_in_words(&run.audit.strong_provider, &run.audit.strong_model),
         items: tally.sample_size,
-        precision: share(precision_of(tally)),
-        recall: share(recall_of(tally)),
+        precision: share(precision_of(tally), "right"),
+        recall: share(recall_of(tally), "found"),
     }
 }
 
@@ -106,7 +106,7 @@ struct AuditPage {
     made: TimeLabel,
     cheap: String,
     strong: String,
-    /// What it proves of a judge other than the compiled-in one.
+    /// What it proves about a judge other than the compiled-in one.
     proof: Option<String>,
     seed: i64,
     min_edge: String,

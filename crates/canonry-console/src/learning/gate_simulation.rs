@@ -1,4 +1,4 @@
-//! What an audit would have been with tighter gates: what the sliders say, and what the page says of it.
+//! An audit with stricter gates: the values of the sliders, and the result.
 
 use std::fmt::Write as _;
 
@@ -15,14 +15,14 @@ use crate::layout::formatting::{item_path, percent, score, share};
 use crate::layout::paging::{PAGE, Pager, cut};
 use crate::plans::selection::{read_item, write_item};
 
-/// The ends of the sliders that leave a gate as it was.
-pub(crate) const ANY_SCORE: f64 = 0.5;
+/// The ends of the sliders that change no gate.
+pub(crate) const ANY_SCORE: f64 = 50.0;
 const ANY_GAP: f64 = 0.0;
-/// The widest gap that can be asked for: more than that hardly any choice has.
-pub(crate) const WIDEST_GAP: f64 = 0.25;
+/// The widest gap of the slider: hardly any candidate has a wider one.
+pub(crate) const WIDEST_GAP: f64 = 25.0;
 
-/// What the sliders say. Each gate comes as a number, as a slider, and as what both were when the page was made:
-/// whichever of the two was moved counts.
+/// The fields of the sliders; scores and gaps in percent. Each gate has a number, a slider, and the value of both when the page was made: whichever
+/// of the two was moved counts.
 #[derive(Deserialize, Default)]
 pub(crate) struct GateSliders {
     score: Option<String>,
@@ -39,15 +39,15 @@ pub(crate) struct GateSliders {
 }
 
 impl GateSliders {
-    /// The gates that they ask for; the ends leave a gate as it was.
+    /// The gates; the ends of the sliders change none.
     pub(crate) fn gates(&self, last_rank: u32) -> TighterGates {
         let score = moved(&self.score, &self.score_at, &self.score_was).filter(|score| *score > ANY_SCORE);
         let rank = moved(&self.rank, &self.rank_at, &self.rank_was).filter(|rank| *rank >= 1.0);
         let gap = moved(&self.gap, &self.gap_at, &self.gap_was).filter(|gap| *gap > ANY_GAP);
         TighterGates {
             max_rank: rank.map(|rank| rank as u32).filter(|rank| *rank < last_rank),
-            min_score: score.and_then(|score| Similarity::clamped(score).ok()),
-            min_gap: gap.map(|gap| gap.min(1.0)),
+            min_score: score.and_then(|score| Similarity::clamped(score / 100.0).ok()),
+            min_gap: gap.map(|gap| (gap / 100.0).min(1.0)),
         }
     }
 }
@@ -134,14 +134,14 @@ pub(crate) fn simulated(
     let next = next.map(|last| (last.item_type, last.number));
     GateSimulationView {
         is_tighter: gates != TighterGates::default(),
-        score: gates.min_score.map_or(ANY_SCORE, Similarity::get),
-        score_words: gates.min_score.map_or_else(|| "any".to_owned(), |least| score(least.get())),
+        score: gates.min_score.map_or(ANY_SCORE, |least| in_percent(least.get())),
+        score_words: gates.min_score.map_or_else(|| "none".to_owned(), |least| score(least.get())),
         rank: gates.max_rank.unwrap_or(last_rank),
         rank_words: gates.max_rank.map_or_else(|| "any".to_owned(), |rank| rank.to_string()),
-        gap: gates.min_gap.unwrap_or(ANY_GAP),
-        gap_words: gates.min_gap.map_or_else(|| "any".to_owned(), |gap| format!("{gap:.3}")),
-        precision: (share(precision_of(&stored)), share(precision_of(&with))),
-        recall: (share(recall_of(&stored)), share(recall_of(&with))),
+        gap: gates.min_gap.map_or(ANY_GAP, in_percent),
+        gap_words: gates.min_gap.map_or_else(|| "none".to_owned(), gap_in_words),
+        precision: (share(precision_of(&stored), "right"), share(precision_of(&with), "right")),
+        recall: (share(recall_of(&stored), "found"), share(recall_of(&with), "found")),
         classes: class_rows(&stored, &with),
         plot: sweep(&GateSweep { others: &others, stored, chosen: with }),
         points: swept.iter().filter(|one| one.tally.precision.is_some()).map(point_row).collect(),
@@ -158,14 +158,23 @@ pub(crate) fn simulated(
 /// The way through the items whose class changes, with the same gates.
 fn pager(here: &str, gates: &TighterGates, is_first: bool, next: Option<(ItemType, ItemNumber)>) -> Pager {
     let kept = [
-        ("score", gates.min_score.map(|least| least.to_string()).unwrap_or_default()),
+        ("score", gates.min_score.map(|least| in_percent(least.get()).to_string()).unwrap_or_default()),
         ("rank", gates.max_rank.map(|rank| rank.to_string()).unwrap_or_default()),
-        ("gap", gates.min_gap.map(|gap| gap.to_string()).unwrap_or_default()),
+        ("gap", gates.min_gap.map(|gap| in_percent(gap).to_string()).unwrap_or_default()),
     ];
     let kept = kept.each_ref().map(|(name, value)| (*name, value.as_str()));
     let next = next.map(|(item_type, number)| ("after", write_item(item_type, number)));
-    let pager = Pager::new("Pages of items whose class changes", here, &kept, is_first, next);
+    let pager = Pager::new("Pages of changed items", here, &kept, is_first, next);
     pager.in_section("changes")
+}
+
+/// With one decimal, as the sliders have it.
+fn in_percent(share: f64) -> f64 {
+    (share * 1000.0).round() / 10.0
+}
+
+fn gap_in_words(gap: f64) -> String {
+    format!("{}\u{a0}%", in_percent(gap))
 }
 
 fn class_rows(stored: &AuditTally, with: &AuditTally) -> Vec<ClassRow> {
@@ -179,12 +188,12 @@ fn class_rows(stored: &AuditTally, with: &AuditTally) -> Vec<ClassRow> {
         },
     };
     vec![
-        row("both say duplicate of the same item", stored.tp, with.tp),
-        row("only the cheap judge says duplicate", stored.fp, with.fp),
-        row("only the strong judge says duplicate", stored.missed, with.missed),
-        row("neither does", stored.tn, with.tn),
-        row("both do, of different items", stored.conflict, with.conflict),
-        row("one of them decided nothing", stored.incomplete, with.incomplete),
+        row("duplicate of the same item for both", stored.tp, with.tp),
+        row("duplicate for the cheap judge only", stored.fp, with.fp),
+        row("duplicate for the strong judge only", stored.missed, with.missed),
+        row("not a duplicate for both", stored.tn, with.tn),
+        row("duplicates of different items", stored.conflict, with.conflict),
+        row("undecided by one of them", stored.incomplete, with.incomplete),
     ]
 }
 
@@ -192,7 +201,7 @@ fn point_row(one: &AuditSimulation) -> PointRow {
     let mut gates = Vec::new();
     gates.extend(one.gates.max_rank.map(|rank| format!("rank ≤ {rank}")));
     gates.extend(one.gates.min_score.map(|least| format!("score ≥ {}", score(least.get()))));
-    gates.extend(one.gates.min_gap.map(|gap| format!("gap ≥ {}", score(gap))));
+    gates.extend(one.gates.min_gap.map(|gap| format!("gap ≥ {}", gap_in_words(gap))));
     PointRow {
         gates: if gates.is_empty() { "as stored".to_owned() } else { gates.join(", ") },
         precision: one.tally.precision.map_or_else(|| "–".to_owned(), percent),
@@ -217,17 +226,17 @@ fn change_row(audited: &AuditedItem, before: AuditClass, after: AuditClass, path
 
 const fn class_words(class: AuditClass) -> &'static str {
     match class {
-        AuditClass::Tp => "rightly accepted",
+        AuditClass::Tp => "correctly accepted",
         AuditClass::Fp => "wrongly accepted",
         AuditClass::Fn => "missed",
-        AuditClass::Tn => "rightly refused",
+        AuditClass::Tn => "correctly refused",
         AuditClass::Conflict => "accepted for another item",
         AuditClass::Incomplete => "undecided",
     }
 }
 
 fn command(repo: &RepoName, id: i64, gates: &TighterGates) -> String {
-    let mut command = format!("canonry report-audit --repo {repo} --run {id}");
+    let mut command = format!("canonry report-audit {id} --repo {repo}");
     let mut add = |words: std::fmt::Arguments<'_>| {
         command.write_fmt(words).expect("invariant: a String takes everything");
     };
@@ -272,22 +281,22 @@ mod tests {
 
     #[test]
     fn whichever_of_number_and_slider_was_moved_counts() {
-        let moved = [("score", "0.5"), ("score_at", "0.9"), ("score_was", "0.5")];
+        let moved = [("score", "50"), ("score_at", "90"), ("score_was", "50")];
         assert_eq!(sliders(&moved).min_score, score(0.9), "the slider, without scripts");
-        let typed = [("score", "0.8"), ("score_at", "0.5"), ("score_was", "0.5")];
+        let typed = [("score", "80"), ("score_at", "50"), ("score_was", "50")];
         assert_eq!(sliders(&typed).min_score, score(0.8), "the number, without scripts");
-        let both = [("gap", "0.03"), ("gap_at", "0.03"), ("gap_was", "0")];
+        let both = [("gap", "3"), ("gap_at", "3"), ("gap_was", "0")];
         assert_eq!(sliders(&both).min_gap, Some(0.03), "scripts keep both alike");
         assert_eq!(sliders(&[("rank", "2")]).max_rank, Some(2), "a link names numbers alone");
     }
 
     #[test]
     fn the_ends_of_the_sliders_and_nonsense_leave_the_gates_as_they_were() {
-        let ends = [("score", "0.5"), ("rank", "20"), ("gap", "0")];
+        let ends = [("score", "50"), ("rank", "20"), ("gap", "0")];
         assert_eq!(sliders(&ends), TighterGates::default());
         let nonsense = [("score", "NaN"), ("rank", "-3"), ("gap", "<script>"), ("score_at", "inf")];
         assert_eq!(sliders(&nonsense), TighterGates::default());
-        let far = sliders(&[("score", "7"), ("gap", "7")]);
+        let far = sliders(&[("score", "700"), ("gap", "700")]);
         assert_eq!((far.min_score, far.min_gap), (score(1.0), Some(1.0)));
     }
 
@@ -297,8 +306,8 @@ mod tests {
         let gates = TighterGates { max_rank: Some(1), min_score: score(0.9), min_gap: Some(0.03) };
         assert_eq!(
             command(&repo, 3, &gates),
-            "canonry report-audit --repo octo/cat --run 3 --min-score 0.9 --max-rank 1 --min-gap 0.03"
+            "canonry report-audit 3 --repo octo/cat --min-score 0.9 --max-rank 1 --min-gap 0.03"
         );
-        assert_eq!(command(&repo, 3, &TighterGates::default()), "canonry report-audit --repo octo/cat --run 3");
+        assert_eq!(command(&repo, 3, &TighterGates::default()), "canonry report-audit 3 --repo octo/cat");
     }
 }

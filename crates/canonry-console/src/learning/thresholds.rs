@@ -1,4 +1,4 @@
-//! What Canonry learned from people: the threshold with its reasons, what it rests on, and what would move it.
+//! The learned threshold: its evidence, its reasons, the outcomes behind it, and what would change it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,24 +22,19 @@ use crate::console::Console;
 use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
 use crate::layout::form::QueryFields;
-use crate::layout::formatting::{TimeLabel, counted, percent, share, thousands, when};
+use crate::layout::formatting::{TimeLabel, counted, interval, percent, share, thousands, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{Pager, cut_page, link, number, place, place_in, word};
-use crate::learning::sentences::{LatestRow, holds, latest_row, rests_on, sentence, step_words, what_would_move};
+use crate::learning::sentences::{
+    LatestRow, current_sentence, evidence_sentence, latest_row, reason_sentence, step_words, what_would_move,
+};
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
-/// Adjustments on a page of them; `canonry thresholds` tells as many.
+/// Adjustments on a page of them; `canonry thresholds` shows as many.
 const ADJUSTMENTS: u32 = 20;
 /// Outcomes on a page of them.
 const LATEST: u32 = 15;
-/// What an outcome can teach, as words of an address and of the page.
-const TAUGHT: [(&str, &str); 4] = [
-    ("confirmed", "right"),
-    ("false_positive", "wrong"),
-    ("missed", "missed"),
-    ("true_negative", "rightly left alone"),
-];
-/// Points of a level in the reliability plot: narrower ones hold too few predictions to say anything.
+/// Percentage points of a level in the reliability plot: narrower ones contain too few predictions.
 const LEVEL_WIDTH: u8 = 5;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
@@ -60,7 +55,6 @@ struct LearningPage {
     source: &'static str,
     reason: String,
     rests_on: String,
-    figures: Vec<(String, &'static str)>,
     wanted: Option<String>,
     configured: u8,
     line: Svg,
@@ -73,8 +67,9 @@ struct LearningPage {
     moves: Vec<String>,
     adjustments: Vec<ThresholdMoveRow>,
     move_pager: Pager,
+    tabs: Vec<OutcomeTab>,
     latest: Vec<LatestRow>,
-    /// What the listed outcomes taught, if not all are listed.
+    /// The kind of the listed outcomes, if not all are listed.
     kind: String,
     lesson_pager: Pager,
     counts_agree: bool,
@@ -96,10 +91,15 @@ struct LineRow {
     right: String,
 }
 
+struct OutcomeTab {
+    words: &'static str,
+    count: String,
+    href: String,
+    is_here: bool,
+}
+
 struct LevelRow {
     scores: String,
-    right: u64,
-    wrong: u64,
     words: String,
     is_spoken: bool,
 }
@@ -232,12 +232,22 @@ impl ThresholdPageData {
         let curve = self.curve(bucket);
         let levels = reliability(&inside, LEVEL_WIDTH);
         let counts = state.counts;
-        let figures = vec![
-            (thousands(counts.total), "outcomes known"),
-            (thousands(counts.confirmed), "predictions people confirmed"),
-            (thousands(counts.false_positives), "predictions that were wrong"),
-            (thousands(counts.missed), "duplicates it did not name"),
-            (thousands(counts.true_negatives), "rightly left alone"),
+        let tab = |words, count, kind: Option<LessonKind>| {
+            let taught = kind.map(LessonKind::as_str).unwrap_or_default();
+            let component = component.map_or("", Component::as_str);
+            OutcomeTab {
+                words,
+                count: thousands(count),
+                href: format!("{}#outcomes", link(&here, &[("component", component), ("taught", taught)])),
+                is_here: self.lessons.kind == kind,
+            }
+        };
+        let tabs = vec![
+            tab("All", counts.total, None),
+            tab("Right", counts.confirmed, Some(LessonKind::Confirmed)),
+            tab("Wrong", counts.false_positives, Some(LessonKind::FalsePositive)),
+            tab("Missed", counts.missed, Some(LessonKind::Missed)),
+            tab("Not flagged", counts.true_negatives, Some(LessonKind::TrueNegative)),
         ];
         let check = if self.checked.is_some() { " --check" } else { "" };
         let command = format!("canonry thresholds --repo {}{check}", at.repo.name);
@@ -246,15 +256,15 @@ impl ThresholdPageData {
             chosen: component.map(|component| component.as_str().to_owned()),
             components: self.choices(component),
             own_bucket,
-            holds: holds(state.current),
+            holds: current_sentence(state.current),
             is_silent: state.current == CurrentThreshold::Silent,
             source: match state.source {
-                ThresholdSource::Configured => "That is the configured threshold.",
-                ThresholdSource::Learned => "That was learned from outcomes.",
+                ThresholdSource::Configured => "The configured threshold applies.",
+                ThresholdSource::Learned => "The threshold was learned from outcomes.",
             },
-            reason: sentence(&state.reason),
-            rests_on: rests_on(state),
-            figures,
+            reason: reason_sentence(&state.reason),
+            rests_on: evidence_sentence(state),
+            tabs,
             wanted: wanted.map(percent),
             configured: self.settings.configured.get(),
             line: step_line(&StepLine {
@@ -274,10 +284,8 @@ impl ThresholdPageData {
             levels: levels
                 .iter()
                 .map(|level| LevelRow {
-                    scores: format!("{} to {}", level.from, level.to),
-                    right: level.share.right,
-                    wrong: level.share.wrong,
-                    words: share(level.share),
+                    scores: format!("{} to {}\u{a0}%", level.from, level.to),
+                    words: share(level.share, "right"),
                     is_spoken: state.current.threshold().is_some_and(|threshold| level.from >= threshold.get()),
                 })
                 .collect(),
@@ -306,10 +314,11 @@ impl ThresholdPageData {
             .components
             .iter()
             .map(|(name, state)| {
-                (name, format!("{} ({}, {})", name, state.current, counted(state.counts.total, "outcome")))
+                let threshold = percent_of(state.current.threshold().map(|threshold| threshold.get()));
+                (name, format!("{name} ({threshold}, {})", counted(state.counts.total, "outcome")))
             })
             .collect();
-        // One that lost its own threshold can still be looked at while its moves are told.
+        // One that lost its own threshold is still listed while its changes are shown.
         if let Some(chosen) = chosen.filter(|chosen| !self.thresholds.components.contains_key(chosen)) {
             names.push((chosen, chosen.to_string()));
         }
@@ -354,7 +363,7 @@ impl ThresholdPageData {
             heading: "Outcomes",
             kinds: &["good", "bad", "warn", "mute"],
             bars: &rows,
-            empty: "No outcome is known yet. Each issue that people close teaches something.",
+            empty: "No outcome yet. Bars appear here as people close issues.",
         })
     }
 
@@ -386,8 +395,8 @@ fn adjustment_row(one: &StoredAdjustment, now: Timestamp) -> ThresholdMoveRow {
     ThresholdMoveRow {
         at: when(one.at, now),
         about: one.adjusted.component.as_ref().map_or_else(|| "all issues".to_owned(), ToString::to_string),
-        before: one.adjusted.previous_threshold.to_string(),
-        after: one.adjusted.new_threshold.to_string(),
+        before: percent_of(one.adjusted.previous_threshold.threshold().map(|threshold| threshold.get())),
+        after: percent_of(one.adjusted.new_threshold.threshold().map(|threshold| threshold.get())),
         outcomes: one.adjusted.sample_count,
     }
 }
@@ -410,8 +419,13 @@ fn summed(periods: &[LessonPeriod], component: Option<&Component>) -> Vec<Counte
 fn line_rows(curve: &[StepPoint]) -> Vec<LineRow> {
     let row = |point: &StepPoint| LineRow {
         until: point.at.strftime("%Y-%m-%d %H:%M").to_string(),
-        threshold: point.threshold.map_or_else(|| "silent".to_owned(), |points| points.to_string()),
-        right: format!("{} (between {} and {})", percent(point.share), percent(point.low), percent(point.high)),
+        threshold: percent_of(point.threshold),
+        right: format!("{} (95\u{a0}% CI {})", percent(point.share), interval(point.low, point.high)),
     };
     curve.iter().rev().map(row).collect()
+}
+
+/// `85 %`, or that no comment is posted at any score.
+fn percent_of(threshold: Option<u8>) -> String {
+    threshold.map_or_else(|| "no comments".to_owned(), |threshold| format!("{threshold}\u{a0}%"))
 }

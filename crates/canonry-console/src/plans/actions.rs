@@ -1,4 +1,4 @@
-//! What maintainers do with plans: have one made, say yes or no to its rows, have it applied or undone.
+//! What maintainers do with plans: make one, approve or exclude rows, apply it, undo it.
 
 use axum::extract::Path;
 use axum::http::{HeaderName, HeaderValue};
@@ -23,7 +23,7 @@ use crate::plans::selection::{PlanSelection, read_item, write_item};
 use crate::plans::state::{PlanBanner, WORKED_ON, apply_phrase, begun_in_vain, undo_phrase, why_not_applied};
 use crate::sign_in::visit::{MaintainerOf, RepoVisit};
 
-/// Characters of a note that goes under an item.
+/// Characters of a comment on an item.
 const LONGEST_NOTE: usize = 2_000;
 
 pub(crate) async fn make(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
@@ -31,8 +31,8 @@ pub(crate) async fn make(MaintainerOf(at): MaintainerOf, form: Form) -> PageResu
     let policy: Option<TargetPolicy> = read(&form, "policy")?;
     let min_close = match form.one("min_close") {
         Some(text) => {
-            let value: f64 = text.parse().map_err(|_| PageError::BadForm(format!("“{text}” is not a confidence")))?;
-            Some(Probability::new(value).map_err(|error| PageError::BadForm(error.to_string()))?)
+            let percent = text.parse::<f64>().ok().and_then(|percent| Probability::new(percent / 100.0).ok());
+            Some(percent.ok_or_else(|| PageError::BadForm(format!("“{text}” is not a percentage from 0 to 100")))?)
         }
         None => None,
     };
@@ -42,20 +42,22 @@ pub(crate) async fn make(MaintainerOf(at): MaintainerOf, form: Form) -> PageResu
     at.console.wake_worker.notify_one();
     Ok(back_to(
         &format!("{}/plans", repo_path(&at.repo)),
-        "A plan is being made; it appears below in a moment. It keeps exclusions, and approvals of what did not change.",
+        "Making a plan. It keeps exclusions, and approvals of pairs that did not change.",
     ))
 }
 
-/// Notes a person's word on rows: one, many, or all that have none.
-pub(crate) async fn say(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
+/// Approves, excludes or resets rows: one, many, or all that are undecided.
+pub(crate) async fn decide_rows(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let plan = plan_of(&at, &path).await?;
     let selection = PlanSelection::of(|name| form.one(name));
     let word = form.needed("word")?;
     let (approved, done) = match word {
         "approve" => (Some(true), "Approved"),
         "exclude" => (Some(false), "Excluded"),
-        "clear" => (None, "Took the word back on"),
-        other => return Err(PageError::BadForm(format!("“{other}” is nothing that can be said of a row"))),
+        "clear" => (None, "Reset"),
+        other => {
+            return Err(PageError::BadForm(format!("“{other}” is not an action; choose approve, exclude or reset")));
+        }
     };
     let items = items_of(&form)?;
     if !may_row_approval_change_now(&at.console.store, &at.repo, plan.run.id, approved, at.console.now()).await? {
@@ -69,26 +71,23 @@ pub(crate) async fn say(MaintainerOf(at): MaintainerOf, Path(path): PathFields, 
         at.console.store.plans().set_all_approved(id, None, approved, by, now).await?
     } else {
         if items.is_empty() {
-            return refused(&at, &plan, selection, "Choose at least one row first.").await;
+            return refused(&at, &plan, selection, "Select at least one row first.").await;
         }
         note(&at, word, &format!("{} of plan {id}", named(&items))).await?;
         set_rows_approved(&at.console.store, id, items.iter().copied(), approved, by, now).await?
     };
     let words = match (noted, items.as_slice()) {
-        (0, _) => {
-            "Nothing was changed: what is carried out already, or closes nothing, can be neither approved nor excluded."
-                .to_owned()
-        }
+        (0, _) => "Nothing was changed: rows that are done or left open cannot be approved or excluded.".to_owned(),
         (1, [(_, number)]) => format!("{done} #{number}."),
         (noted, _) => format!("{done} {}.", counted(noted as u64, "row")),
     };
     let words = match approved {
         Some(false) if noted > 0 && may_be_late(&at, &plan, &items).await? => {
-            format!("{words} A close had begun by then: what GitHub has already can be opened again here.")
+            format!("{words} A close had already begun. If GitHub has it, undo it here.")
         }
         _ => words,
     };
-    // The word may have moved the row out of what is listed; the next one is looked for from its place.
+    // The row may have left the filtered list; the next one is found from its place.
     let row = match (form.one("move"), items.as_slice()) {
         (Some(_), [row]) => next_row(&at.console, &plan, &selection, *row).await?.or(Some(*row)),
         _ => None,
@@ -118,8 +117,7 @@ pub(crate) async fn apply(MaintainerOf(at): MaintainerOf, Path(path): PathFields
         Some("0") => false,
         Some("1") => true,
         _ => {
-            let words =
-                "Nothing was applied: choose what is closed, the approved rows or everything that nobody excluded.";
+            let words = "Nothing was applied: choose what to close, the approved rows or all that are not excluded.";
             return refused(&at, &plan, selection, words).await;
         }
     };
@@ -135,9 +133,9 @@ pub(crate) async fn apply(MaintainerOf(at): MaintainerOf, Path(path): PathFields
     let ApplyForecast { closes: count, kept_back } = if approved_only { forecast.approved_only } else { forecast.all };
     if count == 0 {
         let words = if approved_only {
-            "Nothing was applied: no row is approved. Approve the rows that are to be closed."
+            "Nothing was applied: no row is approved. Approve the rows to close."
         } else {
-            "Nothing was applied: today's limit of closes that nobody approved is reached. Approve rows to close them now."
+            "Nothing was applied: the daily limit without approval is reached. Approve rows to close them now."
         };
         return refused(&at, &plan, selection, words).await;
     }
@@ -154,8 +152,8 @@ pub(crate) async fn apply(MaintainerOf(at): MaintainerOf, Path(path): PathFields
         return refused(&at, &plan, selection, format!("Nothing was applied: {WORKED_ON}.")).await;
     }
     at.console.wake_worker.notify_one();
-    let more = if kept_back > 0 { format!(" The daily limit keeps {kept_back} back.") } else { String::new() };
-    let words = format!("Closing {} has begun; you can leave this page.{more}", counted(count, "item"));
+    let more = if kept_back > 0 { format!(" {kept_back} wait for the daily limit.") } else { String::new() };
+    let words = format!("Closing {}. You can leave this page.{more}", counted(count, "item"));
     Ok(back_to(&plan_path(&at, id), &words))
 }
 
@@ -165,15 +163,15 @@ pub(crate) async fn stop(MaintainerOf(at): MaintainerOf, Path(path): PathFields,
     let id = plan.run.id;
     if !is_being_applied(&at.console.store, &at.repo, id).await? {
         let selection = PlanSelection::of(|name| form.one(name));
-        return refused(&at, &plan, selection, "Nothing was stopped: no apply is under way.").await;
+        return refused(&at, &plan, selection, "Nothing was stopped: no apply is running.").await;
     }
     note(&at, "stop", &format!("the apply of plan {id}")).await?;
     at.console.store.plans().stop_apply(id, at.visit.login(), at.console.now()).await?;
     at.console.wake_worker.notify_one();
-    Ok(back_to(&plan_path(&at, id), "The apply stops before the next row. Nothing more is closed."))
+    Ok(back_to(&plan_path(&at, id), "Stopping before the next row. Nothing more is closed."))
 }
 
-/// Has closes taken back that were begun and that no apply will go on with. Their comments, if any, are corrected.
+/// Cancels closes that began and that no apply will finish. Their comments, if any, are corrected.
 pub(crate) async fn withdraw(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let plan = plan_of(&at, &path).await?;
     let selection = PlanSelection::of(|name| form.one(name));
@@ -181,22 +179,22 @@ pub(crate) async fn withdraw(MaintainerOf(at): MaintainerOf, Path(path): PathFie
     let progress = progress_view(&at, &plan).await?;
     let begun = begun_in_vain(&at, &plan, &age, progress.as_ref()).await?;
     if begun == 0 {
-        let words = "Nothing was taken back: no close of this plan waits that could not be carried out.";
+        let words = "Nothing was cancelled: no close of this plan is unfinished.";
         return refused(&at, &plan, selection, words).await;
     }
     let id = plan.run.id;
     note(&at, "withdraw", &format!("{} of plan {id}", counted(begun as u64, "begun close"))).await?;
-    // An apply that is refused, or that finds its rows left out, takes back what it had begun. It closes nothing: an old
-    // plan never gets good again, and while this waits no exclusion can be taken back.
+    // An apply that is refused, or that finds its rows excluded, cancels what it had begun. It closes nothing: an old
+    // plan never becomes applicable again, and while this waits no exclusion can be removed.
     let order = ApplyOrder { plan: id, approved_only: true, only_takes_back: true, by: at.visit.login().cloned() };
     if queue_apply(&at.console.store, &at.repo, &order, at.console.now()).await?.is_none() {
-        return refused(&at, &plan, selection, format!("Nothing was taken back: {WORKED_ON}.")).await;
+        return refused(&at, &plan, selection, format!("Nothing was cancelled: {WORKED_ON}.")).await;
     }
     at.console.wake_worker.notify_one();
-    Ok(back_to(&plan_path(&at, id), "What was begun is being taken back; nothing more is closed."))
+    Ok(back_to(&plan_path(&at, id), "Cancelling unfinished closes. Nothing more is closed."))
 }
 
-/// Has an item, or everything that the plan closed, opened again.
+/// Reopens an item, or everything that the plan closed.
 pub(crate) async fn undo(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let plan = plan_of(&at, &path).await?;
     let selection = PlanSelection::of(|name| form.one(name));
@@ -204,35 +202,34 @@ pub(crate) async fn undo(MaintainerOf(at): MaintainerOf, Path(path): PathFields,
         Some(text) => Some(read_item(text).ok_or_else(|| unknown_item(text))?),
         None => None,
     };
-    let reason: UndoReason =
-        read(&form, "reason")?.ok_or_else(|| PageError::BadForm("say why it is undone".to_owned()))?;
+    let reason: UndoReason = read(&form, "reason")?.ok_or_else(|| PageError::BadForm("choose a reason".to_owned()))?;
     let said = form.one("note").map(str::to_owned);
     if said.as_ref().is_some_and(|said| said.chars().count() > LONGEST_NOTE) {
-        return Err(PageError::BadForm(format!("a note has at most {LONGEST_NOTE} characters")));
+        return Err(PageError::BadForm(format!("a comment has at most {LONGEST_NOTE} characters")));
     }
     let phrase = match item {
         Some((_, number)) => format!("reopen #{number}"),
         None => undo_phrase(&at, plan.totals.can_be_undone()),
     };
     if plan.totals.can_be_undone() == 0 {
-        let words = "Nothing was undone: nothing that this plan closed is left to be opened again.";
+        let words = "Nothing was undone: everything that this plan closed is open again.";
         return refused(&at, &plan, selection, words).await;
     }
     if form.one("confirm") != Some(phrase.as_str()) {
-        return refused(&at, &plan, selection, format!("Nothing was undone: to do it, type “{phrase}”.")).await;
+        return refused(&at, &plan, selection, format!("Nothing was undone: to confirm, type “{phrase}”.")).await;
     }
     let id = plan.run.id;
     let what = item.map_or_else(|| "everything".to_owned(), |item| named(&[item]));
     note(&at, "undo", &format!("{what} of plan {id}: {reason}")).await?;
     let order = UndoOrder { plan: id, item, reason, note: said, by: at.visit.login().cloned() };
     if queue_undo(&at.console.store, &at.repo, &order, at.console.now()).await?.is_none() {
-        return refused(&at, &plan, selection, format!("Nothing more was undone: {WORKED_ON}.")).await;
+        return refused(&at, &plan, selection, format!("Nothing was undone: {WORKED_ON}.")).await;
     }
     at.console.wake_worker.notify_one();
-    Ok(back_to(&plan_path(&at, id), "It is being undone; you can leave this page."))
+    Ok(back_to(&plan_path(&at, id), "Undoing. You can leave this page."))
 }
 
-/// Whether a row was left out when its close had begun: the checks before each write end it unless GitHub has it already.
+/// Whether a row was excluded when its close had begun: the checks before each write end it unless GitHub has it already.
 async fn may_be_late(at: &RepoVisit, plan: &PlanSummary, items: &[(ItemType, ItemNumber)]) -> Result<bool, PageError> {
     if items.is_empty() {
         return Ok(is_being_applied(&at.console.store, &at.repo, plan.run.id).await?);
@@ -255,9 +252,9 @@ async fn next_row(
     Ok(rows.first().map(|next| (next.row.item_type, next.row.number)))
 }
 
-/// Every action is written down before it is done.
+/// Records every action before it is done.
 async fn note(at: &RepoVisit, action: &str, subject: &str) -> Result<(), PageError> {
-    let action = format!("plan: {}", if action == "clear" { "take back" } else { action });
+    let action = format!("plan: {}", if action == "clear" { "reset" } else { action });
     at.record(&action, subject).await
 }
 
@@ -266,10 +263,10 @@ fn items_of(form: &Form) -> Result<Vec<(ItemType, ItemNumber)>, PageError> {
 }
 
 fn unknown_item(text: &str) -> PageError {
-    PageError::BadForm(format!("“{}” is no item of this plan", text.chars().take(40).collect::<String>()))
+    PageError::BadForm(format!("“{}” is not an item of this plan", text.chars().take(40).collect::<String>()))
 }
 
-/// Items in a few words, for whoever reads later what was done.
+/// Items in a few words, for the list of activity.
 fn named(items: &[(ItemType, ItemNumber)]) -> String {
     match items {
         [(item_type, number)] => format!("{} #{number}", item_type.in_words()),

@@ -1,4 +1,4 @@
-//! The plans of a repository with what came of them, the order to make one, and the files of one.
+//! The plans of a repository with their results, the form that makes one, and downloads of one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use crate::layout::paging::{Pager, cut_page, number, number_in, word};
 use crate::plans::{actions, plan_page};
 use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
-/// Plans on a page: each is counted anew.
+/// Plans on a page: the rows of each are counted.
 const PLANS: u32 = 25;
-/// Seconds after which a browser without scripts looks again for a plan that is being made.
+/// Seconds after which a browser without scripts reloads while a plan is being made.
 const LOOK_AGAIN: u32 = 5;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
@@ -35,7 +35,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
         .route("/r/{owner}/{name}/plans", get(list).post(actions::make))
         .route("/r/{owner}/{name}/plans/making", get(making))
         .route("/r/{owner}/{name}/plans/{id}", get(plan_page::show))
-        .route("/r/{owner}/{name}/plans/{id}/rows", post(actions::say))
+        .route("/r/{owner}/{name}/plans/{id}/rows", post(actions::decide_rows))
         .route("/r/{owner}/{name}/plans/{id}/rows/{type}/{number}", get(plan_page::row))
         .route("/r/{owner}/{name}/plans/{id}/progress", get(plan_page::progress))
         .route("/r/{owner}/{name}/plans/{id}/apply", post(actions::apply))
@@ -138,13 +138,9 @@ async fn making_view(at: &RepoVisit) -> Result<Option<MakingView>, PageError> {
 
 fn said_of(job: &Job) -> Option<MakingView> {
     match (job.state.is_active(), &job.error) {
-        (true, None) => Some(MakingView { is_active: true, words: "A plan is being made.".to_owned() }),
-        (true, Some(why)) => {
-            Some(MakingView { is_active: true, words: format!("A plan is to be made; it waits: {why}") })
-        }
-        (false, Some(why)) => {
-            Some(MakingView { is_active: false, words: format!("The last order made no plan: {why}") })
-        }
+        (true, None) => Some(MakingView { is_active: true, words: "Making a plan…".to_owned() }),
+        (true, Some(why)) => Some(MakingView { is_active: true, words: format!("A plan is queued: {why}") }),
+        (false, Some(why)) => Some(MakingView { is_active: false, words: format!("No plan was made: {why}") }),
         (false, None) => None,
     }
 }
@@ -154,11 +150,9 @@ async fn line(console: &Console, path: &str, plan: &PlanSummary) -> Result<PlanL
     let (class, status) = match () {
         () if totals.applied > 0 && totals.undone >= totals.applied => ("mute", "undone".to_owned()),
         () if totals.applied > 0 && totals.undone > 0 => {
-            ("warn", format!("{} closed, {} opened again", thousands(totals.applied), thousands(totals.undone)))
+            ("warn", format!("{} closed, {} reopened", thousands(totals.applied), thousands(totals.undone)))
         }
-        () if totals.applied > 0 && totals.left == 0 => {
-            ("good", format!("applied: {} closed", thousands(totals.applied)))
-        }
+        () if totals.applied > 0 && totals.left == 0 => ("good", format!("{} closed", thousands(totals.applied))),
         () if totals.ended() > 0 && totals.left == 0 => (
             "warn",
             format!("nothing closed: {} skipped, {} failed", thousands(totals.skipped), thousands(totals.failed)),
@@ -168,10 +162,10 @@ async fn line(console: &Console, path: &str, plan: &PlanSummary) -> Result<PlanL
         }
         () if totals.closes == 0 => ("mute", "nothing to close".to_owned()),
         () => match age_of_plan(&console.store, &plan.run, now).await? {
-            PlanAge::Good { .. } => ("info", "to be reviewed".to_owned()),
-            PlanAge::TooOld => ("mute", "too old to apply".to_owned()),
-            PlanAge::Overtaken { by } => ("mute", format!("overtaken by plan {by}")),
-            PlanAge::RuledSince { .. } => ("mute", "stale: its clusters were ruled about since".to_owned()),
+            PlanAge::Good { .. } => ("info", "to review".to_owned()),
+            PlanAge::TooOld => ("mute", "expired".to_owned()),
+            PlanAge::Overtaken { by } => ("mute", format!("replaced by plan {by}")),
+            PlanAge::RuledSince { .. } => ("mute", "outdated by a ruling".to_owned()),
         },
     };
     Ok(PlanLine {
@@ -184,7 +178,7 @@ async fn line(console: &Console, path: &str, plan: &PlanSummary) -> Result<PlanL
         excluded: thousands(totals.excluded),
         class,
         status,
-        // What goes on has no time yet: the status says how far it has come.
+        // A running apply has no end yet; the status shows its progress.
         applied: plan.apply.as_ref().and_then(|apply| apply.finished_at).map(|at| when(at, now)),
         undone: plan.undos.last().map(|undo| when(undo.finished_at.unwrap_or(undo.created_at), now)),
     })

@@ -3,6 +3,7 @@
 pub(crate) mod actions;
 pub(crate) mod list;
 pub(crate) mod pair;
+pub(crate) mod pair_comparison;
 pub(crate) mod plan_page;
 pub(crate) mod progress;
 pub(crate) mod rows;

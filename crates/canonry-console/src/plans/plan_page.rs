@@ -61,9 +61,11 @@ pub(crate) struct PlanView {
     pub(crate) plans: String,
     pub(crate) path: String,
     pub(crate) id: CloseRunId,
+    /// Whether the address names a row: then a narrow screen shows the row instead of the list.
+    pub(crate) has_row: bool,
     pub(crate) totals: PlanTotals,
     pub(crate) can_maintain: bool,
-    /// Why nothing can be said of rows but that they are left out.
+    /// Why rows can only be excluded now.
     pub(crate) only_exclude: Option<&'static str>,
     pub(crate) banners: Vec<PlanBanner>,
     pub(crate) said: Option<PlanBanner>,
@@ -85,6 +87,7 @@ pub(crate) struct PlanView {
 }
 
 pub(crate) struct PlanTab {
+    pub(crate) name: &'static str,
     pub(crate) words: &'static str,
     pub(crate) count: String,
     pub(crate) href: String,
@@ -196,7 +199,7 @@ pub(crate) async fn page(at: &RepoVisit, plan: &PlanSummary, asked: PlanPageRequ
     let review = review(at, plan, asked).await?;
     let (id, name) = (plan.run.id, &at.repo.name);
     let mut page =
-        at.page(&format!("Plan {id}"), NavSection::Plans).cli(format!("canonry plan show --repo {name} --run {id}"));
+        at.page(&format!("Plan {id}"), NavSection::Plans).cli(format!("canonry plan show {id} --repo {name}"));
     page.refresh = review.progress.as_ref().filter(|progress| progress.is_active).map(|_| LOOK_AGAIN);
     Ok(PlanPage { page, review })
 }
@@ -223,6 +226,7 @@ pub(crate) async fn review(
         None => None,
     };
     let tab = |show: RowFilter| PlanTab {
+        name: show.as_str(),
         words: show.in_words(),
         count: thousands(show.count(&plan.totals)),
         href: PlanSelection { show, by_line: selection.by_line, ..PlanSelection::default() }.link(&path),
@@ -238,7 +242,7 @@ pub(crate) async fn review(
     let apply = apply_view(at, plan, &settings, &age, progress.as_ref()).await?;
     let undone = plan.totals.can_be_undone();
     Ok(PlanView {
-        banners: banners(at, plan, &age).await?,
+        banners: banners(at).await?,
         tabs: RowFilter::EACH.into_iter().map(tab).collect(),
         reasons: if selection.show == RowFilter::Skips { reasons.collect() } else { Vec::new() },
         groups: groups(at, &path, rows, &selection, current).await?,
@@ -247,6 +251,7 @@ pub(crate) async fn review(
             .then(|| UndoView { count: counted(undone, "item"), phrase: undo_phrase(at, undone) }),
         plans: format!("{}/plans", repo_path(&at.repo)),
         id: plan.run.id,
+        has_row: row.is_some(),
         totals: plan.totals.clone(),
         can_maintain: at.can_maintain(),
         only_exclude: is_being_applied(&at.console.store, &at.repo, plan.run.id).await?.then_some(ONLY_EXCLUDE),

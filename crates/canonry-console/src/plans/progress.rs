@@ -1,4 +1,4 @@
-//! How far an apply or an undo of a plan has come, told again every two seconds while it goes on.
+//! The progress of an apply or undo of a plan, refreshed every two seconds while it runs.
 
 use canonry_domain::ItemNumber;
 use canonry_server::{ConsoleOrder, closing_jobs_of};
@@ -24,10 +24,10 @@ pub(crate) struct ProgressView {
     pub(crate) stop: Option<String>,
 }
 
-/// The latest apply or undo of a plan; `None` when nobody ever asked for one here.
+/// The latest apply or undo of a plan; `None` when nobody started one here.
 pub(crate) async fn progress_view(at: &RepoVisit, plan: &PlanSummary) -> Result<Option<ProgressView>, PageError> {
     let jobs = closing_jobs_of(&at.console.store, &at.repo, plan.run.id).await?;
-    // What goes on is told before what came after it and is over.
+    // What is running comes before what was queued later and has ended.
     let job = jobs.iter().find(|job| job.state.is_active()).or(jobs.first());
     let Some(job) = job else { return Ok(None) };
     let stop = at.console.store.plans().stop_of_apply(plan.run.id).await?;
@@ -49,15 +49,13 @@ fn view(at: &RepoVisit, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Opt
                 thousands(totals.failed),
                 thousands(left)
             );
-            let action = if order.only_takes_back { "Taking back what was begun" } else { "Applying the plan" };
+            let action = if order.only_takes_back { "Cancelling unfinished closes" } else { "Applying the plan" };
             (action.to_owned(), order.by, words, totals.ended(), totals.ended() + left)
         }
         ConsoleOrder::Undo(order) => {
             let number = order.item.map(|(_, number): (_, ItemNumber)| number);
-            let action =
-                number.map_or_else(|| "Undoing the plan".to_owned(), |number| format!("Opening #{number} again"));
-            let words =
-                format!("{} of {} opened again.", thousands(totals.undone), counted(totals.applied, "closed item"));
+            let action = number.map_or_else(|| "Undoing the plan".to_owned(), |number| format!("Reopening #{number}"));
+            let words = format!("{} of {} reopened.", thousands(totals.undone), counted(totals.applied, "closed item"));
             let all = if number.is_some() { totals.applied.min(totals.undone + 1) } else { totals.applied };
             (action, order.by, words, totals.undone, all)
         }
@@ -65,12 +63,12 @@ fn view(at: &RepoVisit, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Opt
     };
     let (class, heading) = match job.state {
         _ if is_stopping => ("warn", format!("{action}: stopping")),
-        JobState::Queued if job.attempts == 0 && job.error.is_none() => ("info", format!("{action}: about to begin")),
-        JobState::Queued => ("warn", format!("{action}: waiting until it may go on")),
+        JobState::Queued if job.attempts == 0 && job.error.is_none() => ("info", format!("{action}: queued")),
+        JobState::Queued => ("warn", format!("{action}: waiting")),
         JobState::Running => ("info", action),
         JobState::Done if job.error.is_some() => ("warn", format!("{action}: ended")),
         JobState::Done => ("good", format!("{action}: done")),
-        JobState::Dead => ("bad", format!("{action}: given up")),
+        JobState::Dead => ("bad", format!("{action}: failed")),
     };
     let base = crate::layout::page::repo_path(&at.repo);
     Some(ProgressView {

@@ -10,7 +10,7 @@ use crate::layout::errors::PageError;
 use crate::layout::formatting::{item_path, score};
 use crate::layout::page::repo_path;
 use crate::layout::paging::PAGE;
-use crate::plans::pair::{ApprovalView, ResultView, can_be_undone, result_view, word_view};
+use crate::plans::pair::{ApprovalView, ResultView, approval_view, can_be_undone, result_view};
 use crate::plans::selection::{PlanSelection, write_item};
 use crate::sign_in::visit::RepoVisit;
 
@@ -36,7 +36,7 @@ pub(crate) struct RowLine {
     pub(crate) href: String,
     pub(crate) confidence: Option<String>,
     pub(crate) reason: Option<&'static str>,
-    pub(crate) word: Option<ApprovalView>,
+    pub(crate) approval: Option<ApprovalView>,
     pub(crate) result: Option<ResultView>,
     pub(crate) is_current: bool,
     pub(crate) is_left: bool,
@@ -106,7 +106,7 @@ pub(crate) async fn groups(
             title: items.get(&(row.item_type, row.number)).map(|(title, _)| title.clone()).unwrap_or_default(),
             confidence: row.confidence.map(|confidence| score(confidence.get())),
             reason: row.skip.map(|reason| reason.in_words()),
-            word: word_view(&reviewed, now),
+            approval: approval_view(&reviewed, now),
             result: result_view(&reviewed, now),
             is_current: current == Some((row.item_type, row.number)),
             is_left: row.skip.is_none_or(|skip| skip == SkipReason::Excluded) && row.result.is_none(),

@@ -1,4 +1,4 @@
-//! What of a plan somebody looks at: which rows, from where on, and how the texts are shown. Links and forms keep it.
+//! Which rows of a plan a page shows, from where on, and how it compares texts. Links and forms keep it.
 
 use canonry_domain::{ItemNumber, ItemType, SkipReason};
 use canonry_store::{PlanRowFilter, PlanTotals};
@@ -35,12 +35,12 @@ impl RowFilter {
 
     pub(crate) const fn in_words(self) -> &'static str {
         match self {
-            Self::All => "All rows",
-            Self::Closes => "Closes",
+            Self::All => "All",
+            Self::Closes => "To close",
             Self::Undecided => "Undecided",
             Self::Approved => "Approved",
             Self::Excluded => "Excluded",
-            Self::Ended => "Carried out",
+            Self::Ended => "Done",
             Self::Skips => "Left open",
         }
     }

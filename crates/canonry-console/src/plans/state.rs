@@ -1,8 +1,8 @@
-//! How a plan stands: whether it may be applied, what holds Canonry back, and what must be typed to go on.
+//! The state of a plan: whether it may be applied, what pauses Canonry, and which phrase confirms an action.
 
 use canonry_config::ParsedSettings;
 use canonry_domain::{ApplyForecast, PlanAge};
-use canonry_store::{BrakeKind, CloseRunId, GraceState, PlanSummary};
+use canonry_store::{BrakeKind, CloseRunId, GraceState, PlanSummary, PlanTotals};
 use canonry_triage::{PlanForecast, closes_begun, forecast_apply};
 use jiff::Timestamp;
 
@@ -12,7 +12,7 @@ use crate::plans::progress::ProgressView;
 use crate::sign_in::visit::RepoVisit;
 
 /// Why a plan is not begun again.
-pub(crate) const WORKED_ON: &str = "it is being worked on already; wait until that has ended";
+pub(crate) const WORKED_ON: &str = "an apply or undo of this plan is running; wait until it ends";
 
 pub(crate) struct PlanBanner {
     pub(crate) class: &'static str,
@@ -20,19 +20,28 @@ pub(crate) struct PlanBanner {
 }
 
 pub(crate) struct ApplyView {
+    /// What apply would close, or why it cannot.
+    pub(crate) headline: String,
+    /// The daily limit of closes without approval, and when the plan expires.
+    pub(crate) limit: Option<String>,
     /// With the approved rows alone, and with every row that nobody excluded.
     pub(crate) approved: ApplyForecast,
     pub(crate) all: ApplyForecast,
     pub(crate) phrase: String,
     pub(crate) phrase_approved: String,
     pub(crate) refused: Option<String>,
-    pub(crate) waits: Option<String>,
     /// What a ruling since the plan keeps open, where the rest can be applied.
     pub(crate) ruled: Option<String>,
     /// Whether a new plan would have what this one cannot close any more.
     pub(crate) needs_new_plan: bool,
-    /// What was begun and can only be taken back, in words.
+    /// Closes that began and can only be cancelled, in words.
     pub(crate) begun: Option<String>,
+}
+
+impl ApplyView {
+    pub(crate) const fn can_begin(&self) -> bool {
+        self.refused.is_none()
+    }
 }
 
 pub(crate) struct UndoView {
@@ -58,7 +67,7 @@ pub(crate) async fn why_not_applied(
 ) -> Result<Option<String>, PageError> {
     let store = &at.console.store;
     if plan.totals.left == 0 {
-        return Ok(Some("nothing of this plan is left to close".to_owned()));
+        return Ok(Some("nothing is left to close".to_owned()));
     }
     if progress.is_some_and(|progress| progress.is_active) {
         return Ok(Some(WORKED_ON.to_owned()));
@@ -66,22 +75,22 @@ pub(crate) async fn why_not_applied(
     if let Some(grace) =
         store.close().grace_of_plan(plan.run.id).await?.filter(|grace| grace.state == GraceState::Waiting)
     {
-        return Ok(Some(format!("it belongs to the grace of #{}, which closes it by itself", grace.number)));
+        return Ok(Some(format!("it belongs to the announced close of #{}, which runs by itself", grace.number)));
     }
     if let Some(words) = age.refusal(plan.run.id) {
         return Ok(Some(words));
     }
     if store.close().brake_in_force(at.repo.id, BrakeKind::Pause).await?.is_some() {
-        return Ok(Some("Canonry is paused in this repository; resume it on the summary page first".to_owned()));
+        return Ok(Some("Canonry is paused in this repository; resume it on the overview page first".to_owned()));
     }
     if let Some(section) = settings.unsafe_to_close_by() {
         return Ok(Some(format!(
-            "the section `{section}` of `.canonry.yml` has a mistake, and nothing is closed by guesses; the settings page names it"
+            "section `{section}` of `.canonry.yml` has an error; fix it first (see the settings page)"
         )));
     }
     if store.repos().maintainers(at.repo.id).await?.is_none() {
         return Ok(Some(format!(
-            "nobody knows who maintains {0}, and maintainers' items are never closed; run `canonry maintainers refresh --repo {0}`",
+            "the maintainers of {0} are unknown, and their items are never closed; run `canonry maintainers refresh --repo {0}`",
             at.repo.name
         )));
     }
@@ -111,49 +120,28 @@ pub(crate) async fn begun_in_vain(
     Ok(closes_begun(store, &at.repo, plan.run.id).await?)
 }
 
-pub(crate) async fn banners(
-    at: &RepoVisit,
-    plan: &PlanSummary,
-    age: &PlanAge<CloseRunId>,
-) -> Result<Vec<PlanBanner>, PageError> {
-    let (store, now) = (&at.console.store, at.console.now());
+/// What pauses Canonry in the repository.
+pub(crate) async fn banners(at: &RepoVisit) -> Result<Vec<PlanBanner>, PageError> {
     let mut banners = Vec::new();
-    if plan.totals.left > 0 {
-        banners.push(match (age, age.refusal(plan.run.id)) {
-            (PlanAge::Good { until }, _) => PlanBanner {
-                class: "good",
-                words: format!("This plan can be applied for another {}.", left(*until, now)),
-            },
-            (_, words) => {
-                let words = words.unwrap_or_default();
-                // The button beside it makes the plan.
-                let words = words.split_once("; make a new plan").map_or(words.as_str(), |(why, _)| why);
-                PlanBanner { class: "bad", words: format!("This plan cannot be applied any more: {words}.") }
-            }
-        });
-    }
-    for (kind, words, more) in [
-        (BrakeKind::Pause, "Paused: nothing is written to GitHub in this repository", ""),
-        (
-            BrakeKind::Breaker,
-            "People objected to several closes: nothing is closed by itself",
-            " A plan that a maintainer applies still is carried out.",
-        ),
-    ] {
-        if let Some(brake) = store.close().brake_in_force(at.repo.id, kind).await? {
+    for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
+        if let Some(brake) = at.console.store.close().brake_in_force(at.repo.id, kind).await? {
             let by = brake.set_by.map(|by| format!(" by @{by}")).unwrap_or_default();
-            banners.push(PlanBanner {
-                class: "warn",
-                words: format!("{words}. It was stopped{by} {}.{more}", when(brake.set_at, now).in_words()),
-            });
+            let since = when(brake.set_at, at.console.now()).in_words();
+            let words = match kind {
+                BrakeKind::Pause => format!("Paused{by} {since}: nothing is written to GitHub in this repository."),
+                BrakeKind::Breaker => format!(
+                    "Automatic closing stopped {since}: people objected to several closes. A plan that you apply still runs."
+                ),
+            };
+            banners.push(PlanBanner { class: "warn", words });
         }
     }
     Ok(banners)
 }
 
-fn left(until: Timestamp, now: Timestamp) -> String {
+fn time_left(until: Timestamp, now: Timestamp) -> String {
     match length(now.duration_until(until)) {
-        length if length.is_empty() => "moment".to_owned(),
+        length if length.is_empty() => "less than a minute".to_owned(),
         length => length,
     }
 }
@@ -170,34 +158,61 @@ pub(crate) async fn apply_view(
     let most = settings.config.close.max_per_day;
     let forecast = forecast_apply(&at.console.store, &at.repo, plan.run.id, most, at.console.now()).await?;
     let PlanForecast { approved_only: approved, all, left, closed_today } = forecast;
-    // The breaker says nothing here: it holds back what Canonry closes by itself, and not what a person applies.
-    let waits = (all.kept_back > 0).then(|| {
-        format!(
-            "At most {} a day are closed without a person's approval, and {} in the last 24 hours. {} of the {} unreviewed rows can be closed now; {} wait. Approved rows do not count.",
-            counted(u64::from(most), "item"),
-            if closed_today == 1 { "1 was".to_owned() } else { format!("{} were", thousands(closed_today)) },
-            thousands(all.closes - approved.closes),
-            thousands(left.unapproved),
-            thousands(all.kept_back)
-        )
-    });
     let ruled = (left.ruled_since > 0).then(|| {
         format!(
-            "{} will be left open: somebody ruled about the cluster after this plan was made, for example by an undo.",
+            "{} will stay open: a ruling about the cluster was made after this plan, for example by an undo.",
             counted(left.ruled_since, "row")
         )
     });
     let begun = begun_in_vain(at, plan, age, progress).await?;
     let is_stale = totals.left > 0 && matches!(age, PlanAge::TooOld | PlanAge::RuledSince { .. });
     Ok(ApplyView {
+        headline: match &refused {
+            _ if progress.is_some_and(|progress| progress.is_active) => {
+                format!("{} left to close.", counted(totals.left, "row"))
+            }
+            _ if totals.left == 0 => nothing_left(totals),
+            Some(why) => {
+                // The button beside it makes the plan.
+                let why = why.split_once("; make a new plan").map_or(why.as_str(), |(why, _)| why);
+                format!("This plan cannot be applied: {why}.")
+            }
+            None if all.closes == 0 => "The daily limit is reached. Approve rows to close them now.".to_owned(),
+            None => format!(
+                "Apply can close {}: {} approved, {} not reviewed.",
+                counted(all.closes, "item"),
+                thousands(approved.closes),
+                thousands(all.closes - approved.closes)
+            ),
+        },
+        // The breaker does not count here: it stops what Canonry closes by itself, not what a person applies.
+        limit: refused.is_none().then(|| {
+            let wait = if all.kept_back > 0 { format!(", {} wait", thousands(all.kept_back)) } else { String::new() };
+            let expires = match age {
+                PlanAge::Good { until } => format!(" Expires in {}.", time_left(*until, at.console.now())),
+                _ => String::new(),
+            };
+            format!(
+                "Without approval: at most {} a day, {} used{wait}.{expires}",
+                thousands(u64::from(most)),
+                thousands(closed_today)
+            )
+        }),
         phrase: apply_phrase(at, all.closes),
         phrase_approved: apply_phrase(at, approved.closes),
         approved,
         all,
         needs_new_plan: is_stale || (ruled.is_some() && refused.is_none()),
-        waits: waits.filter(|_| totals.left > 0),
         ruled: ruled.filter(|_| refused.is_none()),
         refused,
         begun: (begun > 0).then(|| counted(begun as u64, "close")),
     })
+}
+
+fn nothing_left(totals: &PlanTotals) -> String {
+    let reopened = if totals.undone > 0 { format!(", {} reopened", thousands(totals.undone)) } else { String::new() };
+    match totals.applied {
+        0 => "Nothing is left to close.".to_owned(),
+        closed => format!("{} closed{reopened}. Nothing is left to close.", thousands(closed)),
+    }
 }

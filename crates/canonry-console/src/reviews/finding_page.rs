@@ -1,4 +1,4 @@
-//! A finding's life across pushes: what each review said, what people answered, and why it is or is not repeated.
+//! A finding over its pushes: its code and status at each, what people answered, and why it is or is not repeated.
 
 use std::collections::BTreeMap;
 
@@ -26,14 +26,17 @@ use crate::layout::formatting::{
     Badge, TimeLabel, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge, subject_in_words,
     when,
 };
+use crate::layout::markdown::markdown;
+use crate::layout::marked_text::MarkedText;
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut_page, link, number, number_in};
+use crate::reviews::code_excerpt::ExcerptView;
 use crate::reviews::finding_verdict::{FindingVerdict, FindingVerdictFacts, note, said_in, verdict};
 use crate::reviews::list::subject_value;
 use crate::reviews::review_page::{place, subject_option, web};
 use crate::sign_in::visit::ReaderOf;
 
-/// Reviews of a subject among which those are looked for that said nothing about the finding.
+/// Reviews of a subject that are read to find those without the finding.
 const REVIEWS_READ: u32 = 200;
 
 #[derive(Template)]
@@ -42,6 +45,7 @@ struct FindingPage {
     page: PageFrame,
     base: String,
     finding: Finding,
+    message: MarkedText,
     place: String,
     severity: Badge,
     status: Badge,
@@ -53,6 +57,7 @@ struct FindingPage {
     left_out: usize,
     has_gaps: bool,
     rows: Vec<SightingLine>,
+    codes: Vec<PushCode>,
     pager: Pager,
     confidence: String,
     parts: Vec<ConfidencePartRow>,
@@ -75,6 +80,17 @@ struct SightingLine {
     shown: String,
     confidence: String,
     notes: String,
+}
+
+/// The flagged code at one push.
+struct PushCode {
+    href: String,
+    name: String,
+    status: Badge,
+    at: TimeLabel,
+    excerpt: Option<ExcerptView>,
+    /// Why there is no code, or none of its own.
+    without: &'static str,
 }
 
 struct ConfidencePartRow {
@@ -143,8 +159,8 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
     ));
     let before = number(&query, "before").map(ReviewId::new);
     let earlier = life.sightings().iter().rev().filter(|one| before.is_none_or(|before| one.review < before));
-    let mut told: Vec<&StoredSighting> = earlier.take(PAGE as usize + 1).collect();
-    let next = cut_page(&mut told, PAGE, |last| ("before", last.review.to_string()));
+    let mut shown: Vec<&StoredSighting> = earlier.take(PAGE as usize + 1).collect();
+    let next = cut_page(&mut shown, PAGE, |last| ("before", last.review.to_string()));
     let pager = Pager::new("Pages of reviews", &format!("{base}/findings/{id}"), &[], before.is_none(), next);
     html(&FindingPage {
         page,
@@ -158,7 +174,8 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
         has_gaps: points.iter().any(|point| point.status.is_none()),
         left_out: points.len().saturating_sub(MOST),
         chart: lifeline(&points),
-        rows: told.into_iter().map(row).collect(),
+        codes: codes(&shown, &heads, &base, now),
+        rows: shown.into_iter().map(row).collect(),
         pager: pager.in_section("pushes"),
         confidence: life.sightings().last().map(|last| last.confidence.to_string()).unwrap_or_default(),
         parts: parts(&life),
@@ -168,6 +185,7 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
         reactions: reactions.iter().map(|one| reaction(one, cleared_at, now)).collect(),
         first_seen: when(found.first_seen, now),
         last_seen: when(found.last_seen, now),
+        message: markdown(&found.finding.message),
         finding: found.finding.clone(),
         base,
     })
@@ -178,7 +196,7 @@ fn typed(finding: &Finding) -> String {
     if is_plain(finding.path.as_str()) { place(finding) } else { "PATH:LINE".to_owned() }
 }
 
-/// One point for each review of the subject since the finding was first told of, the oldest first.
+/// One point for each review of the subject since the finding was first reported, the oldest first.
 fn points(reviews: &[StoredReview], sightings: &[StoredSighting], posted: &[PostedFinding]) -> Vec<LifePoint> {
     let Some(first) = sightings.first().map(|one| one.review) else { return Vec::new() };
     let mut known: BTreeMap<ReviewId, (Option<&StoredReview>, Option<&StoredSighting>)> = BTreeMap::new();
@@ -194,8 +212,8 @@ fn points(reviews: &[StoredReview], sightings: &[StoredSighting], posted: &[Post
         let is_said = said_in(posted, id);
         let note = match sighting {
             Some(one) => note(one, is_said),
-            None if is_gone => "still gone",
-            None => "not looked at",
+            None if is_gone => "still fixed",
+            None => "not reviewed",
         };
         is_gone = sighting.map_or(is_gone, |one| one.status == FindingStatus::Fixed);
         LifePoint {
@@ -222,14 +240,14 @@ fn row(
     let hides = sighting.hidden_by.as_ref().filter(|_| sighting.shown == ShownAs::Suppressed);
     let is_fixed = sighting.status == FindingStatus::Fixed;
     let shown = match hides {
-        _ if is_fixed => "gone".to_owned(),
+        _ if is_fixed => "fixed".to_owned(),
         Some(by) => format!("hidden: {}", hidden_by_in_words(by)),
         None => shown_in_words(sighting.shown).to_owned(),
     };
     let said = note(sighting, said_in(posted, sighting.review));
     let mut notes: Vec<&str> = matches!(said, "commented" | "not repeated").then_some(said).into_iter().collect();
-    notes.extend((!sighting.grounded).then_some("off the diff"));
-    notes.extend((!sighting.reported && !is_fixed).then_some("nobody reported it this time, and its code stands"));
+    notes.extend((!sighting.grounded).then_some("outside the diff"));
+    notes.extend((!sighting.reported && !is_fixed).then_some("not reported this time; its code is unchanged"));
     let head = heads.get(&sighting.review).copied();
     SightingLine {
         review: sighting.review,
@@ -248,6 +266,38 @@ fn row(
     }
 }
 
+/// The code at each push, the newest first; code that did not change is shown at the first push that has it.
+fn codes(
+    newest_first: &[&StoredSighting],
+    heads: &BTreeMap<ReviewId, &CommitSha>,
+    base: &str,
+    now: Timestamp,
+) -> Vec<PushCode> {
+    let code = |(at, sighting): (usize, &&StoredSighting)| {
+        let lines = |one: &StoredSighting| one.excerpt.as_ref().map(|excerpt| excerpt.lines.clone());
+        let before = newest_first.get(at + 1).and_then(|before| lines(before));
+        let is_same = before.is_some() && lines(sighting) == before;
+        let without = match (sighting.status, &sighting.excerpt) {
+            (FindingStatus::Fixed, _) => "Fixed: the flagged code is gone.",
+            (_, Some(_)) if is_same => "Same code as at the push before.",
+            (_, Some(_)) => "",
+            (_, None) => "No code was stored for this push.",
+        };
+        let excerpt = sighting.excerpt.as_ref().filter(|_| without.is_empty());
+        PushCode {
+            href: format!("{base}/reviews/{}", sighting.review),
+            name: heads
+                .get(&sighting.review)
+                .map_or_else(|| format!("review {}", sighting.review), |head| head.short().to_owned()),
+            status: status_badge(sighting.status),
+            at: when(sighting.at, now),
+            excerpt: excerpt.map(|excerpt| ExcerptView::new(&sighting.finding.path, excerpt)),
+            without,
+        }
+    };
+    newest_first.iter().enumerate().map(code).collect()
+}
+
 /// The flagged line on GitHub, at the commit that was reviewed.
 fn blob_address(web: &Url, repo: &RepoName, head: &CommitSha, finding: &Finding) -> Option<String> {
     let mut address = web.clone();
@@ -263,10 +313,10 @@ fn comment(posted: &PostedFinding, web: Option<&Url>, now: Timestamp) -> PostedC
         review: posted.run,
         at: when(posted.posted_at, now),
         became: match posted.settled {
-            None => "stands",
-            Some(PostedThreadState::Resolved) => "its thread was resolved",
-            Some(PostedThreadState::Edited) => "it was edited to say that it is settled",
-            Some(PostedThreadState::Left) => "left to the people who wrote in it",
+            None => "open",
+            Some(PostedThreadState::Resolved) => "thread resolved",
+            Some(PostedThreadState::Edited) => "edited: settled",
+            Some(PostedThreadState::Left) => "left open: people wrote in it",
         },
     }
 }
@@ -281,18 +331,17 @@ fn comment_address(web: &Url, posted: &PostedFinding) -> Option<String> {
 
 fn parts(life: &FindingLife) -> Vec<ConfidencePartRow> {
     let (finding, parts) = (&life.found().finding, life.confidence_parts());
-    let mut told =
-        vec![ConfidencePartRow { points: ConfidenceParts::START.to_string(), why: "to begin with".to_owned() }];
+    let mut rows = vec![ConfidencePartRow { points: ConfidenceParts::START.to_string(), why: "base".to_owned() }];
     let signs = [
-        (parts.severity, format!("it is {}", finding.severity)),
-        (parts.category, format!("it is about {}", finding.category)),
-        (parts.confirmed, "a second reviewer says it".to_owned()),
+        (parts.severity, format!("severity: {}", finding.severity)),
+        (parts.category, format!("category: {}", finding.category)),
+        (parts.confirmed, "confirmed by a second reviewer".to_owned()),
         (parts.feedback, "reactions to its pattern".to_owned()),
-        (life.other_points(), "what was known at the time, and the ends of the scale".to_owned()),
+        (life.other_points(), "other signals at the time, and the limits of the scale".to_owned()),
     ];
     let signs = signs.into_iter().filter(|(points, _)| *points != 0);
-    told.extend(signs.map(|(points, why)| ConfidencePartRow { points: format!("{points:+}"), why }));
-    told
+    rows.extend(signs.map(|(points, why)| ConfidencePartRow { points: format!("{points:+}"), why }));
+    rows
 }
 
 fn no(one: &StoredDismissal, finding: &Finding, now: Timestamp) -> DismissalLine {
@@ -300,15 +349,15 @@ fn no(one: &StoredDismissal, finding: &Finding, now: Timestamp) -> DismissalLine
         by: one.login.to_string(),
         role: one.dismissal.by.as_str(),
         what: match one.dismissal.kind {
-            DismissalKind::WontFix => "will not fix it",
+            DismissalKind::WontFix => "won’t fix it",
             DismissalKind::Resolved => "resolved its thread",
-            DismissalKind::NotUseful => "finds it not useful",
+            DismissalKind::NotUseful => "called it not useful",
         },
         at: when(one.dismissal.at, now),
         state: match one.withdrawn_at {
-            Some(_) => Badge::new("", "taken back"),
-            None if one.dismissal.holds(finding) => Badge::new("info", "holds"),
-            None => Badge::new("", "does not hold for the code as it is now"),
+            Some(_) => Badge::new("", "withdrawn"),
+            None if one.dismissal.holds(finding) => Badge::new("info", "in force"),
+            None => Badge::new("", "not in force: the code changed"),
         },
     }
 }
@@ -319,13 +368,13 @@ fn reaction(one: &StoredReaction, cleared_at: Option<Timestamp>, now: Timestamp)
         up: one.up,
         at: when(one.at, now),
         state: if one.removed_at.is_some() {
-            "taken back"
+            "removed"
         } else if cleared_at.is_some_and(|cleared| one.at <= cleared) {
             "cleared"
         } else if one.teaches {
             "counts"
         } else {
-            "the author's own, does not count"
+            "does not count: the author's own"
         },
     }
 }

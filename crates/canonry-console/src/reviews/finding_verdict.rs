@@ -1,4 +1,4 @@
-//! Why a remark is repeated or not, in three sentences: what holds now, because of what, and what would change it.
+//! Why a finding is repeated or not, in three sentences: its status, the reason, and what would change it.
 
 use canonry_domain::review::{DismissalKind, Dismisser, FindingStatus, HiddenBy, ShownAs};
 use canonry_store::{PostedFinding, ReviewId, StoredDismissal, StoredFinding, StoredPattern, StoredSighting};
@@ -12,9 +12,9 @@ pub(crate) struct FindingVerdict {
     pub(crate) class: &'static str,
     pub(crate) headline: String,
     pub(crate) because: String,
-    /// What would bring it back, or make it go.
+    /// What would show it again, or settle it.
     pub(crate) next: String,
-    /// Whether clearing the pattern's reactions is what would bring it back.
+    /// Whether clearing the pattern's reactions would show it again.
     pub(crate) by_pattern: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct FindingVerdictFacts<'a> {
 
 pub(crate) fn verdict(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
     let Some(last) = facts.sightings.last() else {
-        return told("", "No review has told of it.", String::new(), "");
+        return verdict_of("", "No review has reported it.", String::new(), "");
     };
     if facts.found.fixed {
         return fixed(facts, last);
@@ -38,72 +38,72 @@ pub(crate) fn verdict(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
     match (last.shown, &last.hidden_by) {
         (ShownAs::Suppressed, Some(HiddenBy::Dismissal)) => dismissed(facts),
         (ShownAs::Suppressed, Some(HiddenBy::Feedback)) => rejected(facts),
-        (ShownAs::Suppressed, Some(HiddenBy::Pattern(pattern))) => told(
+        (ShownAs::Suppressed, Some(HiddenBy::Pattern(pattern))) => verdict_of(
             "warn",
             "Hidden by the configuration.",
-            format!("review.suppressions in .canonry.yml has “{pattern}”, which fits it."),
-            "It is told again at the next review once that entry is taken out or narrowed. A critical finding is never suppressed.",
+            format!("It matches “{pattern}” in review.suppressions of .canonry.yml."),
+            "The next review shows it again once that entry is removed or narrowed. A critical finding is never hidden.",
         ),
-        (ShownAs::Suppressed, Some(HiddenBy::Area)) => told(
+        (ShownAs::Suppressed, Some(HiddenBy::Area)) => verdict_of(
             "warn",
             "Hidden by the configuration.",
             format!(
-                "Findings about {} are not wanted here (review.focusAreas, review.ignoredAreas).",
+                "Findings about {} are switched off (review.focusAreas, review.ignoredAreas).",
                 facts.found.finding.category
             ),
-            "It is told again at the next review once its category is wanted.",
+            "The next review shows it again once its category is switched on.",
         ),
-        (ShownAs::Suppressed, Some(HiddenBy::Severity)) => told(
+        (ShownAs::Suppressed, Some(HiddenBy::Severity)) => verdict_of(
             "warn",
             "Hidden by the configuration.",
             format!("It is {}, which is below review.severity.minLevel.", facts.found.finding.severity),
-            "It is told again at the next review once that level is lowered, or when it becomes graver.",
+            "The next review shows it again once that level is lowered, or when its severity rises.",
         ),
-        (ShownAs::Suppressed, None) => told("warn", "Hidden.", "The last review did not show it.".to_owned(), ""),
-        (ShownAs::LowConfidence, _) => told(
+        (ShownAs::Suppressed, None) => verdict_of("warn", "Hidden.", "The last review did not show it.".to_owned(), ""),
+        (ShownAs::LowConfidence, _) => verdict_of(
             "warn",
-            "Folded away as not sure enough.",
+            "Folded: low confidence.",
             format!("Its confidence was {}; review.minConfidence is {} now.", last.confidence, facts.min_confidence),
-            "A second reviewer who reports it, thumbs up for its pattern, or a lower review.minConfidence brings it out.",
+            "A second reviewer who reports it, 👍 for its pattern, or a lower review.minConfidence shows it.",
         ),
         (ShownAs::Details, _) => in_details(facts, last),
         (ShownAs::Inline, _) => at_its_line(facts, last),
     }
 }
 
-fn told(class: &'static str, headline: &str, because: String, next: &str) -> FindingVerdict {
+fn verdict_of(class: &'static str, headline: &str, because: String, next: &str) -> FindingVerdict {
     FindingVerdict { class, headline: headline.to_owned(), because, next: next.to_owned(), by_pattern: false }
 }
 
 fn fixed(facts: &FindingVerdictFacts<'_>, last: &StoredSighting) -> FindingVerdict {
     let standing = facts.sightings.iter().rev().find(|one| one.status != FindingStatus::Fixed);
     let because = match standing {
-        Some(one) => format!("Review {} still saw it, review {} did not find it any more.", one.review, last.review),
-        None => format!("Review {} did not find it any more.", last.review),
+        Some(one) => format!("Review {} still found it, review {} did not.", one.review, last.review),
+        None => format!("Review {} no longer found it.", last.review),
     };
-    told("good", "Fixed.", because, "If the same code comes back, it is told again as reopened.")
+    verdict_of("good", "Fixed.", because, "If the same code comes back, the finding is reopened.")
 }
 
 fn dismissed(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
     let holds = |one: &&StoredDismissal| one.withdrawn_at.is_none() && one.dismissal.holds(&facts.found.finding);
     let Some(no) = facts.dismissals.iter().rev().find(holds) else {
-        return told(
+        return verdict_of(
             "",
-            "Not repeated: a person had said no.",
-            "What was said was taken back since the last review.".to_owned(),
-            "The next review tells it again if the code still has it.",
+            "Dismissed by a person at the last review.",
+            "The dismissal was withdrawn since.".to_owned(),
+            "The next review shows it again if the code still has it.",
         );
     };
     let (what, back) = match no.dismissal.kind {
-        DismissalKind::WontFix => ("will not fix it", "their answer is deleted"),
-        DismissalKind::Resolved => ("resolved its thread", "the thread is opened again"),
-        DismissalKind::NotUseful => ("finds it not useful", "the finding becomes graver than it was then"),
+        DismissalKind::WontFix => ("won’t fix it", "their answer is deleted"),
+        DismissalKind::Resolved => ("resolved its thread", "the thread is reopened"),
+        DismissalKind::NotUseful => ("called it not useful", "its severity rises"),
     };
     FindingVerdict {
         class: "",
-        headline: format!("Not repeated: @{} {what}.", no.login),
-        because: format!("They said so as {}, and the flagged code is what it was.", role(no)),
-        next: format!("It is told again when the flagged code changes, or when {back}."),
+        headline: format!("Dismissed: @{} {what}.", no.login),
+        because: format!("They are {}, and the flagged code is unchanged.", role(no)),
+        next: format!("It is shown again when the flagged code changes, or when {back}."),
         by_pattern: false,
     }
 }
@@ -118,22 +118,22 @@ fn role(no: &StoredDismissal) -> &'static str {
 fn rejected(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
     let because = match facts.pattern {
         Some(pattern) => format!(
-            "{} of {} to its pattern are thumbs down, on {}.",
+            "{} of {} to its pattern are 👎, on {}.",
             pattern.feedback.thumbs_down,
             counted(u64::from(pattern.feedback.reactors), "reaction"),
             counted(u64::from(pattern.feedback.pull_requests), "pull request")
         ),
-        None => "The reactions that hid it were cleared or taken back since the last review.".to_owned(),
+        None => "The reactions that hid it were cleared or removed since the last review.".to_owned(),
     };
     let next = match facts.pattern {
         Some(_) => {
-            "It is told again once a maintainer clears the pattern's reactions, people change their minds, or feedback.autoSuppress is switched off."
+            "It is shown again once a maintainer clears the pattern's reactions, people change them, or feedback.autoSuppress is off."
         }
-        None => "The next review tells it again if the code still has it.",
+        None => "The next review shows it again if the code still has it.",
     };
     FindingVerdict {
         class: "warn",
-        headline: "Hidden: people keep rejecting its pattern.".to_owned(),
+        headline: "Hidden: people reject its pattern.".to_owned(),
         because,
         next: next.to_owned(),
         by_pattern: facts.pattern.is_some(),
@@ -142,38 +142,41 @@ fn rejected(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
 
 fn in_details(facts: &FindingVerdictFacts<'_>, last: &StoredSighting) -> FindingVerdict {
     let because = if last.grounded {
-        "There were more findings than review.maxComments, and graver or surer ones came first."
+        "There were more findings than review.maxComments, and others had a higher severity or confidence."
     } else {
-        "Its line is not part of the diff, so that GitHub takes no comment there."
+        "Its line is not part of the diff, where GitHub accepts no comment."
     };
     let next = if facts.found.subject.pull().is_some() {
-        "Each summary lists it while it stands; a change of its line puts it there."
+        "Each review lists it while it is open. It becomes inline when its line changes."
     } else {
-        "Each report lists it while it stands."
+        "Each report lists it while it is open."
     };
-    told("", "Told in the review's details, not at its line.", because.to_owned(), next)
+    verdict_of("", "Open, and listed in the review's details.", because.to_owned(), next)
 }
 
 fn at_its_line(facts: &FindingVerdictFacts<'_>, last: &StoredSighting) -> FindingVerdict {
-    let fresh = "It is judged afresh as soon as the flagged code changes.";
+    let fresh = "It is judged again when the flagged code changes.";
     let comment = facts.posted.last();
     match (comment, said_in(facts.posted, last.review)) {
-        (Some(_), true) if facts.posted.len() > 1 => told(
+        (Some(_), true) if facts.posted.len() > 1 => verdict_of(
             "bad",
-            "Stands, and was said anew.",
-            format!("Review {} found the flagged code changed and the remark still true.", last.review),
+            "Open, and commented again.",
+            format!("Review {} found it in the changed code.", last.review),
             fresh,
         ),
-        (Some(_), true) => {
-            told("bad", "Stands, and was said at its line.", format!("Review {} told of it.", last.review), fresh)
-        }
+        (Some(_), true) => verdict_of(
+            "bad",
+            "Open, and commented inline.",
+            format!("Review {} posted the comment.", last.review),
+            fresh,
+        ),
         (Some(comment), false) => {
             let since = facts.sightings.iter().filter(|one| one.review > comment.run).count() as u64;
-            told(
+            verdict_of(
                 "",
-                "Stands, and is not repeated.",
+                "Open, and not repeated.",
                 format!(
-                    "Review {} said it; {} since found the same code, and nobody is told the same thing twice about the same code.",
+                    "Review {} commented it. {} since found the same code, which gets no second comment.",
                     comment.run,
                     counted(since, "review")
                 ),
@@ -181,7 +184,7 @@ fn at_its_line(facts: &FindingVerdictFacts<'_>, last: &StoredSighting) -> Findin
             )
         }
         (None, _) => {
-            told("bad", "Stands.", "It is shown in the report; no comment of it is known on GitHub.".to_owned(), fresh)
+            verdict_of("bad", "Open.", "The report shows it; there is no comment on GitHub.".to_owned(), fresh)
         }
     }
 }
@@ -193,11 +196,11 @@ pub(crate) fn said_in(posted: &[PostedFinding], review: ReviewId) -> bool {
 /// What one review did about a finding, in two words.
 pub(crate) fn note(sighting: &StoredSighting, is_said: bool) -> &'static str {
     match (sighting.status, sighting.shown) {
-        (FindingStatus::Fixed, _) => "gone",
-        (FindingStatus::Dismissed, ShownAs::Suppressed) => "kept quiet",
+        (FindingStatus::Fixed, _) => "fixed",
+        (FindingStatus::Dismissed, ShownAs::Suppressed) => "dismissed",
         (_, ShownAs::Suppressed) => "hidden",
         _ if is_said => "commented",
-        (_, ShownAs::LowConfidence) => "folded away",
+        (_, ShownAs::LowConfidence) => "low confidence",
         (_, ShownAs::Details) => "in the details",
         (_, ShownAs::Inline) if sighting.said_inline => "not repeated",
         (_, ShownAs::Inline) => "shown",
@@ -252,6 +255,7 @@ mod tests {
             review: ReviewId::new(review),
             id: FindingId::new(1),
             finding: finding(),
+            excerpt: None,
             status,
             shown,
             hidden_by,
@@ -317,15 +321,15 @@ mod tests {
         let both = [new.clone(), same.clone()];
         assert_eq!(
             headline(&both, &[], None, &said),
-            "Stands, and is not repeated. Review 1 said it; 1 review since found the same code, and nobody is told the same thing twice about the same code. It is judged afresh as soon as the flagged code changes."
+            "Open, and not repeated. Review 1 commented it. 1 review since found the same code, which gets no second comment. It is judged again when the flagged code changes."
         );
-        assert!(headline(&both[..1], &[], None, &said).starts_with("Stands, and was said at its line. Review 1"));
-        assert!(headline(&both, &[], None, &[comment(1, &repo), comment(2, &repo)]).contains("said anew"));
-        assert!(headline(&both, &[], None, &[]).contains("no comment of it is known"));
+        assert!(headline(&both[..1], &[], None, &said).starts_with("Open, and commented inline. Review 1"));
+        assert!(headline(&both, &[], None, &[comment(1, &repo), comment(2, &repo)]).contains("commented again"));
+        assert!(headline(&both, &[], None, &[]).contains("there is no comment on GitHub"));
         let gone = seen(3, FindingStatus::Fixed, ShownAs::Details, None);
         assert_eq!(
             headline(&[new.clone(), same.clone(), gone], &[], None, &said),
-            "Fixed. Review 2 still saw it, review 3 did not find it any more. If the same code comes back, it is told again as reopened."
+            "Fixed. Review 2 still found it, review 3 did not. If the same code comes back, the finding is reopened."
         );
         assert_eq!((note(&new, true), note(&same, false)), ("commented", "not repeated"));
     }
@@ -345,10 +349,10 @@ mod tests {
             withdrawn_at: None,
         };
         let said = headline(&hidden(HiddenBy::Dismissal), std::slice::from_ref(&no), None, &[]);
-        assert!(said.contains("@mona resolved its thread") && said.contains("the thread is opened again"), "{said}");
-        let taken_back = StoredDismissal { withdrawn_at: Some(Timestamp::UNIX_EPOCH), ..no };
-        let said = headline(&hidden(HiddenBy::Dismissal), &[taken_back], None, &[]);
-        assert!(said.contains("taken back since") && said.contains("next review tells it again"), "{said}");
+        assert!(said.contains("@mona resolved its thread") && said.contains("the thread is reopened"), "{said}");
+        let withdrawn = StoredDismissal { withdrawn_at: Some(Timestamp::UNIX_EPOCH), ..no };
+        let said = headline(&hidden(HiddenBy::Dismissal), &[withdrawn], None, &[]);
+        assert!(said.contains("withdrawn since") && said.contains("next review shows it again"), "{said}");
 
         let feedback = PatternFeedback { thumbs_up: 0, thumbs_down: 3, reactors: 3, pull_requests: 2 };
         let pattern = StoredPattern {
@@ -360,19 +364,18 @@ mod tests {
         };
         let said = headline(&hidden(HiddenBy::Feedback), &[], Some(&pattern), &[]);
         assert!(
-            said.contains("3 of 3 reactions to its pattern are thumbs down")
-                && said.contains("clears the pattern's reactions"),
+            said.contains("3 of 3 reactions to its pattern are 👎") && said.contains("clears the pattern's reactions"),
             "{said}"
         );
         let said = headline(&hidden(HiddenBy::Feedback), &[], None, &[]);
-        assert!(said.contains("were cleared or taken back"), "{said}");
+        assert!(said.contains("were cleared or removed"), "{said}");
         for (by, expected) in [
             (HiddenBy::Pattern("glob:*.js".into()), "“glob:*.js”"),
-            (HiddenBy::Area, "about style are not wanted"),
+            (HiddenBy::Area, "about style are switched off"),
             (HiddenBy::Severity, "It is medium, which is below"),
         ] {
             let said = headline(&hidden(by), &[], None, &[]);
-            assert!(said.contains(expected) && said.contains("told again at the next review"), "{said}");
+            assert!(said.contains(expected) && said.contains("The next review shows it again"), "{said}");
         }
         let folded = [seen(1, FindingStatus::New, ShownAs::LowConfidence, None)];
         assert!(headline(&folded, &[], None, &[]).contains("55 %; review.minConfidence is 60"));

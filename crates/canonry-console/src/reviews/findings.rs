@@ -17,7 +17,8 @@ use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
 use crate::layout::form::QueryFields;
 use crate::layout::formatting::{
-    Badge, TimeLabel, hidden_by_in_words, severity_badge, shown_in_words, status_badge, subject_in_words, when,
+    Badge, TimeLabel, finding_status_in_words, hidden_by_in_words, severity_badge, shown_in_words, status_badge,
+    subject_in_words, when,
 };
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut_page, number, word};
@@ -106,7 +107,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
         pattern: asked.pattern.as_ref().map(Fingerprint::to_string).unwrap_or_default(),
         severities: choices(Severity::ALL, asked.severity, |one| (one.as_str(), one.as_str())),
         categories: choices(Category::ALL, asked.category, |one| (one.as_str(), one.as_str())),
-        statuses: choices(FindingStatus::ALL, asked.status, |one| (one.as_str(), one.as_str())),
+        statuses: choices(FindingStatus::ALL, asked.status, |one| (one.as_str(), finding_status_in_words(one))),
         places: choices(ShownAs::ALL, asked.shown, |one| (one.as_str(), shown_in_words(one))),
         rows,
         asked,
@@ -126,7 +127,7 @@ fn asked(query: &HashMap<String, String>) -> Result<FindingQuery, PageError> {
     })
 }
 
-/// A filter's word, which is ours or a mistake.
+/// The value of a filter, or what is wrong with it.
 fn chosen<T: FromStr<Err: std::fmt::Display>>(
     query: &HashMap<String, String>,
     name: &str,
@@ -198,7 +199,7 @@ fn line(entry: &FindingEntry, base: &str, now: Timestamp) -> FindingLine {
     let found = &entry.found;
     let hides = entry.hidden_by.as_ref().filter(|_| found.shown == ShownAs::Suppressed);
     let shown = match hides {
-        _ if found.fixed => "gone".to_owned(),
+        _ if found.fixed => "fixed".to_owned(),
         Some(by) => format!("hidden: {}", hidden_by_in_words(by)),
         None => shown_in_words(found.shown).to_owned(),
     };

@@ -1,4 +1,4 @@
-//! The reviews of a repository: figures and days of a period, then one by one.
+//! The reviews of a repository: figures and days of a period, then each review.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,8 +64,7 @@ struct WithoutReview {
 
 struct ReviewLine {
     href: String,
-    mode: &'static str,
-    reason: String,
+    scope: String,
     shown: u64,
     suppressed: u64,
     fixed: u64,
@@ -192,7 +191,7 @@ pub(crate) fn subject(query: &HashMap<String, String>) -> Result<Option<ReviewSu
     }
     let number = text.strip_prefix('#').unwrap_or(text).parse().ok().and_then(|number| ItemNumber::new(number).ok());
     let subject = number.map(ReviewSubject::Pull).or_else(|| text.parse().ok());
-    let wrong = || PageError::BadForm("a pull request is asked for by its number, a branch as branch/NAME".to_owned());
+    let wrong = || PageError::BadForm("enter a pull request's number, or a branch as branch/NAME".to_owned());
     subject.map(Some).ok_or_else(wrong)
 }
 
@@ -219,7 +218,7 @@ async fn rows(at: &RepoVisit, asked: &ReviewQuery, query: &HashMap<String, Strin
     let now = at.console.now();
     let runs = found.into_iter().map(|ended| line(ended, &base, now)).collect();
     let choice = |(value, words)| EndChoice { value, words, is_chosen: value == end };
-    let ends = [("", "however they ended")].into_iter().chain(RunEnd::ALL.map(|end| (end_value(end), end_value(end))));
+    let ends = [("", "any")].into_iter().chain(RunEnd::ALL.map(|end| (end_value(end), end_value(end))));
     Ok(ReviewRows { path, pull, end, ends: ends.map(choice).collect(), runs, pager })
 }
 
@@ -238,11 +237,11 @@ fn line(EndedRun { run, review }: EndedRun, base: &str, now: Timestamp) -> RunLi
     let without = match run.state {
         ReviewState::Failed => Some(WithoutReview {
             badge: Badge::new("bad", "failed"),
-            why: run.error.map_or_else(|| "nobody knows why".to_owned(), |error| shown(&error)),
+            why: run.error.map_or_else(|| "no reason was recorded".to_owned(), |error| shown(&error)),
         }),
         ReviewState::Superseded => Some(WithoutReview {
             badge: Badge::new("mute", "superseded"),
-            why: "a newer commit or somebody's request took its place".to_owned(),
+            why: "replaced by a newer commit or request".to_owned(),
         }),
         ReviewState::Pending | ReviewState::Running | ReviewState::Completed => None,
     };
@@ -253,19 +252,26 @@ fn line(EndedRun { run, review }: EndedRun, base: &str, now: Timestamp) -> RunLi
         head: run.head.short().to_owned(),
         without,
         at: when(run.finished_at.unwrap_or(run.created_at), now),
-        review: review.map(|review| review_line(review, base)),
+        review: review.map(|review| review_line(&review, base)),
     }
 }
 
-fn review_line(review: StoredReview, base: &str) -> ReviewLine {
+fn review_line(review: &StoredReview, base: &str) -> ReviewLine {
     ReviewLine {
         href: format!("{base}/reviews/{}", review.id),
-        mode: review.mode.as_str(),
-        reason: review.reason,
+        scope: scope_words(review),
         shown: review.shown,
         suppressed: review.suppressed,
         fixed: review.fixed,
         cost: dollars(review.cost_usd),
+    }
+}
+
+/// What a review read: `full`, or `changes since 1a2b3c4`.
+fn scope_words(review: &StoredReview) -> String {
+    match review.reason.strip_prefix("incremental-from-") {
+        Some(commit) => format!("changes since {commit}"),
+        None => review.mode.as_str().to_owned(),
     }
 }
 
@@ -279,9 +285,9 @@ fn figures(statistics: &ReviewStatistics) -> Vec<(String, &'static str)> {
         (thousands(statistics.reviews), "reviews"),
         (thousands(statistics.subjects), "pull requests"),
         (thousands(statistics.findings), "new findings"),
-        (thousands(statistics.suppressed), "of them hidden"),
+        (thousands(statistics.suppressed), "hidden"),
     ];
-    figures.extend(statistics.fixed_rate.map(|rate| (percent(rate), "of the shown ones fixed")));
+    figures.extend(statistics.fixed_rate.map(|rate| (percent(rate), "of shown findings fixed")));
     figures.extend(statistics.avg_confidence.map(|mean| (format!("{mean:.0} %"), "mean confidence")));
     figures
 }

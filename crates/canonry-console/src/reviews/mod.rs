@@ -1,5 +1,6 @@
 //! Reviews, findings and patterns.
 
+pub(crate) mod code_excerpt;
 pub(crate) mod finding_page;
 pub(crate) mod finding_verdict;
 pub(crate) mod findings;

@@ -128,8 +128,8 @@ impl PatternQuery {
 
 /// What hides findings, as words of an address and of a page.
 const REASONS: [(&str, &str); 5] = [
-    ("dismissal", "a person said no"),
-    ("feedback", "people keep rejecting it"),
+    ("dismissal", "dismissed by a person"),
+    ("feedback", "people reject its pattern"),
     ("pattern", "review.suppressions"),
     ("area", "its category"),
     ("severity", "its severity"),
@@ -214,7 +214,7 @@ async fn clear(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     };
     let phrase = clear_phrase(&at);
     if pattern.is_none() && form.one("confirm") != Some(phrase.as_str()) {
-        return Err(PageError::BadForm(format!("nothing was cleared: to clear all patterns, type “{phrase}”")));
+        return Err(PageError::BadForm(format!("nothing was cleared. To clear all patterns, type “{phrase}”")));
     }
     let now = at.console.now();
     let subject = pattern.as_ref().map_or("all patterns", Fingerprint::as_str);
@@ -222,10 +222,10 @@ async fn clear(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     at.record("clear reactions", subject).await?;
     let cleared = at.console.store.findings().clear_feedback(at.repo.id, pattern.as_ref(), &by, now).await?;
     let words = match cleared {
-        0 => "No reaction counted: there was nothing to clear.".to_owned(),
+        0 => "There were no reactions to clear.".to_owned(),
         count => {
             format!(
-                "The reactions to {} count no more; later ones will. It can be undone below.",
+                "Cleared the reactions to {}. Later reactions count. You can undo this below.",
                 counted(count, "pattern")
             )
         }
@@ -240,7 +240,7 @@ async fn restore(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     at.record("undo a clear of reactions", &id.to_string()).await?;
     let undone = at.console.store.findings().undo_feedback_clear(at.repo.id, Some(id), &who(&at), now, now).await?;
     let words = match undone {
-        None => "That clear is undone already.".to_owned(),
+        None => "Already undone.".to_owned(),
         Some(undone) => format!("Undone: the reactions to {} count again.", counted(undone.patterns, "pattern")),
     };
     Ok(back_to(&format!("{}/patterns", repo_path(&at.repo)), &words))

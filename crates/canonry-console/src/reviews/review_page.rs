@@ -1,4 +1,4 @@
-//! One review: why it read what it read, who reviewed, and what it said about each finding.
+//! One review: its scope, its reviewers and its findings.
 
 use askama::Template;
 use axum::extract::{Path, Query};
@@ -18,8 +18,8 @@ use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
 use crate::layout::form::{PathFields, QueryFields};
 use crate::layout::formatting::{
-    Badge, TimeLabel, check_badge, counted, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge,
-    subject_in_words, when,
+    Badge, TimeLabel, capital, check_badge, counted, hidden_by_in_words, is_plain, severity_badge, shown_in_words,
+    status_badge, subject_in_words, when,
 };
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, link, number, number_in};
@@ -57,7 +57,7 @@ struct ReviewCheckLine {
 
 struct FindingGroup {
     title: String,
-    /// How many of them the review told of; the page may list some of them.
+    /// How many of them the review has; the page may list some of them.
     count: u64,
     findings: Vec<ReviewedFindingLine>,
 }
@@ -155,14 +155,14 @@ fn plain_model(review: &StoredReview) -> String {
     review.model.as_ref().map_or_else(String::new, |model| format!("{model} {}", dollars(review.cost_usd)))
 }
 
-/// What GitHub was told; else what it would have been told.
+/// The check on GitHub, or what it would be.
 fn check(
     written: Option<&WrittenCheck>,
     details: Option<&StoredDetails>,
     pull: Option<ItemNumber>,
 ) -> Option<ReviewCheckLine> {
     if let Some(written) = written {
-        let words = if written.is_sent { "the check run on GitHub says so" } else { "on its way to GitHub" };
+        let words = if written.is_sent { "on GitHub" } else { "queued for GitHub" };
         return Some(ReviewCheckLine { badge: check_badge(written.state), words: words.to_owned() });
     }
     pull?;
@@ -172,7 +172,7 @@ fn check(
         CheckConclusion::Failure => CheckState::Failure,
         CheckConclusion::ActionRequired => CheckState::ActionRequired,
     };
-    let words = "no check run was written; this is what it would conclude";
+    let words = "not on GitHub: no check run was written";
     Some(ReviewCheckLine { badge: check_badge(state), words: words.to_owned() })
 }
 
@@ -222,20 +222,20 @@ fn group_title(status: FindingStatus, shown: ShownAs, hidden_by: Option<&HiddenB
         (FindingStatus::Fixed, _, _) => "Fixed since the last review".to_owned(),
         (_, ShownAs::Suppressed, Some(by)) => format!("Hidden: {}", hidden_by_in_words(by)),
         (_, ShownAs::Suppressed, None) => "Hidden".to_owned(),
-        (_, shown, _) => format!("Shown {}", shown_in_words(shown)),
+        (_, shown, _) => capital(shown_in_words(shown)),
     }
 }
 
 fn line(one: &StoredSighting, base: &str) -> ReviewedFindingLine {
     let mut notes = Vec::new();
     if !one.grounded {
-        notes.push("off the diff");
+        notes.push("outside the diff");
     }
     if !one.reported && one.status != FindingStatus::Fixed {
-        notes.push("nobody reported it this time, and its code stands");
+        notes.push("not reported this time; its code is unchanged");
     }
     if one.shown == ShownAs::Inline && one.said_inline && one.status != FindingStatus::Fixed {
-        notes.push("not repeated: its comment stands on the same code");
+        notes.push("not repeated: the comment on this code stands");
     }
     ReviewedFindingLine {
         href: format!("{base}/findings/{}", one.id),

@@ -75,7 +75,7 @@ async fn with_token(
     };
     let peer = peer.map(|Extension(ConnectInfo(peer))| peer.ip());
     if !console.wrong_tokens.may_try(peer, console.now()) {
-        let problem = "Too many wrong tokens were tried from your address. Wait a minute, then try again.";
+        let problem = "Too many wrong tokens from your address. Wait a minute, then try again.";
         return refused(StatusCode::TOO_MANY_REQUESTS, problem);
     }
     if !form.one("token").is_some_and(|token| console.admin_token.is(token)) {
@@ -98,7 +98,7 @@ async fn with_one_time_code(
     if is_local && codes.redeem(&code, console.now()) {
         return begin(&console, &headers, None, "/").await;
     }
-    let problem = "This link was used already, or is too old. Sign in with the token that the demo printed.";
+    let problem = "This link was used already or has expired. Sign in with the token that the demo printed.";
     html_with(StatusCode::FORBIDDEN, &sign_in_page(&console, &headers, "/", Some(problem))).map_err(PageError::Render)
 }
 
@@ -157,11 +157,11 @@ async fn from_github(
     let pending =
         pending_of(&headers, &console).filter(|pending| pending.state.as_bytes().ct_eq(told.as_bytes()).into());
     let Some(pending) = pending else {
-        return again("This sign-in was not begun in this browser, or is older than ten minutes. Begin again.");
+        return again("This sign-in was not started in this browser, or is older than ten minutes. Start again.");
     };
     let code = match (back.code, back.error) {
         (Some(code), None) => code,
-        _ => return again("GitHub says that the sign-in was declined."),
+        _ => return again("The sign-in was declined on GitHub."),
     };
     let known = async {
         let token = client.exchange_code(&callback, &code, &Secret::new(&pending.verifier)).await?;
@@ -171,7 +171,7 @@ async fn from_github(
     let (id, login) = match known.await {
         Ok(account) => account,
         Err(GitHubError::Unauthorized { credential: "the code of this sign-in", .. }) => {
-            return again("GitHub does not accept the code of this sign-in any more. Begin again.");
+            return again("GitHub no longer accepts the code of this sign-in. Start again.");
         }
         Err(error) => return Err(PageError::Github(error.to_string())),
     };

@@ -7,9 +7,10 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::Method;
 use axum::http::request::Parts;
 use canonry_domain::{Login, RepoName};
-use canonry_store::{ConsoleSession, NewConsoleAction, Repo, RepoId};
+use canonry_store::{ConsoleSession, NewConsoleAction, Repo, RepoAttention, RepoId};
 
 use crate::console::Console;
+use crate::home::needs::plans_since;
 use crate::layout::errors::PageError;
 use crate::layout::page::{NavSection, PageFrame, RepoHead};
 use crate::layout::theme::Theme;
@@ -36,6 +37,8 @@ pub(crate) struct Visit {
     pub(crate) flash: Option<String>,
     /// Whether htmx asks, which wants a part of the page.
     pub(crate) is_htmx: bool,
+    /// Whether a whole page is asked for, with its navigation.
+    has_frame: bool,
     here: String,
     csrf: String,
 }
@@ -46,6 +49,8 @@ pub(crate) struct RepoVisit {
     pub(crate) repo: Repo,
     pub(crate) role: Role,
     pub(crate) visit: Visit,
+    /// What waits for a person, for the navigation of a whole page.
+    attention: Option<RepoAttention>,
 }
 
 impl Visit {
@@ -74,6 +79,7 @@ impl Visit {
             is_operator: self.session.is_operator,
             repo: None,
             flash: self.flash.clone(),
+            search: String::new(),
             command: None,
             refresh: None,
             version: self.console.version,
@@ -84,6 +90,15 @@ impl Visit {
 }
 
 impl RepoVisit {
+    pub(crate) async fn new(visit: Visit, repo: Repo, role: Role) -> Result<Self, PageError> {
+        let console = Arc::clone(&visit.console);
+        let attention = match visit.has_frame {
+            true => Some(console.store.console().repo_attention(repo.id, plans_since(console.now())).await?),
+            false => None,
+        };
+        Ok(Self { console, repo, role, visit, attention })
+    }
+
     pub(crate) fn can_maintain(&self) -> bool {
         self.role >= Role::Maintainer
     }
@@ -95,7 +110,7 @@ impl RepoVisit {
     /// The frame of a page about the repository.
     pub(crate) fn page(&self, title: &str, section: NavSection) -> PageFrame {
         let mut page = self.visit.page(title, section);
-        page.repo = Some(RepoHead::new(&self.repo, self.can_maintain()));
+        page.repo = Some(RepoHead::new(&self.repo, self.can_maintain(), self.attention.clone()));
         page
     }
 }
@@ -158,6 +173,7 @@ async fn visit(parts: &Parts, console: &Arc<Console>) -> Result<Visit, PageError
         theme: Theme::of(theme_of(headers).as_deref()),
         flash: flash_of(headers),
         is_htmx: headers.contains_key("hx-request"),
+        has_frame: is_read && !headers.contains_key("hx-request"),
         csrf: csrf::token(&console.form_key, &id),
         here: if is_read { here } else { "/".to_owned() },
     })
@@ -176,5 +192,5 @@ async fn at(parts: &mut Parts, console: &Arc<Console>) -> Result<RepoVisit, Page
     let repo = console.store.repos().find(&name).await?.ok_or(PageError::NotFound)?;
     let is_action = parts.method != Method::GET && parts.method != Method::HEAD;
     let role = console.roles.of(console, &visit.session, &repo, is_action).await?;
-    Ok(RepoVisit { console: Arc::clone(console), repo, role, visit })
+    RepoVisit::new(visit, repo, role).await
 }

@@ -257,7 +257,24 @@ impl Page {
     pub fn screenshot(&self, path: &Path) {
         let size = self.call("Page.getLayoutMetrics", &json!({}))["cssContentSize"].take();
         let (width, height) = (size["width"].as_f64().unwrap_or(1.0), size["height"].as_f64().unwrap_or(1.0));
-        let clip = json!({"x": 0, "y": 0, "width": width, "height": height.min(TALLEST), "scale": 1});
+        self.capture(&json!({"x": 0, "y": 0, "width": width, "height": height.min(TALLEST), "scale": 1}), path);
+    }
+
+    /// A picture of the first element that a selector finds, at twice its size, as a PNG file.
+    ///
+    /// # Panics
+    /// When there is none, or the picture cannot be written.
+    pub fn screenshot_of(&self, selector: &str, path: &Path) {
+        let mut clip = self.eval(&format!(
+            "(() => {{ const box = document.querySelector({}).getBoundingClientRect(); \
+             return {{x: box.x, y: box.y, width: box.width, height: box.height}}; }})()",
+            json!(selector)
+        ));
+        clip["scale"] = json!(2);
+        self.capture(&clip, path);
+    }
+
+    fn capture(&self, clip: &Value, path: &Path) {
         let wanted = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
         let picture = self.call("Page.captureScreenshot", &wanted)["data"].take();
         let bytes = STANDARD.decode(picture.as_str().unwrap_or_default()).expect("the picture is base64");

@@ -1,5 +1,6 @@
 //! The running server and its handle.
 
+use canonry_boxed::boxed;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,9 +31,9 @@ pub struct ModelServer {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
+#[boxed]
 impl ModelServer {
     /// Serves an empty script on a free port.
-    #[expect(clippy::unused_async, reason = "starting is awaited like every other step of a test")]
     pub async fn start() -> Self {
         Self::start_blocking()
     }

@@ -55,22 +55,20 @@ async fn repositories_are_found_by_their_names_and_by_their_trouble() {
     let quill = overview("?text=QUILL+ink").await;
     assert!(quill.contains("quill/ ink") && !quill.contains("quill/ note") && !quill.contains("tide/ pool"), "{quill}");
     let trouble = overview("?trouble=1").await;
-    assert!(
-        trouble.contains("tide/ pool") && !trouble.contains("quill/"),
-        "one has a job that was given up: {trouble}"
-    );
+    assert!(trouble.contains("tide/ pool") && !trouble.contains("quill/"), "one has a failed job: {trouble}");
     let none = overview("?text=nobody").await;
-    assert!(none.contains("No repository is like that."), "{none}");
+    assert!(none.contains("No repository matches."), "{none}");
 }
 
 #[tokio::test]
-async fn announced_closes_are_all_to_be_seen_and_called_off() {
+async fn announced_closes_are_all_listed_and_cancelled() {
     let world = ServiceWorld::new().await;
     for of in 10..=60 {
         world.announce(of, of).await;
     }
     let summary = world.list("").await;
-    assert!(words(&summary).contains("All announced closes (52)"), "{summary}");
+    let summary = words(&summary);
+    assert!(summary.contains("Announced 52 ") && summary.contains("47 announced closes more"), "{summary}");
     let first = world.list("/announced").await;
     assert_eq!(rows(&first), 50);
     assert!(words(&first).find("#10 Issue 10") < words(&first).find("#11 Issue 11"), "the first to close comes first");
@@ -95,13 +93,15 @@ async fn announced_closes_are_all_to_be_seen_and_called_off() {
     assert_eq!(world.press(Who::Rita, &cancel, &fields).await.status(), StatusCode::FORBIDDEN);
     let answer = world.press(Who::Mona, &cancel, &fields).await;
     assert_eq!(answer.headers()["location"], "/r/tide/pool/announced?late=1");
-    assert_eq!(flash_of(&answer), "The close of #7 is to be called off; it leaves the list when it was.");
+    assert_eq!(flash_of(&answer), "Close cancelled. #7 stays open.");
+    let list = world.page(Who::Mona, "/r/tide/pool/announced?late=1").await;
+    assert!(list.contains("cancelled</span>") && !list.contains(&cancel), "once is enough: {list}");
     let elsewhere = world.press(Who::Mona, &cancel, &[("then", "//evil.example")]).await;
     assert_eq!(elsewhere.headers()["location"], "/", "nobody is led elsewhere");
 }
 
 #[tokio::test]
-async fn every_deed_is_to_be_found() {
+async fn every_activity_is_to_be_found() {
     let world = ServiceWorld::new().await;
     let mona: Login = "mona".parse().expect("a login");
     for of in 1..=60 {
@@ -112,10 +112,10 @@ async fn every_deed_is_to_be_found() {
     }
     for tail in ["", "/settings"] {
         let page = world.list(tail).await;
-        let (_, actions) = page.split_once("Done in the console").expect("the section");
-        assert_eq!(linked(actions, "All of them").as_deref(), Some("/deeds"), "{tail}");
+        let (_, actions) = page.split_once("<h2>Activity</h2>").expect("the section");
+        assert_eq!(linked(actions, "All activity").as_deref(), Some("/activity"), "{tail}");
     }
-    let first = world.list("/deeds").await;
+    let first = world.list("/activity").await;
     assert_eq!(rows(&first), 50);
     let second = world.follow(&first, "Next page").await;
     assert_eq!((rows(&second), linked(&second, "Next page")), (11, None));
@@ -128,9 +128,9 @@ async fn every_deed_is_to_be_found() {
         ("?text=plan", 50),
         ("?text=nothing", 0),
     ] {
-        assert_eq!(rows(&world.list(&format!("/deeds{query}")).await), expected, "{query}");
+        assert_eq!(rows(&world.list(&format!("/activity{query}")).await), expected, "{query}");
     }
-    let filtered = world.list("/deeds?text=plan").await;
+    let filtered = world.list("/activity?text=plan").await;
     assert_eq!(rows(&world.follow(&filtered, "Next page").await), 9, "the filter is kept");
 }
 
@@ -207,7 +207,7 @@ async fn one_list_of_a_page_has_the_keys_and_p_is_its_first_page() {
         "/r/tide/pool/jobs?before=99",
         "/r/tide/pool/items?before=12-issue",
         "/r/tide/pool/announced?after=1-1",
-        "/r/tide/pool/deeds?before=99",
+        "/r/tide/pool/activity?before=99",
         "/r/tide/pool/plans?before=99",
         "/r/tide/pool/settings?rulings=99&brakes=99",
         "/r/tide/pool/learning?lessons=9-9&moves=99",
@@ -255,14 +255,14 @@ async fn a_command_is_named_only_where_it_tells_the_same() {
     let command = async |path: &str| {
         let page = words(&world.page(Who::Operator, path).await);
         let (_, rest) = page.rsplit_once("On the command line: ")?;
-        Some(rest.split(" Canonry test").next().unwrap_or_default().to_owned())
+        Some(rest.split(" Keyboard shortcuts").next().unwrap_or_default().to_owned())
     };
     let repo = |tail: &str| format!("/r/tide/pool{tail}");
     for (path, expected) in [
         ("/".to_owned(), None),
         (repo(""), None),
         (repo("/announced"), None),
-        (repo("/deeds"), None),
+        (repo("/activity"), None),
         (repo("/items?type=pr&state=open"), Some("canonry export --repo tide/pool --type pr --state open")),
         (repo("/learning"), Some("canonry thresholds --repo tide/pool")),
         (repo("/learning?check=1"), Some("canonry thresholds --repo tide/pool --check")),

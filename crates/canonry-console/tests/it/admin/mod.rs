@@ -5,4 +5,6 @@ mod hidden_repositories;
 mod lists;
 mod pages;
 mod refused_actions;
+mod search;
+mod settings_changes;
 mod signing_in;

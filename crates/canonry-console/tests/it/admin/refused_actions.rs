@@ -119,7 +119,7 @@ async fn jobs_and_deliveries_are_done_again() {
     assert_eq!((job().await.state, job().await.attempts), (JobState::Queued, 0));
     let refused = world.press(Who::Mona, &format!("/deliveries/{DELIVERY}/replay"), &[]).await;
     assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
-    assert!(refused.text().await.expect("a page").contains("is queued already"));
+    assert!(refused.text().await.expect("a page").contains("is already queued"));
     let all = world.press(Who::Operator, "/jobs/retry", &[("repo", "tide/pool")]).await;
     assert_eq!(all.status(), StatusCode::SEE_OTHER);
     let wrong = world.press(Who::Operator, "/jobs/retry", &[("repo", "nonsense")]).await;

@@ -140,9 +140,9 @@ async fn people_sign_in_by_way_of_github() {
 async fn a_sign_in_that_was_not_begun_here_is_refused() {
     let world = ServiceWorld::new().await;
     for (answer, told) in [
-        (by_github(&world, None, true).await, "the sign-in was declined"),
-        (by_github(&world, Some("mona"), false).await, "was not begun in this browser"),
-        (world.ask(Who::Nobody, "/auth/github/callback?code=c&state=").await, "was not begun in this browser"),
+        (by_github(&world, None, true).await, "The sign-in was declined"),
+        (by_github(&world, Some("mona"), false).await, "was not started in this browser"),
+        (world.ask(Who::Nobody, "/auth/github/callback?code=c&state=").await, "was not started in this browser"),
     ] {
         assert_eq!((answer.status(), cookie(&answer, "canonry")), (StatusCode::FORBIDDEN, None), "{told}");
         let page = answer.text().await.expect("a page");

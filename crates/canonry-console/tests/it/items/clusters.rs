@@ -5,47 +5,53 @@ use canonry_store::{NewDecision, NewPlan, NewPlanRow, Representation};
 use jiff::SignedDuration;
 use serde_json::json;
 
-use crate::reading::{linked, words};
+use crate::reading::linked;
 use crate::world::items::{RAW, decision, probability};
 use crate::world::{ConsoleWorld, ISSUE, REPO, Who, number};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_map_and_the_list_tell_the_same_clusters() {
+async fn the_map_and_the_list_show_the_same_clusters() {
     let world = ConsoleWorld::filled().await;
-    let empty = world.page(Who::Rita, "/clusters").await;
-    assert!(empty.contains("No duplicates are known here yet.") && !empty.contains("<svg class=\"treemap\""));
+    let empty = world.page(Who::Rita, "/clusters?view=map").await;
+    assert!(empty.contains("No duplicates found yet.") && !empty.contains("<svg class=\"treemap\""));
     world.map(&[(1, 1), (2, 1), (3, 1), (7, 8), (8, 8)]).await;
     world.decide(decision(2, Some(1), DecisionStatus::Accepted, None, 0.95)).await;
     world.decide(decision(3, Some(2), DecisionStatus::Accepted, None, 0.88)).await;
-    let map = world.page(Who::Rita, "/clusters").await;
+    let map = world.page(Who::Rita, "/clusters?view=map").await;
     assert_eq!(map.matches("<a class=\"tile ").count(), 2);
-    assert!(map.contains("#1 ×3") && map.contains("least confidence .88") && map.contains("joined by people"));
+    assert!(
+        map.contains("#1 ×3")
+            && map.contains("lowest confidence 88\u{a0}%")
+            && map.contains(">88\u{a0}%<")
+            && map.contains("joined by people")
+    );
     assert!(map.contains(">#8 ×2<"), "a duplicate of it is open");
     let closed = ItemRecord { state: Some(ItemState::Closed), ..ItemRecord::new(ISSUE, number(7), "Was closed") };
     world.store.corpus().upsert_items(&world.repo, vec![closed], world.now).await.expect("taken in");
-    let map = world.page(Who::Rita, "/clusters").await;
+    let map = world.page(Who::Rita, "/clusters?view=map").await;
     let tile = map.split("<a class=\"tile ").find(|tile| tile.contains(">#8 ×2")).expect("the tile");
     // Told by a sign as well as by its looks.
     assert!(
-        tile.starts_with("done\"") && tile.contains(">#8 ×2 ✓<") && tile.contains("no duplicate is open"),
+        tile.starts_with("conf-people\"") && tile.contains(">#8 ×2 ✓<") && tile.contains("no open duplicates"),
         "{tile}"
     );
-    let list = world.page(Who::Rita, "/clusters?view=list&min=3").await;
+    let list = world.page(Who::Rita, "/clusters?min=3").await;
+    assert!(!list.contains("<svg class=\"treemap\""), "the list comes first");
     assert!(list.contains("/clusters/issue/1\"") && !list.contains("/clusters/issue/8\""));
-    assert!(world.page(Who::Rita, "/clusters?min=9").await.contains("No cluster is like that."));
+    assert!(world.page(Who::Rita, "/clusters?min=9").await.contains("No cluster matches these filters."));
     let cluster = world.page(Who::Rita, "/clusters/issue/1").await;
     assert!(cluster.contains("<svg class=\"edge-graph\"") && cluster.contains("canonical since an earlier run"));
     assert_eq!(cluster.matches("class=\"edge\"").count(), 2);
-    assert!(!cluster.contains("looks different"), "nothing changed since the map was made");
+    assert!(!cluster.contains("is outdated"), "nothing changed since the map was made");
     // A text that changed makes its edge stale, and the cluster falls apart.
     let edited =
         ItemRecord { body: Some("Another text".to_owned()), ..ItemRecord::new(ISSUE, number(3), "Another title") };
     world.store.corpus().upsert_items(&world.repo, vec![edited], world.now).await.expect("taken in");
     let cluster = world.page(Who::Rita, "/clusters/issue/1").await;
     assert!(
-        cluster.contains("looks different")
+        cluster.contains("is outdated")
             && cluster.contains("class=\"edge stale\"")
-            && cluster.contains("a text changed since")
+            && cluster.contains("outdated: a text changed")
     );
 }
 
@@ -64,10 +70,10 @@ async fn of_a_cluster_that_no_page_loads_whole_nothing_untrue_is_said() {
         world.page(Who::Mona, &format!("/clusters/issue/{canonical}")).await
     };
     let large = cluster(101).await;
-    assert!(!large.contains("looks different") && large.contains("too large to be worked out anew"), "{large}");
-    assert!(!large.contains("Because: "));
+    assert!(!large.contains("is outdated") && large.contains("too large to explain here"), "{large}");
+    assert!(!large.contains("Reason: "));
     let whole = cluster(221).await;
-    assert!(whole.contains("Because: ") && !whole.contains("looks different"), "{whole}");
+    assert!(whole.contains("Reason: ") && !whole.contains("is outdated"), "{whole}");
     // Every member is reached, page by page, and the canonical comes first whatever its number.
     let mut told: Vec<i64> = Vec::new();
     let mut page = cluster(101).await;
@@ -79,7 +85,7 @@ async fn of_a_cluster_that_no_page_loads_whole_nothing_untrue_is_said() {
             .skip(1)
             .filter_map(|rest| rest.split('"').next()?.parse().ok())
             .collect();
-        let edges = page.split("What joins the members of this page").nth(1).expect("their edges");
+        let edges = page.split("Decisions about this page").nth(1).expect("their edges");
         assert_eq!(edges.matches("the judge").count(), listed.iter().filter(|of| **of != canonical).count());
         assert!(!edges.contains("a text changed since"), "what an edge leads to is known, on whatever page it is");
         told.extend(listed);
@@ -98,10 +104,10 @@ async fn a_tile_leads_to_the_plan_that_closes_its_duplicates() {
         let name = page.find(&format!(">{canonical} ×")).expect("the tile");
         let tile = page[..name].rsplit("<a class=\"tile ").next().expect("its link");
         let href = tile.split("href=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("an address");
-        (href.to_owned(), tile.starts_with("open planned"), tile.contains("leads to its row in plan "))
+        (href.to_owned(), tile.starts_with("conf-people planned"), tile.contains("opens its row in plan "))
     };
     let cluster = format!("/r/{REPO}/clusters/issue/1");
-    let map = world.page(Who::Rita, "/clusters").await;
+    let map = world.page(Who::Rita, "/clusters?view=map").await;
     assert_eq!(leads(&map, "#1"), (cluster.clone(), false, false));
     let plan = NewPlan {
         representation: RAW,
@@ -123,23 +129,24 @@ async fn a_tile_leads_to_the_plan_that_closes_its_duplicates() {
     let long_ago = now - SignedDuration::from_hours(7 * 24 + 1);
     store.plans().create(repo, &plan, &[row(7, 8)], long_ago).await.expect("planned");
     let plan = store.plans().create(repo, &plan, &[row(2, 1), row(3, 1)], now).await.expect("planned");
-    let map = world.page(Who::Rita, "/clusters").await;
+    let map = world.page(Who::Rita, "/clusters?view=map").await;
     let at_row = format!("/r/{REPO}/plans/{plan}/rows/issue/2");
     assert_eq!(leads(&map, "#1"), (at_row.clone(), true, true));
     assert_eq!(leads(&map, "#8"), (format!("/r/{REPO}/clusters/issue/8"), false, false), "its plan is too old");
-    assert!(words(&map).contains("plan&nbsp;1 is too old to apply"));
-    assert!(map.contains(&format!("href=\"{cluster}\">#1</a>")), "the cluster's own page is in the table");
+    assert!(world.told("/clusters").await.contains("plan&nbsp;1 has expired"));
+    let list = world.page(Who::Rita, "/clusters").await;
+    assert!(list.contains(&format!("href=\"{cluster}\">#1</a>")), "the cluster's own page is in the list");
     // The row is there, and the list and the cluster lead to it too.
     let row = world.page(Who::Rita, &format!("/plans/{plan}/rows/issue/2")).await;
     assert!(row.contains("#2"), "{row}");
-    for path in ["/clusters?view=list", "/clusters/issue/1"] {
+    for path in ["/clusters", "/clusters/issue/1"] {
         assert!(world.page(Who::Rita, path).await.contains(&at_row), "{path}");
     }
     // What a person left out is passed over; where nothing is left, there is no plan to go to.
     let exclude = async |of: i64| {
         let noted = store.plans().set_approved(plan, ISSUE, &[number(of)], Some(false), None, now).await;
         assert_eq!(noted.expect("noted"), 1);
-        leads(&world.page(Who::Rita, "/clusters").await, "#1")
+        leads(&world.page(Who::Rita, "/clusters?view=map").await, "#1")
     };
     assert_eq!(exclude(2).await, (format!("/r/{REPO}/plans/{plan}/rows/issue/3"), true, true));
     assert_eq!(exclude(3).await, (cluster, false, false));
@@ -153,20 +160,20 @@ async fn a_long_list_of_clusters_goes_on_where_it_ended_and_keeps_its_filters() 
     world.store.corpus().upsert_items(&world.repo, records.collect(), world.now).await.expect("taken in");
     // 65 pairs, each with its even number as the canonical.
     world.map(&(101..=230).map(|of| (of, of + of % 2)).collect::<Vec<_>>()).await;
-    let first = world.page(Who::Rita, "/clusters?view=list&type=issue&open=1").await;
+    let first = world.page(Who::Rita, "/clusters?type=issue&open=1").await;
     assert_eq!(first.matches("<tr data-row").count(), 50);
     assert!(linked(&first, "First page").is_none());
     let next = linked(&first, "Next page").expect("more");
-    assert!(next.contains("view=list&type=issue&open=1&after=2.132.issue"), "{next}");
+    assert!(next.contains("?type=issue&open=1&after=2.132.issue"), "{next}");
     let second = world.page(Who::Rita, &next).await;
     assert_eq!(second.matches("<tr data-row").count(), 15);
     assert!(linked(&second, "Next page").is_none());
-    assert_eq!(linked(&second, "First page").as_deref(), Some("/clusters?view=list&type=issue&open=1"));
+    assert_eq!(linked(&second, "First page").as_deref(), Some("/clusters?type=issue&open=1"));
     // By cards there are others, and the filter says which of the two are shown.
     let mapping = [(number(1), number(1)), (number(2), number(1))].into();
     let (repo, intent) = (world.repo.id, Representation::Intent);
     world.store.duplicates().set_canonicals(repo, ItemType::Issue, intent, &mapping, world.now).await.expect("written");
-    let cards = world.page(Who::Rita, "/clusters?view=list&source=intent").await;
+    let cards = world.page(Who::Rita, "/clusters?source=intent").await;
     assert_eq!(cards.matches("<tr data-row").count(), 1);
     assert!(cards.contains("/clusters/issue/1?source=intent") && cards.contains("--source intent"), "{cards}");
     assert!(cards.contains("<option value=\"intent\" selected>"));

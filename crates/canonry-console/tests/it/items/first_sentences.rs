@@ -45,7 +45,7 @@ impl ConsoleWorld {
         self.store.learning().record_outcome_events(self.repo.id, &[event], at).await.expect("recorded");
     }
 
-    /// A close in favour of issue 1 that was announced and has ended without one.
+    /// An announced close as a duplicate of issue 1 that ended without one.
     async fn called_off(&self, of: i64, end: GraceEnd) {
         let grace = grace(of, 1, self.now, 5);
         assert!(self.store.close().begin_grace(self.repo.id, &grace).await.expect("begun"));
@@ -54,7 +54,7 @@ impl ConsoleWorld {
         assert!(ended.expect("ended"));
     }
 
-    /// Canonry closes an issue in favour of issue 1.
+    /// Canonry closes an issue as a duplicate of issue 1.
     async fn closed_by_canonry(&self, of: i64) {
         let plan = self
             .store
@@ -71,7 +71,7 @@ impl ConsoleWorld {
     /// The words of the banner, without what it says about the other item.
     async fn first_sentence(&self, of: i64) -> String {
         let page = self.page(Who::Rita, &format!("/issues/{of}")).await;
-        let banner = page.split("<div class=\"banner verdict").nth(1).expect("a banner");
+        let banner = page.split("<section class=\"actionbar verdict").nth(1).expect("a verdict");
         let sentence = banner.split("<strong>").nth(1).and_then(|rest| rest.split("</strong>").next()).expect("one");
         words(sentence).replace(" ,", ",").replace(" ;", ";").replace(" :", ":")
     }
@@ -82,19 +82,19 @@ async fn a_close_that_people_came_before_is_not_said_to_keep_the_item_open() {
     let world = ConsoleWorld::filled().await;
     world.called_off(2, GraceEnd::Closed).await;
     world.github_tells(2, ItemState::Closed, Some(StateReason::Duplicate)).await;
-    let going = "It was going to be closed as a duplicate of #1, ";
-    let expected = format!("{going}and somebody else closed it first: it is closed as a duplicate now.");
+    let going = "Announced close as a duplicate of #1 cancelled";
+    let expected = format!("{going}: somebody else closed it first. It is closed as a duplicate now.");
     assert_eq!(world.first_sentence(2).await, expected);
 
     world.called_off(3, GraceEnd::HumanCommented).await;
-    assert_eq!(world.first_sentence(3).await, format!("{going}and stays open because somebody commented."));
+    assert_eq!(world.first_sentence(3).await, format!("{going}: it stays open because somebody commented."));
     world.github_tells(3, ItemState::Closed, Some(StateReason::Completed)).await;
-    let expected = format!("{going}which was called off because somebody commented; it is closed as done now.");
+    let expected = format!("{going} because somebody commented. It is closed as completed now.");
     assert_eq!(world.first_sentence(3).await, expected);
 
     // What was closed first may be open by now.
     world.called_off(4, GraceEnd::Closed).await;
-    let expected = format!("{going}which was called off because it was closed by somebody else; it is open now.");
+    let expected = format!("{going} because it was closed by somebody else. It is open now.");
     assert_eq!(world.first_sentence(4).await, expected);
 }
 
@@ -102,34 +102,34 @@ async fn a_close_that_people_came_before_is_not_said_to_keep_the_item_open() {
 async fn a_canonical_that_is_closed_is_not_said_to_stay_open() {
     let world = ConsoleWorld::filled().await;
     world.map(&[(1, 1), (2, 1), (3, 1)]).await;
-    assert_eq!(world.first_sentence(1).await, "This is the one that stays open: 2 other items say the same thing.");
-    assert!(world.told("/issues/1").await.contains(": the one that stays open."));
+    assert_eq!(world.first_sentence(1).await, "Canonical of its cluster: it stays open and has 2 duplicates.");
+    assert!(world.told("/issues/1").await.contains("a cluster of 3 : it stays open."));
     world.github_tells(1, ItemState::Closed, Some(StateReason::Completed)).await;
     assert_eq!(
         world.first_sentence(1).await,
-        "This is the one that stays open, or would: it is closed as done now. 2 other items say the same thing."
+        "Canonical of its cluster with 2 duplicates. It is closed as completed now."
     );
-    assert!(world.told("/issues/1").await.contains(": the one that stays open, or would: it is closed as done now."));
+    assert!(world.told("/issues/1").await.contains("a cluster of 3 , but closed as completed now."));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_people_closed_after_a_reopening_is_not_canonrys_close() {
     let world = ConsoleWorld::filled().await;
     world.closed_by_canonry(2).await;
-    assert_eq!(world.first_sentence(2).await, "Canonry closed it as a duplicate of #1 now.");
+    assert_eq!(world.first_sentence(2).await, "Closed by Canonry as a duplicate of #1 now.");
     world.happened(2, OutcomeKind::Reopened, None).await;
     world.github_tells(2, ItemState::Open, Some(StateReason::Reopened)).await;
-    let again = "Canonry closed it as a duplicate of #1, and people opened it again";
+    let again = "Closed by Canonry as a duplicate of #1; people reopened it";
     assert_eq!(world.first_sentence(2).await, format!("{again}."));
     world.github_tells(2, ItemState::Closed, Some(StateReason::Completed)).await;
-    assert_eq!(world.first_sentence(2).await, format!("{again}; it is closed as done now."));
+    assert_eq!(world.first_sentence(2).await, format!("{again}. It is closed as completed now."));
 
     // Nobody told of a reopening, and it is not closed as Canonry closes.
     world.closed_by_canonry(3).await;
     world.github_tells(3, ItemState::Closed, Some(StateReason::NotPlanned)).await;
     assert_eq!(
         world.first_sentence(3).await,
-        "Canonry closed it as a duplicate of #1 now, and somebody has changed that since: it is closed as not planned now."
+        "Closed by Canonry as a duplicate of #1 now. Somebody changed that since: it is closed as not planned now."
     );
 }
 
@@ -138,27 +138,29 @@ async fn an_edge_counts_for_the_texts_that_were_judged() {
     let world = ConsoleWorld::filled().await;
     world.decide(decision(2, Some(1), DecisionStatus::Accepted, None, 0.95)).await;
     world.decide(decision(3, Some(1), DecisionStatus::Accepted, None, 0.95)).await;
-    let takes = "Canonry takes it for a duplicate of #1: the judge’s confidence is .95, and every gate let it pass.";
+    let takes = "Duplicate of #1: the judge’s confidence is 95 %, and all checks passed.";
     assert_eq!(world.first_sentence(2).await, takes);
     let rewrite = async |of: i64| {
         let record = ItemRecord::new(ISSUE, number(of), "Something else altogether");
         world.store.corpus().upsert_items(&world.repo, vec![record], world.now).await.expect("taken in");
     };
     rewrite(2).await;
-    let took = "Canonry took it for a duplicate of #1 with a confidence of .95; ";
-    let until = "since, so that does not count until it is judged again.";
+    let took = "Was judged a duplicate of #1 with a confidence of 95 %; ";
+    let until = "since, so the verdict does not count until it is judged again.";
     assert_eq!(world.first_sentence(2).await, format!("{took}its text has changed {until}"));
     assert_eq!(world.first_sentence(3).await, takes);
     rewrite(1).await;
     assert_eq!(world.first_sentence(2).await, format!("{took}both texts have changed {until}"));
-    assert_eq!(world.first_sentence(3).await, format!("{took}the other one’s text has changed {until}"));
+    assert_eq!(world.first_sentence(3).await, format!("{took}the target’s text has changed {until}"));
     world.github_tells(3, ItemState::Closed, Some(StateReason::Completed)).await;
     assert_eq!(
         world.first_sentence(3).await,
-        format!("{took}the other one’s text has changed since, so that does not count, and it is closed as done now.")
+        format!(
+            "{took}the target’s text has changed since, so the verdict does not count. It is closed as completed now."
+        )
     );
     world.store.corpus().mark_gone(world.repo.id, number(1), GoneReason::Deleted, world.now).await.expect("marked");
-    assert_eq!(world.first_sentence(2).await, format!("{took}the other one has left the repository {until}"));
+    assert_eq!(world.first_sentence(2).await, format!("{took}the target has left the repository {until}"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -170,19 +172,19 @@ async fn nobody_is_asked_to_look_at_what_is_settled() {
         let record = record(of, verdict, "duplicate", target);
         world.store.duplicates().write_triage_record(world.repo.id, &record, world.now).await.expect("written");
     }
-    let grounds = "#1: the two are .93 alike, and the judge’s confidence is .97";
-    assert_eq!(world.first_sentence(2).await, format!("It may be a duplicate of {grounds}. A person should look."));
+    let grounds = "#1: 93 % similar, the judge’s confidence is 97 %";
+    assert_eq!(world.first_sentence(2).await, format!("May be a duplicate of {grounds}. Please decide."));
     for of in [2, 3, 4] {
         world.github_tells(of, ItemState::Closed, Some(StateReason::Duplicate)).await;
     }
-    let now = "; it is closed as a duplicate now.";
-    assert_eq!(world.first_sentence(2).await, format!("It looked as if it might be a duplicate of {grounds}{now}"));
-    assert_eq!(world.first_sentence(3).await, format!("It looked like a duplicate of {grounds}{now}"));
+    let now = ". It is closed as a duplicate now.";
+    assert_eq!(world.first_sentence(2).await, format!("Looked like a possible duplicate of {grounds}{now}"));
+    assert_eq!(world.first_sentence(3).await, format!("Looked like a duplicate of {grounds}{now}"));
     assert!(world.first_sentence(4).await.ends_with(now));
 
     world.happened(2, OutcomeKind::Closed, Some(StateReason::Duplicate)).await;
     let told = world.told("/issues/2").await;
-    assert!(told.contains("It was closed as a duplicate; Canonry was not told of what."), "{told}");
+    assert!(told.contains("Closed as a duplicate; of which issue is unknown."), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -196,9 +198,12 @@ async fn the_first_sentence_and_the_look_below_it_say_the_same_of_the_judge() {
         ..record(2, Verdict::NotDuplicate, "model_not_duplicate", None)
     };
     world.store.duplicates().write_triage_record(world.repo.id, &record, world.now).await.expect("written");
-    assert!(world.first_sentence(2).await.contains("the judge read the nearest ones and said no"));
+    assert!(world.first_sentence(2).await.contains("the judge compared the closest items and said no"));
     let page = told().await;
-    assert!(page.contains("No: none of these is the same thing.") && !page.contains("was not asked"), "{page}");
+    assert!(
+        page.contains("No: none of the candidates is the same problem.") && !page.contains("was not asked"),
+        "{page}"
+    );
 
     // What came later is what both are about.
     let nothing = NewDecision {
@@ -212,7 +217,7 @@ async fn the_first_sentence_and_the_look_below_it_say_the_same_of_the_judge() {
     };
     let later = world.now + SignedDuration::from_secs(1);
     world.store.judge().write_decisions(world.repo.id, &[nothing], later).await.expect("written");
-    assert!(world.first_sentence(2).await.contains("nothing near enough to compare it with"));
+    assert!(world.first_sentence(2).await.contains("nothing is similar enough"));
     let page = told().await;
-    assert!(page.contains("It was not asked: nothing was near enough to compare it with."), "{page}");
+    assert!(page.contains("The judge was not asked: nothing is similar enough."), "{page}");
 }

@@ -1,11 +1,11 @@
 //! People's rulings: whose count, and how they are taken back.
 
-use canonry_domain::{Login, OverrideKind};
+use canonry_domain::{Login, OverrideKind, Verdict};
 use canonry_store::JobFilter;
 use reqwest::StatusCode;
 
-use crate::reading::flash_of;
-use crate::world::items::grace;
+use crate::reading::{flash_of, words};
+use crate::world::items::{grace, record};
 use crate::world::{ConsoleWorld, ISSUE, Who, number};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,11 +32,10 @@ async fn a_reader_changes_nothing() {
 
     let called_off = world.send(Who::Mona, &cancel, None, &[]).await;
     assert_eq!(called_off.status(), StatusCode::SEE_OTHER);
-    // It is only ordered, and this close was announced by no comment.
-    assert_eq!(flash_of(&called_off), "The close is to be called off; this page tells when it was.");
+    assert_eq!(flash_of(&called_off), "Close cancelled. #2 stays open.");
     assert_eq!(world.send(Who::Mona, "/clusters/recompute", None, &[]).await.status(), StatusCode::SEE_OTHER);
     assert_eq!(jobs().await, 2);
-    assert!(world.page(Who::Rita, "/issues/2").await.contains("It will be closed as a duplicate of "));
+    assert!(world.page(Who::Rita, "/issues/2").await.contains("Will be closed as a duplicate of "));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -56,7 +55,7 @@ async fn a_maintainer_rules_and_takes_it_back() {
     );
     let page = world.page(Who::Rita, "/issues/2").await;
     assert!(page.contains("@mona ruled that it is a duplicate of ") && page.contains("the same stop"), "{page}");
-    assert!(world.page(Who::Rita, "/clusters").await.contains("One accepted edge or ruling is"));
+    assert!(world.page(Who::Rita, "/clusters").await.contains("One new decision or ruling is"));
     // What cannot be is refused with words.
     for fields in [
         [("kind", "duplicate"), ("other", "2")],
@@ -75,7 +74,10 @@ async fn a_maintainer_rules_and_takes_it_back() {
     let left = world.store.duplicates().overrides(world.repo.id, None).await.expect("reads");
     assert_eq!(left.iter().map(|ruled| ruled.kind).collect::<Vec<_>>(), [OverrideKind::Canonical]);
     let page = world.page(Who::Rita, "/issues/2").await;
-    assert!(page.contains("mona ruled that it is the one to stay open.") && page.contains("taken back"));
+    assert!(
+        page.contains("@mona ruled that it stays open as the canonical of its cluster.")
+            && page.contains("ruling removed")
+    );
     let actions = world.store.console().actions(world.repo.id, 9).await.expect("reads");
     // Written down before it is done: also what the store refused, but nothing that a form left open.
     let told: Vec<_> = actions.iter().rev().map(|one| (one.action.as_str(), one.subject.as_str())).collect();
@@ -90,6 +92,32 @@ async fn a_maintainer_rules_and_takes_it_back() {
     );
     let actions = world.store.console().actions(world.repo.id, 9).await.expect("reads");
     assert_eq!(actions.len(), 5, "nothing is taken back twice");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn beside_the_verdict_a_pair_is_ruled_and_the_ruling_undone() {
+    let world = ConsoleWorld::filled().await;
+    let found = record(2, Verdict::Duplicate, "duplicate", Some(1));
+    world.store.duplicates().write_triage_record(world.repo.id, &found, world.now).await.expect("written");
+    let bar = async |who| {
+        let page = world.page(who, "/issues/2").await;
+        let bar = page.split("<section class=\"actionbar verdict").nth(1).expect("a verdict");
+        words(bar.split("</section>").next().expect("its end"))
+    };
+    let offered = bar(Who::Mona).await;
+    assert!(offered.contains("Same problem as #1") && offered.contains("Different from #1"), "{offered}");
+    assert!(!offered.contains("Undo") && !bar(Who::Rita).await.contains("Same problem"), "{offered}");
+
+    // Who calls the two different cancels what was announced.
+    assert!(world.store.close().begin_grace(world.repo.id, &grace(2, 1, world.now, 5)).await.expect("begun"));
+    assert!(bar(Who::Mona).await.contains("Cancel the close"));
+    let rule = [("kind", "not_duplicate"), ("other", "1")];
+    let ruled = world.send(Who::Mona, "/items/issue/2/rule", None, &rule).await;
+    assert_eq!(flash_of(&ruled), "#2 and #1 are ruled different problems. The announced close is cancelled.");
+    assert_eq!(world.store.jobs().list(&JobFilter::default(), 9).await.expect("reads").len(), 1);
+    let offered = bar(Who::Mona).await;
+    assert!(offered.contains("Same problem") && !offered.contains("Different from"), "{offered}");
+    assert!(offered.contains("Undo the ruling"), "{offered}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -12,7 +12,7 @@ async fn a_sample_is_drawn_answered_and_counted() {
     let world = ConsoleWorld::new().await;
     world.issues(10).await;
     let nothing = words(&world.page(Who::Mona, "/adjudicate").await);
-    assert!(nothing.contains("No sample is drawn yet.") && nothing.contains("They change no threshold"), "{nothing}");
+    assert!(nothing.contains("No sample yet.") && nothing.contains("They change no threshold"), "{nothing}");
     for (of, verdict) in [(2, Verdict::Duplicate), (3, Verdict::MaybeDuplicate), (4, Verdict::NotDuplicate)] {
         world.said(of, verdict, 0.93).await;
     }
@@ -20,10 +20,10 @@ async fn a_sample_is_drawn_answered_and_counted() {
     assert_eq!(drawn.status(), StatusCode::SEE_OTHER);
     // The summary asks maintainers for their answers, and tells of what may be a duplicate as well.
     let summary = words(&world.page(Who::Mona, "").await);
-    assert!(summary.contains("3 cases drawn for a person's answer: answer"), "{summary}");
+    assert!(summary.contains("3 cases to answer"), "{summary}");
     let reader = world.told("").await;
-    assert!(!reader.contains("drawn for a person"), "{reader}");
-    let (maybe, sure) = (reader.find("→ #1 maybe .93"), reader.find("→ #1 duplicate .93"));
+    assert!(!reader.contains("cases to answer"), "{reader}");
+    let (maybe, sure) = (reader.find("maybe of #1 · 93"), reader.find("duplicate of #1 · 93"));
     assert!(maybe.is_some() && maybe < sure, "the newest first: {reader}");
     for (fields, why) in [([("seed", "x"), ("size", "10")], "seed"), ([("seed", "1"), ("size", "201")], "1 to 200")] {
         let refused = world.send(Who::Mona, "/adjudicate/draw", None, &fields).await;
@@ -36,16 +36,16 @@ async fn a_sample_is_drawn_answered_and_counted() {
     let page = world.page(Who::Mona, "/adjudicate").await;
     assert_harmless(&page);
     let told = words(&page);
-    let verdicts = ["maybe a duplicate, score", "a duplicate, score", "its nearest neighbour, score"];
+    let verdicts = ["maybe a duplicate, score", "a duplicate, score", "not a duplicate, score"];
     assert!(
-        told.contains("What Canonry said is hidden") && !verdicts.iter().any(|words| told.contains(words)),
+        told.contains("verdict is hidden until you answer") && !verdicts.iter().any(|words| told.contains(words)),
         "{told}"
     );
     assert!(
         page.contains(r#"data-key="1""#) && page.contains(r#"data-key="s""#) && page.contains("What happens in 1:")
     );
     let open = words(&world.page(Who::Mona, "/adjudicate?blind=0").await);
-    assert!(open.contains("Canonry said: ") && verdicts.iter().any(|words| open.contains(words)), "{open}");
+    assert!(open.contains("Canonry’s verdict: ") && verdicts.iter().any(|words| open.contains(words)), "{open}");
 
     let path = format!("/adjudicate/{}", case.id.get());
     let answered = world.send(Who::Mona, &path, None, &[("word", "same")]).await;
@@ -53,7 +53,7 @@ async fn a_sample_is_drawn_answered_and_counted() {
     let next = answered.headers()["location"].to_str().expect("a path").to_owned();
     let tail = next.strip_prefix(&format!("/r/{REPO}")).expect("a page of the repository");
     let told = words(&world.page(Who::Mona, tail).await);
-    assert!(told.contains("you said the same problem ; Canonry had said"), "{told}");
+    assert!(told.contains("you answered same problem ; Canonry’s verdict was"), "{told}");
     assert!(told.contains("1 of 3 answered."), "{told}");
     let kept = world.store.judge().adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
     let answer = kept.answer.expect("answered");
@@ -79,7 +79,7 @@ async fn a_sample_is_drawn_answered_and_counted() {
         at = skip;
     }
     let told = words(&world.page(Who::Mona, &at).await);
-    assert!(told.contains("That was the last one. 2 that you passed over wait."), "{at} {told}");
+    assert!(told.contains("That was the last case. You skipped 2."), "{at} {told}");
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn a_sample_is_worked_through_by_itself() {
     assert!(next.contains("seed=3&from=verdicts&answered="), "{next}");
     assert!(world.page(Who::Mona, "/adjudicate?seed=3&blind=0").await.contains("name=\"blind\" value=\"0\""));
     let none = words(&world.page(Who::Mona, "/adjudicate?from=edges").await);
-    assert!(none.contains("No further case of these waits.") && none.contains("All cases"), "{none}");
+    assert!(none.contains("No more open cases match this filter.") && none.contains("All cases"), "{none}");
     let odd = words(&world.page(Who::Mona, "/adjudicate?seed=x&from=%3Cscript%3E&samples=-").await);
     assert!(odd.contains("sample 1,"), "what cannot be read is not asked for: {odd}");
 

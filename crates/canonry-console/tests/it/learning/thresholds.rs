@@ -10,9 +10,10 @@ use crate::world::{ConsoleWorld, REPO, Who};
 async fn a_sceptic_finds_every_number_with_its_count_and_its_interval() {
     let world = ConsoleWorld::new().await;
     let empty = words(&world.page(Who::Rita, "/learning").await);
-    assert!(empty.contains("No prediction at 85 or more has an outcome yet."), "{empty}");
+    assert!(empty.contains("No prediction at 85 % or more has an outcome yet."), "{empty}");
     assert!(
-        empty.contains("No outcome is known yet.") && empty.contains("Nothing yet. When people close an issue"),
+        empty.contains("No outcome yet. The chart begins")
+            && empty.contains("No outcome yet. Each issue that Canonry compared"),
         "{empty}"
     );
     learned(&world).await;
@@ -22,12 +23,12 @@ async fn a_sceptic_finds_every_number_with_its_count_and_its_interval() {
     let state = world.store.learning().thresholds(world.repo.id).await.expect("reads").repository;
     let reason = state.reason.to_string();
     assert!(said.contains(&reason[1..]), "the rule's own reason: {reason}\n{said}");
-    assert!(said.contains("120 outcomes known"), "{said}");
-    assert!(said.contains("Of 72 predictions at 85 points or more 67 % were right; the true share lies between 55 % and 76 %, 95 in 100 times."), "{said}");
-    assert!(said.contains("equal Computed again from the counts of 120 outcomes"), "{said}");
-    assert!(said.contains("in a row with a score of"), "what would change it: {said}");
+    assert!(said.contains("All 120 Right 64 Wrong 32 Missed 16 Not flagged 8"), "{said}");
+    assert!(said.contains("Predictions at 85 % or more: 48 of 72 right (95 % CI 55–76 %)."), "{said}");
+    assert!(said.contains("equal Recomputed from the counts of 120 outcomes"), "{said}");
+    assert!(said.contains("in a row at "), "what would change it: {said}");
     assert!(said.contains("@mona, a maintainer") && said.contains("closed as a duplicate of #1"), "{said}");
-    assert_eq!((page.matches("<svg viewBox").count(), page.matches("<summary>as a table").count()), (3, 3));
+    assert_eq!((page.matches("<svg viewBox").count(), page.matches("<summary>As a table").count()), (3, 3));
     assert!(page.contains(&format!("/r/{REPO}/issues/121")), "each outcome leads to its issue");
 
     let name = "sync & <b>more";
@@ -36,11 +37,11 @@ async fn a_sceptic_finds_every_number_with_its_count_and_its_interval() {
     let component = world.page(Who::Rita, "/learning?component=sync+%26+%3Cb%3Emore").await;
     assert_harmless(&component);
     assert!(!component.contains(name) && component.contains("sync &#38; &#60;b&#62;more"), "escaped");
-    assert!(words(&component).contains("40 outcomes known"), "{}", words(&component));
+    assert!(words(&component).contains("All 40 "), "{}", words(&component));
     let unknown = world.page(Who::Rita, "/learning?component=nobody").await;
-    assert!(words(&unknown).contains("This is about all issues"), "what is no component is the repository");
+    assert!(!words(&unknown).contains("For issues of"), "what is no component is the repository");
     let checked = words(&world.page(Who::Mona, "/learning?check=1").await);
-    assert!(checked.contains("equal Computed again from every recorded event"), "{checked}");
+    assert!(checked.contains("equal Recomputed from every recorded event"), "{checked}");
     // That reads everything, so it is not for whoever may read.
     assert_eq!(world.ask(Who::Rita, "/learning?check=1", false).await.status(), StatusCode::FORBIDDEN);
     assert!(world.page(Who::Mona, "/learning").await.contains("check=1") && !page.contains("check=1"));

@@ -50,12 +50,12 @@ async fn htmx_gets_the_review_with_the_next_row_in_focus() {
     assert_eq!(answer.status(), StatusCode::OK);
     assert_eq!(answer.headers()["hx-replace-url"], format!("/r/tide/pool/plans/{}/rows/issue/3", world.plan));
     let part = answer.text().await.expect("a part");
-    assert!(part.starts_with("<div id=\"review\">") && !part.contains("<html"), "{part}");
+    assert!(part.starts_with("<div id=\"review\" class=\"plan has-row\">") && !part.contains("<html"), "{part}");
     assert!(
         part.contains("id=\"row-issue-3\" tabindex=\"-1\" data-current aria-current=\"true\" data-focus>"),
         "{part}"
     );
-    assert!(part.contains("Close issue #3 in favour of #1") && part.contains("Approved #2."));
+    assert!(part.contains("Close issue #3 as a duplicate of #1") && part.contains("Approved #2."));
     // The last row stays.
     let last = world
         .send(Who::Mona, &world.path("/rows"), &[("word", "exclude"), ("item", "issue/5"), ("move", "1")], true)
@@ -77,9 +77,9 @@ async fn many_rows_and_all_rows_get_a_word() {
     assert!(world.words().await.iter().all(|(_, word, by)| word.is_none() && by.is_none()));
     // What cannot be done is refused with a sentence.
     for (fields, status, words) in [
-        (vec![("word", "approve")], StatusCode::UNPROCESSABLE_ENTITY, "Choose at least one row first."),
-        (vec![("word", "burn"), ("item", "issue/2")], StatusCode::BAD_REQUEST, "nothing that can be said"),
-        (vec![("word", "approve"), ("item", "issue/x")], StatusCode::BAD_REQUEST, "is no item of this plan"),
+        (vec![("word", "approve")], StatusCode::UNPROCESSABLE_ENTITY, "Select at least one row first."),
+        (vec![("word", "burn"), ("item", "issue/2")], StatusCode::BAD_REQUEST, "is not an action"),
+        (vec![("word", "approve"), ("item", "issue/x")], StatusCode::BAD_REQUEST, "is not an item of this plan"),
         (vec![("item", "issue/2")], StatusCode::BAD_REQUEST, "the form lacks"),
     ] {
         let answer = world.send(Who::Mona, &world.path("/rows"), &fields, false).await;
@@ -136,7 +136,7 @@ async fn a_plan_is_applied_after_its_own_confirmation_alone() {
     {
         let answer = apply(unsaid).await;
         assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
-        assert!(answer.text().await.expect("a page").contains("Nothing was applied: choose what is closed"));
+        assert!(answer.text().await.expect("a page").contains("Nothing was applied: choose what to close"));
     }
     // Nothing is approved, and what is typed must count what is.
     let none = apply(&[("confirm", "close 0 in tide/pool"), ("approved_only", "1")]).await;
@@ -160,7 +160,7 @@ async fn a_plan_is_applied_after_its_own_confirmation_alone() {
 
     // While it goes on nobody begins it again, and its progress is told.
     let again = apply(&[("confirm", "close 3 in tide/pool"), ("approved_only", "0")]).await;
-    assert!(again.text().await.expect("a page").contains("it is being worked on already"));
+    assert!(again.text().await.expect("a page").contains("an apply or undo of this plan is running"));
     assert_eq!(world.jobs().await.len(), 1);
     let page = world.page(Who::Rita, &world.path("")).await;
     assert!(page.contains("<noscript><meta http-equiv=\"refresh\""), "{page}");
@@ -183,7 +183,7 @@ async fn a_plan_is_applied_after_its_own_confirmation_alone() {
     let ended = world.ask(Who::Rita, &world.path("/progress"), true).await;
     assert_eq!(ended.headers()["hx-refresh"], "true");
     let page = world.page(Who::Rita, &world.path("")).await;
-    assert!(page.contains("refused: it is paused &#60;b&#62;") && !page.contains("hx-trigger"), "{page}");
+    assert!(page.contains("refused: it is paused &#60;b&#62;") && !page.contains("every 2s"), "{page}");
 }
 
 #[tokio::test]
@@ -283,7 +283,7 @@ async fn a_plan_that_is_not_good_is_not_applied() {
         .write_settings(world.repo.id, Some("close:\n  minClose: often\n"), world.now)
         .await
         .expect("kept");
-    apply(&world, "has a mistake").await;
+    apply(&world, "has an error").await;
     let world = PlanWorld::without_maintainers().await;
     apply(&world, "run `canonry maintainers refresh --repo tide/pool`").await;
 }
@@ -294,7 +294,7 @@ async fn what_was_closed_is_opened_again_after_a_confirmation() {
     let undo = async |fields: &[(&str, &str)]| world.send(Who::Mona, &world.path("/undo"), fields, false).await;
     let whole = [("reason", "not-duplicate"), ("confirm", "reopen 1 in tide/pool"), ("note", "They differ.")];
     let nothing = undo(&whole).await;
-    assert!(nothing.text().await.expect("a page").contains("nothing that this plan closed is left"));
+    assert!(nothing.text().await.expect("a page").contains("everything that this plan closed is open again"));
     world.applied().await;
     let page = world.page(Who::Mona, &world.path("/rows/issue/2?show=ended")).await;
     assert!(
@@ -348,10 +348,10 @@ async fn what_was_closed_is_opened_again_after_a_confirmation() {
 #[tokio::test]
 async fn a_plan_is_ordered_and_awaited() {
     let world = PlanWorld::new().await;
-    let bad = world.send(Who::Mona, "/plans", &[("min_close", "1.5")], false).await;
+    let bad = world.send(Who::Mona, "/plans", &[("min_close", "150")], false).await;
     assert_eq!(bad.status(), StatusCode::BAD_REQUEST);
     assert_eq!(world.jobs().await, []);
-    let fields = [("type", "issue"), ("min_close", "0.95"), ("policy", "")];
+    let fields = [("type", "issue"), ("min_close", "95"), ("policy", "")];
     let answer = world.send(Who::Mona, "/plans", &fields, false).await;
     assert_eq!(answer.headers()["location"], "/r/tide/pool/plans");
     let jobs = world.jobs().await;
@@ -363,6 +363,6 @@ async fn a_plan_is_ordered_and_awaited() {
     };
     assert_eq!(jobs.iter().map(ConsoleOrder::of).collect::<Vec<_>>(), [Some(ConsoleOrder::Plan(order))]);
     let part = world.ask(Who::Rita, "/plans/making", true).await.text().await.expect("a part");
-    assert!(part.starts_with("<p id=\"making\"") && part.contains("A plan is being made."), "{part}");
-    assert!(world.page(Who::Rita, "/plans").await.contains("A plan is being made."));
+    assert!(part.starts_with("<p id=\"making\"") && part.contains("Making a plan…"), "{part}");
+    assert!(world.page(Who::Rita, "/plans").await.contains("Making a plan…"));
 }

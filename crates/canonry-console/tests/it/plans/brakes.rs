@@ -29,16 +29,13 @@ async fn begun(world: &PlanWorld, of: i64) {
 #[tokio::test]
 async fn the_breaker_holds_back_what_is_closed_by_itself_and_says_no_more() {
     let world = PlanWorld::new().await;
-    let objected = "People objected to several closes: nothing is closed by itself. It was stopped";
+    let objected = "Automatic closing stopped now: people objected to several closes.";
     assert!(!world.page(Who::Mona, &world.path("")).await.contains(objected));
     let set =
         world.store.close().set_brake(world.repo.id, BrakeKind::Breaker, None, "three objections", world.now).await;
     set.expect("set");
     let page = world.page(Who::Mona, &world.path("")).await;
-    assert!(
-        page.contains(objected) && page.contains("A plan that a maintainer applies still is carried out."),
-        "{page}"
-    );
+    assert!(page.contains(objected) && page.contains("A plan that you apply still runs."), "{page}");
     let fields = [("confirm", "close 3 in tide/pool"), ("approved_only", "0")];
     let answer = world.send(Who::Mona, &world.path("/apply"), &fields, false).await;
     assert_eq!((answer.status(), world.jobs().await.len()), (StatusCode::SEE_OTHER, 1));
@@ -54,7 +51,7 @@ async fn what_was_begun_in_vain_is_taken_back() {
     assert!(!offers(&world, Who::Mona).await);
     let answer = withdraw(&world, Who::Mona).await;
     assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
-    assert!(answer.text().await.expect("a page").contains("Nothing was taken back"));
+    assert!(answer.text().await.expect("a page").contains("Nothing was cancelled"));
 
     let good = world.plan;
     world.plan = world.planned(SignedDuration::from_hours(7 * 24 + 1)).await;
@@ -72,7 +69,7 @@ async fn what_was_begun_in_vain_is_taken_back() {
 
     let answer = withdraw(&world, Who::Mona).await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
-    assert!(flash_of(&answer).contains("being taken back"), "{}", flash_of(&answer));
+    assert!(flash_of(&answer).contains("Cancelling unfinished closes"), "{}", flash_of(&answer));
     let order = |plan| {
         let by = Some("mona".parse().expect("a login"));
         Some(ConsoleOrder::Apply(ApplyOrder { plan, approved_only: true, only_takes_back: true, by }))

@@ -11,7 +11,7 @@ use crate::world::plans::{PlanWorld, body, issue, plan_header, plan_row};
 use crate::world::{HOSTILE, ISSUE, Who, number};
 
 #[tokio::test]
-async fn pages_are_for_those_who_may_read_and_deeds_for_maintainers() {
+async fn pages_are_for_readers_and_actions_for_maintainers() {
     let world = PlanWorld::new().await;
     let paths = ["/plans".to_owned(), world.path(""), world.path("/rows/issue/3")];
     for path in &paths {
@@ -42,14 +42,16 @@ async fn pages_are_for_those_who_may_read_and_deeds_for_maintainers() {
 async fn a_row_shows_both_texts_with_what_they_share_and_nothing_hostile() {
     let world = PlanWorld::new().await;
     let page = world.page(Who::Rita, &world.path("/rows/issue/3")).await;
-    assert!(page.contains("Close issue #3 in favour of #1"));
+    assert!(page.contains("Close issue #3 as a duplicate of #1"));
     // The error line is marked in both texts, with the identifier and the quote inside of it.
     assert_eq!(page.matches("<mark class=\"e0\" data-fact=\"1\"").count(), 2, "{page}");
-    let escaped = "&lt;could&gt; not be &quot;</mark>";
-    assert_eq!(page.matches(escaped).count(), 2, "{page}");
-    assert_eq!(page.matches(">lock_file</mark>").count(), 2);
-    assert!(page.contains("both show `error: lock_file"));
-    assert!(page.contains("They fail alike.") && page.contains("was found to be the same as #4"));
+    assert_eq!(page.matches("&lt;could&gt;<mark class=\"e0\"").count(), 2, "{page}");
+    assert_eq!(page.matches(">lock_file</mark>").count(), 3, "in both texts, and in the list of evidence");
+    assert!(
+        page.contains(">error: lock_file &#60;could&#62; not be") && page.contains("error message</span>"),
+        "{page}"
+    );
+    assert!(page.contains("They fail alike.") && page.contains("is a duplicate of #4"));
     for list in [page, world.page(Who::Mona, &world.path("?show=all")).await, world.page(Who::Mona, "/plans").await] {
         assert_harmless(&list);
     }
@@ -82,8 +84,10 @@ async fn rows_are_filtered_and_grouped_by_what_stays_open() {
     assert_eq!(rows("approved").await, [3]);
     let page = world.page(Who::Mona, &world.path("")).await;
     assert_eq!(page.matches("scope=\"rowgroup\"").count(), 2);
-    // Not "would be closed now": a day's limit may let fewer through.
-    assert!(page.contains("<b>3</b><span>left to close</span>"), "{page}");
+    assert!(page.contains("data-count=\"closes\">3<") && page.contains("data-count=\"approved\">1<"), "{page}");
+    // What apply would close, its limit and the plan's end are above the rows.
+    assert!(page.contains("Apply can close 3 items: 1 approved, 2 not reviewed."), "{page}");
+    assert!(page.contains("Without approval: at most 10 a day, 0 used. Expires in 7 days."), "{page}");
     assert!(
         page.contains("it is pinned")
             || world.page(Who::Mona, &world.path("?show=skips")).await.contains("it is pinned")
@@ -97,18 +101,18 @@ async fn rows_are_filtered_and_grouped_by_what_stays_open() {
 async fn what_changed_since_the_plan_and_what_holds_it_back_is_told() {
     let world = PlanWorld::new().await;
     let page = world.page(Who::Mona, &world.path("/rows/issue/3")).await;
-    assert!(page.contains("This plan can be applied for another 7 days") && !page.contains("Changed since"));
+    assert!(page.contains("Expires in 7 days.") && !page.contains("Changed since"));
     let edited = format!("{} and more", body(3));
     world.store.corpus().upsert_items(&world.repo, vec![issue(3, &edited)], world.now).await.expect("taken in");
     let page = world.page(Who::Mona, &world.path("/rows/issue/3")).await;
-    assert!(page.contains("Changed since the plan was made: its text was changed."), "{page}");
-    assert!(page.contains("the plan was made with another"));
+    assert!(page.contains("Changed since the plan was made: its text was edited."), "{page}");
+    assert!(page.contains("The text was edited after the plan was made."));
 
     let old = world.planned(SignedDuration::from_hours(8 * 24)).await;
     assert!(world.page(Who::Mona, &format!("/plans/{old}")).await.contains("is older than 7 days"));
     let page = world.page(Who::Mona, &world.path("")).await;
     assert!(page.contains(&format!("plan {old} is newer and has items of plan {}", world.plan)), "{page}");
-    assert!(page.contains("It cannot be applied now"));
+    assert!(page.contains("This plan cannot be applied: ") && !page.contains("id=\"apply\""), "{page}");
     let by = "mona".parse().expect("a login");
     let kind = canonry_store::BrakeKind::Pause;
     world.store.close().set_brake(world.repo.id, kind, Some(&by), "so", world.now).await.expect("set");
@@ -116,32 +120,32 @@ async fn what_changed_since_the_plan_and_what_holds_it_back_is_told() {
         world
             .page(Who::Rita, &world.path(""))
             .await
-            .contains("Paused: nothing is written to GitHub in this repository. It was stopped by @mona")
+            .contains("Paused by @mona now: nothing is written to GitHub in this repository.")
     );
 }
 
 #[tokio::test]
 async fn a_plan_that_would_be_refused_is_not_offered() {
     let world = PlanWorld::new().await;
-    assert!(world.told("/plans").await.contains("to be reviewed"));
-    assert!(world.told("").await.contains("plan 1 has 3 rows that nobody looked at: review it"));
+    assert!(world.told("/plans").await.contains("to review"));
+    assert!(world.told("").await.contains("Plan 1: 3 rows to review"));
     let apart = ruling(OverrideKind::NotDuplicate, 2, Some(1));
     let later = world.now + SignedDuration::from_secs(1);
     world.store.duplicates().add_override(world.repo.id, apart, later).await.expect("ruled");
-    assert!(world.told("/plans").await.contains("to be reviewed"), "the other cluster can be applied");
+    assert!(world.told("/plans").await.contains("to review"), "the other cluster can be applied");
     let apart = ruling(OverrideKind::NotDuplicate, 5, Some(4));
     world.store.duplicates().add_override(world.repo.id, apart, later).await.expect("ruled");
     let told = world.told("/plans").await;
-    assert!(told.contains("stale: its clusters were ruled about since") && !told.contains("to be reviewed"));
+    assert!(told.contains("outdated by a ruling") && !told.contains("to review"));
     let told = world.told("").await;
     assert!(
-        told.contains("plan 1 is stale: somebody ruled about its clusters") && !told.contains("review it"),
+        told.contains("Plan 1 is out of date: a ruling changed its clusters") && !told.contains("to review"),
         "{told}"
     );
     let old = world.planned(SignedDuration::from_hours(8 * 24)).await;
     let told = world.told("/plans").await;
-    assert!(told.contains(&format!("overtaken by plan {old}")) && told.contains("too old to apply"), "{told}");
-    assert!(!world.told("").await.contains("review it"), "nobody is asked to");
+    assert!(told.contains(&format!("replaced by plan {old}")) && told.contains("expired"), "{told}");
+    assert!(!world.told("").await.contains("rows to review"), "nobody is asked to");
 }
 
 #[tokio::test]
@@ -181,7 +185,7 @@ async fn the_list_shows_the_chosen_row_however_far_behind_it_is() {
     let page = world.page(Who::Rita, &world.path("/rows/issue/70")).await;
     assert!(page.contains("after=issue%2F119"), "{page}");
     let page = world.page(Who::Rita, &world.path("/rows/issue/135?show=approved")).await;
-    assert!(page.contains("There is no such row in this plan"), "{page}");
+    assert!(page.contains("No row matches this filter."), "{page}");
 }
 
 #[tokio::test]

@@ -12,11 +12,14 @@ async fn with_scripts_too_a_refusal_is_seen() {
     let refused = world.send(Who::Mona, &world.path("/rows"), &[("word", "approve")], true).await;
     assert_eq!(refused.status(), StatusCode::OK);
     let part = refused.text().await.expect("a part");
-    assert!(part.starts_with("<div id=\"review\">") && part.contains("Choose at least one row first."), "{part}");
+    assert!(
+        part.starts_with("<div id=\"review\" class=\"plan\">") && part.contains("Select at least one row first."),
+        "{part}"
+    );
     // What no page of the plan can tell takes the place of the page.
     let csrf = csrf_of(&world.page(Who::Mona, "/plans").await);
     for (csrf, word, words) in
-        [(csrf.as_str(), "burn", "nothing that can be said"), ("forged", "approve", "not from a page of this session")]
+        [(csrf.as_str(), "burn", "is not an action"), ("forged", "approve", "does not belong to your session")]
     {
         let fields = [("word", word), ("item", "issue/2")];
         let answer = world.send_with(Who::Mona, &world.path("/rows"), csrf, &fields, true).await;
@@ -53,7 +56,10 @@ async fn the_list_follows_how_the_texts_are_shown() {
     let other = page.split("data-key=\"d\"").nth(1).and_then(|rest| rest.split('>').next()).expect("a link");
     assert!(other.contains("view=lines") && other.contains("hx-target=\"#review\""), "{other}");
     let part = world.swap(Who::Rita, &world.path("/rows/issue/3?view=lines"), "review").await;
-    assert!(part.starts_with("<div id=\"review\">") && part.contains("<del>What I did in 3"), "{part}");
+    assert!(
+        part.starts_with("<div id=\"review\" class=\"plan has-row\">") && part.contains("<del>What I did in 3"),
+        "{part}"
+    );
     let links: Vec<&str> =
         part.split("data-opens hx-get=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!((links.len(), links.iter().all(|link| link.ends_with("?view=lines"))), (3, true), "{links:?}");

@@ -33,7 +33,7 @@ async fn findings_are_filtered_by_the_address() {
             ids.iter().filter(|(_, id)| page.contains(&format!("/findings/{id}\""))).map(|(name, _)| *name).collect();
         assert_eq!(listed, expected, "{query}");
         if expected.is_empty() {
-            assert!(page.contains("No finding fits these filters."), "{query}");
+            assert!(page.contains("No finding matches"), "{query}");
         }
     }
     for query in ["?severity=huge", "?status=x", "?pattern=fp-1", "?pull=a/b/c"] {
@@ -89,28 +89,38 @@ async fn a_life_is_understood_at_once() {
     let told = words(&page);
     for part in [
         "Fixed.",
-        "did not find it any more. If the same code comes back, it is told again as reopened.",
-        "Confidence 60 %",
-        "50 to begin with",
-        "+20 it is major",
-        "+10 it is about correctness",
+        "did not. If the same code comes back, the finding is reopened.",
+        "Confidence: 60 %",
+        "50 base",
+        "+20 severity: major",
+        "+10 category: correctness",
         "+10 reactions to its pattern",
-        "-30 what was known at the time",
+        "-30 other signals at the time",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    // Four reviews: said, not repeated, not looked at, gone.
+    let codes = told
+        .split("Code at each push")
+        .nth(1)
+        .and_then(|rest| rest.split("Status at each push").next())
+        .expect("codes");
+    let codes = codes.replace(" hours ago", "").replace(" days ago", "");
+    assert!(codes.contains("ddddddd fixed 20 Fixed: the flagged code is gone."), "{codes}");
+    assert!(codes.contains("bbbbbbb still open 40 Same code as at the push before."), "{codes}");
+    assert!(codes.contains("aaaaaaa new 2 src/run.js:3 1 let a = 1; 2 3 flagged eval(a); 4 }"), "{codes}");
+    // Four reviews: commented, not repeated, not reviewed, fixed.
     assert!(
-        page.contains("new at aaaaaaa (commented), same at bbbbbbb (not repeated), fixed at ddddddd (gone)"),
+        page.contains("new at aaaaaaa (commented), still open at bbbbbbb (not repeated), fixed at ddddddd (fixed)"),
         "{page}"
     );
     assert_eq!((page.matches("life-said").count(), page.matches("life-tick").count()), (1, 1));
     assert!(page.contains("https://github.com/tide/pool/pull/1#discussion_r71"), "{page}");
     assert!(page.contains(&format!("https://github.com/tide/pool/blob/{}/src/run.js#L3", sha('b'))), "{page}");
-    assert!(told.contains("Thumbs up by @ada") && told.contains("counts"), "{told}");
+    assert!(told.contains("thumbs up by @ada") && told.contains("counts"), "{told}");
 
     let told = world.told(&format!("/findings/{}", history.nasty)).await;
-    assert!(told.contains("Hidden by the configuration.") && told.contains("once that entry is taken out"), "{told}");
+    assert!(told.contains("No code was stored for this push."), "{told}");
+    assert!(told.contains("Hidden by the configuration.") && told.contains("once that entry is removed"), "{told}");
 
     // A maintainer says no; then the next push says nothing, and the page says why.
     let mona: Login = "mona".parse().expect("a login");
@@ -126,6 +136,6 @@ async fn a_life_is_understood_at_once() {
     };
     world.reviewed(2, 'b', 1, &details(), &[quiet]).await;
     let told = world.told(&format!("/findings/{}", history.rejected)).await;
-    assert!(told.contains("Not repeated: @mona resolved its thread."), "{told}");
-    assert!(told.contains("when the flagged code changes, or when the thread is opened again."), "{told}");
+    assert!(told.contains("Dismissed: @mona resolved its thread."), "{told}");
+    assert!(told.contains("when the flagged code changes, or when the thread is reopened."), "{told}");
 }

@@ -63,15 +63,15 @@ async fn a_strangers_text_stays_text() {
 #[tokio::test]
 async fn reviews_are_summed_up_and_listed() {
     let world = ConsoleWorld::on_github().await;
-    assert!(world.told("/reviews").await.contains("No review was completed in the last 30 days."));
+    assert!(world.told("/reviews").await.contains("No review in the last 30 days"));
     let history = review_history(&world).await;
     let told = world.told("/reviews?days=7").await;
     for part in [
         "5 reviews",
         "2 pull requests",
         "3 new findings",
-        "1 of them hidden",
-        "50 % of the shown ones fixed",
+        "1 hidden",
+        "50 % of shown findings fixed",
         "60 % mean confidence",
     ] {
         assert!(told.contains(part), "{part}: {told}");
@@ -82,16 +82,16 @@ async fn reviews_are_summed_up_and_listed() {
     // One pull request alone, and only the list for htmx.
     let part = world.ask(Who::Rita, "/reviews?pull=%232", true).await.text().await.expect("a part");
     assert!(!part.contains("<html") && part.contains("#2") && !part.contains("#1<"), "{part}");
-    assert!(world.told("/reviews?pull=77").await.contains("No review of 77 came to an end."));
+    assert!(world.told("/reviews?pull=77").await.contains("No review of 77 has ended."));
     assert_eq!(world.ask(Who::Rita, "/reviews?pull=x", false).await.status(), StatusCode::BAD_REQUEST);
 
     let told = world.told(&format!("/reviews/{}", history.first)).await;
     for part in [
-        "Full review: none was completed before.",
+        "Full review: there is no earlier one.",
         "2 of 3 changed files read, 40 lines; 1 skipped.",
-        "neutral no check run was written; this is what it would conclude",
+        "neutral not on GitHub: no check run was written",
         "m-1: 2 calls, 10 tokens in, 5 tokens out, $0.0123",
-        "Shown at its line 1 finding",
+        "Inline 1 Finding",
         "Call of eval src/run.js:3",
         "Hidden: review.suppressions:",
         "big.bin it is too large",
@@ -101,7 +101,10 @@ async fn reviews_are_summed_up_and_listed() {
     }
     // Details that cannot be read do not hide the rest.
     let told = world.told(&format!("/reviews/{}", history.last)).await;
-    assert!(told.contains("its details cannot be read") && told.contains("Fixed since the last review 1"), "{told}");
+    assert!(
+        told.contains("details of this review cannot be read") && told.contains("Fixed since the last review 1"),
+        "{told}"
+    );
 }
 
 #[tokio::test]
@@ -115,7 +118,7 @@ async fn runs_without_a_review_are_told_with_what_stopped_them() {
     assert_harmless(&page);
     let told = words(&page);
     assert!(told.contains("failed no reviewer read anything:"), "{told}");
-    assert!(told.contains("superseded a newer commit or somebody's request took its place"), "{told}");
+    assert!(told.contains("superseded replaced by a newer commit or request"), "{told}");
     assert!(page.contains(&format!("/reviews/{completed}\"")), "{page}");
     // There is no page of what was not reviewed.
     assert!(!page.contains(&format!("/reviews/{failed}\"")) && !page.contains(&format!("/reviews/{superseded}\"")));
@@ -123,7 +126,7 @@ async fn runs_without_a_review_are_told_with_what_stopped_them() {
     let only = part("/reviews?state=failed").await;
     assert!(only.contains("no reviewer read anything") && !only.contains("superseded"), "{only}");
     assert!(part("/reviews?state=completed").await.contains("0 findings"));
-    assert!(part("/reviews?state=failed&pull=2").await.contains("No review of 2 is failed."));
+    assert!(part("/reviews?state=failed&pull=2").await.contains("No review of 2 failed."));
     // The next page is of the same filter.
     for _ in 0..50 {
         world.failed(1, 'b', 5, "again").await;
@@ -141,7 +144,7 @@ async fn a_review_with_many_findings_and_files_comes_page_by_page() {
     let world = ConsoleWorld::on_github().await;
     let findings: Vec<Finding> = (1..=120).map(|line| finding("a.js", line, &format!("Remark {line}"))).collect();
     let by = HiddenBy::Area;
-    // By turns at its line, hidden, and in the details: each place is told of on its own.
+    // By turns inline, hidden and in the details: each is listed on its own.
     let record = |(at, finding)| match at % 3 {
         0 => new(finding),
         1 => hidden(finding, &by),
@@ -165,10 +168,7 @@ async fn a_review_with_many_findings_and_files_comes_page_by_page() {
     };
     let mut all = Vec::new();
     let mut page = world.page(Who::Rita, &format!("/reviews/{review}")).await;
-    assert!(
-        words(&page).contains("Shown at its line 40") && words(&page).contains("Shown in the details 40"),
-        "{page}"
-    );
+    assert!(words(&page).contains("Inline 40") && words(&page).contains("In the details 40"), "{page}");
     assert!(words(&page).contains("canonry why PATH --repo tide/pool --pr 1"), "{page}");
     loop {
         let on_page = listed(&page);
@@ -184,7 +184,10 @@ async fn a_review_with_many_findings_and_files_comes_page_by_page() {
         .map(|at| (at + 1).to_string())
         .collect();
     assert_eq!(all, expected, "at their lines, in the details, hidden; each in the order of the review");
-    assert!(words(&page).contains("Hidden: its category is not wanted 40"), "the whole count, on the last page too");
+    assert!(
+        words(&page).contains("Hidden: its category is off in the settings 40"),
+        "the whole count, on the last page too"
+    );
 
     // The files that were not read have pages of their own; gaps come first.
     let mut files = Vec::new();
@@ -199,7 +202,7 @@ async fn a_review_with_many_findings_and_files_comes_page_by_page() {
     let odd = world.page(Who::Rita, &format!("/reviews/{review}?files=-9&after=x")).await;
     assert_eq!(listed(&odd).len(), 50);
     let elsewhere = world.told(&format!("/reviews/{second}?after={}", ids[5])).await;
-    assert!(elsewhere.contains("No finding comes behind that one."), "{elsewhere}");
+    assert!(elsewhere.contains("No more findings."), "{elsewhere}");
     let fixed = world.told(&format!("/reviews/{second}")).await;
     assert!(fixed.contains("Fixed since the last review 1"), "{fixed}");
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request};
 use axum::middleware::{Next, from_fn};
-use canonry_console::{AdminToken, ConsoleOauthApp, ConsoleParts, console_routes};
+use canonry_console::{AdminToken, ConsoleCommand, ConsoleOauthApp, ConsoleParts, console_routes};
 use canonry_domain::{GithubId, ItemNumber, ItemType, Login};
 use canonry_github::{Auth, ClientOptions, Clock, GitHub, ManualClock, Secret};
 use canonry_store::{Repo, SessionOwner, Store};
@@ -119,6 +119,10 @@ impl ConsoleWorld {
             wake_worker: Arc::default(),
             wake_publisher: Arc::default(),
             version: "test",
+            commands: vec![ConsoleCommand {
+                usage: "canonry plan show".to_owned(),
+                about: "Show a plan and its rows".to_owned(),
+            }],
         };
         adjust(&mut parts);
         let routes = console_routes(parts).layer(from_fn(tell_peer));

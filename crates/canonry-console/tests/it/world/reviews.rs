@@ -1,8 +1,8 @@
 //! Reviews of two pull requests in the store, with what people said to them.
 
 use canonry_domain::review::{
-    Category, CodeHash, CommitSha, Finding, FindingStatus, Fingerprint, HiddenBy, LineRange, PatternKey, RepoPath,
-    ReviewMode, ReviewSubject, ReviewerName, Severity, ShownAs, Witness,
+    Category, CodeExcerpt, CodeHash, CommitSha, Finding, FindingStatus, Fingerprint, HiddenBy, LineRange, PatternKey,
+    RepoPath, ReviewMode, ReviewSubject, ReviewerName, Severity, ShownAs, Witness,
 };
 use canonry_domain::{GithubId, Login};
 use canonry_store::{ClaimOutcome, FindingId, FindingRecord, NewReaction, ReviewClaim, ReviewId, ReviewRecord};
@@ -110,7 +110,9 @@ pub(crate) async fn review_history(world: &ConsoleWorld) -> ReviewHistory {
         ..finding(&format!("docs/{}", HOSTILE.replace('/', "_")), 9, HOSTILE)
     };
     let by = HiddenBy::Pattern(HOSTILE.to_owned());
-    let (first, ids) = world.reviewed(1, 'a', 50, &details(), &[new(&eval), hidden(&nasty, &by)]).await;
+    let code = excerpt("let a = 1;\n\neval(a);\n}\n");
+    let found = FindingRecord { excerpt: Some(&code), ..new(&eval) };
+    let (first, ids) = world.reviewed(1, 'a', 50, &details(), &[found, hidden(&nasty, &by)]).await;
     let posted = [(ids[0], GithubId(71))];
     world.store.findings().record_posted(world.repo.id, number(1), first, &posted, world.now).await.expect("stored");
     let same = |id, finding| FindingRecord {
@@ -121,7 +123,8 @@ pub(crate) async fn review_history(world: &ConsoleWorld) -> ReviewHistory {
         ..new(finding)
     };
     let still = FindingRecord { earlier: Some(ids[1]), status: FindingStatus::Same, ..hidden(&nasty, &by) };
-    world.reviewed(1, 'b', 40, &json!({}), &[same(ids[0], &eval), still]).await;
+    let known = FindingRecord { excerpt: Some(&code), ..same(ids[0], &eval) };
+    world.reviewed(1, 'b', 40, &json!({}), &[known, still]).await;
     world.reviewed(1, 'c', 30, &json!({}), &[still]).await;
     let fixed = FindingRecord { status: FindingStatus::Fixed, ..same(ids[0], &eval) };
     let (last, _) = world.reviewed(1, 'd', 20, &json!({}), &[fixed, still]).await;
@@ -148,6 +151,11 @@ pub(crate) fn details() -> Value {
         "moved_from": [],
         "read": {},
     })
+}
+
+/// A file with its third line flagged.
+fn excerpt(text: &str) -> CodeExcerpt {
+    CodeExcerpt::around(text, LineRange::new(3, 3).expect("a line")).expect("it has the line")
 }
 
 /// A commit whose id is one letter, many times.
@@ -178,6 +186,7 @@ pub(crate) fn new(finding: &Finding) -> FindingRecord<'_> {
     FindingRecord {
         earlier: None,
         finding,
+        excerpt: None,
         status: FindingStatus::New,
         shown: ShownAs::Inline,
         hidden_by: None,

@@ -1,5 +1,6 @@
 //! The handle of a running emulator: its address, its world, its records, its faults.
 
+use canonry_boxed::boxed;
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -50,9 +51,9 @@ impl Drop for WorldGuard<'_> {
     }
 }
 
+#[boxed]
 impl Emulator {
     /// Serves a world on a free port of 127.0.0.1.
-    #[expect(clippy::unused_async, reason = "starting is awaited like every other step of a test")]
     pub async fn start(world: World) -> Self {
         Self::start_blocking(world)
     }

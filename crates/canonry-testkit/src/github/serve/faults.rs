@@ -1,5 +1,6 @@
 //! Faults on demand: which request, and what goes wrong with it.
 
+use canonry_boxed::boxed;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -241,6 +242,7 @@ pub struct Gate {
     open: watch::Sender<bool>,
 }
 
+#[boxed]
 impl Gate {
     /// Waits until a request is held here.
     pub async fn arrived(&mut self) {
