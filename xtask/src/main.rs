@@ -57,6 +57,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Makes the pictures of docs/images from a run of the demo.
+    Pictures,
     /// Prints the size of the code and what is against the rules of its layout.
     Layout,
     /// Runs one PostgreSQL server until stdin ends.
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Task::Soak { nextest } => run_tests::soak(&nextest),
         Task::Docs { check: false } => docs::write(),
         Task::Docs { check: true } => docs::check(),
+        Task::Pictures => run_tests::write_pictures(),
         Task::Layout => layout::report(),
         Task::PostgresServer(arguments) => supervisor::supervise(&arguments),
     };

@@ -53,6 +53,19 @@ pub(crate) fn soak(extra: &[String]) -> Result<()> {
     )
 }
 
+/// The test that compares the pictures writes them when it is told to.
+pub(crate) fn write_pictures() -> Result<()> {
+    install_nextest()?;
+    let arguments = ["--package", "canonry", "pictures_show_what_canonry_writes"].map(String::from);
+    let browser = browser::variable()?;
+    step(
+        "pictures",
+        cargo()
+            .args(nextest_arguments("default", &arguments))
+            .envs([browser, ("CANONRY_WRITE_PICTURES", "1".to_owned())]),
+    )
+}
+
 fn install_nextest() -> Result<()> {
     let present = cargo()
         .args(["nextest", "--version"])

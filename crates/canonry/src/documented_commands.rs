@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use crate::arguments::Arguments;
@@ -24,8 +23,10 @@ const DOCUMENTS: [&str; 10] = [
 ];
 
 /// What stands for the reader's own: in commands, and as a variable in scripts.
-const PLACEHOLDERS: [(&str, &str); 15] = [
+const PLACEHOLDERS: [(&str, &str); 17] = [
     ("N", "12"),
+    ("NUMBER", "12"),
+    ("PLAN", "12"),
     ("ID", "12"),
     ("o/n", "octo/cat"),
     ("OWNER/NAME", "octo/cat"),
@@ -180,7 +181,7 @@ fn name_of(words: &[String]) -> String {
 }
 
 fn accepted(words: &[String]) -> Result<clap::ArgMatches, clap::Error> {
-    Arguments::command().try_get_matches_from(words)
+    Arguments::program().try_get_matches_from(words)
 }
 
 fn is_incomplete(error: &clap::Error) -> bool {

@@ -9,7 +9,7 @@ use canonry_domain::RepoName;
 use canonry_github::process_mark;
 use canonry_store::Store;
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, FromArgMatches as _};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 #[cfg(unix)]
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Exit {
     let words: Vec<OsString> = arguments.collect();
     let now = canonry_domain::whole_micros(Timestamp::now());
     let run_id = RunId::new(now, rand::random());
-    let parsed = Arguments::command().try_get_matches_from(&words).and_then(|matches| {
+    let parsed = Arguments::program().try_get_matches_from(&words).and_then(|matches| {
         let arguments = Arguments::from_arg_matches(&matches)?;
         Ok((matches, arguments))
     });
@@ -40,17 +40,17 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Exit {
         Err(error) => return wrong_usage(&error, &words, &run_id),
     };
     logging::start(arguments.output.verbose, arguments.output.quiet, arguments.command.service_log());
-    let (command, repo) = asked(&matches);
-    let Arguments { output, command: asked_command } = arguments;
+    let (command, repo) = named_command(&matches);
+    let Arguments { output, command: requested } = arguments;
     let context = Context {
         now,
         run_id,
         command,
-        json: output.json || asked_command.prints_json(),
+        json: output.json || requested.prints_json(),
         verbose: output.verbose > 0,
         quiet: output.quiet,
     };
-    let printed = match execute(asked_command, &context) {
+    let printed = match execute(requested, &context) {
         Ok(report) => print_report(&report, &context, repo.as_ref()).map(|()| report.exit),
         Err(error) if is_broken_pipe(&error) => Ok(Exit::Done),
         Err(error) => print_error(&error_message(&error), &context, repo.as_ref()).map(|()| Exit::of(&error)),
@@ -63,12 +63,12 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Exit {
     }
 }
 
-/// Runs a command until its end, or until it is interrupted; one that ends when told sees to that itself. Every write to the store is a
-/// transaction, so that stopping anywhere leaves it whole.
+/// Runs a command until its end, or until it is interrupted. Every write to the store is a transaction, so that stopping
+/// anywhere leaves it whole.
 fn execute(command: Command, context: &Context) -> Result<Report> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
-        if command.ends_when_told() {
+        if command.handles_interruption() {
             return command.run(context).await;
         }
         let interruption = interruption()?;
@@ -78,7 +78,7 @@ fn execute(command: Command, context: &Context) -> Result<Report> {
             () = interruption => {
                 release_leases().await;
                 Err(anyhow!(
-                    "stopped before the end; what was stored until then is kept, and running it again goes on from there"
+                    "interrupted; what was stored is kept, and running the command again continues from there"
                 ))
             }
         }
@@ -91,8 +91,7 @@ fn execute(command: Command, context: &Context) -> Result<Report> {
 /// Where this process holds leases for closing and writing.
 static LEASED: OnceLock<Store> = OnceLock::new();
 
-/// Has the leases of this process given back when a person or the system stops it, so that the next run does not wait for
-/// them to end.
+/// Releases the leases of this process when it is interrupted, so that the next run does not wait for them to expire.
 pub(crate) fn release_leases_when_stopped(store: &Store) {
     // A program runs one command.
     let _ = LEASED.set(store.clone());
@@ -102,12 +101,12 @@ async fn release_leases() {
     if let Some(store) = LEASED.get()
         && let Err(error) = store.outbox().release_leases_with_mark(process_mark()).await
     {
-        tracing::warn!(%error, "the leases for closing could not be given back; they end by themselves");
+        tracing::warn!(%error, "the leases for closing could not be released; they expire by themselves");
     }
 }
 
 /// Ends when a person or the system wants the program to stop. Listening begins with the call, not
-/// with the first look at what it gives.
+/// with the first poll.
 #[cfg(unix)]
 pub(crate) fn interruption() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -129,8 +128,8 @@ pub(crate) fn interruption() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// The command's words and the repository it was asked about.
-fn asked(matches: &ArgMatches) -> (String, Option<RepoName>) {
+/// The command's name and the repository that `--repo` names.
+fn named_command(matches: &ArgMatches) -> (String, Option<RepoName>) {
     let mut words = Vec::new();
     let mut repo = None;
     let mut level = matches;
@@ -144,22 +143,22 @@ fn asked(matches: &ArgMatches) -> (String, Option<RepoName>) {
     (words.join(" "), repo)
 }
 
-fn print_report(report: &Report, context: &Context, asked_repo: Option<&RepoName>) -> io::Result<()> {
+fn print_report(report: &Report, context: &Context, named_repo: Option<&RepoName>) -> io::Result<()> {
     let Some(result) = &report.document else {
         return Ok(());
     };
     let mut stdout = anstream::stdout().lock();
     if context.json {
-        stdout.write_all(document(&result.envelope(context, asked_repo)).as_bytes())?;
+        stdout.write_all(document(&result.envelope(context, named_repo)).as_bytes())?;
     } else {
         stdout.write_all(result.text().as_bytes())?;
     }
     stdout.flush()
 }
 
-fn print_error(message: &str, context: &Context, asked_repo: Option<&RepoName>) -> io::Result<()> {
+fn print_error(message: &str, context: &Context, named_repo: Option<&RepoName>) -> io::Result<()> {
     if context.json {
-        let mut envelope = envelope(&context.command, &context.run_id.to_string(), asked_repo);
+        let mut envelope = envelope(&context.command, &context.run_id.to_string(), named_repo);
         envelope.insert("error".to_owned(), json!({ "message": message }));
         let mut stdout = anstream::stdout().lock();
         stdout.write_all(document(&Value::Object(envelope)).as_bytes())?;
@@ -178,9 +177,9 @@ fn complain(message: &str) {
 /// What clap has to say: help and version on stdout, wrong usage on stderr and, with `--json`, as a
 /// document too.
 fn wrong_usage(error: &clap::Error, words: &[OsString], run_id: &RunId) -> Exit {
-    let asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     let wants_json = words.iter().take_while(|word| *word != "--").any(|word| word == "--json");
-    if wants_json && !asked_for {
+    if wants_json && !is_help {
         let mut envelope = envelope(&known_words(words), &run_id.to_string(), None);
         envelope.insert("error".to_owned(), json!({ "message": sentence(error) }));
         let mut stdout = anstream::stdout().lock();
@@ -189,13 +188,13 @@ fn wrong_usage(error: &clap::Error, words: &[OsString], run_id: &RunId) -> Exit 
     }
     // A closed stdout or stderr changes nothing about what happened.
     let _ = error.print();
-    if asked_for { Exit::Done } else { Exit::Usage }
+    if is_help { Exit::Done } else { Exit::Usage }
 }
 
 /// The words among the arguments that name a command.
 fn known_words(words: &[OsString]) -> String {
     let mut known = Vec::new();
-    let mut level = Arguments::command();
+    let mut level = Arguments::program();
     for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
         if let Some(below) = level.find_subcommand(word).cloned() {
             known.push(word);

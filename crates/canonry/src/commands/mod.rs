@@ -14,84 +14,121 @@ mod triage;
 
 /// Lists the commands once: a line makes the variant that clap parses and the call that runs it.
 macro_rules! commands {
-    ($($variant:ident => $group:ident::$module:ident,)+) => {
+    ($($name:ident($group:ident) { $($(#[$attribute:meta])? $variant:ident => $folder:ident::$module:ident,)+ })+) => {
+        $(
+            #[derive(Debug, clap::Subcommand)]
+            pub(crate) enum $group {
+                $($(#[$attribute])? $variant(Box<$folder::$module::Args>),)+
+            }
+
+            impl $group {
+                async fn run(self, context: &Context) -> Result<Report> {
+                    match self {
+                        $(Self::$variant(args) => $folder::$module::run(*args, context).await,)+
+                    }
+                }
+            }
+        )+
+
         /// What to do.
         #[derive(Debug, clap::Subcommand)]
         pub(crate) enum Command {
-            $($variant($group::$module::Args),)+
+            $(#[command(flatten)] $name($group),)+
         }
 
         impl Command {
-            /// Whether it ends by itself when it is told to, and says how it ended.
-            pub(crate) const fn ends_when_told(&self) -> bool {
-                matches!(self, Self::Serve(_) | Self::Demo(_))
-            }
-
-            /// Whether it is asked for the JSON document in another way than by `--json`.
-            pub(crate) fn prints_json(&self) -> bool {
-                matches!(self, Self::Review(args) if args.prints_json())
-            }
-
-            /// How its log is written, where it is a service's log.
-            pub(crate) const fn service_log(&self) -> Option<LogFormat> {
-                match self {
-                    Self::Serve(args) => Some(args.log_format()),
-                    _ => None,
-                }
-            }
-
-            /// Does it.
+            /// Runs it to its end.
             pub(crate) async fn run(self, context: &Context) -> Result<Report> {
                 match self {
-                    $(Self::$variant(args) => $group::$module::run(args, context).await,)+
+                    $(Self::$name(command) => command.run(context).await,)+
                 }
+            }
+
+            /// The groups of commands, each under its heading.
+            pub(crate) fn groups() -> Vec<(&'static str, clap::Command)> {
+                vec![$((
+                    stringify!($name),
+                    <$group as clap::Subcommand>::augment_subcommands(clap::Command::new("canonry")),
+                )),+]
             }
         }
     };
 }
 
 commands! {
-    Demo => start::demo,
-    Init => start::init,
-    Doctor => start::doctor,
-    Sync => start::sync,
-    Refresh => start::refresh,
-    Import => start::import,
-    Export => start::export,
-    Show => triage::show,
-    AnalyzeIntent => triage::analyze_intent,
-    Embed => triage::embed,
-    Candidates => triage::candidates,
-    Search => triage::search,
-    Judge => triage::judge,
-    Canonicalize => triage::canonicalize,
-    PlanClose => triage::plan_close,
-    Plan => triage::plan,
-    ApplyClose => triage::apply_close,
-    UndoClose => triage::undo_close,
-    Override => triage::overrides,
-    Dedupe => triage::dedupe,
-    DetectNew => triage::detect_new,
-    JudgeAudit => triage::judge_audit,
-    ReportAudit => triage::report_audit,
-    Backtest => triage::backtest,
-    Thresholds => triage::thresholds,
-    SimulateLearning => triage::simulate_learning,
-    Calibrate => triage::calibrate,
-    Review => review::review_change,
-    Why => review::why,
-    Feedback => review::feedback,
-    Stats => review::stats,
-    Trends => review::trends,
-    Maintainers => operate::maintainers,
-    Pause => operate::pause,
-    Resume => operate::resume,
-    Serve => operate::serve,
-    Deliveries => operate::deliveries,
-    Jobs => operate::jobs,
-    Purge => operate::purge,
-    Config => start::config,
-    Completions => start::completions,
-    Man => start::man,
-    Reference => start::reference,
+    Start(StartCommand) {
+        Demo => start::demo,
+        Init => start::init,
+        Doctor => start::doctor,
+        Sync => start::sync,
+        Refresh => start::refresh,
+        Import => start::import,
+        Export => start::export,
+        Config => start::config,
+        Completions => start::completions,
+        Man => start::man,
+        Reference => start::reference,
+    }
+    Triage(TriageCommand) {
+        Dedupe => triage::dedupe,
+        DetectNew => triage::detect_new,
+        Show => triage::show,
+        Search => triage::search,
+        PlanClose => triage::plan_close,
+        Plan => triage::plan,
+        Apply => triage::apply,
+        Undo => triage::undo,
+        Override => triage::overrides,
+        Canonicalize => triage::canonicalize,
+        AnalyzeIntent => triage::analyze_intent,
+        Embed => triage::embed,
+        Candidates => triage::candidates,
+        Judge => triage::judge,
+        Backtest => triage::backtest,
+        Thresholds => triage::thresholds,
+        JudgeAudit => triage::judge_audit,
+        ReportAudit => triage::report_audit,
+        SimulateLearning => triage::simulate_learning,
+        Calibrate => triage::calibrate,
+        #[command(hide = true)]
+        ApplyClose => triage::apply,
+        #[command(hide = true)]
+        UndoClose => triage::undo,
+    }
+    Review(ReviewCommand) {
+        Review => review::review_change,
+        Why => review::why,
+        Feedback => review::feedback,
+        Stats => review::stats,
+        Trends => review::trends,
+    }
+    Operate(OperateCommand) {
+        Serve => operate::serve,
+        Maintainers => operate::maintainers,
+        Pause => operate::pause,
+        Resume => operate::resume,
+        Jobs => operate::jobs,
+        Deliveries => operate::deliveries,
+        Purge => operate::purge,
+    }
+}
+
+impl Command {
+    /// Whether it handles an interruption itself, and reports how it ended.
+    pub(crate) const fn handles_interruption(&self) -> bool {
+        matches!(self, Self::Operate(OperateCommand::Serve(_)) | Self::Start(StartCommand::Demo(_)))
+    }
+
+    /// Whether an option of its own asks for the JSON document, as `--json` does.
+    pub(crate) fn prints_json(&self) -> bool {
+        matches!(self, Self::Review(ReviewCommand::Review(args)) if args.prints_json())
+    }
+
+    /// How its log is written, where it is a service's log.
+    pub(crate) fn service_log(&self) -> Option<LogFormat> {
+        match self {
+            Self::Operate(OperateCommand::Serve(args)) => Some(args.log_format()),
+            _ => None,
+        }
+    }
 }

@@ -12,16 +12,16 @@ use crate::session::model_patience::ModelPatience;
 /// Who judges.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ProviderOptions {
-    /// Who judges: local (in this program), openai (any compatible service), anthropic, gemini or command (a program)
+    /// The judge: local (in this program), openai (any compatible service), anthropic, gemini or command (a program)
     #[arg(long, value_name = "PROVIDER", default_value = "local")]
     pub(crate) provider: Extractor,
-    /// The model [default: the provider's usual one]; for command, the program and its arguments, parted by spaces
+    /// The model [default: the provider's usual one]; for command, the program and its arguments, separated by spaces
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Where the model is [default: the provider's own service]
+    /// The model's base URL [default: the provider's own service]
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// How long a model may think before it answers: low, medium or high [default: as the model does by itself]
+    /// The model's reasoning effort: low, medium or high [default: the model's own]
     #[arg(long, value_name = "EFFORT")]
     pub(crate) thinking: Option<Thinking>,
     #[command(flatten)]
@@ -31,19 +31,19 @@ pub(crate) struct ProviderOptions {
 /// What may be asked and spent.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct LimitOptions {
-    /// How many questions are under way at once
+    /// How many questions to the model run at once
     #[arg(long, value_name = "COUNT", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=64))]
     workers: u8,
-    /// Stop after so many questions
+    /// Stop after so many questions to the model
     #[arg(long, value_name = "COUNT")]
     max_calls: Option<u64>,
     /// Stop before more than this is spent, in US dollars; needs the two prices
     #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["input_price", "output_price"])]
     max_cost: Option<f64>,
-    /// What a million tokens cost that the model reads, in US dollars
+    /// The price of a million input tokens, in US dollars
     #[arg(long, value_name = "USD", value_parser = amount, requires = "output_price")]
     input_price: Option<f64>,
-    /// What a million tokens cost that the model writes, in US dollars
+    /// The price of a million output tokens, in US dollars
     #[arg(long, value_name = "USD", value_parser = amount, requires = "input_price")]
     output_price: Option<f64>,
 }
@@ -94,12 +94,12 @@ impl ProviderOptions {
         };
         let named = self.model.is_some() || self.base_url.is_some();
         if named && self.provider != kind && self.provider != Extractor::Local {
-            let words = "--model and --base-url name one model, and --provider and --extractor two; use the same for both, \
-                or make the cards first with `canonry analyze-intent`";
+            let words = "--model and --base-url name one model, but --provider and --extractor differ; use the same for both, or \
+                run `canonry analyze-intent` first";
             bail!(WrongUsage(words.to_owned()));
         }
         if self.provider == Extractor::Local && self.thinking.is_some() {
-            bail!(WrongUsage("--thinking is for a model that judges; name one with --provider".to_owned()));
+            bail!(WrongUsage("--thinking needs a model; name one with --provider".to_owned()));
         }
         let judge = if self.provider == Extractor::Local { None } else { self.model()? };
         let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
@@ -153,14 +153,15 @@ pub(crate) fn chat_model(
     let provider = match kind {
         Extractor::Local => {
             if model.is_some() || base_url.is_some() || thinking.is_some() {
-                let words = format!("--model, --base-url and --thinking are for models; name one with {option}");
+                let words = format!("--model, --base-url and --thinking need a model; name one with {option}");
                 bail!(WrongUsage(words));
             }
             return Ok(None);
         }
         Extractor::Command => {
             if base_url.is_some() || thinking.is_some() {
-                let words = "a program has no --base-url and no --thinking; name it with --model 'PROGRAM ARGUMENTS'";
+                let words =
+                    "command takes no --base-url and no --thinking; name the program with --model 'PROGRAM ARGUMENTS'";
                 bail!(WrongUsage(words.to_owned()));
             }
             let mut settings = CommandSettings::from_line(model.unwrap_or_default())

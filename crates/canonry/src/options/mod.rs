@@ -2,6 +2,8 @@
 
 pub(crate) mod chat;
 pub(crate) mod item_filter;
+pub(crate) mod item_number;
+pub(crate) mod plan_number;
 pub(crate) mod retrieval;
 pub(crate) mod review_model;
 pub(crate) mod reviewers;

@@ -18,13 +18,13 @@ use crate::session::model_patience::EmbedPatience;
 /// Who turns texts into vectors.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EmbedderOptions {
-    /// Who turns texts into vectors: local (in this program), openai (any compatible service), voyage or gemini
+    /// The embedder: local (in this program), openai (any compatible service), voyage or gemini
     #[arg(long, value_name = "EMBEDDER", default_value = "local")]
     embedder: EmbedderKind,
     /// The remote embedder's model [default: the provider's usual one]
     #[arg(long, value_name = "MODEL")]
     embed_model: Option<String>,
-    /// Where a remote embedder is [default: the provider's own service]
+    /// The remote embedder's base URL [default: the provider's own service]
     #[arg(long, value_name = "URL")]
     embed_base_url: Option<String>,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(crate) struct EmbedderOptions {
 /// Which parts of retrieval count.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ModeOption {
-    /// What counts: hybrid (vectors and words), dense (vectors) or lexical (words)
+    /// How items are compared: hybrid (vectors and words), dense (vectors) or lexical (words)
     #[arg(id = "retrieval", long = "retrieval", value_name = "MODE", default_value = "hybrid")]
     pub(crate) mode: RetrievalMode,
 }
@@ -42,11 +42,11 @@ pub(crate) struct ModeOption {
 /// Which text items are compared by.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct SourceOptions {
-    /// What is compared: raw (title and body) or intent (cards, see `canonry analyze-intent`) [default: intent where a
-    /// model makes the cards, else raw]
+    /// The text that is compared: raw (title and body) or intent (cards, see `canonry analyze-intent`) [default: intent
+    /// where a model extracts the cards, else raw]
     #[arg(long, value_name = "SOURCE", value_enum, hide_possible_values = true)]
     source: Option<SourceWord>,
-    /// Whose cards: local, openai, anthropic, gemini or command
+    /// The extractor of the cards: local, openai, anthropic, gemini or command
     #[arg(long, value_name = "EXTRACTOR", default_value = "local")]
     extractor: Extractor,
 }
@@ -100,7 +100,7 @@ impl EmbedderOptions {
     pub(crate) async fn unless_local(&self, store: &Store) -> Result<Option<Box<dyn Embedder>>> {
         let EmbedderKind::Remote(provider) = self.embedder else {
             if self.embed_model.is_some() || self.embed_base_url.is_some() {
-                let words = "--embed-model and --embed-base-url are for remote embedders; name one with --embedder";
+                let words = "--embed-model and --embed-base-url need a remote embedder; name one with --embedder";
                 bail!(WrongUsage(words.to_owned()));
             }
             return Ok(None);
@@ -126,7 +126,8 @@ impl EmbedderOptions {
     /// A remote embedder, for what makes sense with those only.
     pub(crate) async fn remote(&self, store: &Store) -> Result<Box<dyn Embedder>> {
         if matches!(self.embedder, EmbedderKind::Local) {
-            let words = "the local model brings its own calibration; name a remote one with --embedder openai, voyage or gemini";
+            let words =
+                "the local model is calibrated already; name a remote one with --embedder openai, voyage or gemini";
             bail!(WrongUsage(words.to_owned()));
         }
         self.embedder(store).await
@@ -162,10 +163,10 @@ pub(crate) async fn require_vectors(
         return Ok(());
     }
     if embedded > 0 {
-        // Nine in ten, as `detect-new` requires. Fewer are no mistake while `embed` runs, but what they miss must be told.
+        // Nine in ten, as `detect-new` requires. Fewer are normal while `embed` runs, but the gap is reported.
         if embedded * 10 < items * 9 {
             tracing::warn!(
-                "only {embedded} of {items} items of {name} are embedded by {model}, and the others are not found; run `canonry embed --repo {name}{by}`",
+                "only {embedded} of {items} items of {name} are embedded by {model}; the others are not found; run `canonry embed --repo {name}{by}`",
                 name = repo.name,
                 model = embedder.model_id(),
                 by = options_of(embedder.model_id()),
@@ -175,10 +176,9 @@ pub(crate) async fn require_vectors(
     }
     let others = store.corpus().embedding_models(repo.id, Representation::Raw).await?;
     let others: Vec<String> = others.into_iter().map(|(model, _)| model).collect();
-    let others =
-        if others.is_empty() { String::new() } else { format!(" (it is embedded by {})", others.join(" and ")) };
+    let others = if others.is_empty() { String::new() } else { format!(" (but by {})", others.join(" and ")) };
     bail!(
-        "nothing of {name} is embedded by {model} yet{others}; run `canonry embed --repo {name}{by}` first, or use --retrieval lexical",
+        "{name} is not embedded by {model} yet{others}; run `canonry embed --repo {name}{by}` first, or use --retrieval lexical",
         name = repo.name,
         model = embedder.model_id(),
         by = options_of(embedder.model_id()),

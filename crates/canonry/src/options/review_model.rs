@@ -17,26 +17,26 @@ use crate::session::model_patience::ModelPatience;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Reviewers")]
 pub(crate) struct ReviewModelOptions {
-    /// Whose model is the reviewer llm: openai (any compatible service), anthropic, gemini or command (a program)
+    /// The provider of the reviewer llm: openai (any compatible service), anthropic, gemini or command (a program)
     /// [default: none]
     #[arg(long, value_name = "PROVIDER")]
     review_provider: Option<Extractor>,
     /// The model of the reviewer llm [default: the provider's usual one]; for command, the program and its arguments
     #[arg(long, value_name = "MODEL", requires = "review_provider")]
     review_model: Option<String>,
-    /// Where that model is [default: the provider's own service]
+    /// That model's base URL [default: the provider's own service]
     #[arg(long, value_name = "URL", requires = "review_provider")]
     review_base_url: Option<String>,
-    /// How long that model may think before it answers: low, medium or high [default: as the model does by itself]
+    /// That model's reasoning effort: low, medium or high [default: the model's own]
     #[arg(long, value_name = "EFFORT", requires = "review_provider")]
     review_thinking: Option<Thinking>,
-    /// What a million tokens cost that this model reads, in US dollars [default: --input-price]
+    /// The price of a million input tokens of that model, in US dollars [default: --input-price]
     #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["review_provider", "review_output_price"])]
     review_input_price: Option<f64>,
-    /// What a million tokens cost that this model writes, in US dollars [default: --output-price]
+    /// The price of a million output tokens of that model, in US dollars [default: --output-price]
     #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["review_provider", "review_input_price"])]
     review_output_price: Option<f64>,
-    /// The program of the reviewer command: it and its arguments, parted by spaces, without quotes and without a shell. It
+    /// The program of the reviewer command and its arguments, separated by spaces, without quotes and without a shell. It
     /// gets the diff on its standard input, runs in an empty folder, and answers in SARIF, in rdjson or with
     /// {"findings": […]}
     #[arg(long, value_name = "PROGRAM")]
@@ -56,8 +56,8 @@ impl ReviewModelOptions {
     fn llm(&self, prices: Option<TokenPrices>, patience: ModelPatience) -> Result<Option<ReviewModel>> {
         let Some(provider) = self.review_provider else { return Ok(None) };
         if provider == Extractor::Local {
-            let words = "no model in this program reads changes; its own rules are the reviewer builtin, and a model is \
-                named with --review-provider openai, anthropic, gemini or command";
+            let words = "there is no local review model; use the reviewer builtin, or --review-provider openai, anthropic, \
+                gemini or command";
             bail!(WrongUsage(words.to_owned()));
         }
         let (model, base_url) = (self.review_model.as_deref(), self.review_base_url.as_deref());

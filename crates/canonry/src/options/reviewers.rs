@@ -20,8 +20,8 @@ use crate::session::model_patience::ModelPatience;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Reviewers")]
 pub(crate) struct ReviewerOptions {
-    /// Who reviews beside the reports, several at once if you like: builtin, llm, command [default: nobody where there are
-    /// reports, else review.reviewers of .canonry.yml, which is builtin unless it says otherwise]
+    /// The reviewers beside the reports, one or more: builtin, llm, command [default: none where there are reports, else
+    /// review.reviewers of .canonry.yml, which is builtin by default]
     #[arg(long = "reviewer", value_name = "REVIEWER", num_args = 1.., value_delimiter = ',', value_enum, hide_possible_values = true)]
     reviewers: Vec<ReviewerWord>,
     /// Reports of other tools in SARIF 2.1.0
@@ -30,35 +30,34 @@ pub(crate) struct ReviewerOptions {
     /// Reports of other tools in the Reviewdog Diagnostic Format, one document or lines
     #[arg(long, value_name = "FILE", num_args = 1..)]
     rdjson: Vec<PathBuf>,
-    /// A program that reviews: it and its arguments, parted by spaces, without quotes and without a shell. It gets the diff on its standard input and answers in
-    /// SARIF, in rdjson or with {"findings": […]}
+    /// A program that reviews, and its arguments, separated by spaces, without quotes and without a shell. It gets the diff
+    /// on its standard input and answers in SARIF, in rdjson or with {"findings": […]}
     #[arg(long, value_name = "PROGRAM")]
     command: Option<String>,
-    /// Whose model reads the change as the reviewer llm: openai (any compatible service), anthropic, gemini or command (a
-    /// program)
+    /// The provider of the reviewer llm: openai (any compatible service), anthropic, gemini or command (a program)
     #[arg(long, value_name = "PROVIDER")]
     provider: Option<Extractor>,
     /// The model [default: the provider's usual one]; for the provider command, the program and its arguments
     #[arg(long, value_name = "MODEL", requires = "provider")]
     model: Option<String>,
-    /// Where the model is [default: the provider's own service]
+    /// The model's base URL [default: the provider's own service]
     #[arg(long, value_name = "URL", requires = "provider")]
     base_url: Option<String>,
-    /// How long the model may think before it answers: low, medium or high [default: as the model does by itself]
+    /// The model's reasoning effort: low, medium or high [default: the model's own]
     #[arg(long, value_name = "EFFORT", requires = "provider")]
     thinking: Option<Thinking>,
     #[command(flatten)]
     patience: ModelPatience,
-    /// Ask the model at most so often
+    /// The most questions to the model
     #[arg(long, value_name = "COUNT", requires = "provider", value_parser = clap::value_parser!(u32).range(1..=1000))]
     max_calls: Option<u32>,
-    /// Stop asking the model before more than this is spent, in US dollars; needs the two prices
+    /// The most that the model may cost, in US dollars; needs the two prices
     #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["provider", "input_price", "output_price"])]
     max_cost: Option<f64>,
-    /// What a million tokens cost that the model reads, in US dollars
+    /// The price of a million input tokens, in US dollars
     #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["provider", "output_price"])]
     input_price: Option<f64>,
-    /// What a million tokens cost that the model writes, in US dollars
+    /// The price of a million output tokens, in US dollars
     #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["provider", "input_price"])]
     output_price: Option<f64>,
 }
@@ -76,14 +75,14 @@ impl ReviewerOptions {
         let Some(provider) = self.provider else {
             if self.reviewers.contains(&ReviewerWord::Llm) {
                 bail!(WrongUsage(
-                    "name the model of the reviewer llm with --provider, such as --provider anthropic".to_owned()
+                    "the reviewer llm needs a model; add --provider, for example --provider anthropic".to_owned()
                 ));
             }
             return Ok(None);
         };
         if provider == Extractor::Local {
-            let words = "no model in this program reads changes; its own rules are the reviewer builtin, and a model is named \
-                with --provider openai, anthropic, gemini or command";
+            let words = "there is no local review model; use --reviewer builtin, or --provider openai, anthropic, gemini or \
+                command";
             bail!(WrongUsage(words.to_owned()));
         }
         let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
@@ -129,9 +128,7 @@ impl ReviewerOptions {
             Some(Some(program)) => at_hand.push(ReviewerChoice::Command(program)),
             None if !self.reviewers.contains(&ReviewerWord::Command) => {}
             Some(None) | None => {
-                bail!(WrongUsage(
-                    "name the program of the reviewer command with --command 'PROGRAM ARGUMENTS'".to_owned()
-                ))
+                bail!(WrongUsage("the reviewer command needs a program; add --command 'PROGRAM ARGUMENTS'".to_owned()))
             }
         }
         Ok(at_hand)

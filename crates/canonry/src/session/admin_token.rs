@@ -74,8 +74,8 @@ fn of_another_start(kept: &StoredAdminToken) -> AdminToken {
 
 fn nobodys(error: &anyhow::Error) -> AdminToken {
     tracing::warn!(
-        "no admin token was made for the console, and nobody can sign in with one ({error:#}); remove what is in the way, \
-         or set {ADMIN_TOKEN}, and start again"
+        "no admin token could be written, so nobody can sign in as operator ({error:#}); fix that or set {ADMIN_TOKEN}, then \
+         start again"
     );
     AdminToken::hashed(rand::random())
 }
@@ -87,7 +87,7 @@ fn show(console: &Url, token: &Secret, file: &Path) {
     link.set_fragment(Some(token.expose()));
     let _ = writeln!(
         anstream::stderr().lock(),
-        "Sign in to the console as its operator:\n  {link}\nThis is not shown again; the token lies in {}.",
+        "Sign in to the console as its operator:\n  {link}\nThis is shown once; the token is in {}.",
         file.display()
     );
 }

@@ -15,9 +15,7 @@ pub(crate) fn oauth_app() -> Result<Option<ConsoleOauthApp>> {
             Ok(Some(ConsoleOauthApp { client_id: id.expose().to_owned(), client_secret }))
         }
         (None, None) => Ok(None),
-        _ => bail!(
-            "{CLIENT_ID} and {CLIENT_SECRET} belong together; set both, or none to sign in by the admin token alone"
-        ),
+        _ => bail!("set both {CLIENT_ID} and {CLIENT_SECRET}, or neither to sign in with the admin token only"),
     }
 }
 

@@ -4,6 +4,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 
 use crate::options::run_id::RunId;
+use crate::output::moments;
 
 /// The edge at which time and chance enter.
 #[derive(Debug)]
@@ -11,17 +12,27 @@ pub(crate) struct Context {
     /// When the run began.
     pub(crate) now: Timestamp,
     pub(crate) run_id: RunId,
-    /// The command's words, such as `maintainers set`.
+    /// The command's name, such as `maintainers set`.
     pub(crate) command: String,
     /// Whether stdout is to hold one JSON document.
     pub(crate) json: bool,
-    /// Whether a person asked for more than usual.
+    /// Whether exact times, hashes and ids are shown.
     pub(crate) verbose: bool,
     /// Whether stderr is to hold errors only.
     pub(crate) quiet: bool,
 }
 
 impl Context {
+    /// A stored time for a person: how long ago or the date, and with `--verbose` the exact time.
+    pub(crate) fn when(&self, at: Timestamp) -> String {
+        if self.verbose { at.to_string() } else { moments::in_words(at, self.now) }
+    }
+
+    /// A time that something is to happen at: date, hour and minute, and with `--verbose` the exact time.
+    pub(crate) fn due(&self, at: Timestamp) -> String {
+        if self.verbose { at.to_string() } else { moments::date_and_time(at) }
+    }
+
     /// A line on stderr that counts up; nothing is drawn unless a person looks at a terminal.
     pub(crate) fn counter(&self, what: &str) -> ProgressBar {
         let target = if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };

@@ -34,8 +34,7 @@ impl DatabaseOption {
             let url = url.parse().map_err(|error: InvalidDatabaseUrl| WrongUsage(error.to_string()))?;
             return Ok(ChosenDatabase { url, data_folder: None });
         }
-        let folder =
-            data_folder().context("there is no home folder to keep the database in; name a database with --db")?;
+        let folder = data_folder().context("there is no home folder for the database; name a database with --db")?;
         Ok(ChosenDatabase { url: DatabaseUrl::Sqlite(folder.join("canonry.db")), data_folder: Some(folder) })
     }
 

@@ -60,8 +60,8 @@ impl GithubOption {
             (Some(app), _) => Auth::App(app),
             (None, Some(token)) => Auth::Token(token),
             (None, None) => bail!(
-                "GITHUB_TOKEN is not set; make a token that may read the repository and put it into GITHUB_TOKEN, \
-                 or name a GitHub App with CANONRY_APP_ID and CANONRY_APP_PRIVATE_KEY"
+                "GITHUB_TOKEN is not set; set it to a token that can read the repository, or set CANONRY_APP_ID and \
+                 CANONRY_APP_PRIVATE_KEY"
             ),
         };
         Ok(ClientOptions { api: self.api.clone(), ..ClientOptions::new(auth) })
@@ -76,10 +76,11 @@ fn app_key() -> Result<Option<AppKey>> {
     };
     let pem = match (set("CANONRY_APP_PRIVATE_KEY"), set("CANONRY_APP_PRIVATE_KEY_PATH")) {
         (Some(pem), _) => pem,
-        (None, Some(path)) => std::fs::read_to_string(&path)
-            .with_context(|| format!("the App's private key cannot be read from {path}"))?,
+        (None, Some(path)) => std::fs::read_to_string(&path).with_context(|| {
+            format!("the App's private key cannot be read from {path}; check CANONRY_APP_PRIVATE_KEY_PATH")
+        })?,
         (None, None) => {
-            bail!("CANONRY_APP_ID is set without a key; put the App's private key into CANONRY_APP_PRIVATE_KEY")
+            bail!("CANONRY_APP_ID is set without a key; set CANONRY_APP_PRIVATE_KEY to the App's private key")
         }
     };
     Ok(Some(AppKey::new(app_id.trim(), &Secret::new(&pem))?))

@@ -1,55 +1,126 @@
-//! The repository that a command is about.
+//! The repository that a command is about: the one that is named, or the one that can only be meant.
+
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use canonry_domain::RepoName;
 use canonry_store::{CloseRunId, Repo, Store};
 
+use crate::output::exit::WrongUsage;
+use crate::output::tables::counted;
+use crate::session::local_clone::LocalClone;
+
 /// The option that names the repository.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RepoOption {
-    /// The repository
+    /// The repository [default: the only one in the database, or that of the clone in this folder]
     #[arg(id = "repo", long, value_name = "OWNER/NAME")]
-    pub(crate) name: RepoName,
+    name: Option<RepoName>,
 }
 
 impl RepoOption {
-    /// The repository in the store, or a sentence that names the known ones.
+    /// The repository in the store, or an error that lists those that are there.
     pub(crate) async fn find(&self, store: &Store) -> Result<Repo> {
-        if let Some(repo) = store.repos().find(&self.name).await? {
-            return Ok(repo);
+        match &self.name {
+            Some(name) => find_named(store, name).await,
+            None => find_meant(store).await,
+        }
+    }
+
+    /// The name of a repository that need not be in the store yet, for commands that fetch it from GitHub.
+    pub(crate) async fn name_to_fetch(&self, store: &Store) -> Result<RepoName> {
+        if let Some(name) = &self.name {
+            return Ok(name.clone());
         }
         let known = store.repos().list().await?;
-        if known.is_empty() {
-            bail!(
-                "the database holds no repository yet, so not {} either; bring its items in with `canonry import` or `canonry sync`",
-                self.name
-            );
+        let of_clone = names_on_github().await;
+        if let Some(repo) = among(&known, &of_clone) {
+            return Ok(repo.name.clone());
         }
-        bail!(
-            "the repository {} is not in the database, which knows {}; bring its items in with `canonry import` or `canonry sync`",
-            self.name,
-            listed(&known)
-        )
+        match (of_clone.into_iter().next(), known.as_slice()) {
+            (Some(name), _) => Ok(name),
+            (None, [only]) => Ok(only.name.clone()),
+            (None, []) => {
+                let words = "name the repository with --repo OWNER/NAME, or run this in a clone of it";
+                bail!(WrongUsage(words.to_owned()))
+            }
+            (None, known) => bail!(WrongUsage(say_which(known))),
+        }
     }
 }
 
-/// The option that names the repository of a run, which need not be named: the run knows it.
+/// The repository of this name in the store, or an error that lists those that are there.
+pub(crate) async fn find_named(store: &Store, name: &RepoName) -> Result<Repo> {
+    if let Some(repo) = store.repos().find(name).await? {
+        return Ok(repo);
+    }
+    match store.repos().list().await?.as_slice() {
+        [] => bail!("{name} is not in the database, which is empty; import it with `canonry sync` or `canonry import`"),
+        known => bail!(
+            "{name} is not in the database, which has {}; import it with `canonry sync` or `canonry import`",
+            listed(known)
+        ),
+    }
+}
+
+/// The repository where none is named: the only one, or that of the clone in the current folder.
+async fn find_meant(store: &Store) -> Result<Repo> {
+    let known = store.repos().list().await?;
+    match known.as_slice() {
+        [] => bail!("the database has no repository yet; import one with `canonry sync --repo OWNER/NAME`"),
+        [only] => Ok(only.clone()),
+        known => match among(known, &names_of_clone().await) {
+            Some(repo) => Ok(repo.clone()),
+            None => bail!(WrongUsage(say_which(known))),
+        },
+    }
+}
+
+fn among<'a>(known: &'a [Repo], names: &[RepoName]) -> Option<&'a Repo> {
+    names.iter().find_map(|name| known.iter().find(|repo| repo.name.key() == name.key()))
+}
+
+/// The names under which the clone in the current folder may be known; none outside of a clone.
+async fn names_of_clone() -> Vec<RepoName> {
+    match LocalClone::find(Path::new(".")).await {
+        Ok(clone) => clone.names().await,
+        Err(_) => Vec::new(),
+    }
+}
+
+async fn names_on_github() -> Vec<RepoName> {
+    match LocalClone::find(Path::new(".")).await {
+        Ok(clone) => clone.names_on_github().await,
+        Err(_) => Vec::new(),
+    }
+}
+
+fn say_which(known: &[Repo]) -> String {
+    let example = known.first().map(|repo| repo.name.to_string()).unwrap_or_default();
+    format!(
+        "the database has {} ({}); say which with --repo, for example --repo {example}",
+        counted(known.len() as u64, "repository"),
+        listed(known)
+    )
+}
+
+/// The option that names the repository of a plan, which knows its own.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunRepoOption {
-    /// The repository [default: the run's own]
+    /// The repository [default: the plan's own]
     #[arg(id = "repo", long, value_name = "OWNER/NAME")]
     name: Option<RepoName>,
 }
 
 impl RunRepoOption {
-    /// The repository in the store, or a sentence that says what is missing.
+    /// The repository in the store, or an error that says what is missing.
     pub(crate) async fn find(&self, store: &Store, run: CloseRunId) -> Result<Repo> {
         if let Some(name) = &self.name {
-            return RepoOption { name: name.clone() }.find(store).await;
+            return find_named(store, name).await;
         }
         match store.plans().run(run).await? {
             Some(run) => Ok(run.repo),
-            None => bail!("there is no run {run}; make a plan with `canonry plan-close --repo OWNER/NAME`"),
+            None => bail!("there is no plan {run}; make one with `canonry plan-close`"),
         }
     }
 }
@@ -57,7 +128,7 @@ impl RunRepoOption {
 /// More names than this do not help to find a misspelling.
 const NAMED: usize = 8;
 
-/// Some of the known names, in words.
+/// Some of the known names.
 pub(crate) fn listed(known: &[Repo]) -> String {
     let mut names: Vec<String> = known.iter().take(NAMED).map(|repo| repo.name.to_string()).collect();
     if known.len() > NAMED {

@@ -36,7 +36,7 @@ impl LocalClone {
         match ask(&git, "look for a repository", &["rev-parse", "--git-dir"]).await {
             Ok(_) => {}
             Err(GitError::Refused { said, .. }) if said.contains("not a git repository") => bail!(
-                "{} is in no git repository; go to a clone, or name one with --work-tree DIR",
+                "{} is not in a git repository; go to a clone, or name one with --work-tree DIR",
                 folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).display()
             ),
             Err(error) => return Err(failed(&error)),
@@ -67,16 +67,27 @@ impl LocalClone {
     /// The repository on GitHub that it is a clone of, or `local/FOLDER-` and some digits that tell it from other clones
     /// in folders of that name: what was learned in one must not be told in another.
     pub(crate) async fn repo_name(&self) -> RepoName {
-        for remote in self.remotes().await {
-            let url = ask(&self.git, "read a remote's address", &["remote", "get-url", "--", &remote]).await;
-            if let Some(name) = url.ok().and_then(|url| name_on_github(&url)) {
-                return name;
-            }
-        }
+        self.names().await.swap_remove(0)
+    }
+
+    /// Every name that it may be known by, the likeliest first.
+    pub(crate) async fn names(&self) -> Vec<RepoName> {
+        let mut names = self.names_on_github().await;
         let folder = self.root.as_deref().unwrap_or(&self.folder);
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        local_name(&name, &folder.to_string_lossy())
+        names.push(local_name(&name, &folder.to_string_lossy()));
+        names
+    }
+
+    /// The repositories on GitHub that its remotes name, that of `origin` first.
+    pub(crate) async fn names_on_github(&self) -> Vec<RepoName> {
+        let mut names = Vec::new();
+        for remote in self.remotes().await {
+            let url = ask(&self.git, "read a remote's address", &["remote", "get-url", "--", &remote]).await;
+            names.extend(url.ok().and_then(|url| name_on_github(&url)));
+        }
+        names
     }
 
     /// The remotes: `origin` first, which is where a clone comes from.
@@ -92,7 +103,7 @@ impl LocalClone {
         match self.git.commit(name).await {
             Ok(sha) => Ok(sha),
             Err(CommitsError::Unknown { name }) => {
-                bail!("the clone has no commit {name:?}; fetch it with `git fetch`, or name another one with {option}")
+                bail!("the clone has no commit {name:?}; run `git fetch`, or name another one with {option}")
             }
             Err(error) => Err(anyhow!("failed to {error}")),
         }
@@ -107,9 +118,7 @@ impl LocalClone {
                 Err(error) => return Err(anyhow!("failed to {error}")),
             }
         }
-        bail!(WrongUsage(
-            "there is no branch main or master here; name what the change is compared with by --base REV".to_owned()
-        ))
+        bail!(WrongUsage("there is no branch main or master; name the base with --base REV".to_owned()))
     }
 
     /// What a review is about: the branch of the head. A commit that is on none has a review of its own.
@@ -125,8 +134,8 @@ impl LocalClone {
             return ReviewSubject::Branch(branch.to_owned());
         }
         notes.push(
-            "the head is on no branch, so that this review stands alone; name the pull request with --pr, \
-             or the branch with --head, to follow findings across pushes"
+            "the head is on no branch, so findings are not tracked across pushes; name the pull request with --pr or the branch \
+             with --head"
                 .to_owned(),
         );
         ReviewSubject::Branch(sha.short().to_owned())

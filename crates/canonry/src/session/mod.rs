@@ -1,6 +1,7 @@
 //! What a command works with: its database, repository, GitHub and models.
 
 pub(crate) mod admin_token;
+pub(crate) mod console_commands;
 pub(crate) mod console_secrets;
 pub(crate) mod context;
 pub(crate) mod database;
@@ -11,4 +12,3 @@ pub(crate) mod local_clone;
 pub(crate) mod model_patience;
 pub(crate) mod published_pull;
 pub(crate) mod repo_settings;
-pub(crate) mod reviewed_repo;

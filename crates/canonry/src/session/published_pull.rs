@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::output::exit::{Exit, Refused};
+use crate::output::moments::date_and_time;
 use crate::session::console_secrets::secret_of;
 use crate::session::local_clone::LocalClone;
 
@@ -36,7 +37,7 @@ pub(crate) struct PublishedPull {
     recheck: PublicationRecheck,
 }
 
-/// What was written, for a person and for a program.
+/// What was written, in words and as JSON.
 pub(crate) struct WhatWasPublished {
     pub(crate) words: String,
     pub(crate) json: Value,
@@ -61,17 +62,15 @@ impl PublishedPull {
         let repo = repo.with_context(|| format!("the database has another repository under the name {name}"))?;
         if let Some(pause) = store.close().brake_in_force(repo.id, BrakeKind::Pause).await? {
             bail!(Refused(format!(
-                "Canonry is paused in {} since {} and writes nothing there; `canonry resume --repo {}` ends that, and \
-                 --no-publish reviews without writing",
-                repo.name, pause.set_at, repo.name
+                "Canonry is paused in {} since {}; run `canonry resume --repo {}`, or review with --no-publish",
+                repo.name,
+                date_and_time(pause.set_at),
+                repo.name
             )));
         }
         let pull = github.pull(&repo.name, number).await?;
         if pull.state != "open" {
-            bail!(
-                "{} #{number} is closed, and nothing is published there; --no-publish reviews it all the same",
-                repo.name
-            );
+            bail!("{} #{number} is closed, so nothing is published; review it with --no-publish", repo.name);
         }
         let sha =
             |text: &str| text.parse::<CommitSha>().map_err(|error| anyhow!("GitHub's answer about #{number}: {error}"));
@@ -127,14 +126,20 @@ impl PublishedPull {
         }
     }
 
+    /// The repository's page on GitHub.
+    pub(crate) fn web_url(&self) -> String {
+        let url = self.github.clone_url(&self.repo.name);
+        url.strip_suffix(".git").unwrap_or(&url).to_owned()
+    }
+
     pub(crate) async fn begin(&self, handle: &str) -> Result<()> {
         Ok(self.publication(handle).begin(&self.head, false).await?)
     }
 
-    /// Tells on the pull request that there is no review. The caller has its own error to tell; this one is only logged.
+    /// Shows on the pull request that there is no review. The caller reports its own error; this one is only logged.
     pub(crate) async fn could_not(&self, handle: &str, why: &str, attempt: &str) {
         if let Err(error) = self.publication(handle).could_not(&self.head, why, attempt).await {
-            tracing::warn!(%error, "the pull request is not told that the review failed");
+            tracing::warn!(%error, "could not show on the pull request that the review failed");
         }
     }
 
@@ -143,20 +148,20 @@ impl PublishedPull {
         let place = format!("{} #{}", self.repo.name, self.number);
         Ok(match published {
             PublicationResult::Superseded => bail!(
-                "a newer commit or review of {place} came before this one was published; nothing more of this one is \
-                 written, and it is stored: run it again to review what is there now"
+                "{place} got a newer commit or review before this one was published; this one is stored, run the command again"
             ),
             PublicationResult::Waiting { until, reason } => WhatWasPublished {
                 words: format!(
-                    "Not everything is written on {place} yet ({reason}). Run it again after {until}: it goes on from there."
+                    "Not everything is posted on {place} yet ({reason}). Run the command again after {}: it continues from there.",
+                    date_and_time(until)
                 ),
                 json: json!({ "waiting_until": until, "reason": reason }),
                 exit: Exit::SomeFailed,
             },
-            PublicationResult::Done { inline, edited_summary, settled, refused } => WhatWasPublished {
-                words: done_in_words(&place, inline, edited_summary, settled, &refused),
+            PublicationResult::Done { inline, wrote_summary, settled, refused } => WhatWasPublished {
+                words: done_in_words(&place, inline, wrote_summary, settled, &refused),
                 exit: if refused.is_empty() { Exit::Done } else { Exit::SomeFailed },
-                json: json!({ "comments": inline, "summary": edited_summary, "threads": settled, "refused": refused }),
+                json: json!({ "comments": inline, "summary": wrote_summary, "threads": settled, "refused": refused }),
             },
         })
     }
@@ -165,24 +170,20 @@ impl PublishedPull {
 fn done_in_words(place: &str, inline: usize, summary: bool, threads: usize, refused: &[String]) -> String {
     let mut parts = Vec::new();
     if inline > 0 {
-        parts.push(if inline == 1 {
-            "1 finding at its line".to_owned()
-        } else {
-            format!("{} at their lines", counted(inline as u64, "finding"))
-        });
+        parts.push(counted(inline as u64, "inline comment"));
     }
     if summary {
         parts.push("the summary".to_owned());
     }
     if threads > 0 {
-        parts.push(format!("the end of {}", counted(threads as u64, "thread")));
+        parts.push(format!("{} resolved", counted(threads as u64, "thread")));
     }
     let mut words = match parts.is_empty() {
-        true => format!("{place} says all of it already."),
-        false => format!("Written on {place}: {}.", parts.join(", ")),
+        true => format!("Nothing new to post on {place}."),
+        false => format!("Posted on {place}: {}.", parts.join(", ")),
     };
     for reason in refused {
-        words += &format!("\nNot written: {}.", crate::output::printable::one_line(reason));
+        words += &format!("\nNot posted: {}.", crate::output::printable::one_line(reason));
     }
     words
 }
@@ -192,11 +193,11 @@ mod tests {
     use super::done_in_words;
 
     #[test]
-    fn what_was_written_is_told() {
-        assert_eq!(done_in_words("o/n #1", 0, false, 0, &[]), "o/n #1 says all of it already.");
+    fn posts_are_listed() {
+        assert_eq!(done_in_words("o/n #1", 0, false, 0, &[]), "Nothing new to post on o/n #1.");
         assert_eq!(
             done_in_words("o/n #1", 2, true, 1, &["the check run: no permission".to_owned()]),
-            "Written on o/n #1: 2 findings at their lines, the summary, the end of 1 thread.\nNot written: the check run: no permission."
+            "Posted on o/n #1: 2 inline comments, the summary, 1 thread resolved.\nNot posted: the check run: no permission."
         );
     }
 }

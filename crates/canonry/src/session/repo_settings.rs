@@ -37,7 +37,7 @@ impl SettingsOption {
             }
             Ok(None) => Ok(RepoConfig::default()),
             Err(error) => {
-                tracing::warn!(%error, "the repository's {SETTINGS_FILE} cannot be read; planning by the defaults");
+                tracing::warn!(%error, "the repository's {SETTINGS_FILE} cannot be read; planning with the default settings");
                 Ok(RepoConfig::default())
             }
         }
@@ -46,7 +46,7 @@ impl SettingsOption {
 
 fn read(file: &Path) -> Result<RepoConfig> {
     let bytes = std::fs::read(file)
-        .with_context(|| format!("the settings file {} cannot be read; check its name", file.display()))?;
+        .with_context(|| format!("the settings file {} cannot be read; check the name", file.display()))?;
     let parsed = parse_bytes(&bytes);
     refuse_what_fell_back(&parsed, &file.display().to_string())?;
     Ok(parsed.config)
@@ -56,8 +56,7 @@ fn read(file: &Path) -> Result<RepoConfig> {
 pub(crate) fn refuse_what_fell_back(parsed: &ParsedSettings, file: &str) -> Result<()> {
     let Some(section) = parsed.unsafe_to_close_by() else { return Ok(()) };
     bail!(Refused(format!(
-        "the section `{section}` of {file} has a mistake, and nothing is closed by guesses; \
-         find it with `canonry config check`"
+        "the section `{section}` of {file} has a mistake, so nothing is closed; find it with `canonry config check`"
     )))
 }
 

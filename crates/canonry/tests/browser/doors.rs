@@ -35,7 +35,7 @@ pub(crate) fn doors_and_errors_are_whole_in_every_light(demo: &Demo, browser: &B
     let mut wrong = faults(&browser.page(), "sign-in", 200, |page| page.goto(&demo.at("/sign-in")));
     let page = demo.signed_in(browser);
     wrong.extend(faults(&page, "error-404", 404, |page| page.goto(&demo.at("/r/brindle/nothing"))));
-    assert!(page.text().contains("Nothing to see here"), "{}", page.text());
+    assert!(page.text().contains("Page not found"), "{}", page.text());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -1,4 +1,4 @@
-//! Filters, the slider of an audit, and the theme.
+//! Filters, the search and the switcher of the header, the slider of an audit, and the theme.
 
 use std::collections::BTreeSet;
 
@@ -25,10 +25,14 @@ pub(crate) fn filters_are_in_the_address_and_hold_what_they_say(demo: &Demo, bro
     // What is filtered is a link that can be sent to somebody.
     page.goto(&demo.at(&format!("{REPO}/items{address}")));
     assert_eq!(page.eval("document.querySelector('select[name=state]').value"), "closed");
-    page.press("/");
+    page.press("f");
     page.type_text("panic");
     page.follow(|page| page.press("Enter"));
-    assert!(page.eval("location.search").as_str().is_some_and(|search| search.contains("panic")), "{}", page.text());
+    assert!(
+        page.eval("location.search").as_str().is_some_and(|search| search.contains("title=panic")),
+        "{}",
+        page.text()
+    );
     page.goto(&demo.at(&format!("{REPO}/items")));
     page.click("input[name=number]");
     page.type_text("1");
@@ -36,6 +40,32 @@ pub(crate) fn filters_are_in_the_address_and_hold_what_they_say(demo: &Demo, bro
     let there = page.eval("location.pathname");
     let stories = [format!("{REPO}/issues/1"), format!("{REPO}/pulls/1")];
     assert!(stories.iter().any(|story| there == story.as_str()), "a number leads to {there}");
+    assert_eq!(page.problems(), Vec::<String>::new());
+}
+
+pub(crate) fn a_key_leads_to_the_search_and_the_switcher_to_another_repository(demo: &Demo, browser: &Browser) {
+    let page = demo.signed_in(browser);
+    page.goto(&demo.at(&format!("{REPO}/plans")));
+    page.press("/");
+    page.type_text("panic");
+    page.follow(|page| page.press("Enter"));
+    assert_eq!(page.eval("location.pathname"), "/search");
+    assert_eq!(page.eval("document.getElementById('search').value"), "panic");
+    page.follow(|page| page.click("main li[data-row] a"));
+    assert!(page.eval("location.pathname").as_str().is_some_and(|path| path.starts_with(REPO)), "{}", page.text());
+    page.press("/");
+    page.type_text("#1");
+    page.follow(|page| page.press("Enter"));
+    let there = page.eval("location.pathname");
+    assert!(
+        [format!("{REPO}/issues/1"), format!("{REPO}/pulls/1")].iter().any(|item| there == item.as_str()),
+        "{there}"
+    );
+    page.click("details.switcher summary");
+    page.wait_for("document.querySelectorAll('.switcher li').length > 2");
+    page.screenshot(&picture("switcher"));
+    page.follow(|page| page.click(".switcher a[href='/r/tidepool/tidepool']"));
+    assert_eq!(page.eval("location.pathname"), "/r/tidepool/tidepool");
     assert_eq!(page.problems(), Vec::<String>::new());
 }
 

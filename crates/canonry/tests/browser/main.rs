@@ -21,16 +21,18 @@ use crate::running::Demo;
 /// What a person does, by its name.
 type Step = (&'static str, fn(&Demo, &Browser));
 
-/// A plan's pages and the list of deeds have something to show once somebody did something; applying a plan ends it.
-const STEPS: [Step; 16] = [
+/// A plan's pages and the list of activity have something to show once somebody did something; applying a plan ends it.
+const STEPS: [Step; 18] = [
     ("sign-in and refusal", doors::strangers_see_nothing_and_the_token_opens_the_door),
     ("doors in every light", doors::doors_and_errors_are_whole_in_every_light),
     ("an empty service", doors::a_service_without_repositories_says_what_to_do),
     ("filters", lists::filters_are_in_the_address_and_hold_what_they_say),
+    ("search and switcher", lists::a_key_leads_to_the_search_and_the_switcher_to_another_repository),
     ("slider", lists::a_slider_changes_the_figures),
     ("theme", lists::the_theme_is_the_readers_own),
     ("sign-in with GitHub", visitor::who_signs_in_with_github_does_what_they_may_there),
-    ("plan on a phone", plan::what_a_finger_opens_comes_into_sight),
+    ("plan on a phone", plan::on_a_phone_a_row_is_a_page_of_its_own),
+    ("plan on a wide screen", plan::the_list_and_the_row_each_fit_the_screen),
     ("plan without scripts", plan::a_plan_is_reviewed_without_scripts),
     ("every page", pages::every_page_is_whole_in_every_light),
     ("fast words", fast_keys::each_word_is_about_the_row_it_was_said_of),

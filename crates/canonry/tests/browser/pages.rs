@@ -14,8 +14,9 @@ const MOST_KINDS: usize = 80;
 
 pub(crate) fn every_page_is_whole_in_every_light(demo: &Demo, browser: &Browser) {
     let page = demo.signed_in(browser);
-    // The first has links to pull requests, the second no link once an App is there.
-    let mut waiting: VecDeque<String> = [format!("{REPO}/items?type=pr"), "/setup".to_owned(), "/".to_owned()].into();
+    // The first has links to pull requests, the second names every command, the third has no link once an App is there.
+    let mut waiting: VecDeque<String> =
+        [format!("{REPO}/items?type=pr"), "/search?q=canonry".to_owned(), "/setup".to_owned(), "/".to_owned()].into();
     waiting.extend(demo.sights());
     let (mut seen, mut wrong, mut named) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
     while let Some(path) = waiting.pop_front() {
@@ -45,7 +46,7 @@ pub(crate) fn every_page_is_whole_in_every_light(demo: &Demo, browser: &Browser)
 }
 
 /// Kinds of pages that are found by following links; there are no others.
-const EXPECTED: [&str; 30] = [
+const EXPECTED: [&str; 31] = [
     "home",
     "help-keys",
     "jobs",
@@ -53,6 +54,7 @@ const EXPECTED: [&str; 30] = [
     "deliveries",
     "deliveries-N",
     "setup",
+    "search",
     "repo",
     "repo-items",
     "repo-issues-N",
@@ -74,7 +76,7 @@ const EXPECTED: [&str; 30] = [
     "repo-jobs",
     "repo-deliveries",
     "repo-announced",
-    "repo-deeds",
+    "repo-activity",
     "repo-settings",
 ];
 

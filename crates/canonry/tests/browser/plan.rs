@@ -5,13 +5,10 @@ use canonry_testkit::browser::{Browser, Page, Scheme, Viewport};
 use crate::looks::picture;
 use crate::running::Demo;
 
-/// The plan's own figure of this name.
-pub(crate) fn figure(page: &Page, name: &str) -> i64 {
-    let figures = "[...document.querySelectorAll('.figure')].map(one => [one.querySelector('span').innerText, one.querySelector('b').innerText])";
-    let figures = page.eval(figures);
-    let found =
-        figures.as_array().expect("a list").iter().find(|one| one[0].as_str().is_some_and(|is| is.starts_with(name)));
-    found.and_then(|one| one[1].as_str()?.parse().ok()).unwrap_or_else(|| panic!("there is no {name:?} in {figures}"))
+/// How many rows the plan's tab of this name counts.
+pub(crate) fn count(page: &Page, name: &str) -> i64 {
+    let count = page.eval(&format!("document.querySelector('[data-count={name}]')?.innerText ?? ''"));
+    count.as_str().and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("there is no {name:?}: {count}"))
 }
 
 pub(crate) fn a_plan_is_reviewed_without_scripts(demo: &Demo, browser: &Browser) {
@@ -20,11 +17,15 @@ pub(crate) fn a_plan_is_reviewed_without_scripts(demo: &Demo, browser: &Browser)
     page.follow(|page| page.press("Enter"));
     page.run_scripts(false);
     page.goto(&demo.at(&demo.plan()));
-    let before = figure(&page, "approved");
+    let before = count(&page, "approved");
     page.follow(|page| page.click("tr[data-row] a[data-opens]"));
-    assert!(page.eval("document.querySelectorAll('#pair .text').length").as_i64() >= Some(2), "{}", page.text());
+    assert!(
+        page.eval("document.querySelectorAll('#pair .pair article').length").as_i64() >= Some(2),
+        "{}",
+        page.text()
+    );
     page.follow(|page| page.click("#pair button[value=approve]"));
-    assert_eq!(figure(&page, "approved"), before + 1);
+    assert_eq!(count(&page, "approved"), before + 1);
     assert_eq!(
         page.eval("document.activeElement.matches('[data-row][data-current]')"),
         true,
@@ -34,34 +35,51 @@ pub(crate) fn a_plan_is_reviewed_without_scripts(demo: &Demo, browser: &Browser)
     page.follow(|page| page.click("tr[data-row] a[data-opens]"));
     page.follow(|page| page.click("#pair button[value=clear]"));
     page.goto(&demo.at(&demo.plan()));
-    assert_eq!(figure(&page, "approved"), before);
+    assert_eq!(count(&page, "approved"), before);
     page.screenshot(&picture("plan-without-scripts"));
     assert_eq!(page.problems(), Vec::<String>::new());
 }
 
-pub(crate) fn what_a_finger_opens_comes_into_sight(demo: &Demo, browser: &Browser) {
+pub(crate) fn on_a_phone_a_row_is_a_page_of_its_own(demo: &Demo, browser: &Browser) {
     let page = demo.signed_in(browser);
     page.look_as(Viewport::Phone, Scheme::Light);
     page.goto(&demo.at(&demo.plan()));
-    let is_in_sight = "Math.abs(document.getElementById('pair').getBoundingClientRect().top) < innerHeight / 2";
-    assert_eq!(page.eval(is_in_sight), false, "the pair is below the list");
-    let third = "document.querySelectorAll('tr[data-row]')[2].dataset.item";
-    let item = page.eval(third);
-    page.click(&format!("tr[data-item={item}] a[data-opens]"));
-    page.wait_for(&format!("document.getElementById('pair').dataset.item === {item}"));
-    assert_eq!(page.eval(is_in_sight), true);
+    let seen = |part: &str| page.eval(&format!("document.querySelector('{part}').offsetParent !== null")) == true;
+    assert_eq!((seen(".rows"), seen("#pair"), seen("#apply")), (true, false, true));
+    let item = page.eval("document.querySelectorAll('tr[data-row]')[2].dataset.item");
+    page.follow(|page| page.click(&format!("tr[data-item={item}] a[data-opens]")));
+    assert_eq!(page.eval("document.getElementById('pair').dataset.item"), item);
+    assert_eq!((seen(".rows"), seen("#pair"), seen("#apply")), (false, true, false));
+    assert!(seen(".plan-bar [href*=apply]"), "what apply closes stays in sight");
     page.screenshot(&picture("plan-pair-phone"));
     page.click("#pair button[value=approve]");
     page.wait_for("document.getElementById('said')?.innerText.startsWith('Approved') ?? false");
     assert_ne!(page.eval("document.getElementById('pair').dataset.item"), item);
-    assert_eq!(page.eval(is_in_sight), true, "the next pair is where the first was");
+    assert_eq!((seen(".rows"), seen("#pair")), (false, true), "the next row follows");
+    page.follow(|page| page.click("#pair .back a"));
+    assert_eq!((seen(".rows"), seen("#pair")), (true, false), "the way back");
+    assert_eq!(page.problems(), Vec::<String>::new());
+}
+
+pub(crate) fn the_list_and_the_row_each_fit_the_screen(demo: &Demo, browser: &Browser) {
+    let page = demo.signed_in(browser);
+    page.goto(&demo.at(&demo.plan()));
+    for part in [".rows", "#pair"] {
+        let fits = format!("document.querySelector('{part}').getBoundingClientRect().height <= innerHeight");
+        assert_eq!(page.eval(&fits), true, "{part}");
+    }
+    page.eval("document.querySelector('.rows').scrollTop = 300");
+    assert_eq!(page.eval("scrollY + document.getElementById('pair').scrollTop"), 0, "each scrolls by itself");
+    page.eval("scrollTo(0, document.body.scrollHeight)");
+    let bar = "document.querySelector('.plan-bar').getBoundingClientRect().top >= 0";
+    assert_eq!(page.eval(bar), true, "what apply closes stays in sight");
     assert_eq!(page.problems(), Vec::<String>::new());
 }
 
 pub(crate) fn a_plan_is_reviewed_and_applied_by_keyboard(demo: &Demo, browser: &Browser) {
     let page = demo.signed_in(browser);
     page.goto(&demo.at(&demo.plan()));
-    let (approved, excluded, closed) = (figure(&page, "approved"), figure(&page, "excluded"), figure(&page, "closed"));
+    let (approved, excluded, closed) = (count(&page, "approved"), count(&page, "excluded"), count(&page, "ended"));
     let current = "document.querySelector('tr[data-current], tr[data-row]:focus')?.id ?? ''";
     page.press("j");
     page.wait_for(&format!("({current}) !== '' && document.querySelector('#pair [data-key=a]') !== null"));
@@ -72,8 +90,7 @@ pub(crate) fn a_plan_is_reviewed_and_applied_by_keyboard(demo: &Demo, browser: &
     {
         page.press(key);
         page.wait_for(&format!(
-            "[...document.querySelectorAll('.figure')].some(one => one.innerText.includes('{name}') && \
-             one.querySelector('b').innerText === '{expected}') && document.querySelector('#pair [data-key=a]') !== null \
+            "document.querySelector('[data-count={name}]')?.innerText === '{expected}' && document.querySelector('#pair [data-key=a]') !== null \
              && document.readyState === 'complete' && document.activeElement?.matches('[data-row]')"
         ));
     }
@@ -104,15 +121,11 @@ pub(crate) fn a_plan_is_reviewed_and_applied_by_keyboard(demo: &Demo, browser: &
     page.follow(|page| page.press("Enter"));
     page.wait_for("document.getElementById('progress') !== null");
     page.screenshot(&picture("plan-progress"));
-    page.wait_for(&format!(
-        "[...document.querySelectorAll('.figure')].some(one => one.innerText.includes('closed') && \
-         !one.innerText.includes('would') && one.querySelector('b').innerText === '{}')",
-        closed + approved + 2
-    ));
+    page.wait_for(&format!("document.querySelector('[data-count=ended]')?.innerText === '{}'", closed + approved + 2));
     page.screenshot(&picture("plan-applied"));
     // What was closed can be undone without scrolling: the plan, and each row.
     page.goto(&demo.at(&format!("{}?show=ended", demo.plan())));
-    for found in ["#undo summary", "a[aria-label^='Undo #']"] {
+    for found in [".plan-bar a[href='#undo']", "a[aria-label^='Undo #']"] {
         assert_eq!(
             page.eval(&format!("document.querySelector(\"{found}\").getBoundingClientRect().top < innerHeight")),
             true,

@@ -9,7 +9,7 @@ use crate::running::{Demo, REPO};
 /// A repository that the visitor may only read.
 const ELSEWHERE: &str = "/r/tidepool/tidepool";
 
-/// Pages of it that offer deeds to its maintainers.
+/// Pages of it that offer changes to its maintainers.
 const PAGES: [&str; 11] = [
     "",
     "/items",
@@ -47,7 +47,7 @@ pub(crate) fn who_signs_in_with_github_does_what_they_may_there(demo: &Demo, bro
         assert_eq!(page.goto(&demo.at(&format!("{ELSEWHERE}{tail}"))), 200, "{tail}");
         let forms =
             page.eval("[...document.querySelectorAll('form[method=post]')].map(form => form.getAttribute('action'))");
-        assert_eq!(forms, json!(["/theme", "/sign-out"]), "{ELSEWHERE}{tail} offers a deed to a reader");
+        assert_eq!(forms, json!(["/sign-out", "/theme"]), "{ELSEWHERE}{tail} offers a change to a reader");
     }
     for (tail, fields) in [
         ("/plans", json!({})),
@@ -67,7 +67,11 @@ pub(crate) fn who_signs_in_with_github_does_what_they_may_there(demo: &Demo, bro
     wrong.extend(faults(&page, "repo-as-a-reader", 200, |page| page.goto(&demo.at(ELSEWHERE))));
     assert_eq!(page.goto(&demo.at("/jobs")), 403, "the service's own jobs are for whoever runs it");
     page.goto(&demo.at(REPO));
-    assert_ne!(page.eval("document.querySelectorAll('form[method=post]').length"), 2, "a maintainer is offered deeds");
+    assert_ne!(
+        page.eval("document.querySelectorAll('form[method=post]').length"),
+        2,
+        "a maintainer is offered changes"
+    );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

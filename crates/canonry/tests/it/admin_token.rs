@@ -18,7 +18,7 @@ use crate::service::{SECRET, Service};
 
 const MADE: &str = "made the console's admin token";
 const BY_ANOTHER: &str = "the console's admin token was made by another start";
-const NONE_MADE: &str = "no admin token was made for the console";
+const NONE_MADE: &str = "no admin token could be written";
 
 /// Where a start leaves the token that it makes.
 fn file(place: &Place, database: &TestDatabase) -> PathBuf {

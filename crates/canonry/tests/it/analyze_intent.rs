@@ -10,9 +10,9 @@ const RUN: &[&str] = &["analyze-intent", "--repo", "octo/cat"];
 #[test]
 fn cards_by_rules_are_made_once() {
     let place = Place::with_items();
-    assert_snapshot!(place.shown(&place.canonry(RUN)), @r"
+    assert_snapshot!(place.shown(&place.canonry(RUN)), @"
     exit 0
-    Made 3 cards with the local extractor.
+    Stored 3 cards from the local extractor.
     ");
     let again = place.canonry(&[RUN, &["--only-changed", "--json"]].concat());
     assert_snapshot!(place.shown_json(&again), @r#"
@@ -41,9 +41,9 @@ fn a_program_that_gives_no_card_costs_no_run() {
     let by_program = ["--extractor", "command", "--type", "issue", "--model"];
     assert_snapshot!(place.shown(&place.canonry(&[RUN, &by_program, &["/bin/echo no idea"]].concat())), @r#"
     exit 3
-    Made 0 cards with the command extractor.
+    Stored 0 cards from the command extractor.
 
-    2 items got none, and will be compared by title and body:
+    2 items failed and will be compared by title and body:
       issue #1: the answer is not one JSON object: it begins with "no idea"
       issue #2: the answer is not one JSON object: it begins with "no idea"
     "#);
@@ -81,7 +81,7 @@ fn what_cannot_work_is_said_at_once() {
     let place = Place::with_items();
     for (arguments, exit, expected) in [
         (&["--extractor", "openai"][..], 1, "failed to set up the openai model: no key in OPENAI_API_KEY"),
-        (&["--model", "gpt"], 2, "--model, --base-url and --thinking are for models; name one with --extractor"),
+        (&["--model", "gpt"], 2, "--model, --base-url and --thinking need a model; name one with --extractor"),
         (&["--extractor", "command"], 2, "name the program with --model 'PROGRAM ARGUMENTS'"),
     ] {
         assert_eq!(place.canonry(&[RUN, arguments].concat()).ended_with(exit), expected);

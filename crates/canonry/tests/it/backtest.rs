@@ -52,13 +52,13 @@ fn a_person_gets_figures_advice_and_a_page() {
     let ran =
         place.canonry(&["backtest", "--repo", REPO, "--retrieval", "lexical", "--report", "page.html"]).succeeded();
     for told in [
-        "Is the right earlier item found?",
-        "Would it have been right to speak",
-        "How often is a first neighbour right",
+        "How often the right earlier item is found:",
+        "How often a comment would have been right",
+        "How often the nearest item is right, by its score:",
         "Worst misses:",
-        "What to do now:",
-        "Do not let it close anything yet",
-        "The curves are in page.html.",
+        "Recommendation:",
+        "Do not close anything automatically yet",
+        "Wrote the curves to page.html.",
     ] {
         assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
     }

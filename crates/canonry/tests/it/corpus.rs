@@ -12,14 +12,14 @@ fn import_counts_and_names_bad_lines() {
     let place = Place::new();
     let items = format!("{}{}", ITEMS, "{\"number\":4}\nnot json\n{\"number\":0,\"title\":\"t\"}\n");
     place.write("items.jsonl", items);
-    assert_snapshot!(place.shown(&place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"])), @r"
+    assert_snapshot!(place.shown(&place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"])), @"
     exit 3
     Read 6 records of octo/cat.
-     new   changed   as before   failed
-    ────────────────────────────────────
-       3         0           0        3
+    new  changed  unchanged  failed
+    ───────────────────────────────
+      3        0          0       3
 
-    These records were left out:
+    Skipped records:
       items.jsonl, line 4: title is missing
       items.jsonl, line 5: not JSON: expected ident at column 2
       items.jsonl, line 6: number is 0, which is not a whole number from 1 to 9223372036854775807
@@ -133,13 +133,13 @@ fn export_writes_lines_files_and_documents() {
 #[test]
 fn maintainers_are_set_and_listed() {
     let place = Place::with_items();
-    assert_snapshot!(place.shown(&place.canonry(&["maintainers", "list", "--repo", "octo/cat"])), @r"
+    assert_snapshot!(place.shown(&place.canonry(&["maintainers", "list", "--repo", "octo/cat"])), @"
     exit 0
-    Nobody knows yet who maintains octo/cat.
+    The maintainers of octo/cat are not known yet.
 
     Next:
-      canonry maintainers refresh --repo octo/cat      as GitHub says
-      canonry maintainers set --repo octo/cat LOGIN…   as you say
+      canonry maintainers refresh --repo octo/cat      fetch them from GitHub
+      canonry maintainers set LOGIN… --repo octo/cat   set them yourself
     ");
     let set = place.canonry(&["maintainers", "set", "--repo", "octo/cat", "mona", "Hubot", "MONA", "--json"]).json();
     assert_eq!(set["stats"], json!({"maintainers": 2}));
@@ -168,9 +168,9 @@ fn maintainers_are_set_and_listed() {
     "#);
     let mut listed = place.canonry(&["maintainers", "list", "--repo", "octo/cat"]);
     listed.stdout = listed.stdout.replace(&at, "[TIME]");
-    assert_snapshot!(place.shown(&listed), @r"
+    assert_snapshot!(place.shown(&listed), @"
     exit 0
-    2 maintainers of octo/cat, set by hand on [TIME]:
+    2 maintainers of octo/cat, set by hand, just now:
       Hubot
       mona
     ");

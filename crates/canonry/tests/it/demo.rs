@@ -76,7 +76,7 @@ fn what_is_kept_can_be_looked_into() {
     let demo = Ran::of(demo(&place, &["--headless", "--keep", "demo"]).output().expect("the program starts"));
     let demo = demo.succeeded();
     assert!(
-        demo.stdout.starts_with("A week of 3 sample repositories with 405 issues and 73 pull requests"),
+        demo.stdout.starts_with("A week of 3 sample repositories with 405 issues, 73 pull requests and "),
         "{demo:?}"
     );
     let tries: Vec<&str> = demo.stdout.lines().filter_map(|line| line.strip_prefix("  canonry ")).collect();
@@ -97,7 +97,7 @@ fn what_is_kept_can_be_looked_into() {
     let again = place.canonry(&["demo", "--keep", "demo"]);
     assert_eq!(
         again.failed(),
-        "the folder demo cannot be created; name one that does not exist yet with --keep: File exists (os error 17)"
+        "the folder demo cannot be created; name a new folder with --keep: File exists (os error 17)"
     );
 }
 
@@ -177,7 +177,10 @@ async fn the_console_opens_and_stays_open_until_somebody_ends_it() {
         );
     }
     // Its GitHub is there for any client.
-    let after = told.iter().position(|line| line.starts_with("Its API, and a token")).expect("told with --verbose");
+    let after = told
+        .iter()
+        .position(|line| line.starts_with("The emulated GitHub's API, and a token"))
+        .expect("told with --verbose");
     let (api, token) = (told[after + 1].trim(), told[after + 2].trim());
     let asked = client.get(format!("{api}/user")).bearer_auth(token).header("user-agent", "a test").send().await;
     assert_eq!(asked.expect("an answer").status(), StatusCode::OK);
@@ -202,7 +205,7 @@ fn it_listens_on_this_machine_only() {
     let refused = place.canonry(&["demo", "--listen", "0.0.0.0:7414"]);
     assert_eq!(
         refused.failed(),
-        "the demo is for this machine only; name an address such as 127.0.0.1:9000 with --listen"
+        "the demo listens on this machine only; use an address such as --listen 127.0.0.1:9000"
     );
     assert_eq!(names_in(&place.path("tmp")), Vec::<String>::new());
 }

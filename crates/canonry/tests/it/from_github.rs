@@ -12,7 +12,7 @@ use crate::place::{Place, Ran};
 const REPO: &str = "octo/cat";
 
 /// A repository with two issues and a pull request, and a token that may read it.
-fn world() -> World {
+pub(crate) fn world() -> World {
     let mut world = World::new();
     world.repo(REPO);
     for login in ["mona", "hubot", "zoe"] {
@@ -42,12 +42,12 @@ fn item(place: &Place, number: &str) -> Value {
 #[test]
 fn sync_brings_everything_in_and_then_almost_nothing() {
     let (place, emulator) = (Place::new(), Emulator::start_blocking(world()));
-    assert_snapshot!(place.shown(&canonry(&place, &emulator, &["sync", "--repo", REPO])), @r"
+    assert_snapshot!(place.shown(&canonry(&place, &emulator, &["sync", "--repo", REPO])), @"
     exit 0
-    3 items of octo/cat came from GitHub.
-     new   changed   as before
-    ───────────────────────────
-       3         0           0
+    Fetched 3 items of octo/cat.
+    new  changed  unchanged
+    ───────────────────────
+      3        0          0
     ");
     assert_snapshot!(place.shown(&canonry(&place, &emulator, &["sync", "--repo", REPO])), @r"
     exit 0
@@ -83,14 +83,19 @@ fn sync_brings_everything_in_and_then_almost_nothing() {
 fn a_dry_run_says_what_would_come_and_writes_nothing() {
     let (place, emulator) = (Place::new(), Emulator::start_blocking(world()));
     place.canonry(&["init"]).succeeded();
-    assert_snapshot!(place.shown(&canonry(&place, &emulator, &["sync", "--repo", REPO, "--dry-run", "--type", "issue"])), @r"
+    assert_snapshot!(place.shown(&canonry(&place, &emulator, &["sync", "--repo", REPO, "--dry-run", "--type", "issue"])), @"
     exit 0
-    2 items of octo/cat would come from GitHub.
-     new   changed   as before
-    ───────────────────────────
-       2         0           0
+    Would store 2 items of octo/cat.
+    new  changed  unchanged
+    ───────────────────────
+      2        0          0
     ");
-    assert!(place.canonry(&["export", "--repo", REPO]).failed().starts_with("the database holds no repository yet"));
+    assert!(
+        place
+            .canonry(&["export", "--repo", REPO])
+            .failed()
+            .starts_with("octo/cat is not in the database, which is empty")
+    );
 }
 
 #[test]
@@ -118,12 +123,12 @@ fn refresh_brings_new_items_and_on_request_the_changes_of_known_ones() {
         world.edit_title(REPO, 1, "zoe", "Crash on every start");
         world.open(REPO, "zoe", NewIssue::new("Another", "One more."));
     }
-    assert_snapshot!(place.shown(&canonry(&place, &emulator, &["refresh", "--repo", REPO])), @r"
+    assert_snapshot!(place.shown(&canonry(&place, &emulator, &["refresh", "--repo", REPO])), @"
     exit 0
-    1 item of octo/cat came from GitHub.
-     new   changed   as before
-    ───────────────────────────
-       1         0           0
+    Fetched 1 item of octo/cat.
+    new  changed  unchanged
+    ───────────────────────
+      1        0          0
     ");
     assert_eq!(
         (item(&place, "1")["title"].as_str(), item(&place, "4")["title"].as_str()),
@@ -147,17 +152,17 @@ fn outcomes_and_items_that_left_are_found_on_request() {
         world.delete(REPO, 3, "mona");
     }
     let ran = canonry(&place, &emulator, &["sync", "--repo", REPO, "--outcomes", "--sweep"]);
-    assert_snapshot!(place.shown(&ran), @r"
+    assert_snapshot!(place.shown(&ran), @"
     exit 0
-    2 items of octo/cat came from GitHub.
-     new   changed   as before
-    ───────────────────────────
-       0         2           0
+    Fetched 2 items of octo/cat.
+    new  changed  unchanged
+    ───────────────────────
+      0        2          0
 
-    Issues closed as duplicates of something unknown: 1; learned: 1.
+    Closed duplicates without a known target: 1; found now: 1.
       #2 is a duplicate of #1
 
-    Of 3 items, 1 left the repository.
+    Checked 3 items; 1 left the repository.
       #3 deleted
     ");
     assert_eq!(
@@ -196,7 +201,7 @@ fn what_github_refuses_is_one_sentence_without_the_token() {
     let missing = Ran::of(command.output().expect("the program starts"));
     assert_eq!(
         missing.failed(),
-        "GITHUB_TOKEN is not set; make a token that may read the repository and put it into GITHUB_TOKEN, or name a GitHub App with CANONRY_APP_ID and CANONRY_APP_PRIVATE_KEY"
+        "GITHUB_TOKEN is not set; set it to a token that can read the repository, or set CANONRY_APP_ID and CANONRY_APP_PRIVATE_KEY"
     );
     let wrong = Ran::of(command.env("GITHUB_TOKEN", "ghp_wrong_0ne").output().expect("the program starts"));
     assert!(wrong.failed().starts_with("GitHub does not accept the token"), "{wrong:?}");
@@ -225,7 +230,7 @@ fn doctor_asks_github_about_the_token() {
     let token = |ran: &Ran| checked(ran, "github token");
     emulator.world().now = Timestamp::now() - SignedDuration::from_hours(96);
     let ran = canonry(&place, &emulator, &["doctor", "--json"]);
-    let trouble = "this machine's clock is 4 days ahead of GitHub's, so that nothing is closed";
+    let trouble = "this machine's clock is 4 days ahead of GitHub's, so nothing is closed";
     assert_eq!((ran.exit, &checked(&ran, "clock")["message"]), (Some(1), &json!(trouble)));
     emulator.world().follows_wall_clock = true;
     let ran = canonry(&place, &emulator, &["doctor", "--json"]);
@@ -269,7 +274,7 @@ fn doctor_tells_of_a_budget_without_prices() {
     assert_eq!((ran.exit, &budget["status"]), (Some(1), &json!("fail")), "{ran:?}");
     assert!(budget.to_string().contains("--input-price"), "{budget}");
     let shown = place.canonry(&["show", "--repo", REPO, "--type", "issue", "--number", "1"]).succeeded();
-    assert!(shown.stdout.contains("a budget is set, but the model's prices are not"), "{shown:?}");
+    assert!(shown.stdout.contains("a budget is set without the model's prices"), "{shown:?}");
 }
 
 #[test]
@@ -297,6 +302,6 @@ fn doctor_asks_github_about_the_app() {
     assert_snapshot!(told("77", TEST_APP_PRIVATE_KEY, &[]), @"exit 0: ok    github app    GitHub accepts it, as canonry[bot]");
     assert_snapshot!(told("77", TEST_APP_PRIVATE_KEY, &["--offline"]), @"exit 0: ok    github app    CANONRY_APP_ID and a key are set; GitHub was not asked");
     assert_snapshot!(told("1", TEST_APP_PRIVATE_KEY, &[]), @"exit 1: fail  github app    GitHub does not accept the App's key: it is wrong, expired or revoked; check CANONRY_APP_ID, its private key, and this machine's clock");
-    assert_snapshot!(told("77", "", &[]), @"exit 1: fail  github app    CANONRY_APP_ID is set without a key; put the App's private key into CANONRY_APP_PRIVATE_KEY");
+    assert_snapshot!(told("77", "", &[]), @"exit 1: fail  github app    CANONRY_APP_ID is set without a key; set CANONRY_APP_PRIVATE_KEY to the App's private key");
     assert_snapshot!(told("77", broken, &["--offline"]), @"exit 1: fail  github app    the GitHub client cannot start: the App's private key is not an RSA key in PEM form; download a new one from the App's settings");
 }

@@ -20,6 +20,9 @@ fn manual_pages_for_every_command() {
     let place = Place::new();
     let page = place.canonry(&["man"]).succeeded().stdout;
     assert!(page.contains(".TH canonry 1"), "{page}");
+    for heading in ["START", "TRIAGE", "REVIEW", "OPERATE"] {
+        assert!(page.contains(&format!(".SH {heading}\n")), "{heading}: {page}");
+    }
     fs::create_dir(place.path("man1")).expect("a new folder");
     let written = place.canonry(&["man", "man1"]).succeeded().stdout;
     let pages = names_in(&place.path("man1"));
@@ -32,7 +35,7 @@ fn manual_pages_for_every_command() {
     assert_eq!(document["stats"]["pages"], pages.len());
     assert_eq!(
         place.canonry(&["man", "nowhere"]).failed(),
-        "nowhere/canonry.1 cannot be written; check the folder and your rights to it: No such file or directory (os error 2)"
+        "nowhere/canonry.1 cannot be written; check the folder and its permissions: No such file or directory (os error 2)"
     );
 }
 
@@ -41,9 +44,14 @@ fn the_reference_names_every_command_and_no_hidden_one() {
     let place = Place::new();
     let page = place.canonry(&["reference", "commands"]).succeeded().stdout;
     for command in ["init", "doctor", "import", "export", "show", "maintainers set", "config check", "demo", "man"] {
-        assert!(page.contains(&format!("## `canonry {command}`\n")), "{command}: {page}");
+        assert!(page.contains(&format!("### `canonry {command}`\n")), "{command}: {page}");
     }
-    assert!(!page.contains("canonry reference"), "{page}");
+    for heading in ["## Start", "## Triage", "## Review", "## Operate"] {
+        assert!(page.contains(&format!("\n{heading}\n")), "{heading}: {page}");
+    }
+    for hidden in ["canonry reference", "canonry apply-close", "canonry undo-close", "--run <"] {
+        assert!(!page.contains(hidden), "{hidden}: {page}");
+    }
     assert!(place.canonry(&["reference", "configuration"]).succeeded().stdout.starts_with("# `.canonry.yml`"));
     let schema = place.canonry(&["reference", "schema"]).succeeded();
     assert_eq!(schema.json(), place.canonry(&["config", "schema"]).json());

@@ -67,7 +67,7 @@ impl Ordered {
     /// Says something of rows of the plan.
     fn plan_says(&self, arguments: &[&str]) -> Ran {
         let run = self.plan.to_string();
-        self.run(&[&["plan"], arguments, &["--repo", REPO, "--run", &run]].concat())
+        self.run(&[&["plan", arguments[0], &run], &arguments[1..], &["--repo", REPO]].concat())
     }
 
     /// The next job fails once and for all.
@@ -87,10 +87,7 @@ impl Ordered {
 
 /// What is said of an exclusion: it outlives its plan.
 fn lasts(plan: CloseRunId) -> String {
-    format!(
-        "Later plans leave them open too. To lift that: canonry plan approve --repo {REPO} --run {plan} --item NUMBER, or \
-         canonry override remove ID --repo {REPO}\n"
-    )
+    format!("Later plans leave them open too. To lift that: canonry plan approve {plan} --item NUMBER\n")
 }
 
 on_both_engines! {
@@ -109,17 +106,17 @@ on_both_engines! {
         let sync = at.give_up().await;
 
         for (job, command) in [
-            (apply, format!("canonry apply-close --repo {REPO} --run {plan} --approved-only --yes")),
-            (undo, format!("canonry undo-close --repo {REPO} --run {plan} --item 2 --reason wrong-target")),
+            (apply, format!("canonry apply {plan} --approved-only --yes")),
+            (undo, format!("canonry undo {plan} --item 2 --reason wrong-target")),
         ] {
             let ran = at.run(&["jobs", "retry", &job.to_string()]);
             let told = ran.ended_with(4);
-            assert!(told.starts_with(&format!("job {job} is an order to close or to open items again")), "{told}");
-            assert!(told.contains("2026-02-01") && told.ends_with(&command), "{told}");
+            assert!(told.starts_with(&format!("job {job} is an order of 1 Feb 2026 to close or reopen items")), "{told}");
+            assert!(told.contains(&format!("`canonry plan show {plan}`")) && told.ends_with(&command), "{told}");
             assert_eq!(at.state(job).await, JobState::Dead);
         }
         let all = at.run(&["jobs", "retry", "--state", "dead", "--repo", REPO]).succeeded();
-        assert!(all.stdout.starts_with("Queued 1 job again.\nLeft alone: 2 orders to close"), "{all:?}");
+        assert!(all.stdout.starts_with("Queued 1 job again.\nNot queued: 2 orders to close"), "{all:?}");
         assert_eq!([at.state(apply).await, at.state(undo).await, at.state(sync).await], [JobState::Dead, JobState::Dead, JobState::Queued]);
         let none = at.run(&["jobs", "retry", "--state", "dead", "--json"]).succeeded().json();
         assert_eq!((&none["stats"]["queued"], &none["stats"]["orders_left"]), (&json!(0), &json!(2)));
@@ -188,7 +185,7 @@ on_both_engines! {
         assert_eq!(pulls, format!("Approved 0 rows of plan {}.\n", at.plan));
         assert_eq!(words().await, [(None, None), excluded.clone()]);
         let told = at.plan_says(&["approve", "--all"]).succeeded().stdout;
-        assert_eq!(told, format!("Approved 1 row of plan {}.\nLeft excluded, as somebody said before: #3.\n", at.plan));
+        assert_eq!(told, format!("Approved 1 row of plan {}.\nStill excluded: #3.\n", at.plan));
         assert_eq!(words().await, [(Some(true), None), excluded]);
         // To leave out everything is always safe.
         let told = at.plan_says(&["exclude", "--all"]).succeeded().stdout;
@@ -204,8 +201,7 @@ on_both_engines! {
         assert!(at.store.plans().record_close_result(run, ItemType::Issue, number(2), result, now()).await.expect("recorded"));
         let plan = at.plan;
         let undo = format!(
-            "Carried out before, and not changed: #2 (applied). What was closed is opened again by `canonry undo-close \
-             --repo {REPO} --run {plan} --item NUMBER`.\n"
+            "Already done, and not changed: #2 (applied). To reopen: canonry undo {plan} --item NUMBER\n"
         );
         let told = at.plan_says(&["exclude", "--item", "2"]).succeeded().stdout;
         assert_eq!(told, format!("Excluded 0 rows of plan {plan}.\n{undo}"));

@@ -1,4 +1,4 @@
-//! `pause` and `resume`: the brakes, pulled and lifted at the command line; and what tells of them.
+//! `pause` and `resume`, and the commands that show a pause.
 
 use canonry_domain::{ContentVersion, ItemType, Login};
 use canonry_store::{BrakeKind, DatabaseUrl, GraceState, NewGrace, Store};
@@ -12,17 +12,17 @@ use crate::place::Place;
 fn a_pause_is_told_once_and_lifted() {
     let place = Place::with_items();
     let run = |words: &[&str]| place.canonry(&[words, &["--repo", "octo/cat"]].concat()).succeeded();
-    assert_eq!(run(&["resume"]).stdout, "Nothing holds Canonry back in octo/cat.\n");
+    assert_eq!(run(&["resume"]).stdout, "octo/cat was not paused.\n");
     let paused = run(&["pause", "--reason", "a release\u{1b}[31m is under way"]).stdout;
-    assert_eq!(paused, "Nothing more is written to octo/cat.\n\nNext: canonry resume --repo octo/cat\n");
+    assert_eq!(paused, "Paused octo/cat: nothing is written there.\n\nTo resume: canonry resume --repo octo/cat\n");
     let again = run(&["pause", "--reason", "another reason"]).stdout;
-    assert!(again.starts_with("octo/cat is paused already, since 2"), "{again}");
+    assert!(again.starts_with("octo/cat was paused before, just now: "), "{again}");
     assert!(again.contains("a release") && !again.contains('\u{1b}') && !again.contains("another"), "{again}");
     let told = run(&["pause", "--json"]).json();
     assert_eq!((&told["stats"], &told["brakes"][0]["kind"]), (&json!({ "paused": 0 }), &json!("pause")), "{told}");
     let lifted = run(&["resume", "--json"]).json();
     assert_eq!((&lifted["stats"], &lifted["lifted"][0]["set_by"]), (&json!({ "lifted": 1 }), &json!(null)), "{lifted}");
-    assert_eq!(run(&["resume"]).stdout, "Nothing holds Canonry back in octo/cat.\n");
+    assert_eq!(run(&["resume"]).stdout, "octo/cat was not paused.\n");
     assert_eq!(run(&["pause"]).stdout, paused, "it can be paused again");
 }
 
@@ -75,35 +75,45 @@ async fn doctor_and_show_tell_what_holds_back_and_what_waits() {
     let doctor = place.canonry(&["doctor", "--offline"]).succeeded().stdout;
     let told: Vec<&str> = doctor.lines().skip_while(|line| !line.contains("corpus")).skip(1).take(6).collect();
     assert_snapshot!(told.join("\n"), @r"
-    warn  breaker       Nothing is closed by itself in octo/cat since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
-                         → lift it with `canonry resume --repo octo/cat`
-    warn  pause         octo/cat is paused by mona since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
-                         → lift it with `canonry resume --repo octo/cat`
-    warn  closes        2 items of octo/cat to be closed unless somebody objects, issue #4 first, after 2026-02-04T00:00:00Z; #3 waits: daily limit
-                         → see `canonry show --repo octo/cat --number 3`
+    warn  breaker       Automatic closes are off in octo/cat, since 1 Feb 2026: 3 objections\nin 7 days
+                         → run `canonry resume --repo octo/cat`
+    warn  pause         octo/cat is paused by mona, since 1 Feb 2026: 3 objections\nin 7 days
+                         → run `canonry resume --repo octo/cat`
+    warn  closes        2 items of octo/cat will be closed unless somebody objects, issue #4 first, on 4 Feb 2026, 00:00 UTC; #3 waits: the daily limit of closes is reached
+                         → see `canonry show 3 --repo octo/cat`
     ");
     let show = |of: &str| {
-        let shown = place.canonry(&["show", "--repo", "octo/cat", "--number", of]).succeeded().stdout;
-        shown.split_once("text         version 1").expect("a text").1.lines().skip(4).collect::<Vec<_>>().join("\n")
+        let shown = place.canonry(&["show", of]).succeeded().stdout;
+        let before_details = shown.split_once("\nDetails:\n").expect("details").0;
+        before_details.lines().skip(3).collect::<Vec<_>>().join("\n")
     };
     assert_snapshot!(["2", "3", "4"].map(show).join("\n--\n"), @r"
-    It was to be closed in favour of #1; called off on 2026-02-01T00:00:00Z: somebody commented
 
-    Nothing is closed by itself in octo/cat since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+    Verdict: Announced close as a duplicate of #1 cancelled: it stays open because somebody commented.
 
-    octo/cat is paused by mona since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+    Announced close as a duplicate of #1: cancelled 1 Feb 2026: somebody commented
+
+    Automatic closes are off in octo/cat, since 1 Feb 2026: 3 objections\nin 7 days
+
+    octo/cat is paused by mona, since 1 Feb 2026: 3 objections\nin 7 days
     --
-    It is to be closed in favour of #1 after 2026-02-04T00:00:00Z; waiting: daily limit
 
-    Nothing is closed by itself in octo/cat since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+    Verdict: Will be closed as a duplicate of #1: the close was due 9 months ago and is done as soon as nothing blocks it.
 
-    octo/cat is paused by mona since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+    Will be closed as a duplicate of #1 on 4 Feb 2026, 00:00 UTC; waiting: the daily limit of closes is reached
+
+    Automatic closes are off in octo/cat, since 1 Feb 2026: 3 objections\nin 7 days
+
+    octo/cat is paused by mona, since 1 Feb 2026: 3 objections\nin 7 days
     --
-    It is to be closed in favour of #1 after 2026-02-04T00:00:00Z, as mona ruled, unless somebody objects
 
-    Nothing is closed by itself in octo/cat since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+    Verdict: Will be closed as a duplicate of #1: the close was due 9 months ago and is done as soon as nothing blocks it.
 
-    octo/cat is paused by mona since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+    Will be closed as a duplicate of #1 on 4 Feb 2026, 00:00 UTC, as mona ruled, unless somebody objects
+
+    Automatic closes are off in octo/cat, since 1 Feb 2026: 3 objections\nin 7 days
+
+    octo/cat is paused by mona, since 1 Feb 2026: 3 objections\nin 7 days
     ");
     let told = place.canonry(&["show", "--repo", "octo/cat", "--number", "2", "--json"]).succeeded().json();
     assert_eq!(

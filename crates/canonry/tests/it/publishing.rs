@@ -43,10 +43,10 @@ fn a_pull_request_is_reviewed_without_a_clone_and_told_once() {
     let (place, emulator) = (Place::new(), Emulator::start_blocking(world()));
     let asked = ["review", "--repo", REPO, "--pr", "1"];
     let first = canonry(&place, &emulator, &asked).succeeded();
-    assert!(first.stdout.contains("Written on octo/cat #1: 1 finding at its line, the summary."), "{}", first.stdout);
-    let off = "review.enabled is not true in .canonry.yml: the service reviews no pull request here.";
+    assert!(first.stdout.contains("Posted on octo/cat #1: 1 inline comment, the summary."), "{}", first.stdout);
+    let off = "review.enabled is not true in .canonry.yml: the service does not review pull requests here.";
     assert!(first.stdout.contains(off), "{}", first.stdout);
-    assert_eq!(said(&emulator), (1, 1, 1));
+    assert_eq!(said(&emulator), (1, 1, 0));
     {
         let world = emulator.world();
         let comment = &world.review_comments_by(REPO, 1, OWN)[0];
@@ -57,9 +57,10 @@ fn a_pull_request_is_reviewed_without_a_clone_and_told_once() {
     let again = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1", "--json"]).succeeded().json();
     assert_eq!(again["service_reviews"], off, "{again}");
     assert_eq!((&again["published"]["comments"], &again["published"]["threads"]), (&0.into(), &0.into()), "{again}");
+    // A token makes no check run: a comment says that nothing is new.
     assert_eq!(said(&emulator), (1, 1, 1));
     let quiet = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1", "--head", "topic"]);
-    assert!(quiet.stderr.contains("--head names a commit of a clone"), "{}", quiet.stderr);
+    assert!(quiet.stderr.contains("--head needs a clone"), "{}", quiet.stderr);
 }
 
 #[test]
@@ -75,5 +76,5 @@ fn nothing_is_written_where_nothing_may_be() {
     emulator.world().close(REPO, 1, "ann", canonry_testkit::github::CloseReason::Completed);
     let closed = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1"]);
     assert!(closed.exit == Some(1) && closed.stderr.contains("octo/cat #1 is closed"), "{}", closed.stderr);
-    assert_eq!(said(&emulator), (1, 1, 1));
+    assert_eq!(said(&emulator), (1, 1, 0));
 }

@@ -74,7 +74,7 @@ on_both_engines! {
         assert!(indexes(&place, &database, "octo_Cat-") > 0);
 
         let refused = run(&["purge", "--repo", "octo/cat"]);
-        assert_eq!(refused.ended_with(4), "nothing is deleted without --yes; see what is kept first: canonry purge --repo octo/Cat --dry-run");
+        assert_eq!(refused.ended_with(4), "nothing is deleted without --yes; see what is stored with `canonry purge --repo octo/Cat --dry-run`");
         let foretold = run(&["purge", "--repo", "octo/cat", "--dry-run", "--json"]).succeeded().json();
         let tables = &foretold["tables"];
         assert_eq!((&tables["items"], &tables["embeddings"], &tables["brakes"]), (&json!(4), &json!(4), &json!(1)), "{foretold}");
@@ -83,14 +83,14 @@ on_both_engines! {
         let sum: u64 = tables.as_object().expect("tables").values().filter_map(Value::as_u64).sum();
         assert_eq!(foretold["stats"], json!({ "rows": sum }));
         let words = run(&["purge", "--repo", "octo/cat", "--dry-run"]).succeeded().stdout;
-        assert!(words.starts_with(&format!("{sum} rows about octo/Cat:\n")) && words.ends_with("\nNext: canonry purge --repo octo/Cat --yes\n"), "{words}");
+        assert!(words.starts_with(&format!("{sum} rows about octo/Cat:\n")) && words.ends_with("\nTo delete: canonry purge --repo octo/Cat --yes\n"), "{words}");
 
         let done = run(&["purge", "--repo", "OCTO/cat", "--yes", "--json"]).succeeded().json();
         assert_eq!((&done["stats"]["rows"], &done["tables"]), (&json!(sum), tables), "{done}");
         assert_eq!(indexes(&place, &database, "octo_Cat-"), 0);
         assert!(indexes(&place, &database, "octo_dog-") > 0);
         let again = run(&["purge", "--repo", "octo/cat", "--yes"]);
-        assert_eq!(again.failed(), "nothing is kept of octo/cat; check the name: the database knows octo/dog");
+        assert_eq!(again.failed(), "nothing is stored about octo/cat; check the name: the database has octo/dog");
         assert!(run(&["export", "--repo", "octo/cat"]).failed().contains("octo/cat is not in the database"));
         assert_eq!(run(&["export", "--repo", "octo/dog"]).succeeded().stdout, dog);
         assert_eq!(run(&["purge", "--repo", "octo/dog", "--dry-run", "--json"]).succeeded().json()["tables"], about_dog);
@@ -105,7 +105,7 @@ on_both_engines! {
         let last = run(&["purge", "--repo", "octo/dog", "--yes"]).succeeded().stdout;
         assert!(last.starts_with("Deleted ") && last.contains(" rows about octo/dog, and "), "{last}");
         let none = run(&["purge", "--repo", "octo/dog", "--yes"]);
-        assert_eq!(none.failed(), "nothing is kept of octo/dog: the database holds no repository");
+        assert_eq!(none.failed(), "nothing is stored about octo/dog: the database has no repository");
     }
 
     async fn the_number_of_a_plan_does_not_come_again(database: TestDatabase) {
@@ -144,7 +144,7 @@ on_both_engines! {
         let soon = now + SignedDuration::from_mins(10);
 
         assert!(store.close().take_lease(repo.id, "apply of plan 7", now, soon).await.expect("writes"));
-        assert_eq!(purge().ended_with(4), "apply of plan 7 is closing or reopening in octo/cat and has not ended; run this again then");
+        assert_eq!(purge().ended_with(4), "apply of plan 7 is closing or reopening items in octo/cat; run the command again when it has ended");
         store.close().release_lease(repo.id, "apply of plan 7").await.expect("writes");
 
         let job = NewJob { key: "octo/cat", repo: Some(&repo.name), kind: JobKind::Sync, payload: &json!({}) };
@@ -153,14 +153,14 @@ on_both_engines! {
         let leased = store.jobs().lease("worker", caps, JobScope::All, now, soon).await.expect("leases");
         assert_eq!(leased.map(|job| job.id), Some(id));
         let refused = purge();
-        assert!(refused.ended_with(4).starts_with(&format!("job {id} (sync) about octo/cat runs; wait for its end")), "{refused:?}");
+        assert!(refused.ended_with(4).starts_with(&format!("job {id} (sync) about octo/cat is running; wait for it")), "{refused:?}");
         assert_eq!(store.corpus().item_counts(repo.id).await.expect("counts").total(), 3, "nothing is deleted");
         assert!(store.close().brakes(repo.id).await.expect("reads").is_empty());
 
         // Its worker was killed: a job that nobody works on goes with the rest.
         database.execute("UPDATE jobs SET lease_until = 1").await;
         let done = canonry(&place, &database, &["purge", "--repo", "octo/cat", "--yes", "--json"]).succeeded().json();
-        assert_eq!(done["remarks"], json!(["The App is installed on octo/cat (installation 44): the next webhook begins anew. Remove it from the repository on GitHub first, then purge again."]));
+        assert_eq!(done["remarks"], json!(["The App is installed on octo/cat (installation 44), so the next webhook stores it again. Remove the App from the repository on GitHub, then purge again."]));
         assert_eq!((store.jobs().get(id).await.expect("reads"), store.repos().find(&repo.name).await.expect("reads")), (None, None));
         store.disconnect().await;
     }
@@ -187,7 +187,7 @@ on_both_engines! {
         let left = store.corpus().item_counts(repo.id).await.expect("counts").total();
         assert!((1..MANY).contains(&left), "{left} items are left");
         let pause = store.close().brake_in_force(repo.id, BrakeKind::Pause).await.expect("reads").expect("nothing is written meanwhile");
-        assert_eq!(pause.why, "a purge was begun and has not ended; it goes on with `canonry purge --repo octo/cat --yes`");
+        assert_eq!(pause.why, "a purge was interrupted; continue it with `canonry purge --repo octo/cat --yes`");
 
         let again = place.canonry(&arguments).succeeded().json();
         assert_eq!(again["tables"]["items"], left, "{again}");
@@ -205,12 +205,12 @@ on_both_engines! {
         let model = models[0]["model"].as_str().expect("a model").to_owned();
         assert_eq!(models, json!([{ "model": model, "vectors": 4 }]));
         let wrong = run(&["--vectors-of", "openai:none", "--yes"]);
-        assert_eq!(wrong.failed(), format!("no vectors of octo/Cat are by openai:none; there are those of {model}; name one of them"));
-        assert!(run(&["--vectors-of", &model]).ended_with(4).ends_with(&format!("canonry purge --repo octo/Cat --vectors-of {model} --dry-run")));
+        assert_eq!(wrong.failed(), format!("octo/Cat has no vectors of openai:none; it has those of {model}"));
+        assert!(run(&["--vectors-of", &model]).ended_with(4).ends_with(&format!("canonry purge --repo octo/Cat --vectors-of {model} --dry-run`")));
         let foretold = run(&["--vectors-of", &model, "--dry-run", "--json"]).succeeded().json();
         assert_eq!((&foretold["stats"], &foretold["model"]), (&json!({ "rows": 4 }), &json!(model)));
         let done = run(&["--vectors-of", &model, "--yes"]).succeeded().stdout;
-        assert_eq!(done, format!("Deleted 4 vectors of octo/Cat by {model}.\n"));
+        assert_eq!(done, format!("Deleted 4 vectors of {model} in octo/Cat.\n"));
         assert_eq!(indexes(&place, &database, "octo_Cat-"), 0);
         let left = run(&["--dry-run", "--json"]).succeeded().json();
         let tables = &left["tables"];

@@ -162,7 +162,7 @@ on_both_engines! {
         let none = with_model(&place, &database, &server, &["candidates"]);
         assert_eq!(
             none.failed(),
-            "nothing of octo/cat is embedded by openai:text-embedding-3-small yet; run `canonry embed --repo octo/cat \
+            "octo/cat is not embedded by openai:text-embedding-3-small yet; run `canonry embed --repo octo/cat \
              --embedder openai --embed-model text-embedding-3-small` first, or use --retrieval lexical"
         );
         server.fault_when("", Fault::Hang);
@@ -218,7 +218,7 @@ on_both_engines! {
         let scored = scores(&set(&after, "issue", 2));
         assert!(scored[0].0 == 1 && (0.7..0.8).contains(&scored[0].1), "about the .75 of one in twenty: {scored:?}");
         let local = canonry(&place, &database, &["calibrate"]);
-        assert!(local.ended_with(2).starts_with("the local model brings its own calibration"), "{local:?}");
+        assert!(local.ended_with(2).starts_with("the local model is calibrated already"), "{local:?}");
     }
 
     async fn every_script_and_every_odd_text_is_searched(database: TestDatabase) {
@@ -288,14 +288,14 @@ fn what_is_missing_is_said_with_what_to_run() {
     for command in ["candidates", "search"] {
         let query: &[&str] = if command == "search" { &["--query", "crash"] } else { &[] };
         let message = told(&[&[command, "--repo", REPO], query].concat());
-        assert!(message.starts_with("nothing of octo/cat is embedded by local:"), "{message}");
+        assert!(message.starts_with("octo/cat is not embedded by local:"), "{message}");
         assert!(message.contains("run `canonry embed --repo octo/cat` first"), "{message}");
         let message = told(&[&[command, "--repo", "octo/dog"], query].concat());
-        assert!(message.starts_with("the repository octo/dog is not in the database"), "{message}");
+        assert!(message.starts_with("octo/dog is not in the database"), "{message}");
     }
     place.canonry(&["search", "--repo", REPO, "--query", "crash", "--retrieval", "lexical"]).succeeded();
     let message = told(&["embed", "--repo", "octo/dog"]);
-    assert!(message.contains("which knows octo/cat"), "{message}");
+    assert!(message.contains("which has octo/cat"), "{message}");
     let message = told(&["embed", "--repo", REPO, "--embedder", "voyage"]);
     assert!(message.contains("no key in VOYAGE_API_KEY"), "{message}");
     let wrong = place.canonry(&["embed", "--repo", REPO, "--embed-model", "m"]);

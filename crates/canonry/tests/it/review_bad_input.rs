@@ -10,7 +10,7 @@ fn what_is_missing_is_said_in_one_sentence() {
     let place = Place::new();
     let outside = place.canonry(&["review", "--base", "main"]);
     assert!(
-        outside.failed().ends_with("is in no git repository; go to a clone, or name one with --work-tree DIR"),
+        outside.failed().ends_with("is not in a git repository; go to a clone, or name one with --work-tree DIR"),
         "{outside:?}"
     );
     let nowhere = place.canonry(&["review", "--work-tree", "nowhere"]);
@@ -21,17 +21,17 @@ fn what_is_missing_is_said_in_one_sentence() {
     let unknown = copy.canonry(&["review", "--base", "origin/main"]);
     assert_eq!(
         unknown.failed(),
-        "the clone has no commit \"origin/main\"; fetch it with `git fetch`, or name another one with --base"
+        "the clone has no commit \"origin/main\"; run `git fetch`, or name another one with --base"
     );
     let unknown = copy.canonry(&["review", "--base", "main", "--head", "--upload-pack=x"]);
     assert_eq!(unknown.exit, Some(2), "{unknown:?}");
     let unknown = copy.canonry(&["review", "--base=--output=x"]);
     assert!(unknown.failed().starts_with("the clone has no commit \"--output=x\""), "{unknown:?}");
     let settings = copy.canonry(&["review", "--base", "main", "--config", "nowhere.yml"]);
-    assert_eq!(settings.failed(), "there is no settings file nowhere.yml; check its name");
+    assert_eq!(settings.failed(), "there is no settings file nowhere.yml; check the name");
     copy.git(&["branch", "--quiet", "--move", "main", "trunk"]);
     let unnamed = copy.canonry(&["review"]);
-    assert!(unnamed.ended_with(2).contains("by --base REV"), "{unnamed:?}");
+    assert!(unnamed.ended_with(2).contains("with --base REV"), "{unnamed:?}");
     assert!(!copy.place.database().exists());
 
     copy.git(&["switch", "--quiet", "--orphan", "empty"]);
@@ -43,11 +43,11 @@ fn what_is_missing_is_said_in_one_sentence() {
 fn wrong_options_are_told_apart() {
     let copy = WorkingCopy::new();
     for (arguments, words) in [
-        (&["--reviewer", "llm"][..], "name the model of the reviewer llm with --provider"),
-        (&["--provider", "local"], "no model in this program reads changes"),
-        (&["--reviewer", "command"], "name the program of the reviewer command with --command"),
-        (&["--command", " "], "name the program of the reviewer command with --command"),
-        (&["--embed-model", "x"], "--embed-model and --embed-base-url are for remote embedders"),
+        (&["--reviewer", "llm"][..], "the reviewer llm needs a model; add --provider"),
+        (&["--provider", "local"], "there is no local review model"),
+        (&["--reviewer", "command"], "the reviewer command needs a program; add --command"),
+        (&["--command", " "], "the reviewer command needs a program; add --command"),
+        (&["--embed-model", "x"], "--embed-model and --embed-base-url need a remote embedder"),
         (&["--fail-on", "blocker"], "invalid value 'blocker'"),
         (&["--pr", "0"], "invalid value '0'"),
         (&["--max-cost", "1"], "--provider"),
@@ -120,7 +120,7 @@ fn paths_of_reports_stay_in_the_repository() {
     assert_eq!(seen[..2], ["absolute src/app.js:10 new inline", "escaped a b/ü.js:10 new inline"], "{seen:?}");
     assert!(!seen.iter().any(|one| one.contains("passwd")), "{seen:?}");
     let notes = document["reviewers"][0]["notes"].to_string();
-    assert!(notes.contains("2 results of lint left out, whose files are outside of the repository"), "{notes}");
+    assert!(notes.contains("2 results of lint left out, outside the repository"), "{notes}");
 }
 
 #[test]

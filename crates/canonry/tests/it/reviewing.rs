@@ -83,10 +83,23 @@ fn a_person_reads_it_in_a_terminal() {
     for words in ["src/app.js", "Debugging code is left in", "debugger;", "medium"] {
         assert!(shown.stdout.contains(words), "{words}: {}", shown.stdout);
     }
+    let linked = |force: &str| {
+        let mut command = copy.command(&["review", "--base", "main", "--full"]);
+        let ran = command.env("CLICOLOR_FORCE", "1").env("FORCE_HYPERLINK", force).output().expect("it starts");
+        String::from_utf8(ran.stdout).expect("UTF-8")
+    };
+    let address = format!(
+        "\u{1b}]8;;file://{}/src/app.js\u{1b}\\line 10",
+        copy.path("").canonicalize().expect("a folder").display()
+    );
+    assert!(linked("1").contains(&address), "{}", linked("1"));
+    assert!(!linked("0").contains("\u{1b}]8;;") && !linked("").contains("\u{1b}]8;;"), "off in a pipe");
     // Colours are for terminals, and the log is not the result.
     assert_eq!((shown.stdout.contains('\u{1b}'), shown.stderr.as_str()), (false, ""));
     let help = copy.canonry(&["review", "--help"]).succeeded().stdout;
-    for words in ["--fail-on", "--sarif", "--no-publish", "status 5", "CRITICAL", "Example:"] {
+    for words in
+        ["--fail-on", "--sarif", "--no-publish", "status is 5", "Critical findings are always shown", "Example:"]
+    {
         assert!(help.contains(words), "{words}: {help}");
     }
 }
@@ -122,6 +135,12 @@ fn a_build_fails_on_what_the_change_brings() {
     assert_eq!(exit(&["--fail-on", "never"]), Some(0));
     assert_eq!(exit(&["--fail-on", "minor"]), Some(5));
     assert_eq!(exit(&["--fail-on", "medium"]), Some(5));
+    let named = "Exit status 5: 1 finding of severity minor or higher (--fail-on minor):\n  \
+        medium  src/app.js:10  Debugging code is left in\n";
+    let words = copy.canonry(&["review", "--base", "main", "--full", "--fail-on", "minor"]);
+    assert!(words.stdout.ends_with(named), "{words:?}");
+    let lines = copy.canonry(&["review", "--base", "main", "--full", "--fail-on", "minor", "--format", "rdjsonl"]);
+    assert_eq!((lines.exit, lines.stderr.as_str()), (Some(5), named), "{lines:?}");
     assert_eq!(exit(&["--fail-on", "major"]), Some(0));
     // A linter's words about lines that the change does not touch are shown, and fail nothing.
     let old = [("slow", "warning", "src/app.js", 2), ("long", "note", "README.md", 1)];
@@ -209,7 +228,7 @@ fn every_format_goes_to_the_standard_output_or_into_a_file() {
     for format in ["text", "json", "sarif", "code-scanning", "rdjsonl"] {
         let shown = run(&["--format", format, "--output", "result"]).succeeded();
         assert!(shown.stdout.contains("Debugging code is left in"), "{format}: {}", shown.stdout);
-        assert!(shown.stdout.ends_with("Written to result.\n"), "{format}: {}", shown.stdout);
+        assert!(shown.stdout.ends_with("\nWrote result.\n"), "{format}: {}", shown.stdout);
         let written = std::fs::read_to_string(copy.path("result")).expect("a file");
         assert!(written.contains("src/app.js") && !written.contains('\u{1b}'), "{format}: {written}");
     }
@@ -280,7 +299,7 @@ fn authors_whom_the_settings_skip_are_skipped_aloud() {
     copy.write("src/app.js", &code("debugger;"));
     let asked = ["review", "--base", "main", "--author", "renovate[bot]"];
     let skipped = copy.canonry(&asked).succeeded();
-    assert_eq!(skipped.stdout, "Nothing was reviewed of branch/main: review.skipAuthors names renovate[bot].\n");
+    assert_eq!(skipped.stdout, "Not reviewed: branch/main, because review.skipAuthors names renovate[bot].\n");
     let document = copy.canonry(&[&asked[..], &["--json", "--output", "result"]].concat()).succeeded().json();
     assert_eq!(
         (&document["run"], &document["skipped"]),

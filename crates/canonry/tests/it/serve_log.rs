@@ -104,6 +104,6 @@ fn a_person_can_have_plain_lines_or_none() {
     assert_eq!(refused.exit, Some(2));
     assert_eq!(
         refused.stderr,
-        "error: --monthly-cost is for models that cost something; name one with --provider, --extractor or --review-provider\n"
+        "error: --monthly-cost is for hosted models; name one with --provider, --extractor or --review-provider\n"
     );
 }

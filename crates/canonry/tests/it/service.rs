@@ -162,8 +162,9 @@ on_both_engines! {
         for delivery in deliveries.iter().filter(|delivery| delivery["state"] == "ignored") {
             assert!(delivery["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{delivery}");
         }
-        assert_eq!(jobs.iter().filter(|job| job["state"] == "done" && job["attempts"] == 1).count(), 137);
         let (stdout, log) = service.stopped();
+        let again: Vec<&Value> = jobs.iter().filter(|job| job["state"] != "done" || job["attempts"] != 1).collect();
+        assert!(again.is_empty(), "{again:?}\n{log}");
         assert_eq!(stdout, "Stopped after 137 jobs.\n");
         assert!(log.contains("a job is done"), "{log}");
         // A sentence of the examples' issues, and the secret.
@@ -262,18 +263,18 @@ on_both_engines! {
         assert_eq!(shown["jobs"][0]["key"], "repo/1#7");
         let listed = run(&["deliveries", "list", "--event", "star"]).succeeded().stdout;
         assert!(listed.contains("second") && listed.contains("ignored") && !listed.contains("first"), "{listed}");
-        assert_eq!(run(&["deliveries", "list", "--repo", "tide/lab"]).succeeded().stdout, "There are none.\n");
+        assert_eq!(run(&["deliveries", "list", "--repo", "tide/lab"]).succeeded().stdout, "No deliveries.\n");
         let listed = run(&["jobs", "list", "--repo", "Tide/Pool", "--state", "done"]).succeeded().stdout;
         assert!(listed.contains("tide/pool#7"), "{listed}");
         assert_eq!(run(&["jobs", "show", &job, "--json"]).succeeded().json()["job"]["payload"], json!({"event": "issues", "action": "opened", "github_id": 1}));
-        assert_eq!(run(&["jobs", "retry", &job]).failed(), format!("job {job} is done; to do it once more: canonry deliveries replay first"));
+        assert_eq!(run(&["jobs", "retry", &job]).failed(), format!("job {job} is done; to run it again: canonry deliveries replay first"));
         assert_eq!(run(&["deliveries", "replay", "first"]).succeeded().stdout, "Queued the delivery first again.\n");
-        assert_eq!(run(&["deliveries", "replay", "first"]).failed(), "the delivery first is queued already");
+        assert_eq!(run(&["deliveries", "replay", "first"]).failed(), "delivery first is already queued");
         assert_eq!(run(&["jobs", "retry", &job]).succeeded().stdout, format!("Queued job {job} again.\n"));
         assert_eq!(run(&["jobs", "retry", "--state", "queued", "--repo", "Tide/Pool"]).succeeded().stdout, "Queued 1 job again.\n");
         assert_eq!(run(&["jobs", "retry", "--state", "dead"]).succeeded().stdout, "Queued 0 jobs again.\n");
         let refused = run(&["jobs", "retry", "--state", "done"]);
-        assert!(refused.exit == Some(2) && refused.stderr.contains("a job that is done cannot be tried again; use dead or queued"), "{refused:?}");
+        assert!(refused.exit == Some(2) && refused.stderr.contains("done jobs cannot be retried; use dead or queued"), "{refused:?}");
         assert_eq!(run(&["deliveries", "replay", "none"]).failed(), "there is no delivery none; see `canonry deliveries list`");
         assert_eq!(run(&["jobs", "show", "999"]).failed(), "there is no job 999; see `canonry jobs list`");
         // Work that waits is done by whoever starts next.
@@ -289,18 +290,15 @@ fn without_a_secret_or_an_address_nothing_is_served() {
     let refused = place.canonry(&["serve"]);
     assert_eq!(
         refused.failed(),
-        "CANONRY_WEBHOOK_SECRET is not set; put the secret of the App's webhook into it, without which nobody's word can be trusted. \
-         No App yet? Put any long random text into it: /setup makes the App and tells the real one"
+        "CANONRY_WEBHOOK_SECRET is not set; set it to the webhook's secret. Without an App yet, any long random text does: \
+         /setup creates the App and shows the secret"
     );
     assert!(!place.database().exists(), "a database was made by looking");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("bound").to_string();
     let mut command = place.command(&["serve", "--listen", &address]);
     let busy = Ran::of(command.env("CANONRY_WEBHOOK_SECRET", SECRET).output().expect("the program starts"));
-    assert!(
-        busy.failed()
-            .starts_with(&format!("the address {address} cannot be listened at; name another one with --listen"))
-    );
+    assert!(busy.failed().starts_with(&format!("cannot listen at {address}; choose another address with --listen")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,24 +10,24 @@ use crate::place::{Place, Ran, names_in};
 #[test]
 fn init_says_what_it_did() {
     let place = Place::new();
-    assert_snapshot!(place.shown(&place.canonry(&["init"])), @r"
+    assert_snapshot!(place.shown(&place.canonry(&["init"])), @"
     exit 0
     Created the database sqlite:[HERE]/.local/share/canonry/canonry.db (schema [NEWEST]).
 
     Next:
-      canonry doctor                             check every part
-      canonry sync --repo OWNER/NAME             bring in items from GitHub
-      canonry import --repo OWNER/NAME FILE      bring in items from a file
+      canonry doctor                             check the setup
+      canonry sync --repo OWNER/NAME             fetch items from GitHub
+      canonry import --repo OWNER/NAME FILE      import items from a file
       canonry demo                               see it work on sample repositories
     ");
-    assert_snapshot!(place.shown(&place.canonry(&["init"])), @r"
+    assert_snapshot!(place.shown(&place.canonry(&["init"])), @"
     exit 0
     The database sqlite:[HERE]/.local/share/canonry/canonry.db is up to date (schema [NEWEST]).
 
     Next:
-      canonry doctor                             check every part
-      canonry sync --repo OWNER/NAME             bring in items from GitHub
-      canonry import --repo OWNER/NAME FILE      bring in items from a file
+      canonry doctor                             check the setup
+      canonry sync --repo OWNER/NAME             fetch items from GitHub
+      canonry import --repo OWNER/NAME FILE      import items from a file
       canonry demo                               see it work on sample repositories
     ");
     assert_snapshot!(place.shown_json(&place.canonry(&["init", "--json", "--db", "sqlite:other.db"])), @r#"
@@ -51,14 +51,14 @@ fn init_says_what_it_did() {
 #[test]
 fn doctor_names_what_is_wrong_and_what_to_do() {
     let place = Place::new();
-    assert_snapshot!(place.shown(&place.canonry(&["doctor"])), @r"
+    assert_snapshot!(place.shown(&place.canonry(&["doctor"])), @"
     exit 1
-    warn  data folder   [HERE]/.local/share/canonry is not there yet
-                         → run `canonry init`, which makes it
-    fail  database      there is none at sqlite:[HERE]/.local/share/canonry/canonry.db
-                         → run `canonry init`, or name another one with --db
-    warn  github token  GITHUB_TOKEN is not set; importing files works without it, asking GitHub does not
-                         → put a token that may read your repositories into GITHUB_TOKEN, or name a GitHub App
+    warn  data folder   [HERE]/.local/share/canonry does not exist yet
+                         → run `canonry init` to create it
+    fail  database      there is no database at sqlite:[HERE]/.local/share/canonry/canonry.db
+                         → run `canonry init`, or name another database with --db
+    warn  github token  GITHUB_TOKEN is not set; `canonry import` works without it, `canonry sync` does not
+                         → set GITHUB_TOKEN to a token that can read your repositories, or configure a GitHub App
     ok    settings      no .canonry.yml here; every setting has its default
     ");
     assert_eq!(names_in(&place.path("")), ["tmp"], "doctor changes nothing");
@@ -79,20 +79,20 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
         {
           "name": "data folder",
           "status": "warn",
-          "message": "[HERE]/.local/share/canonry is not there yet",
-          "advice": "run `canonry init`, which makes it"
+          "message": "[HERE]/.local/share/canonry does not exist yet",
+          "advice": "run `canonry init` to create it"
         },
         {
           "name": "database",
           "status": "fail",
-          "message": "there is none at sqlite:[HERE]/.local/share/canonry/canonry.db",
-          "advice": "run `canonry init`, or name another one with --db"
+          "message": "there is no database at sqlite:[HERE]/.local/share/canonry/canonry.db",
+          "advice": "run `canonry init`, or name another database with --db"
         },
         {
           "name": "github token",
           "status": "warn",
-          "message": "GITHUB_TOKEN is not set; importing files works without it, asking GitHub does not",
-          "advice": "put a token that may read your repositories into GITHUB_TOKEN, or name a GitHub App"
+          "message": "GITHUB_TOKEN is not set; `canonry import` works without it, `canonry sync` does not",
+          "advice": "set GITHUB_TOKEN to a token that can read your repositories, or configure a GitHub App"
         },
         {
           "name": "settings",
@@ -124,8 +124,8 @@ async fn doctor_says_whose_vectors_are_those_of_a_former_model() {
         let ran = place.canonry(&["doctor", "--offline"]);
         ran.stdout.lines().skip_while(|line| !line.contains("vectors")).take(2).collect::<Vec<_>>().join("\n")
     };
-    assert_snapshot!(told(&place), @r"
-    warn  vectors       octo/cat: 0 items embedded by local:canonry-encoder-1, 1 item by local:former-1, which is not used any more
+    assert_snapshot!(told(&place), @"
+    warn  vectors       octo/cat: 0 items embedded by local:canonry-encoder-1, 1 item by the older local:former-1, which is no longer used
                          → run `canonry embed --repo octo/cat`
     ");
     place.canonry(&["embed", "--repo", "octo/cat"]).succeeded();
@@ -139,11 +139,11 @@ fn doctor_is_content_with_a_working_installation() {
     let mut command = place.command(&["doctor", "--offline"]);
     command.env("GITHUB_TOKEN", "ghp_doNotPrintMe");
     let ran = Ran::of(command.output().expect("the program starts"));
-    assert_snapshot!(place.shown(&ran), @r"
+    assert_snapshot!(place.shown(&ran), @"
     exit 0
     ok    data folder   [HERE]/.local/share/canonry
     ok    database      sqlite:[HERE]/.local/share/canonry/canonry.db answers and has schema [NEWEST]
-    ok    rights        [HERE]/.local/share/canonry/canonry.db may be written
+    ok    rights        [HERE]/.local/share/canonry/canonry.db can be written
     ok    corpus        1 repository with 3 items
     ok    github token  GITHUB_TOKEN is set; GitHub was not asked
     ok    settings      .canonry.yml is valid

@@ -8,10 +8,10 @@ use crate::place::Place;
 #[test]
 fn config_check_points_at_each_mistake() {
     let place = Place::new();
-    assert_snapshot!(place.shown(&place.canonry(&["config", "check"])), @r"
+    assert_snapshot!(place.shown(&place.canonry(&["config", "check"])), @"
     exit 1
     --- stderr
-    error: there is no file .canonry.yml; without one every setting has its default, see `canonry config show`
+    error: there is no file .canonry.yml; name one, or see the defaults with `canonry config show`
     ");
     place.write(".canonry.yml", "triage:\n  mode: suggest\n");
     assert_snapshot!(place.shown(&place.canonry(&["config", "check"])), @r"
@@ -128,10 +128,10 @@ fn init_writes_a_settings_file_of_each_preset_and_never_over_one() {
     ");
     assert!(!place.database().exists(), "no database was asked for");
     place.write(".canonry.yml", "triage: {mode: grace}\n");
-    assert_snapshot!(place.shown(&place.canonry(&["init", "--config=suggest"])), @r"
+    assert_snapshot!(place.shown(&place.canonry(&["init", "--config=suggest"])), @"
     exit 4
     --- stderr
-    error: .canonry.yml is already here and was left as it is; `canonry config check` looks at it
+    error: .canonry.yml already exists and was not changed; check it with `canonry config check`
     ");
     let kept = std::fs::read_to_string(place.path(".canonry.yml")).expect("the file");
     assert_eq!(kept, "triage: {mode: grace}\n");

@@ -11,32 +11,32 @@ use crate::place::{Place, names_in};
 fn where_each_rule_goes_in_words_and_curves() {
     let place = Place::new();
     let asked = ["simulate-learning", "--repositories", "40", "--seed", "3", "--html", "learning.html"];
-    assert_snapshot!(place.shown(&place.canonry(&asked)), @r"
+    assert_snapshot!(place.shown(&place.canonry(&asked)), @"
     exit 0
-    Simulated 40 repositories with 1,000 outcomes each (seed 3). All begin at 85; 80 % of what is said should be right.
+    Simulated 40 repositories with 1,000 outcomes each (seed 3). All start at 85 %; 80 % of the comments should be right.
 
-     repositories   rule               silent at 50   silent     threshold   right   near wanted 
-    ─────────────────────────────────────────────────────────────────────────────────────────────
-     good           precision-target   0 of 10        0 of 10    58          93 %    0 of 10     
-     good           beta-mean          0 of 10        0 of 10    92          93 %    0 of 10     
-     good           beta-complement    0 of 10        0 of 10    50          93 %    0 of 10     
-     crossing       precision-target   0 of 10        0 of 10    79          85 %    9 of 10     
-     crossing       beta-mean          0 of 10        0 of 10    53          61 %    0 of 10     
-     crossing       beta-complement    0 of 10        0 of 10    50          58 %    2 of 10     
-     bad            precision-target   10 of 10       10 of 10   silent      –       0 of 10     
-     bad            beta-mean          0 of 10        0 of 10    50          17 %    0 of 10     
-     bad            beta-complement    0 of 10        0 of 10    83          25 %    0 of 10     
-     drifting       precision-target   0 of 10        9 of 10    silent      28 %    0 of 10     
-     drifting       beta-mean          0 of 10        0 of 10    53          16 %    0 of 10     
-     drifting       beta-complement    0 of 10        0 of 10    50          16 %    0 of 10     
+    repositories  rule              silent at 50  silent    threshold  right  near wanted
+    ─────────────────────────────────────────────────────────────────────────────────────
+    good          precision-target  0 of 10       0 of 10   58         93 %   0 of 10
+    good          beta-mean         0 of 10       0 of 10   92         93 %   0 of 10
+    good          beta-complement   0 of 10       0 of 10   50         93 %   0 of 10
+    crossing      precision-target  0 of 10       0 of 10   79         85 %   9 of 10
+    crossing      beta-mean         0 of 10       0 of 10   53         61 %   0 of 10
+    crossing      beta-complement   0 of 10       0 of 10   50         58 %   2 of 10
+    bad           precision-target  10 of 10      10 of 10  silent     –      0 of 10
+    bad           beta-mean         0 of 10       0 of 10   50         17 %   0 of 10
+    bad           beta-complement   0 of 10       0 of 10   83         25 %   0 of 10
+    drifting      precision-target  0 of 10       9 of 10   silent     28 %   0 of 10
+    drifting      beta-mean         0 of 10       0 of 10   53         16 %   0 of 10
+    drifting      beta-complement   0 of 10       0 of 10   50         16 %   0 of 10
 
-    Silent at 50: after 50 outcomes. The rest is at the end: the median threshold, the true share that is right of what is still said, and how many come within a tenth of the wanted share.
+    Silent at 50: no comments any more after 50 outcomes. The other columns are about the end: the median threshold, the share of comments that are right, and how many repositories come within 10 % of the wanted share.
 
-    precision-target: silent on all 10 bad repositories, 10 of them after 50 outcomes; near the wanted 80 % on 9 of 10 whose precision crosses it; at 58 on good ones; silent on those that were good and turned bad.
-    beta-mean: at 50 on bad repositories (0 of 10 silent), where 17 % of what is said is right; near the wanted 80 % on 0 of 10 whose precision crosses it; at 92 on good ones; at 53 on those that were good and turned bad.
-    beta-complement: at 83 on bad repositories (0 of 10 silent), where 25 % of what is said is right; near the wanted 80 % on 2 of 10 whose precision crosses it; at 50 on good ones; at 50 on those that were good and turned bad.
+    precision-target: stopped commenting in all 10 repositories with mostly wrong predictions, 10 of them after 50 outcomes; near the wanted 80 % on 9 of 10 whose precision crosses it; at 58 on good ones; silent on those that were good and turned bad.
+    beta-mean: at 50 on bad repositories (0 of 10 silent), where 17 % of suggestions are right; near the wanted 80 % on 0 of 10 whose precision crosses it; at 92 on good ones; at 53 on those that were good and turned bad.
+    beta-complement: at 83 on bad repositories (0 of 10 silent), where 25 % of suggestions are right; near the wanted 80 % on 2 of 10 whose precision crosses it; at 50 on good ones; at 50 on those that were good and turned bad.
 
-    The curves are in learning.html.
+    Wrote the curves to learning.html.
     ");
     let page = fs::read_to_string(place.path("learning.html")).expect("the page");
     assert_eq!(page.matches("<svg ").count(), 8);

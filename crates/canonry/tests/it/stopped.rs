@@ -111,7 +111,9 @@ fn an_interrupted_command_says_so_and_ends_at_once() {
         errors.read_to_string(&mut rest).expect("text");
         assert_eq!(child.wait().expect("it ends").code(), Some(1), "{rest}");
         assert!(
-            rest.ends_with("error: stopped before the end; what was stored until then is kept, and running it again goes on from there\n"),
+            rest.ends_with(
+                "error: interrupted; what was stored is kept, and running the command again continues from there\n"
+            ),
             "{rest}"
         );
     }

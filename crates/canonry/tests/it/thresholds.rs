@@ -13,16 +13,16 @@ const AT: &str = "2026-03-01T12:00:00Z";
 #[test]
 fn without_outcomes_the_configured_threshold_holds() {
     let place = Place::with_items();
-    assert_snapshot!(place.shown(&place.canonry(&REPO)), @r"
+    assert_snapshot!(place.shown(&place.canonry(&REPO)), @"
     exit 0
-    In octo/cat the threshold is 85 (as configured). The rule precision-target wants 80 % of suggestions to be right.
+    In octo/cat Canonry comments at 85 % and above (as configured). The rule precision-target wants 80 % of suggestions to be right.
 
-                  threshold                outcomes   right   wrong   missed   rightly quiet
-    ─────────────────────────────────────────────────────────────────────────────────────────
-     all issues   85          configured   0          0       0       0        0
+    issues      threshold  source      outcomes  right  wrong  missed  no duplicate
+    ───────────────────────────────────────────────────────────────────────────────
+    all issues  85 %       configured         0      0      0       0             0
 
     Why:
-      all issues: no prediction at 85 or more has an outcome yet
+      all issues: no prediction at 85 % or above has an outcome yet
     ");
     assert_snapshot!(place.shown_json(&place.canonry(&[&REPO[..], &["--json", "--check"]].concat())), @r#"
     exit 0
@@ -54,7 +54,7 @@ fn without_outcomes_the_configured_threshold_holds() {
           "false_positives": 0,
           "missed": 0,
           "true_negatives": 0,
-          "reason": "no prediction at 85 or more has an outcome yet",
+          "reason": "no prediction at 85 % or above has an outcome yet",
           "evidence": {
             "decided_by": "not_sure",
             "configured": {
@@ -76,7 +76,7 @@ fn without_outcomes_the_configured_threshold_holds() {
     }
     "#);
     let unknown = place.canonry(&["thresholds", "--repo", "octo/dog"]);
-    assert!(unknown.failed().starts_with("the repository octo/dog is not in the database"), "{unknown:?}");
+    assert!(unknown.failed().starts_with("octo/dog is not in the database"), "{unknown:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,22 +100,22 @@ async fn what_was_learned_is_told_with_its_reason() {
     lessons.store.disconnect().await;
     assert_snapshot!(place.shown(&place.canonry(&[&REPO[..], &["--check"]].concat())), @r"
     exit 0
-    In octo/cat the threshold is 85 (as configured). The rule precision-target wants 80 % of suggestions to be right.
-    It says nothing about issues of sign\u{1b}[31m in. `canonry show` tells what each issue taught; a lower triage.learning.targetPrecision or another triage.learning.rule in .canonry.yml makes Canonry speak again.
+    In octo/cat Canonry comments at 85 % and above (as configured). The rule precision-target wants 80 % of suggestions to be right.
+    It does not comment on issues of sign\u{1b}[31m in. `canonry show` shows what each issue taught; a lower triage.learning.targetPrecision or another triage.learning.rule in .canonry.yml makes Canonry comment again.
 
-                         threshold                outcomes   right   wrong   missed   rightly quiet
-    ────────────────────────────────────────────────────────────────────────────────────────────────
-     all issues          85          configured   120        100     20      0        0
-     sign\u{1b}[31m in   silent      learned      20         0       20      0        0
+    issues             threshold  source      outcomes  right  wrong  missed  no duplicate
+    ──────────────────────────────────────────────────────────────────────────────────────
+    all issues         85 %       configured       120    100     20       0             0
+    sign\u{1b}[31m in  silent     learned           20      0     20       0             0
 
     Why:
-      all issues: 100 of 120 predictions at 85 or more were right (80 % sure that 80 % are): too little to move the threshold
-      sign\u{1b}[31m in: 0 of 20 predictions at 85 or more were right (0 % sure that 80 % are), and no higher level is likely to be better
+      all issues: 100 of 120 predictions at 85 % or above were right (80 % probability that at least 80 % are): too few outcomes to move the threshold
+      sign\u{1b}[31m in: 0 of 20 predictions at 85 % or above were right (0 % probability that at least 80 % are), and no higher level is likely to be better
 
-    Moves of more than 5 points, newest first:
-      2026-03-01T12:00:00Z  sign\u{1b}[31m in: 85 → silent after 20 outcomes (α 1.0, β 21.0)
+    Changes of more than 5 %, newest first:
+      1 Mar 2026  sign\u{1b}[31m in: 85 % → silent after 20 outcomes
 
-    Computed again from all events: the same.
+    Recomputed from all events: the same.
     ");
     let document = place.canonry(&[&REPO[..], &["--json"]].concat()).succeeded().json();
     let rows = document["thresholds"].as_array().expect("a list");
@@ -162,15 +162,15 @@ async fn a_check_finds_what_does_not_follow_from_the_events() {
     }
     lessons.store.disconnect().await;
     let check = [&REPO[..], &["--check"]].concat();
-    assert!(place.canonry(&check).succeeded().stdout.ends_with("Computed again from all events: the same.\n"));
+    assert!(place.canonry(&check).succeeded().stdout.ends_with("Recomputed from all events: the same.\n"));
     let url = format!("sqlite:{}", place.database().display());
     let mut connection = <sqlx::SqliteConnection as sqlx::Connection>::connect(&url).await.expect("opens");
     let forged = "UPDATE threshold_state SET state = replace(state, '\"total\":3', '\"total\":300')";
     assert_eq!(sqlx::query(forged).execute(&mut connection).await.expect("written").rows_affected(), 1);
     let found = place.canonry(&check);
     assert_eq!(found.exit, Some(1), "{found:?}");
-    let told = "Computed again from all events, these differ from what is stored:\n  \
-        all issues: stored 85 after 300 outcomes, computed 85 after 3 outcomes\n";
+    let told = "Recomputed from all events, these differ from what is stored:\n  \
+        all issues: stored 85 % after 300 outcomes, recomputed 85 % after 3 outcomes\n";
     assert!(found.stdout.ends_with(told), "{}", found.stdout);
     let document = place.canonry(&[&check[..], &["--json"]].concat()).json();
     assert_eq!(document["check"]["same"], false);

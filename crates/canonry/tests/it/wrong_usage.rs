@@ -40,41 +40,25 @@ fn help_and_version_are_results() {
     }
 }
 
+/// Every command and subcommand that is not hidden.
+fn commands(place: &Place) -> Vec<Vec<String>> {
+    let page = place.canonry(&["reference", "commands"]).succeeded().stdout;
+    let names = page.lines().filter_map(|line| line.strip_prefix("### `canonry ")?.strip_suffix('`'));
+    names.map(|name| name.split(' ').map(str::to_owned).collect()).collect()
+}
+
 #[test]
-fn every_command_has_an_example_in_its_help() {
+fn every_commands_help_begins_with_an_example() {
     let place = Place::new();
-    for command in [
-        "demo",
-        "init",
-        "doctor",
-        "import",
-        "export",
-        "show",
-        "review",
-        "why",
-        "stats",
-        "trends",
-        "feedback",
-        "feedback list",
-        "feedback clear",
-        "feedback restore",
-        "maintainers",
-        "maintainers list",
-        "maintainers set",
-        "config",
-        "config check",
-        "config show",
-        "config schema",
-        "completions",
-        "man",
-    ] {
-        let mut arguments: Vec<&str> = command.split(' ').collect();
-        arguments.push("--help");
-        let help = place.canonry(&arguments).succeeded().stdout;
-        assert!(
-            help.contains(&format!("Example:\n  canonry {}", arguments[0])) || help.contains("gh api"),
-            "{command}: {help}"
-        );
+    let commands = commands(&place);
+    assert!(commands.len() > 60, "{commands:?}");
+    for command in commands {
+        for option in ["--help", "-h"] {
+            let arguments: Vec<&str> = command.iter().map(String::as_str).chain([option]).collect();
+            let help = place.canonry(&arguments).succeeded().stdout;
+            let example = help.strip_prefix("Example:\n  ").and_then(|rest| rest.lines().next()).unwrap_or_default();
+            assert!(example.contains(&format!("canonry {}", command.join(" "))), "{command:?}: {help}");
+        }
     }
 }
 
@@ -103,14 +87,14 @@ fn with_json_an_error_is_one_document_too() {
             1,
             Some("show"),
             Some("octo/cat"),
-            "octo/cat has no item #9; check the number and the type, or bring it in with `canonry import` or `canonry sync`",
+            "octo/cat has no item #9; check the number, or fetch it with `canonry sync` or `canonry import`",
         ),
         (
             &["export", "--repo", "octo/dog", "--json"],
             1,
             Some("export"),
             Some("octo/dog"),
-            "the repository octo/dog is not in the database, which knows octo/cat; bring its items in with `canonry import` or `canonry sync`",
+            "octo/dog is not in the database, which has octo/cat; import it with `canonry sync` or `canonry import`",
         ),
     ] {
         let ran = place.canonry(arguments);
@@ -133,8 +117,8 @@ fn an_unknown_repository_is_answered_with_the_known_ones() {
     }
     assert_eq!(
         place.canonry(&["export", "--repo", "octo/dog"]).failed(),
-        "the repository octo/dog is not in the database, which knows many/a, many/b, many/c, many/d, many/e, many/f, many/g, many/h and 1 more; \
-         bring its items in with `canonry import` or `canonry sync`"
+        "octo/dog is not in the database, which has many/a, many/b, many/c, many/d, many/e, many/f, many/g, many/h and 1 more; \
+         import it with `canonry sync` or `canonry import`"
     );
     // Letter case is no difference to GitHub, and none here.
     place.canonry(&["export", "--repo", "OCTO/cat"]).succeeded();

@@ -1,4 +1,4 @@
-//! `deliveries`: the webhooks that came, and what has become of them.
+//! `deliveries`: the webhooks that were received, and their state.
 
 use anyhow::{Result, bail};
 use canonry_domain::RepoName;
@@ -13,9 +13,9 @@ use crate::output::tables::table;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 
-/// List the webhooks that came, show one, or have one worked on again.
+/// List, show or replay webhook deliveries.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  canonry deliveries list --state dead\n  \
+#[command(before_help = "Example:\n  canonry deliveries list --state dead\n  \
         canonry deliveries show 72d3162e-cc78-11e3-81ab-4c9367dc0958\n  \
         canonry deliveries replay 72d3162e-cc78-11e3-81ab-4c9367dc0958")]
 pub(crate) struct Args {
@@ -26,10 +26,13 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// List deliveries, the latest first
+    #[command(before_help = "Example:\n  canonry deliveries list --state dead")]
     List(ListArgs),
-    /// Show a delivery with its jobs and the body as it came
+    /// Show a delivery with its jobs and its body
+    #[command(before_help = "Example:\n  canonry deliveries show 72d3162e-cc78-11e3-81ab-4c9367dc0958")]
     Show(OneArgs),
-    /// Queue a delivery again, whatever has become of it
+    /// Queue a delivery again, whatever its state
+    #[command(before_help = "Example:\n  canonry deliveries replay 72d3162e-cc78-11e3-81ab-4c9367dc0958")]
     Replay(OneArgs),
 }
 
@@ -62,8 +65,8 @@ struct OneArgs {
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     match args.action {
-        Action::List(args) => list(args).await,
-        Action::Show(args) => show(&args).await,
+        Action::List(args) => list(args, context).await,
+        Action::Show(args) => show(&args, context).await,
         Action::Replay(args) => {
             let store = args.database.open_known(context).await?;
             replay(&store, &args.id, context.now).await?;
@@ -73,17 +76,17 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     }
 }
 
-async fn list(args: ListArgs) -> Result<Report> {
+async fn list(args: ListArgs, context: &Context) -> Result<Report> {
     let store = args.database.open_existing().await?;
     let filter = DeliveryFilter { state: args.state, event: args.event, repo: args.repo, before: None };
     let deliveries = store.deliveries().list(&filter, args.limit).await?;
     store.disconnect().await;
-    let text = if deliveries.is_empty() { "There are none.\n".to_owned() } else { shown(&deliveries) };
+    let text = if deliveries.is_empty() { "No deliveries.\n".to_owned() } else { shown(&deliveries, context) };
     Ok(Report::new(json!({ "deliveries": deliveries.len() }), text)
         .with("deliveries", deliveries.iter().map(document).collect::<Vec<_>>()))
 }
 
-async fn show(args: &OneArgs) -> Result<Report> {
+async fn show(args: &OneArgs, context: &Context) -> Result<Report> {
     let store = args.database.open_existing().await?;
     let Some(delivery) = store.deliveries().get(&args.id).await? else {
         bail!("there is no delivery {}; see `canonry deliveries list`", args.id);
@@ -93,13 +96,13 @@ async fn show(args: &OneArgs) -> Result<Report> {
     let jobs = store.jobs().list(&of_delivery, u32::MAX).await?;
     store.disconnect().await;
     let payload: Option<Value> = payload.as_deref().map(serde_json::from_str).transpose()?;
-    let mut text = shown(std::slice::from_ref(&delivery));
+    let mut text = shown(std::slice::from_ref(&delivery), context);
     if !jobs.is_empty() {
-        text += &format!("\n{}\n", jobs_table(&jobs));
+        text += &format!("\n{}\n", jobs_table(&jobs, context));
     }
     text += &match &payload {
         Some(payload) => format!("\n{}\n", block(&serde_json::to_string_pretty(payload)?)),
-        None => "\nIts body was deleted 30 days after it was done.\n".to_owned(),
+        None => "\nThe body was deleted, as always 30 days after the work was done.\n".to_owned(),
     };
     Ok(Report::new(json!({ "jobs": jobs.len() }), text)
         .with("delivery", document(&delivery))
@@ -107,7 +110,7 @@ async fn show(args: &OneArgs) -> Result<Report> {
         .with("payload", payload))
 }
 
-fn shown(deliveries: &[Delivery]) -> String {
+fn shown(deliveries: &[Delivery], context: &Context) -> String {
     let mut shown = table(["received", "id", "event", "about", "state", "reason"]);
     for delivery in deliveries {
         let event = match &delivery.action {
@@ -122,7 +125,7 @@ fn shown(deliveries: &[Delivery]) -> String {
         let reason = delivery.reason.as_deref().map(one_line).unwrap_or_default();
         let state = delivery.state.as_str().to_owned();
         shown.add_row([
-            delivery.received_at.to_string(),
+            context.when(delivery.received_at),
             one_line(&delivery.id),
             one_line(&event),
             about,

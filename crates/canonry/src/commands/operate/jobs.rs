@@ -1,23 +1,23 @@
-//! `jobs`: the work that is owed, done and given up.
+//! `jobs`: the service's work: queued, running, done and failed.
 
 use anyhow::{Result, bail};
 use canonry_domain::RepoName;
 use canonry_server::{ApplyOrder, ConsoleOrder, RetryOutcome, UndoOrder, retry_job, retry_jobs};
 use canonry_store::{Job, JobFilter, JobId, JobState};
-use comfy_table::Table;
 use serde_json::{Value, json};
 
 use crate::output::exit::Refused;
+use crate::output::moments::date;
 use crate::output::printable::one_line;
 use crate::output::report::Report;
-use crate::output::tables::{counted, table};
+use crate::output::tables::{Table, counted, table};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 
-/// List jobs, show one, or have one tried again.
+/// List, show or retry jobs.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  canonry jobs list --state dead\n  canonry jobs show 12\n  canonry jobs retry 12\n  \
+    before_help = "Example:\n  canonry jobs list --state dead\n  canonry jobs show 12\n  canonry jobs retry 12\n  \
     canonry jobs retry --state dead --repo octo/cat"
 )]
 pub(crate) struct Args {
@@ -28,16 +28,19 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// List jobs, the latest first
+    #[command(before_help = "Example:\n  canonry jobs list --state dead")]
     List(ListArgs),
     /// Show a job
+    #[command(before_help = "Example:\n  canonry jobs show 12")]
     Show(OneArgs),
-    /// Queue a job that was given up, or end the wait of one that is to be tried again; or all that were given up
+    /// Retry a failed job, or one that waits for its next try; or all of them
+    #[command(before_help = "Example:\n  canonry jobs retry 12\n  canonry jobs retry --state dead --repo octo/cat")]
     Retry(RetryArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct ListArgs {
-    /// Only those in this state: queued, running, done or dead
+    /// Only those in this state: queued, running, done or dead (failed)
     #[arg(long, value_name = "STATE")]
     state: Option<JobState>,
     /// Only those about this repository
@@ -64,7 +67,7 @@ struct RetryArgs {
     /// The job's number, as `canonry jobs list` shows it
     #[arg(value_name = "ID", required_unless_present = "state", conflicts_with = "state")]
     id: Option<i64>,
-    /// All jobs in this state instead: dead, or queued for those that wait for their next try
+    /// All jobs in this state instead: dead (failed), or queued (waiting for their next try)
     #[arg(long, value_name = "STATE", value_parser = retriable)]
     state: Option<JobState>,
     /// Only those about this repository
@@ -74,11 +77,11 @@ struct RetryArgs {
     database: DatabaseOption,
 }
 
-/// A state in which jobs can be tried again.
+/// A state in which jobs can be retried.
 fn retriable(text: &str) -> Result<JobState, String> {
     match text.parse()? {
         state @ (JobState::Dead | JobState::Queued) => Ok(state),
-        state => Err(format!("a job that is {} cannot be tried again; use dead or queued", state.as_str())),
+        state => Err(format!("{} jobs cannot be retried; use dead or queued", state.as_str())),
     }
 }
 
@@ -89,7 +92,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             let filter = JobFilter { state: args.state, repo: args.repo, ..JobFilter::default() };
             let jobs = store.jobs().list(&filter, args.limit).await?;
             store.disconnect().await;
-            Ok(report(&jobs).with("jobs", jobs.iter().map(job_document).collect::<Vec<_>>()))
+            Ok(report(&jobs, context).with("jobs", jobs.iter().map(job_document).collect::<Vec<_>>()))
         }
         Action::Show(args) => {
             let store = args.database.open_existing().await?;
@@ -98,7 +101,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             };
             store.disconnect().await;
             let document = job_document(&job);
-            Ok(report(&[job]).with("job", document))
+            Ok(report(&[job], context).with("job", document))
         }
         Action::Retry(args) => match args.id {
             Some(id) => retry(JobId::new(id), &args.database, context).await,
@@ -116,8 +119,8 @@ async fn retry_all(args: &RetryArgs, context: &Context) -> Result<Report> {
     if retried.orders > 0 {
         let orders = counted(retried.orders, "order");
         text += &format!(
-            "Left alone: {orders} to close or to open items again, each for the day it was given; `canonry jobs retry ID` \
-             tells how to give one anew.\n"
+            "Not queued: {orders} to close or reopen items, which hold for their day only; `canonry jobs retry ID` shows the \
+             command to run instead.\n"
         );
     }
     Ok(Report::new(json!({ "queued": retried.queued, "orders_left": retried.orders }), text))
@@ -133,51 +136,44 @@ async fn retry(id: JobId, database: &DatabaseOption, context: &Context) -> Resul
         (RetryOutcome::Queued, ..) => {
             Ok(Report::new(json!({ "queued": 1 }), format!("Queued job {id} again.\n")).with("job", job_document(&job)))
         }
-        (RetryOutcome::Order, ..) => bail!(Refused(give_anew(&job))),
+        (RetryOutcome::Order, ..) => bail!(Refused(order_again(&job))),
         (RetryOutcome::LeftAlone, JobState::Done, Some(delivery)) => {
-            bail!("job {id} is done; to do it once more: canonry deliveries replay {delivery}")
+            bail!("job {id} is done; to run it again: canonry deliveries replay {delivery}")
         }
         (RetryOutcome::LeftAlone, state, _) => {
-            bail!("job {id} is {}; only one that waits or was given up can be tried again", state.as_str())
+            bail!("job {id} is {}; only failed or waiting jobs can be retried", state.as_str())
         }
     }
 }
 
-/// Why an order is not tried again, and what to do instead.
-fn give_anew(job: &Job) -> String {
-    let id = job.id;
-    let why = format!(
-        "job {id} is an order to close or to open items again, which was for the day it was given ({}), so that nothing \
-         was queued",
-        job.created_at
-    );
-    let (Some(repo), Some(plan)) = (&job.repo, ConsoleOrder::of(job).and_then(|order| order.plan())) else {
+/// Why an order is not retried, and the command to run instead.
+fn order_again(job: &Job) -> String {
+    let why =
+        format!("job {} is an order of {} to close or reopen items and is not retried", job.id, date(job.created_at));
+    let Some(plan) = ConsoleOrder::of(job).and_then(|order| order.plan()) else {
         return format!("{why}; make a new plan with `canonry plan-close`");
     };
     let command = match ConsoleOrder::of(job) {
         Some(ConsoleOrder::Undo(UndoOrder { item: Some((_, number)), reason, .. })) => {
-            format!("undo-close --repo {repo} --run {plan} --item {number} --reason {reason}")
+            format!("undo {plan} --item {number} --reason {reason}")
         }
         Some(ConsoleOrder::Undo(UndoOrder { reason, .. })) => {
-            format!("undo-close --repo {repo} --run {plan} --reason {reason}")
+            format!("undo {plan} --reason {reason}")
         }
         Some(ConsoleOrder::Apply(ApplyOrder { approved_only: true, .. })) => {
-            format!("apply-close --repo {repo} --run {plan} --approved-only --yes")
+            format!("apply {plan} --approved-only --yes")
         }
-        _ => format!("apply-close --repo {repo} --run {plan} --yes"),
+        _ => format!("apply {plan} --yes"),
     };
-    format!(
-        "{why}; if plan {plan} still says what you want (`canonry plan show --repo {repo} --run {plan}`), give it anew: \
-         canonry {command}"
-    )
+    format!("{why}; read `canonry plan show {plan}`, then run: canonry {command}")
 }
 
-fn report(jobs: &[Job]) -> Report {
-    let text = if jobs.is_empty() { "There are none.\n".to_owned() } else { format!("{}\n", jobs_table(jobs)) };
+fn report(jobs: &[Job], context: &Context) -> Report {
+    let text = if jobs.is_empty() { "No jobs.\n".to_owned() } else { format!("{}\n", jobs_table(jobs, context)) };
     Report::new(json!({ "jobs": jobs.len() }), text)
 }
 
-pub(crate) fn jobs_table(jobs: &[Job]) -> Table {
+pub(crate) fn jobs_table(jobs: &[Job], context: &Context) -> Table {
     let mut shown = table(["job", "kind", "about", "state", "tries", "not before", "error"]);
     for job in jobs {
         let error = job.error.as_deref().map(one_line).unwrap_or_default();
@@ -188,7 +184,7 @@ pub(crate) fn jobs_table(jobs: &[Job]) -> Table {
             one_line(&about(job)),
             state,
             tries,
-            job.run_after.to_string(),
+            context.when(job.run_after),
             error,
         ]);
     }

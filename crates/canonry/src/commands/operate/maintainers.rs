@@ -1,4 +1,4 @@
-//! `maintainers`: who may decide about a repository.
+//! `maintainers`: who maintains a repository.
 
 use anyhow::Result;
 use canonry_domain::{Login, RepoName};
@@ -14,10 +14,12 @@ use crate::session::database::DatabaseOption;
 use crate::session::github::GithubOption;
 use crate::session::known_repo::RepoOption;
 
-/// See, set or ask GitHub who maintains a repository; items of maintainers are never closed by Canonry.
+/// List or set who maintains a repository.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  canonry maintainers set --repo octo/cat mona hubot\n  canonry maintainers list --repo octo/cat"
+    long_about = "List or set who maintains a repository, or fetch the list from GitHub.\n\n\
+        Canonry never closes items of maintainers.",
+    before_help = "Example:\n  canonry maintainers list\n  canonry maintainers set mona hubot --repo octo/cat"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -33,7 +35,7 @@ enum Action {
 
 /// Show the maintainers and where the list comes from.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  canonry maintainers list --repo octo/cat")]
+#[command(before_help = "Example:\n  canonry maintainers list")]
 struct ListArgs {
     #[command(flatten)]
     repo: RepoOption,
@@ -41,9 +43,9 @@ struct ListArgs {
     database: DatabaseOption,
 }
 
-/// Name the maintainers; the list stands in for what GitHub says.
+/// Set the maintainers, in place of GitHub's list.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  canonry maintainers set --repo octo/cat mona hubot")]
+#[command(before_help = "Example:\n  canonry maintainers set mona hubot --repo octo/cat")]
 struct SetArgs {
     /// Their logins
     #[arg(required = true, value_name = "LOGIN")]
@@ -54,9 +56,9 @@ struct SetArgs {
     database: DatabaseOption,
 }
 
-/// Ask GitHub who may push; a list that was set is replaced.
+/// Fetch from GitHub who can push; replaces a list that was set.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  GITHUB_TOKEN=… canonry maintainers refresh --repo octo/cat")]
+#[command(before_help = "Example:\n  GITHUB_TOKEN=… canonry maintainers refresh --repo octo/cat")]
 struct RefreshArgs {
     #[command(flatten)]
     repo: RepoOption,
@@ -72,28 +74,29 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             let store = args.database.open_existing().await?;
             let repo = args.repo.find(&store).await?;
             let list = store.repos().maintainers(repo.id).await?;
-            Ok(report(&repo.name, list.as_ref()))
+            Ok(report(&repo.name, list.as_ref(), context))
         }
         Action::Set(args) => {
             let store = args.database.open_known(context).await?;
             let repo = args.repo.find(&store).await?;
             let list = store.repos().set_maintainers(repo.id, MaintainerSource::Set, &args.logins, context.now).await?;
             store.disconnect().await;
-            Ok(report(&repo.name, Some(&list)))
+            Ok(report(&repo.name, Some(&list), context))
         }
         Action::Refresh(args) => {
             let github = args.github.client(&context.counter("collaborators"))?;
             let store = args.database.open(context).await?;
-            let list = refresh_maintainers(&store, &github, &args.repo.name).await?;
+            let name = args.repo.name_to_fetch(&store).await?;
+            let list = refresh_maintainers(&store, &github, &name).await?;
             store.disconnect().await;
-            Ok(report(&args.repo.name, Some(&list)))
+            Ok(report(&name, Some(&list), context))
         }
     }
 }
 
-fn report(repo: &RepoName, list: Option<&MaintainerList>) -> Report {
+fn report(repo: &RepoName, list: Option<&MaintainerList>, context: &Context) -> Report {
     let count = list.map_or(0, |list| list.logins.len() as u64);
-    Report::new(json!({ "maintainers": count }), text(repo, list))
+    Report::new(json!({ "maintainers": count }), text(repo, list, context))
         .of(repo)
         .with("maintainers", list.map_or(Value::Null, document))
 }
@@ -102,19 +105,23 @@ fn document(list: &MaintainerList) -> Value {
     json!({ "source": list.source.as_str(), "written_at": list.written_at, "logins": list.logins })
 }
 
-fn text(repo: &RepoName, list: Option<&MaintainerList>) -> String {
+fn text(repo: &RepoName, list: Option<&MaintainerList>, context: &Context) -> String {
     let Some(list) = list else {
         return format!(
-            "Nobody knows yet who maintains {repo}.\n\nNext:\n  canonry maintainers refresh --repo {repo}      as GitHub says\n  \
-             canonry maintainers set --repo {repo} LOGIN…   as you say\n"
+            "The maintainers of {repo} are not known yet.\n\nNext:\n  \
+             canonry maintainers refresh --repo {repo}      fetch them from GitHub\n  \
+             canonry maintainers set LOGIN… --repo {repo}   set them yourself\n"
         );
     };
     let source = match list.source {
         MaintainerSource::Set => "set by hand",
-        MaintainerSource::Github => "as GitHub says",
+        MaintainerSource::Github => "from GitHub",
     };
-    let mut text =
-        format!("{} of {}, {source} on {}:\n", counted(list.logins.len() as u64, "maintainer"), repo, list.written_at);
+    let mut text = format!(
+        "{} of {repo}, {source}, {}:\n",
+        counted(list.logins.len() as u64, "maintainer"),
+        context.when(list.written_at)
+    );
     for login in &list.logins {
         text.push_str(&format!("  {}\n", one_line(login.as_str())));
     }

@@ -1,4 +1,4 @@
-//! `pause`: holds back everything that Canonry writes in a repository.
+//! `pause`: stops all writes to a repository.
 
 use anyhow::Result;
 use canonry_store::BrakeKind;
@@ -11,19 +11,19 @@ use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 
-/// Stop all writes to a repository until `canonry resume`.
+/// Stop all writes to a repository.
 #[derive(Debug, clap::Args)]
 #[command(
     long_about = "Stop all writes to a repository until `canonry resume`.\n\n\
-        What is found meanwhile is kept and written afterwards if it still holds. Answers to people who ask in comments \
-        still come, and a close can still be undone. Saying `/canonry pause` in a comment does the same.",
-    after_help = "Example:\n  canonry pause --repo octo/cat --reason 'a release is under way'"
+        What is found meanwhile is stored, and written afterwards if it still holds. Commands in comments are still answered, \
+        and a close can still be undone. `/canonry pause` in a comment does the same.",
+    before_help = "Example:\n  canonry pause\n  canonry pause --repo octo/cat --reason 'a release is under way'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     repo: RepoOption,
-    /// Why, for who reads it later
-    #[arg(long, value_name = "TEXT", default_value = "asked for at the command line")]
+    /// The reason, which is stored and shown
+    #[arg(long, value_name = "TEXT", default_value = "paused at the command line")]
     reason: String,
     #[command(flatten)]
     database: DatabaseOption,
@@ -37,9 +37,12 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     store.disconnect().await;
     let text = match brakes.iter().find(|brake| brake.kind == BrakeKind::Pause) {
         Some(brake) if !paused => {
-            format!("{} is paused already, since {}: {}\n", repo.name, brake.set_at, one_line(&brake.why))
+            format!("{} was paused before, {}: {}\n", repo.name, context.when(brake.set_at), one_line(&brake.why))
         }
-        _ => format!("Nothing more is written to {name}.\n\nNext: canonry resume --repo {name}\n", name = repo.name),
+        _ => format!(
+            "Paused {name}: nothing is written there.\n\nTo resume: canonry resume --repo {name}\n",
+            name = repo.name
+        ),
     };
     let stats = json!({ "paused": u8::from(paused) });
     Ok(Report::new(stats, text).of(&repo.name).with("brakes", brakes.iter().map(brake_document).collect::<Vec<_>>()))

@@ -1,4 +1,4 @@
-//! `purge`: deletes what is kept of a repository.
+//! `purge`: deletes what is stored about a repository.
 
 use std::time::{Duration, Instant};
 
@@ -11,36 +11,38 @@ use serde_json::{Map, Value, json};
 
 use crate::options::retrieval::present_snapshots_of;
 use crate::output::exit::Refused;
+use crate::output::numbers::thousands;
 use crate::output::report::Report;
 use crate::output::tables::{counted, table};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
-use crate::session::known_repo::{RepoOption, listed};
+use crate::session::known_repo::{find_named, listed};
 
-/// Delete everything that is kept of a repository, or the vectors of one model.
+/// Delete everything stored about a repository.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Delete everything that is kept of a repository, or the vectors of one model.\n\n\
-        Its items, vectors, decisions, plans, rulings, reviews, webhooks with their bodies, jobs, what waited to be sent, \
-        what people did in the console, and the indexes on this machine's disk. Nothing on GitHub is changed. It cannot be \
-        taken back, and what people ruled is forgotten with the rest. A few rows go at a time, so that others are not \
-        held up; a purge that was stopped goes on when it is run again, and until then the repository is paused. It \
-        refuses while something of the repository is being closed or reopened, or a job about it runs.\n\n\
-        A service that still gets webhooks of the repository begins anew with the next one: remove the App or the \
-        webhook first. Backups are not touched.",
-    after_help = "Example:\n  canonry purge --repo octo/cat --dry-run\n  canonry purge --repo octo/cat --yes\n  \
+    long_about = "Delete everything stored about a repository, or the vectors of one model.\n\n\
+        Its items, vectors, decisions, plans, rulings, reviews, webhooks with their bodies, jobs, unsent writes, console \
+        activity, and the indexes on this machine's disk. Nothing on GitHub is changed. It cannot be undone, and people's \
+        rulings are deleted too. Rows are deleted in small transactions, so that others can work; an interrupted purge \
+        continues when it is run again, and the repository is paused until then. It refuses while something of the repository \
+        is being closed or reopened, or a job about it runs.\n\n\
+        A service that still gets webhooks of the repository starts over with the next one: remove the App or the webhook \
+        first. Backups are not changed.",
+    before_help = "Example:\n  canonry purge --repo octo/cat --dry-run\n  canonry purge --repo octo/cat --yes\n  \
         canonry purge --repo octo/cat --vectors-of openai:text-embedding-3-small --yes"
 )]
 pub(crate) struct Args {
-    #[command(flatten)]
-    repo: RepoOption,
-    /// Only the vectors that this model made, as --dry-run names it; all else stays
+    /// The repository
+    #[arg(id = "repo", long, value_name = "OWNER/NAME")]
+    repo: RepoName,
+    /// Only the vectors of this model, as --dry-run names it
     #[arg(long, value_name = "MODEL")]
     vectors_of: Option<String>,
     /// Count what would be deleted, and delete nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
-    /// You want it deleted
+    /// Confirm the deletion
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -70,7 +72,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 }
 
 async fn purge_repo(args: &Args, store: &Store, context: &Context) -> Result<Report> {
-    let asked = &args.repo.name;
+    let asked = &args.repo;
     let repo = store.repos().find(asked).await?;
     let name = repo.as_ref().map_or(asked, |repo| &repo.name);
     let kept = store.maintenance().rows_about(name).await?;
@@ -117,18 +119,18 @@ async fn purge_repo(args: &Args, store: &Store, context: &Context) -> Result<Rep
 }
 
 async fn purge_vectors(args: &Args, model: &str, store: &Store, context: &Context) -> Result<Report> {
-    let repo = args.repo.find(store).await?;
+    let repo = find_named(store, &args.repo).await?;
     let models = models_of(store, &repo).await?;
     let Some(vectors) = models.iter().find(|(known, _)| known == model).map(|(_, vectors)| *vectors) else {
         let known: Vec<&str> = models.iter().map(|(known, _)| known.as_str()).collect();
         let known = if known.is_empty() { "nothing".to_owned() } else { known.join(" and ") };
-        bail!("no vectors of {} are by {model}; there are those of {known}; name one of them", repo.name);
+        bail!("{} has no vectors of {model}; it has those of {known}", repo.name);
     };
     let of = counted(vectors, "vector");
     let report = |stats: Value, text: String| Report::new(stats, text).of(&repo.name).with("model", model);
     if args.dry_run {
         let text = format!(
-            "{of} of {name} are by {model}.\n\nNext: canonry purge --repo {name} --vectors-of {model} --yes\n",
+            "{name} has {of} of {model}.\n\nTo delete: canonry purge --repo {name} --vectors-of {model} --yes\n",
             name = repo.name
         );
         return Ok(report(json!({ "rows": vectors }), text).with("dry_run", true));
@@ -144,7 +146,7 @@ async fn purge_vectors(args: &Args, model: &str, store: &Store, context: &Contex
     }
     bar.finish_and_clear();
     let indexes = remove_files(args, &repo.name, Some(model))?;
-    let text = format!("Deleted {of} of {} by {model}.\n", repo.name);
+    let text = format!("Deleted {of} of {model} in {}.\n", repo.name);
     Ok(report(json!({ "rows": vectors, "indexes": indexes }), text).with("dry_run", false))
 }
 
@@ -154,12 +156,11 @@ fn confirmed(args: &Args, name: &RepoName) -> Result<()> {
     }
     let of = args.vectors_of.as_ref().map(|model| format!(" --vectors-of {model}")).unwrap_or_default();
     bail!(Refused(format!(
-        "nothing is deleted without --yes; see what is kept first: canonry purge --repo {name}{of} --dry-run"
+        "nothing is deleted without --yes; see what is stored with `canonry purge --repo {name}{of} --dry-run`"
     )))
 }
 
-/// Keeps everybody else from closing, reopening and writing in a repository until it is gone, or refuses where
-/// somebody is at it.
+/// Keeps others from closing, reopening and writing in a repository until it is deleted, or refuses where somebody does.
 async fn hold_back(store: &Store, repo: &Repo) -> Result<()> {
     // Counting may have taken long since the command began.
     let (name, now) = (&repo.name, Timestamp::now());
@@ -167,17 +168,18 @@ async fn hold_back(store: &Store, repo: &Repo) -> Result<()> {
     let running = store.jobs().list(&filter, AT_ONCE).await?;
     if let Some(job) = running.iter().find(|job| job.lease_until.is_some_and(|until| until > now)) {
         bail!(Refused(format!(
-            "job {} ({}) about {name} runs; wait for its end (canonry jobs list --state running --repo {name}) or stop the \
-             service, then run this again",
+            "job {} ({}) about {name} is running; wait for it or stop the service, then run the command again",
             job.id, job.kind
         )));
     }
     if !store.close().take_lease(repo.id, OWNER, now, now + LEASE).await? {
         let who = store.close().lease(repo.id).await?.map_or_else(|| "somebody".to_owned(), |lease| lease.owner);
-        bail!(Refused(format!("{who} is closing or reopening in {name} and has not ended; run this again then")));
+        bail!(Refused(format!(
+            "{who} is closing or reopening items in {name}; run the command again when it has ended"
+        )));
     }
     // Stays when this process is killed: what is half deleted has forgotten rulings, and must not be acted upon.
-    let why = format!("a purge was begun and has not ended; it goes on with `canonry purge --repo {name} --yes`");
+    let why = format!("a purge was interrupted; continue it with `canonry purge --repo {name} --yes`");
     store.close().set_brake(repo.id, BrakeKind::Pause, None, &why, now).await?;
     Ok(())
 }
@@ -193,12 +195,12 @@ async fn delete_all(store: &Store, name: &RepoName, repo: Option<RepoId>, contex
         {
             let now = Timestamp::now();
             if !store.close().take_lease(repo, OWNER, now, now + LEASE).await? {
-                bail!("somebody else began to close in {name} while it was purged; run this again");
+                bail!("somebody began to close items in {name} during the purge; run the command again");
             }
             renewed = Instant::now();
         }
         place = store.maintenance().purge_some(name, repo, at, AT_ONCE).await.with_context(|| {
-            format!("the purge of {name} was not ended; run `canonry purge --repo {name} --yes` again")
+            format!("the purge of {name} did not finish; run `canonry purge --repo {name} --yes` again")
         })?;
         bar.inc(1);
         let_others_in(begun).await;
@@ -215,14 +217,14 @@ async fn let_others_in(begun: Instant) {
 fn remove_files(args: &Args, name: &RepoName, model: Option<&str>) -> Result<u64> {
     let Some(folder) = present_snapshots_of(&args.database)? else { return Ok(0) };
     remove_indexes(&folder, name, model).with_context(|| {
-        format!("the indexes of {name} in {} could not be removed; delete them there", folder.display())
+        format!("the indexes of {name} in {} could not be removed; delete them yourself", folder.display())
     })
 }
 
 async fn unknown(store: &Store, name: &RepoName) -> Result<Report> {
     match store.repos().list().await?.as_slice() {
-        [] => bail!("nothing is kept of {name}: the database holds no repository"),
-        known => bail!("nothing is kept of {name}; check the name: the database knows {}", listed(known)),
+        [] => bail!("nothing is stored about {name}: the database has no repository"),
+        known => bail!("nothing is stored about {name}; check the name: the database has {}", listed(known)),
     }
 }
 
@@ -233,14 +235,14 @@ async fn watched(store: &Store, repo: &Repo) -> Result<Vec<String>> {
     }
     Ok(vec![match store.repos().installation(repo.id).await? {
         Some(installation) => format!(
-            "The App is installed on {name} (installation {id}): the next webhook begins anew. Remove it from the \
-             repository on GitHub first, then purge again.",
+            "The App is installed on {name} (installation {id}), so the next webhook stores it again. Remove the App from the \
+             repository on GitHub, then purge again.",
             name = repo.name,
             id = installation.0
         ),
         None => format!(
-            "Where webhooks of {} still reach a service on this database, the next one begins anew. Delete the webhook \
-             on GitHub first, then purge again.",
+            "If a service on this database still gets webhooks of {}, the next one stores it again. Delete the webhook on \
+             GitHub, then purge again.",
             repo.name
         ),
     }])
@@ -264,16 +266,16 @@ fn foretold(
     models: &[(String, u64)],
     remarks: &[String],
 ) -> String {
-    let mut shown = table(["table", "rows"]);
+    let mut shown = table(["table", "rows"]).with_numbers_from(1);
     for (table, rows) in kept.iter().filter(|(_, rows)| *rows > 0) {
-        shown.add_row([(*table).to_owned(), rows.to_string()]);
+        shown.add_row([(*table).to_owned(), thousands(*rows)]);
     }
     let mut text = format!("{} about {name}:\n\n{shown}\n", counted(rows, "row"));
     for (model, vectors) in models {
-        text += &format!("{} by {model}\n", counted(*vectors, "vector"));
+        text += &format!("{} of {model}\n", counted(*vectors, "vector"));
     }
     text += &told(remarks);
-    text + &format!("\nNext: canonry purge --repo {name} --yes\n")
+    text + &format!("\nTo delete: canonry purge --repo {name} --yes\n")
 }
 
 fn told(remarks: &[String]) -> String {
@@ -281,5 +283,5 @@ fn told(remarks: &[String]) -> String {
 }
 
 fn counted_indexes(count: u64) -> String {
-    if count == 1 { "1 index".to_owned() } else { format!("{count} indexes") }
+    if count == 1 { "1 index".to_owned() } else { format!("{} indexes", thousands(count)) }
 }

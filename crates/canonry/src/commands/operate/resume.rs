@@ -9,12 +9,12 @@ use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 
-/// Go on after a pause, or after people objected to too many closes.
+/// Allow writes again after a pause or too many objections.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Go on after a pause, or after people objected to too many closes.\n\n\
-        Saying `/canonry resume` in a comment does the same.",
-    after_help = "Example:\n  canonry resume --repo octo/cat"
+    long_about = "Allow writes again after a pause, or automatic closes after too many objections.\n\n\
+        `/canonry resume` in a comment does the same.",
+    before_help = "Example:\n  canonry resume --repo octo/cat"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -30,8 +30,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     store.close().lift_brakes(repo.id, None, context.now).await?;
     store.disconnect().await;
     let text = match lifted.is_empty() {
-        true => format!("Nothing holds Canonry back in {}.\n", repo.name),
-        false => format!("Canonry writes to {} again.\n", repo.name),
+        true => format!("{} was not paused.\n", repo.name),
+        false => format!("Resumed {}.\n", repo.name),
     };
     let stats = json!({ "lifted": lifted.len() });
     Ok(Report::new(stats, text).of(&repo.name).with("lifted", lifted.iter().map(brake_document).collect::<Vec<_>>()))

@@ -1,4 +1,4 @@
-//! `serve`: takes GitHub's webhooks in and works on what they ask for, until it is told to stop.
+//! `serve`: receives GitHub's webhooks and works on them until it is stopped.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -28,6 +28,7 @@ use crate::output::report::Report;
 use crate::output::tables::counted;
 use crate::run::interruption;
 use crate::session::admin_token::{ADMIN_TOKEN, admin_token};
+use crate::session::console_commands::console_commands;
 use crate::session::console_secrets::{oauth_app, secret_of};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
@@ -42,37 +43,36 @@ const METRICS_TOKEN: &str = "CANONRY_METRICS_TOKEN";
 const OTHER_CONNECTIONS: u32 = 8;
 /// Leases last 20 seconds by each process's own clock.
 const MOST_SKEW: SignedDuration = SignedDuration::from_secs(10);
-/// From here on the clocks are worth a word.
+/// From here on the difference is logged.
 const SOME_SKEW: SignedDuration = SignedDuration::from_secs(2);
 
-/// Take in GitHub's webhooks, look at new items, review pull requests, and learn from what becomes of them.
+/// Run the service: webhooks, triage, reviews, console.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Take in GitHub's webhooks, look at new items, review pull requests, and learn from what becomes of \
-        them.\n\n\
+    long_about = "Run the service: webhooks, triage, reviews, console.\n\n\
         Point the App's webhook at http://HOST/webhooks/github and put its secret into CANONRY_WEBHOOK_SECRET. A \
         webhook is answered once it is stored; a kill at any moment loses nothing. Each new issue and pull request is \
-        compared with the open ones. What happens then is up to the repository's .canonry.yml: in the mode shadow, \
-        which is the default, it is only recorded; in the mode suggest a comment and the label possible-duplicate are \
-        written where the score reaches the threshold. The threshold follows from what people then do with the \
-        issues; see `canonry thresholds` and `canonry show`.\n\n\
-        Pull requests are reviewed on the occasions that the file's review.triggers names: by Canonry's own rules, and by \
-        the reviewers llm and command where the file names them and these options say who they are. Commits are fetched \
-        with git into a folder under the system's own for temporary files, and removed with it.\n\n\
+        compared with the open ones. What happens then is up to the mode in the repository's .canonry.yml: shadow, the \
+        default, only records it; suggest writes a comment and the label possible-duplicate where the score reaches the \
+        threshold. The threshold is learned from what people then do with the issues; see `canonry thresholds` and \
+        `canonry show`.\n\n\
+        Pull requests are reviewed when review.triggers of that file says so: by Canonry's own rules, and by the reviewers \
+        llm and command where the file names them and these options define them. Commits are fetched with git into a \
+        temporary folder.\n\n\
         GITHUB_TOKEN, or CANONRY_APP_ID and CANONRY_APP_PRIVATE_KEY, are needed to read repositories and to write; \
-        without them what webhooks tell is recorded as in the mode shadow, and nothing is fetched or written.\n\n\
+        without them webhooks are recorded as in the mode shadow, and nothing is fetched or written.\n\n\
         Any number of processes may serve one PostgreSQL database; one may serve a SQLite database. /healthz answers \
-        while the program lives, /readyz while the database can be written to too, /metrics tells Prometheus (without \
-        CANONRY_METRICS_TOKEN only on this machine, with it whoever shows it), and \
-        /api/repos/OWNER/NAME/triage/threshold-state tells what \
-        `canonry thresholds --json` tells, to GitHub tokens that may read the repository and to CANONRY_ADMIN_TOKEN.\n\n\
+        while the program runs, /readyz while the database can be written too. /metrics is for Prometheus: without \
+        CANONRY_METRICS_TOKEN only from this machine, with it for whoever sends the token. \
+        /api/repos/OWNER/NAME/triage/threshold-state answers what `canonry thresholds --json` prints, to GitHub tokens that \
+        can read the repository and to CANONRY_ADMIN_TOKEN.\n\n\
         The console is at the same address. An operator signs in with CANONRY_ADMIN_TOKEN; where that is not set the first \
-        start makes a token and leaves it in the file admin-token, which only its user can read, beside a SQLite database \
-        or with PostgreSQL in the data folder; on a terminal it is shown once. Others sign in with GitHub when \
-        CANONRY_OAUTH_CLIENT_ID and CANONRY_OAUTH_CLIENT_SECRET are set, and see and do there what GitHub lets them: \
-        whoever may push to a repository is its maintainer.\n\n\
-        SIGTERM and Ctrl-C stop it: nothing new is taken in, and work in hand may end within 30 seconds.",
-    after_help = "Example:\n  CANONRY_WEBHOOK_SECRET=... GITHUB_TOKEN=... canonry serve --listen 0.0.0.0:8080\n  \
+        start makes a token and writes it to the file admin-token, which only its user can read: beside a SQLite database, \
+        with PostgreSQL in the data folder; on a terminal it is shown once. Others sign in with GitHub when \
+        CANONRY_OAUTH_CLIENT_ID and CANONRY_OAUTH_CLIENT_SECRET are set, with the permissions that GitHub gives them: \
+        whoever can push to a repository is its maintainer.\n\n\
+        SIGTERM and Ctrl-C stop it: no new work is started, and running work has 30 seconds to end.",
+    before_help = "Example:\n  CANONRY_WEBHOOK_SECRET=... GITHUB_TOKEN=... canonry serve --listen 0.0.0.0:8080\n  \
         CANONRY_WEBHOOK_SECRET=... canonry serve --db postgres://canonry@db/canonry --provider anthropic \\\n    \
         --input-price 3 --output-price 15 --monthly-cost 20"
 )]
@@ -80,31 +80,31 @@ pub(crate) struct Args {
     /// The address to listen at
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// The address people reach the console at, when it is another one, such as https://HOST
+    /// The public address of the console, where it is another one, such as https://HOST
     #[arg(long, value_name = "URL", env = "CANONRY_PUBLIC_URL")]
     public_url: Option<Url>,
-    /// A proxy before the service, by address or network such as 10.0.0.0/8, whose X-Forwarded-For is believed; may be
+    /// A proxy in front of the service whose X-Forwarded-For is trusted, as address or network such as 10.0.0.0/8; may be
     /// repeated
     #[arg(long = "trusted-proxy", value_name = "CIDR", env = "CANONRY_TRUSTED_PROXIES", value_delimiter = ',')]
     trusted_proxies: Vec<TrustedProxy>,
-    /// How many jobs this process does at once; with 0 it only takes webhooks in, for other processes to work on
+    /// How many jobs this process runs at once; with 0 it only stores webhooks, for other processes to work on
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=64))]
     workers: u32,
-    /// How many jobs of one repository run at once, all processes together; one of them is kept for webhooks
+    /// How many jobs of one repository run at once in all processes together; one of them is kept for webhooks
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     max_per_repo: u32,
-    /// How many jobs run at once, all processes together
+    /// How many jobs run at once in all processes together
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     max_jobs: u32,
-    /// How often a job is tried before it is given up
+    /// How often a job is tried before it counts as failed
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     tries: u32,
-    /// How much memory the indexes of repositories may take, in MB; the one that was not used for longest is let go. With
-    /// 0 none is kept, and each new item reads its repository's index from disk
+    /// How much memory the indexes of repositories may take, in MB; the least recently used is dropped first. With 0 none
+    /// is kept, and each new item reads its repository's index from disk
     #[arg(long, value_name = "MB", default_value_t = DEFAULT_INDEX_MEMORY)]
     index_memory: u32,
-    /// What models may cost one repository in a calendar month, in US dollars; needs the two prices. A repository can
-    /// ask for less in its .canonry.yml
+    /// The most that models may cost per repository and calendar month, in US dollars; needs the two prices. A repository
+    /// can set a lower limit in its .canonry.yml
     #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["input_price", "output_price"])]
     monthly_cost: Option<f64>,
     /// What a million tokens cost that the model reads, in US dollars
@@ -113,7 +113,7 @@ pub(crate) struct Args {
     /// What a million tokens cost that the model writes, in US dollars
     #[arg(long, value_name = "USD", value_parser = amount, requires = "input_price")]
     output_price: Option<f64>,
-    /// How the log on stderr is written: json (an object a line) or text
+    /// The format of the log on stderr: json (one object per line) or text
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "json", hide_possible_values = true)]
     log_format: LogFormat,
     #[command(flatten)]
@@ -145,21 +145,20 @@ impl Args {
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let Some(secret) = secret_of(WEBHOOK_SECRET) else {
         bail!(
-            "{WEBHOOK_SECRET} is not set; put the secret of the App's webhook into it, without which nobody's word can be trusted. \
-             No App yet? Put any long random text into it: /setup makes the App and tells the real one"
+            "{WEBHOOK_SECRET} is not set; set it to the webhook's secret. Without an App yet, any long random text does: /setup \
+             creates the App and shows the secret"
         );
     };
     let models = args.provider.models(args.source.source())?;
     let reviewers = args.review.parts(args.prices(), args.provider.patience)?;
     if args.monthly_cost.is_some() && !models.are_hosted() && reviewers.llm.is_none() {
-        let words = "--monthly-cost is for models that cost something; name one with --provider, --extractor or \
-            --review-provider";
+        let words = "--monthly-cost is for hosted models; name one with --provider, --extractor or --review-provider";
         bail!(WrongUsage(words.to_owned()));
     }
     if (models.are_hosted() || reviewers.llm.is_some()) && args.prices().is_none() {
         tracing::warn!(
-            "the models' prices are not known: a repository whose .canonry.yml sets budget.monthlyCostUsd gets no model; \
-             name them with --input-price and --output-price"
+            "the models' prices are unknown, so a repository with budget.monthlyCostUsd in its .canonry.yml gets no model; set \
+             --input-price and --output-price"
         );
     }
     let stop = interruption()?;
@@ -168,9 +167,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     if let Some(skew) = store.clock_skew(Timestamp::now()).await? {
         check_clock(skew)?;
     }
-    let listener = TcpListener::bind(args.listen).await.with_context(|| {
-        format!("the address {} cannot be listened at; name another one with --listen", args.listen)
-    })?;
+    let listener = TcpListener::bind(args.listen)
+        .await
+        .with_context(|| format!("cannot listen at {}; choose another address with --listen", args.listen))?;
     let address = listener.local_addr()?;
     let (parts, schedules) = parts(&args, models, reviewers, &store, address).await?;
     let caps = JobCaps { per_repo: args.max_per_repo, in_all: args.max_jobs };
@@ -183,16 +182,16 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         trusted_proxies: args.trusted_proxies,
     };
     tracing::info!(%address, run_id = %context.run_id, workers = args.workers, "listening at http://{address}");
-    let served = serve(listener, store.clone(), parts, Arc::new(SystemClock), options, stop).await?;
+    let served = serve(listener, store.clone(), parts, Arc::new(SystemClock), options, Box::pin(stop)).await?;
     store.disconnect().await;
     let mut text = format!("Stopped after {}.\n", counted(served.tries, "job"));
     if !served.drained {
-        text += "Some work did not end in time; it is begun again by whoever runs next.\n";
+        text += "Some jobs did not end in time; the next start runs them again.\n";
     }
     Ok(Report::new(json!({ "jobs": served.tries, "drained": served.drained }), text))
 }
 
-/// What the service is made of, and what it does by the clock.
+/// The parts of the service, and its schedules.
 async fn parts(
     args: &Args,
     models: Models,
@@ -232,6 +231,7 @@ async fn parts(
         wake_worker: Arc::clone(&wake_worker),
         wake_publisher: Arc::clone(&wake_publisher),
         version: env!("CARGO_PKG_VERSION"),
+        commands: console_commands(),
     });
     let routes = operations_routes(Operations {
         store: store.clone(),
@@ -264,10 +264,10 @@ async fn parts(
 fn check_clock(skew: SignedDuration) -> Result<()> {
     let seconds = skew.abs().as_secs();
     if skew.abs() > MOST_SKEW {
-        bail!("this machine's clock and the database's differ by {seconds} seconds; set both by a time server (NTP)");
+        bail!("this machine's clock and the database's differ by {seconds} seconds; set both with NTP");
     }
     if skew.abs() > SOME_SKEW {
-        tracing::warn!(seconds, "this machine's clock and the database's differ; set both by a time server (NTP)");
+        tracing::warn!(seconds, "this machine's clock and the database's differ; set both with NTP");
     }
     Ok(())
 }

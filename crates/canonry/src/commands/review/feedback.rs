@@ -1,4 +1,4 @@
-//! `feedback`: what people's reactions say about patterns of findings.
+//! `feedback`: people's reactions to findings, by pattern.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use crate::output::report::Report;
 use crate::output::tables::{counted, table};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
+use crate::session::known_repo::RepoOption;
 use crate::session::local_clone::LocalClone;
-use crate::session::reviewed_repo::ReviewedRepoOption;
 
-/// Show or clear what people's reactions say about patterns of findings.
+/// Show, clear or restore reactions to findings.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  canonry feedback list --repo octo/cat\n  canonry feedback clear fp-79e99c7e --repo octo/cat --by mona"
+    before_help = "Example:\n  canonry feedback list\n  canonry feedback clear fp-79e99c7e --repo octo/cat --by mona"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -38,18 +38,18 @@ enum Action {
     Restore(RestoreArgs),
 }
 
-/// List the patterns that people reacted to, and which of them that hides.
+/// List the patterns that people reacted to, and which of them are hidden.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "List the patterns that people reacted to, and which of them that hides.\n\n\
-        Reactions move the confidence of a pattern's findings. They hide findings only where .canonry.yml says \
-        `feedback: {autoSuppress: {enabled: true}}`, and never a CRITICAL one, nor a MAJOR one about security or correctness: \
+    long_about = "List the patterns that people reacted to, and which of them are hidden.\n\n\
+        Reactions change the confidence of a pattern's findings. They hide findings only where .canonry.yml sets \
+        `feedback: {autoSuppress: {enabled: true}}`, and never a critical one, nor a major one about security or correctness: \
         a pattern that ever had such a finding is protected.",
-    after_help = "Example:\n  canonry feedback list\n  canonry feedback list --repo octo/cat --json"
+    before_help = "Example:\n  canonry feedback list\n  canonry feedback list --repo octo/cat --json"
 )]
 struct ListArgs {
     #[command(flatten)]
-    repo: ReviewedRepoOption,
+    repo: RepoOption,
     /// The settings file [default: .canonry.yml of the default branch, in a clone of the repository; else the defaults]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -57,14 +57,14 @@ struct ListArgs {
     database: DatabaseOption,
 }
 
-/// Let the reactions so far count no more, for one pattern or for all.
+/// Clear the reactions to one pattern, or to all.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Let the reactions so far count no more, for one pattern or for all.\n\n\
-        They stay in the record, with who cleared them and when; only later ones count. To clear all patterns takes --yes, \
-        or an answer at a terminal; `canonry feedback restore` undoes the last clear. Where the maintainers are known (see \
-        `canonry maintainers`), only they may.",
-    after_help = "Example:\n  canonry feedback clear fp-79e99c7e --by mona\n  \
+    long_about = "Clear the reactions to one pattern, or to all.\n\n\
+        Only later reactions count then. The cleared ones stay stored, with who cleared them and when. Clearing all patterns \
+        needs --yes, or an answer at a terminal; `canonry feedback restore` reverts the last clear. Where the maintainers are \
+        known (see `canonry maintainers`), only they may clear.",
+    before_help = "Example:\n  canonry feedback clear fp-79e99c7e --by mona\n  \
         GITHUB_USER=mona canonry feedback clear --repo octo/cat --yes"
 )]
 struct ClearArgs {
@@ -72,27 +72,27 @@ struct ClearArgs {
     #[arg(value_name = "FINGERPRINT")]
     fingerprint: Option<Fingerprint>,
     #[command(flatten)]
-    repo: ReviewedRepoOption,
-    /// Who clears them
+    repo: RepoOption,
+    /// Your login, which is stored with the clear
     #[arg(long, value_name = "LOGIN", env = "GITHUB_USER")]
     by: Option<Login>,
-    /// Clear every pattern without being asked
+    /// Clear every pattern without a question
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
     database: DatabaseOption,
 }
 
-/// Undo the last clear: what it cleared counts again.
+/// Revert the last clear: what it cleared counts again.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Undo the last clear: what it cleared counts again.\n\nRun again, it undoes the clear before that.",
-    after_help = "Example:\n  canonry feedback restore --repo octo/cat --by mona"
+    long_about = "Revert the last clear: what it cleared counts again.\n\nRun it again to revert the clear before that.",
+    before_help = "Example:\n  canonry feedback restore --repo octo/cat --by mona"
 )]
 struct RestoreArgs {
     #[command(flatten)]
-    repo: ReviewedRepoOption,
-    /// Who undoes it
+    repo: RepoOption,
+    /// Your login, which is stored with it
     #[arg(long, value_name = "LOGIN", env = "GITHUB_USER")]
     by: Option<Login>,
     #[command(flatten)]
@@ -121,11 +121,11 @@ async fn list(args: &ListArgs) -> Result<Report> {
         .with("patterns", documents))
 }
 
-/// The settings that hold for hiding: of a file that was named, or of the clone that a person stands in.
+/// The settings that decide what is hidden: of the named file, or of the clone in the current folder.
 async fn settings(file: Option<&Path>, repo: &Repo) -> Result<RepoConfig> {
     if let Some(file) = file {
         let parsed = config::read(file)?
-            .with_context(|| format!("there is no settings file {}; check its name", file.display()))?;
+            .with_context(|| format!("there is no settings file {}; check the name", file.display()))?;
         return Ok(parsed.config);
     }
     let Ok(clone) = LocalClone::find(Path::new(".")).await else { return Ok(RepoConfig::default()) };
@@ -156,9 +156,9 @@ fn document(rated: &RatedPattern) -> Value {
 fn in_words(report: &FeedbackReport, repo: &str) -> String {
     let patterns = &report.patterns;
     if patterns.is_empty() {
-        return format!("Nobody reacted to a finding in {repo}, or all reactions were cleared.\n");
+        return format!("No reactions to findings in {repo}, or all were cleared.\n");
     }
-    let mut shown = table(["pattern", "title", "up", "down", "people", "rejected on", ""]);
+    let mut shown = table(["pattern", "title", "up", "down", "people", "rejected on", "state"]);
     for rated in patterns {
         let pattern = &rated.pattern;
         shown.add_row([
@@ -171,30 +171,30 @@ fn in_words(report: &FeedbackReport, repo: &str) -> String {
             rated.what().to_owned(),
         ]);
     }
-    let mut text = format!("{} in {repo}:\n{}\n", counted(patterns.len() as u64, "pattern"), shown.trim_fmt());
+    let mut text = format!("{} in {repo}:\n{shown}\n", counted(patterns.len() as u64, "pattern"));
     if !report.settings.enabled {
-        text += "\nReactions move confidence; nothing is hidden by them, as feedback.autoSuppress.enabled is false.\n";
+        text += "\nReactions change the confidence only; they hide nothing, because feedback.autoSuppress.enabled is false.\n";
     }
     text
 }
 
-/// Who asks, if they may clear feedback and bring it back.
+/// Who runs the command, if they may clear and restore feedback.
 async fn maintainer<'a>(store: &Store, repo: &Repo, by: Option<&'a Login>) -> Result<&'a Login> {
     let Some(by) = by else {
-        bail!(WrongUsage("say who you are, with --by LOGIN or GITHUB_USER: it is kept with the record".to_owned()));
+        bail!(WrongUsage("add --by LOGIN or set GITHUB_USER; your login is stored with the change".to_owned()));
     };
     if let Some(list) = store.repos().maintainers(repo.id).await?
         && !list.logins.iter().collect::<Maintainers>().contains(by)
     {
         bail!(Refused(format!(
-            "only maintainers clear feedback, and {by} is none of {}; see `canonry maintainers list --repo {}`",
+            "only maintainers may do this, and {by} does not maintain {}; see `canonry maintainers list --repo {}`",
             repo.name, repo.name
         )));
     }
     Ok(by)
 }
 
-/// Whether every pattern is to be cleared: by --yes, or typed at a terminal.
+/// Confirms that every pattern is cleared: by --yes, or typed at a terminal.
 fn confirm_all(args: &ClearArgs, repo: &Repo) -> Result<()> {
     if args.fingerprint.is_some() || args.yes {
         return Ok(());
@@ -210,7 +210,7 @@ fn confirm_all(args: &ClearArgs, repo: &Repo) -> Result<()> {
         }
     }
     bail!(Refused(format!(
-        "nothing was cleared: to clear every pattern of {} takes --yes; to clear one, name it as `canonry feedback list` does",
+        "nothing was cleared; add --yes to clear every pattern of {}, or name one from `canonry feedback list`",
         repo.name
     )))
 }
@@ -222,11 +222,11 @@ async fn restore(args: &RestoreArgs, context: &Context) -> Result<Report> {
     let undone = store.findings().undo_feedback_clear(repo.id, None, by, context.now, context.now).await?;
     store.disconnect().await;
     let text = match &undone {
-        None => format!("No clear is in force in {}: there was nothing to undo.\n", repo.name),
+        None => format!("Nothing to restore: no clear is in force in {}.\n", repo.name),
         Some(undone) => format!(
-            "The clear of {} by {} is undone: the reactions to {} count again.\n",
-            undone.at,
+            "Reverted the clear by {} ({}): the reactions to {} count again.\n",
             one_line(undone.by.as_str()),
+            context.when(undone.at),
             counted(undone.patterns, "pattern")
         ),
     };
@@ -243,13 +243,13 @@ async fn clear(args: &ClearArgs, context: &Context) -> Result<Report> {
     store.disconnect().await;
     let text = match (&args.fingerprint, cleared) {
         (Some(fingerprint), 0) => {
-            format!("No reaction counted for {fingerprint} in {}; see `canonry feedback list`.\n", repo.name)
+            format!("No reactions to {fingerprint} in {}; see `canonry feedback list`.\n", repo.name)
         }
-        (None, 0) => format!("No reaction counted in {}: there was nothing to clear.\n", repo.name),
+        (None, 0) => format!("Nothing to clear: {} has no reactions that count.\n", repo.name),
         (_, count) => {
             format!(
-                "The reactions to {} in {name} count no more; later ones will.\n\
-                 Undo it with: canonry feedback restore --repo {name} --by {by}\n",
+                "Cleared the reactions to {} in {name}; later ones will count.\n\
+                 To revert: canonry feedback restore --repo {name} --by {by}\n",
                 counted(count, "pattern"),
                 name = repo.name
             )

@@ -1,4 +1,4 @@
-//! `review`: findings of rules, tools and models on a change, each said once.
+//! `review`: findings of rules, tools and models on a change, each reported once.
 
 mod requested_change;
 
@@ -10,8 +10,8 @@ use canonry_config::{RepoConfig, ReviewSettings};
 use canonry_domain::review::{FindingStatus, ReviewSubject, Severity, ShownAs};
 use canonry_domain::{ItemNumber, Login, RepoName};
 use canonry_models::Embedder;
-use canonry_review::output::{self, Excerpts};
-use canonry_review::{Git, ReportedFinding, ReviewOutcome, ReviewReport, ReviewRequest, review};
+use canonry_review::output::{self, SourceLinks};
+use canonry_review::{ReportedFinding, ReviewOutcome, ReviewReport, ReviewRequest, review};
 use canonry_store::Store;
 use indicatif::ProgressStyle;
 use jiff::Timestamp;
@@ -25,33 +25,32 @@ use crate::output::file::OutputFile;
 use crate::output::json::harmless;
 use crate::output::printable::one_line;
 use crate::output::report::Report;
-use crate::output::tables::table;
+use crate::output::tables::counted;
+use crate::output::terminal;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::github::{GithubOption, has_credentials};
 use crate::session::local_clone::LocalClone;
 use crate::session::published_pull::WhatWasPublished;
 
-/// Review a change in a local clone: what rules, linters and models find, each said once.
+/// Review a change in a clone, or a pull request.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Review a change in a local clone: what rules, linters and models find, each said once.\n\n\
-        The change is what lies between --base and --head since they parted. Without --head it is the present branch \
-        together with the uncommitted changes of tracked files; nothing in the clone is changed. Findings of all \
-        reviewers are followed from one review to the next: through moved lines and renamed files, until their code is \
-        fixed. A second review of the same branch or pull request reads only the files that changed since the first; \
-        --full reads everything again.\n\n\
-        It needs no account and no key: the reviewer builtin is part of the program, and reports of linters are taken with \
-        --sarif and --rdjson. The settings are those of .canonry.yml at the base, so that a change cannot silence its own \
-        review. CRITICAL findings are always shown, whatever settings and reactions say.\n\n\
-        With --pr and GITHUB_TOKEN the review is published there: findings at their lines, one summary that later reviews \
-        edit, and the ends of threads whose findings are gone. Base and head are then the pull request's own, fetched where \
-        the clone does not have them, and the settings are those of the default branch. Said again, nothing is said twice; \
-        --no-publish writes nothing.\n\n\
-        With --fail-on it ends with status 5 when a finding of at least that severity stands that is neither hidden, nor \
-        dismissed, nor folded away as unsure; what a tool says about lines that the change does not touch does not count, \
-        unless it is shown on top. Status 3 says that the review is stored, but a reviewer could not be heard.",
-    after_help = "Example:\n  canonry review --base main\n  \
+    long_about = "Review a change in a clone, or a pull request.\n\n\
+        The change is what --head adds to --base since they diverged. Without --head it is the current branch with the \
+        uncommitted changes of tracked files; nothing in the clone is changed. Findings of all reviewers are tracked from one \
+        review to the next, through moved lines and renamed files, until their code is fixed. A second review of the same \
+        branch or pull request reads only the files that changed since the first; --full reads everything again.\n\n\
+        It needs no account and no key: the reviewer builtin is part of the program, and --sarif and --rdjson read the \
+        reports of linters. The settings are those of .canonry.yml at the base, so that a change cannot silence its own \
+        review. Critical findings are always shown.\n\n\
+        With --pr and GITHUB_TOKEN the review is posted on the pull request: findings at their lines, and threads of fixed \
+        findings are resolved. Base and head are then the pull request's own, fetched where the clone does not have them, and \
+        the settings are those of the default branch. No finding is posted twice. --no-publish writes nothing to GitHub.\n\n\
+        With --fail-on the exit status is 5 when an open finding of at least that severity is shown at a changed line; the \
+        output names those findings. Hidden, dismissed and low-confidence findings do not count. Exit status 3: the review is \
+        stored, but a reviewer failed.",
+    before_help = "Example:\n  canonry review --base main\n  \
         canonry review --base origin/main --sarif lint.sarif --fail-on major\n  \
         GITHUB_TOKEN=… canonry review --repo octo/cat --pr 12\n  \
         canonry review --pr 12 --no-publish --format code-scanning --output canonry.sarif\n  \
@@ -61,24 +60,24 @@ pub(crate) struct Args {
     /// The repository [default: the GitHub repository of the clone's remote, else local/FOLDER]
     #[arg(id = "repo", long, value_name = "OWNER/NAME")]
     repo: Option<RepoName>,
-    /// The pull request that the change is of [default: none; findings are followed by branch]
+    /// The pull request of the change [default: none; findings are tracked by branch]
     #[arg(long, value_name = "NUMBER")]
     pr: Option<ItemNumber>,
-    /// What the change is to be merged into: a branch, a tag or a commit [default: the remote's default branch, else main
+    /// What the change is merged into: a branch, a tag or a commit [default: the remote's default branch, else main
     /// or master]
     #[arg(long, value_name = "REV")]
     base: Option<String>,
-    /// The last commit of the change [default: the present one, and the uncommitted changes of tracked files; the pull
-    /// request's where the review is published]
+    /// The last commit of the change [default: the current one with the uncommitted changes of tracked files; the pull
+    /// request's own where the review is published]
     #[arg(long, value_name = "REV")]
     head: Option<String>,
     /// A folder of the clone
     #[arg(long, value_name = "DIR", default_value = ".")]
     work_tree: PathBuf,
-    /// Read everything, also what did not change since the last review
+    /// Read everything, even what did not change since the last review
     #[arg(long)]
     full: bool,
-    /// Who wrote the change; where review.skipAuthors names them, nothing is reviewed [default: as the database knows it]
+    /// The author of the change; authors in review.skipAuthors are not reviewed [default: as the database knows it]
     #[arg(long, value_name = "LOGIN")]
     author: Option<Login>,
     /// The settings file [default: .canonry.yml at the base; of the default branch where the review is published]
@@ -87,11 +86,11 @@ pub(crate) struct Args {
     /// Store the review, and write nothing to GitHub
     #[arg(long)]
     no_publish: bool,
-    /// End with status 5 when a finding of at least this severity stands: minor, medium, major, critical or never
+    /// Exit with status 5 when there is an open finding of at least this severity: minor, medium, major, critical or never
     #[arg(long, value_name = "SEVERITY", default_value = "never", value_enum, hide_possible_values = true)]
     fail_on: FailOn,
-    /// How the result is written: text, json (as with --json), sarif (everything, with baselineState and suppressions),
-    /// code-scanning (SARIF with what stands, for GitHub's code scanning) or rdjsonl
+    /// The output format: text, json (as with --json), sarif (everything, with baselineState and suppressions),
+    /// code-scanning (SARIF with the open findings, for GitHub's code scanning) or rdjsonl
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     format: Option<Format>,
     /// Write the result into this file, and a summary to the standard output
@@ -146,7 +145,7 @@ impl Args {
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     if context.json && args.output.is_none() && args.format.is_some_and(|format| format != Format::Json) {
-        let words = "--json and --format name two formats for one output; leave one out, or name a file with --output";
+        let words = "--json and --format ask for two formats; remove one, or name a file with --output";
         bail!(WrongUsage(words.to_owned()));
     }
     let llm = args.reviewers.llm()?;
@@ -158,7 +157,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         Err(_) => None,
     };
     let file = || args.output.as_deref().map(|path| OutputFile::create(path, &context.run_id.to_string())).transpose();
-    // Whatever is wrong with the clone or the options is told before anything is opened or made.
+    // What is wrong with the clone or the options is reported before anything is opened or made.
     let (store, file, asked) = match (publishes, &clone) {
         (Some(number), clone) => {
             let (file, store) = (file()?, args.database.open(context).await?);
@@ -213,12 +212,11 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let report = match outcome {
         Ok(ReviewOutcome::Reviewed(report) | ReviewOutcome::AlreadyReviewed(report)) => report,
         Ok(ReviewOutcome::Superseded { .. }) => bail!(
-            "a newer review of {subject} took over before this one ended, and nothing of this one is stored; run it again \
-             to review what is there now"
+            "a newer review of {subject} replaced this one, and nothing of this one is stored; run the command again"
         ),
         Ok(ReviewOutcome::Busy { until }) => bail!(
-            "another review of {subject} is under way (it holds until {until} unless it says otherwise); wait for it, or run \
-             this one again then"
+            "another review of {subject} is running (until {} at the latest); wait for it, then run the command again",
+            context.due(until)
         ),
         Err(error) => {
             if let Some(pull) = &asked.pull {
@@ -233,8 +231,17 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     bar.finish_and_clear();
     store.disconnect().await;
-    let result = Presented { report: &report, published, service_is_off: asked.service_is_off };
-    present(&result, &args, asked.repository.git(), file, context).await
+    let links = terminal::shows_links().then(|| links(&asked, clone.as_ref())).flatten();
+    let result = Presented { report: &report, links, published, service_is_off: asked.service_is_off };
+    present(&result, &args, file, context)
+}
+
+/// Where `path:line` leads: to the commit on GitHub for a pull request there, else to the file in the clone.
+fn links(asked: &RequestedChange, clone: Option<&LocalClone>) -> Option<SourceLinks> {
+    match &asked.pull {
+        Some(pull) => Some(SourceLinks::to_commit(&pull.web_url(), &asked.head)),
+        None => Some(SourceLinks::to_files(clone?.root()?)),
+    }
 }
 
 fn is_skipped(settings: &ReviewSettings, author: &Login) -> bool {
@@ -245,7 +252,7 @@ fn skipped(repo: &RepoName, author: &Login, subject: &ReviewSubject, file: Optio
     // An empty result would read as a review without findings.
     drop(file);
     let why = format!("review.skipAuthors names {author}");
-    let text = format!("Nothing was reviewed of {subject}: {why}.\n");
+    let text = format!("Not reviewed: {subject}, because {why}.\n");
     Ok(Report::new(json!({ "reviews": 0 }), text)
         .of(repo)
         .with("run", Value::Null)
@@ -268,7 +275,7 @@ async fn embedder(
         Ok(embedder) => Ok(Some(embedder)),
         Err(error) if error.is::<WrongUsage>() => Err(error),
         Err(error) => {
-            notes.push(format!("earlier findings are not looked up: {error}"));
+            notes.push(format!("earlier findings were not searched: {error}"));
             Ok(None)
         }
     }
@@ -277,20 +284,15 @@ async fn embedder(
 /// What a review came to.
 struct Presented<'a> {
     report: &'a ReviewReport,
+    /// Where `path:line` leads; `None` where the terminal follows no links.
+    links: Option<SourceLinks>,
     published: Option<WhatWasPublished>,
     service_is_off: Option<&'static str>,
 }
 
-async fn present(
-    presented: &Presented<'_>,
-    args: &Args,
-    git: &Git,
-    file: Option<OutputFile>,
-    context: &Context,
-) -> Result<Report> {
-    let Presented { report, published, service_is_off } = presented;
-    let excerpts = Excerpts::read(git, report).await.unwrap_or_default();
-    let mut words = output::text(report, &excerpts, terminal_width());
+fn present(presented: &Presented<'_>, args: &Args, file: Option<OutputFile>, context: &Context) -> Result<Report> {
+    let Presented { report, links, published, service_is_off } = presented;
+    let mut words = output::text(report, terminal::width().unwrap_or(100), links.as_ref());
     if let Some(published) = published {
         words += &format!("\n{}\n", published.words);
     }
@@ -298,7 +300,12 @@ async fn present(
         words += &format!("\n{why}\n");
     }
     let format = args.format.unwrap_or(if context.json { Format::Json } else { Format::Text });
-    let exit = match (exit(report, args.fail_on), published) {
+    let failing = failing_findings(report, args.fail_on);
+    let failed = failing_in_words(&failing, args.fail_on, links.as_ref());
+    if !failed.is_empty() {
+        words += &format!("\n{failed}");
+    }
+    let exit = match (exit(report, &failing), published) {
         (Exit::Done, Some(published)) => published.exit,
         (exit, _) => exit,
     };
@@ -326,7 +333,11 @@ async fn present(
     };
     let (Some(mut file), Some(path)) = (file, args.output.as_deref()) else {
         if format == Format::Rdjsonl {
-            tell_gaps(report);
+            report_gaps(report);
+        }
+        if format != Format::Text && !context.quiet {
+            // The document is for a program; whoever reads the log of a build looks for the reason of its status here.
+            let _ = write!(anstream::stderr(), "{failed}");
         }
         return Ok(document(if format == Format::Text { words } else { harmless(&formatted) }));
     };
@@ -340,19 +351,19 @@ async fn present(
     Ok(document(summary(&words, path)))
 }
 
-/// Lines of findings have no place for what is missing, and whoever reads them from a pipe does not see the exit status.
-fn tell_gaps(report: &ReviewReport) {
+/// Lines of findings have no place for what is missing, and a reader of a pipe does not see the exit status.
+fn report_gaps(report: &ReviewReport) {
     for reviewer in &report.reviewers {
         for problem in &reviewer.problems {
             let (name, problem) = (one_line(&reviewer.name), one_line(problem));
-            // Whoever closed it does not want to know.
+            // Nobody reads a closed stderr.
             let _ = writeln!(anstream::stderr(), "canonry: {name}: {problem}");
         }
     }
 }
 
 fn summary(words: &str, path: &Path) -> String {
-    format!("{words}\nWritten to {}.\n", path.display())
+    format!("{words}\nWrote {}.\n", path.display())
 }
 
 fn stats(report: &ReviewReport) -> Value {
@@ -369,22 +380,35 @@ fn stats(report: &ReviewReport) -> Value {
     })
 }
 
-fn exit(report: &ReviewReport, fail_on: FailOn) -> Exit {
-    let fails = |least| report.findings.iter().any(|one| stands(one) && one.sighting.finding.severity >= least);
-    if fail_on.severity().is_some_and(fails) {
+fn exit(report: &ReviewReport, failing: &[&ReportedFinding]) -> Exit {
+    if !failing.is_empty() {
         return Exit::Findings;
     }
     let is_troubled = report.reviewers.iter().any(|reviewer| !reviewer.problems.is_empty());
     if is_troubled { Exit::SomeFailed } else { Exit::Done }
 }
 
-/// Whether a finding may fail a build: it is open, and shown at its line, or would be if there were more room.
+/// The findings that `--fail-on` exits with status 5 for.
+fn failing_findings(report: &ReviewReport, fail_on: FailOn) -> Vec<&ReportedFinding> {
+    let Some(least) = fail_on.severity() else { return Vec::new() };
+    report.findings.iter().filter(|one| stands(one) && one.sighting.finding.severity >= least).collect()
+}
+
+/// Which findings make it exit with status 5.
+fn failing_in_words(failing: &[&ReportedFinding], fail_on: FailOn, links: Option<&SourceLinks>) -> String {
+    let Some(least) = fail_on.severity().filter(|_| !failing.is_empty()) else { return String::new() };
+    let count = counted(failing.len() as u64, "finding");
+    let mut text = format!("Exit status 5: {count} of severity {least} or higher (--fail-on {least}):\n");
+    for one in failing {
+        let finding = &one.sighting.finding;
+        let place = SourceLinks::place(links, &finding.path, finding.lines);
+        text += &format!("  {}  {place}  {}\n", finding.severity, one_line(&finding.title));
+    }
+    text
+}
+
+/// Whether a finding counts for `--fail-on`: it is open, and shown at its line, or would be if there were more room.
 fn stands(one: &ReportedFinding) -> bool {
     let open = !matches!(one.sighting.status, FindingStatus::Fixed | FindingStatus::Dismissed);
     open && (one.shown == ShownAs::Inline || (one.shown == ShownAs::Details && one.grounded))
-}
-
-/// The columns that there are; where nobody looks, as many as are read easily.
-fn terminal_width() -> usize {
-    table([]).width().map_or(100, usize::from)
 }

@@ -1,35 +1,34 @@
-//! `stats`: what the reviews of a repository came to.
+//! `stats`: figures of a repository's reviews.
 
 use anyhow::Result;
 use canonry_domain::Since;
 use canonry_domain::review::Severity;
 use canonry_store::{GlobalPattern, ReviewStatistics};
-use comfy_table::CellAlignment;
 use serde_json::{Map, Value, json};
 
+use crate::output::numbers::{percent, thousands};
 use crate::output::printable::one_line;
 use crate::output::report::Report;
 use crate::output::tables::{counted, table};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
-use crate::session::reviewed_repo::ReviewedRepoOption;
+use crate::session::known_repo::RepoOption;
 
-/// Show what the reviews of a repository came to: findings by severity, what was hidden, what was fixed.
+/// Show review statistics: findings, hidden, fixed.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Show what the reviews of a repository came to: findings by severity, what was hidden, what was fixed.\n\n\
-        A finding counts once, however many reviews saw it: in the review that first told of it. With --global the counts of \
-        patterns over all repositories of this database are shown that share them (knowledge.shareGlobal in .canonry.yml): \
-        fingerprints and numbers, no repository and no text.",
-    after_help = "Example:\n  canonry stats --repo octo/cat --since 30d\n  canonry stats --json\n  canonry stats --global"
+    long_about = "Show review statistics: findings, hidden, fixed.\n\n\
+        A finding counts once, in the review that first reported it. --global shows the patterns of all repositories in this \
+        database that share them (knowledge.shareGlobal in .canonry.yml): fingerprints and counts, no repository and no text.",
+    before_help = "Example:\n  canonry stats\n  canonry stats --repo octo/cat --since 30d --json\n  canonry stats --global"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    repo: ReviewedRepoOption,
+    repo: RepoOption,
     /// Only reviews since then: a number of days such as 30d, or a date such as 2026-02-01
     #[arg(long, value_name = "SINCE", conflicts_with = "global")]
     since: Option<Since>,
-    /// Counts of patterns over all repositories that share them
+    /// Patterns of all repositories that share them
     #[arg(long, conflicts_with = "repo")]
     global: bool,
     #[command(flatten)]
@@ -98,44 +97,35 @@ fn figures(found: &ReviewStatistics) -> Map<String, Value> {
 
 fn in_words(found: &ReviewStatistics, repo: &str) -> String {
     if found.reviews == 0 {
-        return format!("No review of {repo} is stored for that time.\n\nNext: canonry review --base main\n");
+        return format!("No reviews of {repo} in that time.\n\nNext: canonry review --base main\n");
     }
     let mut text = format!(
         "{} of {} in {repo}: {}, {} hidden.\n",
         counted(found.reviews, "review"),
         counted(found.subjects, "change"),
         counted(found.shown, "finding"),
-        found.suppressed
+        thousands(found.suppressed)
     );
     if let Some(rate) = found.fixed_rate {
-        text += &format!("Fixed by now: {} of the shown ones ({:.0} %).\n", found.fixed, rate * 100.0);
+        text += &format!("Fixed: {} of the shown findings ({}).\n", thousands(found.fixed), percent(rate));
     }
     if let (Some(findings), Some(confidence)) = (found.avg_findings_per_review, found.avg_confidence) {
-        text += &format!("On average {findings:.1} findings a review, with a confidence of {confidence:.0} %.\n");
+        text += &format!("Average: {findings:.1} findings per review, confidence {confidence:.0} %.\n");
     }
-    let mut shown = table(["severity", "shown", "hidden"]);
+    let mut shown = table(["severity", "shown", "hidden"]).with_numbers_from(1);
     for severity in SEVERITIES {
         let counts = found.by_severity.get(&severity).copied().unwrap_or_default();
-        shown.add_row([severity.to_string(), counts.shown.to_string(), counts.suppressed.to_string()]);
+        shown.add_row([severity.to_string(), thousands(counts.shown), thousands(counts.suppressed)]);
     }
-    align_numbers(&mut shown);
-    text += &format!("\n{}\n", shown.trim_fmt());
+    text += &format!("\n{shown}\n");
     if !found.top_files.is_empty() {
-        let mut files = table(["file", "findings"]);
+        let mut files = table(["file", "findings"]).with_numbers_from(1);
         for file in &found.top_files {
-            files.add_row([one_line(file.path.as_str()), file.findings.to_string()]);
+            files.add_row([one_line(file.path.as_str()), thousands(file.findings)]);
         }
-        align_numbers(&mut files);
-        text += &format!("\n{}\n", files.trim_fmt());
+        text += &format!("\n{files}\n");
     }
     text
-}
-
-/// Numbers stand below each other; the first column is words.
-pub(crate) fn align_numbers(table: &mut comfy_table::Table) {
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
 }
 
 fn global_document(pattern: &GlobalPattern) -> Value {
@@ -153,20 +143,21 @@ fn global_document(pattern: &GlobalPattern) -> Value {
 
 fn global_in_words(patterns: &[GlobalPattern]) -> String {
     if patterns.is_empty() {
-        return "No repository shares its counts; one does with `knowledge: {shareGlobal: true}` in its .canonry.yml.\n".to_owned();
+        return "No repository shares its counts. To share them, set `knowledge: {shareGlobal: true}` in its .canonry.yml.\n".to_owned();
     }
-    let mut shown = table(["pattern", "severity", "category", "shown", "fixed", "dismissed", "up", "down"]);
+    let heading = ["pattern", "severity", "category", "shown", "fixed", "dismissed", "up", "down"];
+    let mut shown = table(heading).with_numbers_from(3);
     for pattern in patterns {
         shown.add_row([
             pattern.fingerprint.to_string(),
             pattern.severity.to_string(),
             pattern.category.to_string(),
-            pattern.shown.to_string(),
-            pattern.fixed.to_string(),
-            pattern.dismissed.to_string(),
-            pattern.thumbs_up.to_string(),
-            pattern.thumbs_down.to_string(),
+            thousands(pattern.shown),
+            thousands(pattern.fixed),
+            thousands(pattern.dismissed),
+            thousands(pattern.thumbs_up),
+            thousands(pattern.thumbs_down),
         ]);
     }
-    format!("{}:\n{}\n", counted(patterns.len() as u64, "shared pattern"), shown.trim_fmt())
+    format!("{}:\n{shown}\n", counted(patterns.len() as u64, "shared pattern"))
 }

@@ -6,19 +6,20 @@ use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use crate::commands::review::stats::{align_numbers, rounded};
+use crate::commands::review::stats::rounded;
+use crate::output::numbers::thousands;
 use crate::output::report::Report;
 use crate::output::tables::table;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
-use crate::session::reviewed_repo::ReviewedRepoOption;
+use crate::session::known_repo::RepoOption;
 
-/// Show the reviews of a repository day by day.
+/// Show reviews and findings by day.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  canonry trends --repo octo/cat\n  canonry trends --repo octo/cat --days 90 --json")]
+#[command(before_help = "Example:\n  canonry trends\n  canonry trends --repo octo/cat --days 90 --json")]
 pub(crate) struct Args {
     #[command(flatten)]
-    repo: ReviewedRepoOption,
+    repo: RepoOption,
     /// How many days, today included; days begin at midnight UTC
     #[arg(long, value_name = "COUNT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3660))]
     days: u32,
@@ -57,19 +58,18 @@ fn document(day: &ReviewDay) -> Value {
 fn in_words(days: &[ReviewDay], repo: &str) -> String {
     let with_reviews: Vec<&ReviewDay> = days.iter().filter(|day| day.reviews > 0).collect();
     if with_reviews.is_empty() {
-        return format!("No review of {repo} in the last {} days.\n\nNext: canonry review --base main\n", days.len());
+        return format!("No reviews of {repo} in the last {} days.\n\nNext: canonry review --base main\n", days.len());
     }
-    let mut shown = table(["day", "reviews", "findings", "hidden", "confidence"]);
+    let mut shown = table(["day", "reviews", "findings", "hidden", "confidence"]).with_numbers_from(1);
     for day in with_reviews {
         let confidence = day.avg_confidence.map_or_else(String::new, |confidence| format!("{confidence:.0} %"));
         shown.add_row([
             day.date.to_string(),
-            day.reviews.to_string(),
-            day.findings.to_string(),
-            day.suppressed.to_string(),
+            thousands(day.reviews),
+            thousands(day.findings),
+            thousands(day.suppressed),
             confidence,
         ]);
     }
-    align_numbers(&mut shown);
-    format!("{repo}, days with a review among the last {}:\n{}\n", days.len(), shown.trim_fmt())
+    format!("{repo}, days with reviews in the last {}:\n{shown}\n", days.len())
 }

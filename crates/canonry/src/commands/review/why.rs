@@ -1,4 +1,4 @@
-//! `why`: the story of each finding near a line.
+//! `why`: the history of each finding near a line.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -7,29 +7,31 @@ use anyhow::Result;
 use canonry_domain::ItemNumber;
 use canonry_domain::review::{Finding, LineRange, RepoPath, ReviewSubject};
 use canonry_review::FindingLife;
+use canonry_review::output::SourceLinks;
 use serde_json::json;
 
 use crate::output::printable::one_line;
 use crate::output::report::Report;
+use crate::output::terminal;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
+use crate::session::known_repo::RepoOption;
 use crate::session::local_clone::LocalClone;
-use crate::session::reviewed_repo::ReviewedRepoOption;
 
-/// Explain each finding near a line: who said it, what became of it, how sure Canonry is, what hides it.
+/// Explain the findings near a line.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Explain each finding near a line: who said it, what became of it, how sure Canonry is, what hides it.\n\n\
-        Findings of all reviews count that are, as far as the last review of their branch or pull request knows, at most \
-        three lines away, and those about the file as a whole; without a line, every finding of the file.",
-    after_help = "Example:\n  canonry why src/main.rs:41\n  canonry why src/main.rs --repo octo/cat --pr 12 --json"
+    long_about = "Explain the findings near a line: who reported them, what became of them, their confidence, what hides them.\n\n\
+        Findings of all reviews count that are, by the last review of their branch or pull request, at most three lines \
+        away, and those about the file as a whole; without a line, every finding of the file.",
+    before_help = "Example:\n  canonry why src/main.rs:41\n  canonry why src/main.rs --repo octo/cat --pr 12 --json"
 )]
 pub(crate) struct Args {
     /// The file, from the top of the repository or from here, and the line
     #[arg(value_name = "PATH:LINE")]
     place: Place,
     #[command(flatten)]
-    repo: ReviewedRepoOption,
+    repo: RepoOption,
     /// Only findings of this pull request
     #[arg(long, value_name = "NUMBER", conflicts_with = "branch")]
     pr: Option<ItemNumber>,
@@ -63,7 +65,7 @@ impl FromStr for Place {
     }
 }
 
-/// So many findings of a file are looked at, and so many lines away counts as near.
+/// The most findings of a file that are read, and how many lines away counts as near.
 const MOST: u32 = 1000;
 const NEAR: u32 = 3;
 
@@ -82,22 +84,40 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         .filter(|one| is_near(&one.finding, args.place.line))
         .filter(|one| subject.as_ref().is_none_or(|subject| one.subject == *subject));
     let patterns = store.findings().pattern_feedback(repo.id).await?;
-    let mut stories = Vec::new();
+    let mut lives = Vec::new();
     for finding in near {
-        stories.push(FindingLife::read(&store, finding, &patterns).await?);
+        lives.push(FindingLife::read(&store, finding, &patterns).await?);
     }
     store.disconnect().await;
-    let text = if stories.is_empty() {
+    let text = if lives.is_empty() {
         nothing(&args.place, &repo.name.to_string())
     } else {
-        stories.iter().map(FindingLife::in_words).collect::<Vec<_>>().join("\n")
+        let links = links().await;
+        lives.iter().map(|life| linked(life, links.as_ref())).collect::<Vec<_>>().join("\n")
     };
-    Ok(Report::new(json!({ "findings": stories.len() }), text)
+    Ok(Report::new(json!({ "findings": lives.len() }), text)
         .of(&repo.name)
-        .with("findings", stories.iter().map(FindingLife::document).collect::<Vec<_>>()))
+        .with("findings", lives.iter().map(FindingLife::document).collect::<Vec<_>>()))
 }
 
-/// What a path means to who stands in a folder of a clone.
+/// The files of the clone in the current folder, where the terminal follows links.
+async fn links() -> Option<SourceLinks> {
+    if !terminal::shows_links() {
+        return None;
+    }
+    LocalClone::find(Path::new(".")).await.ok()?.root().map(SourceLinks::to_files)
+}
+
+/// The words about a finding, which begin with its place.
+fn linked(life: &FindingLife, links: Option<&SourceLinks>) -> String {
+    let (words, finding) = (life.in_words(), &life.found().finding);
+    match words.strip_prefix(&SourceLinks::place(None, &finding.path, finding.lines)) {
+        Some(rest) => SourceLinks::place(links, &finding.path, finding.lines) + rest,
+        None => words,
+    }
+}
+
+/// The path from the top of the clone, for a path from the current folder.
 async fn path_from_the_top(path: &RepoPath) -> Option<RepoPath> {
     let folder = LocalClone::find(Path::new(".")).await.ok()?.folder_in_it()?;
     RepoPath::new(&format!("{folder}/{path}")).ok()
@@ -107,11 +127,9 @@ fn nothing(place: &Place, repo: &str) -> String {
     let path = one_line(place.path.as_str());
     match place.line {
         Some(line) => {
-            format!("No review of {repo} found anything near line {line} of {path}.\n\nNext: canonry why {path}\n")
+            format!("No findings near {path}:{line} in {repo}.\n\nNext: canonry why {path}\n")
         }
-        None => format!(
-            "No review of {repo} found anything in {path}; the path is the one from the top of the repository.\n"
-        ),
+        None => format!("No findings in {path} of {repo}; write the path from the top of the repository.\n"),
     }
 }
 

@@ -1,7 +1,6 @@
 //! `completions`: what a shell needs to complete our commands.
 
 use anyhow::Result;
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 use serde_json::json;
 
@@ -9,18 +8,20 @@ use crate::arguments::Arguments;
 use crate::output::report::Report;
 use crate::session::context::Context;
 
-/// Print the completions for a shell.
+/// Print completions for a shell.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  canonry completions bash > ~/.local/share/bash-completion/completions/canonry\n  \
-        canonry completions fish > ~/.config/fish/completions/canonry.fish")]
+#[command(
+    before_help = "Example:\n  canonry completions bash > ~/.local/share/bash-completion/completions/canonry\n  \
+        canonry completions fish > ~/.config/fish/completions/canonry.fish"
+)]
 pub(crate) struct Args {
-    /// The shell
+    /// The shell: bash, zsh, fish, elvish or powershell
     shell: Shell,
 }
 
 pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Arguments::command(), "canonry", &mut script);
+    clap_complete::generate(args.shell, &mut Arguments::program(), "canonry", &mut script);
     let script = String::from_utf8(script)?;
     Ok(Report::new(json!({}), script.as_str()).with("shell", args.shell.to_string()).with("script", script))
 }

@@ -16,10 +16,10 @@ use crate::output::report::Report;
 use crate::output::tables::counted;
 use crate::session::context::Context;
 
-/// Check or show the settings of a repository, which are in its file .canonry.yml.
+/// Check or show a repository's settings (.canonry.yml).
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  canonry config check\n  canonry config show\n  canonry config schema > canonry.schema.json"
+    before_help = "Example:\n  canonry config check\n  canonry config show\n  canonry config schema > canonry.schema.json"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -33,9 +33,9 @@ enum Action {
     Schema(SchemaArgs),
 }
 
-/// Find every mistake in a settings file, with its line, its column and what was probably meant.
+/// Find mistakes in a settings file, with line, column and the nearest key.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  canonry config check\n  canonry config check path/to/.canonry.yml")]
+#[command(before_help = "Example:\n  canonry config check\n  canonry config check path/to/.canonry.yml")]
 struct CheckArgs {
     /// The file [default: .canonry.yml in the current folder]
     file: Option<PathBuf>,
@@ -43,7 +43,7 @@ struct CheckArgs {
 
 /// Show the settings in force, defaults included.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  canonry config show\n  canonry config show path/to/.canonry.yml")]
+#[command(before_help = "Example:\n  canonry config show\n  canonry config show path/to/.canonry.yml")]
 struct ShowArgs {
     /// The file [default: .canonry.yml in the current folder; without one, the defaults]
     file: Option<PathBuf>,
@@ -51,7 +51,7 @@ struct ShowArgs {
 
 /// Print the JSON Schema of the settings file, for editors.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  canonry config schema > canonry.schema.json")]
+#[command(before_help = "Example:\n  canonry config schema > canonry.schema.json")]
 struct SchemaArgs {}
 
 pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
@@ -69,10 +69,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
 fn check(file: Option<&Path>) -> Result<Report> {
     let path = file.unwrap_or(Path::new(SETTINGS_FILE));
     let parsed = read(path)?.ok_or_else(|| {
-        anyhow!(
-            "there is no file {}; without one every setting has its default, see `canonry config show`",
-            path.display()
-        )
+        anyhow!("there is no file {}; name one, or see the defaults with `canonry config show`", path.display())
     })?;
     let mut text = String::new();
     for problem in &parsed.problems {
@@ -96,7 +93,7 @@ fn show(file: Option<&Path>) -> Result<Report> {
     let parsed = match (read(path)?, file) {
         (Some(parsed), _) => Some(parsed),
         (None, None) => None,
-        (None, Some(named)) => return Err(anyhow!("there is no file {}", named.display())),
+        (None, Some(named)) => return Err(anyhow!("there is no file {}; check the name", named.display())),
     };
     let source = if parsed.is_some() { path.display().to_string() } else { "the defaults".to_owned() };
     let ParsedSettings { config, problems } = parsed

@@ -1,4 +1,4 @@
-//! `demo`: a week of three sample repositories on a GitHub of their own, with the whole service and its console.
+//! `demo`: a week of three sample repositories on an emulated GitHub, with the whole service and its console.
 
 mod folder;
 mod open_in_browser;
@@ -17,33 +17,33 @@ use self::folder::DemoFolder;
 use crate::output::exit::Exit;
 use crate::output::report::Report;
 use crate::run::interruption;
+use crate::session::console_commands::console_commands;
 use crate::session::context::Context;
 
-/// Where it listens unless it is told: a port that is easy to remember, or another one when it is taken.
+/// The default port; another one when it is taken.
 const USUAL_PORT: u16 = 7414;
 
-/// Show Canonry at work for a week on sample repositories, without an account, a key or a network.
+/// Show a week of Canonry on sample repositories, offline.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Show Canonry at work for a week on sample repositories, without an account, a key or a network.\n\n\
-        A GitHub is started on this machine, with three invented projects, their people, issues, pull requests and code. \
-        The service is installed on it and does what it would do elsewhere: it is told of everything by signed webhooks, \
-        in a time that passes faster. A week is played: reports arrive and are compared, some are suggested as \
-        duplicates, one is closed after its grace and another one reopened by its author, maintainers agree and \
-        disagree, pushes are reviewed, and remarks that nobody wants are not made again. Then the console is open at \
-        the address that is printed, and in your browser, until Ctrl-C. What it closes, reopens and writes is only on the \
-        GitHub of this machine; --verbose prints where its API is, and a token for it.\n\n\
-        The database is a temporary one, which is removed at the end. Commits are made and fetched with git.",
-    after_help = "Example:\n  canonry demo\n  canonry demo --headless --json\n  canonry demo --keep demo --listen 127.0.0.1:9000"
+    long_about = "Show a week of Canonry on sample repositories, offline.\n\n\
+        It needs no account, no key and no network. An emulated GitHub starts on this machine with three sample projects: \
+        people, issues, pull requests and code. The service is installed on it and gets signed webhooks, in a time that runs \
+        faster. In that week reports arrive and are compared, some are suggested as duplicates, one is closed after its grace \
+        period and another reopened by its author, maintainers agree and disagree, pushes are reviewed, and remarks that \
+        people rejected are not repeated. Then the console opens in your browser, at the printed address, until Ctrl-C. All \
+        writes go to the emulated GitHub; --verbose prints its API address and a token.\n\n\
+        The database is temporary and removed at the end. It needs git.",
+    before_help = "Example:\n  canonry demo\n  canonry demo --headless --json\n  canonry demo --keep demo --listen 127.0.0.1:9000"
 )]
 pub(crate) struct Args {
-    /// Play the week, check how it ended, print that, and end
+    /// Play the week, check and print the result, and exit
     #[arg(long)]
     headless: bool,
-    /// Do not open the console in a browser; without a terminal and a desktop none is opened anyway
+    /// Do not open a browser; without a terminal and a desktop none is opened anyway
     #[arg(long)]
     no_open: bool,
-    /// Keep the database in this folder, which is created
+    /// Keep the database in this new folder
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
     /// The address to listen at, on this machine [default: 127.0.0.1:7414, or a free port when that is taken]
@@ -57,8 +57,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let began = Instant::now();
     let folder = DemoFolder::create(args.keep, context)?;
     let listener = listen(args.listen).await?;
-    let bar = context.counter("minutes of the week played");
-    let demo = Demo::start(listener, folder.path(), context.now - WEEK).await?;
+    let bar = context.counter("minutes of the week");
+    let demo = Demo::start(listener, folder.path(), context.now - WEEK, console_commands()).await?;
     let playing = async {
         let run_id = context.run_id.to_string();
         let played = play_week(&demo, &run_id, &|minutes| bar.set_position(minutes)).await;
@@ -68,10 +68,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     tokio::pin!(stop);
     let (week, outcome) = tokio::select! {
         played = playing => played?,
-        () = &mut stop => bail!("stopped before the week was over"),
+        () = &mut stop => bail!("interrupted before the week was over; run `canonry demo` again"),
     };
     if args.headless {
-        // Whoever looks at it in a browser sees how it went; a machine with other rounding may differ by a verdict.
+        // A machine with other rounding may differ by a verdict, which matters to nobody in a browser.
         check_outcome(&demo, &week, &outcome).await?;
         demo.stop().await?;
         return tour::headless(&week, &outcome, &folder, began.elapsed());
@@ -83,7 +83,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         context,
     )?;
     if opens {
-        // Where it fails nothing is said: the address was printed.
+        // The address was printed, for where this fails.
         let _ = open_in_browser::open(&demo.sign_in_once_url());
     }
     stop.await;
@@ -94,11 +94,11 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 async fn listen(wanted: Option<SocketAddr>) -> Result<TcpListener> {
     if let Some(address) = wanted {
         if !address.ip().is_loopback() {
-            bail!("the demo is for this machine only; name an address such as 127.0.0.1:9000 with --listen");
+            bail!("the demo listens on this machine only; use an address such as --listen 127.0.0.1:9000");
         }
         return TcpListener::bind(address)
             .await
-            .with_context(|| format!("the address {address} cannot be listened at; name another one with --listen"));
+            .with_context(|| format!("cannot listen at {address}; choose another address with --listen"));
     }
     match TcpListener::bind(("127.0.0.1", USUAL_PORT)).await {
         Ok(listener) => Ok(listener),
@@ -106,11 +106,11 @@ async fn listen(wanted: Option<SocketAddr>) -> Result<TcpListener> {
     }
 }
 
-/// The reviews need it, and so does the GitHub that is started.
+/// The reviews need it, and so does the emulated GitHub.
 fn require_git() -> Result<()> {
     let found = Command::new("git").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     match found {
         Ok(status) if status.success() => Ok(()),
-        _ => bail!("the demo's repositories have commits, and git is not found; install it and run the demo again"),
+        _ => bail!("git is not installed; install it and run `canonry demo` again"),
     }
 }

@@ -1,4 +1,4 @@
-//! `doctor`: looks at every part, and says what to do about what is wrong.
+//! `doctor`: checks every part, and says what to do about what is wrong.
 
 use std::path::Path;
 
@@ -17,20 +17,21 @@ use crate::commands::triage::show::grace::brake_in_words;
 use crate::output::error_message::error_message;
 use crate::output::exit::Exit;
 use crate::output::printable::one_line;
+use crate::output::reasons::row_reason;
 use crate::output::report::Report;
 use crate::output::tables::counted;
+use crate::output::terminal::paragraph;
 use crate::session::context::Context;
 use crate::session::database::{ChosenDatabase, DatabaseOption};
 use crate::session::github::{GithubOption, TOKEN_VARIABLE, is_app, token};
 
-/// Check every part: database, rights, token or App, settings file.
+/// Check the database, GitHub access and the settings file.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Check every part: database, rights, token or App, settings file.\n\n\
-        Nothing is changed. What a pause or people's objections hold back, and what waits to be closed, is told for \
-        each repository. GitHub is asked whether it accepts the App's key or the token, if there is one. \
-        The exit status is 1 if a part does not work.",
-    after_help = "Example:\n  canonry doctor\n  canonry doctor --offline --json"
+    long_about = "Check the database, GitHub access and the settings file.\n\n\
+        Nothing is changed. For each repository it reports a pause, announced closes and judges without proof. GitHub is \
+        asked whether it accepts the App's key or the token, if there is one. The exit status is 1 if a check fails.",
+    before_help = "Example:\n  canonry doctor\n  canonry doctor --offline --json"
 )]
 pub(crate) struct Args {
     /// Do not ask GitHub about the token or the App
@@ -50,7 +51,7 @@ enum Status {
     Fail,
 }
 
-/// One part that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Check {
     name: &'static str,
@@ -73,10 +74,10 @@ impl Check {
     }
 }
 
-pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let mut checks = Vec::new();
     match args.database.choose() {
-        Ok(chosen) => check_database(&chosen, &mut checks).await,
+        Ok(chosen) => check_database(&chosen, &mut checks, context).await,
         Err(error) => checks.push(Check::fail("database", error_message(&error), "name a database with --db")),
     }
     check_github(&args, &mut checks).await;
@@ -88,15 +89,15 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     Ok(Report::new(stats, text(&checks)).with("checks", &checks).ending(exit))
 }
 
-async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>) {
+async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>, context: &Context) {
     if let Some(folder) = &chosen.data_folder {
         checks.push(if folder.is_dir() {
             Check::ok("data folder", folder.display().to_string())
         } else {
             Check::warn(
                 "data folder",
-                format!("{} is not there yet", folder.display()),
-                "run `canonry init`, which makes it",
+                format!("{} does not exist yet", folder.display()),
+                "run `canonry init` to create it",
             )
         });
     }
@@ -112,30 +113,30 @@ async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>) {
         Ok(found) if found < NEWEST_SCHEMA => {
             checks.push(Check::fail(
                 "database",
-                format!("{url} has schema {}, and this program needs {}", found.0, NEWEST_SCHEMA.0),
+                format!("{url} has schema {}; this program needs {}", found.0, NEWEST_SCHEMA.0),
                 format!("run `canonry init --db {url}`"),
             ));
         }
         Ok(found) if found > NEWEST_SCHEMA => {
             checks.push(Check::fail(
                 "database",
-                format!("{url} has schema {}, newer than the {} that this program knows", found.0, NEWEST_SCHEMA.0),
-                "use a newer canonry",
+                format!("{url} has schema {}; this program knows schemas up to {}", found.0, NEWEST_SCHEMA.0),
+                "install a newer canonry",
             ));
         }
         Ok(found) => {
             checks.push(Check::ok("database", format!("{url} answers and has schema {}", found.0)));
             checks.push(check_rights(&chosen.url).await);
             checks.push(check_corpus(&chosen.url).await);
-            for (name, looked) in [
+            for (name, checked) in [
                 ("vectors", check_vectors(&chosen.url).await),
-                ("brakes", check_brakes(&chosen.url).await),
+                ("brakes", check_brakes(&chosen.url, context).await),
                 ("judges", check_judges(&chosen.url).await),
             ] {
-                match looked {
+                match checked {
                     Ok(found) => checks.extend(found),
                     Err(error) => {
-                        checks.push(Check::fail(name, error_message(&error), "restore the database from a copy"));
+                        checks.push(Check::fail(name, error_message(&error), "restore the database from a backup"));
                     }
                 }
             }
@@ -143,8 +144,8 @@ async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>) {
         Err(OpenError::Absent { .. }) => {
             checks.push(Check::fail(
                 "database",
-                format!("there is none at {url}"),
-                "run `canonry init`, or name another one with --db",
+                format!("there is no database at {url}"),
+                "run `canonry init`, or name another database with --db",
             ));
         }
         Err(error) => {
@@ -153,16 +154,16 @@ async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>) {
     }
 }
 
-/// Whether the database may be written: a write is tried and taken back.
+/// Whether the database can be written: a write is tried and rolled back.
 async fn check_rights(url: &DatabaseUrl) -> Check {
     let tried = async { anyhow::Ok(Store::open_existing(url).await?.try_to_write().await?) };
     let place = url.file().map_or_else(|| url.to_string(), |path| path.display().to_string());
     match tried.await {
-        Ok(()) => Check::ok("rights", format!("{place} may be written")),
+        Ok(()) => Check::ok("rights", format!("{place} can be written")),
         Err(error) => Check::fail(
             "rights",
-            format!("{place} may not be written: {}", error_message(&error)),
-            "change the rights to it, or use another account",
+            format!("{place} cannot be written: {}", error_message(&error)),
+            "change its permissions, or use another account",
         ),
     }
 }
@@ -171,13 +172,13 @@ async fn check_corpus(url: &DatabaseUrl) -> Check {
     match count_items(url).await {
         Ok((0, _)) => Check::warn(
             "corpus",
-            "the database holds no repository yet",
-            "bring items in with `canonry sync` or `canonry import`",
+            "the database has no repository yet",
+            "import one with `canonry sync` or `canonry import`",
         ),
         Ok((repos, items)) => {
             Check::ok("corpus", format!("{} with {}", counted(repos, "repository"), counted(items, "item")))
         }
-        Err(error) => Check::fail("corpus", error_message(&error), "restore the database from a copy"),
+        Err(error) => Check::fail("corpus", error_message(&error), "restore the database from a backup"),
     }
 }
 
@@ -191,7 +192,7 @@ async fn count_items(url: &DatabaseUrl) -> Result<(u64, u64)> {
     Ok((repos.len() as u64, items))
 }
 
-/// Repositories whose vectors are those of a former model of this program: they are not searched any more.
+/// Repositories whose vectors are of an older model of this program, which is not searched any more.
 async fn check_vectors(url: &DatabaseUrl) -> Result<Vec<Check>> {
     let store = Store::open_existing(url).await?;
     let embedder = LocalEmbedder::load()?;
@@ -205,7 +206,7 @@ async fn check_vectors(url: &DatabaseUrl) -> Result<Vec<Check>> {
             && of(present) * 10 < count * 9
         {
             let message = format!(
-                "{}: {} embedded by {present}, {} by {former}, which is not used any more",
+                "{}: {} embedded by {present}, {} by the older {former}, which is no longer used",
                 repo.name,
                 counted(of(present), "item"),
                 counted(*count, "item"),
@@ -216,19 +217,19 @@ async fn check_vectors(url: &DatabaseUrl) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// What holds Canonry back, and what it is about to close; nothing is said of a repository without either.
-async fn check_brakes(url: &DatabaseUrl) -> Result<Vec<Check>> {
+/// Pauses and announced closes; nothing for a repository without either.
+async fn check_brakes(url: &DatabaseUrl, context: &Context) -> Result<Vec<Check>> {
     let store = Store::open_existing(url).await?;
     let mut checks = Vec::new();
     for repo in store.repos().list().await? {
         for brake in brakes_in_force(&store, repo.id).await? {
-            let advice = format!("lift it with `canonry resume --repo {}`", repo.name);
-            checks.push(Check::warn(brake.kind.as_str(), brake_in_words(&repo.name, &brake), advice));
+            let advice = format!("run `canonry resume --repo {}`", repo.name);
+            checks.push(Check::warn(brake.kind.as_str(), brake_in_words(&repo.name, &brake, context), advice));
         }
-        checks.extend(waiting_closes(&store, &repo).await?);
+        checks.extend(waiting_closes(&store, &repo, context).await?);
         if store.duplicates().last_triage_reason(repo.id).await?.is_some_and(|reason| reason == "no_prices") {
             let message =
-                format!("{} has a budget, and the model's prices are not known: no model is asked", repo.name);
+                format!("{} has a budget, but the model's prices are unknown, so no model is asked", repo.name);
             let advice = "start `canonry serve` with --input-price and --output-price, or remove budget.monthlyCostUsd";
             checks.push(Check::fail("budget", message, advice));
         }
@@ -236,7 +237,7 @@ async fn check_brakes(url: &DatabaseUrl) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// The judges in use that have not proven themselves, whose answers close nothing.
+/// The judges in use that no audit has proven, whose answers close nothing.
 async fn check_judges(url: &DatabaseUrl) -> Result<Vec<Check>> {
     let store = Store::open_existing(url).await?;
     let mut checks = Vec::new();
@@ -246,9 +247,9 @@ async fn check_judges(url: &DatabaseUrl) -> Result<Vec<Check>> {
                 continue;
             }
             let name = one_line(&format!("{} {}", judge.provider, judge.model));
-            let message = format!("{name} has not proven itself in {}: its answers close nothing there", repo.name);
+            let message = format!("no audit has proven {name} in {}, so its answers close nothing there", repo.name);
             let advice = format!(
-                "audit it with `canonry judge-audit --repo {} --cheap-provider {} --cheap-model MODEL --strong-provider …`",
+                "run `canonry judge-audit --repo {} --cheap-provider {} --cheap-model MODEL --strong-provider …`",
                 repo.name, judge.provider
             );
             checks.push(Check::warn("judge", message, advice));
@@ -257,23 +258,23 @@ async fn check_judges(url: &DatabaseUrl) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-async fn waiting_closes(store: &Store, repo: &Repo) -> Result<Option<Check>> {
+async fn waiting_closes(store: &Store, repo: &Repo, context: &Context) -> Result<Option<Check>> {
     let graces = store.close().waiting_graces(Some(repo.id)).await?;
     let Some(first) = graces.first() else { return Ok(None) };
     let count = counted(graces.len() as u64, "item");
     let message = format!(
-        "{count} of {} to be closed unless somebody objects, {} #{} first, after {}",
+        "{count} of {} will be closed unless somebody objects, {} #{} first, on {}",
         repo.name,
         first.item_type.in_words(),
         first.number,
-        first.due_at
+        context.due(first.due_at)
     );
     let held = graces.iter().find_map(|grace| Some((grace, grace.reason.as_deref()?)));
     Ok(Some(match held {
         None => Check::ok("closes", message),
         Some((grace, why)) => {
-            let why = one_line(&why.replace('_', " "));
-            let advice = format!("see `canonry show --repo {} --number {}`", repo.name, grace.number);
+            let why = row_reason(why);
+            let advice = format!("see `canonry show {} --repo {}`", grace.number, repo.name);
             Check::warn("closes", format!("{message}; #{} waits: {why}", grace.number), advice)
         }
     }))
@@ -284,26 +285,24 @@ async fn check_github(args: &Args, checks: &mut Vec<Check>) {
     checks.push(check);
     let Some(time) = client.as_ref().and_then(GitHub::github_time) else { return };
     checks.push(match clock_trouble(time.skew) {
-        None => Check::ok("clock", "agrees with GitHub's"),
-        Some(trouble) => Check::fail(
-            "clock",
-            format!("{trouble}, so that nothing is closed"),
-            "set this machine's clock, or let NTP do it",
-        ),
+        None => Check::ok("clock", "agrees with GitHub's clock"),
+        Some(trouble) => {
+            Check::fail("clock", format!("{trouble}, so nothing is closed"), "set this machine's clock with NTP")
+        }
     });
 }
 
-/// Whether GitHub accepts who we are, and the client that asked it.
+/// Whether GitHub accepts the credentials, and the client that asked it.
 async fn check_credentials(args: &Args) -> (Check, Option<GitHub>) {
     // An App goes before a token, as it does for every other command.
     let (name, another) = match (is_app(), token()) {
         (true, _) => ("github app", "check CANONRY_APP_ID and the App's private key".to_owned()),
-        (false, Some(_)) => ("github token", format!("put another token into {TOKEN_VARIABLE}")),
+        (false, Some(_)) => ("github token", format!("set {TOKEN_VARIABLE} to another token")),
         (false, None) => {
             let check = Check::warn(
                 "github token",
-                format!("{TOKEN_VARIABLE} is not set; importing files works without it, asking GitHub does not"),
-                format!("put a token that may read your repositories into {TOKEN_VARIABLE}, or name a GitHub App"),
+                format!("{TOKEN_VARIABLE} is not set; `canonry import` works without it, `canonry sync` does not"),
+                format!("set {TOKEN_VARIABLE} to a token that can read your repositories, or configure a GitHub App"),
             );
             return (check, None);
         }
@@ -320,9 +319,9 @@ async fn check_credentials(args: &Args) -> (Check, Option<GitHub>) {
     let check = match client.own_login().await {
         Ok(login) => Check::ok(name, format!("GitHub accepts it, as {}", one_line(login.as_str()))),
         Err(error @ GitHubError::Unauthorized { .. }) => Check::fail(name, one_line(&error.to_string()), another),
-        // Tokens of installations and of CI jobs have no account to tell.
+        // Tokens of installations and of CI jobs have no account.
         Err(GitHubError::Forbidden { .. }) if !is_app() => {
-            Check::ok(name, "GitHub accepts it, and it belongs to no account")
+            Check::ok(name, "GitHub accepts it; it belongs to no account")
         }
         Err(error) => Check::warn(name, one_line(&error.to_string()), "try again, or use --offline"),
     };
@@ -339,9 +338,12 @@ fn check_settings(path: &Path) -> Check {
             format!("{} has {}", path.display(), counted(parsed.problems.len() as u64, "mistake")),
             "see `canonry config check`",
         ),
-        Err(error) => Check::fail(name, error_message(&error), "check the file's rights"),
+        Err(error) => Check::fail(name, error_message(&error), "check the file's permissions"),
     }
 }
+
+/// Where messages begin, below each other.
+const MESSAGE_COLUMN: usize = 20;
 
 fn text(checks: &[Check]) -> String {
     let mut text = String::new();
@@ -352,9 +354,10 @@ fn text(checks: &[Check]) -> String {
             Status::Fail => ("fail", anstyle::AnsiColor::Red),
         };
         let style = colour.on_default().bold();
-        text.push_str(&format!("{style}{word}{style:#}  {:<13} {}\n", check.name, check.message));
+        let message = paragraph(MESSAGE_COLUMN, &check.message);
+        text.push_str(&format!("{style}{word}{style:#}  {:<13} {}", check.name, message.trim_start()));
         if let Some(advice) = &check.advice {
-            text.push_str(&format!("{:20} → {advice}\n", ""));
+            text.push_str(&paragraph(MESSAGE_COLUMN + 1, &format!("→ {advice}")));
         }
     }
     text

@@ -18,13 +18,13 @@ use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 
-/// Write a repository's items as JSON lines that `canonry import` takes.
+/// Write a repository's items as JSON lines.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Write a repository's items as JSON lines that `canonry import` takes.\n\n\
-        Only items are exported: what was derived from them or learned about them stays in the database. \
-        A file takes its name when it is complete. With --json and no file, the items are part of the document.",
-    after_help = "Example:\n  canonry export --repo octo/cat --output cat.jsonl\n  canonry export --repo octo/cat --state open | jq .title"
+    long_about = "Write a repository's items as JSON lines that `canonry import` reads.\n\n\
+        Only items are exported: decisions, reviews and what was learned stay in the database. The file appears when it is \
+        complete. With --json and no file, the items are part of the document.",
+    before_help = "Example:\n  canonry export --output cat.jsonl\n  canonry export --repo octo/cat --state open | jq .title"
 )]
 pub(crate) struct Args {
     #[command(flatten)]

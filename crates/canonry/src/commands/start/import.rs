@@ -5,24 +5,24 @@ use std::path::PathBuf;
 use anyhow::Result;
 use canonry_domain::RepoName;
 use canonry_triage::{BadRecord, ImportReport, import};
-use comfy_table::CellAlignment;
 use indicatif::ProgressStyle;
 use serde_json::{Value, json};
 
 use crate::output::exit::Exit;
+use crate::output::numbers::thousands;
 use crate::output::printable::one_line;
 use crate::output::report::Report;
 use crate::output::tables::{counted, table};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 
-/// Bring in issues and pull requests from files: JSON lines, or the arrays that `gh api` prints, gzip too.
+/// Import issues and pull requests from files.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Bring in issues and pull requests from files: JSON lines, or the arrays that `gh api` prints, gzip too.\n\n\
-        Each record needs a number and a title. A record that cannot be read is named by its line and costs \
-        only itself. Importing the same file again changes nothing.",
-    after_help = "Example:\n  canonry import --repo octo/cat issues.jsonl.gz\n  \
+    long_about = "Import issues and pull requests from files: JSON lines, or the arrays that `gh api` prints, also gzipped.\n\n\
+        Each record needs a number and a title. A record that cannot be read is reported with its line and skipped. \
+        Importing the same file again changes nothing.",
+    before_help = "Example:\n  canonry import --repo octo/cat issues.jsonl.gz\n  \
         gh api --paginate 'repos/octo/cat/issues?state=all' | canonry import --repo octo/cat -"
 )]
 pub(crate) struct Args {
@@ -83,23 +83,20 @@ const SHOWN: usize = 20;
 fn text(done: &ImportReport) -> String {
     let names: Vec<String> = done.repos.iter().map(ToString::to_string).collect();
     let mut text = match names.as_slice() {
-        [] => format!("Read {}, and nothing could be imported.\n", counted(done.read, "record")),
+        [] => format!("Read {}; none could be imported.\n", counted(done.read, "record")),
         names => format!("Read {} of {}.\n", counted(done.read, "record"), names.join(", ")),
     };
-    let mut counts = table(["new", "changed", "as before", "failed"]);
-    counts.add_row([done.inserted, done.updated, done.unchanged, done.failed]);
-    for column in counts.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    text.push_str(&format!("{}\n", counts.trim_fmt()));
+    let mut counts = table(["new", "changed", "unchanged", "failed"]).with_numbers_from(0);
+    counts.add_row([done.inserted, done.updated, done.unchanged, done.failed].map(thousands));
+    text.push_str(&format!("{counts}\n"));
     if done.failed > 0 {
-        text.push_str("\nThese records were left out:\n");
+        text.push_str("\nSkipped records:\n");
         for bad in done.errors.iter().take(SHOWN) {
             text.push_str(&format!("  {}, line {}: {}\n", one_line(&bad.file), bad.line, one_line(&bad.message)));
         }
         let hidden = done.failed.saturating_sub(SHOWN as u64);
         if hidden > 0 {
-            text.push_str(&format!("  and {hidden} more (see --json)\n"));
+            text.push_str(&format!("  and {} more (see --json)\n", thousands(hidden)));
         }
     }
     text

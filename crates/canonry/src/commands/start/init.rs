@@ -1,4 +1,4 @@
-//! `init`: makes the database, or brings its schema up to date; with `--config` it writes a settings file instead.
+//! `init`: creates or migrates the database; with `--config` it writes a settings file instead.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
@@ -13,13 +13,13 @@ use crate::output::report::Report;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 
-/// Make the database, or bring its schema up to date; or write a settings file to begin with.
+/// Create or migrate the database, or write a settings file.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  canonry init\n  canonry init --db postgres://canonry@db.example/canonry\n  canonry init --config=suggest"
+    before_help = "Example:\n  canonry init\n  canonry init --db postgres://canonry@db.example/canonry\n  canonry init --config=suggest"
 )]
 pub(crate) struct Args {
-    /// Write a commented .canonry.yml into this folder instead, and never over one: shadow (nothing is public), suggest
+    /// Write a commented .canonry.yml into this folder instead, unless there is one: shadow (nothing is public), suggest
     /// (comments), grace (closes after a grace period) or review (reviews pull requests) [default preset: shadow]
     #[arg(
         long,
@@ -44,7 +44,7 @@ fn write_settings(preset: Preset) -> Result<Report> {
     let file = match OpenOptions::new().write(true).create_new(true).open(SETTINGS_FILE) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             return Err(Refused(format!(
-                "{SETTINGS_FILE} is already here and was left as it is; `canonry config check` looks at it"
+                "{SETTINGS_FILE} already exists and was not changed; check it with `canonry config check`"
             ))
             .into());
         }
@@ -81,12 +81,12 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let (action, mut text) = match before.0 {
         0 => ("created", format!("Created the database {url} (schema {newest}).\n")),
         same if same == newest => ("unchanged", format!("The database {url} is up to date (schema {newest}).\n")),
-        older => ("migrated", format!("Brought the database {url} from schema {older} to {newest}.\n")),
+        older => ("migrated", format!("Migrated the database {url} from schema {older} to {newest}.\n")),
     };
     text.push_str(
-        "\nNext:\n  canonry doctor                             check every part\n  \
-         canonry sync --repo OWNER/NAME             bring in items from GitHub\n  \
-         canonry import --repo OWNER/NAME FILE      bring in items from a file\n  \
+        "\nNext:\n  canonry doctor                             check the setup\n  \
+         canonry sync --repo OWNER/NAME             fetch items from GitHub\n  \
+         canonry import --repo OWNER/NAME FILE      import items from a file\n  \
          canonry demo                               see it work on sample repositories\n",
     );
     Ok(Report::new(json!({}), text)

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use canonry_config::{json_schema, reference_markdown};
 use canonry_domain::mention::mentions_page;
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use serde_json::json;
 
 use crate::arguments::Arguments;
@@ -42,15 +42,20 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
 }
 
 fn commands() -> String {
-    let mut root = Arguments::command().disable_help_subcommand(true).term_width(100);
-    root.build();
     let mut page = String::from(
         "# Commands\n\nWith `--json` each command prints exactly one JSON document on stdout; logs and progress go to \
          stderr. Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed, 4 refused by a safety \
          rule, 5 findings that `review --fail-on` asks for.\n",
     );
-    for command in root.get_subcommands().filter(|command| !command.is_hide_set()) {
-        describe(command, "canonry", &mut page);
+    let mut root = Arguments::program().disable_help_subcommand(true).term_width(100);
+    root.build();
+    for (heading, group) in crate::commands::Command::groups() {
+        page.push_str(&format!("\n## {heading}\n"));
+        for command in group.get_subcommands().filter(|command| !command.is_hide_set()) {
+            // The built one: it knows the options that all commands share.
+            let command = root.find_subcommand(command.get_name()).unwrap_or(command);
+            describe(command, "canonry", &mut page);
+        }
     }
     page
 }
@@ -58,11 +63,13 @@ fn commands() -> String {
 fn describe(command: &Command, parent: &str, page: &mut String) {
     let name = format!("{parent} {}", command.get_name());
     // The help is the one source: what a person reads here is what the program says.
-    let help =
-        command.clone().bin_name(&name).help_template("{about}\n\n{usage-heading} {usage}\n\n{all-args}{after-help}");
+    let help = command
+        .clone()
+        .bin_name(&name)
+        .help_template("{before-help}{about}\n\n{usage-heading} {usage}\n\n{all-args}{after-help}");
     let help = help.term_width(100).render_long_help().to_string();
     let help: Vec<&str> = help.lines().map(str::trim_end).collect();
-    page.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", help.join("\n").trim()));
+    page.push_str(&format!("\n### `{name}`\n\n```text\n{}\n```\n", help.join("\n").trim()));
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         describe(below, &name, page);
     }

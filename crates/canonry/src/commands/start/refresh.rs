@@ -1,4 +1,4 @@
-//! `refresh`: new items of a repository that is known.
+//! `refresh`: fetches new items of a repository that was synced before.
 
 use anyhow::Result;
 use canonry_triage::{SyncOptions, sync};
@@ -11,15 +11,13 @@ use crate::session::database::DatabaseOption;
 use crate::session::github::GithubOption;
 use crate::session::known_repo::RepoOption;
 
-/// Bring in new items of a repository that is known; with --refresh-known, changes of known ones too.
+/// Fetch new items of a repository that was synced before.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  canonry refresh --repo octo/cat\n  canonry refresh --repo octo/cat --refresh-known"
-)]
+#[command(before_help = "Example:\n  canonry refresh\n  canonry refresh --repo octo/cat --refresh-known")]
 pub(crate) struct Args {
     #[command(flatten)]
     repo: RepoOption,
-    /// Bring known items up to date too, edited titles and bodies included
+    /// Also update known items, edited titles and bodies included
     #[arg(long)]
     refresh_known: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `sync`: what GitHub has, brought into the store.
+//! `sync`: fetches what changed on GitHub into the store.
 
 use anyhow::{Result, anyhow};
 use canonry_domain::{RepoName, Since};
@@ -6,11 +6,11 @@ use canonry_triage::{
     ActorsReport, OutcomesReport, SweepReport, SyncFailure, SyncOptions, SyncReport, own_login, read_templates,
     resolve_actors, sweep, sync, sync_outcomes,
 };
-use comfy_table::CellAlignment;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 
 use crate::options::item_filter::ItemFilterOptions;
+use crate::output::numbers::thousands;
 use crate::output::report::Report;
 use crate::output::tables::{counted, table};
 use crate::session::context::Context;
@@ -18,13 +18,13 @@ use crate::session::database::DatabaseOption;
 use crate::session::github::GithubOption;
 use crate::session::known_repo::RepoOption;
 
-/// Bring in everything that GitHub has and the database has not.
+/// Fetch issues and pull requests from GitHub.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Bring in everything that GitHub has and the database has not.\n\n\
-        The first run reads the whole repository, a hundred items with each request; later ones read what changed \
-        since. A run that was interrupted goes on where it stopped.",
-    after_help = "Example:\n  GITHUB_TOKEN=… canonry sync --repo octo/cat\n  canonry sync --repo octo/cat --since 30d --dry-run"
+    long_about = "Fetch issues and pull requests from GitHub.\n\n\
+        The first run reads the whole repository, a hundred items per request; later runs read what changed since. An \
+        interrupted run continues where it stopped.",
+    before_help = "Example:\n  GITHUB_TOKEN=… canonry sync --repo octo/cat\n  canonry sync --repo octo/cat --since 30d --dry-run"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -37,11 +37,10 @@ pub(crate) struct Args {
     /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Then look for what the issues that people closed as duplicates are duplicates of, and for who closed those that
-    /// were triaged; a request for each
+    /// Also fetch what closed duplicates are duplicates of, and who closed triaged issues; one request each
     #[arg(long, conflicts_with = "dry_run")]
     outcomes: bool,
-    /// Then look for items that were deleted, moved away or made discussions
+    /// Also find items that were deleted, transferred or converted to discussions
     #[arg(long, conflicts_with = "dry_run")]
     sweep: bool,
     #[command(flatten)]
@@ -61,10 +60,11 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         only_new: false,
         dry_run: args.dry_run,
     };
-    let done = sync(&store, &github, &args.repo.name, options, &mut |so_far| bar.set_position(so_far.fetched)).await;
+    let asked = args.repo.name_to_fetch(&store).await?;
+    let done = sync(&store, &github, &asked, options, &mut |so_far| bar.set_position(so_far.fetched)).await;
     let done = done.map_err(|failure| stopped(&failure))?;
     // The name it has now: the former one leads there only until somebody takes it.
-    let name = done.repo.clone().unwrap_or_else(|| args.repo.name.clone());
+    let name = done.repo.clone().unwrap_or(asked);
     // Template files belong to what issues are compared by; where they cannot be read, they are learned from the issues.
     if !args.dry_run
         && done.inserted > 0
@@ -97,15 +97,15 @@ fn begin(bar: &ProgressBar, what: &str) {
     bar.set_position(0);
 }
 
-/// What a run that ended early is reported as: the cause, and what is kept.
+/// The error of a run that ended early: the cause, and what is kept.
 pub(crate) fn stopped(failure: &SyncFailure) -> anyhow::Error {
     match failure.so_far.fetched {
         0 => anyhow!("{}", failure.cause),
-        kept => anyhow!("{} ({} came in before that and stay)", failure.cause, counted(kept, "item")),
+        kept => anyhow!("{} ({} are already stored)", failure.cause, counted(kept, "item")),
     }
 }
 
-/// What was done behind the sync itself.
+/// What was done after the sync itself.
 #[derive(Debug, Default)]
 pub(crate) struct Further {
     outcomes: Option<OutcomesReport>,
@@ -164,18 +164,15 @@ fn text(done: &SyncReport, name: &RepoName, dry_run: bool, more: &Further) -> St
     if done.inserted + done.updated == 0 {
         text.push_str(&format!("Nothing new in {name}.\n"));
     } else {
-        let mood = if dry_run { "would come" } else { "came" };
-        text.push_str(&format!("{} of {name} {mood} from GitHub.\n", counted(done.fetched, "item")));
-        let mut counts = table(["new", "changed", "as before"]);
-        counts.add_row([done.inserted, done.updated, done.unchanged]);
-        for column in counts.column_iter_mut() {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        text.push_str(&format!("{}\n", counts.trim_fmt()));
+        let fetched = if dry_run { "Would store" } else { "Fetched" };
+        text.push_str(&format!("{fetched} {} of {name}.\n", counted(done.fetched, "item")));
+        let mut counts = table(["new", "changed", "unchanged"]).with_numbers_from(0);
+        counts.add_row([done.inserted, done.updated, done.unchanged].map(thousands));
+        text.push_str(&format!("{counts}\n"));
     }
     if let Some(outcomes) = &more.outcomes {
         text.push_str(&format!(
-            "\nIssues closed as duplicates of something unknown: {}; learned: {}.\n",
+            "\nClosed duplicates without a known target: {}; found now: {}.\n",
             outcomes.asked,
             outcomes.learned.len()
         ));
@@ -185,12 +182,16 @@ fn text(done: &SyncReport, name: &RepoName, dry_run: bool, more: &Further) -> St
     }
     if let Some(actors) = more.actors.as_ref().filter(|actors| actors.asked > 0) {
         text.push_str(&format!(
-            "\nTriaged issues that nobody knew who had closed or reopened: {}; known now: {}.\n",
+            "\nTriaged issues closed or reopened by somebody unknown: {}; found now: {}.\n",
             actors.asked, actors.resolved
         ));
     }
     if let Some(sweep) = &more.sweep {
-        text.push_str(&format!("\nOf {}, {} left the repository.\n", counted(sweep.checked, "item"), sweep.gone.len()));
+        text.push_str(&format!(
+            "\nChecked {}; {} left the repository.\n",
+            counted(sweep.checked, "item"),
+            sweep.gone.len()
+        ));
         for (number, how) in &sweep.gone {
             text.push_str(&format!("  #{number} {how}\n"));
         }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::options::chat::chat_model;
 use crate::options::item_filter::ItemFilterOptions;
 use crate::output::exit::Exit;
+use crate::output::numbers::thousands;
 use crate::output::printable::one_line;
 use crate::output::report::Report;
 use crate::output::tables::counted;
@@ -16,38 +17,38 @@ use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 use crate::session::model_patience::ModelPatience;
 
-/// Write down what each item wants, as a card that items can be compared by.
+/// Extract what each item wants, as an intent card.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Write down what each item wants, as a card that items can be compared by.\n\n\
-        The local extractor reads headings, error lines, stack frames, versions, code and links by rules: no key, no \
-        network. A model reads the text itself; what it is sent holds no secrets that Canonry recognises. Where it \
-        fails, a failed card says why, and the item goes on being compared by its own text. Keys come from \
-        OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY.",
-    after_help = "Example:\n  canonry analyze-intent --repo octo/cat --only-changed\n  \
+    long_about = "Extract what each item wants, as an intent card.\n\n\
+        Items can be compared by their cards (--source intent) instead of their text. The local extractor reads \
+        headings, error lines, stack frames, versions, code and links by rules: no key, no network. A model reads the \
+        text with recognised secrets removed. Where a model fails, the card says why, and the item is compared by its \
+        text. Keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY.",
+    before_help = "Example:\n  canonry analyze-intent --only-changed\n  \
         ANTHROPIC_API_KEY=… canonry analyze-intent --repo octo/cat --extractor anthropic\n  \
-        canonry analyze-intent --repo octo/cat --extractor command --model 'llm prompt'"
+        canonry analyze-intent --extractor command --model 'llm prompt'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     repo: RepoOption,
-    /// Only items without a card of this extractor and model that is about their present text
+    /// Only items without a current card of this extractor and model
     #[arg(long)]
     only_changed: bool,
     #[command(flatten)]
     filter: ItemFilterOptions,
-    /// Who makes the cards: local (by rules), openai (any compatible service), anthropic, gemini or command (a program)
+    /// The extractor: local (by rules), openai (any compatible service), anthropic, gemini or command (a program)
     #[arg(long, value_name = "EXTRACTOR", default_value = "local")]
     extractor: Extractor,
-    /// The model [default: the provider's usual one]; for command, the program and its arguments, parted by spaces
+    /// The model [default: the provider's usual one]; for command, the program and its arguments, separated by spaces
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Where the model is [default: the provider's own service]
+    /// The model's base URL [default: the provider's own service]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     #[command(flatten)]
     patience: ModelPatience,
-    /// How many items a model is asked about at once
+    /// How many requests to the model run at once
     #[arg(long, value_name = "COUNT", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=64))]
     workers: u8,
     #[command(flatten)]
@@ -76,7 +77,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     store.disconnect().await;
     let done = done.map_err(|failure| match failure.so_far.analyzed {
         0 => anyhow!("{}", failure.cause),
-        kept => anyhow!("{} ({} were made before that and stay)", failure.cause, counted(kept, "card")),
+        kept => anyhow!("{} ({} are already stored)", failure.cause, counted(kept, "card")),
     })?;
     let maker = extractor.maker();
     let stats = json!({
@@ -99,21 +100,18 @@ pub(crate) fn failed_item(failed: &FailedItem) -> Value {
 const SHOWN: usize = 20;
 
 fn text(done: &AnalyzeReport, extractor: Extractor) -> String {
-    let mut text = format!("Made {} with the {extractor} extractor.\n", counted(done.analyzed, "card"));
+    let mut text = format!("Stored {} from the {extractor} extractor.\n", counted(done.analyzed, "card"));
     if done.skipped_fresh > 0 {
-        text.push_str(&format!("{} had a fresh one.\n", counted(done.skipped_fresh, "item")));
+        text.push_str(&format!("{} already had a current card.\n", counted(done.skipped_fresh, "item")));
     }
     if done.failed > 0 {
-        text.push_str(&format!(
-            "\n{} got none, and will be compared by title and body:\n",
-            counted(done.failed, "item")
-        ));
+        text.push_str(&format!("\n{} failed and will be compared by title and body:\n", counted(done.failed, "item")));
         for failed in done.errors.iter().take(SHOWN) {
             text.push_str(&format!("  {} #{}: {}\n", failed.item_type, failed.number, one_line(&failed.message)));
         }
         let hidden = done.failed.saturating_sub(SHOWN as u64);
         if hidden > 0 {
-            text.push_str(&format!("  and {hidden} more (see --json)\n"));
+            text.push_str(&format!("  and {} more (see --json)\n", thousands(hidden)));
         }
     }
     text

@@ -13,7 +13,6 @@ use canonry_triage::{
     Backtest, BacktestError, BacktestOptions, EmbedSource, GATES, Miss, Neighbourhood, TruthFile, VerdictPoint,
     backtest, backtest_html, sync_outcomes,
 };
-use comfy_table::{CellAlignment, Table};
 use indicatif::ProgressStyle;
 use serde_json::{Map, Value, json};
 
@@ -22,22 +21,23 @@ use crate::options::item_filter::{OneOrAll, one_or_all};
 use crate::options::retrieval::{EmbedderOptions, ModeOption, neighbourhood};
 use crate::output::exit::Exit;
 use crate::output::file::OutputFile;
+use crate::output::numbers::{percent, thousands};
 use crate::output::printable::one_line;
 use crate::output::report::Report;
-use crate::output::tables::{counted, table};
+use crate::output::tables::{Table, counted, table};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::github::{GithubOption, TOKEN_VARIABLE};
 use crate::session::known_repo::RepoOption;
 
-/// Replay the repository's past duplicates as if they were new, and say how often it would have been right.
+/// Replay past duplicates and measure the precision.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Replay the repository's past duplicates as if they were new, and say how often it would have been right.\n\n\
-        Every item that people closed as a duplicate is compared with only what existed when it was filed. Run this \
-        before you let Canonry speak: it ends with a recommendation in plain words. Where no duplicate is known yet \
-        and GITHUB_TOKEN is set, GitHub is asked for them first.",
-    after_help = "Example:\n  canonry backtest --repo octo/cat --report backtest.html\n  \
+    long_about = "Replay past duplicates and measure the precision.\n\n\
+        Every item that people closed as a duplicate is compared with only what existed when it was opened. Run this \
+        before you let Canonry comment: it ends with a recommendation. Where no duplicate is known yet and \
+        GITHUB_TOKEN is set, GitHub is asked for them first.",
+    before_help = "Example:\n  canonry backtest --report backtest.html\n  \
         canonry backtest --repo octo/cat --type issue --truth truth.jsonl --retrieval lexical --json"
 )]
 pub(crate) struct Args {
@@ -46,19 +46,19 @@ pub(crate) struct Args {
     /// Only items of this type: issue, pr or all
     #[arg(long = "type", value_name = "TYPE", default_value = "all", value_parser = one_or_all::<ItemType>)]
     item_type: OneOrAll<ItemType>,
-    /// A file of lines {"type","number","relevant":[…]} that takes the place of what people closed as duplicates
+    /// A file of lines {"type","number","relevant":[…]} with the true duplicates [default: what people closed as duplicates]
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
-    /// The precision to look for a threshold for, 0 to 1
+    /// The wanted precision, 0 to 1: the lowest threshold that reaches it is shown
     #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = share)]
     precision: Probability,
-    /// Write a page with curves and the worst misses to this file
+    /// Write an HTML report with curves and the worst misses to this file
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Replay so many duplicates at most, chosen at random, and as many other items [default: all duplicates]
+    /// Replay at most so many duplicates, chosen at random, and as many other items [default: all duplicates]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     limit_queries: Option<u32>,
-    /// Chooses what is sampled; the same seed gives the same figures
+    /// The seed of the sample; the same seed gives the same figures
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let truth = args.truth.as_deref().map(TruthFile::read).transpose()?;
     let store = args.database.open_existing().await?;
     let repo = args.repo.find(&store).await?;
-    // A page that cannot be written is better known before the replay than after it.
+    // A file that cannot be written fails before the replay, not after it.
     let run_id = context.run_id.to_string();
     let page = args.report.as_deref().map(|path| OutputFile::create(path, &run_id)).transpose()?;
     let embedder = args.embedder.embedder(&store).await?;
@@ -101,7 +101,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     }
     let mut text = text(&done);
     if let Some(path) = &args.report {
-        text += &format!("\nThe curves are in {}.\n", path.display());
+        text += &format!("\nWrote the curves to {}.\n", path.display());
     }
     let exit = if done.mistakes.is_empty() { Exit::Done } else { Exit::SomeFailed };
     Ok(Report::new(done.counts, text)
@@ -200,7 +200,7 @@ fn measures(of: &RetrievalMeasures) -> Value {
     })
 }
 
-/// Precision and recall at the threshold that a new installation speaks at, then everything else.
+/// Precision and recall at the threshold of a new installation, then everything else.
 fn verdicts(done: &Backtest) -> Value {
     let point = done.default_point();
     json!({
@@ -232,7 +232,7 @@ fn text(done: &Backtest) -> String {
     let counts = &done.counts;
     let by = done.model.as_deref().map(|model| format!(", vectors of {}", one_line(model))).unwrap_or_default();
     let mut text = format!(
-        "Replayed {} and {} of {} ({}{by}), each against what existed before it.\n",
+        "Replayed {} and {} of {} ({}{by}), each against the items that existed before it.\n",
         counted(counts.duplicates_replayed as u64, "duplicate"),
         counted(counts.others_replayed as u64, "other item"),
         done.repo,
@@ -244,26 +244,26 @@ fn text(done: &Backtest) -> String {
     for mistake in done.mistakes.iter().take(SHOWN) {
         text += &format!("    line {}: {}\n", mistake.line, one_line(&mistake.message));
     }
-    text += &format!("\nIs the right earlier item found?\n{}\n", found(done).trim_fmt());
+    text += &format!("\nHow often the right earlier item is found:\n{}\n", found(done));
     text += &format!(
-        "\nWould it have been right to speak, at this score of the first neighbour or more?\n{}\n",
-        spoken(done).trim_fmt()
+        "\nHow often a comment would have been right, from this score of the nearest item on:\n{}\n",
+        spoken(done)
     );
     text += &format!("{}\n", wanted(done));
-    text += &format!("\nHow often is a first neighbour right, by its score?\n{}\n", reliable(done).trim_fmt());
+    text += &format!("\nHow often the nearest item is right, by its score:\n{}\n", reliable(done));
     if !done.misses.is_empty() {
         text += "\nWorst misses:\n";
     }
     for miss in done.misses.iter().take(SHOWN) {
         text += &missed(miss);
     }
-    text += "\nWhat to do now:\n";
+    text += "\nRecommendation:\n";
     for sentence in done.recommendation() {
         text += &format!("  {sentence}\n");
     }
     let timing = &done.timing;
     text += &format!(
-        "\n{:.1} seconds; half of the searches took at most {:.1} ms, 95 in 100 at most {:.1} ms.\n",
+        "\nTook {:.1} seconds; a search took {:.1} ms (median), {:.1} ms (95th percentile).\n",
         timing.replay_seconds, timing.search_ms_p50, timing.search_ms_p95
     );
     text
@@ -274,12 +274,12 @@ fn found(done: &Backtest) -> Table {
     let mut add = |name: &str, of: &RetrievalMeasures| {
         found.add_row([
             name.to_owned(),
-            of.queries.to_string(),
+            thousands(of.queries as u64),
             share_cell(of.recall_at_1),
             share_cell(of.recall_at_5),
             share_cell(of.recall_at_10),
             share_cell(of.recall_at_20),
-            format!("{:.3} ({:.3}–{:.3})", of.mrr.value, of.mrr.low, of.mrr.high),
+            format!("{:.2} ({:.2}–{:.2})", of.mrr.value, of.mrr.low, of.mrr.high),
         ]);
     };
     add("all", &done.retrieval);
@@ -288,30 +288,31 @@ fn found(done: &Backtest) -> Table {
             add(&format!("{}s", item_type.in_words()), of);
         }
     }
-    found
+    found.with_numbers_from(1)
 }
 
 fn spoken(done: &Backtest) -> Table {
-    let mut spoken = table(["score", "answers per 1,000 new items", "right", "duplicates answered rightly"]);
+    let mut spoken = table(["score", "comments per 1,000 new items", "right", "duplicates found"]);
     for gate in GATES {
         let point = done.verdicts.at(gate);
         spoken.add_row([
-            format!("{gate:.2}"),
+            percent(gate),
             format!("{:.1}", point.per_thousand),
-            point.precision.map_or("no answers".to_owned(), share_cell),
+            point.precision.map_or("no comments".to_owned(), share_cell),
             share_cell(point.recall),
         ]);
     }
-    right_aligned(spoken)
+    spoken.with_numbers_from(0)
 }
 
 fn wanted(done: &Backtest) -> String {
     let wanted = done.verdicts.wanted_precision * 100.0;
     match &done.verdicts.meets_wanted {
         Some(VerdictPoint { threshold, given, precision: Some(precision), .. }) => format!(
-            "The lowest score that would have been right at least {wanted:.0} % of the time: {threshold:.2}, right {}, with {} in the replay.",
+            "The lowest score that would have been right at least {wanted:.0} % of the time: {}, right {}, with {} in the replay.",
+            percent(threshold.get()),
             share_cell(*precision),
-            counted(*given as u64, "answer")
+            counted(*given as u64, "comment")
         ),
         _ => format!("No score would have been right at least {wanted:.0} % of the time."),
     }
@@ -321,12 +322,12 @@ fn reliable(done: &Backtest) -> Table {
     let mut reliable = table(["score", "replayed items", "right"]);
     for band in &done.verdicts.reliability {
         reliable.add_row([
-            format!("{:.2}–{:.2}", band.from, band.to),
-            band.answers.to_string(),
+            format!("{:.0}–{:.0} %", band.from * 100.0, band.to * 100.0),
+            thousands(band.answers as u64),
             share_cell(band.right),
         ]);
     }
-    right_aligned(reliable)
+    reliable.with_numbers_from(0)
 }
 
 fn missed(miss: &Miss) -> String {
@@ -339,19 +340,12 @@ fn missed(miss: &Miss) -> String {
         named(&miss.expected)
     );
     if let (Some(first), Some(score)) = (&miss.first, miss.first_score) {
-        text += &format!("    first came {} ({score:.2})\n", named(first));
+        text += &format!("    the nearest was {} ({})\n", named(first), percent(score.get()));
     }
     if let Some(url) = &miss.duplicate.url {
         text += &format!("    {}\n", one_line(url));
     }
     text
-}
-
-fn right_aligned(mut table: Table) -> Table {
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }
 
 fn share_cell(share: Interval) -> String {

@@ -7,19 +7,21 @@ use canonry_triage::{EmbedSource, calibrate};
 use serde_json::json;
 
 use crate::options::retrieval::{EmbedderOptions, neighbourhood, require_vectors};
+use crate::output::numbers::{percent, thousands};
 use crate::output::report::Report;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 
-/// Fit a model's scores to what people closed as duplicates, so that thresholds keep their meaning.
+/// Fit a remote model's scores to known duplicates.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Fit a model's scores to what people closed as duplicates, so that thresholds keep their meaning.\n\n\
-        The score 0.75 then keeps 95 % of the true pairs; among items that have an earlier duplicate 0.90 means even \
-        odds and 0.95 four in five. Among all new items, most of which have none, it is far less: `canonry backtest` \
-        tells. The fit is used for every repository that is embedded by that model. The local model brings its own.",
-    after_help = "Example:\n  canonry calibrate --repo octo/cat --embedder voyage"
+    long_about = "Fit a remote model's scores to known duplicates.\n\n\
+        Thresholds keep their meaning that way: 75 % keeps 95 % of the true pairs; among items that have an earlier \
+        duplicate, 90 % means even odds and 95 % four in five. Among all new items, most of which have none, it is far \
+        less; `canonry backtest` measures it. The fit is used for every repository embedded by that model. The local \
+        model is calibrated already.",
+    before_help = "Example:\n  canonry calibrate --embedder voyage"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -40,14 +42,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     store.disconnect().await;
     let fitted = &done.fitted;
     let text = format!(
-        "Fitted the scores of {} to {} true and {} other pairs: 0.75 keeps {:.0} % of the true ones, \
-         0.90 was right {:.0} % of the time and 0.95 {:.0} %.\n",
+        "Fitted the scores of {} to {} true and {} other pairs. A score of 75 % keeps {} of the true pairs; 90 % was \
+         right {} of the time, 95 % {}.\n",
         embedder.model_id(),
-        done.true_pairs,
-        done.other_pairs,
-        100.0 * fitted.kept_at_75,
-        100.0 * fitted.odds_at_90,
-        100.0 * fitted.odds_at_95,
+        thousands(done.true_pairs as u64),
+        thousands(done.other_pairs as u64),
+        percent(fitted.kept_at_75),
+        percent(fitted.odds_at_90),
+        percent(fitted.odds_at_95),
     );
     let stats = json!({ "true_pairs": done.true_pairs, "other_pairs": done.other_pairs });
     Ok(Report::new(stats, text)

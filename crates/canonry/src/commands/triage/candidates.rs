@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::options::item_filter::{OneOrAll, one_or_all};
 use crate::options::retrieval::{EmbedderOptions, ModeOption, SourceOptions, neighbourhood, require_vectors};
+use crate::output::numbers::percent;
 use crate::output::report::Report;
 use crate::output::tables::{counted, table};
 use crate::session::context::Context;
@@ -20,8 +21,8 @@ use crate::session::known_repo::RepoOption;
 #[command(
     long_about = "Find and store each item's nearest neighbours.\n\n\
         Neighbours are items of the same type. A set is stored even when it is empty, and replaces the item's \
-        earlier one. `canonry show` tells what each score came from.",
-    after_help = "Example:\n  canonry candidates --repo octo/cat\n  canonry candidates --repo octo/cat --type issue --k 8 --min-score 0.8"
+        earlier one. `canonry show -v` shows what each score is made of.",
+    before_help = "Example:\n  canonry candidates\n  canonry candidates --repo octo/cat --type issue --k 8 --min-score 0.8"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -32,13 +33,13 @@ pub(crate) struct Args {
     /// How many neighbours at most
     #[arg(long, value_name = "K", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=50))]
     k: u16,
-    /// The least score of a neighbour, 0 to 1
+    /// The lowest score of a neighbour, 0 to 1
     #[arg(long, value_name = "SCORE", default_value = "0.75", value_parser = score)]
     min_score: Similarity,
-    /// The state that neighbours are in: open, closed or all
+    /// The state of the neighbours: open, closed or all
     #[arg(long, value_name = "STATE", default_value = "open", value_parser = one_or_all::<ItemState>)]
     state: OneOrAll<ItemState>,
-    /// The state that the items are in whose neighbours are looked for: open, closed or all
+    /// The state of the items themselves: open, closed or all
     #[arg(long, value_name = "STATE", default_value = "open", value_parser = one_or_all::<ItemState>)]
     source_state: OneOrAll<ItemState>,
     #[command(flatten)]
@@ -75,7 +76,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         anyhow::Ok(loaded)
     };
     let neighbourhoods = load(source).await?;
-    // Items without a card of their present text are compared by the text itself.
+    // Items without a current card are compared by their text.
     let by_text = if source == EmbedSource::Raw { Vec::new() } else { load(EmbedSource::Raw).await? };
     require_vectors(&store, &repo, &*embedder, args.mode.mode, &neighbourhoods).await?;
     let options = CandidateOptions {
@@ -146,7 +147,7 @@ fn scores(set: &canonry_triage::WrittenSet) -> Vec<f64> {
 
 /// The nearest pairs that a person sees at once.
 const SHOWN: usize = 15;
-/// What a pair's place is due to, at most.
+/// The reasons for a pair's rank that are shown.
 const REASONS: usize = 3;
 
 fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
@@ -155,18 +156,20 @@ fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
         format!("Stored {} with {} ({model}).\n", counted(sets, "set"), counted(members(all) as u64, "neighbour"));
     if all.fell_back > 0 {
         let count = counted(all.fell_back, "item");
-        text += &format!("Compared {count} by title and body, for want of a card of the present text.\n");
+        text += &format!("Compared {count} by title and body: they have no current card.\n");
     }
     if all.skipped_missing_embedding > 0 {
         let count = counted(all.skipped_missing_embedding, "item");
-        text +=
-            &format!("Left out {count} without a vector of the present text: run `canonry embed --only-changed`.\n");
+        text += &format!("Skipped {count} without a current vector; run `canonry embed --only-changed`.\n");
     }
     if all.skipped_changed > 0 {
-        text += &format!("Left out {} that changed meanwhile: run this again.\n", counted(all.skipped_changed, "item"));
+        text += &format!(
+            "Skipped {} that changed meanwhile; run the command again.\n",
+            counted(all.skipped_changed, "item")
+        );
     }
     if !calibrated {
-        text += "The scores are the model's bare cosines: no calibration is fitted for it (see `canonry calibrate`).\n";
+        text += "The scores are raw cosines: this model is not calibrated (see `canonry calibrate`).\n";
     }
     let best = |set: &'_ canonry_triage::WrittenSet| scores(set).first().copied();
     let mut nearest: Vec<_> = all.sets.iter().filter_map(|set| Some((set, set.members.first()?, best(set)?))).collect();
@@ -174,19 +177,19 @@ fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
     if nearest.is_empty() {
         return text;
     }
-    let mut shown = table(["item", "nearest", "score", "above all for"]);
+    let mut shown = table(["item", "nearest", "score", "mainly because of"]);
     for (set, best, score) in nearest.iter().take(SHOWN) {
-        // The rest is in `show`: a row should fit into a terminal.
+        // `show -v` has the rest: a row should fit into a terminal.
         let reasons = ranked_by(best.parts.iter().map(|(part, value)| (*part, *value))).unwrap_or_default();
         shown.add_row([
             format!("{} #{}", set.item_type, set.number),
             format!("#{}", best.number),
-            format!("{score:.4}"),
+            percent(*score),
             reasons.split(", ").take(REASONS).collect::<Vec<_>>().join(", "),
         ]);
     }
     if nearest.len() > SHOWN {
-        text += &format!("The nearest {SHOWN} pairs of {}:\n", nearest.len());
+        text += &format!("The {SHOWN} nearest of {}:\n", counted(nearest.len() as u64, "pair"));
     }
     text + &format!("{shown}\n")
 }

@@ -14,13 +14,13 @@ use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 
-/// List every cluster of duplicates, which of its items stays open, and why.
+/// List clusters of duplicates and which item stays open.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "List every cluster of duplicates, which of its items stays open, and why.\n\n\
-        The choice is kept: it changes only when a person rules otherwise, when the item is closed while another is \
-        open, or when it leaves the cluster.",
-    after_help = "Example:\n  canonry canonicalize --repo octo/cat\n  canonry canonicalize --repo octo/cat --type pr --json"
+    long_about = "List clusters of duplicates and which item stays open.\n\n\
+        The item that stays open is the canonical. The choice is stored: it changes only when a person rules otherwise, \
+        when the canonical is closed while another item is open, or when it leaves the cluster.",
+    before_help = "Example:\n  canonry canonicalize\n  canonry canonicalize --repo octo/cat --type pr --json"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 
 fn text(done: &CanonicalizeReport, repo: &str) -> String {
     if done.clusters.is_empty() {
-        return format!("No two items are known to be duplicates.\n\nNext: canonry judge --repo {repo}\n");
+        return format!("{repo} has no known duplicates.\n\nNext: canonry judge --repo {repo}\n");
     }
     let bold = anstyle::Style::new().bold();
     let mut text = format!("{} of duplicates.\n", counted(done.clusters.len() as u64, "cluster"));
@@ -62,7 +62,7 @@ fn text(done: &CanonicalizeReport, repo: &str) -> String {
     }
     if !done.stored {
         text += &format!(
-            "\nThe choice is not kept yet: nobody knows who maintains {repo}, and maintainers' items come first.\n\
+            "\nThe choice is not stored yet: maintainers' items come first, and the maintainers of {repo} are unknown.\n\
              Next: canonry maintainers refresh --repo {repo}\n"
         );
     }

@@ -17,23 +17,24 @@ use crate::options::chat::{LimitOptions, ProviderOptions};
 use crate::options::item_filter::{OneOrAll, one_or_all};
 use crate::options::retrieval::{EmbedderOptions, ModeOption, SourceOptions, snapshots_of};
 use crate::output::exit::Exit;
+use crate::output::numbers::thousands;
 use crate::output::report::Report;
 use crate::output::tables::counted;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::github::{GithubOption, has_credentials};
-use crate::session::known_repo::RepoOption;
+use crate::session::known_repo::{RepoOption, find_named};
 use crate::session::repo_settings::SettingsOption;
 
-/// Find the duplicates of a repository and plan what to close, in one go; nothing is closed.
+/// Find duplicates and plan what to close; closes nothing.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Find the duplicates of a repository and plan what to close, in one go; nothing is closed.\n\n\
-        Brings the items in (with GITHUB_TOKEN), embeds what changed, looks for neighbours and judges them, again for \
-        whole clusters until no new edge appears, asks about the pairs that a plan lacks, and ends with the plan. \
-        Running it again asks no question twice.",
-    after_help = "Example:\n  canonry dedupe --repo octo/cat\n  canonry dedupe --repo octo/cat --no-sync --type issue\n  \
-        ANTHROPIC_API_KEY=… canonry dedupe --repo octo/cat --provider anthropic --max-calls 500"
+    long_about = "Find duplicates and plan what to close; closes nothing.\n\n\
+        Runs every step: syncs the items (with GITHUB_TOKEN), embeds what changed, finds candidates, judges them, \
+        repeats that on whole clusters until no new duplicate appears, judges the pairs that a plan lacks, and prints \
+        the plan. Running it again asks the judge no question twice.",
+    before_help = "Example:\n  canonry dedupe\n  canonry dedupe --repo octo/cat --no-sync --type issue\n  \
+        ANTHROPIC_API_KEY=… canonry dedupe --provider anthropic --max-calls 500"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -41,28 +42,28 @@ pub(crate) struct Args {
     /// Only items of this type: issue, pr or all
     #[arg(long = "type", value_name = "TYPE", default_value = "all", value_parser = one_or_all::<ItemType>)]
     item_type: OneOrAll<ItemType>,
-    /// Work on what the database has, without asking GitHub for news
+    /// Work on what the database has, without syncing from GitHub
     #[arg(long)]
     no_sync: bool,
-    /// How many neighbours of an item are judged at most
+    /// How many candidates of an item are judged at most
     #[arg(long, value_name = "K", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=50))]
     k: u16,
-    /// The least score of a neighbour, 0 to 1
+    /// The lowest score of a candidate, 0 to 1
     #[arg(long, value_name = "SCORE", default_value = "0.75", value_parser = score)]
     min_score: Similarity,
-    /// The state that neighbours are in: open, closed or all
+    /// The state of the candidates: open, closed or all
     #[arg(long, value_name = "STATE", default_value = "open", value_parser = one_or_all::<ItemState>)]
     state: OneOrAll<ItemState>,
-    /// The least confidence of an accepted edge, 0 to 1 [default: 0.85, or as the settings say]
+    /// The lowest confidence that makes two items duplicates, 0 to 1 [default: 0.85, or as the settings say]
     #[arg(long, value_name = "CONFIDENCE", value_parser = probability)]
     min_edge: Option<Probability>,
-    /// The least confidence with which an item is closed, 0 to 1 [default: 0.90, or as the settings say]
+    /// The lowest confidence for a close, 0 to 1 [default: 0.90, or as the settings say]
     #[arg(long, value_name = "CONFIDENCE", value_parser = probability)]
     min_close: Option<Probability>,
-    /// What must have been judged: canonical-only or direct-fallback [default: canonical-only, or as the settings say]
+    /// Which pair must have been judged: canonical-only or direct-fallback [default: canonical-only, or as the settings say]
     #[arg(long, value_name = "POLICY")]
     target_policy: Option<TargetPolicy>,
-    /// Do not ask the judge about the pairs that the plan lacks
+    /// Do not judge the pairs that the plan lacks
     #[arg(long)]
     no_judge_missing: bool,
     #[command(flatten)]
@@ -88,16 +89,19 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let syncs = !args.no_sync && has_credentials();
     let store = if syncs { args.database.open(context).await? } else { args.database.open_known(context).await? };
     let bar = context.counter("items");
-    let mut brought_in = None;
-    if syncs {
-        bar.set_message("items brought in");
+    let mut fetched = None;
+    let repo = if syncs {
+        bar.set_message("items fetched");
+        let name = args.repo.name_to_fetch(&store).await?;
         let github = args.github.client(&bar)?;
         let options = SyncOptions { item_type: args.item_type.one(), ..SyncOptions::default() };
-        let done =
-            sync(&store, &github, &args.repo.name, options, &mut |so_far| bar.set_position(so_far.fetched)).await?;
-        brought_in = Some((done.inserted, done.updated));
-    }
-    let repo = args.repo.find(&store).await?;
+        let done = sync(&store, &github, &name, options, &mut |so_far| bar.set_position(so_far.fetched)).await?;
+        fetched = Some((done.inserted, done.updated));
+        // The name that it has now.
+        find_named(&store, done.repo.as_ref().unwrap_or(&name)).await?
+    } else {
+        args.repo.find(&store).await?
+    };
     let mut config = args.settings.for_plan(&args.github, &repo).await?;
     if let Some(min_edge) = args.min_edge {
         config.close.min_edge = min_edge.get();
@@ -163,10 +167,12 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         Err(DedupeError::Plan(error)) => return plan_close::report(&repo, Err(error)),
         done => done?,
     };
-    let synced = match brought_in {
-        Some((new, changed)) => format!("Brought in {} and {changed} changed ones.\n", counted(new, "new item")),
+    let synced = match fetched {
+        Some((new, changed)) => {
+            format!("Fetched {} and {}.\n", counted(new, "new item"), counted(changed, "changed item"))
+        }
         None if args.no_sync => String::new(),
-        None => "Not brought up to date: GITHUB_TOKEN is not set, so this is about what the database has.\n".to_owned(),
+        None => "Not synced: GITHUB_TOKEN is not set, so the plan is about what the database has.\n".to_owned(),
     };
     let summary = synced + &summary(&done);
     let failed: u64 = done.rounds.iter().map(|round| round.judged.failed).sum();
@@ -176,7 +182,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         .preceded_by(&summary)
         .with("embedded", embedded)
         .with("cards_failed", cards_failed)
-        .with("synced", brought_in.is_some())
+        .with("synced", fetched.is_some())
         .with(
             "rounds",
             rounds
@@ -200,24 +206,24 @@ fn summary(done: &DedupeReport) -> String {
     let mut text = format!("Embedded {}.\n", counted(done.embedded, "item"));
     if done.cards_failed > 0 {
         let failed = counted(done.cards_failed, "card");
-        text += &format!("{failed} could not be made; those items are compared by title and body.\n");
+        text += &format!("{failed} failed; those items are compared by title and body.\n");
     }
     for (number, round) in (1..).zip(&done.rounds) {
         let judged = &round.judged;
         text += &format!(
-            "Round {number}: {}, {} judged, {}.\n",
-            counted(round.sets, "item") + " compared",
-            judged.judged,
+            "Round {number}: compared {}, judged {}, found {}.\n",
+            counted(round.sets, "item"),
+            thousands(judged.judged),
             counted(judged.accepted, "new duplicate")
         );
         if round.without_vector > 0 {
-            text += &format!("  {} without a vector were left out.\n", counted(round.without_vector, "item"));
+            text += &format!("  Skipped {} without a vector.\n", counted(round.without_vector, "item"));
         }
         if judged.failed > 0 {
-            text += &format!("  {} got no answer; run it again to ask once more.\n", counted(judged.failed, "item"));
+            text += &format!("  {} got no answer; run the command again to retry.\n", counted(judged.failed, "item"));
         }
         if let Some(why) = &judged.stopped {
-            text += &format!("  Stopped early: {why}. Running it again goes on from here.\n");
+            text += &format!("  Stopped early: {why}. Run the command again to continue.\n");
         }
     }
     text + "\n"

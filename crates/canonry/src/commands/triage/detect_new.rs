@@ -1,7 +1,7 @@
 //! `detect-new`: is one item a duplicate of an open one?
 
 use anyhow::{Result, bail};
-use canonry_domain::{ItemNumber, ItemState, ItemType, OnlineThresholds, Probability, Similarity, Verdict};
+use canonry_domain::{ItemState, OnlineThresholds, Probability, Similarity, Verdict};
 use canonry_store::Store;
 use canonry_triage::{DetectOptions, DetectReport, Detectors, ItemQuery, TopMatch, detect_new};
 use serde_json::{Value, json};
@@ -9,9 +9,12 @@ use serde_json::{Value, json};
 use crate::commands::triage::candidates::score;
 use crate::commands::triage::judge::probability;
 use crate::options::chat::{LimitOptions, ProviderOptions};
+use crate::options::item_number::ItemOption;
 use crate::options::retrieval::{EmbedderOptions, ModeOption, SourceOptions, snapshots_of};
 use crate::output::exit::{Exit, WrongUsage};
+use crate::output::numbers::percent;
 use crate::output::printable::one_line;
+use crate::output::reasons::online_reason;
 use crate::output::report::Report;
 use crate::output::tables::table;
 use crate::session::context::Context;
@@ -19,34 +22,30 @@ use crate::session::database::DatabaseOption;
 use crate::session::github::{GithubOption, has_credentials};
 use crate::session::known_repo::RepoOption;
 
-/// Say whether one item, usually a new one, is a duplicate of an open one.
+/// Check whether an item duplicates an open one.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Say whether one item, usually a new one, is a duplicate of an open one.\n\n\
-        With GITHUB_TOKEN the item is fetched first; without, it must be in the database. Nothing is written to GitHub. \
-        What was said is stored with every neighbour and score that it was based on.",
-    after_help = "Example:\n  canonry detect-new --repo octo/cat --number 12\n  \
-        canonry detect-new --repo octo/cat --type pr --number 40 --provider anthropic --json"
+    long_about = "Check whether an item duplicates an open one.\n\n\
+        With GITHUB_TOKEN the item is fetched first; without it, the item must be in the database. Nothing is written to \
+        GitHub. The verdict is stored with every neighbour and score behind it.",
+    before_help = "Example:\n  canonry detect-new 12\n  \
+        canonry detect-new 40 --repo octo/cat --type pr --provider anthropic --json"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
+    item: ItemOption,
+    #[command(flatten)]
     repo: RepoOption,
-    /// Its type: issue or pr [default: whichever has that number]
-    #[arg(long = "type", value_name = "TYPE")]
-    item_type: Option<ItemType>,
-    /// Its number
-    #[arg(long, value_name = "NUMBER")]
-    number: ItemNumber,
     /// How many neighbours at most
     #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=50))]
     k: u16,
-    /// The least score of a neighbour that is judged, 0 to 1
+    /// The lowest score of a neighbour that is judged, 0 to 1
     #[arg(long, value_name = "SCORE", default_value = "0.75", value_parser = score)]
     min_score: Similarity,
-    /// The least confidence for "maybe a duplicate", 0 to 1
+    /// The lowest confidence for "maybe a duplicate", 0 to 1
     #[arg(long, value_name = "CONFIDENCE", default_value = "0.85", value_parser = probability)]
     maybe_threshold: Probability,
-    /// The least confidence for "a duplicate", 0 to 1
+    /// The lowest confidence for "a duplicate", 0 to 1
     #[arg(long, value_name = "CONFIDENCE", default_value = "0.92", value_parser = probability)]
     duplicate_threshold: Probability,
     #[command(flatten)]
@@ -73,15 +72,16 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let fetches = has_credentials();
     let store: Store =
         if fetches { args.database.open(context).await? } else { args.database.open_known(context).await? };
-    if !fetches {
+    let repo = match fetches {
+        true => args.repo.name_to_fetch(&store).await?,
         // Another error where nothing of the repository is stored than where the item is unknown.
-        args.repo.find(&store).await?;
-    }
+        false => args.repo.find(&store).await?.name,
+    };
     let embedder = args.embedder.embedder(&store).await?;
     let bar = context.counter("requests");
     let github = if fetches { Some(args.github.client(&bar)?) } else { None };
     let snapshots = snapshots_of(&args.database)?;
-    let query = ItemQuery { repo: args.repo.name.clone(), item_type: args.item_type, number: args.number };
+    let query = ItemQuery { repo, item_type: args.item.item_type, number: args.item.number() };
     let options = DetectOptions {
         k: usize::from(args.k),
         thresholds: OnlineThresholds {
@@ -135,28 +135,28 @@ fn text(found: &DetectReport, repo: &str) -> String {
     let item = format!("{} #{}", found.item.item_type.in_words(), found.item.number);
     let target = found.verdict.target.map_or_else(String::new, |target| format!("#{target}"));
     let bold = anstyle::Style::new().bold();
-    let said = match found.verdict.verdict {
+    let verdict = match found.verdict.verdict {
         Verdict::Duplicate => format!("{item} is a duplicate of {target}"),
         Verdict::MaybeDuplicate => format!("{item} may be a duplicate of {target}"),
-        Verdict::NotDuplicate => format!("{item} is not known to be a duplicate"),
+        Verdict::NotDuplicate => format!("{item} is not a known duplicate"),
     };
-    let mut text = format!("{bold}{said}{bold:#} ({}", found.verdict.reason);
-    // Of a no it would read as how sure the no is, which not every judge tells.
+    let mut text = format!("{bold}{verdict}{bold:#}: {}", online_reason(&found.verdict.reason));
+    // Of a no it would read as how sure the no is, which not every judge says.
     if let Some(confidence) = found.verdict.confidence.filter(|_| found.verdict.verdict != Verdict::NotDuplicate) {
-        text += &format!(", confidence {:.2}", confidence.get());
+        text += &format!(" (confidence {})", percent(confidence.get()));
     }
-    text += ").\n";
+    text += ".\n";
     if let Some(reasoning) = found.reasoning.as_deref().filter(|reasoning| !reasoning.is_empty()) {
         text += &format!("{}\n", one_line(reasoning));
     }
     if let Some(failure) = &found.judge_failure {
-        text += &format!("The judge gave no usable answer: {}. Run it again.\n", one_line(failure));
+        text += &format!("The judge gave no usable answer: {}. Run the command again.\n", one_line(failure));
     }
     if found.source_fallback_reason.is_some() {
-        text += "Compared by title and body: the card could not be made.\n";
+        text += "Compared by title and body: the card failed.\n";
     }
     if !found.top_matches.is_empty() {
-        let mut shown = table(["nearest", "score", "", "title"]);
+        let mut shown = table(["nearest", "score", "state", "title"]);
         for one in &found.top_matches {
             let state = match one.state {
                 ItemState::Open => "open",
@@ -164,12 +164,12 @@ fn text(found: &DetectReport, repo: &str) -> String {
             };
             shown.add_row([
                 format!("#{}", one.number),
-                format!("{:.4}", one.score.get()),
+                percent(one.score.get()),
                 state.to_owned(),
                 one_line(&one.title),
             ]);
         }
         text += &format!("\n{shown}\n");
     }
-    text + &format!("\nEverything behind it: canonry show --repo {repo} --number {}\n", found.item.number)
+    text + &format!("\nDetails: canonry show {} --repo {repo}\n", found.item.number)
 }

@@ -14,18 +14,19 @@ use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 
-/// Turn the items' texts into vectors, which is what they are compared by.
+/// Compute the vectors that items are compared by.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Turn the items' texts into vectors, which is what they are compared by.\n\n\
+    long_about = "Compute the vectors that items are compared by.\n\n\
         The local embedder is part of this program: no download, no key, no network. Vectors are stored batch by \
-        batch; with --only-changed, a run that was interrupted goes on where it stopped.",
-    after_help = "Example:\n  canonry embed --repo octo/cat --only-changed\n  OPENAI_API_KEY=… canonry embed --repo octo/cat --embedder openai"
+        batch; with --only-changed an interrupted run continues where it stopped.",
+    before_help = "Example:\n  canonry embed --only-changed\n  \
+        OPENAI_API_KEY=… canonry embed --repo octo/cat --embedder openai"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     repo: RepoOption,
-    /// Only items whose text changed since this model embedded them, or that it never did
+    /// Only items without a current vector of this model
     #[arg(long)]
     only_changed: bool,
     #[command(flatten)]
@@ -58,10 +59,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         format!("Embedded {} of {} with {}.\n", counted(done.embedded, "text"), repo.name, embedder.model_id());
     if done.without_card > 0 {
         let count = counted(done.without_card, "item");
-        text += &format!("{count} had no card of the present text: run `canonry analyze-intent --only-changed`.\n");
+        text += &format!("{count} had no current card; run `canonry analyze-intent --only-changed`.\n");
     }
     for (number, message) in &done.refused {
-        text += &format!("#{number} was left out: {}\n", one_line(message));
+        text += &format!("Skipped #{number}: {}\n", one_line(message));
     }
     let stats = json!({
         "discovered": done.discovered,

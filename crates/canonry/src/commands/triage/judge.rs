@@ -9,6 +9,7 @@ use crate::options::chat::{LimitOptions, ProviderOptions, judge_of};
 use crate::options::item_filter::{OneOrAll, one_or_all};
 use crate::options::retrieval::SourceOptions;
 use crate::output::exit::Exit;
+use crate::output::numbers::{percent, thousands};
 use crate::output::printable::one_line;
 use crate::output::report::Report;
 use crate::output::tables::{counted, table};
@@ -17,17 +18,17 @@ use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 use crate::session::repo_settings::edge_settings;
 
-/// Judge whether each open item is a duplicate of one of its candidates.
+/// Judge whether items duplicate one of their candidates.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Judge whether each open item is a duplicate of one of its candidates.\n\n\
-        The newest candidate set of each open item is judged, then every answer passes the same gates, whoever gave \
-        it; the first gate that stands against it is stored as the reason. What was judged before is not asked again. \
-        The local judge weighs the evidence in this program: no key, no network. Models get the text without secrets \
-        that Canonry recognises; their keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY.",
-    after_help = "Example:\n  canonry judge --repo octo/cat\n  \
+    long_about = "Judge whether items duplicate one of their candidates.\n\n\
+        The newest candidate set of each open item is judged, then every answer passes the same gates, whichever judge \
+        gave it; the first gate that objects is stored as the reason. What was judged before is not asked again. The \
+        local judge weighs the evidence in this program: no key, no network. Models get the text with recognised secrets \
+        removed; their keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY.",
+    before_help = "Example:\n  canonry judge\n  \
         ANTHROPIC_API_KEY=… canonry judge --repo octo/cat --provider anthropic --max-calls 500\n  \
-        canonry judge --repo octo/cat --provider command --model 'llm prompt'"
+        canonry judge --provider command --model 'llm prompt'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -35,13 +36,13 @@ pub(crate) struct Args {
     /// Only items of this type: issue, pr or all
     #[arg(long = "type", value_name = "TYPE", default_value = "all", value_parser = one_or_all::<ItemType>)]
     item_type: OneOrAll<ItemType>,
-    /// The least confidence of an accepted edge, 0 to 1
+    /// The lowest confidence that makes two items duplicates, 0 to 1
     #[arg(long, value_name = "CONFIDENCE", default_value = "0.85", value_parser = probability)]
     min_edge: Probability,
-    /// Also judge sets whose item has changed since
+    /// Also judge candidate sets whose item changed since
     #[arg(long)]
     allow_stale: bool,
-    /// Ask again about what is judged already; a new edge takes the place of the old one
+    /// Judge again what is judged already; a new answer replaces the old one
     #[arg(long)]
     rejudge: bool,
     #[command(flatten)]
@@ -134,27 +135,27 @@ const SHOWN: usize = 15;
 
 fn text(done: &JudgeReport, repo: &str) -> String {
     if done.discovered == 0 {
-        return format!("No open item has a fresh candidate set.\n\nNext: canonry candidates --repo {repo}\n");
+        return format!("No open item has a current candidate set.\n\nNext: canonry candidates --repo {repo}\n");
     }
     let mut text = format!(
         "Judged {}: {}, {}.\n",
         counted(done.judged, "item"),
         counted(done.accepted, "duplicate"),
-        format_args!("{} not", done.rejected)
+        format_args!("{} not duplicates", thousands(done.rejected))
     );
     let skipped = [
         (done.skipped_no_candidates, "had no candidate"),
-        (done.skipped_vague, "said too little to be compared"),
+        (done.skipped_vague, "were too short or vague to compare"),
         (done.skipped_no_content, "were unfilled templates"),
-        (done.skipped_existing_edge, "were known duplicates already"),
-        (done.invalid, "got an answer that cannot be used"),
-        (done.failed, "got no answer; run it again to ask once more"),
+        (done.skipped_existing_edge, "were known duplicates before"),
+        (done.invalid, "got an unusable answer"),
+        (done.failed, "got no answer; run the command again to retry"),
     ];
     for (count, why) in skipped.into_iter().filter(|(count, _)| *count > 0) {
-        text.push_str(&format!("  {count} {why}\n"));
+        text.push_str(&format!("  {} {why}\n", thousands(count)));
     }
     if let Some(why) = &done.stopped {
-        text.push_str(&format!("Stopped early: {why}. Running it again goes on from here.\n"));
+        text.push_str(&format!("Stopped early: {why}. Run the command again to continue.\n"));
     }
     let accepted: Vec<&DecisionLine> =
         done.decisions.iter().filter(|line| line.status == DecisionStatus::Accepted).collect();
@@ -164,13 +165,13 @@ fn text(done: &JudgeReport, repo: &str) -> String {
             shown.add_row([
                 format!("{} #{}", line.item_type, line.number),
                 line.target.map_or_else(String::new, |target| format!("#{target}")),
-                line.confidence.map_or_else(String::new, |confidence| format!("{:.2}", confidence.get())),
-                one_line(line.reasoning.as_deref().unwrap_or("a person said so")),
+                line.confidence.map_or_else(String::new, |confidence| percent(confidence.get())),
+                one_line(line.reasoning.as_deref().unwrap_or("a person ruled so")),
             ]);
         }
         text.push_str(&format!("\n{shown}\n"));
         if accepted.len() > SHOWN {
-            text.push_str(&format!("and {} more\n", accepted.len() - SHOWN));
+            text.push_str(&format!("and {} more (see --json)\n", thousands((accepted.len() - SHOWN) as u64)));
         }
         text.push_str(&format!("\nNext: canonry plan-close --repo {repo}\n"));
     }

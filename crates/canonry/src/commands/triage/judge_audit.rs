@@ -13,6 +13,7 @@ use crate::options::chat::{LimitOptions, chat_model, judge_of};
 use crate::options::item_filter::{OneOrAll, one_or_all};
 use crate::options::retrieval::SourceOptions;
 use crate::output::exit::Exit;
+use crate::output::numbers::{percent, thousands};
 use crate::output::printable::one_line;
 use crate::output::report::Report;
 use crate::output::tables::{counted, table};
@@ -21,15 +22,16 @@ use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 use crate::session::model_patience::ModelPatience;
 
-/// Measure a cheap judge by a strong one, on a sample of the repository's own items.
+/// Measure a cheap judge against a strong one.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Measure a cheap judge by a strong one, on a sample of the repository's own items.\n\n\
-        Both judge the same candidate sets through the same gates; the strong one counts as the truth. The audit is \
-        stored: `canonry report-audit` shows it again, and what tighter gates would have changed, without asking anybody.\n\n\
+    long_about = "Measure a cheap judge against a strong one.\n\n\
+        Both judge the same sample of the repository's candidate sets through the same gates; the strong judge counts as \
+        right. The audit is stored: `canonry report-audit` shows it again, and what tighter gates would have changed, \
+        without a model call.\n\n\
         It also proves the cheap judge: a model closes nothing in a repository before an audit there knows at least 20 of \
         its accepted answers and 90 % of them were right. People's rulings and sampled verdicts count before the strong judge.",
-    after_help = "Example:\n  canonry judge-audit --repo octo/cat --strong-provider anthropic --sample-size 100\n  \
+    before_help = "Example:\n  canonry judge-audit --strong-provider anthropic --sample-size 100\n  \
         canonry judge-audit --repo octo/cat --cheap-provider openai --cheap-model small --strong-provider openai --strong-model large --seed 7"
 )]
 pub(crate) struct Args {
@@ -41,7 +43,7 @@ pub(crate) struct Args {
     /// How many candidate sets at most
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     sample_size: u32,
-    /// Chooses the sample; the same seed chooses the same
+    /// The seed of the sample; the same seed gives the same sample
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: i64,
     /// The cheap judge: local, openai, anthropic, gemini or command
@@ -50,7 +52,7 @@ pub(crate) struct Args {
     /// Its model [default: the provider's usual one]
     #[arg(long, value_name = "MODEL")]
     cheap_model: Option<String>,
-    /// Where it is [default: --base-url, or the provider's own service]
+    /// Its base URL [default: --base-url, or the provider's own service]
     #[arg(long, value_name = "URL")]
     cheap_base_url: Option<String>,
     /// The strong judge: local, openai, anthropic, gemini or command
@@ -59,13 +61,13 @@ pub(crate) struct Args {
     /// Its model [default: the provider's usual one]
     #[arg(long, value_name = "MODEL")]
     strong_model: Option<String>,
-    /// Where it is [default: --base-url, or the provider's own service]
+    /// Its base URL [default: --base-url, or the provider's own service]
     #[arg(long, value_name = "URL")]
     strong_base_url: Option<String>,
-    /// Where both models are
+    /// The base URL of both models
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// The least confidence of an accepted edge, 0 to 1
+    /// The lowest confidence that makes two items duplicates, 0 to 1
     #[arg(long, value_name = "CONFIDENCE", default_value = "0.85", value_parser = probability)]
     min_edge: Probability,
     #[command(flatten)]
@@ -108,11 +110,11 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     bar.finish_and_clear();
     store.disconnect().await;
     let done = done?;
-    let next = format!("\nNext: canonry report-audit --repo {} --run {} --sweep\n", repo.name, done.id);
+    let next = format!("\nNext: canonry report-audit {} --repo {} --sweep\n", done.id, repo.name);
     let judge = format!("{} {}", cheap.provider(), cheap.model_id());
     let mut text = tally_text(done.id, &done.tally) + &proof_text(&judge, args.cheap_provider, done.proof) + &next;
     if let Some(why) = &done.stopped {
-        text += &format!("Some were not asked: {why}.\n");
+        text += &format!("Stopped early: {why}.\n");
     }
     let report = Report::new(json!({ "sampled": done.items.len() }), text)
         .of(&repo.name)
@@ -121,12 +123,12 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         .with("simulations", json!([]))
         .with("stopped", done.stopped.as_deref())
         .with("items", done.items.iter().map(item_document).collect::<Vec<_>>());
-    // A vague text or an answer that says nothing is a class of its own, not a failure: each was looked at by both.
+    // A vague text or an empty answer is a class of its own, not a failure.
     let some_failed = done.stopped.is_some() || done.items.iter().any(|audited| audited.item.has_failed());
     Ok(if some_failed { report.ending(Exit::SomeFailed) } else { report })
 }
 
-/// Whether the cheap judge may close, for a program.
+/// Whether the cheap judge may close, as JSON.
 fn proof_document(provider: Extractor, proof: JudgeProof) -> Value {
     json!({
         "right": proof.right,
@@ -138,7 +140,7 @@ fn proof_document(provider: Extractor, proof: JudgeProof) -> Value {
     })
 }
 
-/// Whether the cheap judge may close, for a person.
+/// Whether the cheap judge may close, in words.
 fn proof_text(judge: &str, provider: Extractor, proof: JudgeProof) -> String {
     if provider == Extractor::Local {
         return String::new();
@@ -167,21 +169,20 @@ pub(crate) fn item_document(audited: &AuditedItem) -> Value {
 }
 
 pub(crate) fn tally_text(id: i64, tally: &AuditTally) -> String {
-    let share =
-        |share: Option<f64>| share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.1} %", share * 100.0));
-    let mut shown = table(["", "items"]);
+    let share = |share: Option<f64>| share.map_or_else(|| "unknown".to_owned(), percent);
+    let mut shown = table(["result", "items"]).with_numbers_from(1);
     for (what, count) in [
-        ("both say duplicate of the same item (tp)", tally.tp),
-        ("only the cheap judge says duplicate (fp)", tally.fp),
-        ("only the strong judge says duplicate (fn)", tally.missed),
-        ("neither does (tn)", tally.tn),
-        ("both do, of different items (conflict)", tally.conflict),
-        ("one of them decided nothing (incomplete)", tally.incomplete),
+        ("both found the same duplicate (tp)", tally.tp),
+        ("only the cheap judge found one (fp)", tally.fp),
+        ("only the strong judge found one (fn)", tally.missed),
+        ("neither found one (tn)", tally.tn),
+        ("both found different ones (conflict)", tally.conflict),
+        ("one of them gave no answer (incomplete)", tally.incomplete),
     ] {
-        shown.add_row([what.to_owned(), count.to_string()]);
+        shown.add_row([what.to_owned(), thousands(count)]);
     }
     format!(
-        "Audit {id} of {}.\n\n{shown}\n\nPrecision {}, recall {}, the strong judge taken for the truth.\n",
+        "Audit {id} of {}.\n\n{shown}\n\nPrecision {}, recall {}, measured against the strong judge.\n",
         counted(tally.sample_size, "item"),
         share(tally.precision),
         share(tally.recall)

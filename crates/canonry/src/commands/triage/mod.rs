@@ -1,7 +1,7 @@
 //! Finding duplicates, judging, closing, and learning from the outcome.
 
 pub(crate) mod analyze_intent;
-pub(crate) mod apply_close;
+pub(crate) mod apply;
 pub(crate) mod backtest;
 pub(crate) mod calibrate;
 pub(crate) mod candidates;
@@ -19,4 +19,4 @@ pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod simulate_learning;
 pub(crate) mod thresholds;
-pub(crate) mod undo_close;
+pub(crate) mod undo;

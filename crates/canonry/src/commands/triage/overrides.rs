@@ -1,4 +1,4 @@
-//! `override`: what a person rules about items, which outranks every judge.
+//! `override`: a person's rulings, which outrank every judge.
 
 use anyhow::{Result, bail};
 use canonry_domain::{ItemNumber, ItemType, Override, OverrideKind};
@@ -15,12 +15,13 @@ use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 
-/// Rule that two items are, or are not, duplicates, or which one of a cluster stays open.
+/// Rule that two items are, or are not, duplicates.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  canonry override not-duplicate 12 34 --repo octo/cat --note 'another platform'\n  \
-        canonry override canonical 12 --repo octo/cat\n  canonry override list --repo octo/cat\n  \
-        canonry override remove 3 --repo octo/cat"
+    long_about = "Rule that two items are, or are not, duplicates, or which item of a cluster stays open.\n\n\
+        A ruling outranks every judge until it is removed.",
+    before_help = "Example:\n  canonry override not-duplicate 12 34 --note 'another platform'\n  \
+        canonry override canonical 12\n  canonry override list --repo octo/cat\n  canonry override remove 3"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -30,14 +31,19 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Rule that an item is a duplicate of another
+    #[command(before_help = "Example:\n  canonry override duplicate 12 34")]
     Duplicate(PairArgs),
     /// Rule that two items are not duplicates of each other
+    #[command(before_help = "Example:\n  canonry override not-duplicate 12 34 --note 'another platform'")]
     NotDuplicate(PairArgs),
     /// Rule that an item is the one of its cluster that stays open
+    #[command(before_help = "Example:\n  canonry override canonical 12")]
     Canonical(OneArgs),
-    /// Take a ruling back
+    /// Remove a ruling
+    #[command(before_help = "Example:\n  canonry override remove 3")]
     Remove(RemoveArgs),
     /// List the rulings in force
+    #[command(before_help = "Example:\n  canonry override list")]
     List(ListArgs),
 }
 
@@ -69,7 +75,7 @@ struct CommonArgs {
     /// The type of the items: issue or pr [default: whichever has that number]
     #[arg(long = "type", value_name = "TYPE")]
     item_type: Option<ItemType>,
-    /// Why, for who reads it later
+    /// The reason, kept with the ruling
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     #[command(flatten)]
@@ -78,7 +84,7 @@ struct CommonArgs {
 
 #[derive(Debug, clap::Args)]
 struct RemoveArgs {
-    /// Its id, as `canonry override list` shows it
+    /// The ruling's id, as `canonry override list` shows it
     #[arg(value_name = "ID")]
     id: i64,
     #[command(flatten)]
@@ -110,7 +116,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             let repo = args.repo.find(&store).await?;
             let overrides = store.duplicates().overrides(repo.id, None).await?;
             let stats = json!({ "overrides": overrides.len() });
-            Ok(Report::new(stats, list(&overrides))
+            Ok(Report::new(stats, list(&overrides, context))
                 .of(&repo.name)
                 .with("overrides", overrides.iter().map(document).collect::<Vec<_>>()))
         }
@@ -143,12 +149,12 @@ async fn rule(
     };
     store.disconnect().await;
     let words = match (kind, other) {
-        (OverrideKind::Duplicate, Some(other)) => format!("#{item} counts as a duplicate of #{other}"),
-        (OverrideKind::NotDuplicate, Some(other)) => format!("#{item} and #{other} are never taken for duplicates"),
-        _ => format!("#{item} stays open in whatever cluster it is in"),
+        (OverrideKind::Duplicate, Some(other)) => format!("#{item} is a duplicate of #{other}"),
+        (OverrideKind::NotDuplicate, Some(other)) => format!("#{item} and #{other} are not duplicates"),
+        _ => format!("#{item} stays open in its cluster"),
     };
     let text =
-        format!("From now on {words}.\nTake it back with: canonry override remove {} --repo {}\n", ruled.id, repo.name);
+        format!("Ruled: {words}.\nTo remove the ruling: canonry override remove {} --repo {}\n", ruled.id, repo.name);
     Ok(Report::new(json!({ "overrides": 1 }), text).of(&repo.name).with("override", document(&ruled)))
 }
 
@@ -164,7 +170,9 @@ async fn type_of(
     if let Some(other) = other {
         let other_type = find(store, repo, item_type.or(Some(found)), other).await?.item_type;
         if other_type != found {
-            bail!("#{item} and #{other} are not of one type: only two issues or two pull requests can be compared");
+            bail!(
+                "#{item} and #{other} are an issue and a pull request; only items of the same type can be duplicates"
+            );
         }
     }
     Ok(found)
@@ -182,7 +190,7 @@ async fn remove(args: &RemoveArgs, context: &Context) -> Result<Report> {
             id = args.id
         );
     }
-    let text = format!("Ruling {} is removed; the next plan does not follow it.\n", args.id);
+    let text = format!("Removed ruling {}; the next plan does not follow it.\n", args.id);
     Ok(Report::new(json!({ "removed": 1 }), text).of(&repo.name).with("removed", args.id))
 }
 
@@ -199,7 +207,7 @@ pub(crate) fn document(ruled: &Override) -> Value {
     })
 }
 
-fn list(overrides: &[Override]) -> String {
+fn list(overrides: &[Override], context: &Context) -> String {
     if overrides.is_empty() {
         return "No rulings are in force.\n".to_owned();
     }
@@ -216,7 +224,7 @@ fn list(overrides: &[Override]) -> String {
         };
         let note = ruled.note.as_deref().map(one_line).unwrap_or_default();
         let by = ruled.created_by.as_ref().map(ToString::to_string).unwrap_or_default();
-        shown.add_row([ruled.id.to_string(), words, note, by, ruled.created_at.to_string()]);
+        shown.add_row([ruled.id.to_string(), words, note, by, context.when(ruled.created_at)]);
     }
     format!("{}:\n{shown}\n", counted(overrides.len() as u64, "ruling"))
 }

@@ -1,4 +1,4 @@
-//! `plan`: a stored plan, shown, exported, and ruled on row by row.
+//! `plan`: shows and exports a stored plan, approves and excludes its rows.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -13,19 +13,20 @@ use canonry_triage::{
 use serde_json::{Value, json};
 
 use crate::commands::triage::plan_close::rows_table;
+use crate::options::plan_number::PlanNumber;
 use crate::output::exit::{Exit, Refused};
 use crate::output::file::OutputFile;
+use crate::output::numbers::thousands;
 use crate::output::report::Report;
 use crate::output::tables::counted;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RunRepoOption;
 
-/// Show or export a plan, and approve or exclude single rows of it.
+/// Show a plan, approve or exclude its rows, export it.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  canonry plan show --repo octo/cat --run 7\n  \
-        canonry plan exclude --repo octo/cat --run 7 --item 12 --item 15\n  \
-        canonry plan export --repo octo/cat --run 7 --format markdown --output plan.md")]
+#[command(before_help = "Example:\n  canonry plan show 3\n  canonry plan exclude 3 --item 12 --item 15\n  \
+        canonry plan export 3 --format markdown --output plan.md")]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -33,24 +34,35 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Show a plan with what was said about its rows and what became of them
+    /// Show a plan: its rows, who approved or excluded them, and what was closed
+    #[command(before_help = "Example:\n  canonry plan show 3")]
     Show(PlanArgs),
-    /// Approve rows: they are free of the daily limit, and `apply-close --approved-only` carries out only them. To approve
-    /// a row that was excluded, in this plan or before, lifts the exclusion
+    /// Approve rows
+    #[command(
+        long_about = "Approve rows.\n\n\
+            Approved rows are exempt from the daily limit, and `canonry apply --approved-only` closes only them. Approving \
+            a row that was excluded, in this plan or an earlier one, lifts the exclusion.",
+        before_help = "Example:\n  canonry plan approve 3 --item 12\n  canonry plan approve 3 --all"
+    )]
     Approve(RowArgs),
-    /// Exclude rows: neither this plan nor a later one closes them, until somebody approves them or removes the ruling
+    /// Exclude rows
+    #[command(
+        long_about = "Exclude rows.\n\n\
+            Neither this plan nor a later one closes them, until somebody approves them or removes the ruling.",
+        before_help = "Example:\n  canonry plan exclude 3 --item 12 --item 15"
+    )]
     Exclude(RowArgs),
     /// Write a plan as Markdown, JSON or CSV
+    #[command(before_help = "Example:\n  canonry plan export 3 --format markdown --output plan.md")]
     Export(ExportArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct PlanArgs {
     #[command(flatten)]
+    plan: PlanNumber,
+    #[command(flatten)]
     repo: RunRepoOption,
-    /// The plan, as `canonry plan-close` names it
-    #[arg(long, value_name = "N", value_parser = run_number)]
-    run: CloseRunId,
     #[command(flatten)]
     database: DatabaseOption,
 }
@@ -59,10 +71,10 @@ struct PlanArgs {
 struct RowArgs {
     #[command(flatten)]
     plan: PlanArgs,
-    /// The items of the rows
+    /// The item of a row; may be repeated
     #[arg(long = "item", value_name = "NUMBER", num_args = 1.., required_unless_present = "all", conflicts_with = "all")]
     items: Vec<ItemNumber>,
-    /// Every row that closes its item; `approve` leaves those alone that somebody has approved or excluded before
+    /// Every row that closes its item; `approve` skips rows that somebody approved or excluded before
     #[arg(long)]
     all: bool,
     /// The type of the items: issue or pr [default: whichever the plan has]
@@ -74,10 +86,10 @@ struct RowArgs {
 struct ExportArgs {
     #[command(flatten)]
     plan: PlanArgs,
-    /// The form: markdown, json or csv
+    /// The format: markdown, json or csv
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "markdown", hide_possible_values = true)]
     format: Format,
-    /// The file [default: the output]
+    /// The file [default: the standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -93,9 +105,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     match args.action {
         Action::Show(args) => {
             let store = args.database.open_existing().await?;
-            let repo = args.repo.find(&store, args.run).await?;
-            let plan = find(&store, &repo, args.run).await?;
-            Ok(report(&repo, &plan, rows_table(&plan.rows).to_string() + "\n"))
+            let repo = args.repo.find(&store, args.plan.get()).await?;
+            let plan = find(&store, &repo, args.plan.get()).await?;
+            Ok(report(&repo, &plan, shown(&plan, context)))
         }
         Action::Approve(args) => rule(&args, true, context).await,
         Action::Exclude(args) => rule(&args, false, context).await,
@@ -103,14 +115,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     }
 }
 
-pub(crate) fn run_number(text: &str) -> Result<CloseRunId, String> {
-    let number: i64 = text.parse().map_err(|_| format!("{text:?} is not the number of a run"))?;
-    Ok(CloseRunId::new(number))
-}
-
 async fn find(store: &Store, repo: &Repo, run: CloseRunId) -> Result<StoredPlan> {
     let Some(plan) = stored_plan(store, repo, run).await? else {
-        bail!("{name} has no plan {run}; make one with `canonry plan-close --repo {name}`", name = repo.name);
+        bail!("{} has no plan {run}; make one with `canonry plan-close`", repo.name);
     };
     Ok(plan)
 }
@@ -131,10 +138,29 @@ fn report(repo: &Repo, plan: &StoredPlan, text: String) -> Report {
         .with("items", plan.rows.iter().map(row_document).collect::<Vec<Value>>())
 }
 
+/// What the plan would close, then its rows.
+fn shown(plan: &StoredPlan, context: &Context) -> String {
+    let closes = plan.rows.iter().filter(|row| row.skip.is_none() && row.approved != Some(false));
+    let (done, open): (Vec<_>, Vec<_>) = closes.partition(|row| row.result.is_some());
+    let bold = anstyle::Style::new().bold();
+    let (run, age) = (plan.run.id, context.when(plan.run.created_at));
+    let mut text = format!("{bold}Plan {run}{bold:#}, made {age}: {} to close", counted(open.len() as u64, "item"));
+    if !done.is_empty() {
+        text += &format!(", {} done", thousands(done.len() as u64));
+    }
+    let left = plan.rows.len() - open.len() - done.len();
+    text += &format!(", {} left open.\n\n{}\n", thousands(left as u64), rows_table(&plan.rows));
+    if !open.is_empty() {
+        text += &format!("\nTo close: canonry apply {run} --yes\n");
+    }
+    text
+}
+
 async fn rule(args: &RowArgs, approved: bool, context: &Context) -> Result<Report> {
+    let run = args.plan.plan.get();
     let store = args.plan.database.open_known(context).await?;
-    let repo = args.plan.repo.find(&store, args.plan.run).await?;
-    let plan = find(&store, &repo, args.plan.run).await?;
+    let repo = args.plan.repo.find(&store, run).await?;
+    let plan = find(&store, &repo, run).await?;
     let meant = |row: &&PlannedRow| {
         (row.skip.is_none() || (row.skip == Some(SkipReason::Excluded) && !args.all))
             && args.item_type.is_none_or(|item_type| row.item_type == item_type)
@@ -142,46 +168,38 @@ async fn rule(args: &RowArgs, approved: bool, context: &Context) -> Result<Repor
     };
     let rows: Vec<&PlannedRow> = plan.rows.iter().filter(meant).collect();
     if let Some(missing) = args.items.iter().find(|number| rows.iter().all(|row| row.number != **number)) {
-        bail!(
-            "plan {run} closes no item #{missing}; see `canonry plan show --repo {name} --run {run}`",
-            run = args.plan.run,
-            name = repo.name
-        );
+        bail!("plan {run} does not close #{missing}; see `canonry plan show {run}`");
     }
     let word = Some(approved);
-    if !may_row_approval_change_now(&store, &repo, args.plan.run, word, context.now).await? {
+    if !may_row_approval_change_now(&store, &repo, run, word, context.now).await? {
         bail!(Refused(format!(
-            "nothing was changed. {ONLY_EXCLUDE} Wait until it has ended; `canonry plan show --repo {} --run {}` tells what \
-             became of each row",
-            repo.name, args.plan.run
+            "nothing was changed. {ONLY_EXCLUDE} Wait until it ends; `canonry plan show {run}` shows each row's result"
         )));
     }
     let only_undecided = args.all && approved;
     let noted = if only_undecided {
-        store.plans().set_all_approved(args.plan.run, args.item_type, word, None, context.now).await?
+        store.plans().set_all_approved(run, args.item_type, word, None, context.now).await?
     } else {
         let rows = rows.iter().map(|row| (row.item_type, row.number));
-        set_rows_approved(&store, args.plan.run, rows, word, None, context.now).await?
+        set_rows_approved(&store, run, rows, word, None, context.now).await?
     };
-    let said = if approved { "Approved" } else { "Excluded" };
-    let mut text = format!("{said} {} of plan {}.\n", counted(noted as u64, "row"), args.plan.run);
+    let done = if approved { "Approved" } else { "Excluded" };
+    let mut text = format!("{done} {} of plan {run}.\n", counted(noted as u64, "row"));
     if only_undecided {
         text.push_str(&left_excluded(&rows));
     }
     if !approved && noted > 0 {
-        let (name, run) = (&repo.name, args.plan.run);
         text.push_str(&format!(
-            "Later plans leave them open too. To lift that: canonry plan approve --repo {name} --run {run} --item NUMBER, \
-             or canonry override remove ID --repo {name}\n"
+            "Later plans leave them open too. To lift that: canonry plan approve {run} --item NUMBER\n"
         ));
     }
-    let plan = find(&store, &repo, args.plan.run).await?;
+    let plan = find(&store, &repo, run).await?;
     store.disconnect().await;
-    text.push_str(&carried_out(&repo, &plan, meant));
+    text.push_str(&already_done(&plan, meant));
     Ok(report(&repo, &plan, text))
 }
 
-/// Which of the rows somebody excluded: whoever approves all others is to know of them.
+/// Which of the rows stay excluded when all others are approved.
 fn left_excluded(rows: &[&PlannedRow]) -> String {
     let excluded: Vec<String> = rows
         .iter()
@@ -190,29 +208,26 @@ fn left_excluded(rows: &[&PlannedRow]) -> String {
         .collect();
     match excluded.as_slice() {
         [] => String::new(),
-        excluded => format!("Left excluded, as somebody said before: {}.\n", excluded.join(", ")),
+        excluded => format!("Still excluded: {}.\n", excluded.join(", ")),
     }
 }
 
-/// Which of the rows meant were carried out before the word came, and how that is taken back.
-fn carried_out(repo: &Repo, plan: &StoredPlan, meant: impl Fn(&&PlannedRow) -> bool) -> String {
+/// Which of the rows had been done before, and how that is reverted.
+fn already_done(plan: &StoredPlan, meant: impl Fn(&&PlannedRow) -> bool) -> String {
     let done = plan.rows.iter().filter(meant).filter_map(|row| Some((row.number, row.result.as_deref()?)));
     let done: Vec<String> = done.map(|(number, result)| format!("#{number} ({result})")).collect();
     if done.is_empty() {
         return String::new();
     }
-    let (name, run) = (&repo.name, plan.run.id);
-    format!(
-        "Carried out before, and not changed: {}. What was closed is opened again by `canonry undo-close --repo {name} \
-         --run {run} --item NUMBER`.\n",
-        done.join(", ")
-    )
+    let run = plan.run.id;
+    format!("Already done, and not changed: {}. To reopen: canonry undo {run} --item NUMBER\n", done.join(", "))
 }
 
 async fn export(args: &ExportArgs, context: &Context) -> Result<Report> {
+    let run = args.plan.plan.get();
     let store = args.plan.database.open_existing().await?;
-    let repo = args.plan.repo.find(&store, args.plan.run).await?;
-    let plan = find(&store, &repo, args.plan.run).await?;
+    let repo = args.plan.repo.find(&store, run).await?;
+    let plan = find(&store, &repo, run).await?;
     let written = match args.format {
         Format::Markdown => plan_markdown(&plan),
         Format::Csv => plan_csv(&plan),
@@ -228,6 +243,6 @@ async fn export(args: &ExportArgs, context: &Context) -> Result<Report> {
     let mut output = OutputFile::create(file, &context.run_id.to_string())?;
     output.write_all(written.as_bytes())?;
     output.finish()?;
-    let text = format!("Wrote plan {} to {}.\n", args.plan.run, file.display());
+    let text = format!("Wrote plan {run} to {}.\n", file.display());
     Ok(report(&repo, &plan, text))
 }

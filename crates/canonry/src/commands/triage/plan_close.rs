@@ -1,4 +1,4 @@
-//! `plan-close`: which items would be closed in favour of which, for a person to review.
+//! `plan-close`: which items would be closed as duplicates of which, for a person to review.
 
 use anyhow::{Result, bail};
 use canonry_config::config_hash;
@@ -16,24 +16,26 @@ use crate::options::chat::{LimitOptions, ProviderOptions, judge_of};
 use crate::options::item_filter::{OneOrAll, one_or_all};
 use crate::options::retrieval::SourceOptions;
 use crate::output::exit::{Exit, Refused};
+use crate::output::moments::date;
+use crate::output::numbers::{percent, thousands};
 use crate::output::printable::one_line;
 use crate::output::report::Report;
-use crate::output::tables::{counted, table};
+use crate::output::tables::{Table, counted, table};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::github::GithubOption;
 use crate::session::known_repo::RepoOption;
 use crate::session::repo_settings::SettingsOption;
 
-/// Plan which duplicates to close in favour of which item; nothing is closed.
+/// Plan which duplicates to close; closes nothing.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Plan which duplicates to close in favour of which item; nothing is closed.\n\n\
-        Every item of a cluster but the one that stays open gets a row: closed in favour of that one, or left alone \
-        with the reason. Review the plan with `canonry plan`, then carry it out with `canonry apply-close`. Approvals of \
-        an earlier plan are kept where nothing changed about the pair, exclusions until somebody lifts them. Items of \
-        maintainers, items that a person reopened and items with a protected label are never closed.",
-    after_help = "Example:\n  canonry plan-close --repo octo/cat --dry-run\n  canonry plan-close --repo octo/cat\n  \
+    long_about = "Plan which duplicates to close; closes nothing.\n\n\
+        Every item of a cluster but the canonical gets a row: closed as a duplicate of the canonical, or left open with \
+        the reason. Review the plan with `canonry plan show`, then close with `canonry apply`. Approvals of an earlier plan \
+        are kept where nothing changed about the pair, exclusions until somebody lifts them. Items of maintainers, items \
+        that a person reopened and items with a protected label are never closed.",
+    before_help = "Example:\n  canonry plan-close --dry-run\n  canonry plan-close\n  \
         canonry plan-close --repo octo/cat --judge-missing --provider anthropic"
 )]
 pub(crate) struct Args {
@@ -42,20 +44,20 @@ pub(crate) struct Args {
     /// Only items of this type: issue, pr or all
     #[arg(long = "type", value_name = "TYPE", default_value = "all", value_parser = one_or_all::<ItemType>)]
     item_type: OneOrAll<ItemType>,
-    /// The least confidence with which an item is closed, 0 to 1 [default: 0.90, or as the settings say]
+    /// The lowest confidence for a close, 0 to 1 [default: 0.90, or as the settings say]
     #[arg(long, value_name = "CONFIDENCE", value_parser = probability)]
     min_close: Option<Probability>,
-    /// What must have been judged: canonical-only (the item and the one that stays open) or direct-fallback (or through
-    /// one item between them) [default: canonical-only, or as the settings say]
+    /// Which pair must have been judged: canonical-only (the item and the canonical) or direct-fallback (also through one
+    /// item between them) [default: canonical-only, or as the settings say]
     #[arg(long, value_name = "POLICY")]
     target_policy: Option<TargetPolicy>,
-    /// Ask the judge about exactly the pairs that are missing
+    /// Judge the pairs that the plan lacks
     #[arg(long, conflicts_with = "dry_run")]
     judge_missing: bool,
     /// Show the plan without storing it
     #[arg(long)]
     dry_run: bool,
-    /// The least confidence of an edge that --judge-missing accepts, 0 to 1 [default: 0.85, or as the settings say]
+    /// The lowest confidence that --judge-missing accepts, 0 to 1 [default: 0.85, or as the settings say]
     #[arg(long, value_name = "CONFIDENCE", value_parser = probability)]
     min_edge: Option<Probability>,
     #[command(flatten)]
@@ -129,11 +131,11 @@ pub(crate) fn report(repo: &Repo, planned: Result<PlanReport, PlanError>) -> Res
 pub(crate) enum MaintainersAge {
     /// A day: enough to plan by.
     OfToday,
-    /// It is asked for again: somebody may have become a maintainer since the plan.
+    /// It is fetched again: somebody may have become a maintainer since the plan.
     Now,
 }
 
-/// Sees to it that the maintainers are known: a list that was set stands; one from GitHub is asked for again when it is
+/// Makes sure that the maintainers are known: a list that was set stands; one from GitHub is fetched again when it is
 /// old. When GitHub does not answer, nothing is planned.
 pub(crate) async fn know_maintainers(
     store: &Store,
@@ -153,18 +155,16 @@ pub(crate) async fn know_maintainers(
     let name = &repo.name;
     let Ok(client) = github.client(&context.counter("collaborators")) else {
         let why = match known {
-            Some(list) => format!("the list of who maintains {name} is of {}", list.written_at),
-            None => format!("nobody knows who maintains {name}"),
+            Some(list) => format!("the list of maintainers of {name} is from {}", context.when(list.written_at)),
+            None => format!("the maintainers of {name} are unknown"),
         };
         bail!(Refused(format!(
-            "{why}, and maintainers' items are never closed; set GITHUB_TOKEN and run `canonry maintainers refresh --repo {name}`, \
-             or name them with `canonry maintainers set --repo {name} LOGIN…`"
+            "{why}, and their items must stay open; set GITHUB_TOKEN, or list them with `canonry maintainers set LOGIN… --repo {name}`"
         )));
     };
     if let Err(error) = refresh_maintainers(store, &client, name).await {
         bail!(Refused(format!(
-            "GitHub does not say who maintains {name} ({error}), and maintainers' items are never closed; try again, \
-             or name them with `canonry maintainers set --repo {name} LOGIN…`"
+            "GitHub did not list the maintainers of {name} ({error}); try again, or run `canonry maintainers set LOGIN… --repo {name}`"
         )));
     }
     Ok(())
@@ -192,52 +192,53 @@ fn stats(planned: &PlanReport) -> Value {
 fn text(planned: &PlanReport, repo: &str) -> String {
     if planned.rows.is_empty() {
         return format!(
-            "There is nothing to close: no two items are known to be duplicates.\n\n\
-             What was decided about an item, and why: canonry show --repo {repo} --number N\n"
+            "Nothing to close: {repo} has no known duplicates.\n\n\
+             Why an item is not one: canonry show NUMBER --repo {repo}\n"
         );
     }
     let closes = planned.rows.iter().filter(|row| row.skip.is_none()).count() as u64;
     let skips = planned.rows.len() as u64 - closes;
     let mut text = match planned.plan {
         Some(plan) => format!("Plan {}: ", plan.get()),
-        None => "A plan that is not stored: ".to_owned(),
+        None => "Dry run: ".to_owned(),
     };
-    text += &format!("{} to close, {skips} left open.\n\n{}\n", counted(closes, "item"), rows_table(&planned.rows));
+    let (closed, left) = (counted(closes, "item"), thousands(skips));
+    text += &format!("{closed} to close, {left} left open.\n\n{}\n", rows_table(&planned.rows));
     if planned.missing_pairs > 0 {
         let pairs = counted(planned.missing_pairs, "row");
-        text += &format!("\nOf these, {pairs} lack an edge to the item that stays open");
+        text += &format!("\n{pairs} not yet judged against the item that stays open");
         text += match planned.judged.judged {
-            0 => "; --judge-missing asks about exactly those pairs.\n",
-            _ => ", also after the judge was asked about exactly those pairs.\n",
+            0 => "; --judge-missing judges exactly those pairs.\n",
+            _ => ", even after --judge-missing.\n",
         };
     }
     if planned.judged.failed > 0 {
         let why = planned.judged.errors.first().map(|failed| one_line(&failed.message)).unwrap_or_default();
         let pairs = counted(planned.judged.failed, "pair");
-        text += &format!("The judge gave no answer about {pairs} ({why}); run it again to ask once more.\n");
+        text += &format!("The judge gave no answer about {pairs} ({why}); run the command again to retry.\n");
     }
     if let Some(why) = &planned.judged.stopped {
-        text += &format!("Not all missing pairs were asked about: {why}.\n");
+        text += &format!("Stopped before all missing pairs were judged: {why}.\n");
     }
     if let Some(plan) = planned.plan.filter(|_| closes > 0) {
         let plan = plan.get();
         text += &format!(
-            "\nNothing is closed yet. Next:\n  canonry plan exclude --repo {repo} --run {plan} --item N…   leave a row out\n  \
-             canonry apply-close --repo {repo} --run {plan} --yes        carry it out\n"
+            "\nNothing is closed yet. Next:\n  canonry plan exclude {plan} --item NUMBER   leave an item open\n  \
+             canonry apply {plan} --yes                  close the rest\n"
         );
     }
     text
 }
 
-/// The rows as a table that a maintainer can read: what is closed first.
-pub(crate) fn rows_table(rows: &[PlannedRow]) -> comfy_table::Table {
+/// The rows as a table, those that close an item first.
+pub(crate) fn rows_table(rows: &[PlannedRow]) -> Table {
     let mut ordered: Vec<&PlannedRow> = rows.iter().collect();
     ordered.sort_by_key(|row| (row.skip.is_some(), row.item_type, row.target, row.number));
-    let mut shown = table(["item", "", "in favour of", "sure", "why"]);
+    let mut shown = table(["item", "action", "duplicate of", "sure", "why"]);
     for row in ordered {
         let by = row.approved_by.as_ref().map(|by| format!(" by {}", one_line(by.as_str()))).unwrap_or_default();
         let action = match (row.skip, row.approved) {
-            (Some(_), _) => "leave".to_owned(),
+            (Some(_), _) => "leave open".to_owned(),
             (None, Some(false)) => format!("excluded{by}"),
             (None, Some(true)) if by.is_empty() => "close ✓".to_owned(),
             (None, Some(true)) => format!("close ✓ approved{by}"),
@@ -245,7 +246,7 @@ pub(crate) fn rows_table(rows: &[PlannedRow]) -> comfy_table::Table {
         };
         let why = match row.skip {
             Some(SkipReason::Excluded) => {
-                let since = row.approved_at.map(|at| format!(" on {}", at.strftime("%-d %b %Y"))).unwrap_or_default();
+                let since = row.approved_at.map(|at| format!(" on {}", date(at))).unwrap_or_default();
                 format!("excluded{}{since}", if by.is_empty() { " by a person" } else { &by })
             }
             Some(reason) => reason.in_words().to_owned(),
@@ -256,7 +257,7 @@ pub(crate) fn rows_table(rows: &[PlannedRow]) -> comfy_table::Table {
             format!("#{} {}", row.number, short(&row.title)),
             action,
             format!("#{} {}", row.target, short(&row.target_title)),
-            row.confidence.map_or_else(String::new, |confidence| format!("{:.2}", confidence.get())),
+            row.confidence.map_or_else(String::new, |confidence| percent(confidence.get())),
             one_line(&why),
         ]);
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::commands::triage::candidates::{score, types};
 use crate::options::item_filter::{OneOrAll, one_or_all};
 use crate::options::retrieval::{EmbedderOptions, ModeOption, neighbourhood, require_vectors};
+use crate::output::numbers::percent;
 use crate::output::printable::one_line;
 use crate::output::report::Report;
 use crate::output::tables::table;
@@ -16,11 +17,12 @@ use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 
-/// Search a repository for items like a text, or like another item.
+/// Search for items like a text or like another item.
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("what").required(true).args(["query", "similar_to"]),
-    after_help = "Example:\n  canonry search --repo octo/cat --query 'crash when saving'\n  canonry search --repo octo/cat --similar-to 12 --type all --exclude windows"
+    before_help = "Example:\n  canonry search --query 'crash when saving'\n  \
+        canonry search --repo octo/cat --similar-to 12 --type all --exclude windows"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -31,10 +33,10 @@ pub(crate) struct Args {
     /// The item to search by
     #[arg(long, value_name = "NUMBER")]
     similar_to: Option<ItemNumber>,
-    /// A term that lifts what holds it; may be given several times
+    /// Rank items with this term higher; may be repeated
     #[arg(long, value_name = "TERM")]
     include: Vec<String>,
-    /// A term that drops what holds it; may be given several times
+    /// Leave out items with this term; may be repeated
     #[arg(long, value_name = "TERM")]
     exclude: Vec<String>,
     /// Only items of this type: issue, pr or all
@@ -46,7 +48,7 @@ pub(crate) struct Args {
     /// How many hits at most
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=SEARCH_LIMIT as i64))]
     limit: u16,
-    /// The least score of a hit, 0 to 1
+    /// The lowest score of a hit, 0 to 1
     #[arg(long, value_name = "SCORE", default_value = "0.30", value_parser = score)]
     min_score: Similarity,
     #[command(flatten)]
@@ -99,14 +101,14 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
 
 fn text(found: &[FoundItem]) -> String {
     if found.is_empty() {
-        return "Nothing is like that. Try other words, or a lower --min-score.\n".to_owned();
+        return "No similar items. Try other words, or a lower --min-score.\n".to_owned();
     }
     let mut shown = table(["item", "state", "score", "title"]);
     for hit in found {
         shown.add_row([
             format!("{} #{}", hit.item_type, hit.number),
             hit.state.to_string(),
-            format!("{:.4}", hit.score.get()),
+            percent(hit.score.get()),
             one_line(&hit.title),
         ]);
     }

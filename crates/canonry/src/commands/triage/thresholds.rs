@@ -1,4 +1,4 @@
-//! `thresholds`: from which score on Canonry speaks, and why.
+//! `thresholds`: the score from which Canonry comments, and why.
 
 use anyhow::Result;
 use canonry_domain::{Component, CurrentThreshold, ThresholdRule, ThresholdSource, ThresholdState, Thresholds};
@@ -6,36 +6,37 @@ use canonry_server::{ReportedAdjustment, ReportedThreshold, ThresholdReport, thr
 use serde_json::{Value, json};
 
 use crate::output::exit::Exit;
+use crate::output::numbers::{percent, thousands, threshold};
 use crate::output::printable::one_line;
 use crate::output::report::Report;
 use crate::output::tables::{counted, table};
+use crate::output::terminal::paragraph;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 
-/// Show from which score on Canonry speaks about new issues, and why.
+/// Show the score from which Canonry comments, and why.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Show from which score on Canonry speaks about new issues, and why.\n\n\
-        The threshold follows from what people did with the issues that Canonry looked at: right suggestions may lower \
-        it, wrong ones raise it, and where no level is right often enough Canonry says nothing and goes on recording. A \
-        component (a label `area/…` or `component/…`) has a threshold of its own once it has 20 outcomes and the \
-        repository 100. `canonry show` tells what each issue taught.\n\n\
-        With --check everything is computed again from the recorded events; a difference to what is stored ends with \
-        status 1.",
-    after_help = "Example:\n  canonry thresholds --repo octo/cat\n  canonry thresholds --repo octo/cat --check --json"
+    long_about = "Show the score from which Canonry comments, and why.\n\n\
+        The threshold is learned from what people did with triaged issues: right suggestions may lower it, wrong ones raise \
+        it, and where no level is right often enough Canonry stops commenting and keeps recording. A component (a label \
+        `area/…` or `component/…`) has a threshold of its own once it has 20 outcomes and the repository 100. `canonry show` \
+        shows what each issue taught.\n\n\
+        With --check everything is recomputed from the recorded events; a difference to what is stored ends with status 1.",
+    before_help = "Example:\n  canonry thresholds\n  canonry thresholds --repo octo/cat --check --json"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     repo: RepoOption,
-    /// Compute everything again from the recorded events, and compare
+    /// Recompute everything from the recorded events, and compare
     #[arg(long)]
     check: bool,
     #[command(flatten)]
     database: DatabaseOption,
 }
 
-pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let store = args.database.open_existing().await?;
     let repo = args.repo.find(&store).await?;
     let found = threshold_report(&store, &repo).await?;
@@ -43,7 +44,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     store.disconnect().await;
     let differences = checked.as_ref().map(|checked| differences(&checked.stored, &checked.recomputed));
     let older_rules = checked.as_ref().is_some_and(|checked| checked.older_rules);
-    let mut text = in_words(&repo.name.to_string(), &found);
+    let mut text = in_words(&repo.name.to_string(), &found, context);
     if let Some(differences) = &differences {
         text += &checked_in_words(differences, older_rules);
     }
@@ -85,58 +86,62 @@ fn differences<'a>(stored: &'a Thresholds, computed: &'a Thresholds) -> Vec<Diff
     std::iter::once(repository).chain(components).filter(|one| one.stored != one.computed).collect()
 }
 
-fn in_words(repo: &str, report: &ThresholdReport) -> String {
+fn in_words(repo: &str, report: &ThresholdReport, context: &Context) -> String {
     let settings = &report.settings;
     let Some(own) = report.thresholds.first() else { return String::new() };
     let bold = anstyle::Style::new().bold();
     let (holds, end) = match own.current {
-        CurrentThreshold::From(threshold) => (format!("In {repo} the threshold is {threshold}"), ""),
+        CurrentThreshold::From(level) => (format!("In {repo} Canonry comments at {level} % and above"), ""),
         CurrentThreshold::Silent => (
-            format!("Canonry has fallen silent in {repo}: too many of its suggestions were wrong"),
-            "; it goes on recording",
+            format!("Canonry stopped commenting in {repo}: too many of its suggestions were wrong"),
+            "; it keeps recording",
         ),
     };
     let source = match own.source {
         ThresholdSource::Configured => "as configured".to_owned(),
         ThresholdSource::Learned => {
-            format!("learned from {}; {} is configured", counted(own.total, "outcome"), settings.configured)
+            format!("learned from {}; {} % is configured", counted(own.total, "outcome"), settings.configured)
         }
     };
     let rule = match settings.rule {
         ThresholdRule::PrecisionTarget => format!(
-            "The rule precision-target wants {:.0} % of suggestions to be right.",
-            settings.wanted_precision.get() * 100.0
+            "The rule precision-target wants {} of suggestions to be right.",
+            percent(settings.wanted_precision.get())
         ),
         other => format!("The rule is {other}."),
     };
-    let mut text = format!("{bold}{holds}{bold:#} ({source}{end}). {rule}\n{}\n", silence(report));
-    let mut shown = table(["", "threshold", "", "outcomes", "right", "wrong", "missed", "rightly quiet"]);
+    let opening = paragraph(0, &format!("{holds} ({source}{end}). {rule}"));
+    let rest = silence(report);
+    let rest = if rest.is_empty() { rest } else { paragraph(0, rest.trim_end()) };
+    let mut text = format!("{bold}{}{bold:#}\n{rest}\n", opening.trim_end());
+    let mut shown = table(["issues", "threshold", "source", "outcomes", "right", "wrong", "missed", "no duplicate"])
+        .with_numbers_from(3);
     for row in &report.thresholds {
         shown.add_row([
             name(row.component.as_ref()),
-            row.current.to_string(),
+            threshold(row.current),
             row.source.to_string(),
-            row.total.to_string(),
-            row.confirmed.to_string(),
-            row.false_positives.to_string(),
-            row.missed.to_string(),
-            row.true_negatives.to_string(),
+            thousands(row.total),
+            thousands(row.confirmed),
+            thousands(row.false_positives),
+            thousands(row.missed),
+            thousands(row.true_negatives),
         ]);
     }
-    text += &format!("{}\n\nWhy:\n", shown.trim_fmt());
+    text += &format!("{shown}\n\nWhy:\n");
     for row in &report.thresholds {
         text += &why(row);
     }
     if !report.adjustments.is_empty() {
-        text += "\nMoves of more than 5 points, newest first:\n";
+        text += "\nChanges of more than 5 %, newest first:\n";
         for one in &report.adjustments {
-            text += &moved(one);
+            text += &changed(one, context);
         }
     }
     text
 }
 
-/// Where nothing is said any more, and what can be done about it.
+/// Where Canonry stopped commenting, and what to do about it.
 fn silence(report: &ThresholdReport) -> String {
     let silent: Vec<&ReportedThreshold> =
         report.thresholds.iter().filter(|row| row.current == CurrentThreshold::Silent).collect();
@@ -145,11 +150,11 @@ fn silence(report: &ThresholdReport) -> String {
     let about = match components.as_slice() {
         [] if silent.is_empty() => return String::new(),
         [] => String::new(),
-        named => format!("It says nothing about issues of {}. ", named.join(", ")),
+        named => format!("It does not comment on issues of {}. ", named.join(", ")),
     };
     format!(
-        "{about}`canonry show` tells what each issue taught; a lower triage.learning.targetPrecision or another \
-         triage.learning.rule in .canonry.yml makes Canonry speak again.\n"
+        "{about}`canonry show` shows what each issue taught; a lower triage.learning.targetPrecision or another \
+         triage.learning.rule in .canonry.yml makes Canonry comment again.\n"
     )
 }
 
@@ -158,39 +163,42 @@ fn name(component: Option<&Component>) -> String {
 }
 
 fn why(row: &ReportedThreshold) -> String {
-    format!("  {}: {}\n", name(row.component.as_ref()), row.reason)
+    paragraph(2, &format!("{}: {}", name(row.component.as_ref()), row.reason))
 }
 
-fn moved(one: &ReportedAdjustment) -> String {
-    format!(
-        "  {}  {}: {} → {} after {} (α {:.1}, β {:.1})\n",
-        one.at,
+fn changed(one: &ReportedAdjustment, context: &Context) -> String {
+    let mut text = format!(
+        "  {}  {}: {} → {} after {}",
+        context.when(one.at),
         name(one.component.as_ref()),
-        one.previous_threshold,
-        one.new_threshold,
+        threshold(one.previous_threshold),
+        threshold(one.new_threshold),
         counted(one.sample_count, "outcome"),
-        one.alpha,
-        one.beta,
-    )
+    );
+    if context.verbose {
+        text += &format!(" (α {:.1}, β {:.1})", one.alpha, one.beta);
+    }
+    text + "\n"
 }
 
 fn checked_in_words(differences: &[Difference<'_>], older_rules: bool) -> String {
     if differences.is_empty() {
-        return "\nComputed again from all events: the same.\n".to_owned();
+        return "\nRecomputed from all events: the same.\n".to_owned();
     }
-    let mut text = "\nComputed again from all events, these differ from what is stored:\n".to_owned();
+    let mut text = "\nRecomputed from all events, these differ from what is stored:\n".to_owned();
     for one in differences {
         let state = |state: Option<&ThresholdState>| {
             state.map_or_else(
                 || "none".to_owned(),
-                |state| format!("{} after {}", state.current, counted(state.counts.total, "outcome")),
+                |state| format!("{} after {}", threshold(state.current), counted(state.counts.total, "outcome")),
             )
         };
-        text += &format!("  {}: stored {}, computed {}\n", name(one.component), state(one.stored), state(one.computed));
+        text +=
+            &format!("  {}: stored {}, recomputed {}\n", name(one.component), state(one.stored), state(one.computed));
     }
     if older_rules {
-        text += "What is stored was learned by an older version of Canonry; the next command that writes, such as \
-            `canonry sync` or `canonry serve`, learns it anew.\n";
+        text += "What is stored was learned by an older version; the next command that writes, such as `canonry sync` or \
+            `canonry serve`, recomputes it.\n";
     }
     text
 }

@@ -127,10 +127,10 @@ fn nothing_is_unpacked_that_is_not_what_it_should_be() {
     let right = format!("{}  {ARCHIVE}\n", sum(&bytes)).into_bytes();
     // What the list says, what the workflow says, whether GitHub knows the archive, and the words of the refusal.
     let cases: [(Vec<u8>, &str, u8, &str); 5] = [
-        (format!("{other}  {ARCHIVE}\n").into_bytes(), "", 0, "is not what SHA256SUMS of v9.8.7 says"),
-        (format!("{}  {ARCHIVE}.sig\n", sum(&bytes)).into_bytes(), "", 0, "is not what SHA256SUMS of v9.8.7 says"),
-        (Vec::new(), "", 0, "is not what SHA256SUMS of v9.8.7 says"),
-        (right.clone(), &other, 0, "and not the one you named"),
+        (format!("{other}  {ARCHIVE}\n").into_bytes(), "", 0, "does not match SHA256SUMS of v9.8.7"),
+        (format!("{}  {ARCHIVE}.sig\n", sum(&bytes)).into_bytes(), "", 0, "does not match SHA256SUMS of v9.8.7"),
+        (Vec::new(), "", 0, "does not match SHA256SUMS of v9.8.7"),
+        (right.clone(), &other, 0, "not the one in the input sha256"),
         (right.clone(), "", 1, ""),
     ];
     for (sums, wanted, gh_exit, words) in cases {

@@ -23,7 +23,7 @@ on_both_engines! {
         let run = setting.plan_number(&plan);
         setting.github().forget_requests();
 
-        let without = setting.run(&["apply-close", "--run", &run]);
+        let without = setting.run(&["apply", &run]);
         refused(&without, 4, "--yes");
         assert_eq!(setting.github().writes().len(), 0);
 
@@ -38,7 +38,7 @@ on_both_engines! {
         let back = setting.own_comments(1);
         assert!(back.len() == 1 && back[0].contains("#2") && setting.is_open(1), "{back:?}");
         let comment = &setting.own_comments(2)[0];
-        for part in ["reopen", "comment", "maintainer"] {
+        for part in ["Reopen it", "ask a maintainer"] {
             assert!(comment.contains(part), "it tells how to object ({part}): {comment}");
         }
         let item = setting.show(2)["item"].clone();
@@ -109,12 +109,12 @@ on_both_engines! {
     async fn what_is_undone_leaves_the_rest_of_its_plan_applicable(database: TestDatabase) {
         let setting = Setting::on_github(database, world(&[1, 2, 3, 4, 5, 6]), &[(1, &[2, 3]), (4, &[5, 6])]);
         let run = setting.plan_number(&setting.plan(&[]));
-        setting.succeeds(&["plan", "approve", "--run", &run, "--item", "2", "--item", "5"]);
-        let first = setting.run(&["apply-close", "--run", &run, "--yes", "--approved-only", "--json"]).succeeded();
+        setting.succeeds(&["plan", "approve", &run, "--item", "2", "--item", "5"]);
+        let first = setting.run(&["apply", &run, "--yes", "--approved-only", "--json"]).succeeded();
         assert!(first.stderr.contains("Closing 2 items."), "{first:?}");
         setting.undo(&run, &["--item", "2"]).succeeded();
         let applied = setting.apply(&run).succeeded();
-        assert!(applied.stderr.contains("Closing 1 item. Left open: 1 item."), "{applied:?}");
+        assert!(applied.stderr.contains("Closing 1 item. Left open: 1 item, because"), "{applied:?}");
         let document = applied.json();
         let ended: Vec<_> = [3, 6].map(|of_item| {
             let row = of(&document["items"], of_item);
@@ -130,9 +130,9 @@ on_both_engines! {
     async fn excluded_rows_and_rows_without_approval_stay(database: TestDatabase) {
         let setting = Setting::on_github(database, world(&[1, 2, 3, 4]), &[(1, &[2, 3, 4])]);
         let run = setting.plan_number(&setting.plan(&[]));
-        setting.succeeds(&["plan", "approve", "--run", &run, "--item", "2"]);
-        setting.succeeds(&["plan", "exclude", "--run", &run, "--item", "3"]);
-        let first = setting.run(&["apply-close", "--run", &run, "--yes", "--approved-only", "--json"]).succeeded().json();
+        setting.succeeds(&["plan", "approve", &run, "--item", "2"]);
+        setting.succeeds(&["plan", "exclude", &run, "--item", "3"]);
+        let first = setting.run(&["apply", &run, "--yes", "--approved-only", "--json"]).succeeded().json();
         assert_eq!(first["stats"]["applied"], 1, "{first}");
         setting.is_closed_once(2, 1);
         setting.is_untouched(4);
@@ -199,7 +199,7 @@ fn at_most_ten_closes_a_day_without_approval() {
     let all: Vec<i64> = (1..=14).collect();
     let setting = Setting::on_github(TestDatabase::sqlite(), world(&all), &[(1, &numbers)]);
     let run = setting.plan_number(&setting.plan(&[]));
-    setting.succeeds(&["plan", "approve", "--run", &run, "--item", "14"]);
+    setting.succeeds(&["plan", "approve", &run, "--item", "14"]);
     let ran = setting.apply(&run);
     assert!(matches!(ran.exit, Some(0 | 3 | 4)), "{ran:?}");
     let applied = ran.json();
@@ -211,7 +211,7 @@ fn at_most_ten_closes_a_day_without_approval() {
     // Approval is what lets the rest go on, in the same plan.
     let open: Vec<i64> = numbers.into_iter().filter(|&number| setting.is_open(number)).collect();
     for number in &open {
-        setting.succeeds(&["plan", "approve", "--run", &run, "--item", &number.to_string()]);
+        setting.succeeds(&["plan", "approve", &run, "--item", &number.to_string()]);
     }
     setting.apply(&run).succeeded();
     assert!(open.iter().all(|&number| !setting.is_open(number)), "{open:?}");
@@ -226,7 +226,7 @@ fn pull_requests_are_closed_in_their_own_words() {
     let setting = Setting::on_github(TestDatabase::sqlite(), world, &[(1, &[2])]);
     setting.plan_and_apply();
     setting.is_closed_once(2, 1);
-    assert!(setting.own_comments(2)[0].contains("pull request"), "{:?}", setting.own_comments(2));
+    assert!(setting.own_comments(2)[0].contains("please continue in #1"), "{:?}", setting.own_comments(2));
 }
 
 #[test]

@@ -213,7 +213,7 @@ on_both_engines! {
         assert_eq!((&duplicates["precision"], &duplicates["levels"][0]["precision"]), (&json!(0.5), &json!(0.5)), "{people}");
         assert_eq!(counts(&report), counts(&before), "the judges' lanes are as they were");
         let told = setting.run(&["report-audit"]).succeeded().stdout;
-        assert!(told.contains("People looked at 2 sampled verdicts") && told.contains("called a duplicate"), "{told}");
+        assert!(told.contains("People checked 2 sampled verdicts") && told.contains("duplicate          1        1"), "{told}");
     }
 
     /// Case 43.

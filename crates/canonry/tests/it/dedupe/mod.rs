@@ -15,6 +15,6 @@ mod on_github;
 mod plans;
 mod questions;
 mod rulings;
-mod setting;
+pub(crate) mod setting;
 mod troubled_applying;
 mod unchanged_sets;

@@ -107,11 +107,11 @@ impl Setting {
     }
 
     pub(crate) fn apply(&self, run: &str) -> Ran {
-        self.run(&["apply-close", "--run", run, "--yes", "--json"])
+        self.run(&["apply", run, "--yes", "--json"])
     }
 
     pub(crate) fn undo(&self, run: &str, more: &[&str]) -> Ran {
-        self.run(&[&["undo-close", "--run", run, "--json"], more].concat())
+        self.run(&[&["undo", run, "--json"], more].concat())
     }
 
     /// The texts of Canonry's comments on an item, without their markers.
@@ -159,8 +159,9 @@ impl Setting {
     pub(crate) fn is_closed_once(&self, number: i64, target: i64) {
         let comments = self.own_comments(number);
         assert_eq!(comments.len(), 1, "{comments:?}");
-        let begin = format!("Closing as duplicate of #{target}. If this is incorrect, ");
-        assert!(comments[0].starts_with(&begin), "{}", comments[0]);
+        let is_pull = self.github().world().issue(REPO, plain(number)).pull.is_some();
+        let go_on = if is_pull { "please continue in" } else { "please follow" };
+        assert!(comments[0].starts_with(&format!("Closed as a duplicate; {go_on} #{target}")), "{}", comments[0]);
         assert_eq!(self.own_closes(number), (1, 0), "#{number}");
         assert!(!self.is_open(number), "#{number} is open");
         assert_eq!(self.labels(number), ["possible-duplicate"], "#{number}");

@@ -2,11 +2,13 @@
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
+use insta::assert_snapshot;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Row as _};
 
 use crate::dedupe::questions::{no, yes};
 use crate::dedupe::setting::{Setting, close, clusters, issue, issue_with, of, rows, skip};
+use crate::place::Ran;
 
 fn canonical(number: i64) -> Value {
     issue_with(number, json!({"author": "mona", "comments": 9}))
@@ -147,17 +149,17 @@ on_both_engines! {
         setting.maintainers(&["mona"]);
         let plan = setting.plan(&[]);
         let run = plan["plan"]["id"].as_i64().expect("a plan").to_string();
-        setting.succeeds(&["plan", "approve", "--run", &run, "--item", "1"]);
-        setting.succeeds(&["plan", "exclude", "--run", &run, "--item", "3"]);
-        let exported = setting.run(&["plan", "export", "--run", &run, "--format", "json"]).succeeded().json();
+        setting.succeeds(&["plan", "approve", &run, "--item", "1"]);
+        setting.succeeds(&["plan", "exclude", &run, "--item", "3"]);
+        let exported = setting.run(&["plan", "export", &run, "--format", "json"]).succeeded().json();
         let approved: Vec<&Value> = [1, 3, 4].into_iter().map(|number| &of(&exported["items"], number)["approved"]).collect();
         assert_eq!(approved, [&json!(true), &json!(false), &Value::Null], "{exported}");
         // Minds change.
-        setting.succeeds(&["plan", "approve", "--run", &run, "--item", "1", "--item", "3"]);
-        let exported = setting.run(&["plan", "export", "--run", &run, "--format", "json"]).succeeded().json();
+        setting.succeeds(&["plan", "approve", &run, "--item", "1", "--item", "3"]);
+        let exported = setting.run(&["plan", "export", &run, "--format", "json"]).succeeded().json();
         assert_eq!(of(&exported["items"], 3)["approved"], true, "{exported}");
         // A no and a yes outlive their plan; a lifted no does not come back.
-        setting.succeeds(&["plan", "exclude", "--run", &run, "--item", "3"]);
+        setting.succeeds(&["plan", "exclude", &run, "--item", "3"]);
         let next = setting.plan(&[]);
         assert_eq!(rows(&next), [close(1, 2), skip(3, "excluded"), skip(4, "low_confidence")]);
         assert_eq!((&of(&next["items"], 1)["approved"], &of(&next["items"], 3)["approved"]), (&json!(true), &json!(false)));
@@ -166,25 +168,25 @@ on_both_engines! {
         let excluded = &listed["overrides"][0];
         assert_eq!((&excluded["kind"], &excluded["item"], &excluded["other"]), (&json!("excluded"), &json!(3), &json!(2)));
         let run = next["plan"]["id"].as_i64().expect("a plan").to_string();
-        let shown = setting.run(&["plan", "show", "--run", &run]).succeeded();
+        let shown = setting.run(&["plan", "show", &run]).succeeded();
         assert!(shown.stdout.contains("excluded by a person on"), "{shown:?}");
-        setting.succeeds(&["plan", "approve", "--run", &run, "--item", "3"]);
-        let exported = setting.run(&["plan", "export", "--run", &run, "--format", "json"]).succeeded().json();
+        setting.succeeds(&["plan", "approve", &run, "--item", "3"]);
+        let exported = setting.run(&["plan", "export", &run, "--format", "json"]).succeeded().json();
         assert_eq!((&of(&exported["items"], 3)["action"], &of(&exported["items"], 3)["approved"]), (&json!("close"), &json!(true)));
         assert_eq!(rows(&setting.plan(&[])), [close(1, 2), close(3, 2), skip(4, "low_confidence")]);
         // Also by its number among the rulings.
         let run = setting.plan_number(&setting.plan(&[]));
-        setting.succeeds(&["plan", "exclude", "--run", &run, "--item", "1"]);
+        setting.succeeds(&["plan", "exclude", &run, "--item", "1"]);
         let listed = setting.run(&["override", "list", "--json"]).succeeded().json();
         setting.succeeds(&["override", "remove", &listed["overrides"][0]["id"].to_string()]);
         assert_eq!(rows(&setting.plan(&[]))[0], close(1, 2));
         // An approval is of a pair as it was: what changed is for a person to read again.
         let run = setting.plan_number(&setting.plan(&[]));
-        setting.succeeds(&["plan", "approve", "--run", &run, "--item", "1", "--item", "3"]);
+        setting.succeeds(&["plan", "approve", &run, "--item", "1", "--item", "3"]);
         setting.import(&[issue_with(3, json!({"assignees": ["ben"]}))]);
         let next = setting.plan(&[]);
         assert_eq!((&of(&next["items"], 1)["approved"], &of(&next["items"], 3)["approved"]), (&json!(true), &Value::Null), "{next}");
-        for wrong in [&["--run", &run, "--item", "99"][..], &["--run", "4711", "--item", "1"]] {
+        for wrong in [&[run.as_str(), "--item", "99"][..], &["4711", "--item", "1"]] {
             let ran = setting.run(&[&["plan", "approve"], wrong].concat());
             assert!(matches!(ran.exit, Some(1 | 2)) && !ran.stderr.is_empty(), "{ran:?}");
         }
@@ -202,7 +204,7 @@ async fn a_dry_run_writes_nothing() {
     assert_eq!(rows(&plan), [close(1, 2)]);
     assert!(plan["plan"]["id"].is_null(), "{plan}");
     assert_eq!(table_sizes(&setting).await, before);
-    let ran = setting.run(&["apply-close", "--run", "1", "--yes"]);
+    let ran = setting.run(&["apply", "1", "--yes"]);
     assert_eq!(ran.exit, Some(1), "{ran:?}");
     setting.plan(&[]);
     assert_ne!(table_sizes(&setting).await, before);
@@ -284,7 +286,7 @@ fn a_plan_can_be_taken_along() {
     setting.maintainers(&["mona"]);
     let plan = setting.plan(&[]);
     let run = plan["plan"]["id"].as_i64().expect("a plan").to_string();
-    let export = |format: &str| setting.run(&["plan", "export", "--run", &run, "--format", format]).succeeded().stdout;
+    let export = |format: &str| setting.run(&["plan", "export", &run, "--format", format]).succeeded().stdout;
     let markdown = export("markdown");
     assert!(markdown.contains("#1") && markdown.contains("#2") && markdown.contains("low_confidence"), "{markdown}");
     assert!(markdown.lines().filter(|line| line.starts_with('|')).count() >= 4, "a table: {markdown}");
@@ -305,7 +307,7 @@ fn a_plan_can_be_taken_along() {
     let document: Value = serde_json::from_str(&export("json")).expect("JSON");
     assert_eq!(rows(&document), rows(&plan));
     assert!(of(&document["items"], 1).get("evidence").is_some(), "{document}");
-    assert_eq!(setting.run(&["plan", "export", "--run", &run, "--format", "xml"]).exit, Some(2));
+    assert_eq!(setting.run(&["plan", "export", &run, "--format", "xml"]).exit, Some(2));
 }
 
 #[test]
@@ -314,10 +316,58 @@ fn a_plan_is_a_table_that_people_can_read() {
     setting.with_edges(&[issue(1), canonical(2), issue(3)], &[(1, 2, 0.95), (3, 2, 0.86)]);
     setting.maintainers(&["mona"]);
     let shown = setting.run(&["plan-close"]).succeeded().stdout;
-    for part in ["#1", "#2", "#3", "0.86", "apply-close", "--run 1"] {
+    for part in ["#1", "#2", "#3", "86 %", "canonry apply 1 --yes", "canonry plan exclude 1 --item NUMBER"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(shown.contains("confidence is too low"), "{shown}");
+    let at = |columns: &str| {
+        let mut command = setting.place.command(&["plan", "show", "1"]);
+        command.env("CANONRY_DATABASE_URL", setting.database.url()).env("COLUMNS", columns);
+        Ran::of(command.output().expect("the program starts")).succeeded().stdout
+    };
+    assert_snapshot!(at("200"), @"
+    Plan 1, made just now: 1 item to close, 1 left open.
+
+    item                                         action      duplicate of                                 sure  why
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    #1 Report 1: the exporter writes its summa…  close       #2 Report 2: the exporter writes its summa…  95 %  Both tell of the same summary that is written twice.
+    #3 Report 3: the exporter writes its summa…  leave open  #2 Report 2: the exporter writes its summa…  86 %  the confidence is too low
+
+    To close: canonry apply 1 --yes
+    ");
+    assert_snapshot!(at("80"), @"
+    Plan 1, made just now: 1 item to close, 1 left open.
+
+    item                 action      duplicate of         sure  why
+    ───────────────────────────────────────────────────────────────────────────────
+    #1 Report 1: the     close       #2 Report 2: the     95 %  Both tell of the
+    exporter writes its              exporter writes its        same summary that
+    summa…                           summa…                     is written twice.
+    #3 Report 3: the     leave open  #2 Report 2: the     86 %  the confidence is
+    exporter writes its              exporter writes its        too low
+    summa…                           summa…
+
+    To close: canonry apply 1 --yes
+    ");
+    assert_snapshot!(at("50"), @"
+    Plan 1, made just now: 1 item to close, 1 left open.
+
+    #1 Report 1: the exporter writes its summa…
+      action        close
+      duplicate of  #2 Report 2: the exporter writes
+                    its summa…
+      sure          95 %
+      why           Both tell of the same summary that
+                    is written twice.
+    #3 Report 3: the exporter writes its summa…
+      action        leave open
+      duplicate of  #2 Report 2: the exporter writes
+                    its summa…
+      sure          86 %
+      why           the confidence is too low
+
+    To close: canonry apply 1 --yes
+    ");
 }
 
 /// Case 26 by people: whichever stays, the other is closed.

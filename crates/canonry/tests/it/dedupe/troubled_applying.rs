@@ -100,7 +100,7 @@ fn planning_needs_github_or_a_list() {
 fn a_back_link_that_was_deleted_stops_nothing() {
     let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2, 3]), &[(1, &[2, 3])]);
     let run = setting.plan_number(&setting.plan(&[]));
-    setting.succeeds(&["plan", "exclude", "--run", &run, "--item", "3"]);
+    setting.succeeds(&["plan", "exclude", &run, "--item", "3"]);
     setting.apply(&run).succeeded();
     setting.people(|world| {
         let back = world.comments_by(REPO, 1, OWN)[0].id;
@@ -173,7 +173,7 @@ fn a_run_that_was_stopped_leaves_nobody_waiting() {
         // The second look at the item is the one before the first write, which the run has claimed by then.
         let (fault, mut gate) = Fault::on("GET", "/repos/*/*/issues/2/timeline").nth(2).hold();
         setting.github().fault(fault);
-        let mut child = setting.start(&["apply-close", "--run", &run, "--yes"]);
+        let mut child = setting.start(&["apply", &run, "--yes"]);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(gate.arrived());
         kill(Pid::from_raw(i32::try_from(child.id()).expect("small")), signal).expect("our child is there");
@@ -198,7 +198,7 @@ async fn who_waits_for_another_process_says_so() {
     let now = Timestamp::now();
     let until = now + SignedDuration::from_secs(3);
     assert!(store.close().take_lease(repo.id, "apply-close elsewhere", now, until).await.expect("taken"));
-    let ran = setting.run(&["apply-close", "--run", &run, "--yes"]).succeeded();
+    let ran = setting.run(&["apply", &run, "--yes"]).succeeded();
     let told = "for another process that closes or reopens in this repository";
     assert!(ran.stderr.contains("waiting until ") && ran.stderr.contains(told), "{ran:?}");
     setting.is_closed_once(2, 1);
@@ -212,7 +212,7 @@ fn a_maintainers_ruling_closes_what_was_opened_again() {
     assert!(setting.is_open(2));
     setting.run(&["override", "duplicate", "2", "1"]).succeeded();
     let again = setting.plan_number(&setting.plan(&[]));
-    setting.run(&["plan", "approve", "--run", &again, "--item", "2"]).succeeded();
+    setting.run(&["plan", "approve", &again, "--item", "2"]).succeeded();
     let applied = setting.apply(&again).succeeded().json();
     assert_eq!(result(&applied, 2), ("applied".to_owned(), String::new()), "{applied}");
     assert!(!setting.is_open(2));

@@ -16,11 +16,12 @@ use crate::session::context::Context;
 use crate::session::local_clone::LocalClone;
 use crate::session::published_pull::PublishedPull;
 
-const NOT_PUBLISHED: &str = "nothing was written to GitHub, because GITHUB_TOKEN is not set; --no-publish says the same \
-    without this note";
+const NOT_PUBLISHED: &str = "nothing was written to GitHub, because GITHUB_TOKEN is not set; --no-publish hides this \
+    note";
 
-/// Said beside a review that somebody asked for all the same.
-const SERVICE_IS_OFF: &str = "review.enabled is not true in .canonry.yml: the service reviews no pull request here.";
+/// Shown beside a review that somebody asked for all the same.
+const SERVICE_IS_OFF: &str =
+    "review.enabled is not true in .canonry.yml: the service does not review pull requests here.";
 
 /// What is to be reviewed, and by which settings.
 pub(super) struct RequestedChange {
@@ -124,14 +125,13 @@ impl RequestedChange {
         let github = args.github.client(&context.counter("GitHub"))?;
         let pull = PublishedPull::find(store, github.clone(), &name, number, context.now).await?;
         let clone_for = |option: &str| {
-            clone.ok_or_else(|| WrongUsage(format!("{option} names a commit of a clone; go to one, or leave it out")))
+            clone.ok_or_else(|| WrongUsage(format!("{option} needs a clone; run this in one, or leave the option out")))
         };
         if let Some(head) = &args.head {
             let head = clone_for("--head")?.commit("--head", head).await?;
             if head != pull.head {
                 bail!(
-                    "--head is {}, and the head of {} #{number} on GitHub is {}; push or fetch first, or review with \
-                     --no-publish",
+                    "--head is {}, but {} #{number} on GitHub is at {}; push or fetch first, or add --no-publish",
                     head.short(),
                     pull.repo.name,
                     pull.head.short()
@@ -185,7 +185,7 @@ async fn live_settings(github: &GitHub, repo: &RepoName) -> Result<ReadSettings>
 fn settings_file(args: &Args) -> Result<Option<ReadSettings>> {
     let Some(file) = &args.config else { return Ok(None) };
     let parsed =
-        config::read(file)?.with_context(|| format!("there is no settings file {}; check its name", file.display()))?;
+        config::read(file)?.with_context(|| format!("there is no settings file {}; check the name", file.display()))?;
     let notes = parsed.problems.iter().map(|problem| format!("{}, {problem}", file.display())).collect();
     Ok(Some(ReadSettings { config: parsed.config, notes, has_file: true }))
 }

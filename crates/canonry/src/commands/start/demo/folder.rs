@@ -21,7 +21,7 @@ impl DemoFolder {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&path).with_context(|| {
-            format!("the folder {} cannot be created; name one that does not exist yet with --keep", path.display())
+            format!("the folder {} cannot be created; name a new folder with --keep", path.display())
         })?;
         Ok(Self { path, is_kept })
     }

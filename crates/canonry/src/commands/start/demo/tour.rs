@@ -1,4 +1,4 @@
-//! What the week came to in words, and what to look at in the console.
+//! The result of the week in words, and the console pages to visit.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -14,34 +14,34 @@ use crate::output::report::Report;
 use crate::output::tables::{counted, table};
 use crate::session::context::Context;
 
-/// A page worth a look.
+/// A page to visit.
 #[derive(Debug, Serialize)]
 struct Sight {
     what: &'static str,
     path: String,
 }
 
-/// The end of a demo that nobody looks at in a browser.
+/// The result of a demo without a browser.
 pub(super) fn headless(week: &Week, outcome: &DemoOutcome, folder: &DemoFolder, took: Duration) -> Result<Report> {
     let mut text = summary(outcome, took) + "\nTry next:\n";
     let url = folder.kept_database().map(|file| format!("sqlite:{}", file.display()));
     if let Some(url) = &url {
         let closed = week.number("gzip-closed")?;
         text += &format!(
-            "  canonry show --db {url} --repo {BRINDLE_REPO} --number {closed}\n  \
+            "  canonry show {closed} --db {url} --repo {BRINDLE_REPO}\n  \
              canonry canonicalize --db {url} --repo {BRINDLE_REPO}\n  \
              canonry thresholds --db {url} --repo {TIDEPOOL_REPO}\n  \
              canonry report-audit --db {url} --repo {BRINDLE_REPO} --sweep\n  \
              canonry stats --db {url} --repo {BRINDLE_REPO}\n"
         );
     } else {
-        text += "  canonry demo                               the same, with the console open\n  \
-                 canonry demo --headless --keep demo        the same, with a database to look into\n";
+        text += "  canonry demo                           the same, with the console\n  \
+                 canonry demo --headless --keep demo    the same, and keep the database\n";
     }
     Ok(Report::new(outcome, text).with("seconds", took.as_secs_f64()).with("database", url))
 }
 
-/// What a person sees while the console is open.
+/// The text that is shown while the console is open.
 pub(super) async fn guided(
     demo: &Demo,
     week: &Week,
@@ -60,25 +60,25 @@ pub(super) async fn guided(
         if opens { "Your browser opens the console. If it does not, open this" } else { "Open this in your browser" };
     text += &format!(
         "\n{how}; it signs you in once, within 15 minutes:\n  {once}\nAfter that, sign in with the token in this link:\n  \
-         {sign_in}\n\nThen look at\n"
+         {sign_in}\n\nPages to visit:\n"
     );
     for sight in &sights {
-        text += &format!("  {:<54}{base}{}\n", sight.what, sight.path);
+        text += &format!("  {}\n    {base}{}\n", sight.what, sight.path);
     }
     text += &format!(
-        "\nWho signs in with GitHub there is {VISITOR}, who maintains brindle and may only read the others.\n\
-         That GitHub runs beside it until you press Ctrl-C.\n"
+        "\nSign-in with GitHub makes you {VISITOR}, who maintains brindle and may only read the other repositories.\n\
+         The console and the emulated GitHub run until you press Ctrl-C.\n"
     );
     let github = is_verbose.then(|| (demo.github_url(), demo.personal_token()));
     if let Some((api, token)) = &github {
         let token = token.expose();
         text += &format!(
-            "\nIts API, and a token of {VISITOR}, for a client of yours:\n  {api}\n  {token}\n  \
+            "\nThe emulated GitHub's API, and a token of {VISITOR}:\n  {api}\n  {token}\n  \
              curl -H 'authorization: Bearer {token}' {api}/repos/{BRINDLE_REPO}/issues\n"
         );
     }
     if let Some(file) = folder.kept_database() {
-        text += &format!("The database is {} and stays.\n", file.display());
+        text += &format!("The database is kept: {}\n", file.display());
     }
     Ok(Report::new(outcome, text)
         .with("seconds", took.as_secs_f64())
@@ -90,7 +90,7 @@ pub(super) async fn guided(
         .with("database", folder.kept_database()))
 }
 
-/// Prints it at once: the command ends much later.
+/// Prints it at once; the command ends much later.
 pub(super) fn print(report: &Report, context: &Context) -> Result<()> {
     let mut stdout = anstream::stdout().lock();
     if context.json {
@@ -107,19 +107,22 @@ async fn sights(demo: &Demo, week: &Week, outcome: &DemoOutcome) -> Result<Vec<S
     let issue = |repo: &str, key: &str| Ok::<_, anyhow::Error>(format!("/r/{repo}/issues/{}", week.number(key)?));
     let finding = demo.moved_finding(week).await?;
     Ok(vec![
-        Sight { what: "the duplicate map", path: format!("/r/{BRINDLE_REPO}/clusters") },
-        Sight { what: "a plan to review, and to apply", path: format!("/r/{BRINDLE_REPO}/plans/{plan}") },
-        Sight { what: "a report that was closed after its grace, and why", path: issue(BRINDLE_REPO, "gzip-closed")? },
-        Sight { what: "one that its author opened again", path: issue(BRINDLE_REPO, "sort-reopened")? },
-        Sight { what: "what three wrong suggestions have taught it", path: format!("/r/{TIDEPOOL_REPO}/learning") },
-        Sight { what: "the life of a remark over three pushes", path: format!("/r/{BRINDLE_REPO}/findings/{finding}") },
+        Sight { what: "The map of duplicates", path: format!("/r/{BRINDLE_REPO}/clusters") },
+        Sight { what: "A plan to review and apply", path: format!("/r/{BRINDLE_REPO}/plans/{plan}") },
+        Sight {
+            what: "An issue that was closed after its grace period, and why",
+            path: issue(BRINDLE_REPO, "gzip-closed")?,
+        },
+        Sight { what: "An issue that its author reopened", path: issue(BRINDLE_REPO, "sort-reopened")? },
+        Sight { what: "The threshold after three wrong suggestions", path: format!("/r/{TIDEPOOL_REPO}/learning") },
+        Sight { what: "A finding over three pushes", path: format!("/r/{BRINDLE_REPO}/findings/{finding}") },
     ])
 }
 
 fn summary(outcome: &DemoOutcome, took: Duration) -> String {
     let DemoOutcome { triage, review, plan, audit, .. } = outcome;
     let mut text = format!(
-        "A week of {} with {} and {}, told by {} and played in {} seconds.\n",
+        "A week of {} with {}, {} and {}, played in {} seconds.\n",
         counted(outcome.repositories as u64, "sample repository"),
         counted(outcome.issues as u64, "issue"),
         counted(outcome.pull_requests as u64, "pull request"),
@@ -127,33 +130,31 @@ fn summary(outcome: &DemoOutcome, took: Duration) -> String {
         took.as_secs()
     );
     let lesson = |kind: &str| outcome.lessons.get(kind).copied().unwrap_or_default();
-    let threshold = |at: usize| outcome.threshold[at].map_or_else(|| "silence".to_owned(), |level| level.to_string());
-    let mut rows = table(["what", "how many"]);
+    let threshold =
+        |at: usize| outcome.threshold[at].map_or_else(|| "no comments".to_owned(), |level| format!("{level} %"));
+    let mut rows = table(["what", "count"]);
     for (what, count) in [
-        ("new issues, each compared with what was there", triage.looked_at.to_string()),
-        ("of these suggested as duplicates", triage.suggested.to_string()),
-        ("closed after their grace", triage.closed_after_grace.to_string()),
-        ("closed because a maintainer said so", triage.closed_by_ruling.to_string()),
-        ("closes that people called off", triage.called_off.to_string()),
-        ("closes that still wait", triage.waiting.to_string()),
-        ("closes that an author took back", triage.objections.to_string()),
-        ("suggestions and verdicts that people confirmed", lesson("confirmed").to_string()),
-        ("that were wrong", lesson("false_positive").to_string()),
-        ("duplicates that were missed", lesson("missed").to_string()),
-        ("score from which it speaks in tidepool, before and after", format!("{} → {}", threshold(0), threshold(1))),
-        ("reviews of pull requests", review.reviews.to_string()),
-        ("remarks at lines, none of them twice", review.remarks.to_string()),
-        (
-            "findings that were fixed, moved, dismissed",
-            format!("{}, {}, {}", review.fixed, review.moved, review.dismissed),
-        ),
-        ("findings hidden because three people did not want them", review.hidden_by_feedback.to_string()),
+        ("new issues triaged", triage.looked_at.to_string()),
+        ("suggested as duplicates", triage.suggested.to_string()),
+        ("closed after their grace period", triage.closed_after_grace.to_string()),
+        ("closed by a maintainer's ruling", triage.closed_by_ruling.to_string()),
+        ("announced closes that people cancelled", triage.called_off.to_string()),
+        ("announced closes still waiting", triage.waiting.to_string()),
+        ("closes that the author reverted", triage.objections.to_string()),
+        ("predictions that were right", lesson("confirmed").to_string()),
+        ("predictions that were wrong", lesson("false_positive").to_string()),
+        ("duplicates missed", lesson("missed").to_string()),
+        ("threshold in tidepool, before and after", format!("{} → {}", threshold(0), threshold(1))),
+        ("pull request reviews", review.reviews.to_string()),
+        ("inline comments, none of them twice", review.remarks.to_string()),
+        ("findings fixed, moved, dismissed", format!("{}, {}, {}", review.fixed, review.moved, review.dismissed)),
+        ("findings hidden after three people rejected them", review.hidden_by_feedback.to_string()),
         ("clusters of duplicates in brindle", plan.clusters.to_string()),
-        ("that a plan would close, and leaves open", format!("{}, {}", plan.close, plan.skip)),
-        ("right and wrong edges in an audit of its judge", format!("{}, {}", audit.tp, audit.fp)),
+        ("items that the plan closes, leaves open", format!("{}, {}", plan.close, plan.skip)),
+        ("right and wrong answers in an audit of the judge", format!("{}, {}", audit.tp, audit.fp)),
     ] {
         rows.add_row([what.to_owned(), count]);
     }
-    text += &format!("{}\n", rows.trim_fmt());
+    text += &format!("{rows}\n");
     text
 }

@@ -1,4 +1,4 @@
-//! `show`: everything that is known of one item.
+//! `show`: the verdict on one item, and everything behind it.
 
 pub(crate) mod grace;
 mod item;

@@ -1,4 +1,4 @@
-//! `apply-close`: carries a reviewed plan out.
+//! `apply`: closes the duplicates of a reviewed plan.
 
 use std::io::Write as _;
 
@@ -14,10 +14,12 @@ use canonry_triage::{
 };
 use serde_json::{Value, json};
 
-use crate::commands::triage::plan::run_number;
 use crate::commands::triage::plan_close::{MaintainersAge, know_maintainers};
+use crate::options::plan_number::PlanNumber;
 use crate::output::exit::{Exit, Refused};
+use crate::output::numbers::thousands;
 use crate::output::printable::one_line;
+use crate::output::reasons::row_reason;
 use crate::output::report::Report;
 use crate::output::tables::{counted, table};
 use crate::run::release_leases_when_stopped;
@@ -31,20 +33,17 @@ use crate::session::repo_settings::SettingsOption;
 #[derive(Debug, clap::Args)]
 #[command(
     long_about = "Close the duplicates of a plan on GitHub.\n\n\
-        Both items of a row are read again right before each write; a row whose items have changed since it was planned \
-        is skipped with the reason. Each item gets one comment that names the other one, what both share and how to \
-        object. It can be stopped anywhere and run again: nothing is commented or closed twice. `canonry undo-close` \
-        takes it back.",
-    after_help = "Example:\n  canonry apply-close --repo octo/cat --run 7 --yes\n  \
-        canonry apply-close --repo octo/cat --run 7 --yes --approved-only"
+        Each row is rechecked on GitHub right before each write; a row whose items changed since the plan is skipped with \
+        the reason. Each closed item gets one comment that names the other item, the shared evidence and how to object. \
+        The command can be stopped and run again: nothing is commented or closed twice. `canonry undo` reverts it.",
+    before_help = "Example:\n  canonry apply 3 --yes\n  canonry apply 3 --yes --approved-only"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
+    plan: PlanNumber,
+    #[command(flatten)]
     repo: RunRepoOption,
-    /// The plan, as `canonry plan-close` names it
-    #[arg(long, value_name = "N", value_parser = run_number)]
-    run: CloseRunId,
-    /// You have read the plan
+    /// Confirm that you have read the plan
     #[arg(long)]
     yes: bool,
     /// Only rows that were approved with `canonry plan approve`
@@ -59,17 +58,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let plan = args.plan.get();
     let store = args.database.open_known(context).await?;
-    let repo = args.repo.find(&store, args.run).await?;
+    let repo = args.repo.find(&store, plan).await?;
     if !args.yes {
         bail!(Refused(format!(
-            "nothing is closed without --yes; read the plan first: canonry plan show --repo {} --run {}",
-            repo.name, args.run
+            "nothing is closed without --yes; read the plan with `canonry plan show {plan}`, then run `canonry apply {plan} --yes`"
         )));
     }
-    if let Some(done) = applied_before(&store, &repo, args.run, args.approved_only).await? {
+    if let Some(done) = applied_before(&store, &repo, plan, args.approved_only).await? {
         store.disconnect().await;
-        return Ok(report(&repo, &done, "Closed", args.run));
+        return Ok(report(&repo, &done, "Closed", plan));
     }
     let bar = context.counter("rows");
     let github = args.github.client(&bar)?;
@@ -81,23 +80,23 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         }
         None => live_settings(&github, &repo).await?,
     };
-    // A run that is no plan of this repository is told before anything else.
-    if store.plans().run(args.run).await?.is_some_and(|run| run.repo.id == repo.id) {
+    // A plan of another repository is refused before anything else.
+    if store.plans().run(plan).await?.is_some_and(|run| run.repo.id == repo.id) {
         know_maintainers(&store, &repo, &args.github, MaintainersAge::Now, context).await?;
     }
     let outbox = Outbox::open(store.clone(), github.clone(), rand::random()).await?;
     let run_id = context.run_id.to_string();
     let options = ApplyOptions {
-        plan: args.run,
+        plan,
         approved_only: args.approved_only,
         config: &config,
         run_id: &run_id,
         most_rows: None,
         ordered_at: context.now,
     };
-    if !context.quiet && can_begin(&store, &repo, args.run, context).await? {
+    if !context.quiet && can_begin(&store, &repo, plan, context).await? {
         let max_per_day = config.config.close.max_per_day;
-        let forecast = forecast_apply(&store, &repo, args.run, max_per_day, context.now).await?;
+        let forecast = forecast_apply(&store, &repo, plan, max_per_day, context.now).await?;
         let words = announced(&forecast, args.approved_only, max_per_day);
         bar.suspend(|| writeln!(anstream::stderr().lock(), "{words}"))?;
     }
@@ -108,7 +107,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     store.disconnect().await;
     match done {
         Err(ApplyError::Refused(words)) => bail!(Refused(words)),
-        done => Ok(report(&repo, &done?, "Closed", args.run)),
+        done => Ok(report(&repo, &done?, "Closed", plan)),
     }
 }
 
@@ -125,14 +124,14 @@ fn announced(forecast: &PlanForecast, approved_only: bool, max_per_day: u32) -> 
     let mut words = format!("Closing {}.", counted(closes, "item"));
     if kept_back > 0 {
         words += &format!(
-            " Kept back: {}. At most {max_per_day} a day are closed without a person's approval, and {} were today.",
+            " Not closed today: {}. At most {max_per_day} a day are closed without approval; {} closed so far today.",
             counted(kept_back, "item"),
             forecast.closed_today
         );
     }
     if forecast.left.ruled_since > 0 {
         let rows = counted(forecast.left.ruled_since, "item");
-        words += &format!(" Left open: {rows}. Somebody ruled about their cluster after the plan was made.");
+        words += &format!(" Left open: {rows}, because somebody ruled about their cluster after the plan was made.");
     }
     words
 }
@@ -144,7 +143,7 @@ pub(crate) async fn live_settings(github: &GitHub, repo: &Repo) -> Result<Parsed
         Ok(None) => Ok(ParsedSettings { config: RepoConfig::default(), problems: Vec::new() }),
         // A protected label may be in it.
         Err(error) => bail!(Refused(format!(
-            "the settings {SETTINGS_FILE} of {} cannot be read ({error}), and nothing is closed by guesses; try again",
+            "{SETTINGS_FILE} of {} cannot be read ({error}), so nothing was closed; try again",
             repo.name
         ))),
     }
@@ -155,12 +154,12 @@ pub(crate) fn report(repo: &Repo, done: &CloseReport, word: &str, run: CloseRunI
     let stats = json!({
         "attempted": done.attempted, "applied": done.applied, "skipped": done.skipped, "failed": done.failed,
     });
-    let report = Report::new(stats, text(done, word, run, &repo.name.to_string()))
+    let report = Report::new(stats, text(done, word, run))
         .of(&repo.name)
         .with("run", run.get())
         .with("remarks", &done.remarks)
         .with("items", done.rows.iter().map(row).collect::<Vec<_>>());
-    // What is left was kept from being done by a pause, and waits for the same command.
+    // What a pause kept from being done waits for the same command.
     if done.failed > 0 || done.unreached > 0 { report.ending(Exit::SomeFailed) } else { report }
 }
 
@@ -168,23 +167,23 @@ fn row(row: &ReportedRow) -> Value {
     json!({ "number": row.number, "type": row.item_type, "result": row.result.as_str(), "reason": row.reason })
 }
 
-fn text(done: &CloseReport, word: &str, run: CloseRunId, repo: &str) -> String {
+fn text(done: &CloseReport, word: &str, run: CloseRunId) -> String {
     let mut text = format!("{word} {}", counted(done.applied, "item"));
     for (count, what) in [(done.skipped, "skipped"), (done.failed, "failed")] {
         if count > 0 {
-            text += &format!(", {count} {what}");
+            text += &format!(", {} {what}", thousands(count));
         }
     }
     text += ".\n";
     let already = done.rows.len() as u64 - done.attempted;
     if already > 0 {
-        text += &format!("{} done before.\n", counted(already, "row"));
+        text += &format!("{} already done before.\n", counted(already, "row"));
     }
-    let told: Vec<&ReportedRow> = done.rows.iter().filter(|row| row.result != RowResult::Applied).collect();
-    if !told.is_empty() {
+    let others: Vec<&ReportedRow> = done.rows.iter().filter(|row| row.result != RowResult::Applied).collect();
+    if !others.is_empty() {
         let mut shown = table(["item", "result", "why"]);
-        for row in told {
-            let why = row.reason.as_deref().map(one_line).unwrap_or_default();
+        for row in others {
+            let why = row.reason.as_deref().map(row_reason).unwrap_or_default();
             shown.add_row([format!("{} #{}", row.item_type, row.number), row.result.as_str().to_owned(), why]);
         }
         text += &format!("\n{shown}\n");
@@ -193,10 +192,10 @@ fn text(done: &CloseReport, word: &str, run: CloseRunId, repo: &str) -> String {
         text += &format!("{}\n", one_line(remark));
     }
     if done.failed > 0 {
-        text += "\nRunning it again goes on with what has not ended.\n";
+        text += "\nRun the command again to retry the failed rows.\n";
     }
     if word == "Closed" && done.applied > 0 {
-        text += &format!("\nTake it back with: canonry undo-close --repo {repo} --run {run}\n");
+        text += &format!("\nTo revert: canonry undo {run}\n");
     }
     text
 }
