@@ -1,5 +1,6 @@
 //! Told to stop: the job in hand is done, and nothing new is begun.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use canonry_testkit::on_both_engines;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
@@ -33,6 +35,16 @@ impl JobHandler for Gate {
     }
 }
 
+/// A connection that has had one answer and is kept open.
+async fn answered_connection(address: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: canonry\r\n\r\n").await.expect("it reads");
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.expect("it answers");
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    stream
+}
+
 on_both_engines! {
     async fn the_job_in_hand_is_done_and_no_other_is_begun(database: TestDatabase) {
         let store = Store::open(&database.url().parse().expect("a URL"), Timestamp::now()).await.expect("opens");
@@ -45,15 +57,18 @@ on_both_engines! {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let options = ServiceOptions { secret: Secret::new("s"), workers: 1, caps: JobCaps { per_repo: 2, in_all: 8 }, tries: 3, schedules: Schedules::Off, trusted_proxies: Vec::new() };
-        let told = Notify::new();
+        let (connected, told) = (Notify::new(), Notify::new());
         let stop = async {
             gate.begun.notified().await;
+            // A listener that is dropped resets connections that it has not accepted yet.
+            connected.notified().await;
             told.notify_one();
         };
         // Both in one task: the gate opens only after the service has seen that it is to stop.
-        let serving = serve(listener, store.clone(), ServeParts::new(gate.clone()), Arc::new(SystemClock), options, stop);
+        let serving = serve(listener, store.clone(), ServeParts::new(gate.clone()), Arc::new(SystemClock), options, Box::pin(stop));
         let opening = async {
-            let idle = TcpStream::connect(address).await.expect("it listens");
+            let idle = answered_connection(address).await;
+            connected.notify_one();
             told.notified().await;
             gate.open.notify_one();
             idle
