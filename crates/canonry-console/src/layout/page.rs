@@ -47,7 +47,6 @@ pub(crate) struct NavLink {
 }
 
 pub(crate) struct NavGroup {
-    /// Empty for pages that belong to no group.
     pub(crate) name: &'static str,
     pub(crate) links: Vec<NavLink>,
 }
@@ -177,7 +176,7 @@ impl PageFrame {
         ];
         let review = vec![
             place("Reviews", "/reviews", "r", NavSection::Reviews),
-            place("Findings", "/findings", "f", NavSection::Findings),
+            counted(place("Findings", "/findings", "f", NavSection::Findings), |waits| waits.open_findings),
             place("Patterns", "/patterns", "t", NavSection::Patterns),
         ];
         [("Triage", triage), ("Review", review), ("Learning", learning), ("Admin", admin)]
@@ -187,7 +186,7 @@ impl PageFrame {
 
     fn service_groups(&self) -> Vec<NavGroup> {
         let home = self.place("Home", "/".to_owned(), "o", NavSection::Home);
-        let mut groups = vec![NavGroup { name: "", links: vec![home] }];
+        let mut groups = vec![NavGroup { name: "Home", links: vec![home] }];
         if self.is_operator {
             let links = vec![
                 self.place("Jobs", "/jobs".to_owned(), "j", NavSection::Jobs),

@@ -47,6 +47,8 @@ pub struct RepoAttention {
     /// Cases that were drawn for adjudication and that nobody answered.
     pub unanswered: u64,
     pub failed_jobs: u64,
+    /// Findings of open pull requests that were shown and are neither fixed nor dismissed.
+    pub open_findings: u64,
 }
 
 /// An announced close, with what a list shows of it.
@@ -73,7 +75,10 @@ const ATTENTION: &str = "SELECT r.id AS repo_id, r.github_id, r.name, r.name_key
         (SELECT count(*) FROM close_run_items c WHERE c.run_id = p.id AND c.action = 'close' AND c.approved IS NULL
             AND c.result IS NULL) AS undecided,
         (SELECT count(*) FROM adjudications a WHERE a.repo_id = r.id AND a.word IS NULL) AS unanswered,
-        (SELECT count(*) FROM jobs j WHERE j.repo = r.name_key AND j.state = 'dead') AS failed_jobs
+        (SELECT count(*) FROM jobs j WHERE j.repo = r.name_key AND j.state = 'dead') AS failed_jobs,
+        (SELECT count(*) FROM items i JOIN findings f ON f.repo_id = i.repo_id AND f.subject = 'pull/' || i.number
+            WHERE i.repo_id = r.id AND i.type = 'pr' AND i.state = 'open' AND NOT f.fixed AND f.status <> 'dismissed'
+            AND f.shown_as <> 'suppressed') AS open_findings
     FROM repos r LEFT JOIN close_runs p
         ON p.id = (SELECT c.id FROM close_runs c WHERE c.repo_id = r.id AND c.mode = 'plan'
             AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.close_run_id = c.id) ORDER BY c.id DESC LIMIT 1)
@@ -130,7 +135,7 @@ impl ConsoleStore<'_> {
 
 from_row! {
     RepoAttention {
-        repo: flatten, access, paused, breaker, announced, plan, undecided, unanswered, failed_jobs,
+        repo: flatten, access, paused, breaker, announced, plan, undecided, unanswered, failed_jobs, open_findings,
     }
 }
 from_row!(NextClose { id, repo: flatten, item_type: "type", number, title, target, due_at, reason });

@@ -2,7 +2,7 @@
 
 use canonry_domain::review::FindingStatus;
 use canonry_domain::{
-    ContentVersion, CurrentThreshold, EventBy, GoneReason, ItemRecord, ItemType, OutcomeEvent, OutcomeKind,
+    ContentVersion, CurrentThreshold, EventBy, GoneReason, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind,
     StateReason, Threshold, ThresholdSource, TriageMode, Verdict,
 };
 use canonry_store::{
@@ -14,7 +14,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use serde_json::json;
 
-use crate::fixtures::{ISSUE, PLAN, at, issues, number, open_with, plan_row, triage_record};
+use crate::fixtures::{ISSUE, PLAN, at, issues, number, open_with, plan_row, pulls, triage_record};
 use crate::reviews::setting::{again, finding, new, pull, reviewed};
 
 const DAY: i64 = 86_400;
@@ -116,6 +116,24 @@ on_both_engines! {
         let names: Vec<_> = store.console().attention(RepoScope::All, at(0), 9).await.expect("reads").into_iter()
             .map(|of| (of.repo.name.to_string(), of.paused)).collect();
         assert_eq!(names, [("quill/note".to_owned(), true), ("tide/pool".to_owned(), false)]);
+        store.disconnect().await;
+    }
+
+    async fn open_findings_of_open_pull_requests_are_counted(database: TestDatabase) {
+        let closed = ItemRecord { state: Some(ItemState::Closed), ..ItemRecord::new(ItemType::Pr, number(2), "Done") };
+        let (store, repo) = open_with(&database, pulls(1..=1).chain([closed])).await;
+        let findings = [finding("a.rs", 7, "One"), finding("a.rs", 9, "Two"), finding("a.rs", 11, "Three")];
+        let (_, ids) = reviewed(&store, &repo, pull(1), 'a', &findings.each_ref().map(|found| new(found)), 60).await;
+        reviewed(&store, &repo, pull(2), 'b', &[new(&findings[0])], 61).await;
+        let open = async || store.console().repo_attention(repo.id, at(0)).await.expect("reads").open_findings;
+        assert_eq!(open().await, 3, "the other pull request is closed");
+        let ended = [
+            again(ids[0], &findings[0], FindingStatus::Fixed),
+            again(ids[1], &findings[1], FindingStatus::Dismissed),
+            again(ids[2], &findings[2], FindingStatus::Same),
+        ];
+        reviewed(&store, &repo, pull(1), 'c', &ended, 62).await;
+        assert_eq!(open().await, 1);
         store.disconnect().await;
     }
 
