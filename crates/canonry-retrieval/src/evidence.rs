@@ -85,9 +85,9 @@ impl TextFacts {
         facts
     }
 
-    /// The facts whose term is held by more than `most` items.
-    pub(crate) fn common(&self, most: usize, holders: impl Fn(&str) -> usize) -> CommonFacts {
-        let is_common = |(kind, compared): &&(FactKind, String)| holders(&kind.term(compared)) > most;
+    /// The facts whose term is common.
+    pub(crate) fn common(&self, is_common: impl Fn(&str) -> bool) -> CommonFacts {
+        let is_common = |(kind, compared): &&(FactKind, String)| is_common(&kind.term(compared));
         CommonFacts { facts: self.facts.keys().filter(is_common).cloned().collect() }
     }
 

@@ -75,10 +75,15 @@ pub struct Ask<'a> {
     pub filter: &'a dyn Fn(ItemNumber) -> bool,
 }
 
-/// What more than one in so many items contain is common.
+/// A fact that more than one in so many items contain proves nothing.
 const COMMON_IN: usize = 50;
-/// So many reports of one problem are no sign that a fact is common, however few items there are.
+/// So many reports of one problem do not make a fact common, however few items there are.
 const FEW_ITEMS: usize = 8;
+
+/// Whether a fact that `holders` of `items` items contain proves nothing.
+pub fn is_common(holders: usize, items: usize) -> bool {
+    holders > (items / COMMON_IN).max(FEW_ITEMS)
+}
 
 /// Why an item cannot be indexed or a query not be answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -379,8 +384,7 @@ impl ItemIndex {
 
     /// Those of a text's facts that so many items contain that sharing them proves nothing: more than one in fifty.
     pub fn common_facts(&self, facts: &TextFacts) -> CommonFacts {
-        let most = (self.len() / COMMON_IN).max(FEW_ITEMS);
-        facts.common(most, |term| self.evidence.holders(term_hash(term)))
+        facts.common(|term| is_common(self.evidence.holders(term_hash(term)), self.len()))
     }
 
     /// How much of a term's words an item holds, 0..1, rare words counting more.

@@ -30,7 +30,7 @@ pub use fuse::{
     Candidate, Hit, Overlap, RetrievalMode, SHORTLIST, ScoreParts, UnknownMode, rank, shortlist, words_score,
 };
 pub use heap_bytes::{block_bytes, map_bytes, vec_bytes};
-pub use item_index::{Ask, CandidatePool, Entry, IndexError, ItemIndex, Query};
+pub use item_index::{Ask, CandidatePool, Entry, IndexError, ItemIndex, Query, is_common};
 pub use late::{LateQuery, LateScores, late_interaction};
 pub use lexical::{LexicalIndex, LexicalScores};
 pub use marked::{FactSpan, marked};

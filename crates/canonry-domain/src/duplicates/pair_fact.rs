@@ -52,7 +52,8 @@ impl PairFact {
         })
     }
 
-    fn text(&self) -> &str {
+    /// The text of a stranger that both items contain.
+    pub fn text(&self) -> &str {
         match self {
             Self::Message(text) | Self::Place(text) | Self::Frame(text) | Self::Name(text) | Self::Version(text) => {
                 text

@@ -8,6 +8,7 @@ pub(crate) mod close_refusal;
 pub(crate) mod close_report;
 pub(crate) mod close_row;
 pub(crate) mod close_writes;
+pub(crate) mod common_evidence;
 pub(crate) mod dedupe;
 pub(crate) mod forecast_apply;
 pub(crate) mod live_item;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use canonry_config::RepoConfig;
 use canonry_domain::{
-    FlatRow, GraceEnd, InvalidScore, ItemNumber, ItemType, LiveItem, Login, Override, OverrideKind, PlanRules,
-    Probability, RowSnapshot, SkipReason, TargetPolicy, drift,
+    FlatRow, GraceEnd, InvalidScore, ItemNumber, ItemType, LiveItem, Login, Override, OverrideKind, PairFact,
+    PlanRules, Probability, RowSnapshot, SkipReason, TargetPolicy, drift,
 };
 use canonry_retrieval::CommonFacts;
 use canonry_store::{
@@ -15,6 +15,7 @@ use canonry_store::{
 };
 use jiff::Timestamp;
 
+use crate::close::common_evidence::remove_common;
 use crate::close::row_evidence::{RowEvidence, facts_of};
 use crate::judge::judge_case::Judge;
 use crate::judge::judge_items::{JudgeError, JudgeOptions, representation_of};
@@ -137,6 +138,7 @@ pub async fn plan_close(
         let overrides = store.duplicates().overrides(repo.id, Some(item_type)).await?;
         let approvals = store.plans().standing_approvals(repo.id, item_type).await?;
         let unproven = UnprovenEdges::read(store, repo, item_type, representation).await?;
+        let mut facts = shared_facts(store, repo, &known, plan.rows()).await?;
         for mut row in plan.rows() {
             let grace = graces.iter().find(|grace| grace.number == row.number);
             let ruled = overrides.iter().filter(|ruled| {
@@ -163,7 +165,8 @@ pub async fn plan_close(
             // What the judge said is about the pair that it judged, and about no other.
             let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
             let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
-            if let Some((planned, new)) = planned_row(repo, &known, &row, reasoning, word.as_ref()) {
+            if let Some((planned, new)) = planned_row(&known, &row, facts.remove(&row.number), reasoning, word.as_ref())
+            {
                 report.rows.push(planned);
                 rows.push(new);
                 words.extend(word.map(|word| ((item_type, row.number), word)));
@@ -281,7 +284,8 @@ pub(crate) async fn plan_one(
     let reasonings = store.judge().accepted_reasonings(repo.id, item_type, representation).await?;
     let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
     let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
-    let Some((_, new_row)) = planned_row(repo, &known, &row, reasoning, None) else {
+    let facts = shared_facts(store, repo, &known, std::iter::once(row)).await?.remove(&row.number);
+    let Some((_, new_row)) = planned_row(&known, &row, facts, reasoning, None) else {
         return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
     };
     store.duplicates().set_canonicals(repo.id, item_type, representation, &plan.canonicals(), now).await?;
@@ -296,10 +300,28 @@ pub(crate) async fn plan_one(
     Ok(plan.map_or(OnePlan::Taken, OnePlan::Stored))
 }
 
-fn planned_row(
+/// What the two items of each row that closes share, without what many items contain.
+async fn shared_facts(
+    store: &Store,
     repo: &Repo,
     known: &KnownDuplicates,
+    rows: impl Iterator<Item = FlatRow<'_>>,
+) -> Result<BTreeMap<ItemNumber, Vec<PairFact>>, StoreError> {
+    let mut facts = BTreeMap::new();
+    for row in rows.filter(|row| row.path.is_some()) {
+        if let (Some(source), Some(target)) = (known.item(row.number), known.item(row.target)) {
+            let shared = facts_of(&repo.name, known.boilerplate(), &CommonFacts::default(), source, target);
+            facts.insert(row.number, shared);
+        }
+    }
+    remove_common(store, repo, known.item_type(), &mut facts).await?;
+    Ok(facts)
+}
+
+fn planned_row(
+    known: &KnownDuplicates,
     row: &FlatRow<'_>,
+    facts: Option<Vec<PairFact>>,
     reasoning: Option<String>,
     word: Option<&RowApproval>,
 ) -> Option<(PlannedRow, NewPlanRow)> {
@@ -307,10 +329,7 @@ fn planned_row(
     let evidence = match row.path {
         None => RowEvidence::default(),
         Some(_) => RowEvidence {
-            facts: facts_of(&repo.name, known.boilerplate(), &CommonFacts::default(), source, target)
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
+            facts: facts.unwrap_or_default().iter().map(ToString::to_string).collect(),
             reasoning,
             path: row.path,
             repoint: row.repoint.to_vec(),

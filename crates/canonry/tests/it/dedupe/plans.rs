@@ -70,6 +70,20 @@ on_both_engines! {
         ]);
     }
 
+    async fn what_many_items_mention_is_no_evidence(database: TestDatabase) {
+        let setting = Setting::on(database);
+        let body = |at: i64, cache: &str| format!("Report {at}: the reader stops in `{cache}` after {at} hours of `common_cache` and a walk.");
+        let mut lines = vec![
+            issue_with(1, json!({"body": body(1, "rare_cache")})),
+            issue_with(2, json!({"body": body(2, "rare_cache"), "author": "mona", "comments": 9})),
+        ];
+        lines.extend((3..=30).map(|at| issue_with(at, json!({"body": body(at, "other_cache")}))));
+        setting.with_edges(&lines, &[(1, 2, 0.95)]);
+        setting.maintainers(&["mona"]);
+        let plan = setting.plan(&[]);
+        assert_eq!(of(&plan["items"], 1)["evidence"]["facts"], json!(["both mention `rare_cache`"]));
+    }
+
     /// Case 25.
     async fn a_chain_is_closed_onto_its_canonical_or_not_at_all(database: TestDatabase) {
         let setting = Setting::on(database);
