@@ -110,9 +110,8 @@ impl DeliveryStore<'_> {
         let rows: Vec<Mention> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(number.get()).bind(micros(since)).fetch_all(db).await?
         });
-        let all: Result<Vec<Mention>, StoreError> = Ok(rows);
         // Letter case of logins is GitHub's matter, and the engines fold only ASCII alike.
-        Ok(all?.into_iter().filter(|mention| mention.by == *by).collect())
+        Ok(rows.into_iter().filter(|mention| mention.by == *by).collect())
     }
 }
 

@@ -149,7 +149,11 @@ impl JobStore<'_> {
     /// The latest job of a key and kind, whatever has become of it.
     pub async fn last_of(self, key: &str, kind: JobKind) -> Result<Option<Job>, StoreError> {
         let query = jobs!("WHERE key = $1 AND kind = $2 ORDER BY id DESC LIMIT 1");
-        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(key).bind(kind.as_str()).fetch_optional(db).await?))
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query)
+            .bind(storable(key))
+            .bind(kind.as_str())
+            .fetch_optional(db)
+            .await?))
     }
 
     /// Queues a job that was given up, or ends the wait of one that is to be tried again; its delivery

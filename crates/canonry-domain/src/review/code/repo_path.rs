@@ -25,7 +25,7 @@ pub enum InvalidPath {
     Absolute,
     #[error("the path leads out of the repository")]
     Outside,
-    #[error("the path holds a NUL")]
+    #[error("the path contains a NUL")]
     Nul,
 }
 

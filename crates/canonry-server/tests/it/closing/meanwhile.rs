@@ -183,7 +183,7 @@ on_both_engines! {
         assert!(told.contains("is older than 7 days"), "{told}");
         let shown = setting.shown(duplicates[1]);
         let said = setting.emulator.world().comments_by(REPO, plain(duplicates[1]), OWN)[0].body.clone();
-        assert!(shown.open && shown.comments == 1 && !said.starts_with("Closing"), "{said}");
+        assert!(shown.open && shown.comments == 1 && !said.starts_with("Closed"), "{said}");
         assert_eq!(closes_begun(store, repo, plan).await.expect("reads"), 0);
     }
 
