@@ -170,6 +170,8 @@ fn checked_base(text: &str, key_variable: &str) -> Result<Url, String> {
 
 /// A client that sends these headers to that address alone.
 fn client(headers: HeaderMap, base: &Url, timeout: Duration) -> Result<reqwest::Client, String> {
+    // An error says that the process has a provider already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     // A redirect could carry a key in a header of its own to another host.
     let mut builder = reqwest::Client::builder()
         .default_headers(headers)

@@ -2,11 +2,18 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use canonry_domain::RepoName;
 use jiff::{SignedDuration, Timestamp};
-use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use reqwest::Method;
+use rustls::SignatureScheme;
+use rustls::crypto::ring::sign::any_supported_type;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::sign::Signer;
 use serde::{Deserialize, Serialize};
 
 use crate::api::lenient;
@@ -22,6 +29,9 @@ const JWT_AGE: SignedDuration = SignedDuration::from_secs(60);
 /// under way does not see its token expire.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_mins(5);
 
+/// RS256: RSA with PKCS #1 v1.5 and SHA-256.
+const JWT_HEADER: &[u8] = br#"{"alg":"RS256","typ":"JWT"}"#;
+
 /// How the client proves who it is.
 #[derive(Debug, Clone)]
 pub enum Auth {
@@ -33,7 +43,7 @@ pub enum Auth {
 #[derive(Clone)]
 pub struct AppKey {
     app_id: String,
-    key: EncodingKey,
+    key: Arc<dyn Signer>,
 }
 
 impl AppKey {
@@ -45,20 +55,28 @@ impl AppKey {
             return Err(GitHubError::BadSetup { detail: "the App's id is empty; set CANONRY_APP_ID".to_owned() });
         }
         let pem = private_key_pem.expose().replace("\\n", "\n");
-        let key = EncodingKey::from_rsa_pem(pem.as_bytes()).map_err(|_| GitHubError::BadSetup {
+        let key = rsa_signer(&pem).ok_or_else(|| GitHubError::BadSetup {
             detail: "the App's private key is not an RSA key in PEM form; download a new one from the App's settings"
                 .to_owned(),
         })?;
-        Ok(Self { app_id: app_id.to_owned(), key })
+        Ok(Self { app_id: app_id.to_owned(), key: key.into() })
     }
 
     fn jwt(&self, now: Timestamp) -> Result<Secret, GitHubError> {
         let claims = Claims { iat: (now - JWT_AGE).as_second(), exp: (now + JWT_LIFE).as_second(), iss: &self.app_id };
-        let jwt = jsonwebtoken::encode(&Header::new(Algorithm::RS256), &claims, &self.key).map_err(|_| {
-            GitHubError::BadSetup { detail: "the App's private key cannot sign; download a new one".to_owned() }
+        let claims = serde_json::to_vec(&claims).expect("invariant: plain data");
+        let [header, claims] = [JWT_HEADER, &claims].map(|part| URL_SAFE_NO_PAD.encode(part));
+        let signed = format!("{header}.{claims}");
+        let signature = self.key.sign(signed.as_bytes()).map_err(|_| GitHubError::BadSetup {
+            detail: "the App's private key cannot sign; download a new one".to_owned(),
         })?;
-        Ok(Secret::new(&jwt))
+        Ok(Secret::new(&format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))))
     }
+}
+
+fn rsa_signer(pem: &str) -> Option<Box<dyn Signer>> {
+    let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).ok()?;
+    any_supported_type(&key).ok()?.choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256])
 }
 
 impl fmt::Debug for AppKey {

@@ -58,6 +58,8 @@ impl Transport {
         request_timeout: Duration,
         answer_limit: usize,
     ) -> Result<Self, GitHubError> {
+        // An error says that the process has a provider already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         // A proxy is for other machines, whatever its variables say.
         let builder = reqwest::Client::builder();
         let builder = if is_loopback(api) { builder.no_proxy() } else { builder };

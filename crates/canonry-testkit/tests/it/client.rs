@@ -1,8 +1,13 @@
 //! A client without opinions, to see what the emulator answers.
 
-use canonry_testkit::github::{Emulator, TEST_APP_PRIVATE_KEY, World};
-use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use canonry_testkit::github::{Emulator, TEST_APP_PRIVATE_KEY, World, loopback_client};
 use reqwest::Method;
+use rustls::SignatureScheme;
+use rustls::crypto::ring::sign::any_supported_type;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 
 pub(crate) struct Client {
@@ -36,7 +41,7 @@ impl Reply {
 
 impl Client {
     pub(crate) fn new(emulator: &Emulator, token: Option<&str>) -> Self {
-        let http = reqwest::Client::builder()
+        let http = loopback_client()
             .user_agent("canonry-testkit")
             .redirect(reqwest::redirect::Policy::none())
             .build()
@@ -86,6 +91,12 @@ impl Client {
 pub(crate) fn jwt(world: &World, lives: i64) -> String {
     let now = world.now.as_second();
     let claims = json!({ "iat": now - 60, "exp": now + lives, "iss": "77" });
-    let key = EncodingKey::from_rsa_pem(TEST_APP_PRIVATE_KEY.as_bytes()).expect("the test key");
-    encode(&Header::new(Algorithm::RS256), &claims, &key).expect("a JWT")
+    let [header, claims] =
+        [json!({ "alg": "RS256", "typ": "JWT" }), claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
+    let signed = format!("{header}.{claims}");
+    let key = PrivateKeyDer::from_pem_slice(TEST_APP_PRIVATE_KEY.as_bytes()).expect("the test key");
+    let key = any_supported_type(&key).expect("an RSA key");
+    let signer = key.choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256]).expect("an RSA key");
+    let signature = signer.sign(signed.as_bytes()).expect("a signature");
+    format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
 
 use canonry_testkit::browser::{Browser, Page, Scheme, Viewport};
+use canonry_testkit::github::loopback_client;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -107,8 +108,7 @@ impl Demo {
     async fn get(&self, path: &str) -> Value {
         let github = &self.document["github"];
         let (api, token) = (github["api"].as_str().expect("an address"), github["token"].as_str().expect("a token"));
-        let request =
-            reqwest::Client::builder().no_proxy().build().expect("a client").get(format!("{api}/repos/{REPO}/{path}"));
+        let request = loopback_client().build().expect("a client").get(format!("{api}/repos/{REPO}/{path}"));
         let answer = request.bearer_auth(token).header("user-agent", "canonry-tests").send().await.expect("an answer");
         let text = answer.error_for_status().expect("a success").text().await.expect("a body");
         serde_json::from_str(&text).expect("JSON")

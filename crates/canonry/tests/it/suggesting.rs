@@ -1,7 +1,9 @@
 //! The program as it is run on an App: it suggests, is killed in the middle, goes on, learns, and explains itself.
 
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{CloseReason, Emulator, Fault, NewIssue, Permission, TEST_APP_PRIVATE_KEY, World};
+use canonry_testkit::github::{
+    CloseReason, Emulator, Fault, NewIssue, Permission, TEST_APP_PRIVATE_KEY, World, loopback_client,
+};
 use canonry_testkit::models::{ModelRequest, ModelServer, vectors_with_cosines};
 use canonry_testkit::on_both_engines;
 use serde_json::{Value, json};
@@ -149,7 +151,7 @@ on_both_engines! {
         emulator.world().close(REPO, first, "maint", CloseReason::Duplicate(Some(original)));
         emulator.world().close(REPO, second, "maint", CloseReason::Completed);
         running.settle().await;
-        let metrics = reqwest::get(format!("{}/metrics", service.url)).await.expect("answers").text().await.expect("text");
+        let metrics = loopback_client().build().expect("a client").get(format!("{}/metrics", service.url)).send().await.expect("answers").text().await.expect("text");
         for line in [r#"canonry_triage_outcomes_total{repo="tide/pool",kind="confirmed"} 1"#, r#"canonry_triage_outcomes_total{repo="tide/pool",kind="false_positive"} 1"#] {
             assert!(metrics.contains(line), "{line}: {metrics}");
         }

@@ -1,7 +1,7 @@
 //! Signing in with an account on the emulated GitHub.
 
 use canonry_github::{GitHubError, OauthClient, Secret, code_challenge};
-use canonry_testkit::github::{Emulator, OauthApp, World};
+use canonry_testkit::github::{Emulator, OauthApp, World, loopback_client};
 use url::Url;
 
 const CALLBACK: &str = "http://127.0.0.1:9/auth/github/callback";
@@ -18,7 +18,7 @@ async fn setting() -> (Emulator, OauthClient, Url) {
 
 /// Where the browser is sent back to.
 async fn sent_back(url: &Url) -> Url {
-    let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).user_agent("browser").build();
+    let browser = loopback_client().redirect(reqwest::redirect::Policy::none()).user_agent("browser").build();
     let answer = browser.expect("a client").get(url.clone()).send().await.expect("an answer");
     assert_eq!(answer.status(), 302);
     answer.headers()["location"].to_str().expect("text").parse().expect("a URL")

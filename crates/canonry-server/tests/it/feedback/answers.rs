@@ -5,7 +5,7 @@ use canonry_domain::review::{DismissalKind, Dismisser, HiddenBy, ShownAs};
 use canonry_server::AttemptEnd;
 use canonry_store::JobScope;
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Fault, NewPull};
+use canonry_testkit::github::{Fault, NewPull, loopback_client};
 use canonry_testkit::on_both_engines;
 
 use crate::feedback::reviewed::{
@@ -33,7 +33,14 @@ async fn delete(setting: &ReviewWorld, comment: u64, by: &str) {
         world.token(&token, by);
     });
     let url = format!("{}/repos/{POOL}/pulls/comments/{comment}", setting.emulator.url());
-    let answer = reqwest::Client::new().delete(url).bearer_auth(&token).header("user-agent", by).send().await;
+    let answer = loopback_client()
+        .build()
+        .expect("a client")
+        .delete(url)
+        .bearer_auth(&token)
+        .header("user-agent", by)
+        .send()
+        .await;
     assert_eq!(answer.expect("an answer").status(), 204);
     setting.settle().await;
 }

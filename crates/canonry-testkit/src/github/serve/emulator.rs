@@ -51,6 +51,14 @@ impl Drop for WorldGuard<'_> {
     }
 }
 
+/// A client for services on this machine: without a proxy, and without the machine's certificates, which take long to
+/// read.
+pub fn loopback_client() -> reqwest::ClientBuilder {
+    // An error says that the process has a provider already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().tls_certs_only([])
+}
+
 #[boxed]
 impl Emulator {
     /// Serves a world on a free port of 127.0.0.1.
@@ -136,9 +144,7 @@ impl Emulator {
             // A client takes longer to make than to find out that there is nothing to send.
             return Vec::new();
         }
-        // Whoever is behind a proxy is not behind it for their own machine.
-        // Without TLS nobody asks for the machine's certificates, which take long to read.
-        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().expect("a client");
+        let client = loopback_client().build().expect("a client");
         let mut delivered = Vec::new();
         for mut delivery in pending {
             let (headers, body) = delivery.signed(&webhook.secret);
