@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: figures of a release build, as Markdown for docs/benchmarks.md.
+//! `cargo xtask bench`: measures a release build and prints Markdown for docs/benchmarks.md.
 
 mod console;
 mod embedding;
@@ -27,7 +27,7 @@ use clap::builder::PossibleValuesParser;
 
 use crate::process::{cargo, root};
 
-/// A benchmark: its name, and what runs it and prints its table.
+/// A benchmark: its name, and the function that runs it and prints its table.
 type Benchmark = (&'static str, fn() -> Result<()>);
 
 const BENCHMARKS: [Benchmark; 11] = [
@@ -44,7 +44,7 @@ const BENCHMARKS: [Benchmark; 11] = [
     ("console", console::run),
 ];
 
-/// The names that `cargo xtask bench NAME` takes.
+/// The names that `cargo xtask bench NAME` accepts.
 pub(crate) fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(BENCHMARKS.map(|(name, _)| name))
 }
@@ -75,14 +75,14 @@ fn data(file: &str) -> Result<PathBuf> {
     Ok(path.canonicalize()?)
 }
 
-/// What benchmarks keep between runs: vectors, and the Python they compare with.
+/// The folder that benchmarks keep between runs: vectors, and the Python they compare with.
 fn folder() -> Result<PathBuf> {
     let folder = root().join("target/bench");
     fs::create_dir_all(&folder)?;
     Ok(folder)
 }
 
-/// Builds `canonry` for release and asks cargo where it lies; or one that is built already, to compare versions.
+/// Builds `canonry` for release and gets its path from cargo; or uses an existing program, to compare versions.
 fn release_binary() -> Result<PathBuf> {
     match std::env::var_os("CANONRY_BENCH_BINARY").filter(|value| !value.is_empty()) {
         Some(binary) => Ok(PathBuf::from(binary)),
@@ -90,8 +90,8 @@ fn release_binary() -> Result<PathBuf> {
     }
 }
 
-/// An example program, built for release, to be run in the root of the workspace; or one that is built already, in the
-/// folder that CANONRY_BENCH_EXAMPLES names.
+/// An example program, built for release, to be run in the root of the workspace; or an existing one from the folder
+/// that CANONRY_BENCH_EXAMPLES names.
 fn example(package: &str, name: &str) -> Result<Command> {
     let program = match std::env::var_os("CANONRY_BENCH_EXAMPLES").filter(|value| !value.is_empty()) {
         Some(folder) => PathBuf::from(folder).join(name),

@@ -1,4 +1,4 @@
-//! The browser of the tests: Debian's chromium, installed when it is missing and can be.
+//! The browser of the tests: Debian's chromium, installed if it is missing and can be installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,15 +12,15 @@ use crate::tools::effective_user;
 /// Names the browser's program.
 const CHROMIUM: &str = "CANONRY_TEST_CHROMIUM";
 
-/// Tells the tests that this machine has no browser and that this is known: they end at once.
+/// Says that this machine is known to have no browser: the browser tests end at once.
 pub(crate) const NONE: &str = "CANONRY_TEST_WITHOUT_BROWSER";
 
-/// What to do where there is none.
+/// What to do if there is none.
 pub(crate) const WITHOUT: &str = "Install chromium, or set CANONRY_TEST_CHROMIUM to a browser of its family.";
 
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// The variable that tells the tests where the browser is, or that there is none. CI must have one.
+/// The variable that contains the browser's path, or says that there is none. CI must have one.
 pub(crate) fn variable() -> Result<(&'static str, String)> {
     if let Some(program) = given(CHROMIUM) {
         return Ok((CHROMIUM, program));
@@ -49,11 +49,11 @@ fn install() -> Result<PathBuf> {
     eprintln!("installing chromium, which the tests in a browser need, from Debian's packages");
     let apt = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
-        // Something else may be installing on this machine just now.
+        // Another process may be installing packages at this moment.
         command.args(["--quiet=2", "--option", "DPkg::Lock::Timeout=300"]).args(arguments);
         quietly(command.env("DEBIAN_FRONTEND", "noninteractive"))
     };
-    // The lists may be good enough as they are: one source that does not answer decides nothing.
+    // The package lists may be good enough: a source that does not answer is not an error by itself.
     let updated = apt(&["update"]);
     let install = ["install", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core"];
     apt(&install).map_err(|error| match updated {

@@ -1,4 +1,4 @@
-//! `cargo xtask check`: what must be clean before anything is tested.
+//! `cargo xtask check`: everything that must pass before tests run.
 
 use anyhow::Result;
 

@@ -1,6 +1,7 @@
-//! What may be in the dependency tree, as deny.toml says: licences, banned crates and sources.
+//! Checks the dependency tree against deny.toml: licences, banned crates and sources.
 //!
-//! A part of `cargo deny check` that needs nothing but cargo. CI on GitHub runs the whole, with the database of advisories.
+//! A part of `cargo deny check` that needs only cargo. CI on GitHub runs the complete check, with the database of
+//! advisories.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,7 @@ struct Rules {
     banned: BTreeSet<&'static str>,
 }
 
-/// The two lists of deny.toml, which are all that is read of it.
+/// The two lists that are read from deny.toml.
 fn rules() -> Rules {
     let list = |begins: &str| {
         let (_, rest) = RULES.split_once(begins).expect("invariant: deny.toml has this list");
@@ -41,7 +42,7 @@ fn rules() -> Rules {
     }
 }
 
-/// What is wrong with a package; nothing with our own.
+/// What is wrong with a package; `None` for our own packages.
 fn problem(package: &Value, rules: &Rules) -> Option<String> {
     let source = package["source"].as_str()?;
     let name = package["name"].as_str().unwrap_or_default();
@@ -56,13 +57,13 @@ fn problem(package: &Value, rules: &Rules) -> Option<String> {
     (!allowed).then(|| format!("{name} has the licence {licence:?}"))
 }
 
-/// The words of an SPDX expression; `/` is how old manifests write OR.
+/// The words of an SPDX expression; old manifests write `/` for OR.
 fn words(expression: &str) -> Vec<String> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     spaced.split_whitespace().map(str::to_owned).collect()
 }
 
-/// An expression that is being read: AND binds closer than OR, and WITH closest.
+/// A parser for a licence expression: AND binds closer than OR, and WITH closest.
 struct Licence<'a> {
     words: Vec<String>,
     at: usize,
@@ -74,7 +75,7 @@ impl Licence<'_> {
         self.any() == Some(true) && self.at == self.words.len()
     }
 
-    /// `None` where something is missing; so below.
+    /// `None` if something is missing; the same in the functions below.
     fn any(&mut self) -> Option<bool> {
         let mut allowed = self.all()?;
         while self.takes("OR") {

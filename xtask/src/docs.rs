@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: the parts of docs/ that the program describes itself.
+//! `cargo xtask docs`: writes the parts of docs/ that the program generates.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::process::{cargo, quietly, root, step};
 
-/// What `canonry reference` can print, and the file that it becomes.
+/// The arguments of `canonry reference`, and the file that each writes.
 const GENERATED: [(&str, &str); 4] = [
     ("commands", "docs/commands.md"),
     ("mentions", "docs/mentions.md"),
@@ -39,7 +39,7 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Apart from running it, so that a build's progress and errors are seen.
+/// A separate step, so that a build's progress and errors are visible.
 fn build() -> Result<()> {
     step("build", cargo().args(["build", "--package", "canonry", "--all-features"]))
 }

@@ -1,4 +1,4 @@
-//! What the tests find in their environment: a PostgreSQL server, a browser and what others describe.
+//! The environment of the tests: a PostgreSQL server, a browser and GitHub's descriptions of its API and webhooks.
 
 use std::process::Command;
 
@@ -24,7 +24,7 @@ const PACKAGE_FILES: [(&str, &Tool, &str); 3] = [
     ("CANONRY_TEST_AXE", &tools::AXE_CORE, "package/axe.min.js"),
 ];
 
-/// The variables for test processes, and the server and the folder that live as long as this value.
+/// The variables for test processes, and the server and the folder that exist as long as this value.
 #[derive(Debug)]
 pub(crate) struct TestEnvironment {
     variables: Vec<(&'static str, String)>,
@@ -33,7 +33,7 @@ pub(crate) struct TestEnvironment {
 }
 
 impl TestEnvironment {
-    /// Installs and starts what no variable names already.
+    /// Installs and starts what no variable provides.
     pub(crate) fn prepare() -> Result<Self> {
         let mut variables = Vec::new();
         for (variable, tool, file) in PACKAGE_FILES {
@@ -66,12 +66,12 @@ impl TestEnvironment {
         Ok(Self { variables, server, _folder: folder })
     }
 
-    /// Has the program make the schema once, in a database that tests copy theirs from. On a server of somebody else's each
-    /// test makes its own.
+    /// Creates the schema once, in a database that tests copy theirs from. On a server that we did not start, each
+    /// test creates its own.
     pub(crate) fn make_template(&mut self) -> Result<()> {
         let Some(server) = &self.server else { return Ok(()) };
         let url = server.create_database(TEMPLATE)?;
-        // Cargo puts all programs of the workspace beside each other.
+        // Cargo puts all programs of the workspace into one folder.
         let canonry = std::env::current_exe()?.with_file_name("canonry");
         quietly(Command::new(canonry).args(["init", "--db", &url])).context("the schema that tests copy")?;
         self.variables.push((POSTGRES_TEMPLATE, TEMPLATE.to_owned()));

@@ -1,4 +1,4 @@
-//! `cargo xtask layout`: the size of the code and the rules of its layout, which `check` holds it to.
+//! `cargo xtask layout`: prints the size of the code and checks its layout rules; `check` enforces them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-/// A folder with more modules than this is hard to find anything in.
+/// A folder with more modules than this is hard to search.
 const MOST_SIBLINGS: usize = 24;
 
-/// Names that say nothing to whoever meets them elsewhere. A type is a noun.
+/// Names that mean nothing outside their file. A type is a noun.
 const RIDDLES: [&str; 24] = [
     "About", "Asked", "Ended", "Fate", "Found", "Heard", "Held", "Judged", "Kept", "Known", "Look", "Made", "Named",
     "Said", "Seen", "Shown", "Standing", "Taken", "Then", "Told", "Unheard", "Wanted", "When", "Written",
 ];
 
-/// Each command has its own.
+/// Each command has its own type of this name.
 const IN_EVERY_COMMAND: [&str; 1] = ["Args"];
 
 /// The Rust files of the workspace, read once.
@@ -23,7 +23,6 @@ struct Sources {
     files: Vec<(PathBuf, String)>,
 }
 
-/// Prints the counts.
 pub(crate) fn report() -> Result<()> {
     let sources = Sources::read()?;
     let mut lines = Lines::default();
@@ -43,7 +42,6 @@ pub(crate) fn report() -> Result<()> {
     Ok(())
 }
 
-/// Fails when a rule is broken.
 pub(crate) fn check() -> Result<()> {
     let problems = Sources::read()?.problems();
     if problems.is_empty() { Ok(()) } else { bail!("{}", problems.join("\n")) }
@@ -92,7 +90,7 @@ impl Sources {
         unknown.map(|word| format!("ARCHITECTURE.md names {word}, which is in no crate")).collect()
     }
 
-    /// How many modules each folder of product code has; a file and a folder of one name are one module.
+    /// The number of modules in each folder of product code; a file and a folder of the same name are one module.
     fn siblings(&self) -> BTreeMap<PathBuf, usize> {
         let mut modules: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
         for (path, _) in self.files.iter().filter(|(path, _)| !is_test(path)) {
@@ -139,7 +137,7 @@ fn is_test(path: &Path) -> bool {
         || path.starts_with("crates/canonry-testworld")
 }
 
-/// The types that a file defines outside of its tests, and whether others can use them.
+/// The types that a file defines outside of its tests, and whether other files can use them.
 fn type_names(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let code = text.split_once("\n#[cfg(test)]\nmod ").map_or(text, |(code, _)| code);
     code.lines().filter_map(|line| {

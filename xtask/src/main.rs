@@ -1,4 +1,4 @@
-//! The task runner: the same names on a developer's machine and in CI.
+//! The task runner: the same task names on a developer's machine and in CI.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task runner talks to the terminal")]
 
 mod bench;

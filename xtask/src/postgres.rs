@@ -1,4 +1,4 @@
-//! A PostgreSQL server for one task, gone when the task is.
+//! A PostgreSQL server for one task, stopped when the task ends.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;

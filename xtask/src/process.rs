@@ -1,4 +1,4 @@
-//! Running other programs: cargo, and steps that say their name.
+//! Runs other programs: cargo, and named steps.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 use anyhow::{Context as _, Result, bail};
 
 pub(crate) fn root() -> PathBuf {
-    // Cargo's word at run time comes first: clones that share a build folder share this program,
-    // and the path that was compiled into it may be that of another clone.
+    // Cargo's variable at run time comes first: clones that share a build folder share this program, and the path
+    // that was compiled into it may be that of another clone.
     let package =
         std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     package.parent().expect("invariant: the task runner's folder lies in the workspace").to_owned()
@@ -19,8 +19,8 @@ pub(crate) fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
     command.current_dir(root());
-    // `cargo run` describes this package in the environment. Build scripts that watch such a
-    // variable would run again, and their crates compile again, each time a task calls cargo.
+    // `cargo run` describes this package in the environment. Build scripts that watch such a variable would run
+    // again, and their crates would be compiled again, each time a task calls cargo.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(describes_a_package) {
             command.env_remove(&name);
@@ -29,7 +29,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Runs a step with the terminal as its own, and fails with the step's name.
+/// Runs a step on the terminal, and fails with the step's name.
 pub(crate) fn step(name: &str, command: &mut Command) -> Result<()> {
     eprintln!("==> {name}");
     let status =
@@ -40,7 +40,7 @@ pub(crate) fn step(name: &str, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a program quietly; when it fails, the error carries what it said.
+/// Runs a program quietly; if it fails, the error contains its output.
 pub(crate) fn quietly(command: &mut Command) -> Result<Output> {
     let program = command.get_program().to_owned();
     let output = command.output().with_context(|| format!("{program:?} could not be started"))?;

@@ -9,7 +9,7 @@ use crate::environment::TestEnvironment;
 use crate::packages;
 use crate::process::{cargo, step};
 
-/// Installed when cargo-nextest is missing; one version, so that CI changes when we change it.
+/// Installed if cargo-nextest is missing; a fixed version, so that CI changes only when we change it.
 const NEXTEST_VERSION: &str = "0.9.143";
 
 /// Enough cases that a property test runs for minutes instead of a second.
@@ -21,7 +21,7 @@ pub(crate) fn test(extra: &[String]) -> Result<()> {
         packages::lint()?;
     }
     let mut environment = TestEnvironment::prepare()?;
-    // With packages named, the program may not be built, or be an older one.
+    // If packages are named, the program may not be built, or may be an older one.
     if !selects_packages(extra) {
         let build = [nextest_arguments("default", &[]), vec!["--no-run".to_owned()]].concat();
         step("building", cargo().args(build))?;
@@ -53,7 +53,7 @@ pub(crate) fn soak(extra: &[String]) -> Result<()> {
     )
 }
 
-/// The test that compares the pictures writes them when it is told to.
+/// The test that compares the pictures writes them if a variable says so.
 pub(crate) fn write_pictures() -> Result<()> {
     install_nextest()?;
     let arguments = ["--package", "canonry", "pictures_show_what_canonry_writes"].map(String::from);

@@ -65,7 +65,7 @@ impl ServerHome {
         if !servers.is_dir() {
             tools::create_folder(servers)?;
         }
-        // Between making a folder and locking it, it looks abandoned to others.
+        // Between creating a folder and locking it, it looks abandoned to others.
         let others = File::create(servers.join(".lock")).with_context(|| tools::not_writable(servers))?;
         others.lock()?;
         remove_abandoned(servers)?;
@@ -108,7 +108,7 @@ fn initialise(arguments: &ServerArguments, home: &ServerHome, user: Option<u32>)
         .arg("--pgdata")
         .arg(home.data())
         .args(["--username", "postgres", "--auth", "trust", "--encoding", "UTF8"])
-        // The one Unicode locale that needs nothing from the system.
+        // The only Unicode locale that needs nothing from the system.
         .args(["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C"]);
     if arguments.durability == Durability::Off {
         initdb.arg("--no-sync");

@@ -21,8 +21,8 @@ pub(crate) use self::pinned::{
 use self::pinned::{Source, Wheel};
 use crate::process::quietly;
 
-/// A download that could not be had: there is none for this machine, nothing to fetch it with, or no network.
-/// What came and is not what it should be is another error, and a graver one.
+/// A download that could not be fetched: there is none for this machine, no program to fetch it with, or no network.
+/// A download with the wrong contents is another, more serious error.
 #[derive(Debug)]
 pub(crate) struct NotFetched(pub(crate) String);
 
@@ -73,7 +73,7 @@ const FETCH_PAUSE: Duration = Duration::from_secs(5);
 
 const STAGING_PREFIX: &str = ".unpack-";
 
-/// What runs that were killed left behind; the caller holds the lock.
+/// Removes what killed runs left behind; the caller has the lock.
 fn remove_abandoned(tools: &Path) -> Result<()> {
     for entry in fs::read_dir(tools)? {
         let entry = entry?;
@@ -128,7 +128,7 @@ fn require(probe: &mut Command, otherwise: &str) -> Result<()> {
     }
 }
 
-/// Asks again when a registry did not answer: a whole run hangs on it.
+/// Retries if a registry did not answer: a whole run depends on it.
 fn fetch(command: &mut Command) -> Result<()> {
     let mut tries = 1;
     loop {
@@ -141,7 +141,7 @@ fn fetch(command: &mut Command) -> Result<()> {
     }
 }
 
-/// The one file that was downloaded, if it is the one we know.
+/// The downloaded file, if it has the expected checksum.
 fn checked_file(downloads: &Path, expected: &str) -> Result<PathBuf> {
     let mut files = fs::read_dir(downloads)?;
     let (Some(file), None) = (files.next(), files.next()) else {
@@ -161,8 +161,8 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Lets every user read the files and run the programs, whatever the umask was; the programs'
-/// own bits are lost in Python's unpacking.
+/// Lets every user read the files and run the programs, whatever the umask was; Python's unpacking loses the
+/// programs' own permission bits.
 fn make_readable(path: &Path) -> Result<()> {
     let is_program =
         path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "bin" || folder == "scripts");

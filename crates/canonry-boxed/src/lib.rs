@@ -78,7 +78,8 @@ fn box_future(signature: &mut Signature, body: &mut syn::Block) {
     body.brace_token = brace;
 }
 
-/// Every lifetime that the signature leaves out becomes the future's own: what a caller lends is lent that long.
+/// Replaces every elided lifetime of the signature with the future's own: borrowed arguments live as long as the
+/// future.
 struct ElidedLifetimes;
 
 impl VisitMut for ElidedLifetimes {
@@ -106,7 +107,7 @@ impl VisitMut for ElidedLifetimes {
         }
     }
 
-    /// `Fn(&T)` and `fn(&T)` have lifetimes of their own.
+    /// `Fn(&T)` and `fn(&T)` have their own lifetimes.
     fn visit_parenthesized_generic_arguments_mut(&mut self, _: &mut ParenthesizedGenericArguments) {}
 
     fn visit_type_bare_fn_mut(&mut self, _: &mut TypeBareFn) {}

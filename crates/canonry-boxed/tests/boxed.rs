@@ -1,4 +1,4 @@
-//! What `#[boxed]` makes of the signatures that the workspace has.
+//! Tests `#[boxed]` with the kinds of signatures in the workspace.
 
 #![expect(unreachable_pub, reason = "only public functions of an `impl` block are boxed")]
 
@@ -37,7 +37,7 @@ async fn longest<'a>(one: &'a str, other: &'a str) -> &'a str {
     if one.len() > other.len() { one } else { other }
 }
 
-/// Fails to compile where a future is not boxed or cannot be sent to another thread.
+/// Fails to compile if a future is not boxed or is not `Send`.
 fn is_boxed<'a, T>(future: Pin<Box<dyn Future<Output = T> + Send + 'a>>) -> impl Future<Output = T> + 'a
 where
     T: 'a,

@@ -8,19 +8,19 @@ pub use line_chart::{LineChart, LinePoint, LineSeries, SeriesMark};
 pub use plot::{CHART_WIDTH, Plot, open_chart, percent_marks, push_markup, share_within};
 pub use trend_line::trend_line;
 
-/// A stranger's text on one line, inside of a picture or one of its attributes.
+/// Formats untrusted text on one line and escapes it for SVG content and attributes.
 pub fn chart_text(raw: &str) -> String {
     escaped(&canonry_domain::printable::one_line(raw))
 }
 
-/// A text that is text in HTML too, within an element or an attribute in quotes.
+/// Escapes text for HTML content and quoted attributes.
 pub fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     escape(&mut html, text);
     html
 }
 
-/// Adds a text to HTML that no template escapes.
+/// Appends escaped text to HTML that no template escapes.
 pub fn escape(html: &mut String, text: &str) {
     for character in text.chars() {
         match character {
@@ -29,7 +29,7 @@ pub fn escape(html: &mut String, text: &str) {
             '>' => html.push_str("&gt;"),
             '"' => html.push_str("&quot;"),
             '\'' => html.push_str("&#39;"),
-            // HTML has no NUL and no escape.
+            // HTML cannot contain control characters, not even escaped.
             other if other.is_control() && !other.is_whitespace() => html.push('\u{fffd}'),
             other => html.push(other),
         }

@@ -1,30 +1,30 @@
-//! A whole line chart, readable without colour and by screen readers.
+//! A complete line chart, readable without colour and by screen readers.
 
 use crate::plot::{Plot, push_markup};
 use crate::{chart_text, escaped};
 
-/// Places on both axes are from 0 to 1.
+/// Coordinates on both axes are from 0 to 1.
 pub struct LineChart<'a> {
-    /// Tells its parts' ids from those of other charts on the page.
+    /// Keeps the ids of the chart's elements different from those of other charts on the page.
     pub id: &'a str,
     pub title: String,
-    /// What can be seen in it, for those who cannot.
+    /// The alternative text for screen readers.
     pub description: String,
     pub x_label: &'a str,
     pub x_marks: Vec<(f64, String)>,
     pub y_marks: Vec<(f64, String)>,
-    /// A level that everything is compared with, drawn as a dotted line; the title names it.
+    /// A reference level, drawn as a dotted line; the title names it.
     pub reference: Option<f64>,
     pub series: Vec<LineSeries<'a>>,
 }
 
 pub struct LineSeries<'a> {
     pub name: &'a str,
-    /// Colour and dashes, from the page's style sheet.
+    /// The CSS class, which sets colour and dashes.
     pub class: &'a str,
     pub mark: SeriesMark,
     pub points: Vec<LinePoint>,
-    /// Thin lines behind it, such as the single cases that it sums up.
+    /// Thin lines in the background, such as the single cases behind an average.
     pub background: Vec<Vec<LinePoint>>,
 }
 
@@ -34,13 +34,13 @@ impl<'a> LineSeries<'a> {
     }
 }
 
-/// No two series of a chart differ by colour alone.
+/// The shape of a series' points: no two series of a chart differ by colour alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeriesMark {
     Circle,
     Square,
     Triangle,
-    /// Large and hollow: what should be.
+    /// Large and hollow, for the expected values.
     Ring,
 }
 
@@ -105,7 +105,7 @@ impl LineSeries<'_> {
         for (x, y) in self.points.iter().filter_map(|point| point.place(&PLOT)) {
             self.mark.draw(svg, x, y);
         }
-        // The legend stands above the chart, where no line runs through it.
+        // The legend is above the chart, where no line crosses it.
         let left = PLOT.left + 8.0 + index as f64 * 190.0;
         push_markup(svg, format_args!(r#"<polyline points="{left:.1},16 {:.1},16"/>"#, left + 28.0));
         self.mark.draw(svg, left + 14.0, 16.0);

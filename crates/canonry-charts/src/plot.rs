@@ -1,4 +1,4 @@
-//! A plot's place in a picture: where shares of its width and height are, and its axes.
+//! The position of a plot in a picture, its coordinates and its axes.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use crate::chart_text;
 /// The width of a picture in its own units; the page scales it.
 pub const CHART_WIDTH: f64 = 560.0;
 
-/// Characters of words that fit under the end of an axis.
+/// The number of characters of a label that fit under the end of an axis.
 const SHORT: usize = 5;
 
-/// A rectangle that something is plotted in. Places on both axes are from 0 to 1.
+/// The rectangle of a plot. Coordinates on both axes are from 0 to 1.
 #[derive(Debug, Clone, Copy)]
 pub struct Plot {
     pub left: f64,
@@ -20,12 +20,12 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// A plot over the whole width, with room for the words of its axes, also where a phone shows them larger.
+    /// A plot over the whole width, with room for axis labels, also on a phone, which shows them larger.
     pub const fn at(top: f64, height: f64) -> Self {
         Self { left: 70.0, top, width: CHART_WIDTH - 70.0 - 16.0, height }
     }
 
-    /// From the left; what lies outside is drawn at the edge.
+    /// The distance from the left; values outside 0 to 1 are drawn at the edge.
     pub fn x(&self, share: f64) -> f64 {
         self.left + share_within(share) * self.width
     }
@@ -38,7 +38,7 @@ impl Plot {
         self.top + self.height
     }
 
-    /// Lines across with their words on the left.
+    /// Draws horizontal grid lines with their labels on the left.
     pub fn rows(&self, svg: &mut String, marks: &[(f64, String)]) {
         for (share, words) in marks {
             self.line_across(svg, "grid", *share);
@@ -52,7 +52,7 @@ impl Plot {
         for (share, words) in marks {
             let x = self.x(*share);
             push_markup(svg, format_args!(r#"<path class="axis" d="M{x:.1} {bottom:.1}v5"/>"#));
-            // Long words at an end would leave the picture.
+            // A long label at an end would leave the picture.
             let anchor = match share {
                 _ if words.chars().count() <= SHORT => "middle",
                 share if *share <= 0.0 => "start",
@@ -63,7 +63,7 @@ impl Plot {
         }
     }
 
-    /// What the plot is about, above it.
+    /// Draws the plot's heading above it.
     pub fn heading(&self, svg: &mut String, words: &str) {
         push_markup(
             svg,
@@ -76,7 +76,6 @@ impl Plot {
         );
     }
 
-    /// Words at a place of the picture.
     pub fn words(&self, svg: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
         push_markup(
             svg,
@@ -84,7 +83,7 @@ impl Plot {
         );
     }
 
-    /// A level line across with its words above its right end.
+    /// Draws a horizontal line with its label above its right end.
     pub fn level(&self, svg: &mut String, class: &str, share: f64, words: &str) {
         self.line_across(svg, class, share);
         self.words(svg, self.left + self.width - 4.0, self.y(share) - 6.0, "end", words);
@@ -96,22 +95,22 @@ impl Plot {
     }
 }
 
-/// A number between 0 and 1; what is none counts as 0.
+/// Clamps a number to 0 to 1; NaN becomes 0.
 pub fn share_within(share: f64) -> f64 {
     if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
 }
 
-/// Opens a picture that is told by `words` to those who do not see it.
+/// Opens an SVG picture with `words` as its alternative text.
 pub fn open_chart(height: f64, words: &str) -> String {
     format!(r#"<svg viewBox="0 0 {CHART_WIDTH} {height}" role="img" aria-label="{}">"#, chart_text(words))
 }
 
-/// Adds markup of which every text went through [`chart_text`].
+/// Appends markup. Every text in it must have gone through [`chart_text`].
 pub fn push_markup(svg: &mut String, markup: std::fmt::Arguments<'_>) {
     svg.write_fmt(markup).expect("invariant: a String takes everything");
 }
 
-/// `0 %`, `50 %` and `100 %`, for the side of a plot of shares.
+/// `0 %`, `50 %` and `100 %`, for the vertical axis of a plot of shares.
 pub fn percent_marks() -> Vec<(f64, String)> {
     [0.0, 0.5, 1.0].map(|share| (share, format!("{:.0} %", share * 100.0))).to_vec()
 }

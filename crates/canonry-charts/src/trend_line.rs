@@ -1,14 +1,15 @@
-//! A small line without axes beside a figure: whether it rises or falls.
+//! A small line without axes beside a number, which shows whether it rises or falls.
 
 use crate::escaped;
 use crate::plot::push_markup;
 
 const WIDTH: f64 = 120.0;
 const HEIGHT: f64 = 32.0;
-/// So that the line is not cut off at its ends.
+/// Keeps the ends of the line from being cut off.
 const MARGIN: f64 = 2.0;
 
-/// Counts from the oldest to the newest, described for those who cannot see them. The page scales it to any width.
+/// Draws counts from the oldest to the newest, with a description for screen readers. The page scales it to any
+/// width.
 pub fn trend_line(counts: &[u64], description: &str) -> String {
     let mut svg = format!(
         r#"<svg class="trend" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{}">"#,

@@ -1,4 +1,4 @@
-//! How long to pause before another try.
+//! The pauses between retries.
 
 use jiff::SignedDuration;
 
@@ -10,15 +10,15 @@ pub struct BackOff {
 }
 
 impl BackOff {
-    /// The pause after the `failures`-th failed try in a row. `jitter` (0 to 1) takes away up to half of it, so that those
-    /// who failed together do not come back together.
+    /// Returns the pause after `failures` failed attempts in a row. `jitter` (0 to 1) removes up to half of it, so
+    /// that callers that failed together do not retry together.
     pub fn pause(&self, failures: u32, jitter: f64) -> SignedDuration {
         let doublings = failures.saturating_sub(1).min(16);
         self.shorten(self.first.saturating_mul(1 << doublings), jitter)
     }
 
-    /// The pause while something does not answer for this long: a quarter of that, soon at first, and no more than a
-    /// quarter too late in the end.
+    /// Returns the pause during an outage that has lasted this long: a quarter of that time. Retries come soon at
+    /// first, and the last one comes at most a quarter of the outage too late.
     pub fn outage_pause(&self, lasted: SignedDuration, jitter: f64) -> SignedDuration {
         self.shorten(lasted / 4, jitter)
     }

@@ -1,4 +1,4 @@
-//! The clock that every wait goes through.
+//! The clock that every wait uses.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -6,11 +6,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
-/// What time it is, and waiting for a later one.
 pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 
-    /// Returns when `until` has come; at once when it is past.
+    /// Returns at `until`, or at once if `until` is in the past.
     fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()>;
 
     fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
@@ -18,7 +17,7 @@ pub trait Clock: Send + Sync {
         self.sleep_until(self.now().saturating_add(pause).unwrap_or(Timestamp::MAX))
     }
 
-    /// How long a loop waits until it looks again.
+    /// Pauses a polling loop until its next check.
     fn beat(&self, length: SignedDuration) -> BoxFuture<'_, ()> {
         self.sleep_until(self.now().saturating_add(length).unwrap_or(Timestamp::MAX))
     }
@@ -43,8 +42,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until somebody moves it; whoever sleeps on it moves it to the moment
-/// slept for, so that an hour's wait takes no time and is still seen.
+/// A clock that stands still until a test moves it. A sleep moves it to the end of that sleep, so that an hour's wait
+/// takes no time and is still recorded.
 #[derive(Debug)]
 pub struct ManualClock {
     state: Mutex<ManualState>,
@@ -57,7 +56,6 @@ struct ManualState {
 }
 
 impl ManualClock {
-    /// A clock that shows `now`.
     pub fn new(now: Timestamp) -> Self {
         Self { state: Mutex::new(ManualState { now, slept_until: Vec::new() }) }
     }
@@ -67,7 +65,7 @@ impl ManualClock {
         state.now = state.now.saturating_add(by).unwrap_or(Timestamp::MAX);
     }
 
-    /// Every moment that somebody waited for, in order.
+    /// Returns the end of every sleep, in order.
     pub fn slept_until(&self) -> Vec<Timestamp> {
         self.lock().slept_until.clone()
     }
@@ -92,14 +90,14 @@ impl Clock for ManualClock {
         })
     }
 
-    /// In the machine's time: a loop that looks for work again and again would make this clock run away.
+    /// Sleeps in real time: a polling loop would otherwise make this clock run away.
     fn beat(&self, length: SignedDuration) -> BoxFuture<'_, ()> {
         Box::pin(async move { tokio::time::sleep(length.unsigned_abs()).await })
     }
 }
 
-/// A clock that runs many times as fast as the machine's own, so that an hour of a service passes in
-/// minutes. All who know its anchor and its factor agree on the time, in whatever process.
+/// A clock that runs many times as fast as the machine's clock, so that an hour of a service passes in minutes. All
+/// processes with the same anchor and factor agree on the time.
 #[derive(Debug, Clone, Copy)]
 pub struct ScaledClock {
     anchor: Timestamp,
@@ -107,7 +105,7 @@ pub struct ScaledClock {
 }
 
 impl ScaledClock {
-    /// A clock that agrees with the machine's at `anchor` and gains from there on.
+    /// A clock that equals the machine's clock at `anchor` and runs faster from there on.
     pub fn new(anchor: Timestamp, factor: u32) -> Self {
         Self { anchor, factor: factor.max(1) }
     }

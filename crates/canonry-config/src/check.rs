@@ -1,4 +1,4 @@
-//! A value of the file against its part of the schema.
+//! Checks a value of the file against its part of the schema.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,6 @@ use crate::quoting::quoted;
 use crate::schema::{SCHEMA, allowed_values, alternatives, path_of_key, plain_number, type_names};
 use crate::{PathGlob, Pattern};
 
-/// What is wrong with a value.
 #[derive(Debug)]
 pub(crate) struct SettingFault {
     pub(crate) path: String,
@@ -20,15 +19,15 @@ pub(crate) struct SettingFault {
     pub(crate) suggestion: Option<String>,
 }
 
-/// The JSON of a value that obeys the schema, and what is wrong with it. Entries that had to be
-/// dropped are left out; any other fault leaves nothing.
+/// Returns the valid JSON of a value, and its faults. Dropped list entries are left out; with any other fault there
+/// is no JSON.
 pub(crate) fn check(schema: &Value, node: &YamlNode, path: &str) -> (Option<Value>, Vec<SettingFault>) {
     let mut checker = Checker { faults: Vec::new() };
     let value = checker.value(schema, node, path);
     (value, checker.faults)
 }
 
-/// The fault of a key that does not belong where it stands.
+/// The fault of a key that is unknown at its position.
 pub(crate) fn unknown_key(schema: &Value, key: &YamlKey, parent: &str) -> SettingFault {
     let siblings = schema.get("properties").and_then(Value::as_object);
     let near = siblings.and_then(|keys| nearest(&key.text, keys.keys().map(String::as_str)));
@@ -47,7 +46,7 @@ pub(crate) fn unknown_key(schema: &Value, key: &YamlKey, parent: &str) -> Settin
     }
 }
 
-/// The fault of a key that was written before.
+/// The fault of a key that is written twice.
 pub(crate) fn duplicate_key(key: &YamlKey, first: Position, parent: &str) -> SettingFault {
     let path = join(parent, &key.text);
     SettingFault {
@@ -58,13 +57,13 @@ pub(crate) fn duplicate_key(key: &YamlKey, first: Position, parent: &str) -> Set
     }
 }
 
-/// The fault of a value that is no mapping where one is needed.
+/// The message about a value that must be a mapping and is not.
 pub(crate) fn no_mapping(node: &YamlNode) -> String {
     format!("must be a mapping of keys, but is {}", found(&node.content))
 }
 
-/// How many faults of a section are told. People mend the first ones and look again; a file of
-/// nothing but mistakes must not fill a page or a log.
+/// The number of faults that are reported for a section. People fix the first ones and check again; a file full of
+/// mistakes must not fill a page or a log.
 const MAX_FAULTS: usize = 50;
 
 struct Checker {
@@ -96,8 +95,7 @@ impl Checker {
 
     fn float(&mut self, schema: &Value, node: &YamlNode, path: &str, value: f64) -> Option<Value> {
         let integer = type_names(schema).contains(&"integer");
-        // JSON Schema takes 7.0 for an integer; what is too large for one is out of
-        // any range.
+        // In JSON Schema 7.0 is an integer; a value that is too large for an integer is out of any range.
         let number = if integer && value.abs() < 1e15 {
             Some(Number::from(value as i64))
         } else {
@@ -220,7 +218,7 @@ impl Checker {
         self.fault(path, node.at, &message, suggestion)
     }
 
-    /// Notes a fault of the value at a path; the message says what is wrong with it.
+    /// Records a fault of the value at a path; the message says what is wrong.
     fn fault(&mut self, path: &str, at: Position, message: &str, suggestion: Option<String>) -> Option<Value> {
         self.note(|| SettingFault { path: path.to_owned(), at, message: format!("`{path}` {message}"), suggestion });
         None
@@ -246,9 +244,9 @@ fn has_type(names: &[&str], content: &YamlContent) -> bool {
     }
 }
 
-/// What is wrong with a text that is not one of a few allowed ones.
+/// What is wrong with a text that has no list of allowed values.
 fn text_fault(schema: &Value, text: &str) -> Option<String> {
-    // These know their own length, and better words for it than the schema's expression.
+    // Patterns and globs check their own length, with a better message than the schema's expression.
     let usable = match schema.get("format").and_then(Value::as_str) {
         Some("canonry-pattern") => Some(Pattern::new(text).map(drop)),
         Some("canonry-path-glob") => Some(PathGlob::new(text).map(drop)),
@@ -298,7 +296,7 @@ fn value_words(allowed: &[&str]) -> String {
     quoted.join(", ")
 }
 
-/// The types in words, as in "must be …".
+/// Names the types for "must be …".
 pub(crate) fn type_words(names: &[&str]) -> String {
     let words: Vec<&str> = names
         .iter()

@@ -1,4 +1,4 @@
-//! The section `close`: when a duplicate may be closed, and what always keeps it open.
+//! The section `close`: when a duplicate may be closed, and what keeps it open.
 
 use canonry_domain::TargetPolicy;
 use schemars::JsonSchema;

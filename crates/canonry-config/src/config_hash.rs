@@ -1,4 +1,4 @@
-//! One hash for the settings that were in force.
+//! Hashes the settings in force.
 
 use std::fmt;
 
@@ -14,7 +14,6 @@ use crate::RepoConfig;
 pub struct ConfigHash(String);
 
 impl ConfigHash {
-    /// The digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -26,11 +25,9 @@ impl fmt::Display for ConfigHash {
     }
 }
 
-/// The hash of the settings that are in force, defaults included: two files that mean the same have
-/// the same hash.
+/// Hashes the settings in force, with defaults: two files with the same meaning have the same hash.
 ///
-/// It is taken over JSON with sorted keys and no spaces, so the order of fields in the code is free
-/// to change.
+/// The hash covers JSON with sorted keys and no spaces, so the order of fields in the code may change.
 pub fn config_hash(config: &RepoConfig) -> ConfigHash {
     let value = serde_json::to_value(config).expect("invariant: settings are plain data");
     let digest = Sha256::digest(sorted(value).to_string().as_bytes());

@@ -1,7 +1,7 @@
-//! A YAML text as a tree in which every key and value knows its line and column.
+//! Reads YAML text into a tree in which every key and value has its line and column.
 //!
-//! The events of the parser are read directly, because going through serde loses the positions of
-//! keys and of values in lists that may hold several shapes.
+//! The parser's events are read directly, because serde loses the positions of keys, and of values in lists of
+//! several types.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,21 +10,21 @@ use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, ScanError, S
 
 use crate::quoting::harmless_text;
 
-/// The deepest nesting. The settings need five levels; the limit keeps recursion off the stack's end.
+/// The deepest nesting. The settings need five levels; the limit prevents a stack overflow by recursion.
 const MAX_DEPTH: usize = 32;
 
-/// How many bytes of text and nodes all aliases of a file may repeat. Nine lines of aliases can
-/// otherwise stand for a billion nodes.
+/// How many bytes of text and nodes all aliases of a file may repeat. Without the limit nine lines of aliases can
+/// mean a billion nodes.
 const MAX_ALIASED_WEIGHT: usize = 64 * 1024;
 
-/// A place in the file, both from 1.
+/// A position in the file, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) line: usize,
     pub(crate) column: usize,
 }
 
-/// A value with its place. Clones share their content, so an anchor costs nothing.
+/// A value with its position. Clones share their content, so an anchor costs nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct YamlNode {
     pub(crate) at: Position,
@@ -33,7 +33,7 @@ pub(crate) struct YamlNode {
     weight: usize,
 }
 
-/// What a value is, by the core schema of YAML 1.2: `yes` and `off` are text.
+/// A value by the core schema of YAML 1.2: `yes` and `off` are text.
 #[derive(Debug)]
 pub(crate) enum YamlContent {
     Null,
@@ -45,21 +45,20 @@ pub(crate) enum YamlContent {
     Map(Vec<(YamlKey, YamlNode)>),
 }
 
-/// A key with its place.
 #[derive(Debug)]
 pub(crate) struct YamlKey {
     pub(crate) at: Position,
     pub(crate) text: String,
 }
 
-/// Why a text has no tree.
+/// Why a text cannot be read.
 #[derive(Debug)]
 pub(crate) struct DocumentError {
     pub(crate) at: Position,
     pub(crate) message: String,
 }
 
-/// Reads the only document of a text; a text without any is null.
+/// Reads the only document of a text; a text without a document is null.
 pub(crate) fn read_document(text: &str) -> Result<YamlNode, DocumentError> {
     let options = granit_parser::options! {
         flow_nesting_limit: MAX_DEPTH,
@@ -93,7 +92,7 @@ struct Builder {
     aliased_weight: usize,
 }
 
-/// A list or a mapping whose end is not read yet.
+/// A list or a mapping whose end was not read yet.
 struct Open {
     at: Position,
     anchor: usize,
@@ -139,8 +138,8 @@ impl Builder {
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(),
             Event::Alias(anchor) => self.repeat(at, anchor),
-            // The remaining events carry no value: ends of documents, and comments and anchor
-            // names, which are not asked for.
+            // The remaining events contain no value: document ends, comments and anchor names, which were not
+            // requested.
             _ => Ok(()),
         }
     }
@@ -178,7 +177,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Puts a finished value where it belongs; an anchor of 0 is none.
+    /// Adds a complete value to its parent; anchor 0 means no anchor.
     fn complete(&mut self, node: YamlNode, anchor: usize) {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
@@ -219,13 +218,13 @@ fn position(line: usize, column: usize) -> Position {
     Position { line: line.max(1), column: column + 1 }
 }
 
-/// Where the tag of a value stands; the value itself comes after it.
+/// The position of a value's tag; the value comes after it.
 fn tag_position(span: &Span) -> Position {
     let mark = span.tag_start().unwrap_or(span.start);
     position(mark.line(), mark.col())
 }
 
-/// A key that is no text cannot be a known one; what it says is only for the message.
+/// A key that is not text cannot be a known key; its text is only for the message.
 fn key_text(content: &YamlContent) -> String {
     match content {
         YamlContent::Null => String::new(),
@@ -256,7 +255,7 @@ fn resolve_number(text: &str) -> Option<YamlContent> {
         .map(|digits| (digits, 16))
         .or_else(|| text.strip_prefix("0o").map(|digits| (digits, 8)));
     if let Some((digits, base)) = based {
-        // `from_str_radix` would take a sign here, which YAML does not.
+        // `from_str_radix` accepts a sign here, YAML does not.
         let all_digits = digits.chars().all(|c| c.is_digit(base));
         return all_digits.then(|| i64::from_str_radix(digits, base).ok().map(YamlContent::Integer)).flatten();
     }

@@ -1,16 +1,16 @@
-//! The known word that a misspelt one was probably meant to be.
+//! Finds the known word that a misspelt word probably means.
 
-/// The nearest of the known words, if any is near enough to be worth saying.
+/// Returns the nearest known word, if it is near enough for a suggestion.
 ///
-/// Case, `_` and `-` do not count, so that `max_comments` finds `maxComments`. Beyond a third of
-/// the word's letters a guess is more often wrong than helpful.
+/// Case, `_` and `-` do not count, so that `max_comments` finds `maxComments`. If more than a third of the word's
+/// letters differ, a suggestion is more often wrong than helpful.
 pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let letters = letters_of(written);
     known
         .into_iter()
         .filter_map(|candidate| {
             let candidate_letters = letters_of(candidate);
-            // A longer word cannot be near, and comparing costs the product of both lengths.
+            // A much longer word cannot be near, and a comparison costs the product of both lengths.
             if letters.len() > 2 * candidate_letters.len() {
                 return None;
             }

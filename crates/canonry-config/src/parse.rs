@@ -1,4 +1,4 @@
-//! The settings of a file, section by section.
+//! Parses a settings file section by section.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -8,33 +8,32 @@ use crate::document::{Position, YamlContent, YamlKey, YamlNode, read_document};
 use crate::schema::SCHEMA;
 use crate::{ProblemEffect, RepoConfig, SettingsProblem, SettingsSection};
 
-/// What a repository calls its settings file.
 pub const SETTINGS_FILE: &str = ".canonry.yml";
 
-/// The largest file that is looked at, in bytes: the default settings take about one thousand.
+/// The largest accepted file, in bytes: the default settings take about one thousand.
 pub const MAX_FILE_BYTES: usize = 256 * 1024;
 
-/// From here on the file is something else under our name, and telling each key helps nobody.
+/// A file with more unknown keys is not a settings file, and a problem for each key helps nobody.
 const MAX_UNKNOWN_SECTIONS: usize = 50;
 
-/// The settings a file gives, and what was wrong with it.
+/// The parsed settings and the problems of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedSettings {
-    /// The settings, with defaults wherever the file says nothing or nothing usable.
+    /// The settings, with defaults for everything that the file does not set or sets wrongly.
     pub config: RepoConfig,
-    /// What was wrong, by line and column.
+    /// Sorted by line and column.
     pub problems: Vec<SettingsProblem>,
 }
 
 impl ParsedSettings {
-    /// The first section that keeps everything from being closed or planned, because a mistake took it back to its
-    /// defaults: a protected label may be among what could not be read.
+    /// Returns the first section that forbids all closes and plans because a mistake reset it to its defaults: the
+    /// unreadable part may contain a protected label.
     pub fn unsafe_to_close_by(&self) -> Option<SettingsSection> {
         [SettingsSection::Close, SettingsSection::Triage].into_iter().find(|section| self.fell_back(*section))
     }
 
-    /// Whether a section has its defaults because of a mistake rather than by choice.
-    /// A top-level key that was probably meant to be the section, or one of its keys, counts as well.
+    /// Whether a section has its defaults because of a mistake, not by choice. A top-level key that was probably
+    /// meant as the section, or as one of its keys, counts as a mistake too.
     pub fn fell_back(&self, section: SettingsSection) -> bool {
         self.problems.iter().any(|problem| match problem.effect {
             ProblemEffect::FileDefaults => true,
@@ -63,7 +62,7 @@ impl ParsedSettings {
     }
 }
 
-/// Reads a settings file as it was stored, which may not even be text.
+/// Parses the bytes of a settings file, which may not be text.
 pub fn parse_bytes(bytes: &[u8]) -> ParsedSettings {
     if bytes.len() > MAX_FILE_BYTES {
         return too_large(bytes.len());
@@ -79,10 +78,9 @@ pub fn parse_bytes(bytes: &[u8]) -> ParsedSettings {
     }
 }
 
-/// Reads a settings file.
+/// Parses a settings file.
 ///
-/// No text makes this fail: what cannot be used is told in [`ParsedSettings::problems`], and the rest
-/// stands.
+/// This never fails: [`ParsedSettings::problems`] lists what cannot be used, and the rest applies.
 pub fn parse(text: &str) -> ParsedSettings {
     if text.len() > MAX_FILE_BYTES {
         return too_large(text.len());
@@ -127,11 +125,11 @@ fn parse_sections(entries: &[(YamlKey, YamlNode)]) -> ParsedSettings {
             continue;
         };
         let (read, faults) = match written.next() {
-            // Which of the two was meant cannot be told, so neither counts.
+            // It is unknown which of the two was meant, so neither counts.
             Some((second, _)) => (Read::Defaults, vec![duplicate_key(second, first.at, "")]),
             None => read_section(&mut config, section, node),
         };
-        // When the section falls back, nothing of its lists stands either.
+        // If the section falls back to its defaults, its lists do too.
         let effect = match read {
             Read::Written => ProblemEffect::EntryDropped,
             Read::Defaults => ProblemEffect::SectionDefaults,
@@ -142,13 +140,12 @@ fn parse_sections(entries: &[(YamlKey, YamlNode)]) -> ParsedSettings {
     ParsedSettings { config, problems }
 }
 
-/// What became of a section.
 enum Read {
     Written,
     Defaults,
 }
 
-/// Puts a section into the settings unless something is wrong with the whole of it.
+/// Sets a section of the settings, unless the whole section is invalid.
 fn read_section(config: &mut RepoConfig, section: SettingsSection, node: &YamlNode) -> (Read, Vec<SettingFault>) {
     let schema = &SCHEMA["properties"][section.as_str()];
     let (value, mut faults) = check(schema, node, section.as_str());
@@ -164,8 +161,8 @@ fn read_section(config: &mut RepoConfig, section: SettingsSection, node: &YamlNo
         SettingsSection::Mentions => fill(&mut config.mentions, value),
         SettingsSection::Budget => fill(&mut config.budget, value),
     };
-    // The schema is made from the types, so this cannot differ; if it ever did, the section must
-    // count as fallen back rather than as read.
+    // The schema is generated from the types, so this cannot fail; if it ever did, the section must count as fallen
+    // back to its defaults and not as read.
     if let Err(error) = filled {
         faults.push(SettingFault {
             path: section.to_string(),

@@ -1,4 +1,4 @@
-//! Patterns that people write for findings, and globs for paths.
+//! Patterns for findings, and globs for paths.
 
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
@@ -191,7 +191,7 @@ fn translate_glob(glob: &str, star: Star) -> Result<String, PatternError> {
     while let Some(c) = rest.next() {
         match c {
             '*' if rest.next_if_eq(&'*').is_some() => {
-                // `**/` also stands for no folder at all, but only where a folder could begin.
+                // `**/` also matches no folder at all, but only at the beginning of a folder name.
                 let begins_folder = matches!(previous, None | Some('/'));
                 if begins_folder && rest.next_if_eq(&'/').is_some() {
                     out.push_str("(?:.*/)?");

@@ -1,9 +1,9 @@
-//! Settings files to begin with: commented, and each with the effect that its name says.
+//! Commented settings files to start with.
 
 use canonry_domain::text_enum;
 
 text_enum! {
-    /// A settings file to begin with; the most careful first.
+    /// A settings file to start with; the most careful first.
     pub enum Preset: "a preset" {
         /// Everything is recorded, and nothing is public.
         Shadow = "shadow",
@@ -17,7 +17,7 @@ text_enum! {
 }
 
 impl Preset {
-    /// What it does, for the end of a sentence about the service.
+    /// What the service does with this preset, as the end of a sentence.
     pub const fn effect(self) -> &'static str {
         match self {
             Self::Shadow => "records what it would do and writes nothing on GitHub",
@@ -27,7 +27,7 @@ impl Preset {
         }
     }
 
-    /// The file's text.
+    /// The text of the settings file.
     pub fn file(self) -> String {
         let mode = match self {
             Self::Shadow | Self::Review => "shadow",
@@ -35,7 +35,7 @@ impl Preset {
             Self::Grace => "grace",
         };
         let (effect, reviews) = (self.effect(), self == Self::Review);
-        // Only the closing mode's preset writes `close`: elsewhere it would promise what does not happen.
+        // Only the preset with closes writes `close`: in the others it would announce closes that do not happen.
         let close = if self == Self::Grace { GRACE_CLOSE } else { DORMANT_CLOSE };
         format!(
             "# Settings of Canonry, read from the default branch.\n\

@@ -1,4 +1,4 @@
-//! A mistake in the settings file, and what it costs.
+//! A mistake in the settings file, and its effect.
 
 use std::fmt;
 
@@ -6,36 +6,33 @@ use serde::Serialize;
 
 use crate::SettingsSection;
 
-/// A mistake in the settings file: where it is, what is wrong, and what is done about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SettingsProblem {
-    /// The section it is in; none for the file as a whole and for keys that are no section.
+    /// `None` for the whole file and for keys that are not a section.
     pub section: Option<SettingsSection>,
-    /// The key, such as `review.suppressions[2].pattern`; empty for the file as a whole.
+    /// The key, such as `review.suppressions[2].pattern`; empty for the whole file.
     pub path: String,
-    /// The line, from 1.
+    /// Counted from 1.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// In characters, counted from 1.
     pub column: usize,
-    /// What is wrong, naming the key.
+    /// What is wrong; contains the key.
     pub message: String,
     /// The key or value that was probably meant.
     pub suggestion: Option<String>,
-    /// What is done about it.
     pub effect: ProblemEffect,
 }
 
-/// What a mistake costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemEffect {
-    /// The whole file is as if it were empty.
+    /// The whole file is ignored.
     FileDefaults,
-    /// The section is as if it were not written.
+    /// The section is ignored and gets its defaults.
     SectionDefaults,
-    /// One entry of a list is as if it were not written.
+    /// One list entry is ignored.
     EntryDropped,
-    /// A top-level key that means nothing is passed over.
+    /// An unknown top-level key is ignored.
     KeyIgnored,
 }
 

@@ -1,6 +1,6 @@
-//! Text of a stranger's file inside our messages.
+//! Makes untrusted text of a settings file safe for messages.
 
-/// A key or value as it may stand in a message: one line, nothing invisible, not long.
+/// Quotes a key or value for a message: short, on one line, without invisible characters.
 pub(crate) fn quoted(text: &str) -> String {
     const SHOWN: usize = 40;
     let mut shown: String = text.chars().take(SHOWN).map(harmless).collect();
@@ -10,13 +10,12 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{shown}`")
 }
 
-/// A message of the YAML parser, which may repeat names from the file.
+/// Makes a message of the YAML parser safe, which may repeat names from the file.
 pub(crate) fn harmless_text(text: &str) -> String {
     text.chars().map(harmless).collect()
 }
 
-/// Control characters move the cursor, marks of direction reorder what is read, and a backtick would
-/// end the quotation.
+/// Control characters move the cursor, direction marks reorder the text, and a backtick would end the quotation.
 fn harmless(c: char) -> char {
     match c {
         '`' => '\'',

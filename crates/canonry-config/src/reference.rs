@@ -1,4 +1,4 @@
-//! The reference page of the settings file, made from its schema.
+//! Generates the reference page of the settings file from its schema.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::check::type_words;
 use crate::pattern::MAX_PATTERN_CHARS;
 use crate::schema::{SCHEMA, allowed_values, alternatives, plain_number, type_names};
 
-/// The reference page: every key with its type, default, range and meaning, in Markdown.
+/// Returns the reference page in Markdown: every key with its type, default, range and meaning.
 pub fn reference_markdown() -> String {
     let mut page = String::from("# `.canonry.yml`\n\n");
     page.push_str(description(&SCHEMA));
@@ -32,7 +32,6 @@ pub fn reference_markdown() -> String {
     page
 }
 
-/// A section of the settings file with its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectionReference {
     pub name: String,
@@ -40,7 +39,7 @@ pub struct SectionReference {
     pub keys: Vec<KeyReference>,
 }
 
-/// A key of the settings file. Type and default are in Markdown.
+/// A key of the settings file. The type and the default are Markdown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyReference {
     /// `triage.mode`; `[]` stands for an entry of a list.
@@ -49,11 +48,10 @@ pub struct KeyReference {
     pub default: String,
     pub range: String,
     pub meaning: String,
-    /// The values it may have, where the schema lists them.
+    /// The allowed values, if the schema lists them.
     pub choices: Vec<String>,
 }
 
-/// Every key of the settings file by section.
 pub fn settings_reference() -> Vec<SectionReference> {
     let section = |(name, schema): (&String, &Value)| {
         let mut keys = Vec::new();

@@ -1,4 +1,4 @@
-//! The whole of a repository's settings, and its small sections.
+//! All settings of a repository, and the small sections.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

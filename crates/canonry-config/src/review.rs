@@ -1,4 +1,4 @@
-//! The section `review`: what is reviewed, by whom, and which findings are shown.
+//! The section `review`: what is reviewed, by which reviewers, and which findings are shown.
 
 use canonry_domain::review::{Category, Severity};
 use canonry_domain::text_enum;

@@ -1,4 +1,4 @@
-//! The JSON Schema of the settings file, which the parser obeys too.
+//! The JSON Schema of the settings file, which the parser also uses.
 
 use std::sync::LazyLock;
 
@@ -9,17 +9,16 @@ use crate::RepoConfig;
 
 /// The JSON Schema (draft 2020-12) of the settings file, for editors.
 ///
-/// The parser takes keys, ranges, allowed values and lengths from this very schema, so that an
-/// editor and Canonry never disagree. Two marks go beyond the draft: `x-entries: independent` on
-/// lists whose bad entries are dropped one by one, and `format: canonry-pattern` and
-/// `canonry-path-glob` on texts that must be usable as such.
+/// The parser reads keys, ranges, allowed values and lengths from this schema, so that an editor and Canonry never
+/// disagree. Two marks go beyond the draft: `x-entries: independent` on lists whose bad entries are dropped one by
+/// one, and `format: canonry-pattern` and `canonry-path-glob` on texts that must be valid patterns and globs.
 pub fn json_schema() -> Value {
     SCHEMA.clone()
 }
 
 pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
-        // Without references, what holds for a key stands at the key.
+        // Without references, each key contains its whole schema.
         settings.inline_subschemas = true;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<RepoConfig>().to_value();
@@ -27,7 +26,7 @@ pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     schema
 });
 
-/// The values a text may have, where the schema lists them.
+/// The values that a text may have, if the schema lists them.
 pub(crate) fn allowed_values(schema: &Value) -> Option<Vec<&str>> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return Some(values.iter().filter_map(Value::as_str).collect());
@@ -36,7 +35,7 @@ pub(crate) fn allowed_values(schema: &Value) -> Option<Vec<&str>> {
     choices.iter().map(|choice| choice.get("const").and_then(Value::as_str)).collect()
 }
 
-/// The shapes a value may have, where the schema lists several.
+/// The alternative schemas of a value, if there are several.
 pub(crate) fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
     schema.get("anyOf").and_then(Value::as_array)
 }
@@ -56,7 +55,7 @@ pub(crate) fn type_names(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// The path of the first key of that name anywhere below, lists not counted.
+/// Returns the path of the first key with that name anywhere below, without lists.
 pub(crate) fn path_of_key(schema: &Value, name: &str) -> Option<String> {
     let properties = schema.get("properties")?.as_object()?;
     properties.iter().find_map(|(key, below)| {
@@ -67,7 +66,7 @@ pub(crate) fn path_of_key(schema: &Value, name: &str) -> Option<String> {
     })
 }
 
-/// A number as people write it: without `.0`.
+/// Formats a number without `.0`.
 pub(crate) fn plain_number(value: f64) -> String {
     format!("{value}")
 }

@@ -1,9 +1,8 @@
-//! The sections of the settings file, each of which is validated by itself.
+//! The sections of the settings file, each validated independently.
 
 use canonry_domain::text_enum;
 
 text_enum! {
-    /// A top-level key of the settings file.
     pub enum SettingsSection: "a section" {
         Review = "review",
         Feedback = "feedback",

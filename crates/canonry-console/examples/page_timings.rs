@@ -1,5 +1,5 @@
-//! How long the console's pages take on a large SQLite database, as Markdown: `page_timings URL [TIMES]`, with a database
-//! of `canonry-store`'s example `fill_console`. Fails when a page is slower than it may be.
+//! Measures the console's pages on a large SQLite database and prints Markdown: `page_timings URL [TIMES]`, with a
+//! database of `canonry-store`'s example `fill_console`. Fails if a page is slower than its limit.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use std::error::Error;
@@ -14,9 +14,9 @@ use canonry_testkit::github::loopback_client;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-/// What 95 of 100 requests of every page must stay below, in milliseconds.
+/// The limit for 95 of 100 requests of every page, in milliseconds.
 const MOST: f64 = 150.0;
-/// How far a list is paged through.
+/// How many pages of a list are opened in a row.
 const STEPS: usize = 20;
 const REPO: &str = "bench/large";
 
@@ -80,7 +80,7 @@ struct Browser {
 }
 
 impl Browser {
-    /// Asks for a page so many times, and prints a row; answers with the page.
+    /// Requests a page `times` times and prints a row; returns the page.
     async fn time(&self, name: &str, path: &str, times: usize, slow: &mut Vec<String>) -> Result<String, Failure> {
         let mut taken = Vec::with_capacity(times);
         let mut page = String::new();
@@ -111,7 +111,7 @@ impl Browser {
     }
 }
 
-/// Where the key `n` leads.
+/// The link of the key `n`.
 fn next_page(page: &str) -> Option<String> {
     let (before, _) = page.split_once("\" data-key=\"n\"")?;
     let (_, address) = before.rsplit_once("href=\"")?;

@@ -1,4 +1,4 @@
-//! What every page is answered from.
+//! The console's state, which every page uses.
 
 use std::sync::Arc;
 
@@ -18,29 +18,29 @@ use crate::sign_in::roles::Roles;
 
 pub struct ConsoleParts {
     pub store: Store,
-    /// Whom permissions are asked of; without it only the admin token signs in.
+    /// The GitHub client that checks permissions; without it only the admin token signs in.
     pub github: Option<GitHub>,
     pub github_api: Url,
     pub clock: Arc<dyn Clock>,
-    /// The App that people sign in with; none without its id and secret.
+    /// The App that people sign in with; `None` without its id and secret.
     pub oauth: Option<ConsoleOauthApp>,
-    /// The address people reach the console at, where that is not the one it listens at.
+    /// The address people open the console at, if it is not the one it listens on.
     pub public_url: Option<Url>,
     pub admin_token: AdminToken,
-    /// Random bytes that stay the same from start to start, and in all processes: what forms are signed with.
+    /// Random bytes that sign forms. They are the same after a restart and in all processes.
     pub form_key: [u8; 32],
-    /// Links that sign in once, which only the demo gives; none in a service.
+    /// Links that sign in once, which only the demo creates; `None` in a service.
     pub one_time_codes: Option<Arc<OneTimeCodes>>,
-    /// Rung when a job was queued.
+    /// Notified when a job was queued.
     pub wake_worker: Arc<Notify>,
-    /// Rung when something was put into the outbox.
+    /// Notified when something was put into the outbox.
     pub wake_publisher: Arc<Notify>,
     pub version: &'static str,
-    /// The commands of the command line, which the search finds.
+    /// The commands of the command line, for the search.
     pub commands: Vec<ConsoleCommand>,
 }
 
-/// A command of the command line as the search shows it.
+/// A command of the command line in the search results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsoleCommand {
     /// `canonry plan show PLAN`.
@@ -49,19 +49,19 @@ pub struct ConsoleCommand {
     pub about: String,
 }
 
-/// What GitHub knows an App by when it signs people in.
+/// GitHub's credentials of the App that signs people in.
 #[derive(Debug, Clone)]
 pub struct ConsoleOauthApp {
     pub client_id: String,
     pub client_secret: Secret,
 }
 
-/// What an operator signs in with, as its SHA-256.
+/// The SHA-256 of the operator's token.
 #[derive(Clone, Copy)]
 pub struct AdminToken([u8; 32]);
 
 impl AdminToken {
-    /// The token that an operator was given or chose.
+    /// From the token that an operator was given or chose.
     pub fn given(token: &Secret) -> Self {
         Self(Sha256::digest(token.expose().as_bytes()).into())
     }
@@ -70,14 +70,14 @@ impl AdminToken {
         Self(hash)
     }
 
-    /// What a session of whoever shows this token is stored with; `session_id` is what the browser gets. When the token is
-    /// another one, no session has that of it.
+    /// The seal that an operator's session is stored with; `session_id` is the value in the browser's cookie. After a
+    /// change of the token, no session has a valid seal.
     pub fn seal(&self, session_id: &str) -> [u8; 32] {
         let seal = Sha256::new().chain_update(b"operator of the console\n").chain_update(self.0);
         seal.chain_update(session_id.as_bytes()).finalize().into()
     }
 
-    /// Whether `token` is it, in constant time.
+    /// Compares in constant time.
     pub(crate) fn is(&self, token: &str) -> bool {
         let hash: [u8; 32] = Sha256::digest(token.trim().as_bytes()).into();
         hash.ct_eq(&self.0).into()
@@ -127,13 +127,13 @@ impl Console {
         self.clock.now()
     }
 
-    /// The address people reach the console at: as the operator says, else as the browser does.
+    /// The address people open the console at: the operator's setting, else the browser's host.
     pub(crate) fn address(&self, headers: &HeaderMap) -> Option<Url> {
         let told = || headers.get(HOST)?.to_str().ok().and_then(|host| Url::parse(&format!("http://{host}")).ok());
         self.public_url.clone().or_else(told)
     }
 
-    /// Whether people reach the console by https: then cookies are for it alone.
+    /// Whether people use https: then cookies are restricted to it.
     pub(crate) fn is_secure(&self) -> bool {
         self.public_url.as_ref().is_some_and(|url| url.scheme() == "https")
     }

@@ -1,4 +1,4 @@
-//! What maintainers do with all of it: clusters and plans, an audit, and a word on some verdicts.
+//! What maintainers do after the week: clusters and plans, an audit, and answers to some verdicts.
 
 use anyhow::Result;
 use canonry_config::{RepoConfig, config_hash, parse};
@@ -18,11 +18,11 @@ use crate::demo::Demo;
 use crate::truth::{SampleTruth, TruthJudge};
 use crate::week::Week;
 
-/// How many verdicts are drawn for people to look at, and how many of them they have looked at.
+/// How many verdicts are sampled for adjudication, and how many of them are answered.
 const DRAWN: usize = 12;
 const LOOKED_AT: usize = 7;
 
-/// What `canonry dedupe` does, with the repository's own settings.
+/// Does what `canonry dedupe` does, with the repository's own settings.
 pub(crate) async fn find_duplicates(demo: &Demo, repo: &str, run_id: &str) -> Result<PlanReport> {
     let repo = demo.repo(repo).await?;
     let config = settings(demo, &repo.name.to_string());
@@ -61,7 +61,7 @@ pub(crate) async fn find_duplicates(demo: &Demo, repo: &str, run_id: &str) -> Re
     Ok(dedupe(&demo.store, &repo, with, &options, demo.now(), &mut |_, _| {}).await?.plan)
 }
 
-/// What `canonry judge-audit` does: the judge in the program against one who knows.
+/// Does what `canonry judge-audit` does: compares the compiled-in judge with one that knows the truth.
 pub(crate) async fn audit(demo: &Demo, name: &'static str, truth: SampleTruth, run_id: &str) -> Result<AuditTally> {
     let repo = demo.repo(name).await?;
     let knows = TruthJudge::new(truth, name, &demo.emulator.world());
@@ -79,7 +79,7 @@ pub(crate) async fn audit(demo: &Demo, name: &'static str, truth: SampleTruth, r
     Ok(judge_audit(&demo.store, &repo, Judge::Local, strong, &options, demo.now(), &mut |_| {}).await?.tally)
 }
 
-/// A maintainer looks at some of a sample of verdicts; the others wait for whoever opens the console.
+/// A maintainer answers some of a sample of verdicts; the others wait for the person who opens the console.
 pub(crate) async fn adjudicate(demo: &Demo, name: &'static str, week: &Week, by: &str) -> Result<usize> {
     let (repo, truth, by) = (demo.repo(name).await?, SampleTruth::of(week)?, by.parse::<Login>()?);
     demo.store.judge().draw_adjudications(repo.id, AdjudicationKind::Triage, 1, DRAWN, demo.now()).await?;

@@ -1,4 +1,4 @@
-//! The demo's time: a week that passes as fast as its work is done, and then the machine's own.
+//! The demo's clock: a week that passes as fast as its jobs are done, and then the machine's own time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use canonry_testkit::github::Emulator;
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
-/// How many times more often loops look for work while the story is told.
+/// How many times more often loops poll for work while the week is played.
 const HASTE: u32 = 200;
-/// How often somebody who waits looks whether the time has come, once it passes by itself.
+/// How often a waiting task checks the time, once time passes by itself.
 const LOOK: Duration = Duration::from_millis(250);
-/// By how much the time moves at once for somebody who waits in the middle of their work: half of what a lease lasts, and
-/// long enough for others to renew theirs.
+/// The step by which a task that waits in the middle of its work moves the time, and the pause after it: half of a
+/// lease, and long enough for other tasks to renew theirs.
 const STEP: (SignedDuration, Duration) = (SignedDuration::from_secs(10), Duration::from_millis(40));
 
 /// The emulated GitHub's clock, so that both sides agree.
@@ -31,7 +31,7 @@ impl DemoClock {
         world.now = world.now.max(until);
     }
 
-    /// From now on it is the machine's own.
+    /// Uses the machine's own time from now on.
     pub(crate) fn follow_the_machine(&self) {
         self.emulator.world().follows_wall_clock = true;
     }
@@ -46,7 +46,7 @@ impl Clock for DemoClock {
         self.emulator.world().now
     }
 
-    /// Whoever waits moves it, unless it passes by itself: nobody else does while there is work in hand.
+    /// The waiting task moves the time, unless it passes by itself: nothing else moves it while a job is running.
     fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let mut is_first = true;

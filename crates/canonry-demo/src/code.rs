@@ -1,6 +1,6 @@
-//! The code of the demo's brindle, as it is before the week and as people push it.
+//! The code of the demo's repository brindle, before the week and after each push.
 
-/// What the default branch holds.
+/// The files of the default branch.
 pub(crate) const AT_FIRST: [(&str, &str); 6] = [
     ("README.md", "# brindle\n\nLooks at tables in the terminal: CSV, Parquet, SQLite, Excel, JSON lines.\n"),
     (EXPORT, EXPORT_BEFORE),
@@ -47,7 +47,7 @@ export function nextStep(step: number, steps: number): number {
 }
 ";
 
-/// The first push of the pull request about line ends: three things to say.
+/// The first push of the pull request about line ends: it has three findings.
 pub(crate) const EXPORT_PUSHED: &str = "\
 //! Writes the rows that are shown to a file.
 
@@ -94,7 +94,7 @@ export function nextStep(step: number, steps: number): number {
 }
 ";
 
-/// The second push: the debugging code is gone, and the print stands further down.
+/// The second push: the debugging code is gone, and the print has moved down.
 pub(crate) const EXPORT_FIXED: &str = "\
 //! Writes the rows that are shown to a file.
 
@@ -126,11 +126,11 @@ export function nextStep(step: number, steps: number): number {
 }
 ";
 
-/// The third push touches nothing that anything was said about.
+/// The third push touches no finding.
 pub(crate) const CHANGELOG: &str = "## Unreleased\n\n- `:export` writes the line ends of the file that is open.\n";
 
-/// A page of the site that prints, and a key of a bucket that somebody forgot in it. It is put together here so that
-/// nobody takes this file for a leak.
+/// A page of the site that prints, with a forgotten storage bucket key in it. The key is put together here so that
+/// secret scanners do not report this file.
 pub(crate) fn keys_with_secret() -> String {
     format!(
         "export const keys = new Map([\n  [\"?\", \"help\"],\n  [\"H\", \"hide the column\"],\n]);\n\n\

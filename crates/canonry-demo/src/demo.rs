@@ -1,4 +1,4 @@
-//! The whole service on the demo's GitHub, in a time that the story moves.
+//! Runs the whole service on the demo's GitHub, with a clock that the played week moves.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -33,14 +33,13 @@ use crate::week::{BRINDLE_REPO, Week};
 use crate::world::{APP_ID, install, world};
 
 const WORKERS: u32 = 4;
-/// What the console is called by the demo's GitHub when people sign in with it.
+/// The console's client id at the demo's GitHub.
 const CLIENT_ID: &str = "Iv23liCanonryDemo";
-/// Who sits at the browser, as far as the demo's GitHub knows: one who maintains brindle and only reads the others.
+/// The person at the browser, as the demo's GitHub knows them: a maintainer of brindle who may only read the others.
 pub const VISITOR: &str = "ottilie";
-/// How long the service may take for one step of the story; a slow machine takes a second for the longest.
+/// How long the service may take for one step of the week; a slow machine takes a second for the longest.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The demo while it runs.
 pub struct Demo {
     pub(crate) emulator: Arc<Emulator>,
     pub(crate) store: Store,
@@ -48,7 +47,6 @@ pub struct Demo {
     pub(crate) address: SocketAddr,
     pub(crate) admin_token: Secret,
     pub(crate) one_time_codes: Arc<OneTimeCodes>,
-    /// When the week began.
     pub(crate) begins: Timestamp,
     pub(crate) models: Arc<LocalModels>,
     scheduler: Scheduler,
@@ -57,14 +55,14 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// A token of the visitor's for the demo's GitHub.
+    /// A token of the visitor for the demo's GitHub.
     pub fn personal_token(&self) -> Secret {
         let token = Secret::new(&format!("ghp_{}", fresh_token().expose()));
         self.emulator.world().token(token.expose(), VISITOR);
         token
     }
 
-    /// Starts GitHub and the service, and installs one on the other.
+    /// Starts GitHub and the service, and installs the App.
     pub fn start(
         listener: TcpListener,
         folder: &Path,
@@ -125,15 +123,15 @@ impl Demo {
         self.store.repos().find(&name.parse()?).await?.with_context(|| format!("{name} never came into the store"))
     }
 
-    /// Lets the time pass until this minute of the week, and the schedules see it.
+    /// Moves the time to this minute of the week, and runs the schedules.
     pub(crate) async fn until(&self, minute: i64) -> Result<()> {
         self.clock.move_to(self.begins + SignedDuration::from_mins(minute));
         self.scheduler.tick().await?;
         self.settle().await
     }
 
-    /// Tells what GitHub has to tell until nobody has anything left to do. Time moves only to the next moment that
-    /// somebody waits for.
+    /// Delivers GitHub's webhooks until there is nothing left to do. Time moves only to the next moment that a job or
+    /// a write waits for.
     pub(crate) async fn settle(&self) -> Result<()> {
         let settling = async {
             let mut idle = 0;
@@ -152,7 +150,7 @@ impl Demo {
                 if at_work || !told.is_empty() || next.is_some_and(|next| next <= now) {
                     idle = 0;
                 } else if let Some(next) = next {
-                    // Twice the same, so that nobody who has just begun is overtaken.
+                    // Checked twice, so that a job that has just started is not missed.
                     idle = 0;
                     tokio::time::sleep(Duration::from_millis(4)).await;
                     let still = self.store.jobs().status(now).await?.running == 0
@@ -182,7 +180,7 @@ impl Demo {
         Ok([job, write].into_iter().flatten().min())
     }
 
-    /// Fails if work was given up or GitHub was asked for what it does not have.
+    /// Fails if a job failed or GitHub got a request for a route that it does not have.
     pub(crate) async fn check_health(&self) -> Result<()> {
         self.emulator.assert_no_unknown_routes();
         let dead = JobFilter { state: Some(JobState::Dead), ..JobFilter::default() };
@@ -197,12 +195,12 @@ impl Demo {
         Ok(())
     }
 
-    /// Where the console listens.
+    /// The address of the console.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where the emulated GitHub's API listens.
+    /// The address of the emulated GitHub's API.
     pub fn github_url(&self) -> String {
         self.emulator.url()
     }
@@ -212,12 +210,12 @@ impl Demo {
         format!("{}/sign-in#{}", self.url(), self.admin_token.expose())
     }
 
-    /// An address that signs in whoever opens it first.
+    /// An address that signs in the first person who opens it.
     pub fn sign_in_once_url(&self) -> String {
         format!("{}{}", self.url(), self.one_time_codes.link(self.now()))
     }
 
-    /// From now on time passes as it does on this machine.
+    /// Uses the machine's own time from now on.
     pub fn follow_wall_clock(&self) {
         self.clock.follow_the_machine();
     }
@@ -235,15 +233,14 @@ impl Demo {
         })
     }
 
-    /// Stops the service.
     pub fn stop(self) -> LocalBoxFuture<'static, Result<()>> {
         Box::pin(self.stop_service())
     }
 
     async fn stop_service(self) -> Result<()> {
-        // Whoever looked around in a browser may have asked for anything.
+        // A person in a browser may have requested any page.
         self.emulator.forgive_unknown_routes();
-        // An error means that it has stopped already.
+        // An error means that it has already stopped.
         let _ = self.stop.send(());
         self.task.await??;
         self.store.disconnect().await;
@@ -259,7 +256,7 @@ fn sign_people_in(world: &mut World, oauth: &ConsoleOauthApp, address: SocketAdd
     world.oauth = Some(program);
 }
 
-/// What the service is made of: as `serve` makes it, with models that need nobody.
+/// The parts of the service, as `serve` makes them, with models that need no network.
 async fn parts(
     emulator: &Emulator,
     store: &Store,
@@ -319,13 +316,13 @@ async fn parts(
     Ok(ServeParts { handler: service, metrics, publisher, wake_publisher, wake_worker, routes })
 }
 
-/// A number of the emulated GitHub as the store knows it.
+/// A number of the emulated GitHub as an item number of the store.
 pub(crate) fn item(number: u64) -> ItemNumber {
     let number = i64::try_from(number).ok().and_then(|number| ItemNumber::new(number).ok());
     number.expect("invariant: the demo's numbers are small")
 }
 
-/// A folder for this user alone.
+/// A folder that only this user can read.
 fn private_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]

@@ -1,4 +1,5 @@
-//! How the week has to end: nothing wrong is closed, nothing is said twice, and everything happened that is told.
+//! Checks how the week ended: nothing was closed wrongly, nothing was posted twice, and everything in the description
+//! happened.
 
 use std::collections::BTreeMap;
 
@@ -16,21 +17,21 @@ use crate::truth::SampleTruth;
 use crate::week::{BRINDLE_REPO, Week};
 use crate::world::OWN;
 
-/// How a closing comment begins, before the number of the item that stays open.
+/// The beginning of a closing comment, before the number of the item that stays open.
 const CLOSED: &str = "Closed as a duplicate; please follow #";
 
-/// How each of Canonry's comments under an issue begins, and whether there may be more than one of a kind.
+/// The beginning of each of Canonry's comments on issues, and its kind. An issue gets at most one of each kind.
 const KINDS: [(&str, &str); 6] = [
     ("This ", "a suggestion"),
     ("**Close cancelled**", "a suggestion"),
     (CLOSED, "a close"),
     ("Closed as duplicates of this issue", "a list of its duplicates"),
     ("Recorded: ", "an answer"),
-    // It begins with who ruled that the suggestion was wrong.
+    // It begins with the name of the person who ruled that the suggestion was wrong.
     ("`", "a suggestion that was taken back"),
 ];
 
-/// What must hold wherever the demo runs.
+/// Checks what must be true wherever the demo runs.
 pub(crate) fn check_safety(demo: &Demo, week: &Week) -> Result<()> {
     let truth = SampleTruth::of(week)?;
     let world = demo.emulator.world();
@@ -41,7 +42,7 @@ pub(crate) fn check_safety(demo: &Demo, week: &Week) -> Result<()> {
     Ok(())
 }
 
-/// What the story says, point by point.
+/// Checks each point of the week's description.
 pub(crate) async fn check_story(demo: &Demo, week: &Week, outcome: &DemoOutcome) -> Result<()> {
     let mut missing = Vec::new();
     let mut expect = |holds: bool, what: &str| {

@@ -24,12 +24,13 @@ use outcome::PlanCounts;
 use truth::SampleTruth;
 use week::QUILLNOTE_REPO;
 
-/// How long the demo's week lasts; it ends now.
+/// The length of the demo's week; it ends now.
 pub const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Plays the week, and what maintainers do before and after it. `on_minute` hears how many minutes have passed.
+/// Plays the week, and what maintainers do before and after it. `on_minute` gets the number of minutes that have
+/// passed.
 ///
-/// Fails when something happened that must never happen.
+/// Fails if something happened that must never happen.
 pub fn play_week<'a>(
     demo: &'a Demo,
     run_id: &'a str,
@@ -57,7 +58,7 @@ pub fn play_week<'a>(
     })
 }
 
-/// Fails when the week did not go as it is written.
+/// Fails if the week did not go as described.
 pub fn check_outcome<'a>(demo: &'a Demo, week: &'a Week, outcome: &'a DemoOutcome) -> LocalBoxFuture<'a, Result<()>> {
     Box::pin(expectations::check_story(demo, week, outcome))
 }

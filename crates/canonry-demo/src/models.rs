@@ -1,4 +1,4 @@
-//! The models of the demo: those that are compiled in.
+//! The models of the demo: the compiled-in ones.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! What the week came to, as GitHub and the store tell it.
+//! The result of the week, from GitHub and the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,6 @@ use crate::demo::{Demo, item};
 use crate::week::{BRINDLE_REPO, TIDEPOOL_REPO, Week};
 use crate::world::OWN;
 
-/// The counters of the demo.
 #[derive(Debug, Default, Serialize)]
 pub struct DemoOutcome {
     pub repositories: usize,
@@ -24,7 +23,7 @@ pub struct DemoOutcome {
     /// Issues of the week by what Canonry did about them.
     pub triage: TriageCounts,
     pub lessons: BTreeMap<&'static str, u64>,
-    /// tidepool's threshold before and after the week; `None` is silence.
+    /// tidepool's threshold before and after the week; `None` is silent.
     pub threshold: [Option<u8>; 2],
     pub review: DemoReviewCounts,
     pub plan: PlanCounts,

@@ -1,4 +1,4 @@
-//! The week's pull requests: what is found in them, and what people make of it.
+//! The week's pull requests: their findings, and people's answers.
 
 use anyhow::{Context as _, Result};
 use canonry_testkit::github::NewPull;
@@ -8,26 +8,26 @@ use crate::demo::Demo;
 use crate::week::BRINDLE_REPO;
 use crate::world::OWN;
 
-/// The titles of what the built-in rules say.
+/// The titles of the built-in rules' findings.
 pub(crate) const LEFTOVER: &str = "Debugging code is left in";
 pub(crate) const SWITCHED_OFF: &str = "A test is switched off without a reason";
 pub(crate) const PRINTED: &str = "Something is printed to the console";
 pub(crate) const CREDENTIAL: &str = "A credential is committed";
 
-/// The numbers of the pull requests, once they are there.
+/// The numbers of the pull requests, once they exist.
 #[derive(Debug, Default)]
 pub(crate) struct Pulls {
-    /// Three remarks: one is mended, one is answered, one moves.
+    /// Has three findings: one is fixed, one is answered, one moves.
     pub(crate) line_ends: Option<u64>,
-    /// With a credential in it, and a print that two people want to keep.
+    /// Contains a credential, and a print that two people want to keep.
     pub(crate) keys: Option<u64>,
-    /// With a print that a third person wants to keep.
+    /// Contains a print that a third person wants to keep.
     pub(crate) search: Option<u64>,
-    /// Where the print is not remarked on any more.
+    /// Contains a print that is no longer reported.
     pub(crate) theme: Option<u64>,
 }
 
-/// Somebody mends the line ends, and leaves three things behind.
+/// A person fixes the line ends and leaves three findings behind.
 pub(crate) async fn first_pull(demo: &Demo) -> Result<u64> {
     let number = demo.people(|world| {
         let files = [
@@ -46,7 +46,7 @@ pub(crate) async fn first_pull(demo: &Demo) -> Result<u64> {
     Ok(number)
 }
 
-/// One remark is mended by the next push and one moves with its line; one is answered, and nobody is told of it again.
+/// The next push fixes one finding and moves another with its line; one is answered and not reported again.
 pub(crate) async fn first_pull_is_answered(demo: &Demo, pulls: &mut Pulls) -> Result<()> {
     let number = pulls.line_ends.context("the first pull request is open")?;
     let thread = remark(demo, number, SWITCHED_OFF)?;
@@ -68,7 +68,7 @@ pub(crate) async fn first_pull_is_answered(demo: &Demo, pulls: &mut Pulls) -> Re
     demo.settle().await
 }
 
-/// Two more: one leaks a key, and both print.
+/// Opens two more: one leaks a key, and both print.
 pub(crate) async fn other_pulls(demo: &Demo, pulls: &mut Pulls) -> Result<()> {
     let keys = demo.people(|world| {
         world.commit(BRINDLE_REPO, "site-keys", &[("site/src/keys.ts", Some(&code::keys_with_secret()))]);
@@ -89,7 +89,7 @@ pub(crate) async fn other_pulls(demo: &Demo, pulls: &mut Pulls) -> Result<()> {
     Ok(())
 }
 
-/// Three people on two pull requests do not want to hear of prints. The next pull request that prints is left alone.
+/// Three people on two pull requests reject findings about prints. The next pull request that prints gets none.
 pub(crate) async fn patterns_are_rejected(demo: &Demo, pulls: &mut Pulls) -> Result<()> {
     let (keys, search) = pulls.keys.zip(pulls.search).context("both pull requests are open")?;
     let remarks = [remark(demo, keys, PRINTED)?, remark(demo, search, PRINTED)?];
@@ -109,7 +109,7 @@ pub(crate) async fn patterns_are_rejected(demo: &Demo, pulls: &mut Pulls) -> Res
     Ok(())
 }
 
-/// The comment at a line that says this.
+/// The inline comment with this title.
 fn remark(demo: &Demo, number: u64, title: &str) -> Result<u64> {
     demo.people(|world| {
         let comments = world.review_comments_by(BRINDLE_REPO, number, OWN);

@@ -1,4 +1,4 @@
-//! What really repeats what in the demo: the samples say so, and so does the week.
+//! The true duplicates of the demo, according to the samples and the week.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::week::Week;
 
-/// Every item of the samples that belongs to others, by its repository and number, with the first of them.
+/// Every item of the samples that belongs to a group, by repository and number, with the first item of its group.
 #[derive(Debug, Default)]
 pub(crate) struct SampleTruth {
     first: BTreeMap<(&'static str, u64), u64>,
@@ -26,7 +26,7 @@ struct Row {
 }
 
 impl SampleTruth {
-    /// That of the samples and of what has arrived since.
+    /// The truth of the samples and of the week's arrivals.
     pub(crate) fn of(week: &Week) -> Result<Self> {
         let mut truth = Self::default();
         for sample in &ALL {
@@ -46,7 +46,7 @@ impl SampleTruth {
         Ok(truth)
     }
 
-    /// Whether two items report the same thing.
+    /// Whether two items report the same problem.
     pub(crate) fn is_same(&self, repo: &'static str, one: u64, other: u64) -> bool {
         one != other && self.first_of(repo, one) == self.first_of(repo, other)
     }
@@ -56,12 +56,12 @@ impl SampleTruth {
     }
 }
 
-/// A judge who knows it: what the audit of the demo holds the judge in the program against.
+/// A judge that knows the truth: the demo's audit compares the compiled-in judge with it.
 pub(crate) struct TruthJudge {
     truth: SampleTruth,
     repo: &'static str,
-    /// The issues by their title and the last line of their body, to know a question's source again: what a program fills
-    /// in comes first.
+    /// The issues by their title and the last line of their body, to recognize the source of a question: a template's
+    /// text comes first.
     known: Vec<(u64, String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! The week: what arrives, and what people do about it.
+//! The week: the issues that arrive, and what people do about them.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,9 @@ pub const TIDEPOOL_REPO: &str = TIDEPOOL.repo;
 pub(crate) const QUILLNOTE_REPO: &str = QUILLNOTE.repo;
 const HOUR: i64 = 60;
 const DAY: i64 = 24 * HOUR;
-/// A little less than what lies between the beginning and now.
+/// A little before now.
 pub(crate) const END: i64 = 7 * DAY - HOUR;
 
-/// An issue of the week.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Arrival {
     pub(crate) key: String,
@@ -33,7 +32,7 @@ pub(crate) struct Arrival {
 
 #[derive(Debug)]
 pub struct Week {
-    /// Each arrival with its repository and the number it got, by its key.
+    /// Each arrival by its key, with its repository and its number.
     pub(crate) arrived: BTreeMap<String, (&'static str, u64, Arrival)>,
     pub(crate) pulls: Pulls,
 }
@@ -44,7 +43,7 @@ impl Week {
     }
 }
 
-/// Plays it, from the installation to the evening of the seventh day.
+/// Plays the week, from the installation to the evening of the seventh day.
 pub(crate) async fn play(demo: &Demo, on_minute: &(dyn Fn(u64) + Send + Sync)) -> Result<Week> {
     let week = Week { arrived: BTreeMap::new(), pulls: Pulls::default() };
     let mut teller = Teller { demo, on_minute, waiting: arrivals()?, week };
@@ -60,7 +59,7 @@ async fn monday(story: &mut Teller<'_>) -> Result<()> {
     story.until(9 * HOUR + 55).await?;
     story.close(BRINDLE_REPO, "spam", "ottilie", CloseReason::NotPlanned).await?;
     story.until(12 * HOUR + 40).await?;
-    // Not the same thing, and whoever reported it says so.
+    // Not a duplicate, and its author says so.
     story.comment(TIDEPOOL_REPO, "battery-ios", "sol-iversen", "/canonry not a duplicate").await?;
     story.until(14 * HOUR + 30).await?;
     story.duplicate(BRINDLE_REPO, "gzip-2", "ramonvd").await?;
@@ -78,7 +77,7 @@ async fn tuesday(story: &mut Teller<'_>) -> Result<()> {
     story.until(DAY + 4 * HOUR).await?;
     story.duplicate(TIDEPOOL_REPO, "sync-once", "jonasbrandt").await?;
     story.until(DAY + 7 * HOUR).await?;
-    // What no similarity can tell, a maintainer knows.
+    // A maintainer knows what no similarity can show.
     let target = story.truth("sniff-vague")?;
     story.comment(BRINDLE_REPO, "sniff-vague", "kpetrov", &format!("@canonry duplicate of #{target}")).await?;
     story.until(DAY + 9 * HOUR + 30).await?;
@@ -98,7 +97,7 @@ async fn wednesday(story: &mut Teller<'_>) -> Result<()> {
 
 async fn thursday(story: &mut Teller<'_>) -> Result<()> {
     story.until(3 * DAY + 2 * HOUR).await?;
-    // Closed after its grace, and whoever reported it does not agree.
+    // Closed after its grace; its author disagrees.
     let number = story.week.number("sort-reopened")?;
     story.demo.people(|world| {
         world.comment(
@@ -114,12 +113,12 @@ async fn thursday(story: &mut Teller<'_>) -> Result<()> {
     story.duplicate(BRINDLE_REPO, "gzip-6", "ramonvd").await?;
     story.duplicate(TIDEPOOL_REPO, "revoke", "hwright-t").await?;
     story.until(3 * DAY + 5 * HOUR).await?;
-    // Somebody takes it on: it stays open.
+    // A maintainer is assigned: it stays open.
     let number = story.week.number("plugin-3")?;
     story.demo.people(|world| world.assign(BRINDLE_REPO, number, "ottilie", "kpetrov"));
     story.demo.settle().await?;
     story.until(3 * DAY + 8 * HOUR).await?;
-    // The maintainers of quillnote have watched it for days. It was right each time, so they let it speak.
+    // The maintainers of quillnote have watched it for days. It was right each time, so they let it comment.
     for key in ["word-paste", "back", "pdf"] {
         story.duplicate(QUILLNOTE_REPO, key, "annikav").await?;
     }
@@ -131,7 +130,7 @@ async fn thursday(story: &mut Teller<'_>) -> Result<()> {
 
 async fn friday_and_after(story: &mut Teller<'_>) -> Result<()> {
     story.until(4 * DAY + 7 * HOUR).await?;
-    // Three suggestions were wrong: each of these was a thing of its own, and is mended.
+    // Three suggestions were wrong: each of these issues was a separate problem, and is fixed.
     for (key, by) in [("battery-ios", "sadeo"), ("half-sync", "jonasbrandt"), ("resubscribe", "sadeo")] {
         story.close(TIDEPOOL_REPO, key, by, CloseReason::Completed).await?;
     }
@@ -141,7 +140,7 @@ async fn friday_and_after(story: &mut Teller<'_>) -> Result<()> {
     story.until(END).await
 }
 
-/// All that arrives, in order of time.
+/// All arrivals, in order of time.
 fn arrivals() -> Result<Vec<(&'static str, Arrival)>> {
     let mut all = Vec::new();
     for Sample { repo, week, .. } in [BRINDLE, TIDEPOOL, QUILLNOTE] {
@@ -150,7 +149,7 @@ fn arrivals() -> Result<Vec<(&'static str, Arrival)>> {
         }
     }
     all.sort_by_key(|(_, arrival)| arrival.minute);
-    // The first is told last: they are taken from the end.
+    // Reversed, because arrivals are taken from the end.
     all.reverse();
     Ok(all)
 }
@@ -163,7 +162,7 @@ struct Teller<'demo> {
 }
 
 impl Teller<'_> {
-    /// Lets everything arrive that arrives until this minute.
+    /// Plays all arrivals until this minute.
     async fn until(&mut self, minute: i64) -> Result<()> {
         while self.waiting.last().is_some_and(|(_, next)| next.minute <= minute) {
             let Some((repo, arrival)) = self.waiting.pop() else { break };
@@ -185,7 +184,7 @@ impl Teller<'_> {
         arrival.duplicate_of.with_context(|| format!("{key} repeats nothing"))
     }
 
-    /// A maintainer closes it as a duplicate of what it really repeats.
+    /// A maintainer closes it as a duplicate of its true original.
     async fn duplicate(&self, repo: &str, key: &str, by: &str) -> Result<()> {
         let target = self.truth(key)?;
         let id = self.demo.people(|world| world.issue(repo, target).id);
@@ -204,7 +203,7 @@ impl Teller<'_> {
         self.demo.settle().await
     }
 
-    /// Somebody disagrees with what Canonry said. Nobody is told of a reaction; it is found.
+    /// A person disagrees with Canonry's comment. A reaction has no webhook; it is found by polling.
     fn thumb_down(&self, repo: &str, key: &str, by: &str) -> Result<()> {
         let number = self.week.number(key)?;
         self.demo.people(|world| {

@@ -8,12 +8,12 @@ use serde::Deserialize;
 
 use crate::code;
 
-/// The App that Canonry is there, and its account.
+/// Canonry's App on the demo's GitHub, and its account.
 pub(crate) const APP_ID: u64 = 77;
 pub(crate) const OWN: &str = "canonry[bot]";
 
-/// What each repository has decided on its default branch: one lets duplicates be closed, one wants to be told of them,
-/// and one looks on.
+/// The settings of each repository on its default branch: one closes duplicates, one only suggests, and one records
+/// silently.
 const BRINDLE_SETTINGS: &str = "triage: {mode: grace}\nclose: {graceHours: 48}\n\
     review: {enabled: true, triggers: {onSynchronize: true}}\nfeedback: {autoSuppress: {enabled: true}}\n";
 pub(crate) const SUGGEST_SETTINGS: &str = "triage: {mode: suggest}\n";
@@ -46,10 +46,10 @@ struct SampleItem {
     merged: bool,
 }
 
-/// The world as it is when the week begins. Nothing has been told to anybody, and the App is not installed.
+/// The world at the beginning of the week. No webhook has been sent, and the App is not installed.
 pub(crate) fn world(begins: Timestamp) -> Result<World> {
     let mut world = World::new();
-    // Nobody else uses it, and a week is played in seconds.
+    // Nothing else uses the limit, and a week is played in seconds.
     world.rate.limit = 10_000_000;
     for sample in &ALL {
         add(&mut world, sample, begins).with_context(|| format!("the sample {} cannot be read", sample.repo))?;
@@ -66,7 +66,7 @@ pub(crate) fn world(begins: Timestamp) -> Result<World> {
     Ok(world)
 }
 
-/// Tells the App's webhooks where to go, and installs it for all three.
+/// Sets the address of the App's webhooks, and installs the App for all three.
 pub(crate) fn install(world: &mut World, webhooks: &str, secret: &str) {
     world.send_webhooks_to(webhooks, secret);
     let permissions = [
@@ -102,7 +102,7 @@ fn add(world: &mut World, sample: &Sample, begins: Timestamp) -> Result<()> {
     for item in &items {
         close(world, sample, item, later);
     }
-    // What refers to an item touches it; only now is each as old as its last change.
+    // A reference to an item changes its time, so the times are set last.
     for item in &items {
         let issue = world.get_mut(sample.repo).issues.get_mut(&item.number).expect("invariant: just opened");
         issue.updated_at = item.updated_at + later;
@@ -128,7 +128,7 @@ fn open(world: &mut World, sample: &Sample, item: &SampleItem, later: SignedDura
     assert_eq!(number, item.number, "the numbers of {} have a gap", sample.repo);
 }
 
-/// A pull request of old has no commits behind it, only what it changed.
+/// An old pull request has no commits, only its diff.
 fn pull(item: &SampleItem) -> Pull {
     let added = item.diff.lines().filter(|line| line.starts_with('+')).count();
     let removed = item.diff.lines().count() - added;

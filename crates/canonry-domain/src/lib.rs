@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-// `text_enum!` names this crate by its path, also inside of it.
+// `text_enum!` names this crate by its path, even inside the crate itself.
 extern crate self as canonry_domain;
 
 #[doc(hidden)]

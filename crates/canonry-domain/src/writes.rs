@@ -1,7 +1,8 @@
-//! What a write to GitHub is, where it comes from, and the key that makes it one write however often it is asked for.
+//! Kinds and origins of writes to GitHub, and the key that makes a write happen only once however often it is
+//! requested.
 //!
-//! Keys are compared and never read: what a write is about is stored beside its key. Their texts must not change: a write
-//! that an earlier version stored and did not send is found by its key.
+//! Keys are compared and never parsed: the details of a write are stored beside its key. The texts of keys must not
+//! change, because a write that an earlier version stored and did not send is found by its key.
 
 use std::fmt::Display;
 
@@ -27,16 +28,15 @@ text_enum! {
 }
 
 text_enum! {
-    /// Why a write is made.
     pub enum WriteOrigin: "an origin of a write" {
-        /// A suggestion. Its record is how many comments the item has had, this one included.
+        /// A suggestion. Its record is the number of comments that the item has had, including this one.
         TriageComment = "triage_comment",
         TriageEdit = "triage_edit",
         TriageLabel = "triage_label",
         TriageUnlabel = "triage_unlabel",
-        /// The edit that says that an announced close is cancelled.
+        /// The comment edit that says that an announced close is cancelled.
         GraceCancelled = "grace_cancelled",
-        /// The edit that says who ruled that the item is no duplicate.
+        /// The comment edit that says who ruled that the item is not a duplicate.
         RulingEdit = "ruling_edit",
         RulingUnlabel = "ruling_unlabel",
         Close = "close",
@@ -44,33 +44,33 @@ text_enum! {
         UndoComment = "undo_comment",
         UndoUnlabel = "undo_unlabel",
         Reopen = "reopen",
-        /// The comment on a canonical that lists its duplicates, and the edits of that.
+        /// The comment on a canonical that lists its duplicates, and the edits of that comment.
         BackLink = "back_link",
-        /// The edit of a closing comment that names another canonical.
+        /// The edit of a closing comment that changes the canonical it names.
         Repoint = "repoint",
         ReviewPost = "review_post",
         ReviewSummary = "review_summary",
         ReviewSummaryEdit = "review_summary_edit",
         ReviewCheck = "review_check",
-        /// The check run of a commit that nobody waits for any more.
+        /// The check run of a commit whose result is no longer needed.
         ReviewCheckLeft = "review_check_left",
         ReviewResolve = "review_resolve",
         ReviewSettle = "review_settle",
         MentionAnswer = "mention_answer",
         DismissalAnswer = "dismissal_answer",
-        /// What a maintainer is told whose ruling did not lead to a close.
+        /// The reply to a maintainer whose ruling did not lead to a close.
         RulingAnswer = "ruling_answer",
         BreakerNotice = "breaker_notice",
-        /// Nothing that this version knows.
+        /// An origin that this version does not know.
         Other = "other",
     }
 }
 
-/// Who decides whether a write still makes sense.
+/// The part of Canonry that decides whether a write still makes sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WriteArea {
     Triage,
-    /// Closes, their undoing, and what is said about both.
+    /// Closes, undone closes, and the comments about both.
     Closing,
     Review,
     Mention,
@@ -108,7 +108,7 @@ impl WriteOrigin {
         }
     }
 
-    /// What keys of this origin begin with.
+    /// The prefix of all keys of this origin.
     const fn key_word(self) -> &'static str {
         match self {
             Self::TriageComment => "triage",
@@ -138,7 +138,7 @@ impl WriteOrigin {
         }
     }
 
-    /// What follows the item in keys of this origin that name the repository by its id on GitHub.
+    /// The part that follows the item in keys of this origin that contain the repository's id on GitHub.
     const fn key_part(self) -> &'static str {
         match self {
             Self::ReviewPost => "post/",
@@ -154,19 +154,19 @@ impl WriteOrigin {
     }
 }
 
-/// Where a write comes from, as it is stored beside its key.
+/// The origin of a write, as it is stored beside the write's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteSource {
     pub origin: WriteOrigin,
-    /// Of the item it goes to, where the origin tells.
+    /// The type of the item that the write changes, if the origin implies it.
     pub item_type: Option<ItemType>,
-    /// The triage, plan, review, grace, ruling, comment or brake it is about.
+    /// The id of the triage, plan, review, grace, ruling, comment or breaker that the write is about.
     pub record: Option<i64>,
-    /// The commit it is about, where there is no review of it.
+    /// The commit that the write is about, if there is no review of that commit.
     pub commit: Option<String>,
 }
 
-/// What makes a write this one and no other, and where it comes from.
+/// The unique key of a write, and the write's source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteKey {
     pub text: String,
@@ -174,19 +174,19 @@ pub struct WriteKey {
 }
 
 impl WriteKey {
-    /// The key of a write of no known origin.
+    /// The key of a write whose origin is unknown.
     pub fn other(text: &str) -> Self {
         Self::new(WriteOrigin::Other, text.to_owned())
     }
 
-    /// `triage:1:issue:7`, where the number before the item is the repository, plan or run that the origin counts by.
+    /// `triage:1:issue:7`. The number before the item type is the repository, plan or run, depending on the origin.
     pub fn of_item(origin: WriteOrigin, scope: i64, item_type: ItemType, number: ItemNumber) -> Self {
         let mut key = Self::new(origin, format!("{}:{scope}:{item_type}:{number}", origin.key_word()));
         key.source.item_type = Some(item_type);
         key
     }
 
-    /// `mention/9#7/issue/5`, by the repository's id on GitHub.
+    /// `mention/9#7/issue/5`. The first number is the repository's id on GitHub.
     pub fn on_github(origin: WriteOrigin, repo: GithubId, number: ItemNumber, rest: impl Display) -> Self {
         Self::new(origin, format!("{}/{}#{number}/{}{rest}", origin.key_word(), repo.0, origin.key_part()))
     }
@@ -207,14 +207,14 @@ impl WriteKey {
         self
     }
 
-    /// The same followed by one more part.
+    /// Appends one more part to the key.
     #[must_use]
     pub fn and(mut self, part: impl Display) -> Self {
         self.text = format!("{}:{part}", self.text);
         self
     }
 
-    /// The key of the n-th try of what this begins.
+    /// The key of attempt number `count`; `self` is the prefix.
     #[must_use]
     pub fn numbered(&self, count: impl Display) -> Self {
         Self { text: format!("{}{count}", self.text), source: self.source.clone() }

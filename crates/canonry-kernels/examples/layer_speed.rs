@@ -1,7 +1,7 @@
-//! Measures the parts of one layer of the encoder, nanoseconds for each row:
-//! `layer_speed [ROWS] [TEXT_ROWS] [ROWS_TOGETHER]`. There is one text at least.
+//! Measures the parts of one encoder layer in nanoseconds per row:
+//! `layer_speed [ROWS] [TEXT_ROWS] [ROWS_TOGETHER]`. There is at least one text.
 //!
-//! A quarter of all times is below the one that is shown: other work on the machine falls on the rest.
+//! The time shown is the lower quartile, because other work on the machine slows some rounds.
 #![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
 
 use std::time::Instant;
@@ -25,7 +25,7 @@ fn main() {
             let codes: Vec<i8> = (0..inputs * outputs).map(|at| (at * 31 % 251) as u8 as i8).collect();
             Linear::pack(kernels, &codes, inputs, vec![0.0005; outputs], vec![0.1; outputs])
         };
-        // Six layers, so that weights come from where they come from in the encoder.
+        // Six layers, so that the weights come from the same cache level as in the encoder.
         let layers: Vec<[Linear; 4]> = (0..6)
             .map(|_| [linear(WIDTH, 3 * WIDTH), linear(WIDTH, WIDTH), linear(WIDTH, HIDDEN), linear(HIDDEN, WIDTH)])
             .collect();

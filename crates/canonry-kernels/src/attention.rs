@@ -6,7 +6,7 @@ use crate::lines::CacheLine;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heads {
     pub count: usize,
-    /// How many numbers each has of a query, a key, a value.
+    /// The number of values in a query, a key or a value of one head.
     pub size: usize,
 }
 
@@ -28,12 +28,13 @@ pub struct AttentionBuffers {
     pub(crate) inverse_sums: Vec<f32>,
 }
 
-/// For each row of `parts` (query, key and value of one token, each as wide as all heads together) the values of all
-/// rows, weighted by the softmax of query · key / √size, head by head.
+/// Computes attention. Each row of `parts` contains query, key and value of one token, each as wide as all heads
+/// together. Each row of `out` becomes the values of all rows, weighted by the softmax of query · key / √size, head
+/// by head.
 ///
 /// # Panics
 ///
-/// If `parts` is not three times as long as `out`, or `out` is not made of whole rows.
+/// If `parts` is not three times as long as `out`, or `out` does not consist of whole rows.
 pub fn attend(kernels: Kernels, heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out: &mut [f32]) {
     let width = heads.width();
     assert!(width > 0 && out.len().is_multiple_of(width) && parts.len() == 3 * out.len(), "rows of one text");

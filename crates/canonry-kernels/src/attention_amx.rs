@@ -15,11 +15,11 @@ use crate::lanes::{
 use crate::lines::{CacheLine, EMPTY, resize};
 use crate::tiles::{TILE, Tiles};
 
-/// Numbers of bf16 in a line: as many keys, or numbers of a query, as one tile product takes in.
+/// The number of bf16 values in a line: one tile product reads that many keys, or that many numbers of a query.
 const HALVES: usize = 32;
-/// A score that gives no weight at all: scaled and shifted it is far below all powers, or minus infinity.
+/// The score of a key with weight zero: scaled and shifted, it is far below every real power, or minus infinity.
 const NEVER: f32 = f32::MIN;
-/// Powers of two up to this, and down to its negative, can be summed and multiplied without a thought to their size.
+/// Powers of two whose exponent has at most this size can be summed and multiplied without overflow or underflow.
 const MODERATE: f32 = 80.0;
 
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ struct AttentionShape {
     width: usize,
     size: usize,
     depth: usize,
-    /// Pairs of tiles of keys, which is also lines of weights.
+    /// The number of pairs of key tiles, which is also the number of lines of weights.
     pairs: usize,
     value_pairs: usize,
 }
@@ -49,7 +49,7 @@ fn attend_heads(heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out
     resize(&mut buffers.keys, pairs * 2 * depth * TILE);
     resize(&mut buffers.values, shape.value_pairs * 2 * pairs * TILE);
     resize(&mut buffers.scores, TILE * 2 * pairs);
-    // Exactly, because it is divided into halves.
+    // The exact length, because the buffer is divided into halves.
     buffers.weights.resize(2 * TILE * pairs, EMPTY);
     // SAFETY: `attend` has made sure that AMX is permitted. No other `Tiles` lives in this thread: they are made here
     // and in the products of layers, and neither calls the other.
@@ -58,7 +58,8 @@ fn attend_heads(heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out
         pack_queries(shape, &parts[start..], &mut buffers.queries);
         pack_keys(shape, &parts[width + start..], &mut buffers.keys);
         pack_values(shape, &parts[2 * width + start..], &mut buffers.values);
-        // Weights are read as tiles only when the next rows' have been made: read at once, they would be waited for.
+        // Weights are read as tiles only after the next rows' weights were computed: reading them at once would
+        // stall.
         let count = length.div_ceil(TILE);
         let mut inverse_sums = [[0.0; TILE]; 2];
         for at in 0..=count {
@@ -73,13 +74,13 @@ fn attend_heads(heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out
     }
 }
 
-/// The weights of the tile of rows at that place: two take turns.
+/// The weights of the tile of rows `at`. Two buffers alternate.
 fn turn(at: usize, lines: &mut [CacheLine]) -> &mut [CacheLine] {
     let half = lines.len() / 2;
     &mut lines[at % 2 * half..][..half]
 }
 
-/// The scores of sixteen rows with all keys.
+/// Computes the scores of sixteen rows with all keys.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
 fn score(tiles: &Tiles, shape: AttentionShape, at: usize, buffers: &mut AttentionBuffers) {
@@ -93,7 +94,8 @@ fn score(tiles: &Tiles, shape: AttentionShape, at: usize, buffers: &mut Attentio
     }
 }
 
-/// Turns sixteen rows of scores into weights that are not yet divided by their sum, and gives one over each sum.
+/// Turns sixteen rows of scores into weights that are not yet divided by their sum. Returns the reciprocal of each
+/// sum.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
 fn soften(shape: AttentionShape, at: usize, buffers: &mut AttentionBuffers) -> [f32; TILE] {
@@ -125,7 +127,7 @@ fn soften(shape: AttentionShape, at: usize, buffers: &mut AttentionBuffers) -> [
     let mut sums = [_mm512_setzero_ps(); TILE];
     let rows = scores.chunks_exact(2 * pairs).zip(weights.chunks_exact_mut(pairs)).take(rows);
     for ((scores, weights), total) in rows.zip(&mut sums) {
-        // The shift makes no difference but where powers would be too large or too small for a float.
+        // The shift only matters if powers would be too large or too small for a float.
         let shift = if moderate { _mm512_setzero_ps() } else { _mm512_set1_ps(-scale * largest(scores)) };
         let mut sums = [_mm512_setzero_ps(); 2];
         for (pair, weights) in scores.as_chunks::<2>().0.iter().zip(weights) {
@@ -155,7 +157,7 @@ fn largest(scores: &[CacheLine]) -> f32 {
     _mm512_reduce_max_ps(most)
 }
 
-/// The larger of two sizes, whatever their signs.
+/// The larger of two absolute values.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn larger(one: __m512, other: __m512) -> __m512 {
@@ -163,7 +165,7 @@ fn larger(one: __m512, other: __m512) -> __m512 {
     _mm512_range_ps::<LARGEST_WITHOUT_SIGN>(one, other)
 }
 
-/// The values of all keys, weighted for sixteen rows; `out` begins at the head's place in the text's first row.
+/// Sums the values of all keys, weighted for sixteen rows. `out` begins at this head in the text's first row.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
 fn weigh(
@@ -192,7 +194,7 @@ fn weigh(
     }
 }
 
-/// A row's 32 numbers from `at` on as bf16, zeros where there are fewer.
+/// The 32 numbers of a row from `at` on as bf16, filled up with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
 fn half_line(row: &[f32], at: usize) -> __m512i {
@@ -211,7 +213,7 @@ fn pack_queries(shape: AttentionShape, parts: &[f32], queries: &mut [CacheLine])
     }
 }
 
-/// Keys go by columns: a line has two numbers of each of sixteen keys.
+/// Packs keys by columns: a line contains two numbers of each of sixteen keys.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
 fn pack_keys(shape: AttentionShape, parts: &[f32], keys: &mut [CacheLine]) {
@@ -229,7 +231,7 @@ fn pack_keys(shape: AttentionShape, parts: &[f32], keys: &mut [CacheLine]) {
     }
 }
 
-/// Values go by pairs of rows: a line has sixteen numbers of each of two values, alternating.
+/// Packs values by pairs of rows: a line contains sixteen numbers of each of two values, alternating.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
 fn pack_values(shape: AttentionShape, parts: &[f32], values: &mut [CacheLine]) {

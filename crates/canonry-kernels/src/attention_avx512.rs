@@ -10,11 +10,11 @@ use crate::attention::{AttentionBuffers, Heads};
 use crate::kernels::{KernelKind, Kernels};
 use crate::lanes::{LANES, load, load_some, power_of_two, store, store_some};
 
-/// Queries that go together: with four vectors of keys, or two of values, their sums stay in registers.
+/// Queries processed together: with four vectors of keys, or two of values, their sums stay in registers.
 const TOGETHER: usize = 4;
-/// Keys that go together.
+/// Keys processed together.
 const KEYS: usize = 4 * LANES;
-/// A score that gives no weight at all: shifted it is far below all powers, or minus infinity.
+/// The score of a key with weight zero: shifted, it is far below every real power, or minus infinity.
 const NEVER: f32 = f32::MIN;
 
 pub(crate) fn attend(kernels: Kernels, heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out: &mut [f32]) {
@@ -41,7 +41,7 @@ fn attend_heads(heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out
             values[token * value_width..][..size].copy_from_slice(value);
         }
         for first in (0..length).step_by(TOGETHER) {
-            // The last queries stand in for those that are missing; what they give is not written.
+            // The last query is repeated for missing queries; its extra results are not written.
             let queries: [&[f32]; TOGETHER] =
                 std::array::from_fn(|at| &parts[(first + at).min(length - 1) * 3 * width + start..][..size]);
             score(queries, keys, padded, plain_scores);
@@ -64,7 +64,7 @@ fn attend_heads(heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out
     }
 }
 
-/// The scores of four queries with all keys, whose numbers lie in columns `padded` long.
+/// Computes the scores of four queries with all keys. Keys are stored in columns of length `padded`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn score(queries: [&[f32]; TOGETHER], keys: &[f32], padded: usize, scores: &mut [f32]) {
@@ -87,7 +87,8 @@ fn score(queries: [&[f32]; TOGETHER], keys: &[f32], padded: usize, scores: &mut 
     }
 }
 
-/// Turns a row of scores, powers of two, into weights that are not yet divided by their sum, and gives one over it.
+/// Turns a row of scores, powers of two, into weights that are not yet divided by their sum. Returns the reciprocal
+/// of the sum.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn soften(scores: &mut [f32]) -> f32 {
@@ -106,7 +107,7 @@ fn soften(scores: &mut [f32]) -> f32 {
     1.0 / _mm512_reduce_add_ps(sum)
 }
 
-/// 32 numbers of the values, weighted by four rows of weights.
+/// Sums 32 numbers of the values, weighted by four rows of weights.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn weigh(weights: &[f32], padded: usize, values: &[f32], stride: usize, length: usize) -> [[__m512; 2]; TOGETHER] {

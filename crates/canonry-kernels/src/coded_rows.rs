@@ -7,33 +7,33 @@ use crate::linear::largest_code;
 use crate::lines::{CacheLine, LINE, resize};
 use crate::row_math::QuantiseRows;
 
-/// Rows of a tile: codes lie in memory for whole tiles.
+/// Rows of a tile. Memory for codes is allocated in whole tiles.
 pub(crate) const TILE_ROWS: usize = 16;
 
-/// Rows whose values are coded as bytes, each row with a scale and a zero point of its own:
-/// value ≈ (code − zero) · scale. A buffer: it keeps its memory when it is given other rows.
+/// Rows whose values are coded as bytes. Each row has its own scale and zero point: value ≈ (code − zero) · scale.
+/// This is a buffer: it keeps its memory when other rows are coded.
 #[derive(Default)]
 pub struct CodedRows {
     pub(crate) kernels: Kernels,
     pub(crate) rows: usize,
     pub(crate) width: usize,
-    /// The codes of the portable kernels, row after row.
+    /// The codes for the portable kernels, row after row.
     pub(crate) codes: Vec<u8>,
-    /// The codes of all others, `stride` lines for each row.
+    /// The codes for all other kernels, `stride` lines per row.
     pub(crate) lines: Vec<CacheLine>,
     pub(crate) stride: usize,
     pub(crate) scales: Vec<f32>,
     pub(crate) zeros: Vec<i32>,
-    /// The sums of the portable kernels' products, kept with the rows that they are made of.
+    /// The sums of the portable kernels' products, a buffer kept together with the rows.
     pub(crate) sums: Vec<i32>,
 }
 
 impl CodedRows {
-    /// Takes the rows of `values`, each `width` long, in place of those it had, for products by `kernels`.
+    /// Codes the rows of `values`, each `width` long, for products by `kernels`. They replace the previous rows.
     ///
     /// # Panics
     ///
-    /// If `values` are not whole rows.
+    /// If `values` does not consist of whole rows.
     pub fn code(&mut self, kernels: Kernels, values: &[f32], width: usize) {
         assert!(width > 0 && values.len().is_multiple_of(width), "whole rows of {width}, not {}", values.len());
         self.kernels = kernels;
@@ -66,8 +66,8 @@ impl CodedRows {
     }
 }
 
-/// Lines from one row to the next. An odd number: with an even one the rows of a tile would crowd into half of the
-/// first cache's sets or fewer.
+/// Lines from one row to the next. The number is odd: with an even one, the rows of a tile would share half of the L1
+/// cache's sets or fewer.
 fn stride(width: usize) -> usize {
     width.div_ceil(LINE) | 1
 }

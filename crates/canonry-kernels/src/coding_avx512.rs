@@ -12,7 +12,7 @@ use crate::kernels::KernelKind;
 use crate::lanes::{LANES, load, load_some, store_line};
 use crate::lines::{CacheLine, LINE};
 
-/// Fills the codes, scales and zero points of `rows`, whose buffers are long enough.
+/// Writes the codes, scales and zero points of `rows`, whose buffers are long enough.
 pub(crate) fn code(rows: &mut CodedRows, values: &[f32]) {
     assert!(rows.kernels.kind() != KernelKind::Portable);
     // SAFETY: kernels other than the portable ones exist only where these features were found.
@@ -28,11 +28,11 @@ fn code_rows(rows: &mut CodedRows, values: &[f32]) {
     }
 }
 
-/// Codes one row and gives its scale and zero point.
+/// Codes one row and returns its scale and zero point.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn code_row(values: &[f32], lines: &mut [CacheLine]) -> (f32, i32) {
-    // One code is kept in reserve: zero point and value are rounded separately and may both go up.
+    // One code stays unused: zero point and value are rounded separately, and both may be rounded up.
     const STEPS: f32 = 254.0;
     let (least, most) = extremes(values);
     let range = most - least;
@@ -40,7 +40,7 @@ fn code_row(values: &[f32], lines: &mut [CacheLine]) -> (f32, i32) {
     let zero = (-least * inverse).round_ties_even();
     let (inverses, zeros) = (_mm512_set1_ps(inverse), _mm512_set1_ps(zero));
     let code = |value: __m512| _mm512_cvtps_epi32(_mm512_fmadd_ps(value, inverses, zeros));
-    // Packing works within each quarter of the vectors; this puts the quarters' pieces in order again.
+    // Packing works within each quarter of the vectors; this order restores the sequence of the pieces.
     let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     let put = |line: &mut CacheLine, parts: [__m512; 4]| {
         let [a, b, c, d] = parts.map(code);
@@ -54,15 +54,15 @@ fn code_row(values: &[f32], lines: &mut [CacheLine]) -> (f32, i32) {
         put(line, [load(&parts[0]), load(&parts[1]), load(&parts[2]), load(&parts[3])]);
     }
     if !rest.is_empty() {
-        // What is coded beyond the row's end meets weights of zero.
+        // Codes beyond the end of the row are multiplied by weights of zero.
         let part = |at: usize| load_some(rest.get(at * LANES..).unwrap_or_default());
         put(&mut rest_lines[0], [part(0), part(1), part(2), part(3)]);
     }
     (range / STEPS, zero as i32)
 }
 
-/// The least and the largest value, both taken over zero too, so that zero always has an exact code. Where one of two
-/// operands is no number the processor gives the second: what was found so far, so that nothing of it is lost.
+/// The smallest and the largest value, including zero, so that zero always has an exact code. If one of two operands
+/// is NaN, the processor returns the second: that is the extreme found so far, so nothing is lost.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn extremes(values: &[f32]) -> (f32, f32) {
@@ -125,7 +125,8 @@ mod tests {
     fn what_is_no_number_leaves_the_others_as_they_are() {
         for kernels in kernels() {
             for (width, nan) in [(40, 3), (40, 20), (40, 39), (7, 0)] {
-                // The least and the largest come before it, in lanes that it is compared with, and after it.
+                // The smallest and the largest value come before and after the NaN, also in the lanes that it is
+                // compared with.
                 for far in 0..width {
                     let mut values: Vec<f32> = (0..width).map(|at| at as f32 / 100.0).collect();
                     (values[far], values[width - 1 - far]) = (9.0, -5.0);

@@ -1,30 +1,30 @@
-//! Which implementations the processor can run.
+//! Which kernels the processor can run.
 
-/// A set of implementations that this processor can run: having one is the proof that it can. The default is what
-/// every processor runs, not the fastest.
+/// A set of kernels that this processor can run: a value of this type is the proof. The default runs on every
+/// processor and is not the fastest.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Kernels(KernelKind);
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KernelKind {
-    /// AMX tiles for the products, AVX-512 for the rest.
+    /// AMX tiles for products, AVX-512 for everything else.
     #[cfg(target_arch = "x86_64")]
     Amx,
     /// AVX-512 with VNNI.
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// What rten has for the processor: AVX-512, AVX2, NEON, or plain code.
+    /// What rten offers for the processor: AVX-512, AVX2, NEON, or plain code.
     #[default]
     Portable,
 }
 
 impl Kernels {
-    /// The fastest that the processor and the system allow.
+    /// The fastest kernels that the processor and the system allow.
     pub fn best() -> Self {
         Self::available()[0]
     }
 
-    /// All that the processor and the system allow, the fastest first.
+    /// All kernels that the processor and the system allow, the fastest first.
     pub fn available() -> Vec<Self> {
         let mut available = Vec::with_capacity(3);
         #[cfg(target_arch = "x86_64")]
@@ -38,7 +38,7 @@ impl Kernels {
         available
     }
 
-    /// A word for reports: `amx`, `avx512` or `portable`.
+    /// The name for reports: `amx`, `avx512` or `portable`.
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -49,8 +49,8 @@ impl Kernels {
         }
     }
 
-    /// How many rows are best taken through a layer's matrices together: as many as are multiplied at once, so that
-    /// the widest activations leave as much as can be of the second cache to the weights.
+    /// How many rows should go through a layer's matrices together: as many as are multiplied at once, so that the
+    /// widest activations leave most of the L2 cache to the weights.
     pub fn block_rows(self) -> usize {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -64,7 +64,7 @@ impl Kernels {
     }
 }
 
-/// Cascade Lake, Cooper Lake, Ice Lake, Zen 4 and their successors.
+/// True on Cascade Lake, Cooper Lake, Ice Lake, Zen 4 and their successors.
 #[cfg(target_arch = "x86_64")]
 fn avx512() -> bool {
     is_x86_feature_detected!("avx512f")

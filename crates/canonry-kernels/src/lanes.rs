@@ -1,4 +1,4 @@
-//! Vectors of sixteen numbers: loads and stores that cannot leave their slice, and the functions of numbers.
+//! Vectors of sixteen floats: loads and stores that cannot leave their slice, and math functions.
 #![expect(unsafe_code, reason = "loads and stores of whole vectors take pointers")]
 
 use std::arch::x86_64::{
@@ -27,7 +27,7 @@ pub(crate) fn store(to: &mut [f32; LANES], value: __m512) {
     unsafe { _mm512_storeu_ps(to.as_mut_ptr(), value) }
 }
 
-/// The first sixteen numbers, zeros where there are fewer.
+/// Loads the first sixteen numbers, filled up with zeros.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn load_some(from: &[f32]) -> __m512 {
@@ -38,7 +38,7 @@ pub(crate) fn load_some(from: &[f32]) -> __m512 {
     }
 }
 
-/// As many numbers as there is room for.
+/// Stores as many numbers as the slice has room for.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn store_some(to: &mut [f32], value: __m512) {
@@ -63,13 +63,13 @@ pub(crate) fn store_line(to: &mut CacheLine, value: __m512i) {
     unsafe { _mm512_store_si512(std::ptr::from_mut(to).cast(), value) }
 }
 
-/// The mask of the first lanes.
+/// The mask of the first `count` lanes.
 #[inline]
 pub(crate) fn first_lanes(count: usize) -> __mmask16 {
     if count >= LANES { __mmask16::MAX } else { (1 << count) - 1 }
 }
 
-/// Two vectors as bf16, the numbers of `low` first.
+/// Converts two vectors to bf16, the numbers of `low` first.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bf16")]
 pub(crate) fn halves(low: __m512, high: __m512) -> __m512i {
@@ -78,10 +78,10 @@ pub(crate) fn halves(low: __m512, high: __m512) -> __m512i {
     unsafe { std::mem::transmute::<__m512bh, __m512i>(halves) }
 }
 
-/// Beyond this the normal distribution's tail is taken as the tail here.
+/// Beyond this value, the tail of the normal distribution is treated as constant.
 const GELU_END: f32 = 3.9;
-/// (Φ(x) − ½) / x as a polynomial in x², fitted for the least largest error of x · Φ(x): 1.5e-4 up to |x| = 12, and
-/// |x| · 1.3e-5 beyond. A row that spans 2 is coded in steps of 7.9e-3.
+/// (Φ(x) − ½) / x as a polynomial in x², fitted for the smallest maximum error of x · Φ(x): 1.5e-4 up to |x| = 12,
+/// and |x| · 1.3e-5 beyond. A row with a range of 2 is coded in steps of 7.9e-3.
 const GELU: [f32; 7] =
     [0.398_085_53, -0.064_869_39, 0.008_913_743, -0.000_844_502_5, 5.123_624e-5, -1.770_440_2e-6, 2.627_035_3e-8];
 
@@ -99,10 +99,10 @@ pub(crate) fn gelu(x: __m512) -> __m512 {
     _mm512_mul_ps(x, _mm512_fmadd_ps(near, sum, _mm512_set1_ps(0.5)))
 }
 
-/// 2 to the power of 0 to 1 as a polynomial; its relative error is below 8e-5, a twentieth of what bf16 adds.
+/// 2 to a power between 0 and 1 as a polynomial. Its relative error is below 8e-5, a twentieth of the error of bf16.
 const POWERS_OF_TWO: [f32; 4] = [0.999_925_26, 0.695_833_4, 0.226_067_29, 0.078_024_54];
 
-/// 2 to a power, however low: minus infinity gives zero.
+/// 2 to a power, however low. Minus infinity gives zero.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(crate) fn power_of_two(power: __m512) -> __m512 {
@@ -111,11 +111,11 @@ pub(crate) fn power_of_two(power: __m512) -> __m512 {
     for factor in POWERS_OF_TWO[..POWERS_OF_TWO.len() - 1].iter().rev() {
         sum = _mm512_fmadd_ps(sum, rest, _mm512_set1_ps(*factor));
     }
-    // This takes the whole part of the power by itself, and gives zero where it is too low.
+    // This instruction uses only the whole part of the power, and gives zero if it is too low.
     _mm512_scalef_ps(sum, power)
 }
 
-/// Turns sixteen vectors of sixteen numbers into their columns.
+/// Transposes a matrix of sixteen times sixteen numbers.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn transpose(rows: [__m512i; LANES]) -> [__m512i; LANES] {
@@ -157,7 +157,7 @@ mod tests {
         store(numbers, if power { power_of_two(vector) } else { gelu(vector) });
     }
 
-    /// What the vectors' function makes of the numbers; none where the processor has no such vectors.
+    /// Applies a vector function to the numbers; `None` if the processor has no AVX-512.
     fn each(numbers: &[f32], power: bool) -> Option<Vec<f32>> {
         if Kernels::best().kind() == KernelKind::Portable {
             return None;

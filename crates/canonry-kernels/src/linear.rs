@@ -1,4 +1,4 @@
-//! A linear layer with int8 weights, packed once for the processor at hand.
+//! A linear layer with int8 weights, packed once for the current processor.
 
 use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
 use rten_simd::SimdOp;
@@ -13,13 +13,13 @@ use crate::row_math::{Columns, Dequantise, Epilogue};
 /// Multiplies bytes by signed bytes: AVX-512, AVX2, NEON, or plain code.
 type ByteProduct = GemmExecutor<u8, i8, i32>;
 
-/// The largest code that activations may have. Without VNNI two products are added in 16 bits: 127 · −128 · 2 just
-/// fits, 255 · −128 · 2 does not.
+/// The largest code of an activation. Without VNNI, two products are added in 16 bits: 127 · −128 · 2 just fits, 255
+/// · −128 · 2 does not.
 pub(crate) fn largest_code() -> u8 {
     if ByteProduct::new().may_saturate() { 127 } else { 255 }
 }
 
-/// Weights, and what is needed to read their products.
+/// Packed weights, with the scales and biases of their outputs.
 pub struct Linear {
     kernels: Kernels,
     inputs: usize,
@@ -39,14 +39,15 @@ enum Weights {
 }
 
 impl Linear {
-    /// Sums of products are kept in 32 bits: 255 · 128 · 65,536 fits.
+    /// Sums of products have 32 bits: 255 · 128 · 65,536 fits.
     pub const MOST_INPUTS: usize = 65_536;
 
     /// Packs the weights: a row of `inputs` codes, a scale and a bias for each output.
     ///
     /// # Panics
     ///
-    /// If the lengths do not belong together, there is nothing, or there are more than [`Self::MOST_INPUTS`].
+    /// If the lengths do not match, there are no inputs or outputs, or there are more inputs than
+    /// [`Self::MOST_INPUTS`].
     pub fn pack(kernels: Kernels, codes: &[i8], inputs: usize, scales: Vec<f32>, biases: Vec<f32>) -> Self {
         let outputs = scales.len();
         assert!(inputs > 0 && outputs > 0, "a layer has inputs and outputs");
@@ -70,16 +71,18 @@ impl Linear {
         Self { kernels, inputs, outputs, weights }
     }
 
-    /// How long the rows are that come out.
+    /// The length of the resulting rows.
     pub fn outputs(&self) -> usize {
         self.outputs
     }
 
-    /// `rows · weights + bias`, row by row, and what `then` makes of it. The rows stay what they are, but lend a buffer.
+    /// Computes `rows · weights + bias`, row by row, and applies `then`. The rows do not change, but one of their
+    /// buffers is used.
     ///
     /// # Panics
     ///
-    /// If the rows have another length or were coded for other kernels, or `out` has not room for exactly the product.
+    /// If the rows have another length or were coded for other kernels, or the length of `out` is not that of the
+    /// product.
     pub fn apply(&self, rows: &mut CodedRows, then: Epilogue, out: &mut [f32]) {
         assert!(rows.kernels == self.kernels && rows.width == self.inputs, "rows for this layer");
         assert_eq!(Some(out.len()), rows.rows.checked_mul(self.outputs), "room for the product");
@@ -107,7 +110,7 @@ mod tests {
     use crate::kernels::Kernels;
     use crate::row_math::Epilogue;
 
-    /// As on a processor without VNNI, whose product would saturate with larger codes.
+    /// Simulates a processor without VNNI, whose product would saturate with larger codes.
     #[test]
     fn codes_of_seven_bits_give_the_product_too() {
         let (rows, inputs, outputs) = (37, 1536, 33);
@@ -121,7 +124,7 @@ mod tests {
         assert!(coded.codes.iter().all(|code| *code <= largest_code()));
         coded.code_portably(&values, 127);
         assert!(coded.codes.contains(&126) && coded.codes.iter().all(|code| *code <= 127));
-        // Two products of 16 bits, added as the processor adds them, stay what they are.
+        // Two products, added in 16 bits as the processor does, do not saturate.
         for (pair, weights) in coded.codes.as_chunks::<2>().0.iter().zip(weights.as_chunks::<2>().0.iter().cycle()) {
             let [first, second] = [0, 1].map(|at| i16::from(pair[at]) * i16::from(weights[at]));
             assert_eq!(i32::from(first.saturating_add(second)), i32::from(first) + i32::from(second));

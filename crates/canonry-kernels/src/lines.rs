@@ -1,4 +1,4 @@
-//! Bytes in whole cache lines: a tile's row that crossed a line would take two loads.
+//! Bytes in whole cache lines: a tile row that crosses two lines would need two loads.
 
 pub(crate) const LINE: usize = 64;
 
@@ -8,7 +8,7 @@ pub(crate) struct CacheLine(pub(crate) [u8; LINE]);
 
 pub(crate) const EMPTY: CacheLine = CacheLine([0; LINE]);
 
-/// As many lines; what they held before is of no interest.
+/// Grows `lines` to at least `count`. Their old contents do not matter.
 pub(crate) fn resize(lines: &mut Vec<CacheLine>, count: usize) {
     if lines.len() < count {
         lines.resize(count, EMPTY);

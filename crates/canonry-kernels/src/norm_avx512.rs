@@ -1,4 +1,4 @@
-//! Brings rows to mean 0 and variance 1 with AVX-512.
+//! Normalises rows to mean 0 and variance 1 with AVX-512.
 #![expect(unsafe_code, reason = "what is compiled for AVX-512 may be called only where it is known to be there")]
 
 use std::arch::x86_64::{
@@ -9,7 +9,7 @@ use std::arch::x86_64::{
 use crate::kernels::{KernelKind, Kernels};
 use crate::lanes::{LANES, first_lanes, load, load_some, store, store_some};
 
-/// Sums that are added up beside each other: as many as a sum takes cycles.
+/// Independent partial sums: as many as the cycles of one addition.
 const BESIDE: usize = 4;
 
 pub(crate) fn normalise(kernels: Kernels, values: &mut [f32], gains: &[f32], biases: &[f32], epsilon: f32) {
@@ -44,7 +44,7 @@ fn normalise_rows(values: &mut [f32], gains: &[f32], biases: &[f32], epsilon: f3
     }
 }
 
-/// The sum of what `term` makes of the row's numbers; its second parameter says which lanes are of the row.
+/// Sums `term` over the numbers of a row. Its second parameter is the mask of lanes that belong to the row.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn sum(row: &[f32], term: impl Fn(__m512, __mmask16) -> __m512) -> f32 {

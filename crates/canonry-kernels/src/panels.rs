@@ -1,9 +1,9 @@
 //! Packed weights of a linear layer and their product with coded rows, for AMX and AVX-512 VNNI.
 //!
-//! Both read the weights in one layout: tiles of sixteen columns, in which a line has four inputs of each column.
-//! A block of 32 rows and 32 columns is multiplied as a whole, and its sums become numbers while they are in the
-//! first cache. 32 rows go through all columns before the next 32: the product of few rows stays near, and weights come
-//! from the second cache.
+//! Both read the weights in one layout: tiles of sixteen columns, in which a line contains four inputs of each
+//! column. A block of 32 rows and 32 columns is multiplied as a whole, and its sums are converted while they are in
+//! the L1 cache. 32 rows go through all columns before the next 32: the product of few rows stays in a near cache,
+//! and weights come from the L2 cache.
 #![expect(unsafe_code, reason = "what is compiled for AVX-512 may be called only where it is known to be there")]
 
 use std::arch::x86_64::{
@@ -20,18 +20,18 @@ use crate::tiles::{TILE, Tiles};
 
 /// Rows and columns of a block.
 pub(crate) const BLOCK: usize = 32;
-/// Rows whose sums are kept in registers by VNNI: with two vectors of columns that is half of the registers, and
-/// enough to hide the time a product takes.
+/// Rows whose sums VNNI keeps in registers: with two vectors of columns that is half of the registers, and enough to
+/// hide the latency of a product.
 const VNNI_ROWS: usize = 8;
 
-/// Weights, and what is needed to read their products. Columns are filled up to whole blocks with zeros.
+/// Packed weights, with the scales and biases of their columns. Columns are filled up to whole blocks with zeros.
 pub(crate) struct Panels {
     lines: Vec<CacheLine>,
     panel: usize,
     outputs: usize,
     scales: Vec<f32>,
     biases: Vec<f32>,
-    /// Per column the sum of its weight codes, to take the zero points out again.
+    /// The sum of the weight codes of each column, which is used to remove the zero points.
     code_sums: Vec<f32>,
 }
 
@@ -57,7 +57,7 @@ impl Panels {
         Self { lines, panel, outputs, scales, biases, code_sums }
     }
 
-    /// The product, and what `then` makes of it; lengths were checked by the caller.
+    /// Computes the product and applies `then`. The caller has checked the lengths.
     pub(crate) fn apply(&self, rows: &CodedRows, then: Epilogue, out: &mut [f32]) {
         assert!(rows.kernels.kind() != KernelKind::Portable);
         // SAFETY: kernels other than the portable ones exist only where these features were found.
@@ -81,9 +81,8 @@ impl Panels {
             // SAFETY: kernels of this kind exist only where the system has permitted AMX. No other `Tiles` lives in
             // this thread: they are made here and in attention, and neither calls the other.
             let tiles = unsafe { Tiles::configure() };
-            // The processor runs ahead from one block's products into turning the sums of the block before into
-            // numbers, so that the tiles' sums are taken out after that. Dividing the work of turning among the
-            // product's steps instead was slower.
+            // The processor runs ahead from one block's products into the conversion of the previous block's sums, so
+            // the tiles are stored after that. It was slower to spread the conversion over the steps of the product.
             let mut before = None;
             for (first_row, first_column) in self.blocks(rows.rows) {
                 let tall = rows.rows - first_row > TILE_ROWS;
@@ -115,7 +114,7 @@ impl Panels {
         }
     }
 
-    /// First row and first column of each block.
+    /// The first row and the first column of each block.
     fn blocks(&self, rows: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
         let columns = self.scales.len();
         (0..rows).step_by(BLOCK).flat_map(move |row| (0..columns).step_by(BLOCK).map(move |column| (row, column)))
@@ -132,7 +131,7 @@ impl Panels {
         let columns = self.columns(first_column);
         let stride = rows.stride;
         for row in (0..BLOCK.min(rows.rows - first_row)).step_by(VNNI_ROWS) {
-            // Memory is there for whole tiles of rows, so the last rows may go beyond the rows that there are.
+            // Memory is allocated for whole tiles of rows, so the last group of rows may go beyond the existing rows.
             let lines = &rows.lines[(first_row + row) * stride..][..VNNI_ROWS * stride];
             let mut totals = [[_mm512_setzero_si512(); 2]; VNNI_ROWS];
             let steps = columns.map(|panel| panel.as_chunks::<TILE>().0);
@@ -156,7 +155,7 @@ impl Panels {
         }
     }
 
-    /// Turns a block's sums into the numbers they stand for.
+    /// Converts the integer sums of a block to floats.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     fn finish(

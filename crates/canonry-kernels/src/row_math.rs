@@ -1,16 +1,16 @@
-//! The loops over rows of activations, compiled for the widest vectors the processor has.
+//! Loops over rows of activations, compiled for the widest vectors of the processor.
 //!
-//! Each operation is a plain loop inside a [`SimdOp`]: dispatching it selects a copy that was compiled
-//! for AVX-512, AVX2 or NEON, where the compiler vectorises the loop by itself.
+//! Each operation is a plain loop inside a [`SimdOp`]: dispatching it selects a copy that was compiled for AVX-512,
+//! AVX2 or NEON, which the compiler vectorises by itself.
 
 use rten_simd::{Isa, SimdOp};
 
-/// Independent sums or extremes per loop: enough for one AVX-512 register of floats.
+/// Independent sums or extremes per loop: one AVX-512 register of floats.
 const LANES: usize = 16;
 /// Adding this to a small float leaves its rounded integer in the lowest bits: 1.5 · 2²³.
 const ROUNDING: f32 = 12_582_912.0;
 
-/// Codes each row with a scale and a zero point of its own: value ≈ (code − zero) · scale.
+/// Codes each row with its own scale and zero point: value ≈ (code − zero) · scale.
 pub(crate) struct QuantiseRows<'a> {
     pub(crate) values: &'a [f32],
     pub(crate) width: usize,
@@ -25,14 +25,14 @@ impl SimdOp for QuantiseRows<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, _isa: I) {
-        // One code is kept in reserve: zero point and value are rounded separately and may both go up.
+        // One code stays unused: zero point and value are rounded separately, and both may be rounded up.
         let steps = f32::from(self.largest_code - 1);
         let rows = self.values.chunks_exact(self.width).zip(self.codes.chunks_exact_mut(self.width));
         for (((values, codes), scale), zero) in rows.zip(self.scales).zip(self.zeros) {
             let (least, most) = extremes(values);
             let range = most - least;
             let inverse = if range > 0.0 { steps / range } else { 0.0 };
-            // The sum is rounded to an integer here, because that is all a float of this size can hold.
+            // This sum is rounded to an integer, because a float of this size has no fraction bits.
             let shift = ROUNDING - least * inverse;
             *scale = range / steps;
             *zero = (shift - ROUNDING) as i32;
@@ -43,24 +43,24 @@ impl SimdOp for QuantiseRows<'_> {
     }
 }
 
-/// What turns the sums of a quantised product back into numbers.
+/// What is needed to convert the sums of a quantised product to floats.
 pub(crate) struct Columns<'a> {
     pub(crate) scales: &'a [f32],
     pub(crate) biases: &'a [f32],
-    /// Per column the sum of its weight codes, to take the zero points out again.
+    /// The sum of the weight codes of each column, which is used to remove the zero points.
     pub(crate) code_sums: &'a [i32],
 }
 
-/// What becomes of a product.
+/// What happens to a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Epilogue {
     Write,
-    /// It is written after the activation function.
+    /// Write it after the activation function.
     Activate,
     Add,
 }
 
-/// Turns integer sums into the product they stand for, with its bias.
+/// Converts integer sums to the product, including its bias.
 pub(crate) struct Dequantise<'a> {
     pub(crate) sums: &'a [i32],
     pub(crate) scales: &'a [f32],
@@ -91,7 +91,7 @@ impl Dequantise<'_> {
         for (((sums, out), &scale), &zero) in rows.zip(self.scales).zip(self.zeros) {
             let columns = self.columns.scales.iter().zip(self.columns.biases).zip(self.columns.code_sums);
             for ((out, &sum), ((&column, &bias), &code_sum)) in out.iter_mut().zip(sums).zip(columns) {
-                // Wrapping only keeps overflow checks out of the loop: |sum| stays below 255 · 127 · 65,536.
+                // Wrapping only removes overflow checks from the loop: |sum| stays below 255 · 127 · 65,536.
                 let sum = sum.wrapping_sub(zero.wrapping_mul(code_sum));
                 *out = new(*out, sum as f32 * (scale * column) + bias);
             }
@@ -99,10 +99,11 @@ impl Dequantise<'_> {
     }
 }
 
-/// Beyond this the normal distribution's tail is taken as the tail here.
+/// Beyond this value, the tail of the normal distribution is treated as constant.
 const GELU_END: f32 = 4.4;
-/// (Φ(x) − ½) / x as a polynomial in x², fitted for the least largest error of x · Φ(x): 4.2e-5 up to |x| = 16, and
-/// |x| · 2.6e-6 beyond. A row that spans 2 is coded in steps of 7.9e-3. Half the cost of the error function.
+/// (Φ(x) − ½) / x as a polynomial in x², fitted for the smallest maximum error of x · Φ(x): 4.2e-5 up to |x| = 16,
+/// and |x| · 2.6e-6 beyond. A row with a range of 2 is coded in steps of 7.9e-3. It costs half as much as the error
+/// function.
 const GELU: [f32; 9] = [
     0.398_761_87,
     -0.066_076_905,
@@ -128,8 +129,8 @@ fn gelu(x: f32) -> f32 {
     x * (0.5 + near * sum)
 }
 
-/// Replaces each row by exp(value − the row's largest) and gives one over each row's sum: the softmax, but for a
-/// factor that is cheaper to apply to what the weights are used for.
+/// Replaces each row by exp(value − the row's largest) and returns the reciprocal of each row's sum. That is the
+/// softmax without its factor, which is cheaper to apply later to the weighted results.
 pub(crate) struct SoftmaxRows<'a> {
     pub(crate) values: &'a mut [f32],
     pub(crate) width: usize,
@@ -151,10 +152,10 @@ impl SimdOp for SoftmaxRows<'_> {
     }
 }
 
-/// 2 to the power of −½ to ½ as a polynomial; its error is below 4e-6.
+/// 2 to a power between −½ and ½ as a polynomial; its error is below 4e-6.
 const POWERS_OF_TWO: [f32; 6] = [1.0, std::f32::consts::LN_2, 0.240_226_5, 0.055_504_1, 0.009_618_1, 0.001_339_9];
 
-/// e to a power that is not positive: 2 to the whole part by its bits, to the rest by a polynomial.
+/// e to a power that is not positive: 2 to the whole part by its bits, 2 to the rest by a polynomial.
 #[inline(always)]
 fn exp(power: f32) -> f32 {
     let twos = power * std::f32::consts::LOG2_E;
@@ -170,7 +171,7 @@ fn exp(power: f32) -> f32 {
     factor * sum
 }
 
-/// Brings each row to mean 0 and variance 1, then applies the learned gain and bias.
+/// Normalises each row to mean 0 and variance 1, then applies the learned gain and bias.
 pub(crate) struct NormaliseRows<'a> {
     pub(crate) values: &'a mut [f32],
     pub(crate) gains: &'a [f32],
@@ -195,7 +196,7 @@ impl SimdOp for NormaliseRows<'_> {
     }
 }
 
-/// The mean of all rows, brought to length 1.
+/// The mean of all rows, normalised to length 1.
 pub(crate) struct MeanDirection<'a> {
     pub(crate) values: &'a [f32],
     pub(crate) width: usize,
@@ -242,7 +243,7 @@ fn largest(values: &[f32]) -> f32 {
     most.iter().chain(rest).copied().fold(f32::MIN, f32::max)
 }
 
-/// The least and the largest value, both taken over zero too, so that zero always has an exact code.
+/// The smallest and the largest value, including zero, so that zero always has an exact code.
 #[inline(always)]
 fn extremes(values: &[f32]) -> (f32, f32) {
     let (chunks, rest) = values.as_chunks::<LANES>();
@@ -268,7 +269,7 @@ pub(crate) mod tests {
         prop::collection::vec(-50.0f32..50.0, 19 * 3)
     }
 
-    /// x and x · Φ(x) from −`end` to `end`. Of Φ's series all terms are positive, so nothing cancels.
+    /// x and x · Φ(x) from −`end` to `end`. All terms of the series of Φ are positive, so nothing cancels out.
     pub(crate) fn exact_gelu(end: i16) -> impl Iterator<Item = (f32, f64)> {
         (-1000 * i32::from(end)..=1000 * i32::from(end)).map(|thousandths| {
             let x = thousandths as f32 / 1000.0;

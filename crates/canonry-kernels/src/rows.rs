@@ -7,11 +7,11 @@ use rten_tensor::NdTensorView;
 use crate::kernels::{KernelKind, Kernels};
 use crate::row_math::{MeanDirection, NormaliseRows};
 
-/// Brings each row to mean 0 and variance 1, then applies the learned gain and bias of each place.
+/// Normalises each row to mean 0 and variance 1, then applies the learned gain and bias of each position.
 ///
 /// # Panics
 ///
-/// If the lengths do not belong together.
+/// If the lengths do not match.
 pub fn normalise(kernels: Kernels, values: &mut [f32], gains: &[f32], biases: &[f32], epsilon: f32) {
     assert!(!gains.is_empty() && gains.len() == biases.len() && values.len().is_multiple_of(gains.len()));
     match kernels.kind() {
@@ -21,11 +21,11 @@ pub fn normalise(kernels: Kernels, values: &mut [f32], gains: &[f32], biases: &[
     }
 }
 
-/// The mean of all rows, brought to length 1; zeros stay zeros.
+/// The mean of all rows, normalised to length 1; zeros stay zeros.
 ///
 /// # Panics
 ///
-/// If `values` are not whole rows.
+/// If `values` does not consist of whole rows.
 pub fn mean_direction(values: &[f32], width: usize) -> Vec<f32> {
     assert!(width > 0 && values.len().is_multiple_of(width));
     MeanDirection { values, width }.dispatch()
@@ -35,7 +35,7 @@ pub fn mean_direction(values: &[f32], width: usize) -> Vec<f32> {
 ///
 /// # Panics
 ///
-/// If `values` or `weights` are not whole rows.
+/// If `values` or `weights` do not consist of whole rows.
 pub fn project(values: &[f32], weights: &[f32], width: usize) -> Vec<f32> {
     assert!(width > 0 && values.len().is_multiple_of(width) && weights.len().is_multiple_of(width));
     let (rows, outputs) = (values.len() / width, weights.len() / width);

@@ -1,4 +1,4 @@
-//! The tile registers of AMX, and the two products that are made of them.
+//! The tile registers of AMX, and the matrix products that use them.
 #![expect(unsafe_code, reason = "the compiler has no stable intrinsics for AMX: it is reached by assembly")]
 
 use std::arch::asm;
@@ -10,14 +10,15 @@ use crate::lines::CacheLine;
 
 pub(crate) const TILE: usize = 16;
 
-/// Whether the processor has AMX for bytes and bf16 and the system lets this process use it.
+/// Whether the processor has AMX for bytes and bf16 and the system allows this process to use it.
 pub(crate) fn permitted() -> bool {
-    /// Bits of the fourth register for AMX with bf16, tiles and bytes; the standard library names them only on nightly.
+    /// CPUID bits (register EDX) for AMX with bf16, tiles and bytes. The standard library has names for them only on
+    /// nightly.
     const AMX: u32 = 1 << 22 | 1 << 24 | 1 << 25;
     is_x86_feature_detected!("avx512bf16") && __cpuid_count(7, 0).edx & AMX == AMX && ask_system()
 }
 
-/// The permission is the process's: asking again changes nothing.
+/// The permission applies to the process: asking again changes nothing.
 #[cfg(target_os = "linux")]
 fn ask_system() -> bool {
     const ARCH_PRCTL: i64 = 158;
@@ -37,11 +38,11 @@ fn ask_system() -> bool {
     false
 }
 
-/// The tiles of this thread, configured; dropping it releases them, so that the system need not save them at each
-/// switch of threads. There is only one of these in a thread at a time.
+/// The configured tiles of this thread. Dropping this releases them, so that the system need not save them at each
+/// thread switch. A thread has only one at a time.
 ///
-/// Sums stay in the tiles from one block of assembly to the next, from a product to its store. That works because
-/// nothing is compiled with AMX's features: the compiler never gives a tile to anything by itself.
+/// Sums stay in the tiles from one block of assembly to the next, from a product to its store. That works because no
+/// code is compiled with AMX's features: the compiler never uses a tile by itself.
 pub(crate) struct Tiles {
     stays_in_its_thread: PhantomData<*const ()>,
 }
@@ -49,7 +50,7 @@ pub(crate) struct Tiles {
 #[repr(C, align(64))]
 struct TileConfiguration([u8; 64]);
 
-/// All eight tiles with sixteen rows of 64 bytes.
+/// All eight tiles with sixteen rows of 64 bytes each.
 static CONFIGURATION: TileConfiguration = {
     let mut bytes = [0; 64];
     bytes[0] = 1;
@@ -62,7 +63,7 @@ static CONFIGURATION: TileConfiguration = {
     TileConfiguration(bytes)
 };
 
-/// Sixteen rows times two tiles' columns, into tiles 0 and 1, by the instruction of that name.
+/// Multiplies sixteen rows by the columns of two tiles, into tiles 0 and 1, with the instruction `$product`.
 macro_rules! multiply_two {
     ($product:literal, $rows:expr, $stride:expr, $columns:expr) => {{
         let (rows, stride, columns): (&[CacheLine], usize, [&[CacheLine]; 2]) = ($rows, $stride, $columns);
@@ -97,7 +98,7 @@ macro_rules! multiply_two {
 impl Tiles {
     /// # Safety
     ///
-    /// [`permitted`] has said yes, and no other `Tiles` lives in this thread: this one would take its sums, and
+    /// [`permitted`] returned true, and no other `Tiles` lives in this thread: this one would overwrite its sums, and
     /// dropping either would release the tiles of both.
     pub(crate) unsafe fn configure() -> Self {
         // SAFETY: the caller knows that the instruction may be used; the configuration is 64 valid bytes. The compiler
@@ -106,7 +107,7 @@ impl Tiles {
         Self { stays_in_its_thread: PhantomData }
     }
 
-    /// Multiplies 32 rows of bytes by two tiles' columns of signed bytes, into tiles 0 to 3.
+    /// Multiplies 32 rows of bytes by two tiles of columns of signed bytes, into tiles 0 to 3.
     #[inline]
     pub(crate) fn multiply_square(&self, rows: &[CacheLine], stride: usize, columns: [&[CacheLine]; 2]) {
         let steps = columns[0].len() / TILE;
@@ -141,19 +142,19 @@ impl Tiles {
         }
     }
 
-    /// Multiplies 16 rows of bytes by two tiles' columns of signed bytes, into tiles 0 and 1.
+    /// Multiplies 16 rows of bytes by two tiles of columns of signed bytes, into tiles 0 and 1.
     #[inline]
     pub(crate) fn multiply_wide(&self, rows: &[CacheLine], stride: usize, columns: [&[CacheLine]; 2]) {
         multiply_two!("tdpbusd", rows, stride, columns);
     }
 
-    /// Multiplies 16 rows of bf16 by two tiles' columns of bf16, into tiles 0 and 1.
+    /// Multiplies 16 rows of bf16 by two tiles of columns of bf16, into tiles 0 and 1.
     #[inline]
     pub(crate) fn multiply_halves(&self, rows: &[CacheLine], stride: usize, columns: [&[CacheLine]; 2]) {
         multiply_two!("tdpbf16ps", rows, stride, columns);
     }
 
-    /// Writes tiles 0 and 1 beside each other: two lines of each of 16 rows, which lie `stride` lines apart.
+    /// Writes tiles 0 and 1 side by side: two lines for each of 16 rows, which lie `stride` lines apart.
     #[inline]
     pub(crate) fn store_wide(&self, to: &mut [CacheLine], stride: usize) {
         assert!(stride >= 2 && to.len() >= (TILE_ROWS - 1) * stride + 2);

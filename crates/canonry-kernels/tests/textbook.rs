@@ -1,11 +1,11 @@
-//! Every set of kernels that this machine has against the operations as a textbook writes them.
+//! Compares every set of kernels that this machine has with the textbook form of the operations.
 
 use canonry_kernels::{
     AttentionBuffers, CodedRows, Epilogue, Heads, Kernels, Linear, attend, mean_direction, normalise, project,
 };
 use proptest::prelude::{Strategy, prop, prop_assert, proptest};
 
-/// Numbers that are the same in each run.
+/// A generator of numbers that are the same in each run.
 struct Numbers(u32);
 
 impl Numbers {
@@ -43,7 +43,7 @@ proptest! {
         for kernels in Kernels::available() {
             let linear = Linear::pack(kernels, &codes, inputs, scales.clone(), biases.clone());
             let mut coded = CodedRows::default();
-            // Other rows before it, so that old codes lie around those of this test.
+            // Other rows are coded first, so that old codes surround those of this test.
             coded.code(kernels, &numbers.many(75 * 211, 0.0, 9.0), 211);
             coded.code(kernels, &values, inputs);
             for then in [Epilogue::Write, Epilogue::Activate, Epilogue::Add] {
@@ -60,7 +60,7 @@ proptest! {
                         Epilogue::Activate => gelu(exact),
                         Epilogue::Add => exact + f64::from(old[at]),
                     };
-                    // Each value is off by half a step at most, a step being a 126th of the range without VNNI.
+                    // Each value is wrong by at most half a step. Without VNNI a step is a 126th of the range.
                     let size: f64 = weights.iter().map(|code| f64::from(*code).powi(2)).sum::<f64>().sqrt();
                     let allowed = 4.3 / 126.0 * scale * size * 2.5 + 2e-3;
                     let error = (f64::from(*number) - wanted).abs();
@@ -110,7 +110,7 @@ fn attention_is_that_of_the_textbook(length: usize, heads: Heads, seed: u32) {
             }
         }
     }
-    // A longer text before it, so that its keys lie around those of this test.
+    // A longer text comes first, so that its keys surround those of this test.
     let before = numbers.many((length + 29) * 240, 0.0, 50.0);
     for kernels in Kernels::available() {
         let mut buffers = AttentionBuffers::default();
@@ -132,7 +132,7 @@ fn attention_does_not_depend_on_what_its_buffers_were_used_for() {
         let mut used = AttentionBuffers::default();
         for (length, count, size) in [(130, 2, 32), (1, 1, 70), (33, 3, 32), (16, 1, 5), (129, 2, 48), (31, 2, 32)] {
             let (heads, width) = (Heads { count, size }, count * size);
-            // What is no number spoils whatever it is added to.
+            // NaN makes every sum NaN, so any use of old values shows.
             let spoilt = vec![f32::NAN; 3 * 150 * 80];
             attend(kernels, Heads { count: 1, size: 80 }, &spoilt, &mut used, &mut vec![0.0; 150 * 80]);
             let parts = numbers.many(length * 3 * width, 0.2, 4.0);
@@ -170,7 +170,7 @@ fn tiles_and_vectors_make_the_same_of_each_row() {
 #[test]
 fn the_largest_sums_are_exact() {
     const INPUTS: usize = 1536;
-    // Weights of one sign, the largest there are, and of both in turns; values likewise. All of them have exact codes.
+    // Weights of one sign, at their extremes, and of alternating sign; values likewise. All of them have exact codes.
     let weights: [fn(usize) -> i8; 4] = [|_| 127, |_| -128, |at| if at % 2 == 0 { 127 } else { -128 }, |_| 0];
     let codes: Vec<i8> = weights.iter().flat_map(|weight| (0..INPUTS).map(weight)).collect();
     let values: [fn(usize) -> f32; 5] =
@@ -219,7 +219,7 @@ fn scores_of_any_size_give_weights() {
     let (length, size) = (40, 32);
     let heads = Heads { count: 1, size };
     for kernels in Kernels::available() {
-        // Each query prefers its own key by far, at scores of some thousands above and below zero.
+        // Each query strongly prefers its own key, with scores some thousands above and below zero.
         let row = |token: usize, which: usize| {
             (0..size).map(move |at| match which {
                 2 => token as f32,

@@ -1,6 +1,6 @@
-//! Writes the vectors and token vectors of the public duplicate sets for the examples that measure retrieval and
-//! verdicts: `embed_sets FOLDER [--model FILE] [SET…]`. A file that the same model wrote earlier stays. Another model
-//! than the compiled-in one is named by its file.
+//! Writes the vectors and token vectors of the public duplicate sets, for the examples that measure retrieval and
+//! verdicts: `embed_sets FOLDER [--model FILE] [SET…]`. A file that the same model wrote earlier is kept. A model
+//! other than the compiled-in one is named by its file.
 #![expect(clippy::print_stderr, reason = "it runs for minutes and says where it is")]
 
 use std::error::Error;
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => LocalEmbedder::load()?,
     };
     let model = out.join("model");
-    // The id alone would not do: a model is converted several times before it is given one for good.
+    // The id alone is not enough: a model is converted several times before it gets its final id.
     let probe =
         embedder.embed_with_tokens_blocking(&["What a model makes of one text tells it from others. ".repeat(60)])?;
     let mut hasher = DefaultHasher::new();
@@ -83,7 +83,7 @@ fn read(path: &Path, item_type: ItemType) -> Result<Vec<(ItemNumber, String)>, B
     let mut records: Vec<ItemRecord> = Vec::new();
     for line in BufReader::new(GzDecoder::new(file)).lines() {
         let mut value: Value = serde_json::from_str(&line?)?;
-        // Bugzilla and Jira have other words for states.
+        // Bugzilla and Jira have other names for states.
         if let Some(object) = value.as_object_mut() {
             object.remove("state");
         }
@@ -92,7 +92,7 @@ fn read(path: &Path, item_type: ItemType) -> Result<Vec<(ItemNumber, String)>, B
             records.push(record);
         }
     }
-    // As `embed` does it: what many share is not embedded.
+    // As in `embed`: text that many items share is not embedded.
     let body = |record: &ItemRecord| record.body.clone().unwrap_or_default();
     let mut by_number: Vec<&ItemRecord> = records.iter().collect();
     by_number.sort_by_key(|record| record.number);
@@ -112,10 +112,11 @@ fn read(path: &Path, item_type: ItemType) -> Result<Vec<(ItemNumber, String)>, B
     Ok(items)
 }
 
-/// `CNRYVEC1`, dimension and count as u32, then for each item its number as i64 and its vector as f32, little-endian.
+/// Writes `CNRYVEC1`, dimension and count as u32, then for each item its number as i64 and its vector as f32,
+/// little-endian.
 fn write(path: &Path, numbers: &[ItemNumber], embeddings: &[TextEmbedding]) -> Result<(), Box<dyn Error>> {
     let dimension = u32::try_from(embeddings.first().map_or(0, |embedding| embedding.vector.len()))?;
-    // Under another name until it is whole: what has its name is never made again.
+    // The file has another name until it is complete, because an existing file is never written again.
     let unfinished = path.with_extension("unfinished");
     let mut file = BufWriter::new(File::create(&unfinished)?);
     file.write_all(b"CNRYVEC1")?;
@@ -131,8 +132,8 @@ fn write(path: &Path, numbers: &[ItemNumber], embeddings: &[TextEmbedding]) -> R
     Ok(fs::rename(unfinished, path)?)
 }
 
-/// `CNRYTOK1`, the count as u32, then for each item its number as i64, the length of its token vectors in bytes as u32,
-/// and those; nothing for a model without them.
+/// Writes `CNRYTOK1`, the count as u32, then for each item its number as i64, the length of its token vectors in
+/// bytes as u32, and the vectors. Writes nothing for a model without them.
 fn write_tokens(path: &Path, numbers: &[ItemNumber], embeddings: &[TextEmbedding]) -> Result<(), Box<dyn Error>> {
     let of =
         |(number, embedding): (&ItemNumber, &TextEmbedding)| Some((*number, embedding.tokens.as_ref()?.to_bytes()));

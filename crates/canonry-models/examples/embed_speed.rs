@@ -1,5 +1,6 @@
-//! Measures how many texts a second the compiled-in model embeds: `embed_speed texts.jsonl [--threads N]
-//! [--kernels NAME] [--vectors FILE]`, a JSON string per line; one bucket of lengths after the other. `training/onnx_speed.py` does the same with onnxruntime.
+//! Measures how many texts per second the compiled-in model embeds: `embed_speed texts.jsonl [--threads N] [--kernels
+//! NAME] [--vectors FILE]`, a JSON string per line; one bucket of lengths after the other. `training/onnx_speed.py`
+//! does the same with onnxruntime.
 #![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
 
 use std::error::Error;
@@ -15,7 +16,7 @@ use canonry_models::{Embedder, LocalEmbedder};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const WARM_UP: usize = 32;
-/// Numbers of tokens of short, medium and long texts; `onnx_speed.py` has the same.
+/// Token counts of short, medium and long texts; `onnx_speed.py` has the same.
 const BUCKETS: [Range<usize>; 3] = [0..65, 65..193, 193..usize::MAX];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -43,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let first_vector = began.elapsed();
     let lengths: Vec<usize> = texts.iter().map(|text| embedder.token_ids(text).len()).collect();
 
-    // Every worker's buffers exist, and the processor has woken up, before anything is measured.
+    // A warm-up: it allocates every worker's buffers and wakes the processor before the measurement.
     embedder.embed_blocking(&texts[..texts.len().min(WARM_UP)])?;
 
     let (mut vectors, mut rates) = (vec![Vec::new(); texts.len()], Vec::new());
@@ -83,7 +84,7 @@ fn rounded(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
-/// User and system time of this process so far; zero where there is no `/proc`.
+/// User and system time of this process so far; zero if there is no `/proc`.
 fn cpu_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();

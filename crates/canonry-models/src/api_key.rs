@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A provider's key. Its `Debug` shows nothing of it, and it has no `Display`.
+/// A provider's key. Its `Debug` output does not contain the key, and it has no `Display`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// Takes a key in; white space around it, which files and shells leave behind, is cut.
+    /// Trims white space around the key, which files and shells leave behind.
     pub fn new(text: &str) -> Self {
         Self(text.trim().to_owned())
     }
@@ -16,7 +16,7 @@ impl ApiKey {
         &self.0
     }
 
-    /// `text` without this key in it: providers like to quote what they were sent.
+    /// Removes this key from `text`: providers often quote what they received.
     pub(crate) fn hidden_in(&self, text: &str) -> String {
         if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "[key]") }
     }

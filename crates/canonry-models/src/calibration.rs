@@ -1,12 +1,12 @@
-//! From a model's cosine to a similarity score that means the same for every model.
+//! Maps a model's cosine to a similarity score that means the same for every model.
 
 use canonry_domain::Similarity;
 use serde::{Deserialize, Serialize};
 
 /// A monotone map from cosine to a similarity in 0..1, linear between its anchors.
 ///
-/// Gates are set in scores, not in cosines, so that they keep their meaning when the model changes: .75 keeps
-/// 95 % of true pairs; among items that have an earlier duplicate .90 is even odds, .95 is four in five.
+/// Gates use scores, not cosines, so that they keep their meaning when the model changes: .75 keeps 95 % of true
+/// pairs; among items that have an earlier duplicate, .90 means even odds and .95 four in five.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Anchors", into = "Anchors")]
 pub struct Calibration {
@@ -29,12 +29,12 @@ pub enum CalibrationError {
 }
 
 impl Calibration {
-    /// The score is the cosine itself: for a model that nothing was fitted for.
+    /// The score is the cosine itself: for a model without a fitted calibration.
     pub const fn identity() -> Self {
         Self { anchors: None }
     }
 
-    /// A map through `(cosine, score)` anchors: cosines rising, scores not falling.
+    /// A map through `(cosine, score)` anchors: cosines increase, scores do not decrease.
     pub fn from_anchors(anchors: Vec<(f64, f64)>) -> Result<Self, CalibrationError> {
         if anchors.len() < 2 {
             return Err(CalibrationError::TooFewAnchors);
@@ -47,12 +47,12 @@ impl Calibration {
         Ok(Self { anchors: Some(anchors) })
     }
 
-    /// Whether the map was fitted to data; if not, a score is the bare cosine, and whoever shows it says so.
+    /// Whether the map was fitted to data. If not, a score is the bare cosine, and every output must say so.
     pub fn is_fitted(&self) -> bool {
         self.anchors.is_some()
     }
 
-    /// The similarity of a cosine; what is no number is alike to nothing.
+    /// The similarity of a cosine; NaN gives zero.
     pub fn similarity(&self, cosine: f32) -> Similarity {
         let cosine = f64::from(cosine);
         let score = match &self.anchors {
@@ -62,7 +62,7 @@ impl Calibration {
         Similarity::clamped(score).unwrap_or(Similarity::ZERO)
     }
 
-    /// The cosine from which on a score is reached; the way back, for setting thresholds and drawing curves.
+    /// The smallest cosine that reaches a score: the inverse map, for setting thresholds and drawing curves.
     pub fn cosine_of(&self, score: f64) -> f64 {
         match &self.anchors {
             None => score,

@@ -1,25 +1,25 @@
-//! Fits a calibration to pairs that are known to be duplicates and pairs that are known not to be.
+//! Fits a calibration to known duplicate pairs and known other pairs.
 
 use crate::calibration::{Calibration, CalibrationError};
 
 /// Fewer pairs of either kind say nothing about a twentieth of them.
 const FEWEST_PAIRS: usize = 20;
-/// Two anchors never come closer than this, so that the map stays a map.
+/// The minimum distance of two anchors, which keeps the map well-defined.
 const CLOSEST: f64 = 1e-3;
-/// Pairs whose share of true ones is taken together. A logistic curve needs no bins, but on four trackers its tail
-/// was far off: the share rises slowly up to cosine .8 and then steeply.
+/// The number of pairs per bin. A logistic curve needs no bins, but on four trackers its tail was far off: the share
+/// of true pairs rises slowly up to cosine .8 and then steeply.
 const BIN: usize = 40;
 /// The share of true pairs that the score .75 keeps.
 const KEPT: f64 = 0.95;
 
 /// Cosines of pairs under one model.
 ///
-/// Both kinds must come from the same retriever, for example the nearest neighbours of every item whose
-/// duplicates are known; otherwise the odds are those of another question.
+/// Both kinds must come from the same retriever, for example the nearest neighbours of every item whose duplicates
+/// are known; otherwise the odds answer another question.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CalibrationData {
     pub true_pairs: Vec<f32>,
-    /// Cosines of pairs that the retriever offered and that are none.
+    /// Cosines of pairs that the retriever offered and that are not duplicates.
     pub other_pairs: Vec<f32>,
 }
 
@@ -28,18 +28,18 @@ pub struct FittedCalibration {
     pub calibration: Calibration,
     /// The share of true pairs at or above the score .75.
     pub kept_at_75: f64,
-    /// The share of true pairs among pairs with about the score .90; .5 where the anchor could be met.
+    /// The share of true pairs among pairs with about the score .90; .5 if the anchor could be placed exactly.
     pub odds_at_90: f64,
-    /// The same for .95; .8 where the anchor could be met.
+    /// The same for .95; .8 if the anchor could be placed exactly.
     pub odds_at_95: f64,
 }
 
 impl CalibrationData {
-    /// Anchors: .75 where 95 % of the true pairs lie above, .90 where the share of true pairs among all of about
-    /// that cosine passes one half, .95 where it passes four fifths.
+    /// Anchors: .75 at the cosine that 95 % of the true pairs exceed, .90 where the share of true pairs among all
+    /// pairs of about that cosine passes one half, .95 where it passes four fifths.
     ///
-    /// Where the data do not allow that (even odds below the .75 anchor, four fifths beyond cosine 1), the anchors
-    /// are moved just far enough to keep their order, and the figures say what they then stand for.
+    /// If the data do not allow that (even odds below the .75 anchor, four fifths beyond cosine 1), the anchors are
+    /// moved just far enough to keep their order, and the figures report the shares that they then have.
     pub fn fit(&self) -> Result<FittedCalibration, CalibrationError> {
         let true_pairs = enough("true", &self.true_pairs)?;
         let other_pairs = enough("other", &self.other_pairs)?;
@@ -58,8 +58,8 @@ impl CalibrationData {
     }
 }
 
-/// The share of true pairs as a rising function of the cosine: means of bins, pooled with the bin before wherever a
-/// bin of larger cosines has the smaller share.
+/// The share of true pairs as an increasing function of the cosine: means of bins. A bin is pooled with the previous
+/// one if it has larger cosines but a smaller share.
 struct Odds(Vec<PooledBlock>);
 
 #[derive(Clone, Copy)]
@@ -75,7 +75,7 @@ impl Odds {
         let mut pairs: Vec<(f64, f64)> = true_pairs.chain(other_pairs.iter().map(|cosine| (*cosine, 0.0))).collect();
         pairs.sort_by(|left, right| left.0.total_cmp(&right.0));
         let mut rising: Vec<PooledBlock> = Vec::new();
-        // From the top, so that the bin that decides about the surest pairs is a whole one.
+        // Bins start at the top, so that the bin of the most certain pairs is complete.
         let bins: Vec<&[(f64, f64)]> = pairs.rchunks(BIN).collect();
         for bin in bins.into_iter().rev() {
             let mut block = PooledBlock {
@@ -103,7 +103,7 @@ impl Odds {
         }
     }
 
-    /// Where a share is reached, linear between two blocks; halfway to 1 where it never is.
+    /// The cosine at which a share is reached, linear between two blocks; halfway to 1 if it never is.
     fn cosine_at(&self, share: f64) -> f64 {
         let after = self.0.partition_point(|block| block.share() < share);
         match (after.checked_sub(1).map(|before| self.0[before]), self.0.get(after)) {
@@ -156,7 +156,7 @@ mod tests {
     use crate::calibration::CalibrationError;
     use proptest::prelude::{prop, prop_assert, proptest};
 
-    /// Pairs whose share of true ones is exactly logistic: even at .7, four fifths at .7 + ln 4 / 20.
+    /// Pairs whose share of true ones is exactly logistic: one half at .7, four fifths at .7 + ln 4 / 20.
     fn logistic() -> CalibrationData {
         let mut data = CalibrationData::default();
         for at in 0..100 {

@@ -1,11 +1,11 @@
-//! Starting a program that reads text from strangers: it may be talked into telling what it sees, so it sees no secret of
-//! Canonry's, neither in its own environment nor in that of another process.
+//! Starts a program that reads text from strangers. Such text may talk it into revealing what it sees, so it sees no
+//! secret of Canonry, neither in its own environment nor in that of another process.
 
 use std::io;
 
 use tokio::process::{Child, Command};
 
-/// The variables with Canonry's own secrets, which no such program is given.
+/// The variables with Canonry's own secrets, which no such program receives.
 pub const WITHHELD: [&str; 10] = [
     "GITHUB_TOKEN",
     "GH_TOKEN",
@@ -19,8 +19,8 @@ pub const WITHHELD: [&str; 10] = [
     "CANONRY_APP_PRIVATE_KEY_PATH",
 ];
 
-/// Keeps every process of the same user from reading this one's environment and memory; only root still can. To be called
-/// before anything else is started.
+/// Keeps other processes of the same user from reading the environment and memory of this one; only root still can.
+/// Call this before any process is started.
 pub fn hide_own_memory() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
@@ -28,14 +28,14 @@ pub fn hide_own_memory() {
     }
 }
 
-/// Starts a program without Canonry's secrets. On Linux it cannot look into any process but those that it starts itself:
-/// not at their environment, their memory or their files, not even as root.
+/// Starts a program without Canonry's secrets. On Linux it can inspect no process except those that it starts itself:
+/// not their environment, their memory or their files, not even as root.
 pub(crate) fn spawn_confined(command: &mut Command) -> io::Result<Child> {
     for variable in WITHHELD {
         command.env_remove(variable);
     }
     let runtime = tokio::runtime::Handle::current();
-    // What confines a thread goes over to the processes that it starts, and to no other thread.
+    // The restrictions of a thread apply to the processes that it starts, and to no other thread.
     std::thread::scope(|scope| {
         let spawn = move || {
             let _entered = runtime.enter();
@@ -51,8 +51,8 @@ pub(crate) fn spawn_confined(command: &mut Command) -> io::Result<Child> {
 fn confine_this_thread() {
     use landlock::{AccessFs, Ruleset, RulesetAttr as _, RulesetStatus, Scope};
     drop_capabilities();
-    // Whoever is in a Landlock domain may look into processes of that domain alone. Making devices, which nobody needs,
-    // is forbidden because a domain must forbid something.
+    // A process in a Landlock domain can inspect only processes of that domain. A domain must forbid something, so it
+    // forbids making devices, which no program needs.
     let rules = Ruleset::default().handle_access(AccessFs::MakeChar | AccessFs::MakeBlock);
     let enforced = rules
         .and_then(|rules| rules.scope(Scope::Signal))
@@ -60,7 +60,7 @@ fn confine_this_thread() {
         .and_then(landlock::RulesetCreated::restrict_self);
     match enforced {
         Ok(status) if status.ruleset != RulesetStatus::NotEnforced => {}
-        // Canonry itself cannot be looked into all the same; who started it can.
+        // Canonry itself still cannot be inspected, but the process that started it can.
         Ok(_) => {
             tracing::debug!("this kernel has no Landlock: a program can read the environment of who started Canonry");
         }
@@ -71,8 +71,8 @@ fn confine_this_thread() {
 #[cfg(not(target_os = "linux"))]
 fn confine_this_thread() {}
 
-/// Takes from root what lets it look into other processes, load code into the kernel or reach devices. Nobody else has any
-/// of it.
+/// Removes the capabilities with which root inspects other processes, loads kernel code or accesses devices. Other
+/// users have none of them.
 #[cfg(target_os = "linux")]
 fn drop_capabilities() {
     use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
@@ -80,7 +80,7 @@ fn drop_capabilities() {
     if own.permitted.is_empty() && own.inheritable.is_empty() {
         return;
     }
-    // With these a program keeps files of other users in order and runs as one of them.
+    // With these a program manages files of other users and runs as another user.
     let kept = CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE
         | CapabilitySet::FOWNER
@@ -88,7 +88,7 @@ fn drop_capabilities() {
         | CapabilitySet::SETGID
         | CapabilitySet::SETUID
         | CapabilitySet::NET_BIND_SERVICE;
-    // Root gets everything back when it starts a program, but for what is out of this set.
+    // When root starts a program, it regains all capabilities that are not removed from this set.
     for capability in (CapabilitySet::all() - kept).iter() {
         let _ = rustix::thread::remove_capability_from_bounding_set(capability);
     }

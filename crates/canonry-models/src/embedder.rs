@@ -1,4 +1,4 @@
-//! What an embedder is, and how embedding fails.
+//! The trait of embedders, and their errors.
 
 use std::ops::Range;
 
@@ -17,24 +17,24 @@ pub enum InputType {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextEmbedding {
-    /// One vector of length 1 for the whole of it; zeros for a text without words.
+    /// One vector of length 1 for the whole text; zeros for a text without words.
     pub vector: Vec<f32>,
-    /// A small vector for each of its first tokens, by a model that makes them.
+    /// A small vector for each of the first tokens, if the model makes them.
     pub tokens: Option<TokenVectors>,
 }
 
-/// Turns texts into vectors of length 1 whose cosine says how alike the texts are.
+/// Turns texts into vectors of length 1 whose cosine measures how similar the texts are.
 pub trait Embedder: Send + Sync {
-    /// The name vectors are stored under. Vectors of different names are never compared.
+    /// The name under which vectors are stored. Vectors of different names are never compared.
     fn model_id(&self) -> &str;
 
-    /// How long its vectors are; a remote model tells with its first answer.
+    /// The length of the vectors; for a remote model it is known after the first answer.
     fn dimension(&self) -> Option<usize>;
 
     /// How this model's cosines become similarity scores.
     fn calibration(&self) -> &Calibration;
 
-    /// Up to which distances findings of the past are like what is asked about, where nobody configured that.
+    /// The default distances up to which past findings count as similar.
     fn finding_distances(&self) -> FindingDistances {
         FindingDistances::UNMEASURED
     }
@@ -42,7 +42,7 @@ pub trait Embedder: Send + Sync {
     /// One vector per text, in order, or no vector at all; a text without words gets a vector of zeros.
     fn embed<'a>(&'a self, texts: &'a [String], input: InputType) -> BoxFuture<'a, Result<Vec<Vec<f32>>, EmbedError>>;
 
-    /// The same with the vectors of the texts' tokens, by a model that makes them.
+    /// The same with token vectors, if the model makes them.
     fn embed_with_tokens<'a>(
         &'a self,
         texts: &'a [String],
@@ -55,18 +55,18 @@ pub trait Embedder: Send + Sync {
     }
 }
 
-/// How far (1 − cosine) a finding of the past may be from what it is compared with. Code and words about it are further
-/// apart than two descriptions of one problem, and how far depends on the model.
+/// How far (1 − cosine) a past finding may be from what it is compared with. The distance between code and words
+/// about it is larger than between two descriptions of one problem, and it depends on the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FindingDistances {
-    /// From the new lines of a file: what a reviewing model is told of the past.
+    /// From the new lines of a file: these findings are shown to a reviewing model.
     pub from_code: f64,
-    /// From another finding: what counts as the same problem again.
+    /// From another finding: these findings count as the same problem again.
     pub from_finding: f64,
 }
 
 impl FindingDistances {
-    /// Of a model that nobody measured.
+    /// For a model that was not measured.
     pub const UNMEASURED: Self = Self { from_code: 0.3, from_finding: 0.3 };
 }
 
@@ -74,7 +74,7 @@ impl FindingDistances {
 pub enum EmbedError {
     #[error(transparent)]
     Model(#[from] ModelFileError),
-    /// The work was given up because the program is ending or a worker failed.
+    /// The work was cancelled because the program is ending or a worker failed.
     #[error("embed texts: the work was interrupted")]
     Interrupted,
     #[error("set up the {provider} embedder: {problem}")]
@@ -84,7 +84,7 @@ pub enum EmbedError {
 }
 
 impl EmbedError {
-    /// Which texts of the call the error is about, where that is known.
+    /// Which texts of the call the error is about, if known.
     pub fn texts(&self) -> Option<Range<usize>> {
         match self {
             Self::Remote { texts, .. } => Some(texts.clone()),

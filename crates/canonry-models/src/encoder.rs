@@ -1,4 +1,4 @@
-//! The transformer: token ids in, one vector per text and small vectors of its first tokens out.
+//! The transformer: it turns token ids into one vector per text and small vectors of its first tokens.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub(crate) struct Encoder {
     heads: Heads,
 }
 
-/// From a token's state to its small vector.
+/// Maps a token's state to its small vector.
 struct TokenProjection {
     weights: Vec<f32>,
     head: TokenHead,
@@ -113,13 +113,13 @@ impl Encoder {
         })
     }
 
-    /// How many token ids there are vectors for.
+    /// The number of token ids that have a vector.
     pub(crate) fn vocabulary(&self) -> usize {
         self.word_scales.len()
     }
 
-    /// One vector of length 1 per text, and the vectors of its tokens. The texts' rows lie one after another: nothing
-    /// is padded, and no text's vector depends on its neighbours.
+    /// One vector of length 1 per text, and the vectors of its tokens. The texts' rows lie one after another: there
+    /// is no padding, and no text's vector depends on its neighbours.
     pub(crate) fn encode(&self, texts: &[&[u32]], buffers: &mut EncoderBuffers) -> Vec<TextEmbedding> {
         self.look_up(texts, buffers);
         for layer in &self.layers {
@@ -231,7 +231,7 @@ mod tests {
     const WORDS: usize = 50;
     const TOKEN_WIDTH: usize = 7;
 
-    /// A small model of unusual sizes with made-up weights, and the same weights as plain numbers.
+    /// A small model of unusual sizes with invented weights, and the same weights as plain numbers.
     #[derive(Default)]
     struct Tiny {
         entries: serde_json::Map<String, Value>,
@@ -324,7 +324,7 @@ mod tests {
             x.iter().zip(learned).map(|(v, (gain, bias))| (v - mean) / deviation * gain + bias).collect()
         }
 
-        /// The last states of the network as a textbook writes it, one number at a time.
+        /// The last states of the textbook network, computed one number at a time.
         fn states(&self, ids: &[u32]) -> Vec<Vec<f32>> {
             let add = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<f32>>();
             let word = |id: &u32| &self.plain["words.weight"][*id as usize * WIDTH..][..WIDTH];

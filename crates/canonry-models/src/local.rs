@@ -20,9 +20,9 @@ use crate::word_piece::WordPiece;
 
 static MODEL: &[u8] = include_bytes!("../models/encoder.safetensors");
 
-/// Texts whose tokens are held in memory at once.
+/// Texts whose tokens are in memory at once.
 const CHUNK_TEXTS: usize = 512;
-/// Rows that one worker takes through the network together; a single text may have no more anyway.
+/// Rows that one worker processes together; a single text never has more.
 const BATCH_ROWS: usize = 256;
 
 /// The compiled-in model. Cloning shares it.
@@ -39,8 +39,8 @@ struct LoadedModel {
     next_worker: AtomicUsize,
 }
 
-/// A thread of its own. Matrix products ask the thread pool they run in how far to divide themselves; in a
-/// pool of one they do not, and whole texts are divided among the workers instead.
+/// A worker with its own thread. Matrix products use as many threads as the pool in which they run. In a pool of one
+/// they are not divided; whole texts are divided among the workers instead.
 struct EncoderWorker {
     pool: ThreadPool,
     buffers: Mutex<EncoderBuffers>,
@@ -51,17 +51,17 @@ impl LocalEmbedder {
         Self::load_with_threads(available_parallelism().map_or(1, usize::from))
     }
 
-    /// The compiled-in model on so many threads (at least one).
+    /// The compiled-in model on `threads` threads (at least one).
     pub fn load_with_threads(threads: usize) -> Result<Self, EmbedError> {
         Self::load_with_kernels(threads, Kernels::best())
     }
 
-    /// The compiled-in model on so many threads, with other kernels than the processor's best.
+    /// The compiled-in model on `threads` threads, with other kernels than the processor's best.
     pub fn load_with_kernels(threads: usize, kernels: Kernels) -> Result<Self, EmbedError> {
         Ok(Self::from_bytes(Cow::Borrowed(MODEL), threads, kernels)?)
     }
 
-    /// Another model in a file of the same format, to measure it beside the compiled-in one.
+    /// Another model in a file of the same format, to compare it with the compiled-in one.
     pub fn load_file(path: &Path, threads: usize) -> Result<Self, EmbedError> {
         let bytes = std::fs::read(path).map_err(|_| ModelFileError::Container("it cannot be opened"))?;
         Ok(Self::from_bytes(Cow::Owned(bytes), threads, Kernels::best())?)
@@ -84,14 +84,14 @@ impl LocalEmbedder {
 
     /// One vector of length 1 per text, in order; a text without any word gets a vector of zeros.
     ///
-    /// A text's vector depends on nothing but the text: not on its neighbours, nor on the number of threads.
-    /// This occupies the calling thread until it is done; async code uses [`Embedder::embed`].
+    /// A text's vector depends only on the text: not on its neighbours, nor on the number of threads. This blocks the
+    /// calling thread until it is done; async code uses [`Embedder::embed`].
     pub fn embed_blocking<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let embeddings = self.embed_with_tokens_blocking(texts)?;
         Ok(embeddings.into_iter().map(|embedding| embedding.vector).collect())
     }
 
-    /// The same with the vectors of the texts' tokens.
+    /// The same with token vectors.
     pub fn embed_with_tokens_blocking<T: AsRef<str> + Sync>(
         &self,
         texts: &[T],
@@ -117,10 +117,10 @@ impl Embedder for LocalEmbedder {
         Some(self.shared.header.dimension)
     }
 
-    /// Measured by canonry-review's example `memory_distances`. Code quoted in 347 review comments finds its own comment
-    /// among 57 of its repository within 0.55 in 89 % of cases (81 % from a file of another name; 0.3: 32 and 17 %), beside
-    /// 2.8 others of the five that are told. Of descriptions within 0.3 of each other 90 % are of the same problem, and 79 %
-    /// of those pairs are within it.
+    /// Measured by canonry-review's example `memory_distances`. Code quoted in 347 review comments finds its own
+    /// comment among 57 of its repository within 0.55 in 89 % of cases (81 % from a file of another name; 0.3: 32 and
+    /// 17 %), together with 2.8 others of the five that are shown. Of descriptions within 0.3 of each other, 90 % are
+    /// of the same problem, and 79 % of the pairs of one problem are within 0.3.
     fn finding_distances(&self) -> FindingDistances {
         FindingDistances { from_code: 0.55, from_finding: 0.3 }
     }
@@ -165,7 +165,7 @@ impl LoadedModel {
     fn embed_chunk<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Vec<TextEmbedding> {
         let tokens = self.divide(texts.len(), 16, |at, _| self.tokeniser.encode(texts[at].as_ref()));
         let mut order: Vec<usize> = (0..texts.len()).filter(|at| !WordPiece::is_blank(&tokens[*at])).collect();
-        // Longest first: the last batch to finish is then a small one.
+        // Longest first, so that the last batch to finish is a small one.
         order.sort_by_key(|at| std::cmp::Reverse(tokens[*at].len()));
         let batches = batches(&order, &tokens);
         let encoded = self.divide(batches.len(), 1, |at, buffers| {
@@ -181,7 +181,7 @@ impl LoadedModel {
         embeddings
     }
 
-    /// The results of `count` pieces of work in order, done by all workers, `step` pieces at a time.
+    /// Distributes `count` tasks over all workers, `step` tasks at a time, and returns the results in order.
     fn divide<R: Send + Sync>(
         &self,
         count: usize,
@@ -200,7 +200,7 @@ impl LoadedModel {
             }
         };
         let steps = count.div_ceil(step);
-        // A single piece of work goes to one worker, to each in turn, and wakes nobody else.
+        // A single task goes to one worker, to each in turn, and wakes no other.
         let first = self.next_worker.fetch_add(1, Ordering::Relaxed);
         let workers = (0..steps.min(self.workers.len())).map(|at| &self.workers[(first + at) % self.workers.len()]);
         let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Reads a model file: a safetensors container whose header tells everything about the model in it.
+//! Reads a model file: a safetensors container whose header describes the model completely.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use crate::calibration::Calibration;
 
 /// The layout of tensors and header that this code reads.
 const FORMAT: u32 = 2;
-/// A header longer than this is no header: the real one has 8 KB.
+/// The maximum length of a header; the real one has 8 KB.
 const LONGEST_HEADER: u64 = 4 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum ModelFileError {
     Header(#[from] serde_json::Error),
     #[error("read the model file: {0} is not supported")]
     Unsupported(String),
-    /// A tensor that is absent or has another shape than the header promises.
+    /// A tensor that is missing or has another shape than the header says.
     #[error("read tensor {name} of the model file: {problem}")]
     Tensor { name: String, problem: &'static str },
 }
@@ -42,7 +42,7 @@ pub(crate) struct ModelHeader {
     pub(crate) token_vectors: Option<TokenHead>,
 }
 
-/// What the model's second head makes: a small vector for each of the first tokens of a text.
+/// The model's second head, which makes a small vector for each of the first tokens of a text.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct TokenHead {
     pub(crate) width: usize,
@@ -117,7 +117,7 @@ impl ModelFile {
         Ok(self.bytes[place].iter().map(|byte| byte.cast_signed()).collect())
     }
 
-    /// Where a large table of codes lies in [`bytes`](Self::into_bytes), so that it is never copied.
+    /// The position of a large table of codes in [`bytes`](Self::into_bytes), so that it is never copied.
     pub(crate) fn codes_place(&self, name: &str, shape: &[usize]) -> Result<Range<usize>, ModelFileError> {
         self.place(name, "I8", 1, shape)
     }

@@ -1,4 +1,4 @@
-//! Another program, run within limits of time and output.
+//! Runs another program with limits on time and output.
 
 use canonry_boxed::boxed;
 use std::pin::pin;
@@ -10,10 +10,10 @@ use tokio::process::{Child, Command};
 
 use crate::confined_program::spawn_confined;
 
-/// What is kept of what a program says on its standard error.
+/// How many bytes of a program's standard error are kept.
 const SAID: u64 = 64 * 1024;
 
-/// How long the output of a program that has ended is still read: what it started may hold it open for ever.
+/// How long the output is read after the program ended: a process that it started may keep the pipe open for ever.
 const LEFT_OPEN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub struct ProgramEnd {
 }
 
 impl ProgramEnd {
-    /// The line of its standard error that says most, fit to be shown; empty when there is none. Programs explain first
-    /// and conclude last; but what they call fatal is the conclusion, whatever advice follows.
+    /// The most informative line of its standard error, safe to show; empty if there is none. Programs usually
+    /// conclude in the last line, but a line with `fatal` is the conclusion, whatever advice follows.
     pub fn telling_line(&self) -> String {
         let text = String::from_utf8_lossy(&self.said);
         let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
@@ -43,7 +43,7 @@ pub enum ProgramError {
     Pipe(std::io::Error),
 }
 
-/// Runs a program, writes to it, and reads it to its end. What it started and left behind ends with it.
+/// Runs a program, writes to it, and reads its output to the end. Processes that it left behind are killed with it.
 #[boxed]
 pub async fn run_program(
     command: &mut Command,
@@ -75,7 +75,7 @@ async fn run_spawned(
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     command.process_group(0);
-    // Whatever makes us return early, a program that is given up on does not go on behind our back.
+    // The program is killed on every early return, so that it does not continue unnoticed.
     let mut child = spawn(command.kill_on_drop(true)).map_err(ProgramError::Absent)?;
     let _group = ProcessGroup::of(&child);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -83,13 +83,13 @@ async fn run_spawned(
     let talk = async {
         let write = async {
             if let Some(mut stdin) = stdin {
-                // It may end before it read everything; its exit status tells.
+                // The program may end before it has read everything; its exit status shows that.
                 let _ = stdin.write_all(input).await;
             }
             Ok(())
         };
-        // All three at once, since a full pipe on one side would stop the others; and the first failure ends it, since a
-        // program whose output nobody reads any more never closes its standard error.
+        // All three at once, because a full pipe would block the others. The first failure ends all of them, because
+        // a program whose output is no longer read never closes its standard error.
         let mut read = pin!(async {
             tokio::try_join!(write, read_out(stdout, most, &mut out), read_said(stderr, &mut said)).map(drop)
         });
@@ -99,7 +99,7 @@ async fn run_spawned(
                 child.wait().await.map_err(ProgramError::Pipe)
             }
             status = child.wait() => {
-                // What was written until then is read, and what comes after counts for nothing.
+                // Output that was written until then is still read; later output is ignored.
                 tokio::time::timeout(LEFT_OPEN, read).await.unwrap_or(Ok(()))?;
                 status.map_err(ProgramError::Pipe)
             }
@@ -109,7 +109,7 @@ async fn run_spawned(
     Ok(ProgramEnd { status, out, said })
 }
 
-/// A program and everything that it started, ended with this value.
+/// Kills a program and everything that it started when dropped.
 struct ProcessGroup {
     #[cfg(unix)]
     leader: Option<nix::unistd::Pid>,
@@ -132,7 +132,7 @@ impl Drop for ProcessGroup {
     fn drop(&mut self) {
         #[cfg(unix)]
         if let Some(leader) = self.leader {
-            // Nobody is left in most cases, which is what it says then.
+            // In most cases no process is left, and this returns an error.
             let _ = nix::sys::signal::killpg(leader, nix::sys::signal::Signal::SIGKILL);
         }
     }
@@ -149,7 +149,7 @@ async fn read_out(
     if bytes.len() > most { Err(ProgramError::TooMuch) } else { Ok(()) }
 }
 
-/// The end of what it says is lost when it says very much, but it is never stopped by it.
+/// Reads standard error to its end, so that the program never blocks, but keeps only the beginning.
 async fn read_said(stream: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) -> Result<(), ProgramError> {
     if let Some(mut stream) = stream {
         (&mut stream).take(SAID).read_to_end(bytes).await.map_err(ProgramError::Pipe)?;
@@ -198,14 +198,14 @@ mod tests {
         assert!(matches!(ended, Err(ProgramError::TooLong)));
     }
 
-    /// Whether a process is there; one that ended and was not waited for yet is not.
+    /// Whether a process runs; a zombie does not.
     fn runs(id: &str) -> bool {
         let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         state.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
     }
 
     async fn ends(id: &str) -> bool {
-        // A signal is delivered at once, but the process goes when it is scheduled next.
+        // A signal is delivered at once, but the process ends only when it is scheduled next.
         for _ in 0..1_000 {
             if !runs(id) {
                 return true;
@@ -223,12 +223,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let left = folder.path().join("left");
         let id = || std::fs::read_to_string(&left).expect("its id").trim().to_owned();
-        // It ends itself, and something that it started holds its output open.
+        // The program ends, but a process that it started keeps its output open.
         let script = format!("sleep 600 & echo $! > {}; echo report", left.display());
         let ended = run_program(&mut shell(&script), b"", MINUTE, 100).await;
         assert!(matches!(ended, Ok(ended) if ended.out == b"report\n" && ended.status.success()));
         assert!(ends(&id()).await);
-        // It is given up on while it waits for something that it started.
+        // The program times out while it waits for a process that it started.
         let script = format!("sh -c 'echo $$ > {}; sleep 600; true'; true", left.display());
         std::fs::remove_file(&left).expect("there");
         let ended = run_program(&mut shell(&script), b"", Duration::from_secs(5), 100).await;

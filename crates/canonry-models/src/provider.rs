@@ -1,4 +1,4 @@
-//! How each provider of embeddings is asked, and how its answers are read and checked.
+//! The request to each embedding provider, and the checks of its answer.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use crate::remote_service::Vendor;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
-    /// OpenAI, and every server with the same interface.
+    /// OpenAI, and every server with the same API.
     OpenAi,
     Voyage,
     Gemini,
@@ -49,7 +49,7 @@ impl Provider {
         }
     }
 
-    /// The address to post to; `None` where the base cannot have a path.
+    /// The URL for the request; `None` if the base URL cannot have a path.
     pub(crate) fn endpoint(self, base: &Url, model: &str) -> Option<Url> {
         let mut url = base.clone();
         let mut path = url.path_segments_mut().ok()?;
@@ -82,10 +82,9 @@ impl Provider {
         }
     }
 
-    /// The vectors of an answer in the order of the texts, brought to length 1.
+    /// The vectors of an answer in the order of the texts, normalised to length 1.
     ///
-    /// A failure comes with the place of the text it is about, where it is about one. The first vector ever seen
-    /// sets `dimension` for all that follow.
+    /// A failure that concerns one text contains its position. The first vector sets `dimension` for all that follow.
     pub(crate) fn read_answer(
         self,
         body: &[u8],
@@ -121,7 +120,7 @@ impl Provider {
     }
 }
 
-/// JSON has no word for what is not a number; servers write null instead.
+/// JSON cannot express NaN; servers write null instead.
 type Components = Vec<Option<f64>>;
 
 #[derive(Deserialize)]
@@ -150,7 +149,7 @@ fn direction(components: &[Option<f64>], dimension: &OnceLock<usize>) -> Result<
         value.filter(|value| value.is_finite()).ok_or(RemoteFailure::NotFinite { component })
     };
     let values: Vec<f64> = components.iter().enumerate().map(finite).collect::<Result<_, _>>()?;
-    // Scaling by the largest component first keeps the squares of huge and of tiny numbers in range.
+    // Scaling by the largest component first keeps the squares of very large and very small numbers in range.
     let largest = values.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
     if largest == 0.0 {
         return Err(RemoteFailure::NoDirection);

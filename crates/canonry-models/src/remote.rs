@@ -15,13 +15,13 @@ use crate::provider::Provider;
 use crate::remote_failure::RemoteFailure;
 use crate::remote_service::{RemoteService, ServiceSettings, Vendor};
 
-/// Texts in one request. Gemini takes 100 at most, the others more.
+/// Texts per request. Gemini accepts at most 100, the others more.
 const BATCH_TEXTS: usize = 96;
-/// Characters in one request: the strictest of the three takes 120,000 tokens.
+/// Characters per request: the strictest of the three accepts 120,000 tokens.
 const BATCH_CHARACTERS: usize = 100_000;
 /// An answer has some 25 bytes per component; 96 vectors of 4,096 components have 10 MB.
 const LARGEST_ANSWER: usize = 32 << 20;
-/// A text that any model has a vector for: it tells the dimension when all other texts are blank.
+/// A text that every model can embed: it gives the dimension if all other texts are blank.
 const PROBE: &str = "text";
 
 #[derive(Debug, Clone)]
@@ -29,18 +29,18 @@ pub struct RemoteSettings {
     pub provider: Provider,
     pub model: String,
     pub base_url: String,
-    /// The key; a server of one's own may need none.
+    /// The key; a self-hosted server may need none.
     pub key: Option<ApiKey>,
     pub workers: usize,
     /// How often one request is sent before it counts as failed.
     pub attempts: u32,
     pub timeout: Duration,
-    /// How cosines become scores; the identity where nothing was fitted.
+    /// How cosines become scores; the identity if no calibration was fitted.
     pub calibration: Calibration,
 }
 
 impl RemoteSettings {
-    /// The provider's own service with its usual model and no key.
+    /// The provider's own service with its default model and no key.
     pub fn new(provider: Provider) -> Self {
         let Vendor { model, base_url, .. } = provider.vendor();
         Self {
@@ -55,7 +55,7 @@ impl RemoteSettings {
         }
     }
 
-    /// The same, with the key that the environment holds.
+    /// The same, with the key from the environment.
     pub fn from_environment(provider: Provider) -> Self {
         Self { key: provider.vendor().key_of_environment(), ..Self::new(provider) }
     }
@@ -93,17 +93,17 @@ impl RemoteEmbedder {
         Ok(Self { settings, model_id, service, dimension: OnceLock::new() })
     }
 
-    /// The vectors of texts that are not blank, a batch at a time, several batches at once.
+    /// The vectors of texts that are not blank, in batches, several batches at once.
     async fn embed_all(&self, texts: &[NumberedText<'_>], input: InputType) -> Result<Vec<Vec<f32>>, EmbedError> {
-        // In order, so that of several failures the one of the first text is told.
+        // In order, so that among several failures the one of the first text is reported.
         let batches: Vec<_> = batches(texts).into_iter().map(|batch| self.embed_batch(batch, input)).collect();
         let answers = stream::iter(batches).buffered(self.settings.workers.max(1));
         let vectors: Vec<Vec<Vec<f32>>> = answers.try_collect().await?;
         Ok(vectors.into_iter().flatten().collect())
     }
 
-    /// One request, or several when it is refused as a whole: one text that is too long for the model must not
-    /// hide behind its neighbours.
+    /// Sends one request, or several smaller ones if it is rejected as a whole: this finds the text that is too long
+    /// for the model.
     fn embed_batch<'a>(
         &'a self,
         batch: &'a [NumberedText<'a>],
@@ -186,7 +186,7 @@ impl std::fmt::Debug for RemoteEmbedder {
 
 type NumberedText<'a> = (usize, &'a str);
 
-/// After 429, 5xx, a timeout or a broken connection: asking twice for a vector harms nobody.
+/// After 429, 5xx, a timeout or a broken connection: requesting a vector twice does no harm.
 fn is_sent_again(failure: &RemoteFailure) -> bool {
     match failure {
         RemoteFailure::TimedOut { .. } | RemoteFailure::Unreachable { .. } => true,

@@ -1,13 +1,13 @@
-//! How a remote embedder fails.
+//! The errors of a remote embedder.
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RemoteFailure {
     #[error("no answer within {seconds} s, asked {}", times(*attempts))]
     TimedOut { seconds: u64, attempts: u32 },
-    /// The connection could not be made or broke.
+    /// The connection could not be made or was lost.
     #[error("the connection to {url} failed, tried {}", times(*attempts))]
     Unreachable {
-        /// Where the model should be, without what may be a key in it.
+        /// The URL of the model, without parts that may be a key.
         url: String,
         attempts: u32,
     },
@@ -18,7 +18,7 @@ pub enum RemoteFailure {
         said: String,
         attempts: u32,
     },
-    /// An answer larger than any honest one.
+    /// The answer is larger than any valid one.
     #[error("the answer is larger than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("the answer cannot be read: {0}")]
@@ -28,10 +28,10 @@ pub enum RemoteFailure {
     /// Two vectors for one text, or a vector for a text that was never sent.
     #[error("the vectors are numbered wrongly: {index} is out of range or occurs twice")]
     WrongIndex { index: usize },
-    /// A vector that is longer or shorter than the model's others.
+    /// The length of a vector differs from that of the model's others.
     #[error("a vector has {got} dimensions, the others have {expected}")]
     WrongDimension {
-        /// The dimension of the vectors before.
+        /// The dimension of the earlier vectors.
         expected: usize,
         got: usize,
     },

@@ -1,4 +1,4 @@
-//! A model behind an HTTP interface: how it is reached, and when it is asked again.
+//! A model behind an HTTP interface: the connection, and when a request is retried.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::retry::{BETWEEN_TRIES, PATIENCE, asked_pause};
 /// A vendor's own service.
 pub(crate) struct Vendor {
     pub(crate) name: &'static str,
-    /// The environment variable that holds its key by custom.
+    /// The environment variable that usually contains its key.
     pub(crate) key_variable: &'static str,
-    /// The header of the key, and what stands before it there.
+    /// The header of the key, and the prefix of its value.
     pub(crate) key_header: (&'static str, &'static str),
     pub(crate) base_url: &'static str,
-    /// The model that is used when none is named.
+    /// The default model.
     pub(crate) model: &'static str,
 }
 
@@ -31,7 +31,6 @@ impl Vendor {
     }
 }
 
-/// How a service is reached and asked.
 pub(crate) struct ServiceSettings<'a> {
     pub(crate) vendor: Vendor,
     pub(crate) base_url: &'a str,
@@ -84,7 +83,7 @@ impl RemoteService {
         Ok(Self { endpoint, client, provider, key, attempts, timeout, largest_answer, is_sent_again, clock })
     }
 
-    /// Sends until there is an answer, or sending again would not help.
+    /// Sends until there is an answer, or a retry would not help.
     pub(crate) async fn post(&self, body: String) -> Result<Vec<u8>, RemoteFailure> {
         let mut attempts = 0;
         loop {
@@ -102,7 +101,7 @@ impl RemoteService {
         }
     }
 
-    /// An answer, or why there is none and how long the service asks to wait.
+    /// An answer, or the failure and how long the service asks to wait.
     async fn post_once(&self, body: String, attempts: u32) -> Result<Vec<u8>, (RemoteFailure, Option<Duration>)> {
         let broken = |error: reqwest::Error| {
             if error.is_timeout() {
@@ -139,7 +138,7 @@ impl RemoteService {
         self.quoted(message.unwrap_or(&text))
     }
 
-    /// What the service wrote, as it may be shown.
+    /// Text from the service, safe to show.
     pub(crate) fn quoted(&self, text: &str) -> String {
         match &self.key {
             Some(key) => quoted(&key.hidden_in(text)),
@@ -148,31 +147,31 @@ impl RemoteService {
     }
 }
 
-/// The first words of what somebody else wrote, on one line and harmless for a terminal.
+/// The first words of foreign text, on one line and harmless for a terminal.
 pub(crate) fn quoted(text: &str) -> String {
     const QUOTED_CHARACTERS: usize = 200;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|character| !character.is_control()).take(QUOTED_CHARACTERS).collect()
 }
 
-/// Where a service is; an address that cannot work, or that holds a password, is refused in words.
+/// Parses the URL of a service. A URL that cannot work, or that contains a password, is refused with a reason.
 fn checked_base(text: &str, key_variable: &str) -> Result<Url, String> {
     let base = Url::parse(text).map_err(|error| format!("the base URL: {error}"))?;
     if !matches!(base.scheme(), "http" | "https") {
         return Err(format!("the base URL: {} is neither http nor https", base.scheme()));
     }
-    // An address is shown and logged, a key never is.
+    // A URL is shown and logged; a key never is.
     if !base.username().is_empty() || base.password().is_some() {
         return Err(format!("the base URL holds a password; a key belongs in {key_variable}"));
     }
     Ok(base)
 }
 
-/// A client that sends these headers to that address alone.
+/// A client that sends these headers only to that URL.
 fn client(headers: HeaderMap, base: &Url, timeout: Duration) -> Result<reqwest::Client, String> {
     // An error says that the process has a provider already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // A redirect could carry a key in a header of its own to another host.
+    // A redirect could carry a key in a header to another host.
     let mut builder = reqwest::Client::builder()
         .default_headers(headers)
         .redirect(reqwest::redirect::Policy::none())
@@ -181,14 +180,14 @@ fn client(headers: HeaderMap, base: &Url, timeout: Duration) -> Result<reqwest::
     if is_loopback(base) {
         builder = builder.no_proxy();
     }
-    // Without TLS nobody asks for the machine's certificates, and reading them is most of what a client takes.
+    // Without TLS the system's certificates are not needed, and reading them is most of the time to create a client.
     if base.scheme() == "http" {
         builder = builder.tls_certs_only([]);
     }
     builder.build().map_err(|error| format!("no HTTP client: {error}"))
 }
 
-/// An address as it may be shown: keys stand behind a `?` with some services.
+/// A URL that is safe to show: some services put the key behind a `?`.
 fn shown_address(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);

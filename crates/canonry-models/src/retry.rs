@@ -1,18 +1,18 @@
-//! When a remote model is asked again.
+//! When a request to a remote model is retried.
 
 use std::time::Duration;
 
 use canonry_clock::BackOff;
 use jiff::{SignedDuration, Timestamp};
 
-/// Providers' limits are counted in seconds.
+/// Providers count their limits in seconds.
 pub(crate) const BETWEEN_TRIES: BackOff =
     BackOff { first: SignedDuration::from_secs(1), longest: SignedDuration::from_secs(30) };
-/// A provider that asks for a longer wait than this is told as a failure, not waited for: a command that
-/// stands still for many minutes looks broken, and a rerun continues where it stopped.
+/// If a provider asks for a longer wait than this, the request fails instead: a command that does nothing for many
+/// minutes looks broken, and a rerun continues where it stopped.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a `Retry-After` header asks for: seconds, or a moment.
+/// The wait that a `Retry-After` header asks for: seconds, or a time.
 pub(crate) fn asked_pause(header: &str, now: Timestamp) -> Option<Duration> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<f64>() {

@@ -1,4 +1,4 @@
-//! Cuts text into the word pieces that a BERT-like encoder was trained on.
+//! Splits text into the word pieces that a BERT-like encoder was trained on.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 
 use crate::model_file::ModelFileError;
 
-/// A word with more characters is unknown as a whole; the models were trained with this rule.
+/// A longer word is unknown as a whole; the models were trained with this rule.
 const LONGEST_WORD: usize = 100;
 
 /// The vocabulary and the rules of the published uncased tokeniser.
 ///
-/// Names of special tokens in a text (`[SEP]` and the like) are ordinary text here: what strangers write
-/// never becomes markup.
+/// Names of special tokens in a text (`[SEP]` and similar) are ordinary text here: text from strangers never becomes
+/// markup.
 #[derive(Debug)]
 pub(crate) struct WordPiece {
     starts: HashMap<Box<str>, u32>,
@@ -27,7 +27,7 @@ pub(crate) struct WordPiece {
 }
 
 impl WordPiece {
-    /// Takes a vocabulary with one piece per line, the line's number being the piece's id.
+    /// Reads a vocabulary with one piece per line; the line number is the piece's id.
     pub(crate) fn new(vocabulary: &str, limit: usize, lower_case: bool) -> Result<Self, ModelFileError> {
         let mut starts = HashMap::with_capacity(1 << 15);
         let mut continuations = HashMap::with_capacity(1 << 13);
@@ -47,7 +47,7 @@ impl WordPiece {
         Ok(Self { starts, continuations, longest_piece, unknown, opening, closing, limit, lower_case })
     }
 
-    /// The ids of a text, with the opening and the closing token, at most as many as the model takes.
+    /// The ids of a text, with the opening and the closing token, limited to what the model accepts.
     ///
     /// Reading stops as soon as the limit is reached, so a text of many megabytes costs no more than a page.
     pub(crate) fn encode(&self, text: &str) -> Vec<u32> {
@@ -168,7 +168,7 @@ impl Pieces<'_> {
     }
 }
 
-/// Of the control characters only these three part words; the others are dropped, even a form feed.
+/// Only these three control characters separate words; the others are dropped, even a form feed.
 fn is_space(character: char) -> bool {
     matches!(character, '\t' | '\n' | '\r') || character.is_whitespace() && !character.is_control()
 }
@@ -191,7 +191,7 @@ fn is_punctuation(character: char) -> bool {
     character.general_category_group() == GeneralCategoryGroup::Punctuation
 }
 
-/// The blocks that the published tokeniser sets apart: Han ideographs, not Kana or Hangul.
+/// The blocks that the published tokeniser separates: Han ideographs, not Kana or Hangul.
 fn is_ideograph(character: char) -> bool {
     matches!(
         u32::from(character),

@@ -1,8 +1,9 @@
-//! Recall on public duplicate sets, as Markdown: plain methods, the fusion, late interaction, the ranker, and the ranker
-//! without each kind of feature.
+//! Prints recall on public duplicate sets as Markdown: plain methods, the fusion, late interaction, the ranker, and
+//! the ranker without each kind of feature.
 //!
 //! `baselines --vectors FOLDER [--plain-vectors FOLDER] [SET.TYPE…]`. Plain methods compare the vectors of the second
-//! folder, if there is one. Lines that say so use weights that were fitted without the set, from `training/ranker.json`.
+//! folder, if it is given. Lines marked as such use weights that were fitted without the set, from
+//! `training/ranker.json`.
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
 
 mod bench_data;
@@ -22,13 +23,13 @@ use canonry_retrieval::{
 use close_look::{add, looked_at, query};
 use plain_methods::Plain;
 
-/// How many neighbours are looked at; a relevant item after that counts as not found.
+/// How many neighbours are examined; a relevant item after that counts as not found.
 pub(crate) const DEPTH: usize = 100;
 
-/// What one way of ranking found: its group in the table, its name, the items.
+/// The result of one ranking method: its group in the table, its name, the items.
 pub(crate) type Answer = (u8, String, Vec<ItemNumber>);
 
-/// The ranks of the best relevant items, query after query, by group and name.
+/// The rank of the best relevant item of each query, by group and name.
 type Ranks = BTreeMap<(u8, String), Vec<Option<usize>>>;
 
 const SHIPPED: &str = "**as it is shipped**";
@@ -109,7 +110,6 @@ fn print(title: &str, ranks: &Ranks) {
     }
 }
 
-/// What a rank is worth.
 type Value = fn(Option<usize>) -> f64;
 
 const VALUES: [Value; 4] = [
@@ -133,8 +133,8 @@ fn three(value: f64) -> String {
     format!("{value:.3}").trim_start_matches('0').to_owned()
 }
 
-/// Every item in order of creation: asked about, if it is a query, and only then added. So each query meets
-/// exactly what existed when it was filed, in the pool and in the counts of words.
+/// Replays every item in order of creation: a query is answered first and added afterwards. So each query sees
+/// exactly what existed when it was filed, in the pool and in the word counts.
 fn replay(
     items: &[BenchItem],
     plain_items: &[BenchItem],
@@ -158,7 +158,7 @@ fn replay(
     ranks
 }
 
-/// What each of our ways of ranking finds for a query.
+/// What each of our ranking methods finds for a query.
 fn answers(
     index: &ItemIndex,
     items: &[BenchItem],
@@ -173,7 +173,7 @@ fn answers(
     let words = numbers(&ask(RetrievalMode::Lexical));
     let mut answers = vec![(1, "without vectors (lexical mode)".to_owned(), words)];
     if item.vector.is_none() {
-        // A text without words has no vector, and is nobody's neighbour by vectors.
+        // A text without words has no vector, so no item finds it by vectors.
         for name in ["by vectors alone (dense mode)", "the fusion", "the fusion and late interaction"] {
             answers.push((1, name.to_owned(), Vec::new()));
         }
@@ -200,7 +200,7 @@ fn group_of(name: &str) -> u8 {
     if name.contains(", and without") { 4 } else { 3 }
 }
 
-/// The fusion and both directions of late interaction, each in deviations over the shortlist.
+/// The sum of the fusion and both directions of late interaction, each in standard deviations over the shortlist.
 fn with_late(hits: &[Hit]) -> Vec<ItemNumber> {
     let part = |hit: &Hit, name: &str| hit.parts.get(name).copied().unwrap_or(0.0);
     let fused: Vec<f64> = hits.iter().map(|hit| part(hit, "fused")).collect();
@@ -225,7 +225,7 @@ fn ordered(pool: &CandidatePool, sums: &[f64]) -> Vec<ItemNumber> {
     order.into_iter().map(|(_, number)| number).collect()
 }
 
-/// Weights that were fitted without a set.
+/// Ranker weights that were fitted without a given set.
 struct Fitted(serde_json::Value);
 
 impl Fitted {
@@ -235,7 +235,7 @@ impl Fitted {
         serde_json::from_str(&text).map(Self).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// In the order of the file, each with the name of its line.
+    /// The weights in the order of the file, each with the name of its table line.
     fn without(&self, set: &str) -> Vec<(String, RankerFeatures)> {
         let tables = self.0["without"][set].as_object().into_iter().flatten();
         tables

@@ -1,7 +1,8 @@
-//! Writes the candidates of every query of the public duplicate sets with their features, for `training/fit_ranker.py`.
+//! Writes the candidates of every query of the public duplicate sets with their features, for
+//! `training/fit_ranker.py`.
 //!
-//! `ranker_pairs OUT --vectors FOLDER SET.TYPE…`. A query's candidates are the hundred that retrieval offers: a duplicate
-//! that it missed is not added, because a model could tell it by that.
+//! `ranker_pairs OUT --vectors FOLDER SET.TYPE…`. A query's candidates are the hundred that retrieval offers. A
+//! duplicate that retrieval missed is not added, because a model could recognise it by that.
 
 mod bench_data;
 mod close_look;

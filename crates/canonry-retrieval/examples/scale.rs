@@ -1,7 +1,7 @@
-//! Speed and memory among many items, as Markdown.
+//! Measures speed and memory with many items and prints Markdown.
 //!
 //! `cargo run --release -p canonry-retrieval --example scale -- [ITEMS]`: real issues repeated with noise, and
-//! made-up vectors that crowd in clusters as those of a sentence encoder do.
+//! invented vectors in clusters like those of a sentence encoder.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 #[expect(dead_code, reason = "only the texts are used here")]
@@ -97,7 +97,7 @@ fn add(index: &mut ItemIndex, items: &[BenchItem], centres: &[Vec<f32>], random:
     index.upsert(number, entry).expect("a made-up item");
 }
 
-/// Does something for every query and prints how long that took.
+/// Calls `each` for every query and prints how long that took.
 fn timed(name: &str, mut each: impl FnMut(usize)) {
     let mut times: Vec<f64> = (0..QUERIES)
         .map(|at| {
@@ -110,7 +110,7 @@ fn timed(name: &str, mut each: impl FnMut(usize)) {
     println!("| {name}, p50 / p95 | {:.2} / {:.2} ms |", times[QUERIES / 2], times[QUERIES * 95 / 100]);
 }
 
-/// A tenth of the words replaced, some by words that occur nowhere else.
+/// Replaces a tenth of the words, some by words that occur nowhere else.
 fn noisy(body: &str, at: usize, random: &mut Random) -> String {
     let mut noisy = String::with_capacity(body.len());
     for word in body.split_inclusive(char::is_whitespace) {
@@ -139,7 +139,7 @@ fn line(name: &str, started: Instant) {
     println!("| {name} | {:.2} s |", started.elapsed().as_secs_f64());
 }
 
-/// Resident memory in megabytes, where the system tells it.
+/// Resident memory in megabytes, if the system reports it.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

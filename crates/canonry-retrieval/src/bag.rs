@@ -1,10 +1,10 @@
-//! A text as counted, hashed terms: what the lexical index stores and is asked with.
+//! A text as counted, hashed terms: documents and queries of the lexical index.
 
 use canonry_domain::{BODY_LIMIT, TITLE_LIMIT};
 
 use crate::tokens::for_each_token;
 
-/// How much a word of the title counts against one of the body, as in the public baselines.
+/// How much a word in the title counts compared to one in the body, as in the public baselines.
 const TITLE_WEIGHT: u32 = 3;
 
 /// The distinct terms of a text with their counts, sorted by hash.
@@ -20,8 +20,8 @@ pub(crate) struct Term {
     pub(crate) count: Count,
 }
 
-/// How often a term occurs: up to 3 times in the title and 63 times in the body, in one byte. More
-/// changes nothing, because BM25 is nearly flat there.
+/// How often a term occurs: up to 3 times in the title and 63 times in the body, in one byte. Higher counts change
+/// nothing, because BM25 is nearly flat there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Count(pub(crate) u8);
 
@@ -35,14 +35,14 @@ impl Count {
         u32::from(self.0 >> 6)
     }
 
-    /// The weighted count that BM25 sees.
+    /// The weighted count that BM25 uses.
     pub(crate) fn weighted(self) -> u32 {
         TITLE_WEIGHT * self.in_title() + u32::from(self.0 & 63)
     }
 }
 
 impl Bag {
-    /// The bag of an item, cut like its raw representation.
+    /// The bag of an item, truncated like its raw representation.
     pub fn of_item(title: &str, body: &str) -> Self {
         let mut hashes = Vec::new();
         for_each_token(first_chars(title, TITLE_LIMIT), |token| hashes.push((term_hash(token), true)));
@@ -50,9 +50,8 @@ impl Bag {
         Self::count(hashes)
     }
 
-    /// The bag of terms that are not words of a text: paths, identifiers, facts. Each counts once: of a
-    /// changed identifier it matters that it changed, not how often (3 points of recall at
-    /// 10 on pull requests of rust and of rails).
+    /// The bag of terms that are not words of a text: paths, identifiers, facts. Each counts once: it matters that an
+    /// identifier changed, not how often (3 points of recall at 10 on pull requests of rust and of rails).
     pub fn of_terms<'a>(terms: impl IntoIterator<Item = &'a str>) -> Self {
         let mut hashes: Vec<(u64, bool)> = terms.into_iter().map(|term| (term_hash(term), false)).collect();
         hashes.sort_unstable();
@@ -64,7 +63,6 @@ impl Bag {
         self.terms.is_empty()
     }
 
-    /// How often a term occurs, if it does.
     pub(crate) fn find(&self, hash: u64) -> Option<Count> {
         self.terms.binary_search_by_key(&hash, |term| term.hash).ok().map(|at| self.terms[at].count)
     }
@@ -96,8 +94,8 @@ impl Bag {
     }
 }
 
-/// A hash that stays the same for ever, because snapshots keep it: FNV-1a, then a finaliser that
-/// spreads its weak high bits. With 64 bits, two of a million terms collide with odds of 1 : 37 million.
+/// A hash that never changes, because snapshots store it: FNV-1a, then a finaliser that spreads its weak high bits.
+/// With 64 bits, two of a million terms collide with odds of 1 : 37 million.
 pub(crate) fn term_hash(term: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for &byte in term.as_bytes() {
@@ -107,7 +105,7 @@ pub(crate) fn term_hash(term: &str) -> u64 {
     hash ^ (hash >> 29)
 }
 
-/// The text's first characters, without copying it.
+/// The first `limit` characters of a text, without a copy.
 pub(crate) fn first_chars(text: &str, limit: usize) -> &str {
     text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end])
 }
@@ -133,7 +131,7 @@ mod tests {
 
     #[test]
     fn hashes_never_change() {
-        // A change here makes every stored snapshot wrong: raise the snapshot's format version.
+        // A change of these values makes every stored snapshot wrong: raise the snapshot's format version.
         assert_eq!(term_hash(""), 0xfdbd_f6ab_5f97_6db6);
         assert_eq!(term_hash("crash"), 0x9040_a150_8469_fdd2);
     }

@@ -1,20 +1,19 @@
-//! What a pull request changes, as terms: its paths, and the identifiers of its changed lines.
+//! The changes of a pull request as terms: its paths, and the identifiers of its changed lines.
 
 use canonry_domain::PullChanges;
 
 use crate::bag::{Bag, first_chars};
 use crate::tokens::TOKEN_LIMIT;
 
-/// Paths that are read: a change of more is a sweep over the tree, which its first paths show as well.
+/// Paths that are read: a larger change sweeps over the whole tree, and its first paths show that as well.
 const PATHS_LIMIT: usize = 300;
 /// Characters of a diff that are read.
 const DIFF_LIMIT: usize = 20_000;
-/// Shorter lines are brackets and `else`: everybody changes those.
+/// Shorter lines are brackets and `else`, which many changes share.
 const LINE_MINIMUM: usize = 8;
 
-/// The terms of the changed paths: each whole, and its file's name for files that moved. Folders name too many
-/// other changes: counted as well, they lose 1 point of MRR on rust
-/// and 4 on rails.
+/// The terms of the changed paths: each whole path, and its file name in case the file moved. Folders occur in too
+/// many other changes: including them costs 1 point of MRR on rust and 4 on rails.
 pub fn path_bag(changes: &PullChanges) -> Bag {
     let mut terms = Vec::new();
     for path in changes.files.iter().take(PATHS_LIMIT) {
@@ -27,8 +26,8 @@ pub fn path_bag(changes: &PullChanges) -> Bag {
     Bag::of_terms(terms)
 }
 
-/// The identifiers of the changed lines, and the lines themselves without their white space: two pull requests
-/// for one problem often share a line to the letter (recall at 1 rises by 9 points on rust and 6 on rails).
+/// The identifiers of the changed lines, and the lines themselves without white space: two pull requests for one
+/// problem often share an identical line (recall at 1 rises by 9 points on rust and 6 on rails).
 pub fn diff_bag(changes: &PullChanges) -> Bag {
     let is_part = |character: char| character.is_alphanumeric() || character == '_';
     let mut terms = Vec::new();

@@ -1,4 +1,4 @@
-//! Vectors in memory: a scan over one-byte codes, then exact scores for whatever can be among the best.
+//! Vectors in memory: a scan over one-byte codes, then exact scores for every item that can be among the best.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,18 +7,19 @@ use rten_simd::{Isa, SimdOp};
 use crate::heap_bytes::vec_bytes;
 use crate::slots::Slot;
 
-/// Multiplications that are worth the start of a thread: about a third of a millisecond.
+/// Multiplications that justify starting a thread: about a third of a millisecond.
 const MULTIPLICATIONS_PER_THREAD: usize = 4_000_000;
-/// The scan is bound by memory: more threads than two bring little and take them from others.
+/// The scan is bound by memory: more than two threads gain little and are missing elsewhere.
 const THREADS: usize = 2;
-/// Vectors that a thread takes at a time: one that starts late or is interrupted then holds the others up by little.
+/// Vectors that a thread processes at a time: a thread that starts late or is interrupted then delays the others
+/// little.
 const PORTION: usize = 64 * BLOCK;
-/// Vectors that are passed over together when none of them can be among the best, which is nearly always.
+/// Vectors that are skipped together if none of them can be among the best, which is nearly always the case.
 const BLOCK: usize = 64;
-/// Room for the rounding of 32-bit sums in the bounds below.
+/// Tolerance for the rounding of 32-bit sums in the bounds below.
 const ROUNDING: f32 = 1e-5;
 
-/// The vectors of one model, each as bytes for the scan and as floats for the scores.
+/// The vectors of one model, each as bytes for the scan and as floats for the exact scores.
 #[derive(Debug, Default)]
 pub struct DenseIndex {
     dimension: usize,
@@ -28,8 +29,8 @@ pub struct DenseIndex {
     live: usize,
 }
 
-/// Rows of equal length in blocks of [`PORTION`]: one more neither moves the others nor doubles their room, which a
-/// single vector of 150 MB would do while a service runs.
+/// Rows of equal length in blocks of [`PORTION`]: adding a row neither moves the others nor doubles their memory, as
+/// a single vector of 150 MB would do while a service runs.
 #[derive(Debug, Default)]
 struct Rows<T> {
     blocks: Vec<Vec<T>>,
@@ -61,35 +62,33 @@ impl<T: Copy + Default> Rows<T> {
     }
 }
 
-/// How a vector's codes relate to it. A scale of zero marks an empty slot.
+/// How a vector's codes relate to the vector. A scale of zero marks an empty slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct VectorCoding {
     scale: f32,
-    /// The length of what the codes leave out.
+    /// The length of the difference between the vector and its codes.
     lost: f32,
 }
 
-/// Why a vector cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidVector {
-    /// It has another dimension than the others.
+    /// The dimension differs from that of the other vectors.
     #[error("the vector has {found} numbers, the index holds vectors of {expected}")]
     Dimension { expected: usize, found: usize },
-    /// A number in it is none.
+    /// A component is not a finite number.
     #[error("the vector holds a number that is not finite")]
     NotFinite,
     #[error("the vector is zero")]
     Zero,
 }
 
-/// An item found by its vector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DenseHit {
     pub slot: Slot,
     pub cosine: f32,
 }
 
-/// The best hits of a scan, and how the scores of all items are spread.
+/// The best hits of a scan, and the distribution of the scores of all items.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DenseScan {
     /// Best first.
@@ -115,7 +114,7 @@ impl Spread {
 }
 
 impl DenseIndex {
-    /// An index of nothing; the first vector settles the dimension.
+    /// An empty index; the first vector sets the dimension.
     pub fn new() -> Self {
         Self::default()
     }
@@ -128,7 +127,7 @@ impl DenseIndex {
         self.live == 0
     }
 
-    /// The dimension of its vectors; 0 before the first.
+    /// The dimension of the vectors; 0 before the first.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
@@ -138,13 +137,13 @@ impl DenseIndex {
         Self { dimension, ..Self::default() }
     }
 
-    /// Puts a vector in its slot, in place of what was there. Its length does not matter.
+    /// Stores a vector in its slot and replaces an earlier one. Its length does not matter.
     pub fn put(&mut self, slot: Slot, vector: &[f32]) -> Result<(), InvalidVector> {
         let unit = self.unit(vector)?;
         self.put_unit(slot, &unit)
     }
 
-    /// Puts a vector that [`DenseIndex::unit`] made before, bit by bit as it is.
+    /// Stores a vector that [`DenseIndex::unit`] made, without any change.
     pub(crate) fn put_unit(&mut self, slot: Slot, unit: &[f32]) -> Result<(), InvalidVector> {
         self.check(unit)?;
         self.dimension = unit.len();
@@ -160,7 +159,7 @@ impl DenseIndex {
         Ok(())
     }
 
-    /// Takes a vector out; whether there was one.
+    /// Removes a vector; returns whether there was one.
     pub fn remove(&mut self, slot: Slot) -> bool {
         let Some(coded) = self.coded.get_mut(slot.index()).filter(|coded| coded.scale > 0.0) else {
             return false;
@@ -182,17 +181,16 @@ impl DenseIndex {
 
     pub fn unit(&self, vector: &[f32]) -> Result<Vec<f32>, InvalidVector> {
         self.check(vector)?;
-        // In 64 bits, so that numbers near the ends of the range neither vanish nor overflow.
+        // In 64 bits, so that extreme numbers neither underflow nor overflow.
         let length = vector.iter().map(|&number| f64::from(number).powi(2)).sum::<f64>().sqrt();
         Ok(vector.iter().map(|&number| (f64::from(number) / length) as f32).collect())
     }
 
-    /// The nearest items that have a key, exactly as a scan over the floats would find them; equals are
-    /// ordered by key.
+    /// The nearest items that have a key, exactly as a scan over the floats would find them. Equal items are ordered
+    /// by key.
     ///
-    /// A code differs from its vector by a length that is known, so by Cauchy and Schwarz a cosine from
-    /// codes is off by at most that much: every item that could still be among the best is scored with
-    /// floats.
+    /// The distance between a vector and its codes is known, so by the Cauchy–Schwarz inequality a cosine from codes
+    /// is wrong by at most that distance. Every item that could still be among the best is scored with floats.
     pub fn nearest<K: Ord>(
         &self,
         vector: &[f32],
@@ -232,7 +230,7 @@ impl DenseIndex {
             other.cosine.total_cmp(&one.cosine).then_with(|| one_key.cmp(other_key))
         });
         hits.truncate(limit);
-        // In the order of the blocks, whichever thread scanned them: the last bits of a sum depend on it.
+        // In the order of the blocks, whichever thread scanned them: the last bits of a sum depend on the order.
         let sums = blocks.iter().fold(DenseSums::default(), |sums, block| sums.and(block.sums));
         Ok(DenseScan { hits: hits.into_iter().map(|(hit, _)| hit).collect(), spread: sums.spread() })
     }
@@ -250,7 +248,7 @@ impl DenseIndex {
         Ok(())
     }
 
-    /// The cosine of every vector with the query, from codes; an empty slot's is below all.
+    /// The cosine of every vector with the query, computed from codes. That of an empty slot is below all others.
     fn scan(&self, query: &CodedQuery, cosines: &mut [f32]) -> Vec<DenseBlock> {
         let mut blocks = vec![DenseBlock::default(); cosines.len().div_ceil(BLOCK)];
         let dimension = query.codes.len();
@@ -283,7 +281,7 @@ impl DenseIndex {
     }
 }
 
-/// The lower bounds of the best items so far; `value` is the least of them once there are enough.
+/// The lower bounds of the best items so far; `value` is the smallest of them once there are enough.
 struct Floor {
     limit: usize,
     best: Vec<f32>,
@@ -309,9 +307,9 @@ impl Floor {
     }
 }
 
-/// A query as the scan wants it.
+/// A query in the form that the scan needs.
 struct CodedQuery {
-    /// Of two bytes each: products of bytes need them.
+    /// Two bytes each, because products of bytes need them.
     codes: Vec<i16>,
     coded: VectorCoding,
 }
@@ -330,7 +328,7 @@ impl CodedQuery {
     }
 }
 
-/// What a scan found in some vectors that lie beside each other.
+/// The result of a scan over some adjacent vectors.
 #[derive(Debug, Clone)]
 struct DenseBlock {
     most: f32,
@@ -348,7 +346,7 @@ fn code(unit: &[f32], codes: &mut [i8]) -> VectorCoding {
     let scale = largest / 127.0;
     let mut lost = 0.0_f64;
     for (&number, code) in unit.iter().zip(codes) {
-        // Rounds by cutting off, which needs no call; the cast saturates.
+        // The cast truncates, which needs no call, and saturates.
         let steps = number / scale;
         *code = (steps + 0.5_f32.copysign(steps)) as i8;
         lost += f64::from(number - f32::from(*code) * scale).powi(2);
@@ -356,7 +354,7 @@ fn code(unit: &[f32], codes: &mut [i8]) -> VectorCoding {
     VectorCoding { scale, lost: lost.sqrt() as f32 }
 }
 
-/// What a spread is made of.
+/// The sums from which a spread is computed.
 #[derive(Debug, Clone, Copy, Default)]
 struct DenseSums {
     count: f64,
@@ -385,7 +383,7 @@ impl DenseSums {
     }
 }
 
-/// Some vectors to scan, and where what is found goes.
+/// Some vectors to scan, and the buffers for the results.
 struct DensePortion<'a> {
     query: &'a CodedQuery,
     codes: &'a [i8],
@@ -397,8 +395,8 @@ struct DensePortion<'a> {
 impl SimdOp for DensePortion<'_> {
     type Output = ();
 
-    // Inlined into the dispatch, where the compiler may use what the processor has beyond the baseline. A closure
-    // is not always, and the scan then takes nearly three times as long.
+    // This is inlined into the dispatch, where the compiler may use what the processor has beyond the baseline. A
+    // closure is not always inlined, and the scan then takes nearly three times as long.
     #[inline(always)]
     fn eval<I: Isa>(self, _: I) {
         let query = self.query.codes.as_slice();
@@ -420,8 +418,8 @@ impl SimdOp for DensePortion<'_> {
     }
 }
 
-/// A block's products with the query: those of its two halves in turns, because two streams from memory come faster
-/// than one (by a twelfth of the scan's time).
+/// The products of a block with the query. Its two halves alternate, because two streams from memory are faster than
+/// one (by a twelfth of the scan's time).
 #[inline(always)]
 fn dot_block(query: &[i16], codes: &[i8]) -> [i32; BLOCK] {
     let mut dots = [0; BLOCK];
@@ -437,7 +435,7 @@ fn dot_block(query: &[i16], codes: &[i8]) -> [i32; BLOCK] {
     dots
 }
 
-/// A shape that compiles to packed multiply-and-add.
+/// The compiler turns this form into packed multiply-and-add.
 #[inline(always)]
 fn dot_codes(query: &[i16], codes: &[i8]) -> i32 {
     query.iter().zip(codes).map(|(&query, &code)| i32::from(query) * i32::from(code)).sum()
@@ -507,7 +505,7 @@ mod tests {
 
     #[test]
     fn several_threads_find_the_same_as_one() {
-        // Enough for two threads, three portions, and a last block that is not full; every fifth slot is empty.
+        // Enough for two threads, three portions, and a last block that is not full. Every fifth slot is empty.
         let (dimension, count) = (1_000, 2 * PORTION + 37);
         assert!(dimension * count > THREADS * MULTIPLICATIONS_PER_THREAD);
         let number = |slot: usize, at: usize| ((slot * 31 + at * 7 + slot * at) % 1_009) as f32 - 504.0;
@@ -548,7 +546,7 @@ mod tests {
                 state ^= state << 17;
                 (state >> 40) as f32 / (1_u32 << 24) as f32 - 0.5
             };
-            // Crowded vectors are the hard case: codes cannot tell them apart.
+            // Crowded vectors are the hard case: codes cannot distinguish them.
             let spread = [1.0, 0.01, 0.000_1][usize::from(close)];
             let centre: Vec<f32> = (0..dimension).map(|_| next() + 0.6).collect();
             let mut vector = || centre.iter().map(|number| number + spread * next()).collect::<Vec<f32>>();

@@ -10,26 +10,26 @@ use regex::Regex;
 
 use crate::bag::{Bag, first_chars};
 
-/// Facts of one kind that are kept of one text; logs of thousands of lines repeat themselves.
+/// Facts of one kind that are kept per text; logs of thousands of lines repeat themselves.
 const FACTS_PER_KIND: usize = 64;
 /// Characters of a fact that are kept.
 const FACT_LIMIT: usize = 160;
-/// Shared facts that are told: a person reads a few.
+/// Shared facts that are shown: a person reads only a few.
 const TOLD: usize = 8;
 
-/// What kind of evidence a fact is, the strongest first.
+/// The kind of a fact, the strongest evidence first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FactKind {
     /// A line that reports an error, without its numbers and paths.
     Error,
-    /// A function or place in a stack trace.
+    /// A function or location in a stack trace.
     Frame,
     Quote,
     Code,
     Version,
 }
 
-/// The facts found in a text: the form they are compared by, and how the text writes them.
+/// The facts of a text: the normalised form for comparison, and how the text writes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextFacts {
     facts: BTreeMap<(FactKind, String), String>,
@@ -46,10 +46,10 @@ pub struct SharedFact {
     pub(crate) compared: String,
 }
 
-/// A fact at its place in a text.
+/// A fact at its position in a text.
 pub struct FoundFact<'a> {
     pub kind: FactKind,
-    /// The form it is compared by.
+    /// The normalised form for comparison.
     pub compared: String,
     pub text: &'a str,
     pub line: &'a str,
@@ -69,12 +69,12 @@ impl CommonFacts {
 }
 
 impl TextFacts {
-    /// Reads the facts of a text, as far as its raw representation goes.
+    /// Finds the facts of a text, within the limit of its raw representation.
     pub fn of(text: &str) -> Self {
         Self::of_which(text, |_| true)
     }
 
-    /// Reads those facts of a text that are wanted.
+    /// Finds those facts of a text for which `is_wanted` returns true.
     pub fn of_which(text: &str, is_wanted: impl Fn(&FoundFact<'_>) -> bool) -> Self {
         let mut facts = Self::default();
         for_each_fact(text, |found| {
@@ -95,13 +95,12 @@ impl TextFacts {
         self.facts.is_empty()
     }
 
-    /// Whether there is a fact of a kind.
     pub fn has(&self, kind: FactKind) -> bool {
         self.facts.keys().any(|(known, _)| *known == kind)
     }
 
-    /// The facts as terms. An error line also counts by every three words in a row, because the same error
-    /// is seldom written the same from end to end.
+    /// The facts as terms. An error line also counts by every three consecutive words, because two reports seldom
+    /// write the same error identically.
     pub fn bag(&self) -> Bag {
         let mut terms = Vec::new();
         for (kind, compared) in self.facts.keys() {
@@ -122,7 +121,7 @@ impl TextFacts {
     }
 }
 
-/// Every fact of a text at its place, as far as its raw representation goes.
+/// Calls `found` for every fact of a text with its position, within the limit of its raw representation.
 pub(crate) fn for_each_fact<'a>(text: &'a str, mut found: impl FnMut(FoundFact<'a>)) {
     let mut fenced = false;
     for line in first_chars(text, TEXT_LIMIT).lines() {
@@ -132,7 +131,7 @@ pub(crate) fn for_each_fact<'a>(text: &'a str, mut found: impl FnMut(FoundFact<'
         }
         let is_code = fenced || line.starts_with("    ") || line.starts_with('\t');
         facts_of_line(line, is_code, |kind, compared, shown| {
-            // Every one is a part of the text.
+            // Every shown text is a slice of `text`.
             let start = shown.as_ptr() as usize - text.as_ptr() as usize;
             let compared = first_chars(compared, FACT_LIMIT).to_owned();
             let range = start..start + shown.len();
@@ -172,7 +171,7 @@ fn facts_of_line(line: &str, is_code: bool, mut found: impl FnMut(FactKind, &str
     }
 }
 
-/// What two texts share, the most telling first: by kind, then the longest.
+/// The facts that two texts share, the strongest first: by kind, then by length.
 pub fn shared_facts(one: &TextFacts, other: &TextFacts) -> Vec<SharedFact> {
     let mut shared: Vec<SharedFact> = one
         .facts
@@ -225,7 +224,7 @@ static ERROR: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// An identifier of at least three characters, with what it is qualified by.
+/// An identifier of at least three characters, with its qualifying path.
 static IDENTIFIER: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[A-Za-z_][A-Za-z0-9_]{2,}(?:(?:::|[./#-])[A-Za-z0-9_]+)*[!?]?"));
 
@@ -269,7 +268,7 @@ fn error_words(line: &str) -> String {
     words.join(" ")
 }
 
-/// Whether a word in prose is an identifier or an error code, not a word of the language.
+/// Whether a word in prose is an identifier or an error code, not a word of natural language.
 fn is_structured(word: &str) -> bool {
     let bytes = word.as_bytes();
     let camel = bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());

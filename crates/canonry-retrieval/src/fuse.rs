@@ -1,4 +1,4 @@
-//! From what each part says of a candidate to one order and one score.
+//! Combines the scores of all parts of a candidate into one order and one score.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use crate::dense::Spread;
 use crate::late::LateScores;
 use crate::ranker::weigh;
 
-/// What each part said, by its name: `dense` (cosine), `lexical`, `title`, `evidence`, `paths`, `diff`
-/// (shares of what the query is worth to itself), `late_there` and `late_back` (tokens against tokens), `words` (all shares
-/// as one score), `fused` (what the shortlist is by), `ranker` (what the order is by) and, beginning with `by_`, what each
-/// kind of feature added to that. Parts that did not apply are absent.
+/// The score of each part, by name: `dense` (cosine), `lexical`, `title`, `evidence`, `paths`, `diff` (shares of the
+/// query's score against itself), `late_there` and `late_back` (tokens against tokens), `words` (all shares as one
+/// score), `fused` (which selects the shortlist), `ranker` (which decides the order) and, beginning with `by_`, what
+/// each kind of feature added to `ranker`. Parts that did not apply are absent.
 pub type ScoreParts = BTreeMap<&'static str, f64>;
 
 /// Which parts find and order neighbours.
@@ -24,73 +24,73 @@ pub enum RetrievalMode {
     #[default]
     Hybrid,
     Dense,
-    /// Everything but vectors, for where there are none.
+    /// Everything but vectors, for repositories without vectors.
     Lexical,
 }
 
-/// A word that names no mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{word:?} is not a way to retrieve; it must be one of hybrid, dense, lexical")]
 pub struct UnknownMode {
     word: String,
 }
 
-/// What every part says of one candidate. What is `None` is unknown, and neither helps nor harms it.
+/// What every part found about one candidate. `None` means unknown, and neither helps nor harms the candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Candidate {
     pub number: ItemNumber,
-    /// The cosine of the vectors, where both have one.
+    /// The cosine of the vectors, if both items have one.
     pub cosine: Option<f32>,
     pub lexical: f32,
     pub title: f32,
     pub evidence: f32,
-    /// Changed paths, when the query changes any.
+    /// The changed paths, if the query changes any.
     pub paths: Option<f32>,
-    /// Identifiers of changed lines, when the query changes any.
+    /// The identifiers of changed lines, if the query changes any.
     pub diff: Option<f32>,
-    /// Title and words seen from both sides; see [`ItemIndex::compare`](crate::ItemIndex::compare).
+    /// Title and words in both directions; see [`ItemIndex::compare`](crate::ItemIndex::compare).
     pub overlap: Option<Overlap>,
-    /// The tokens of the two texts against each other.
+    /// The tokens of the two texts compared with each other.
     pub late: Option<LateScores>,
     pub same_author: Option<bool>,
     pub hours_apart: Option<f64>,
 }
 
-/// What two items share, seen from both sides, and how their titles stand to each other.
+/// What two items share, in both directions, and how their titles relate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Overlap {
-    /// The share of the candidate's words, by rarity, that the query holds.
+    /// The share of the candidate's words, weighted by rarity, that the query contains.
     pub words_back: f32,
-    /// The share of the query's title that the candidate's text holds.
+    /// The share of the query's title that the candidate's text contains.
     pub title_within: f32,
-    /// The share of the candidate's title that the query's text holds.
+    /// The share of the candidate's title that the query's text contains.
     pub title_within_back: f32,
-    /// The share of what the candidate's changed lines hold that the query's do, when both change any.
+    /// The share of the candidate's changed lines that the query's changed lines contain, if both change any.
     pub diff_back: Option<f32>,
-    /// The same title but for a number: the next of a series, another version.
+    /// Whether the titles differ only in a number: the next of a series, another version.
     pub series: bool,
-    /// By how much their numbers differ, when the query is an item.
+    /// The difference of their numbers, if the query is an item.
     pub numbers_apart: Option<u64>,
 }
 
-/// Candidates that are compared closely and ordered. Of true duplicates, 86 in 100 are among the first hundred
-/// of the fusion, and more cost more than they bring.
+/// Candidates that are compared closely and ordered. Of true duplicates, 86 in 100 are among the first hundred of the
+/// fusion; a larger shortlist costs more than it gains.
 pub const SHORTLIST: usize = 100;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     pub number: ItemNumber,
-    /// Its place among the neighbours, from 1.
+    /// The position among the neighbours, from 1.
     pub rank: usize,
     pub score: Similarity,
     pub parts: ScoreParts,
 }
 
-/// The best candidates by the weighted sum of what the parts say, best first, with a score of at least `min_score`.
+/// The best candidates by the weighted sum of all parts, best first, with a score of at least `min_score`.
 ///
-/// The score is the calibrated similarity of the vectors; without vectors, [`words_score`]. In modes that use vectors
-/// a candidate without one is left out: its score could not be compared. `spread` is how cosines are spread over the
-/// repository, so that a model whose cosines crowd between .7 and .9 weighs as much as one that fills 0..1.
+/// The score is the calibrated similarity of the vectors; without vectors, [`words_score`]. In modes that use
+/// vectors, a candidate without a vector is left out: its score could not be compared. `spread` is the distribution
+/// of cosines over the repository. It gives a model whose cosines lie between .7 and .9 the same weight as one that
+/// uses all of 0..1.
 pub fn shortlist(
     mode: RetrievalMode,
     candidates: Vec<Candidate>,
@@ -112,8 +112,9 @@ pub fn shortlist(
 
 /// Orders the candidates of a [`shortlist`] and scores them.
 ///
-/// In hybrid mode the order is by a linear model over what is known of the candidates, fitted to what people linked;
-/// every feature's share of the sum is among the parts. In the other modes it is the order of the shortlist.
+/// In hybrid mode, a linear model over the features of the candidates decides the order. It was fitted to duplicates
+/// that people linked. The share of every feature in the sum is among the parts. In the other modes the order of the
+/// shortlist remains.
 pub fn rank(
     item_type: ItemType,
     mode: RetrievalMode,
@@ -149,7 +150,7 @@ pub fn rank(
     hits
 }
 
-/// The score that gates use; `None` where a mode compares vectors and there are none.
+/// The score that gates use; `None` if the mode compares vectors and there are none.
 fn score(mode: RetrievalMode, candidate: &Candidate, calibrate: impl Fn(f32) -> f64) -> Option<Similarity> {
     match mode {
         RetrievalMode::Lexical => Some(words_score(candidate)),
@@ -157,7 +158,7 @@ fn score(mode: RetrievalMode, candidate: &Candidate, calibrate: impl Fn(f32) -> 
     }
 }
 
-/// The weighted sum of what the parts say.
+/// The weighted sum of all parts.
 fn fused(mode: RetrievalMode, candidate: &Candidate, spread: Spread) -> f64 {
     let (words, _) = words(candidate);
     let changes_known = candidate.paths.is_some() || candidate.diff.is_some();
@@ -168,14 +169,14 @@ fn fused(mode: RetrievalMode, candidate: &Candidate, spread: Spread) -> f64 {
         RetrievalMode::Dense => cosine,
         RetrievalMode::Hybrid => weight * (cosine - spread.mean) / spread.deviation.max(1e-6) + words,
     };
-    // Six decimals: the last bits of a sum depend on the order of its addends, the order of neighbours must not.
+    // Six decimals: the last bits of a sum depend on the order of its addends, but the order of neighbours must not.
     (sum * 1e6).round() / 1e6
 }
 
-// The weights were chosen from a coarse grid on four public sets of issues and two of pull requests together; none
-// is the best for every set. Over the whole grid recall at 10 moves by less than five points on any.
+// The weights were chosen from a coarse grid on four public sets of issues and two of pull requests together; none is
+// the best for every set. Over the whole grid, recall at 10 changes by less than five points on any set.
 
-/// One deviation of the cosine, in the units of the weights below.
+/// The weight of one standard deviation of the cosine, in the units of the weights below.
 const DENSE: f64 = 0.15;
 /// The same between pull requests whose changes are known: their text says less than their diff.
 const DENSE_BESIDE_CHANGES: f64 = 0.05;
@@ -185,13 +186,12 @@ const EVIDENCE: f64 = 0.2;
 const PATHS: f64 = 1.0;
 const DIFF: f64 = 2.0;
 
-/// From the weighted mean of roots to a score. Chosen on the same sets: 95 % of
-/// true pairs lie above .22; around .65 about half of the first answers are right (.38 to .72 by set), above .70
-/// between .6 and .95.
+/// Maps the weighted mean of roots to a score. Chosen on the same sets: 95 % of true pairs lie above .22; around .65
+/// about half of the first answers are right (.38 to .72 by set), above .70 between .6 and .95.
 const ANCHORS: [(f64, f64); 5] = [(0.0, 0.0), (0.22, 0.75), (0.65, 0.90), (0.80, 0.95), (1.0, 1.0)];
 
-/// What everything but the vectors says: the weighted sum of roots of shares, and the most it could be. Roots,
-/// because two reports of one problem seldom share more than a quarter of what they say.
+/// The weighted sum of roots of all shares except vectors, and its maximum. Roots, because two reports of one problem
+/// seldom share more than a quarter of their words.
 fn words(candidate: &Candidate) -> (f64, f64) {
     let parts = [
         (LEXICAL, Some(candidate.lexical)),
@@ -207,8 +207,8 @@ fn words(candidate: &Candidate) -> (f64, f64) {
     })
 }
 
-/// The score of a candidate where there are no vectors: 0 for nothing in common, 1 for the same words, on the
-/// scale that gates expect.
+/// The score of a candidate if there are no vectors: 0 for nothing in common, 1 for the same words, on the scale that
+/// gates expect.
 pub fn words_score(candidate: &Candidate) -> Similarity {
     let (sum, most) = words(candidate);
     let mean = sum / most;
@@ -221,7 +221,7 @@ fn calibrated(calibrate: impl Fn(f32) -> f64, cosine: f32) -> Similarity {
     similarity(calibrate(cosine))
 }
 
-/// A calibration that answers with no number is no evidence of likeness.
+/// A calibration that returns NaN is no evidence of similarity.
 fn similarity(value: f64) -> Similarity {
     Similarity::clamped(value).unwrap_or(Similarity::ZERO)
 }
@@ -247,7 +247,7 @@ fn parts(candidate: &Candidate, fused: f64) -> ScoreParts {
 }
 
 impl Candidate {
-    /// A candidate of which nothing is known yet.
+    /// A candidate about which nothing is known yet.
     pub const fn of(number: ItemNumber) -> Self {
         Self {
             number,
@@ -266,7 +266,6 @@ impl Candidate {
 }
 
 impl RetrievalMode {
-    /// The word that is printed and read.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hybrid => "hybrid",

@@ -1,13 +1,14 @@
-//! What collections take on the heap, as the allocator counts it.
+//! The heap memory of collections, as the allocator counts it.
 
 use std::mem::size_of;
 
-/// A block of so many bytes: allocators hand them out in steps of 16 bytes, and of an eighth from 128 bytes on.
+/// The size of an allocated block: allocators round up to steps of 16 bytes, and to steps of an eighth from 128 bytes
+/// on.
 pub fn block_bytes(bytes: usize) -> usize {
     match bytes {
         0 => 0,
         1..=128 => bytes.next_multiple_of(16),
-        // Large ones come in whole pages.
+        // Large blocks consist of whole pages.
         _ if bytes > 1 << 20 => bytes.next_multiple_of(1 << 12),
         _ => bytes.next_multiple_of(bytes.next_power_of_two() / 16),
     }
@@ -17,8 +18,8 @@ pub fn vec_bytes<T>(vec: &Vec<T>) -> usize {
     block_bytes(vec.capacity() * size_of::<T>())
 }
 
-/// A hash map of entries of this type: a power of two of places, of which seven in eight are used at most, each with a
-/// byte beside it.
+/// The heap memory of a hash map: its number of places is a power of two, at most seven in eight are used, and each
+/// has one extra byte.
 pub fn map_bytes<Entry>(capacity: usize) -> usize {
     match capacity {
         0 => 0,

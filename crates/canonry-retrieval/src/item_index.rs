@@ -1,4 +1,4 @@
-//! The index of one repository's issues, or of its pull requests: every part of retrieval in one place.
+//! The index of one repository's issues or pull requests: every part of retrieval in one place.
 
 use canonry_domain::{ItemNumber, ItemType, PullChanges, Similarity, TokenVectors};
 
@@ -13,7 +13,6 @@ use crate::search_rules::{SearchHit, apply_search_rules};
 use crate::slots::{Slot, Slots};
 use crate::title_shape::TitleShape;
 
-/// The items of one type of one repository.
 #[derive(Debug)]
 pub struct ItemIndex {
     pub(crate) item_type: ItemType,
@@ -28,20 +27,18 @@ pub struct ItemIndex {
     pub(crate) dense: DenseIndex,
 }
 
-/// What is indexed of an item.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     pub title: &'a str,
     pub body: &'a str,
-    /// The vector of this very text by the index's model, if there is one yet.
+    /// The vector of exactly this text by the index's model, if there is one yet.
     pub vector: Option<&'a [f32]>,
     pub changes: Option<&'a PullChanges>,
-    /// Any number that differs when the item's text, vector or changes do. Kept and given back by
-    /// [`ItemIndex::stamp`], so that an index from a snapshot can be brought up to date item by item.
+    /// A number that changes when the item's text, vector or changes do. [`ItemIndex::stamp`] returns it, so that an
+    /// index from a snapshot can be updated item by item.
     pub stamp: u64,
 }
 
-/// What neighbours are looked for.
 #[derive(Debug, Clone)]
 pub struct Query {
     item: Option<ItemNumber>,
@@ -54,22 +51,20 @@ pub struct Query {
     tokens: Option<TokenVectors>,
 }
 
-/// The candidates that are compared closely.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CandidatePool {
-    /// At most [`SHORTLIST`], or as many as were asked for if that is more; the best of the fusion first.
+    /// At most [`SHORTLIST`], or `k` if that is more; the best of the fusion first.
     pub candidates: Vec<Candidate>,
-    /// How cosines to the query are spread over the repository.
+    /// The distribution of cosines to the query over the repository.
     pub spread: Spread,
 }
 
-/// How neighbours are looked for.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
     pub mode: RetrievalMode,
     pub k: usize,
     pub min_score: Similarity,
-    /// From the model's cosine to the similarity that gates use.
+    /// Maps the model's cosine to the similarity that gates use.
     pub calibrate: &'a dyn Fn(f32) -> f64,
     /// Which items may be neighbours: by state, or by time in a backtest.
     pub filter: &'a dyn Fn(ItemNumber) -> bool,
@@ -85,14 +80,13 @@ pub fn is_common(holders: usize, items: usize) -> bool {
     holders > (items / COMMON_IN).max(FEW_ITEMS)
 }
 
-/// Why an item cannot be indexed or a query not be answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
     #[error("index {item_type} {number} with the vector of {model}: {reason}")]
     Vector { item_type: ItemType, number: ItemNumber, model: String, reason: InvalidVector },
     #[error("search with the query's vector of {model}: {reason}")]
     QueryVector { model: String, reason: InvalidVector },
-    /// A mode that compares vectors was asked without one.
+    /// A mode that compares vectors was used without one.
     #[error("search in {mode} mode: the query has no vector; embed it first, or use lexical mode")]
     NoVector { mode: RetrievalMode },
     #[error("index {item_type} {number}: an index holds at most {} items", Slot::COUNT)]
@@ -100,7 +94,7 @@ pub enum IndexError {
 }
 
 impl Query {
-    /// The query for an item or for words that a person typed (those are a title).
+    /// A query for an item or for words that a person typed (those are a title).
     pub fn new(title: &str, body: &str) -> Self {
         Self {
             item: None,
@@ -114,14 +108,14 @@ impl Query {
         }
     }
 
-    /// An item is never its own neighbour.
+    /// Excludes the item itself from its neighbours.
     #[must_use]
     pub fn for_item(mut self, number: ItemNumber) -> Self {
         self.item = Some(number);
         self
     }
 
-    /// Also by what a pull request changes.
+    /// Also compares what a pull request changes.
     #[must_use]
     pub fn with_changes(mut self, changes: &PullChanges) -> Self {
         if !changes.is_empty() {
@@ -131,7 +125,7 @@ impl Query {
         self
     }
 
-    /// Also by a vector of the index's model.
+    /// Also compares a vector of the index's model.
     #[must_use]
     pub fn with_vector(mut self, vector: Vec<f32>) -> Self {
         self.vector = Some(vector);
@@ -144,7 +138,7 @@ impl Query {
         self
     }
 
-    /// The item that it is, if it is one.
+    /// The item that the query is about, if any.
     pub fn item(&self) -> Option<ItemNumber> {
         self.item
     }
@@ -155,7 +149,7 @@ impl Query {
 }
 
 impl ItemIndex {
-    /// An empty index for items of a type, whose vectors are all made by one model.
+    /// An empty index for items of one type, whose vectors all come from one model.
     pub fn new(item_type: ItemType, model: &str) -> Self {
         Self {
             item_type,
@@ -187,12 +181,12 @@ impl ItemIndex {
         self.len() == 0
     }
 
-    /// How many of its items have a vector.
+    /// The number of items with a vector.
     pub fn vectors(&self) -> usize {
         self.dense.len()
     }
 
-    /// Its items, in no order that means anything.
+    /// The indexed items, in arbitrary order.
     pub fn numbers(&self) -> impl Iterator<Item = ItemNumber> + '_ {
         self.slots.places().iter().copied().flatten()
     }
@@ -201,7 +195,7 @@ impl ItemIndex {
         self.slots.find(number).map(|slot| self.stamps[slot.index()])
     }
 
-    /// Sets what [`ItemIndex::stamp`] gives back, of every item.
+    /// Replaces the stamp of every item; see [`ItemIndex::stamp`].
     pub fn restamp(&mut self, stamp: impl Fn(u64) -> u64) {
         for (kept, number) in self.stamps.iter_mut().zip(self.slots.places()) {
             if number.is_some() {
@@ -210,7 +204,7 @@ impl ItemIndex {
         }
     }
 
-    /// What it takes on the heap: the room that was allocated, whether it is used or not.
+    /// The heap memory in bytes, including allocated but unused space.
     pub fn heap_bytes(&self) -> usize {
         let parts = [&self.text, &self.evidence, &self.paths, &self.diff];
         let lexical: usize = parts.into_iter().map(LexicalIndex::heap_bytes).sum();
@@ -218,7 +212,7 @@ impl ItemIndex {
         lexical + self.dense.heap_bytes() + self.slots.heap_bytes() + by_slot
     }
 
-    /// Whether an item's text holds a word.
+    /// Whether an item's text contains any word.
     pub fn holds_words(&self, number: ItemNumber) -> bool {
         self.slots.find(number).is_some_and(|slot| self.text.holds_words(slot))
     }
@@ -227,7 +221,7 @@ impl ItemIndex {
         self.dense.vector(self.slots.find(number)?)
     }
 
-    /// Puts an item in, in place of what was known of it. After an error everything is as before.
+    /// Adds an item or replaces what was known about it. After an error everything is as before.
     pub fn upsert(&mut self, number: ItemNumber, entry: Entry<'_>) -> Result<(), IndexError> {
         let item_type = self.item_type;
         if let Some(vector) = entry.vector {
@@ -267,7 +261,7 @@ impl ItemIndex {
         Ok(())
     }
 
-    /// Takes an item out; whether it was there.
+    /// Removes an item; returns whether it existed.
     pub fn remove(&mut self, number: ItemNumber) -> bool {
         let Some(slot) = self.slots.give_back(number) else {
             return false;
@@ -286,8 +280,8 @@ impl ItemIndex {
         Ok(rank(self.item_type, ask.mode, &candidates, spread, ask.calibrate, ask.k))
     }
 
-    /// The candidates for a closer look: the best by the fusion of all parts, every one with the least score. Whoever
-    /// knows more of them (their tokens, authors, times) sets that, then calls [`rank`].
+    /// The candidates for a closer comparison: the best by the fusion of all parts, all with at least the minimum
+    /// score. A caller that knows more about them (their tokens, authors, times) sets that, then calls [`rank`].
     pub fn candidates(&self, query: &Query, ask: &Ask<'_>) -> Result<CandidatePool, IndexError> {
         let key = |slot: Slot| self.allowed(query, ask.filter, slot);
         let limit = SHORTLIST.max(ask.k);
@@ -317,7 +311,8 @@ impl ItemIndex {
         Ok(CandidatePool { candidates, spread })
     }
 
-    /// Sets what query and candidates share, seen from both sides. [`ItemIndex::candidates`] has done this already.
+    /// Sets what the query and the candidates share, in both directions. [`ItemIndex::candidates`] has already done
+    /// this.
     pub fn compare(&self, query: &Query, candidates: &mut [Candidate]) {
         for candidate in candidates {
             if let Some(slot) = self.slots.find(candidate.number) {
@@ -338,11 +333,11 @@ impl ItemIndex {
         }
     }
 
-    /// The items that a search finds among its neighbours, by the rules of [`apply_search_rules`].
+    /// Selects the results of a search from its neighbours, by the rules of [`apply_search_rules`].
     ///
-    /// A person who types a word expects what holds it, however the model sees it: a hit's score is the better
-    /// of the calibrated similarity and the score of its words. `min_score` holds after include terms have lifted
-    /// a hit.
+    /// A person who types a word expects items that contain it, whatever the model says: a hit's score is the higher
+    /// of the calibrated similarity and the score of its words. `min_score` applies after include terms have raised a
+    /// hit.
     pub fn search_among(
         &self,
         hits: Vec<Hit>,
@@ -363,8 +358,9 @@ impl ItemIndex {
         apply_search_rules(hits.collect(), min_score, limit)
     }
 
-    /// What everything but the vectors says: the candidates by words, and the same of `also`. For where the
-    /// vectors are searched elsewhere: set their cosines, then call [`shortlist`], [`ItemIndex::compare`] and [`rank`].
+    /// Candidates by everything except vectors: those found by words, and the items of `also`. It is used if the
+    /// vectors are searched elsewhere: set their cosines, then call [`shortlist`], [`ItemIndex::compare`] and
+    /// [`rank`].
     pub fn word_candidates(
         &self,
         query: &Query,
@@ -382,12 +378,12 @@ impl ItemIndex {
         found.into_iter().filter_map(candidate).collect()
     }
 
-    /// Those of a text's facts that so many items contain that sharing them proves nothing: more than one in fifty.
+    /// Those facts of a text that more than one in fifty items contain: sharing them proves nothing.
     pub fn common_facts(&self, facts: &TextFacts) -> CommonFacts {
         facts.common(|term| is_common(self.evidence.holders(term_hash(term)), self.len()))
     }
 
-    /// How much of a term's words an item holds, 0..1, rare words counting more.
+    /// The share of a term's words that an item contains, 0..1; rare words count more.
     fn holds(&self, number: ItemNumber, term: &str) -> f64 {
         let bag = Bag::of_item("", term);
         self.slots.find(number).map_or(0.0, |slot| self.text.covered(&bag, slot))
@@ -398,7 +394,7 @@ impl ItemIndex {
     }
 }
 
-/// What the parts without vectors say of every item.
+/// The scores of every item by the parts without vectors.
 struct WordScores {
     text: LexicalScores,
     evidence: LexicalScores,
@@ -418,7 +414,7 @@ impl WordScores {
 
     fn best(&self, limit: usize, key: impl Fn(Slot) -> Option<ItemNumber>) -> Vec<Slot> {
         let mut found = self.text.best(limit, &key);
-        // Few items share evidence, so its candidates cost little; a common error line alone finds what
+        // Few items share evidence, so its candidates cost little. A common error line alone can find an item that
         // other words hide.
         for part in [Some(&self.evidence), self.paths.as_ref(), self.diff.as_ref()].into_iter().flatten() {
             found.extend(part.best(limit, &key));

@@ -3,7 +3,7 @@
 use canonry_domain::TokenVectors;
 use rten_simd::{Isa, SimdOp};
 
-/// How well each token of one text is met by the other's.
+/// How well the tokens of two texts match each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LateScores {
     /// The mean, over the first text's tokens, of the best cosine among the second's.
@@ -11,7 +11,7 @@ pub struct LateScores {
     pub back: f32,
 }
 
-/// A text's token vectors, laid out to be compared with those of many others.
+/// A text's token vectors, in a layout for comparison with many other texts.
 #[derive(Debug, Clone)]
 pub struct LateQuery {
     width: usize,
@@ -20,18 +20,18 @@ pub struct LateQuery {
     lines: Vec<[i16; LANES]>,
 }
 
-/// Tokens that are compared at once. 64 sums of two bytes are four registers of AVX2, two of AVX-512.
+/// Tokens that are compared at once. 64 sums of two bytes fill four registers of AVX2, two of AVX-512.
 const LANES: usize = 64;
-/// What 1 is in products of codes.
+/// The value of 1 in products of codes.
 const ONE: f64 = 127.0 * 127.0;
 
-/// Compares two texts; `None` where one has no token, or their vectors are not of one width.
+/// Compares two texts; `None` if one has no token, or their vectors differ in width.
 pub fn late_interaction(one: &TokenVectors, other: &TokenVectors) -> Option<LateScores> {
     LateQuery::of(one)?.compare(other)
 }
 
 impl LateQuery {
-    /// Lays out a text's tokens; `None` if there are none.
+    /// Converts a text's tokens to this layout; `None` if there are none.
     pub fn of(tokens: &TokenVectors) -> Option<Self> {
         let (width, count, codes) = (tokens.width(), tokens.len(), tokens.codes());
         let last = count.checked_sub(1)?;
@@ -39,14 +39,14 @@ impl LateQuery {
         for (at, line) in lines.iter_mut().enumerate() {
             let first = at / width * LANES;
             for (lane, number) in line.iter_mut().enumerate() {
-                // The last token again fills what is left of the last block: it changes no maximum.
+                // The last token is repeated to fill the last block: it changes no maximum.
                 *number = i16::from(codes[(first + lane).min(last) * width + at % width]);
             }
         }
         Some(Self { width, tokens: count, lines })
     }
 
-    /// Compares it with another text; `None` where that has no token, or vectors of another width.
+    /// Compares it with another text; `None` if that text has no token, or vectors of another width.
     pub fn compare(&self, other: &TokenVectors) -> Option<LateScores> {
         if other.width() != self.width || other.is_empty() {
             return None;
@@ -59,7 +59,7 @@ impl LateQuery {
     }
 }
 
-/// The blocks of a query, and the tokens that they are compared with.
+/// The blocks of a query, and the tokens with which they are compared.
 struct Blocks<'a> {
     query: &'a LateQuery,
     codes: &'a [i8],
@@ -90,9 +90,9 @@ impl SimdOp for Blocks<'_> {
     }
 }
 
-/// The products of one token with those of a block. Vectors of length 127 never come to more than two bytes hold, in no
-/// part of the sum; those of other lengths stop there. A hundred candidates of 128 tokens each, 32 numbers wide, take
-/// 1.6 ms on one core, and 2.6 ms without AVX2; sums of four bytes take two to three times as long.
+/// The products of one token with those of a block. With vectors of length 127, no partial sum overflows two bytes;
+/// with other lengths, sums saturate. A hundred candidates of 128 tokens each, 32 numbers wide, take 1.6 ms on one
+/// core, and 2.6 ms without AVX2; sums of four bytes take two to three times as long.
 #[inline(always)]
 fn products(lines: &[[i16; LANES]], codes: &[i8]) -> [i16; LANES] {
     let mut sums = [0_i16; LANES];
@@ -105,7 +105,7 @@ fn products(lines: &[[i16; LANES]], codes: &[i8]) -> [i16; LANES] {
     sums
 }
 
-/// By halves, which compiles to a few instructions; one after another would be 63.
+/// Compares by halves, which compiles to a few instructions; one by one it would take 63.
 #[inline(always)]
 fn greatest(products: &[i16; LANES]) -> i16 {
     let mut columns = [i16::MIN; 16];
@@ -128,7 +128,7 @@ mod tests {
         TokenVectors::new(width, codes.to_vec()).expect("whole rows")
     }
 
-    /// Vectors of length 127, as a model makes them.
+    /// Vectors of length 127, like those of a model.
     fn unit(width: usize, numbers: &[f32]) -> TokenVectors {
         let codes = numbers.chunks_exact(width).flat_map(|row| {
             let length = row.iter().map(|number| number * number).sum::<f32>().sqrt().max(1e-6);

@@ -1,4 +1,4 @@
-//! BM25 in memory: items come, change and go one by one, nothing is rebuilt.
+//! BM25 in memory: items are added, changed and removed one by one, without a rebuild.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -8,33 +8,33 @@ use crate::heap_bytes::{block_bytes, map_bytes, vec_bytes};
 use crate::postings::{Postings, TermHasher, pack, pack_ascending, posting, unpack, unpack_ascending};
 use crate::slots::Slot;
 
-/// How fast repeating a word stops to count. Measured 0.9, 1.2 and 2.0 with the weights below: 2.0 is
-/// ahead by a point of recall at 10 on rust and hadoop.
+/// How fast repetitions of a word stop counting. Measured 0.9, 1.2 and 2.0 with the weights below: 2.0 is ahead by a
+/// point of recall at 10 on rust and hadoop.
 const K1: f32 = 2.0;
-/// How much a long text is held against an item; less than the usual 0.75 loses a point.
+/// How much a long text lowers an item's score. Values below the usual 0.75 lose a point.
 const B: f32 = 0.75;
 /// The same for titles, which differ little in length.
 const TITLE_B: f32 = 0.3;
-/// Terms of a query that are looked up: those that tell the most. Whole issues have hundreds; the 64
-/// best find more than all of them do (recall at 20 on rust .668 against .651) in two thirds of the time.
+/// Terms of a query that are searched: the most distinctive ones. Whole issues have hundreds; the 64 best find more
+/// than all of them do (recall at 20 on rust .668 against .651) in two thirds of the time.
 const QUERY_TERMS: usize = 64;
 
-/// One bit of an id is taken for the title.
+/// One bit of an id marks the title.
 const MOST_TERMS: u32 = 1 << 31;
 
 /// An inverted index over bags of terms.
 ///
-/// A posting is one `u32`: 24 bits of slot, 8 bits of counts. Weights are computed when asked, so that
-/// an added item changes no posting but its own.
+/// A posting is one `u32`: 24 bits of slot, 8 bits of counts. Weights are computed at query time, so that an added
+/// item changes no other posting.
 #[derive(Debug, Default)]
 pub struct LexicalIndex {
     ids: HashMap<u64, u32, BuildHasherDefault<TermHasher>>,
     postings: Vec<Postings>,
     hashes: Vec<u64>,
     free_ids: Vec<u32>,
-    /// The term ids of each item in ascending order, each with a bit that says whether its title holds the term, as
-    /// differences in base 128: two bytes a term, so that an item can be taken out without its text, and compared
-    /// without a search in long postings (that took a third of a query among 100,000).
+    /// The term ids of each item in ascending order, as differences in base 128. Each has a bit that says whether the
+    /// item's title contains the term. At two bytes per term, an item can be removed without its text, and compared
+    /// without a search in long postings (that took a third of a query among 100,000 items).
     items: Vec<Option<Box<[u8]>>>,
     lengths: Vec<u32>,
     title_lengths: Vec<u32>,
@@ -43,7 +43,7 @@ pub struct LexicalIndex {
     total_title_length: u64,
 }
 
-/// What a query and one item hold of each other, by rarity.
+/// What a query and one item share, weighted by rarity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LexicalOverlap {
     pub(crate) words_back: f32,
@@ -51,7 +51,7 @@ pub(crate) struct LexicalOverlap {
     pub(crate) title_within_back: f32,
 }
 
-/// What a query is worth against every item.
+/// The scores of a query against every item.
 #[derive(Debug)]
 pub struct LexicalScores {
     text: Vec<f32>,
@@ -71,7 +71,7 @@ impl LexicalIndex {
         self.live == 0
     }
 
-    /// Puts an item in its slot, in place of what was there. An empty bag counts as an item without words.
+    /// Stores an item in its slot and replaces an earlier one. An empty bag counts as an item without words.
     pub fn put(&mut self, slot: Slot, bag: &Bag) {
         self.remove(slot);
         if self.items.len() <= slot.index() {
@@ -105,7 +105,7 @@ impl LexicalIndex {
         self.lengths.get(slot.index()).is_some_and(|length| *length > 0)
     }
 
-    /// Takes an item out; whether there was one.
+    /// Removes an item; returns whether there was one.
     pub fn remove(&mut self, slot: Slot) -> bool {
         let Some(terms) = self.items.get_mut(slot.index()).and_then(Option::take) else {
             return false;
@@ -122,11 +122,11 @@ impl LexicalIndex {
         true
     }
 
-    /// What a bag is worth against every item, as a share of what it is worth against itself.
+    /// The score of a bag against every item, as a share of its score against itself.
     ///
-    /// A term counts by how rare it is and, in the query, by the logarithm of how often it occurs there:
-    /// against counting each once that is worth 4 points of recall at 10 on rust. Being a share, a score means the
-    /// same for a short and a long query.
+    /// A term counts by its rarity and by the logarithm of its count in the query: compared to counting each term
+    /// once, this gains 4 points of recall at 10 on rust. Because it is a share, a score means the same for a short
+    /// and a long query.
     pub fn scores(&self, query: &Bag) -> LexicalScores {
         let mut scores = LexicalScores { text: vec![0.0; self.items.len()], title: Vec::new() };
         let mut terms: Vec<(f32, Term)> = query
@@ -134,7 +134,7 @@ impl LexicalIndex {
             .iter()
             .map(|term| (self.rarity(term.hash) * (1.0 + (term.count.weighted() as f32).ln()), *term))
             .collect();
-        // By weight, then by hash: the order of addition must not depend on the order of arrival.
+        // By weight, then by hash: the order of addition must not depend on the order in which items arrived.
         terms.sort_unstable_by(|one, other| other.0.total_cmp(&one.0).then(one.1.hash.cmp(&other.1.hash)));
         let own: f32 = terms
             .iter()
@@ -144,7 +144,7 @@ impl LexicalIndex {
                 weight * count * (K1 + 1.0) / (count + K1)
             })
             .sum();
-        // Words that no item holds tell how much of the query is new, but look up nothing.
+        // Words that no item contains show how much of the query is new, but find nothing.
         terms.retain(|(_, term)| self.ids.contains_key(&term.hash));
         terms.truncate(QUERY_TERMS);
 
@@ -165,7 +165,7 @@ impl LexicalIndex {
         scores
     }
 
-    /// What the title's words alone are worth against the titles.
+    /// The scores of the title's words against the titles.
     fn title_scores(&self, query: &Bag) -> Vec<f32> {
         let mut scores = vec![0.0_f32; self.items.len()];
         let mean = self.total_title_length as f32 / self.live.max(1) as f32;
@@ -186,7 +186,7 @@ impl LexicalIndex {
         scores
     }
 
-    /// The share of a query's rarity that an item's words cover: 1 when it holds all of them.
+    /// The share of a query's rarity that an item's words cover: 1 if it contains all of them.
     pub fn covered(&self, query: &Bag, slot: Slot) -> f64 {
         let (mut all, mut found) = (0.0_f64, 0.0_f64);
         for term in query.terms() {
@@ -200,7 +200,8 @@ impl LexicalIndex {
         if all > 0.0 { found / all } else { 0.0 }
     }
 
-    /// The share of an item's terms, by rarity, that a query holds; `None` for what is not in the index.
+    /// The share of an item's terms, weighted by rarity, that a query contains; `None` if the item is not in the
+    /// index.
     pub(crate) fn held_back(&self, query: &Bag, slot: Slot) -> Option<f32> {
         self.items.get(slot.index())?.as_ref()?;
         let mut terms = self.terms_of(slot).peekable();
@@ -212,7 +213,7 @@ impl LexicalIndex {
         Some(portion.share())
     }
 
-    /// The terms of an item: the hash, how many items hold it, and whether this one does in its title.
+    /// The terms of an item: the hash, how many items contain it, and whether this item's title does.
     fn terms_of(&self, slot: Slot) -> impl Iterator<Item = (u64, usize, bool)> + '_ {
         let ids = self.items.get(slot.index()).and_then(Option::as_deref).unwrap_or_default();
         unpack_ascending(ids).map(|marked| {
@@ -221,8 +222,8 @@ impl LexicalIndex {
         })
     }
 
-    /// What a query and an item hold of each other. It costs a look at each of the item's words, so it is for the few
-    /// that are compared closely.
+    /// What a query and an item share. This visits each of the item's words, so it is only for the few items that are
+    /// compared closely.
     pub(crate) fn shared(&self, query: &Bag, slot: Slot) -> LexicalOverlap {
         let mut words = LexicalPortion::default();
         let [mut title, mut own_title] = [LexicalPortion::default(); 2];
@@ -247,7 +248,7 @@ impl LexicalIndex {
         self.rarity_of(self.holders(hash))
     }
 
-    /// How many items hold a term.
+    /// How many items contain a term.
     pub(crate) fn holders(&self, hash: u64) -> usize {
         self.postings_of(hash).len()
     }
@@ -267,7 +268,7 @@ impl LexicalIndex {
             self.hashes[id as usize] = hash;
             id
         } else {
-            // An eighth more instead of double: a service keeps the index for weeks.
+            // Grows by an eighth instead of doubling: a service keeps the index for weeks.
             if self.postings.len() == self.postings.capacity() {
                 self.postings.reserve_exact(self.postings.len() / 8 + 8);
             }
@@ -289,7 +290,7 @@ impl LexicalIndex {
         self.total_title_length += u64::from(self.title_lengths[index]);
     }
 
-    /// Every term is visited: milliseconds among 100,000 items.
+    /// Visits every term: milliseconds among 100,000 items.
     pub(crate) fn heap_bytes(&self) -> usize {
         let postings: usize = self.postings.iter().map(Postings::heap_bytes).sum();
         let items: usize = self.items.iter().flatten().map(|terms| block_bytes(terms.len())).sum();
@@ -304,12 +305,12 @@ impl LexicalIndex {
         self.items.iter().zip(lengths).map(|(item, lengths)| item.as_ref().map(|_| lengths))
     }
 
-    /// Every term that some item holds, for a snapshot.
+    /// Every term that at least one item contains, for a snapshot.
     pub(crate) fn terms(&self) -> impl ExactSizeIterator<Item = (u64, &[u32])> + '_ {
         self.ids.iter().map(|(&hash, &id)| (hash, self.postings[id as usize].all()))
     }
 
-    /// The index that a snapshot told of; `None` when its parts do not fit together.
+    /// Restores an index from a snapshot; `None` if its parts do not fit together.
     pub(crate) fn from_parts(lengths: Vec<Option<(u32, u32)>>, terms: Vec<(u64, Vec<u32>)>) -> Option<Self> {
         let mut index = Self::new();
         let mut packers: Vec<(u32, Vec<u8>)> = vec![(0, Vec::new()); lengths.len()];
@@ -350,13 +351,13 @@ impl LexicalIndex {
     }
 }
 
-/// An id, and whether the title holds its term.
+/// An id, with the bit that says whether the title contains its term.
 fn marked(id: u32, count: Count) -> u32 {
     (id << 1) | u32::from(count.in_title() > 0)
 }
 
 impl LexicalScores {
-    /// The share of the query's worth that an item holds, 0..1.
+    /// The share of the query's score that an item reaches, 0..1.
     pub fn text(&self, slot: Slot) -> f32 {
         self.text.get(slot.index()).copied().unwrap_or(0.0)
     }
@@ -365,8 +366,8 @@ impl LexicalScores {
         self.title.get(slot.index()).copied().unwrap_or(0.0)
     }
 
-    /// The best items by [`LexicalScores::text`] among those that share a word with the query and have a
-    /// key; equals are ordered by key. A key of `None` leaves an item out.
+    /// The best items by [`LexicalScores::text`] among those that share a word with the query and have a key. Equal
+    /// items are ordered by key. A key of `None` excludes an item.
     pub fn best<K: Ord>(&self, limit: usize, key: impl Fn(Slot) -> Option<K>) -> Vec<Slot> {
         let mut best: Vec<(f32, K, Slot)> = Vec::with_capacity(2 * limit + 1);
         let mut floor = f32::MIN_POSITIVE;
@@ -387,7 +388,7 @@ impl LexicalScores {
     }
 }
 
-/// How much of a sum was found.
+/// The found part of a sum.
 #[derive(Debug, Clone, Copy, Default)]
 struct LexicalPortion {
     all: f64,
@@ -406,7 +407,7 @@ impl LexicalPortion {
         if self.all <= 0.0 {
             return 0.0;
         }
-        // Five decimals: an item's words come in the order in which the index met them.
+        // Five decimals: the order of an item's words depends on the history of the index.
         ((self.found / self.all).min(1.0) * 1e5).round() as f32 / 1e5
     }
 }

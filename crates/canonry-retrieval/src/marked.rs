@@ -1,19 +1,18 @@
-//! Where a text holds the facts that it shares with another, for pages that mark them.
+//! Finds where a text contains the facts that it shares with another, for pages that mark them.
 
 use std::ops::Range;
 
 use crate::evidence::{SharedFact, for_each_fact};
 
-/// A part of a text that holds shared facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactSpan {
-    /// Where it is, in bytes; both ends are between characters.
+    /// The position in bytes; both ends are between characters.
     pub range: Range<usize>,
-    /// Which of the facts, the one that is written shortest first. A version in an error line is part of both.
+    /// The indices of the facts, the shortest fact first. A version in an error line belongs to both.
     pub facts: Vec<usize>,
 }
 
-/// The parts of a text that hold shared facts, in order and apart from each other. Every fact that
+/// The parts of a text that contain shared facts, in order and without overlap. Every fact that
 /// [`shared_facts`](crate::shared_facts) found in two texts is in a span of each.
 pub fn marked(text: &str, facts: &[SharedFact]) -> Vec<FactSpan> {
     let mut places: Vec<(Range<usize>, usize)> = Vec::new();
@@ -101,7 +100,7 @@ mod tests {
         assert_eq!(marked("", &shared("`open_file`", "`open_file`")), []);
     }
 
-    /// Lines that hold facts, and lines that do not, joined in any order.
+    /// Lines with and without facts, joined in any order.
     fn texts() -> impl Strategy<Value = String> {
         let line = prop_oneof![
             "error: [a-c]{3,8} failed at 0x[0-9a-f]{4} v1\\.[0-9]\\.[0-9]",

@@ -1,14 +1,14 @@
-//! How well the right items are found: recall at k, mean reciprocal rank, and how sure that is.
+//! How well the right items are found: recall at k and mean reciprocal rank, with confidence intervals.
 
 use std::collections::BTreeSet;
 
 use canonry_domain::ItemNumber;
 use serde::Serialize;
 
-/// Draws of a bootstrap; at a thousand, the ends of an interval move by less than half a point.
+/// Draws of a bootstrap; with a thousand, the ends of an interval vary by less than half a point.
 const DRAWS: usize = 1_000;
 
-/// A value and the interval it lies in with 95 % confidence.
+/// A value with its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     pub value: f64,
@@ -24,12 +24,12 @@ pub struct RetrievalMeasures {
     pub recall_at_5: Interval,
     pub recall_at_10: Interval,
     pub recall_at_20: Interval,
-    /// The mean of one divided by the rank; what is not found adds zero.
+    /// The mean of one divided by the rank; a query whose item is not found adds zero.
     pub mrr: Interval,
 }
 
 impl RetrievalMeasures {
-    /// Measures ranks, counted from 1; `None` is a query without any relevant item found.
+    /// Measures ranks, counted from 1; `None` is a query for which no relevant item was found.
     pub fn of(ranks: &[Option<usize>], seed: u64) -> Self {
         let recall = |k: usize| {
             let found = |rank: &Option<usize>| if rank.is_some_and(|rank| rank <= k) { 1.0 } else { 0.0 };
@@ -52,7 +52,7 @@ pub fn rank_of_best(found: impl IntoIterator<Item = ItemNumber>, relevant: &BTre
     found.into_iter().position(|number| relevant.contains(&number)).map(|position| position + 1)
 }
 
-/// The mean of values, with the interval that resampling them gives; the same seed gives the same interval.
+/// The mean of values, with the interval from resampling them. The same seed gives the same interval.
 pub fn bootstrap(values: &[f64], seed: u64) -> Interval {
     if values.is_empty() {
         return Interval { value: 0.0, low: 0.0, high: 0.0 };
@@ -65,7 +65,7 @@ pub fn bootstrap(values: &[f64], seed: u64) -> Interval {
     Interval { value: mean(values.iter().sum()), low: means[DRAWS * 25 / 1_000], high: means[DRAWS * 975 / 1_000 - 1] }
 }
 
-/// A generator whose numbers never change with a library's version: stored reports are compared.
+/// A generator whose numbers never change with a library's version, because stored reports are compared.
 struct SplitMix(u64);
 
 impl SplitMix {

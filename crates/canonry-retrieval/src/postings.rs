@@ -1,4 +1,4 @@
-//! Which items hold a term, packed.
+//! The packed list of items that contain a term.
 
 use std::hash::Hasher;
 
@@ -6,7 +6,7 @@ use crate::bag::Count;
 use crate::heap_bytes::vec_bytes;
 use crate::slots::Slot;
 
-/// Most terms occur in one item only; those need no allocation.
+/// Most terms occur in one item only; that case needs no allocation.
 #[derive(Debug)]
 pub(crate) enum Postings {
     One(u32),
@@ -32,7 +32,7 @@ impl Postings {
         match self {
             Self::One(other) => *self = Self::Many(vec![posting.min(*other), posting.max(*other)]),
             Self::Many(postings) => {
-                // A quarter more instead of double: postings are most of the index's memory.
+                // Grows by a quarter instead of doubling: postings are most of the index's memory.
                 if postings.len() == postings.capacity() {
                     postings.reserve_exact(postings.len() / 4 + 2);
                 }
@@ -42,7 +42,7 @@ impl Postings {
         }
     }
 
-    /// Takes a slot's posting out; whether none is left.
+    /// Removes a slot's posting; returns whether none is left.
     pub(crate) fn remove(&mut self, slot: Slot) -> bool {
         match self {
             Self::One(_) => true,

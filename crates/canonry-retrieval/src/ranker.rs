@@ -1,4 +1,4 @@
-//! The order of the candidates: a linear model over a few features that a person can read.
+//! The order of the candidates: a linear model over a few features that a person can understand.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ pub const RANKER_FEATURES: [&str; 14] = [
 /// One number for each of [`RANKER_FEATURES`], around 0..1.
 pub type RankerFeatures = [f64; RANKER_FEATURES.len()];
 
-/// Under which name each feature's share of the sum is told; features of one name are told together.
+/// The name under which each feature's share of the sum is shown; features with the same name are added up.
 const TOLD: [&str; RANKER_FEATURES.len()] = [
     "by_vectors",
     "by_tokens",
@@ -47,8 +47,9 @@ const TOLD: [&str; RANKER_FEATURES.len()] = [
     "by_series",
 ];
 
-/// What candidates have on average, where nothing is known of one. Only what is about changes: those whose changes are
-/// known are often among the candidates because theirs are alike, so their own mean would say too much of the others.
+/// The average value of a feature, used if nothing is known about a candidate. Only features about changes have one:
+/// candidates with known changes are often candidates because their changes are similar, so their own mean would be
+/// too high for the others.
 const TYPICAL: [Option<f64>; RANKER_FEATURES.len()] = {
     let mut typical = [None; RANKER_FEATURES.len()];
     (typical[PATHS], typical[DIFF], typical[DIFF_BACK]) = (Some(0.3), Some(0.2), Some(0.2));
@@ -60,18 +61,19 @@ const DIFF_BACK: usize = 9;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RankerScore {
-    /// What the order is by.
+    /// The value that decides the order.
     pub(crate) sum: f64,
     added: [Option<f64>; RANKER_FEATURES.len()],
 }
 
-/// Weighs candidates of one query against each other.
+/// Scores the candidates of one query relative to each other.
 pub(crate) fn weigh(item_type: ItemType, candidates: &[Candidate], spread: Spread) -> Vec<RankerScore> {
     let weights = weights(item_type, candidates.iter().any(|candidate| candidate.late.is_some()));
     let known = known_features(candidates, spread);
     let weighed = |(known, features): (&KnownFeatures, RankerFeatures)| {
         let sum: f64 = weights.iter().zip(features).map(|(weight, feature)| weight * feature).sum();
-        // Six decimals: the last bits of a sum depend on the order of its addends, the order of neighbours must not.
+        // Six decimals: the last bits of a sum depend on the order of its addends, but the order of neighbours must
+        // not.
         let sum = (sum * 1e6).round() / 1e6;
         RankerScore { sum, added: std::array::from_fn(|at| known[at].map(|feature| weights[at] * feature)) }
     };
@@ -82,9 +84,9 @@ type KnownFeatures = [Option<f64>; RANKER_FEATURES.len()];
 
 /// The features of the candidates of one query.
 ///
-/// What is unknown of one candidate counts as the mean of the others, unknown changes as at most what is typical; what
-/// is unknown of all counts as nothing. So neither a missing diff nor a missing token vector moves a candidate far up or
-/// down.
+/// A value that is unknown for one candidate becomes the mean of the others, for unknown changes at most the typical
+/// value. A value that is unknown for all counts as nothing. So neither a missing diff nor a missing token vector
+/// moves a candidate far up or down.
 pub fn ranker_features(candidates: &[Candidate], spread: Spread) -> Vec<RankerFeatures> {
     completed(&known_features(candidates, spread))
 }
@@ -96,7 +98,7 @@ fn known_features(candidates: &[Candidate], spread: Spread) -> Vec<KnownFeatures
 fn completed(known: &[KnownFeatures]) -> Vec<RankerFeatures> {
     let neutral: RankerFeatures = std::array::from_fn(|at| {
         let mut values: Vec<f64> = known.iter().filter_map(|features| features[at]).collect();
-        // In one order, whatever the order of the candidates.
+        // Sorted, so that the sum does not depend on the order of the candidates.
         values.sort_by(f64::total_cmp);
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         TYPICAL[at].map_or(mean, |typical| mean.min(typical))
@@ -113,15 +115,14 @@ fn features(candidate: &Candidate, spread: Spread) -> KnownFeatures {
         (Some(true), Some(hours)) => Some(hours < 1.0),
         _ => None,
     };
-    // Of a pull request whose changes are unknown nothing is held back, so what the query has in common with it is
-    // unknown too.
+    // A pull request with unknown changes has no `diff_back`, so what the query has in common with it is unknown too.
     let changes_known = overlap.is_none_or(|overlap| overlap.diff_back.is_some());
     let changed = |share: Option<f32>| share.filter(|_| changes_known).map(root);
     let numbers_apart = overlap.and_then(|overlap| overlap.numbers_apart);
     [
-        // Five deviations make one, which is about where duplicates are.
+        // Five deviations make 1, which is about where duplicates are.
         candidate.cosine.map(|cosine| (f64::from(cosine) - spread.mean) / spread.deviation.max(1e-6) / 5.0),
-        // Token cosines of any two texts of a repository lie around a half.
+        // Token cosines of any two texts of a repository are around 0.5.
         candidate.late.map(|late| (f64::from(late.there + late.back) / 2.0 - 0.5) * 4.0),
         Some(root(candidate.lexical)),
         back(|overlap| overlap.words_back).map(root),
@@ -131,8 +132,8 @@ fn features(candidate: &Candidate, spread: Spread) -> KnownFeatures {
         changed(candidate.paths),
         changed(candidate.diff),
         overlap.and_then(|overlap| overlap.diff_back).map(root),
-        // Duplicates come soon after their original. By numbers and not by time, because busy repositories have more of
-        // everything in between; 22,000 numbers apart make 0.
+        // Duplicates come soon after their original. Measured by numbers and not by time, because busy repositories
+        // have more items in between; a distance of 22,000 numbers makes 0.
         numbers_apart.map(|apart| 1.0 - (apart as f64).ln_1p() / 10.0),
         same_author,
         sibling.map(flag),
@@ -140,7 +141,7 @@ fn features(candidate: &Candidate, spread: Spread) -> KnownFeatures {
     ]
 }
 
-/// Two reports of one problem seldom share more than a quarter of what they say.
+/// Two reports of one problem seldom share more than a quarter of their words.
 fn root(share: f32) -> f64 {
     f64::from(share.clamp(0.0, 1.0)).sqrt()
 }
@@ -150,8 +151,8 @@ fn flag(is: bool) -> f64 {
 }
 
 impl RankerScore {
-    /// Adds what the order is by, and what each kind of feature added to that. What stands for something unknown is in
-    /// the sum, but no reason that could be told.
+    /// Adds the value that decides the order, and what each kind of feature added to it. A value that replaces an
+    /// unknown one is in the sum, but is not shown as a reason.
     pub(crate) fn tell(&self, parts: &mut ScoreParts) {
         parts.insert("ranker", self.sum);
         let known = TOLD.into_iter().zip(self.added).filter_map(|(name, added)| Some((name, added?)));
@@ -166,12 +167,13 @@ impl RankerScore {
     }
 }
 
-/// What a neighbour's place is due to, in a line, the most first; `None` where the order is by something else.
+/// One line that explains the position of a neighbour, the largest share first; `None` if something else decides the
+/// order.
 pub fn ranked_by<'a>(parts: impl IntoIterator<Item = (&'a str, f64)>) -> Option<String> {
     let mut told: Vec<(&str, f64)> = parts
         .into_iter()
         .filter_map(|(name, added)| Some((name.strip_prefix("by_")?, added)))
-        // One decimal is shown.
+        // One decimal is shown, so smaller values would show as 0.0.
         .filter(|(_, added)| added.abs() >= 0.05)
         .collect();
     told.sort_by(|one, other| other.1.abs().total_cmp(&one.1.abs()).then(one.0.cmp(other.0)));
@@ -285,7 +287,8 @@ mod tests {
         let unknown = Candidate { paths: Some(0.0), diff: Some(0.0), ..candidate(3) };
         let weighed = weigh(ItemType::Pr, &[changed(1, 0.8), changed(2, 0.01), unknown], SPREAD);
         assert!(weighed[0].sum > weighed[2].sum && weighed[2].sum > weighed[1].sum, "{weighed:?}");
-        // The only one whose changes are known leads those of which nothing is known, by what it has more than usual.
+        // The only candidate with known changes ranks above all unknown ones, because its values exceed the typical
+        // ones.
         let strangers: Vec<Candidate> = (10..70).map(|number| Candidate { number: item(number), ..unknown }).collect();
         let weighed = weigh(ItemType::Pr, &[vec![changed(1, 0.9)], strangers].concat(), SPREAD);
         assert!(weighed[1..].iter().all(|stranger| stranger.sum + 3.0 < weighed[0].sum), "{:?}", &weighed[..2]);

@@ -4,7 +4,7 @@ use canonry_domain::ItemType;
 
 use crate::ranker::{RANKER_FEATURES, RankerFeatures};
 
-/// The weights for issues or pull requests, with or without the vectors of tokens.
+/// The weights for issues or pull requests, with or without token vectors.
 pub(crate) fn weights(item_type: ItemType, late: bool) -> &'static RankerFeatures {
     match (item_type, late) {
         (ItemType::Issue, true) => &ISSUES,

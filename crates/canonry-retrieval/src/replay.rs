@@ -1,23 +1,23 @@
-//! Which past items a backtest asks about, and what existed when they were filed.
+//! Which past items a backtest uses as queries, and what existed when they were filed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use canonry_domain::ItemNumber;
 use jiff::Timestamp;
 
-/// The order in which items were created: by time, then by number. Items of unknown time come first, because
-/// whoever asks later may have seen them.
+/// The order in which items were created: by time, then by number. Items of unknown time come first, because later
+/// queries may have seen them.
 #[derive(Debug, Clone, Default)]
 pub struct CreationOrder {
     positions: HashMap<ItemNumber, usize>,
     numbers: Vec<ItemNumber>,
 }
 
-/// A past item to ask about, as if it were new.
+/// A past item that is used as a query, as if it were new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayQuery {
     pub number: ItemNumber,
-    /// The earlier members of its cluster: what should be found.
+    /// The earlier members of its cluster: the expected results.
     pub relevant: BTreeSet<ItemNumber>,
     /// How many items existed before it.
     pub pool: usize,
@@ -38,7 +38,7 @@ impl CreationOrder {
         &self.numbers
     }
 
-    /// Whether one item existed before another; no item that is not known did.
+    /// Whether one item existed before another; false if either item is unknown.
     pub fn is_before(&self, one: ItemNumber, other: ItemNumber) -> bool {
         match (self.positions.get(&one), self.positions.get(&other)) {
             (Some(one), Some(other)) => one < other,
@@ -46,7 +46,7 @@ impl CreationOrder {
         }
     }
 
-    /// What to ask: every known item that something relevant came before. Oldest first.
+    /// The queries, oldest first: every known item with an earlier relevant item.
     pub fn queries(&self, truth: &BTreeMap<ItemNumber, BTreeSet<ItemNumber>>) -> Vec<ReplayQuery> {
         let mut queries: Vec<ReplayQuery> = truth
             .iter()
@@ -62,7 +62,7 @@ impl CreationOrder {
     }
 }
 
-/// For every item that a link joins to others, those others: duplicates of duplicates are duplicates.
+/// For every linked item, the other members of its cluster: duplicates of duplicates are duplicates.
 pub fn duplicate_clusters(
     links: impl IntoIterator<Item = (ItemNumber, ItemNumber)>,
 ) -> BTreeMap<ItemNumber, BTreeSet<ItemNumber>> {

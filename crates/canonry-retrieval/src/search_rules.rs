@@ -1,31 +1,31 @@
-//! The rules of `search`: terms that lift a hit, terms that drop it, the least score, the limit.
+//! The rules of `search`: include terms, exclude terms, the minimum score, the limit.
 
 use canonry_domain::{ItemNumber, Similarity};
 
-/// What an include term adds to a hit that holds it; several terms share it.
+/// What include terms add to a hit that contains all of them; several terms share it.
 pub const INCLUDE_BOOST: f64 = 0.15;
-/// How much of a term's words an item must hold to hold the term.
+/// The share of a term's words that an item must contain to match the term.
 pub const TERM_THRESHOLD: f64 = 0.20;
-/// The most hits one may ask for.
+/// The maximum number of hits per search.
 pub const SEARCH_LIMIT: usize = 50;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchHit {
     pub number: ItemNumber,
-    /// Its place before the rules, from 1.
+    /// The position before the rules, from 1.
     pub rank: usize,
     pub score: Similarity,
-    /// How much of each include term it holds, 0..1.
+    /// The share of each include term that it contains, 0..1.
     pub includes: Vec<f64>,
-    /// How much of each exclude term it holds, 0..1.
+    /// The share of each exclude term that it contains, 0..1.
     pub excludes: Vec<f64>,
 }
 
-/// Drops, lifts, orders and cuts hits.
+/// Filters, raises, orders and truncates hits.
 ///
-/// A hit that holds any exclude term goes. One that holds include terms gains [`INCLUDE_BOOST`] times the
-/// share of them that it holds, up to a score of 1. What then has the least score or more stays, by score,
-/// equals by their former rank.
+/// A hit that matches any exclude term is dropped. A hit that matches include terms gains [`INCLUDE_BOOST`] times the
+/// share of terms that it matches, up to a score of 1. Hits with at least `min_score` then remain, ordered by score,
+/// and by their former rank if the scores are equal.
 pub fn apply_search_rules(hits: Vec<SearchHit>, min_score: Similarity, limit: usize) -> Vec<SearchHit> {
     let holds = |share: &f64| *share >= TERM_THRESHOLD;
     let mut kept: Vec<SearchHit> = hits

@@ -1,8 +1,8 @@
-//! Shares with their intervals.
+//! Shares with confidence intervals.
 
 use crate::metrics::Interval;
 
-/// A share with Wilson's 95 % interval, which also holds for few cases and for none or all of them.
+/// A share with Wilson's 95 % interval, which is also valid for few cases and for none or all of them.
 pub fn wilson(right: usize, all: usize) -> Interval {
     const Z: f64 = 1.959_964;
     if all == 0 {

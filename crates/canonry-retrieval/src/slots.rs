@@ -1,4 +1,4 @@
-//! Slots: where in every part of an index an item lies.
+//! Slots: the position of an item in every part of an index.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use canonry_domain::ItemNumber;
 
 use crate::heap_bytes::{map_bytes, vec_bytes};
 
-/// The place of an item. Small, dense numbers let scores be arrays.
+/// The position of an item. Small, dense numbers allow arrays of scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot(u32);
 
 impl Slot {
-    /// How many there are: a posting has 24 bits for its slot.
+    /// The number of slots: a posting has 24 bits for its slot.
     pub const COUNT: usize = 1 << 24;
 
-    /// The slot of this index. Panics from [`Slot::COUNT`] on.
+    /// The slot with this index. Panics from [`Slot::COUNT`] on.
     pub fn at(index: usize) -> Self {
         assert!(index < Self::COUNT, "invariant: slots are handed out below their count");
         Self(index as u32)
@@ -41,7 +41,7 @@ impl Slots {
         self.by_number.len()
     }
 
-    /// All places, empty ones among them.
+    /// All positions, including empty ones.
     pub(crate) fn places(&self) -> &[Option<ItemNumber>] {
         &self.numbers
     }
@@ -54,7 +54,7 @@ impl Slots {
         self.by_number.get(&number).copied()
     }
 
-    /// The item's slot, old or new; `None` when all are taken.
+    /// The item's slot, existing or new; `None` if all are used.
     pub(crate) fn take(&mut self, number: ItemNumber) -> Option<Slot> {
         if let Some(slot) = self.find(number) {
             return Some(slot);
@@ -83,7 +83,7 @@ impl Slots {
         vec_bytes(&self.numbers) + map_bytes::<(ItemNumber, Slot)>(self.by_number.capacity()) + vec_bytes(&self.free)
     }
 
-    /// The slots that a snapshot told of; `None` when a number stands twice.
+    /// Restores the slots of a snapshot; `None` if a number occurs twice.
     pub(crate) fn from_places(numbers: Vec<Option<ItemNumber>>) -> Option<Self> {
         if numbers.len() > Slot::COUNT {
             return None;

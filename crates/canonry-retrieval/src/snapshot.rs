@@ -1,4 +1,4 @@
-//! An index on disk, so that a start needs not read and count every text again.
+//! An index on disk, so that a start need not read and count every text again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -12,15 +12,15 @@ use crate::lexical::LexicalIndex;
 use crate::slots::{Slot, Slots};
 use crate::title_shape::TitleShape;
 
-/// Raised whenever the format, the tokens, the facts or the hash of a term change: an old snapshot is then
-/// rebuilt instead of being asked with terms that it does not hold.
+/// Raised whenever the format, the tokens, the facts or the hash of a term change. An old snapshot is then rebuilt;
+/// otherwise it would be searched for terms that it does not contain.
 pub const SNAPSHOT_VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"CANONRYI";
 /// Magic, version, and the checksum at the end.
 const FRAME: u64 = 8 + 4 + 8;
 
-/// Why a snapshot cannot be used. Whatever it is, the index can be rebuilt from the store.
+/// Why a snapshot cannot be used. In every case the index can be rebuilt from the store.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     #[error("read or write {path:?}: {source}", path = path.display())]
@@ -29,12 +29,13 @@ pub enum SnapshotError {
     Damaged { path: PathBuf, what: &'static str },
     #[error("use {path:?}: it has format {found}, this Canonry reads format {SNAPSHOT_VERSION}", path = path.display())]
     Version { path: PathBuf, found: u32 },
-    /// It holds other items or another model's vectors.
+    /// It contains other items or another model's vectors.
     #[error("use {path:?}: it holds {found_type} items with vectors of {found_model:?}", path = path.display())]
     OfAnother { path: PathBuf, found_type: ItemType, found_model: String },
 }
 
-/// Writes an index beside its place and moves it there, so that a crash leaves the old one or the new one.
+/// Writes an index to a temporary file beside its path and renames it, so that a crash leaves the old file or the new
+/// one.
 pub fn write_snapshot(index: &ItemIndex, path: &Path) -> Result<(), SnapshotError> {
     let failed = |source| SnapshotError::Io { path: path.to_owned(), source };
     let mut beside = path.as_os_str().to_owned();
@@ -42,7 +43,7 @@ pub fn write_snapshot(index: &ItemIndex, path: &Path) -> Result<(), SnapshotErro
     let beside = PathBuf::from(beside);
     let written = write_file(index, &beside).and_then(|()| std::fs::rename(&beside, path));
     if written.is_err() {
-        // The reason for the failure matters more than a left-over file.
+        // The reason for the failure matters more than a leftover file.
         let _ = std::fs::remove_file(&beside);
     }
     written.map_err(failed)
@@ -65,8 +66,8 @@ pub fn read_snapshot(path: &Path, item_type: ItemType, model: &str) -> Result<It
     if version != SNAPSHOT_VERSION {
         return Err(SnapshotError::Version { path: path.to_owned(), found: version });
     }
-    // The whole file is checked before anything in it is believed: lengths in a damaged one could ask for
-    // any amount of memory.
+    // The whole file is checked before any part of it is trusted: lengths in a damaged file could request any amount
+    // of memory.
     check(&mut file, length - FRAME).map_err(failed)?.then_some(()).ok_or_else(|| damaged("its checksum is wrong"))?;
     file.seek(io::SeekFrom::Start(12)).map_err(failed)?;
     let mut source =
@@ -86,7 +87,7 @@ pub fn read_snapshot(path: &Path, item_type: ItemType, model: &str) -> Result<It
 }
 
 fn write_file(index: &ItemIndex, path: &Path) -> io::Result<()> {
-    // Words of private repositories are in it: for its user alone.
+    // It contains words of private repositories, so only its user may read it.
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -161,7 +162,7 @@ fn read_index(source: &mut SnapshotSource) -> Result<ItemIndex, ReadError> {
     index.paths = read_lexical(source, places)?;
     index.diff = read_lexical(source, places)?;
     let dimension = source.count(0)?;
-    // How many of them are vectors; each is read below.
+    // The number of vectors; each is read below.
     source.count(4 * dimension as u64)?;
     let slots = source.count(1)?;
     if slots > places {
@@ -205,7 +206,7 @@ fn read_lexical(source: &mut SnapshotSource, places: usize) -> Result<LexicalInd
     LexicalIndex::from_parts(lengths, terms).ok_or(ReadError::Damaged("its words and items do not fit together"))
 }
 
-/// Whether the payload's checksum is the one at the end.
+/// Whether the payload matches the checksum at the end.
 fn check(file: &mut File, payload: u64) -> io::Result<bool> {
     let mut checksum = Checksum::default();
     let mut reader = BufReader::with_capacity(1 << 18, file);
@@ -242,7 +243,7 @@ impl Sink<'_> {
         self.long(count as u64)
     }
 
-    /// Many at once: a call for each of 40 million numbers is felt.
+    /// Writes many at once: one call for each of 40 million numbers takes noticeable time.
     fn words(&mut self, words: impl Iterator<Item = u32>) -> io::Result<()> {
         self.buffer.clear();
         self.buffer.extend(words.flat_map(u32::to_le_bytes));
@@ -293,7 +294,8 @@ impl SnapshotSource {
         self.bytes().map(u64::from_le_bytes)
     }
 
-    /// A count of things of at least so many bytes, which therefore cannot be more than fit in what is left.
+    /// Reads a count of things with at least `bytes_each` bytes, so it cannot exceed what fits into the remaining
+    /// bytes.
     fn count(&mut self, bytes_each: u64) -> Result<usize, ReadError> {
         let count = self.long()?;
         if count.checked_mul(bytes_each).is_none_or(|bytes| bytes > self.left) || count > u64::from(u32::MAX) {
@@ -309,7 +311,7 @@ impl SnapshotSource {
     }
 }
 
-/// A checksum against damage, not against forgery: eight bytes at a time, the same however the bytes are cut.
+/// A checksum against damage, not against forgery: eight bytes at a time, independent of how the bytes are split.
 #[derive(Default)]
 struct Checksum {
     state: u64,

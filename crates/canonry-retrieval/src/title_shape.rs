@@ -1,11 +1,11 @@
-//! The shape of a title: what it says but for its numbers, in eight bytes.
+//! The shape of a title: its words without numbers, in eight bytes.
 
 use canonry_domain::TITLE_LIMIT;
 
 use crate::bag::{first_chars, term_hash};
 use crate::tokens::for_each_token;
 
-/// A title as two hashes: of its words without the numbers, and of all of it.
+/// A title as two hashes: of its words without the numbers, and of the whole title.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TitleShape {
     bare: u32,
@@ -25,7 +25,7 @@ impl TitleShape {
                 add(&mut bare);
             }
         });
-        // Single digits are no tokens, but they count series.
+        // Single digits are not tokens, but they number a series.
         whole.extend(title.chars().filter(char::is_ascii_digit));
         // A title of numbers alone has no words that a series could share.
         if bare.is_empty() {
@@ -34,7 +34,7 @@ impl TitleShape {
         Self { bare: short(&bare), whole: short(&whole) }
     }
 
-    /// Whether two titles differ by their numbers alone.
+    /// Whether two titles differ only in their numbers.
     pub(crate) fn is_series_with(self, other: Self) -> bool {
         self.bare != 0 && self.bare == other.bare && self.whole != other.whole
     }

@@ -1,10 +1,9 @@
-//! Words of an item's text, with identifiers whole and split.
+//! Splits an item's text into words; identifiers count as a whole and in parts.
 
-/// Characters of a token that are kept: what is longer is a key, a hash or a blob, and its beginning
-/// tells it apart just as well.
+/// Characters of a token that are kept: a longer token is a key, a hash or a blob, and its beginning identifies it
+/// just as well.
 pub const TOKEN_LIMIT: usize = 64;
 
-/// Every token of a text, in order.
 pub fn tokens(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     for_each_token(text, |token| all.push(token.to_owned()));
@@ -13,11 +12,10 @@ pub fn tokens(text: &str) -> Vec<String> {
 
 /// Calls `emit` for every token of a text.
 ///
-/// Words are lower-cased and lose the s of a plural. An identifier counts whole and in its parts
-/// (`read_to_end`: also `read`, `to`, `end`; `HashMap`: also `hash`, `map`), a name with a path
-/// also as a whole (`std::io`, `src/lib.rs`, `1.2.3`). Scripts without spaces between words are cut
-/// into single characters and pairs of characters, emoji stand for themselves. One ASCII letter or
-/// digit alone says nothing and is left out.
+/// Words are lower-cased and lose the s of a plural. An identifier counts as a whole and in its parts (`read_to_end`:
+/// also `read`, `to`, `end`; `HashMap`: also `hash`, `map`), a name with a path also as a whole (`std::io`,
+/// `src/lib.rs`, `1.2.3`). Scripts without spaces between words are split into single characters and pairs of
+/// characters. Each emoji is a token. A single ASCII letter or digit says nothing and is left out.
 pub fn for_each_token(text: &str, mut emit: impl FnMut(&str)) {
     let mut token = String::with_capacity(TOKEN_LIMIT);
     let mut rest = text;
@@ -73,7 +71,7 @@ impl TokenKind {
             | '\u{f900}'..='\u{faff}'
             | '\u{ff66}'..='\u{ff9f}'
             | '\u{20000}'..='\u{3ffff}' => Self::Unspaced,
-            // Skin tones only colour the emoji before them.
+            // Skin tones only change the colour of the emoji before them.
             '\u{1f3fb}'..='\u{1f3ff}' => Self::Other,
             '\u{2300}'..='\u{23ff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}' => {
                 Self::Emoji
@@ -119,7 +117,7 @@ fn compound(piece: &str, token: &mut String, emit: &mut impl FnMut(&str)) {
     }
 }
 
-/// A word, and its parts when it is an identifier of several.
+/// Emits a word, and its parts if it is an identifier with several parts.
 fn identifier(word: &str, token: &mut String, emit: &mut impl FnMut(&str)) {
     emit_word(word, token, emit);
     let several = word.contains('_') || camel_boundaries(word).next().is_some();
@@ -138,8 +136,8 @@ fn identifier(word: &str, token: &mut String, emit: &mut impl FnMut(&str)) {
     }
 }
 
-/// Where `camelCase` and `HTTPServer` are cut: before a capital that follows a small letter or a
-/// digit, and before the last of several capitals when a small letter follows it.
+/// Where `camelCase` and `HTTPServer` are split: before a capital that follows a small letter or a digit, and before
+/// the last of several capitals if a small letter follows it.
 fn camel_boundaries(word: &str) -> impl Iterator<Item = usize> + '_ {
     let bytes = word.as_bytes();
     (1..bytes.len()).filter(move |&at| {
@@ -164,8 +162,8 @@ fn lower(word: &str, token: &mut String) {
     token.extend(word.chars().take(TOKEN_LIMIT).flat_map(char::to_lowercase));
 }
 
-/// Takes the s of a plural off an English word. Recall at 10 without
-/// this, with it, and with -ing and -ed cut too: .584, .593, .592 on rust; .788, .788, .773 on hadoop.
+/// Removes the s of a plural from an English word. Recall at 10 without this, with it, and with -ing and -ed removed
+/// too: .584, .593, .592 on rust; .788, .788, .773 on hadoop.
 fn singular(word: &mut String) {
     if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;

@@ -1,5 +1,5 @@
-//! How far findings of the past are from new code and from other findings, on judged review comments: what the default
-//! distances of the compiled-in embedder come from.
+//! Measures how far past findings are from new code and from other findings, on judged review comments: the source of
+//! the default distances of the compiled-in embedder.
 //!
 //! `cargo run --release -p canonry-review --example memory_distances`, from the repository's root; the data is in
 //! `shared/bench/review` beside it, or in the folder `review` of `CANONRY_BENCH_DATA`.
@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use canonry_models::{Embedder as _, InputType, LocalEmbedder};
 use serde_json::Value;
 
-/// One judge's words are used; the three differ little.
+/// One judge's verdicts are used; the three differ little.
 const JUDGE: &str = "openai_gpt-5.2";
-/// As many memories as a model is told of by default.
+/// The memories that a model gets by default.
 const TOLD: usize = 5;
-/// Characters of a text that go into a vector, as in a review.
+/// The characters of a text that go into a vector, as in a review.
 const LONGEST_TEXT: usize = 1_000;
 
 #[tokio::main]
@@ -40,7 +40,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     from_code(&embedder, &read("labelled_comments.jsonl")?).await
 }
 
-/// Two descriptions: of the same wanted comment, of another one of the same pull request, and of another pull request.
+/// Compares two descriptions: of the same wanted comment, of another one of the same pull request, and of another pull
+/// request.
 async fn from_findings(embedder: &LocalEmbedder, lines: &[Value]) -> Result<(), Box<dyn Error>> {
     let matched: Vec<&Value> = lines.iter().filter(|line| line["judge"] == JUDGE && line["matches"].is_u64()).collect();
     let texts: Vec<String> = matched.iter().map(|line| cut(text(line, "text"))).collect();
@@ -83,8 +84,8 @@ async fn from_findings(embedder: &LocalEmbedder, lines: &[Value]) -> Result<(), 
     Ok(())
 }
 
-/// Code as a comment quotes it, against the words of the same comment among all comments of its repository: in the same
-/// file, and in another one.
+/// Compares code that a comment quotes with the text of the same comment among all comments of its repository: in the
+/// same file, and in another one.
 async fn from_code(embedder: &LocalEmbedder, lines: &[Value]) -> Result<(), Box<dyn Error>> {
     let good: Vec<&Value> = lines.iter().filter(|line| line["label"] == "good").collect();
     let words: Vec<String> = good
@@ -139,7 +140,7 @@ async fn from_code(embedder: &LocalEmbedder, lines: &[Value]) -> Result<(), Box<
                     .filter(|(distance, _)| *distance <= farthest)
                     .map(|(_, other)| *other)
                     .collect();
-                // The same words twice are one comment.
+                // Two equal texts are one comment.
                 let is_own = |other: &&usize| words[**other] == words[*at];
                 let own = told.iter().filter(is_own).count();
                 found += usize::from(own > 0);
@@ -167,7 +168,7 @@ fn repo(line: &Value) -> &str {
     pull.split("/pull/").next().unwrap_or(pull)
 }
 
-/// The words of a comment, and the first code that it quotes.
+/// The text of a comment, and the first code that it quotes.
 fn without_code(comment: &str) -> (String, Option<String>) {
     let mut parts = comment.split("```");
     let mut words = parts.next().unwrap_or_default().to_owned();

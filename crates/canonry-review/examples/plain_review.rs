@@ -1,4 +1,4 @@
-//! The least that any review must do: `git diff` read to its end, and a SARIF file parsed.
+//! Does the least that any review must do: it reads `git diff` to its end, and parses a SARIF file.
 //!
 //! `cargo run --release -p canonry-review --example plain_review -- CLONE BASE HEAD REPORT`
 #![expect(clippy::print_stdout, reason = "the counts are what this program is for")]

@@ -1,7 +1,7 @@
-//! How long it takes to follow findings across a push, as Markdown: `tracking_speed [FINDINGS…]`.
+//! Measures how long it takes to track findings across a push, as Markdown: `tracking_speed [FINDINGS…]`.
 //!
-//! Ten findings in each file of two hundred lines. The push puts a line on top of each file, renames every tenth and fixes
-//! every fiftieth finding; what is measured is the tracking alone, with the files hashed anew as in a review.
+//! Each file has two hundred lines and ten findings. The push adds a line at the top of each file, renames every tenth
+//! file and fixes every fiftieth finding. Only the tracking is measured, with the files hashed again as in a review.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ impl Push {
         Ok(push)
     }
 
-    /// A fast answer that is wrong is no figure.
+    /// A fast but wrong result must not be reported.
     fn check(&self, tracked: &TrackedFindings) -> Result<(), String> {
         let fixed = self.earlier.len() / 50;
         let seen = (tracked.followed.len(), tracked.unseen.len(), tracked.new.len());

@@ -1,9 +1,9 @@
-//! From a stored webhook to the row in the outbox, on a large repository.
+//! Measures the time from a stored webhook to the row in the outbox, on a large repository.
 //!
-//! `cargo xtask bench service-latency` runs it. `service_latency seed URL SNAPSHOTS ITEMS` fills a database with made-up
-//! issues, most of them with made-up vectors. `service_latency measure URL SNAPSHOTS INDEX_MB ITEMS FROM` opens so many
-//! duplicates of its originals, from the given one on, each after the one before it is triaged, and prints what each took as
-//! JSON.
+//! `cargo xtask bench service-latency` runs it. `service_latency seed URL SNAPSHOTS ITEMS` fills a database with
+//! made-up issues, most of them with made-up vectors. `service_latency measure URL SNAPSHOTS INDEX_MB ITEMS FROM`
+//! opens ITEMS duplicates of its originals, beginning with number FROM, each after the one before it is triaged, and
+//! prints the time of each as JSON.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the figures are what this program is for")]
 
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ const TOKEN: &str = "ghp_bench";
 const SECRET: &str = "the tide comes in";
 /// Issues that are opened again later, with vectors by the local model.
 const ORIGINALS: usize = 200;
-/// Numbers below are those of the issues that are opened while it is measured.
+/// Lower numbers belong to the issues that are opened during the measurement.
 const FIRST_NUMBER: usize = 100_001;
 const BATCH: usize = 1_000;
 const DIMENSION: usize = 384;
@@ -84,7 +84,7 @@ async fn seed(url: &str, snapshots: &Path, items: usize) -> Result<(), Failure> 
         record(number(FIRST_NUMBER + items + at), title, body, now)
     });
     store.corpus().upsert_items(&repo, originals.collect(), now).await?;
-    // What is left is embedded by the model, and the vector index is made.
+    // The remaining items are embedded by the model, and the vector index is built.
     let options = EmbedOptions { only_changed: true, ..EmbedOptions::default() };
     embed(&store, &embedder, &repo, options, now, &mut |_| ()).await?;
     eprintln!("embedded after {:.0} s", started.elapsed().as_secs_f64());
@@ -122,7 +122,7 @@ async fn write_vectors(store: &Store, repo: &Repo, model: &str, now: Timestamp) 
     }
 }
 
-/// The emulated GitHub, in which each issue that is opened is a copy of an original.
+/// The emulated GitHub, in which each opened issue is a copy of an original.
 fn world() -> World {
     let mut world = World::new();
     world.rate.limit = 10_000_000;
@@ -193,7 +193,7 @@ async fn measure(url: &str, snapshots: PathBuf, room: usize, items: usize, from:
     Ok(())
 }
 
-/// How long it takes until something is to be written about an issue whose webhook was just answered.
+/// The time from the answer to an issue's webhook until the outbox has a write for it.
 async fn until_written(store: &Store, repo: &Repo, number: ItemNumber) -> Result<f64, Failure> {
     let began = Instant::now();
     while store.outbox().of_item(repo.id, number).await?.is_empty() {
@@ -276,7 +276,7 @@ const SYMPTOMS: [(&str, &str); 10] = [
     ("forgets its window on the second screen", "the display index is out of range"),
 ];
 
-/// A fault, told by the first who met it or by another one.
+/// A bug, as its first reporter or another one describes it.
 fn report(at: usize, again: bool) -> (String, String) {
     let (component, (symptom, message)) = (COMPONENTS[at % 20], SYMPTOMS[at / 20 % 10]);
     let module = component.to_lowercase().replace(' ', "_");
@@ -287,7 +287,7 @@ fn report(at: usize, again: bool) -> (String, String) {
     (title, format!("Since the last update the {component} {symptom}. {more}\n\n{shown}\n"))
 }
 
-/// Words that are used as often as words are: the second half as often as the first, the third a third as often.
+/// Words with a natural frequency: the second is half as frequent as the first, the third a third.
 struct Vocabulary {
     reach: Vec<f64>,
 }
@@ -330,7 +330,7 @@ impl Vocabulary {
     }
 }
 
-/// A line of what the system knows about this process, in KiB.
+/// A line of this process's `/proc` status, in KiB.
 fn status(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -353,7 +353,7 @@ impl Random {
         centre.iter().map(|number| number + drawn()).collect()
     }
 
-    /// Of length 127 each.
+    /// Each has length 127.
     fn tokens(&mut self, count: usize) -> TokenVectors {
         let mut codes = Vec::with_capacity(count * TOKEN_WIDTH);
         for _ in 0..count {

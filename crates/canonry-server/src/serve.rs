@@ -1,4 +1,4 @@
-//! The service as a whole: routes, workers, publishers and schedules, until it is told to stop.
+//! The whole service: routes, workers, publishers and schedules, until it is stopped.
 
 use canonry_boxed::boxed;
 use futures_util::future::BoxFuture;
@@ -27,41 +27,41 @@ use crate::jobs::scheduler::{Scheduler, Schedules};
 use crate::jobs::worker::Worker;
 use crate::review::review_folder::remove_left_over_review_folders;
 
-/// How long work in hand may take to end after the service was told to stop.
+/// How long running work may take to end after the service was told to stop.
 pub const DRAIN: Duration = Duration::from_secs(30);
 
-/// How long requests under way may take to be answered then. Storing a webhook takes milliseconds, and what was not
-/// answered GitHub can deliver again.
+/// How long requests under way may take to be answered after that. Storing a webhook takes milliseconds, and GitHub
+/// can redeliver a webhook that was not answered.
 const HANG_UP: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub struct ServiceOptions {
     pub secret: Secret,
     pub workers: u32,
-    /// How many jobs run at once, all processes together.
+    /// How many jobs run at once, in all processes together.
     pub caps: JobCaps,
-    /// How often a job is tried before it is given up.
+    /// How many tries a job gets before it fails.
     pub tries: u32,
     pub schedules: Schedules,
-    /// The proxies before it, which tell whom they speak for.
+    /// The proxies in front of the service, which forward the client's address.
     pub trusted_proxies: Vec<TrustedProxy>,
 }
 
 pub struct ServeParts {
     pub handler: Arc<dyn JobHandler>,
     pub metrics: Metrics,
-    /// Sends what handlers have put into the outbox; without it nothing is sent.
+    /// Sends the writes that handlers put into the outbox; without it nothing is sent.
     pub publisher: Option<Arc<dyn Publish>>,
-    /// Rung by handlers that have put something there.
+    /// Notified by handlers that put something into the outbox.
     pub wake_publisher: Arc<Notify>,
-    /// Rung by routes that have queued a job.
+    /// Notified by routes that have queued a job.
     pub wake_worker: Arc<Notify>,
     /// Further routes, such as `/metrics`.
     pub routes: Router,
 }
 
 impl ServeParts {
-    /// A service that takes webhooks in, does jobs, and nothing else.
+    /// A service that only accepts webhooks and runs jobs.
     pub fn new(handler: Arc<dyn JobHandler>) -> Self {
         Self {
             handler,
@@ -77,15 +77,15 @@ impl ServeParts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServeSummary {
     pub tries: u64,
-    /// Whether everything in hand ended before the service did.
+    /// Whether all running work ended before the service did.
     pub drained: bool,
 }
 
-/// Takes webhooks in on `listener` and works on jobs until `stop` ends; then nothing new is begun, and what is in hand,
-/// or just being leased, may end within 30 seconds.
+/// Accepts webhooks on `listener` and runs jobs until `stop` ends. Then nothing new begins, and running work, or work
+/// just being leased, may end within 30 seconds.
 ///
-/// Neither the database nor GitHub has to be there all the time: webhooks are refused while they cannot be stored, and
-/// everything else is tried again.
+/// Neither the database nor GitHub has to be reachable all the time: webhooks are refused while they cannot be
+/// stored, and everything else is retried.
 #[boxed]
 pub async fn serve(
     listener: TcpListener,
@@ -95,15 +95,15 @@ pub async fn serve(
     options: ServiceOptions,
     stop: BoxFuture<'_, ()>,
 ) -> io::Result<ServeSummary> {
-    // Nobody waits for it.
+    // Nothing waits for it.
     tokio::task::spawn_blocking(remove_left_over_review_folders);
     let wake = parts.wake_worker;
     let (stopping, stopped) = watch::channel(false);
     let handler = parts.metrics.measured(parts.handler, Arc::clone(&clock));
-    // Each counts the tries that it has brought to an end.
+    // Each counts the tries that it has finished.
     let mut loops: JoinSet<u64> = JoinSet::new();
     for number in 0..options.workers {
-        // Half of them are always free for webhooks, however many syncs there are.
+        // Half of the workers are always free for webhooks, however many syncs there are.
         let scope = if number < (options.workers / 2).max(1) { JobScope::All } else { JobScope::Caused };
         let worker = Worker {
             store: store.clone(),
@@ -134,7 +134,7 @@ pub async fn serve(
             0
         });
     }
-    // Ends with this function: whoever listens has nothing in hand.
+    // Ends with this function: the listener has no unfinished work.
     let mut signals = JoinSet::new();
     signals.spawn(wake_on_signals(store.clone(), Arc::clone(&clock), Arc::clone(&wake)));
     let intake = WebhookIntake::new(&store, Arc::new(options.secret), &clock, wake);

@@ -1,4 +1,4 @@
-//! What every job and handler works with.
+//! The service object that every job and handler uses: store, GitHub, models, clock.
 
 use canonry_models::chat::TokenPrices;
 use std::collections::HashMap;
@@ -16,14 +16,14 @@ use crate::github_writes::recheck::ServiceRecheck;
 use crate::jobs::job_handler::JobError;
 use crate::review::review_job::ReviewParts;
 
-/// Where embedder, judge and extractor come from: the operator's settings.
+/// Provides the embedder, judge and extractor from the operator's settings.
 pub trait DetectorSource: Send + Sync {
     fn detectors(&self) -> Detectors<'_>;
 
     /// Whether one of them is a hosted model, which costs money.
     fn is_hosted(&self) -> bool;
 
-    /// Whether every one of them tells how many tokens it took; a program does not, so that its cost cannot be limited.
+    /// Whether all of them report how many tokens they used. A program does not, so its cost cannot be limited.
     fn counts_tokens(&self) -> bool {
         true
     }
@@ -31,26 +31,27 @@ pub trait DetectorSource: Send + Sync {
 
 pub struct ServiceParts {
     pub store: Store,
-    /// GitHub; without it everything is recorded as in the mode `shadow`, and nothing is fetched or written.
+    /// The GitHub client. Without it everything is recorded as in the mode `shadow`, and nothing is fetched or
+    /// written.
     pub github: Option<GitHub>,
     pub is_app: bool,
     pub detectors: Arc<dyn DetectorSource>,
-    /// Who reviews pull requests beside Canonry's own rules.
+    /// The models that review pull requests beside Canonry's own rules.
     pub reviewers: ReviewParts,
     pub clock: Arc<dyn Clock>,
-    /// What hosted models may cost one repository in a calendar month, in US dollars.
+    /// The most that hosted models may cost one repository in a calendar month, in US dollars.
     pub monthly_cost: Option<f64>,
     pub prices: Option<TokenPrices>,
     pub retrieval: RetrievalMode,
-    /// Woken when there is something to be written to GitHub.
+    /// Notified when there is something to write to GitHub.
     pub wake_publisher: Arc<Notify>,
 }
 
-/// Does the work of every job. What it needs to remember is in the store.
+/// Carries out every job. Its state is in the store.
 pub struct Service {
     parts: ServiceParts,
     outbox: OnceCell<Outbox>,
-    /// When this process last looked in vain for repositories that are out of sight.
+    /// When this process last checked, without success, whether repositories without access are back.
     looked: Mutex<HashMap<RepoId, Timestamp>>,
 }
 
@@ -88,7 +89,7 @@ impl Service {
         self.looked.lock().unwrap_or_else(PoisonError::into_inner).insert(repo, now);
     }
 
-    /// Who looks at new items, and whom they ask.
+    /// The detectors for new items, with the GitHub client they use.
     pub(crate) fn detectors(&self) -> Detectors<'_> {
         Detectors { github: self.github(), ..self.parts.detectors.detectors() }
     }
@@ -101,7 +102,7 @@ impl Service {
         self.parts.wake_publisher.notify_one();
     }
 
-    /// The door for writes, opened when it is first needed: GitHub may be down when the service starts.
+    /// The outbox for writes to GitHub, opened on first use: GitHub may be down when the service starts.
     pub(crate) async fn outbox(&self) -> Result<&Outbox, JobError> {
         let Some(github) = self.github() else {
             return Err(JobError::Hopeless("no credentials for GitHub, so nothing is written".to_owned()));
@@ -117,7 +118,7 @@ impl Service {
             }
             Ok::<Outbox, OutboxError>(outbox)
         };
-        // Whoever this fails for tries again: a key that is wrong today is put right by the operator.
+        // A failure here is retried: the operator can correct a wrong key.
         self.outbox.get_or_try_init(open).await.map_err(|error| match JobError::from(error) {
             JobError::Hopeless(reason) => JobError::Retry(reason),
             other => other,

@@ -1,5 +1,5 @@
-//! Nearest vectors in PostgreSQL, as Markdown: `nearest_speed URL VECTORS [ITEMS]`, with an empty database and a file
-//! of `canonry-models`' example `embed_sets`, whose vectors are repeated with noise.
+//! Measures nearest-vector searches in PostgreSQL and prints Markdown: `nearest_speed URL VECTORS [ITEMS]`, with an
+//! empty database and a file of `canonry-models`' example `embed_sets`, whose vectors are repeated with noise.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use std::collections::HashSet;
@@ -15,8 +15,8 @@ const DIMENSION: usize = 384;
 const QUERIES: usize = 200;
 const ASKED: u32 = 50;
 const BATCH: i64 = 2_000;
-/// In each direction. Noise alone would be no test: among vectors without structure all are equally far, and the index
-/// then finds a fifth of the nearest.
+/// In each dimension. Noise alone would be no test: among vectors without structure all are equally far, and the
+/// index then finds only a fifth of the nearest.
 const NOISE: f32 = 0.031;
 
 #[tokio::main]
@@ -61,7 +61,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
     store.corpus().ensure_vector_index(DIMENSION).await?;
     println!("| index built | {:.1} s |", began.elapsed().as_secs_f64());
-    // A server does so by itself within minutes, and plans otherwise from then on.
+    // A server does this by itself within minutes, and then chooses other plans.
     sqlx::query("ANALYZE").execute(&mut sqlx::PgConnection::connect(&url).await?).await?;
 
     let queries: Vec<Vec<f32>> = (0..QUERIES).map(|at| random.near(&real[at * 79 % real.len()])).collect();
@@ -87,7 +87,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         of_fifty / QUERIES as f64
     );
 
-    // The index is there now, so this is what an item costs that arrives later.
+    // The index exists now, so this is the cost of an item that arrives later.
     let mut times = Vec::new();
     for (at, vector) in real.iter().enumerate().take(QUERIES) {
         let number = ItemNumber::new(count + 1 + i64::try_from(at)?)?;
@@ -106,13 +106,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The share of the true nearest that are among as many found ones.
+/// The share of the true nearest vectors among the same number of found ones.
 fn shared(exact: &[i64], found: &[i64], of: usize) -> f64 {
     let found: HashSet<&i64> = found.iter().take(of).collect();
     exact.iter().take(of).filter(|number| found.contains(number)).count() as f64 / of as f64
 }
 
-/// The numbers of the nearest, by every product.
+/// The numbers of the nearest vectors, by computing every product.
 fn exact(vectors: &[Vec<f32>], query: &[f32]) -> Vec<i64> {
     let product = |vector: &Vec<f32>| vector.iter().zip(query).map(|(one, other)| one * other).sum::<f32>();
     let mut all: Vec<(f32, i64)> = vectors.iter().map(product).zip(1..).collect();
@@ -120,7 +120,7 @@ fn exact(vectors: &[Vec<f32>], query: &[f32]) -> Vec<i64> {
     all.into_iter().take(ASKED as usize).map(|(_, number)| number).collect()
 }
 
-/// The layout is that of `embed_sets`. A text without any word has a vector of zeros, which is left out.
+/// The layout is that of `embed_sets`. A text without any word has a zero vector, which is skipped.
 fn read_vectors(path: &str) -> Result<Vec<Vec<f32>>, Box<dyn Error>> {
     let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
     let rows = bytes.strip_prefix(b"CNRYVEC1").and_then(|rest| rest.get(8..)).ok_or("this is no file of vectors")?;
@@ -140,7 +140,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A vector of length 1 with a cosine of about 0.94 to this one.
+    /// Returns a vector of length 1 with a cosine of about 0.94 to this one.
     fn near(&mut self, vector: &[f32]) -> Vec<f32> {
         let mut vector: Vec<f32> = vector
             .iter()

@@ -20,7 +20,7 @@ pub(crate) struct CuttableListener(pub(super) TcpListener);
 pub(crate) struct Connection(Arc<AtomicBool>);
 
 impl Connection {
-    /// From now on nothing more is read or written: the client sees the connection end without an answer.
+    /// Stops all reads and writes: the client sees the connection end without an answer.
     pub(crate) fn cut(&self) {
         self.0.store(true, Ordering::SeqCst);
     }

@@ -13,18 +13,19 @@ use tempfile::TempDir;
 
 use crate::proxy::Proxy;
 
-/// Names the PostgreSQL server on which tests create their databases; `cargo xtask test` sets it.
+/// The variable with the URL of the PostgreSQL server on which tests create their databases; `cargo xtask test` sets
+/// it.
 pub const POSTGRES_URL_VARIABLE: &str = "CANONRY_TEST_POSTGRES_URL";
 
-/// Names a database on that server that has the newest schema and nothing in it. Others are copied from it, where it is
-/// set: making the schema takes PostgreSQL a quarter of a second, and copying it a fifth of that.
+/// The variable with the name of an empty database on that server that has the newest schema. If it is set, other
+/// databases are copied from it: creating the schema takes PostgreSQL a quarter of a second, copying it a fifth of
+/// that.
 pub const POSTGRES_TEMPLATE_VARIABLE: &str = "CANONRY_TEST_POSTGRES_TEMPLATE";
 
-/// How long removing a database may take before the test gives up on it: a server that hangs must
-/// not make a finished test hang too.
+/// How long the removal of a database may take: a server that hangs must not make a finished test hang too.
 const REMOVAL_LIMIT: Duration = Duration::from_secs(10);
 
-/// The two storage engines that every behaviour holds on.
+/// The two storage engines that all tests cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
     /// The embedded engine: one file.
@@ -32,15 +33,15 @@ pub enum Engine {
     Postgres,
 }
 
-/// A database of its own for one test, removed when dropped. Nothing is stored in it; whether it has a schema already is
-/// nobody's business but that of the tests about schemas, which [empty](Self::emptied) it.
+/// A database for one test, removed when dropped. It contains no rows. Only tests about schemas depend on whether it
+/// already has a schema; they [empty](Self::emptied) it.
 #[derive(Debug)]
 pub struct TestDatabase {
     url: String,
     place: Place,
 }
 
-/// Where the database lives, and so what removes it.
+/// Where the database is, which decides how it is removed.
 #[derive(Debug)]
 enum Place {
     Folder(TempDir),
@@ -49,11 +50,11 @@ enum Place {
 
 #[boxed]
 impl TestDatabase {
-    /// A SQLite file, not yet created, in a temporary folder of its own.
+    /// A SQLite file, not yet created, in its own temporary folder.
     ///
     /// # Panics
     ///
-    /// When no temporary folder can be made, or its path is not UTF-8.
+    /// If no temporary folder can be made, or its path is not UTF-8.
     #[must_use]
     pub fn sqlite() -> Self {
         let folder = tempfile::Builder::new()
@@ -69,8 +70,8 @@ impl TestDatabase {
     ///
     /// # Panics
     ///
-    /// When the variable is missing or the server does not create the database: a missing engine
-    /// is a failed test, never a skipped one.
+    /// If the variable is missing or the server does not create the database: a missing engine is a failed test,
+    /// never a skipped one.
     pub async fn postgres() -> Self {
         let server = std::env::var(POSTGRES_URL_VARIABLE).unwrap_or_else(|_| {
             panic!(
@@ -85,11 +86,11 @@ impl TestDatabase {
         Self { url: with_database(&server, &name), place: Place::Server { server, name } }
     }
 
-    /// Takes the schema out of it, if it has one.
+    /// Removes the schema, if there is one.
     ///
     /// # Panics
     ///
-    /// When the server does not do it.
+    /// If the server fails.
     pub async fn emptied(&self) {
         if self.engine() == Engine::Postgres {
             self.execute("drop schema public cascade; create schema public").await;
@@ -101,11 +102,11 @@ impl TestDatabase {
         &self.url
     }
 
-    /// The same database through a proxy, and that proxy.
+    /// A proxy to this database, and the database's URL through it.
     ///
     /// # Panics
     ///
-    /// When it is a file, or its server is not on a TCP port of 127.0.0.1.
+    /// If the database is a file, or its server is not on a TCP port of 127.0.0.1.
     pub async fn proxied(&self) -> (Proxy, String) {
         let authority = self.url.split_once("://").and_then(|(_, rest)| rest.split('/').next());
         let address = authority.and_then(|authority| authority.rsplit('@').next()).unwrap_or_default();
@@ -116,11 +117,11 @@ impl TestDatabase {
         (proxy, url)
     }
 
-    /// Ends every connection to this database on its server, as a restart does; nothing for a file.
+    /// Closes every connection to this database on its server, as a restart does. Does nothing for a file.
     ///
     /// # Panics
     ///
-    /// When the server does not do it.
+    /// If the server fails.
     pub async fn end_connections(&self) {
         let Place::Server { server, name } = &self.place else {
             return;
@@ -134,11 +135,11 @@ impl TestDatabase {
         connection.close().await.expect("closes");
     }
 
-    /// Runs SQL on the database behind the program's back, to make it behave as no healthy one does.
+    /// Runs SQL directly on the database, to make it behave as no healthy database does.
     ///
     /// # Panics
     ///
-    /// When the engine does not take it.
+    /// If the engine rejects it.
     pub async fn execute(&self, sql: &str) {
         let sql = AssertSqlSafe(sql.to_owned());
         match self.place {
@@ -163,7 +164,7 @@ impl TestDatabase {
         }
     }
 
-    /// The folder that holds the SQLite file and what belongs to it; `None` on PostgreSQL.
+    /// The folder with the SQLite file and its companion files; `None` on PostgreSQL.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         match &self.place {
@@ -179,9 +180,9 @@ impl Drop for TestDatabase {
             return;
         };
         let (server, name) = (server.clone(), name.clone());
-        // A runtime cannot be entered from within another one, and a test's runtime may already be
-        // shutting down here; a thread with a runtime of its own works in every case. What fails
-        // stays behind on the server, which `cargo xtask test` throws away as a whole.
+        // A runtime cannot be entered from within another one, and the test's runtime may already be shutting down. A
+        // thread with its own runtime works in every case. After a failure the database stays on the server, which
+        // `cargo xtask test` deletes as a whole.
         let _ = thread::spawn(move || {
             let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
                 return;
@@ -195,7 +196,7 @@ impl Drop for TestDatabase {
 
 async fn create_database(server: &str, template: Option<&str>) -> Result<String, sqlx::Error> {
     let mut connection = PgConnection::connect(server).await?;
-    // The server makes the name unique, so that test processes need not know of each other.
+    // The server makes the name unique, so that test processes need not know about each other.
     let name: String = sqlx::query_scalar("select 'canonry_test_' || replace(gen_random_uuid()::text, '-', '')")
         .fetch_one(&mut connection)
         .await?;
@@ -208,13 +209,13 @@ async fn create_database(server: &str, template: Option<&str>) -> Result<String,
 
 async fn drop_database(server: &str, name: &str) -> Result<(), sqlx::Error> {
     let mut connection = PgConnection::connect(server).await?;
-    // With force: pools that the test leaked, or processes that it killed, may still be connected.
+    // With force, because leaked pools or killed processes of the test may still be connected.
     let statement = format!(r#"drop database if exists "{name}" with (force)"#);
     sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await?;
     connection.close().await
 }
 
-/// The server's URL with its database replaced; user, host and parameters stay.
+/// The server's URL with another database; user, host and parameters stay.
 fn with_database(server: &str, name: &str) -> String {
     let (location, parameters) = match server.split_once('?') {
         Some((location, parameters)) => (location, Some(parameters)),
@@ -252,7 +253,7 @@ macro_rules! on_both_engines {
         $(#[$attribute:meta])*
         async fn $name:ident($database:ident: $type:ty) $body:block
     )+) => {$(
-        // A function and a module may share a name; the body stays in the scope it was written in.
+        // A function and a module may share a name. The body stays in the scope in which it was written.
         $(#[$attribute])*
         async fn $name($database: $type) $body
 

@@ -1,4 +1,4 @@
-//! GitHub's own description of its API, to hold requests and answers against.
+//! GitHub's own description of its API, to check requests and answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jsonschema::{Draft, Validator};
 use serde_json::{Value, json};
 
-/// The variable that names the description's file.
+/// The variable with the path of the description.
 pub const OPENAPI_VARIABLE: &str = "CANONRY_TEST_GITHUB_OPENAPI";
 
-/// The description, with a validator per schema made when it is first asked for.
+/// The description, with one validator per schema, compiled on first use.
 pub struct OpenApi {
     document: Value,
     validators: Mutex<BTreeMap<String, Arc<Validator>>>,
@@ -19,7 +19,7 @@ impl OpenApi {
     /// Reads the description from the file that [`OPENAPI_VARIABLE`] names.
     ///
     /// # Panics
-    /// When the variable is not set or the file cannot be read.
+    /// If the variable is not set or the file cannot be read.
     pub fn load() -> Self {
         let path = std::env::var(OPENAPI_VARIABLE)
             .unwrap_or_else(|_| panic!("{OPENAPI_VARIABLE} is not set: run through `cargo xtask test`"));
@@ -27,10 +27,10 @@ impl OpenApi {
         Self::parse(&text)
     }
 
-    /// Reads a description from JSON text.
+    /// Parses a description from JSON text.
     ///
     /// # Panics
-    /// When the text is not JSON.
+    /// If the text is not JSON.
     pub fn parse(text: &str) -> Self {
         let document = serde_json::from_str(text).expect("the description is JSON");
         Self { document, validators: Mutex::new(BTreeMap::new()) }
@@ -41,8 +41,8 @@ impl OpenApi {
         self.operation_at(method, template).is_some()
     }
 
-    /// What is wrong with an answer; empty when it fits. A refusal the operation does not list must
-    /// still have the shape of GitHub's errors: any operation may answer 401, 403, 429 and the like.
+    /// The problems of an answer; empty if it matches. A refusal that the operation does not list must still have the
+    /// shape of GitHub's errors: any operation may answer 401, 403, 429 and similar.
     pub fn check_answer(&self, method: &str, path: &str, status: u16, body: Option<&Value>) -> Vec<String> {
         let Some((template, operation)) = self.operation(method, path) else {
             return vec![format!("{method} {path} is not described")];
@@ -65,7 +65,7 @@ impl OpenApi {
         }
     }
 
-    /// What is wrong with a request; empty when it fits.
+    /// The problems of a request; empty if it matches.
     pub fn check_request(
         &self,
         method: &str,
@@ -86,7 +86,7 @@ impl OpenApi {
     }
 
     fn check_parameter(&self, template: &str, method: &str, name: &str, value: &str, context: &str) -> Vec<String> {
-        // Cursors of `Link` are GitHub's own; not every operation describes the parameter they come in.
+        // The cursors in `Link` come from GitHub; not every operation describes their parameter.
         if matches!(name, "after" | "before") {
             return Vec::new();
         }
@@ -115,7 +115,7 @@ impl OpenApi {
             return if required { vec![format!("{context}: needs a body")] } else { Vec::new() };
         };
         let mut problems = self.validate(&pointer, body, context);
-        // The description allows unknown fields everywhere; we mean every field we send.
+        // The description allows unknown fields everywhere, but every field that we send must be known.
         if let (Some(known), Some(sent)) = (schema["properties"].as_object(), body.as_object()) {
             let strange = sent.keys().filter(|key| !known.contains_key(*key));
             problems.extend(strange.map(|key| format!("{context}: field {key} is not described")));
@@ -138,7 +138,7 @@ impl OpenApi {
         self.document["paths"].get(template)?.get(method.to_ascii_lowercase())
     }
 
-    /// The pointer to the schema of an answer; `None` when it has no body.
+    /// The pointer to the schema of an answer; `None` if it has no body.
     fn schema_of_answer(&self, template: &str, method: &str, status: u16) -> Option<String> {
         let method = method.to_ascii_lowercase();
         let pointer = self.follow(format!("/paths/{}/{method}/responses/{status}", escape(template)));
@@ -161,7 +161,7 @@ impl OpenApi {
         None
     }
 
-    /// The pointer behind a `$ref`, or the pointer itself.
+    /// The target of a `$ref`, or the pointer itself.
     fn follow(&self, pointer: String) -> String {
         let target = self.at(&pointer).and_then(|value| value["$ref"].as_str());
         target.and_then(|target| target.strip_prefix('#')).map_or(pointer, str::to_owned)
@@ -175,7 +175,7 @@ impl OpenApi {
         let validator = self.validator(pointer);
         let describe = |error: jsonschema::ValidationError<'_>| {
             let mut text = error.to_string();
-            // An `anyOf` repeats the whole instance.
+            // The message of an `anyOf` repeats the whole instance.
             if text.len() > 600 {
                 text.truncate(text.floor_char_boundary(600));
             }
@@ -184,7 +184,7 @@ impl OpenApi {
         validator.iter_errors(value).map(describe).collect()
     }
 
-    /// A validator of the schema at a pointer, compiled with just the schemas it refers to.
+    /// A validator of the schema at a pointer, compiled with only the schemas to which it refers.
     fn validator(&self, pointer: &str) -> Arc<Validator> {
         let mut validators = self.validators.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = validators.get(pointer) {
@@ -203,7 +203,7 @@ impl OpenApi {
             schemas.insert(name, as_json_schema(target));
         }
         if root.get("$ref").is_some() {
-            // Siblings of `$ref` are ignored, and the components must be found from the root.
+            // Siblings of `$ref` are ignored, and the components must be reachable from the root.
             root = json!({ "allOf": [root] });
         }
         root["components"] = json!({ "schemas": schemas });
@@ -215,7 +215,7 @@ impl OpenApi {
     }
 }
 
-/// OpenAPI 3.0 says `nullable` where JSON Schema lists `null` among the types.
+/// OpenAPI 3.0 has `nullable`, but JSON Schema lists `null` among the types.
 fn as_json_schema(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => {
@@ -241,7 +241,7 @@ fn as_json_schema(schema: &Value) -> Value {
     }
 }
 
-/// Names of the component schemas a schema refers to.
+/// Names of the component schemas to which a schema refers.
 fn references(schema: &Value) -> BTreeSet<String> {
     match schema {
         Value::Object(fields) => {
@@ -269,7 +269,7 @@ fn template_matches(template: &str, path: &str) -> bool {
     }
 }
 
-/// Paths by a repository's id are described under its name only.
+/// The description lists repository paths by name only, not by id.
 fn by_name(path: &str) -> String {
     let Some(rest) = path.strip_prefix("/repositories/") else { return path.to_owned() };
     match rest.split_once('/') {

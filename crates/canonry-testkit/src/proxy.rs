@@ -1,4 +1,4 @@
-//! A loopback proxy in front of a server, which a test can cut off and bring back.
+//! A loopback proxy in front of a server, which a test can cut off and restore.
 
 use canonry_boxed::boxed;
 use std::net::SocketAddr;
@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// Passes connections on to a server while it is up. Cut off, it ends them all and hangs up on new ones, as a server
-/// does that is being restarted. It ends when it is dropped.
+/// Forwards connections to a server while it is up. When it is cut off, it closes all connections and every new one,
+/// like a server that is being restarted. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -20,7 +20,7 @@ impl Proxy {
     ///
     /// # Panics
     ///
-    /// When there is no free port.
+    /// If there is no free port.
     pub async fn to(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port on loopback");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -33,7 +33,7 @@ impl Proxy {
         self.address
     }
 
-    /// Ends all connections, and every new one at once.
+    /// Closes all connections, and every new one at once.
     pub fn cut(&self) {
         self.is_up.send_replace(false);
     }
@@ -66,6 +66,6 @@ async fn run(listener: TcpListener, server: SocketAddr, is_up: watch::Receiver<b
 
 async fn pass_on(mut client: TcpStream, server: SocketAddr) {
     let Ok(mut server) = TcpStream::connect(server).await else { return };
-    // Either side may hang up at any time; that is passed on too.
+    // Either side may disconnect at any time; the proxy forwards that too.
     let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
 }

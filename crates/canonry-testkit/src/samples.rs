@@ -1,20 +1,19 @@
-//! Three invented repositories in the import format, with the duplicates they really contain, and what arrives in them in
-//! the week after.
+//! Three invented repositories in the import format, with their true duplicates, and the issues of the following
+//! week.
 
 /// One sample repository: its items, its true duplicates and its people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// The full name, `owner/name`.
     pub repo: &'static str,
-    /// Issues and pull requests as JSONL in the import format, ordered by number and by date.
-    /// Pull requests also carry `files`, `diff`, `draft` and `merged`.
+    /// Issues and pull requests as JSONL in the import format, ordered by number and by date. Pull requests also have
+    /// `files`, `diff`, `draft` and `merged`.
     pub items: &'static str,
-    /// One JSON object per duplicate, `{"type","number","relevant"}`: the earlier items which report
-    /// the same thing, also where nobody linked them.
+    /// One JSON object per duplicate, `{"type","number","relevant"}`: the earlier items that report the same problem,
+    /// even if nobody linked them.
     pub truth: &'static str,
-    /// The issues of the week after, one JSON object each: `{"key","minute","author","title","body","labels",
-    /// "duplicate_of"}`. `minute` counts from the beginning of that week, `key` names it for whoever tells the story, and
-    /// `duplicate_of` is the truth about it: the number of the first report of the same thing, or `null`.
+    /// The issues of the following week, one JSON object each: `{"key","minute","author","title","body","labels",
+    /// "duplicate_of"}`. `minute` counts from the beginning of that week, `key` is a name for code that refers to the
+    /// issue, and `duplicate_of` is the truth: the number of the first report of the same problem, or `null`.
     pub week: &'static str,
     pub maintainers: &'static [&'static str],
     pub bots: &'static [&'static str],
@@ -40,8 +39,8 @@ pub const QUILLNOTE: Sample = Sample {
     bots: &["quill-ci[bot]", "dependabot[bot]"],
 };
 
-/// A viewer of tables for the terminal, in Rust, `brindle/brindle`. Its crash reporter fills in titles and traces, so that
-/// many reports of one panic are nearly copies, as in every project that has such a button.
+/// A table viewer for the terminal, in Rust, `brindle/brindle`. Its crash reporter fills in titles and traces, so
+/// that many reports of one panic are nearly copies, as in every project with such a button.
 pub const BRINDLE: Sample = Sample {
     repo: "brindle/brindle",
     items: include_str!("../samples/brindle/items.jsonl"),
@@ -125,7 +124,7 @@ mod tests {
                 let updated = text(&item, "updated_at");
                 assert!(updated >= created, "#{number} was updated before it was created");
                 for time in [created, updated] {
-                    // Equal shape makes the comparison of strings a comparison of times.
+                    // All times have the same format, so comparing strings compares times.
                     assert!(time.len() == 20 && time.ends_with('Z'), "#{number}: {time}");
                 }
                 earlier = created.to_owned();
@@ -211,7 +210,7 @@ mod tests {
                 linked += 1;
             }
             let unlinked = truth.len() - linked;
-            // Where a program files the reports, most of them lie there until somebody has the time.
+            // If a program files the reports, most of them stay unlinked until a maintainer has time.
             let most = if sample == BRINDLE { truth.len() * 3 / 4 } else { truth.len() / 2 };
             assert!(
                 unlinked * 4 >= truth.len() && unlinked <= most,

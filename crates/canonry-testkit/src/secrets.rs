@@ -1,6 +1,6 @@
-//! Secrets of nobody's, one of each kind that Canonry recognises.
+//! Invented secrets, one of each kind that Canonry recognises.
 
-/// Put together at run time, so that no scanner takes this file for a leak.
+/// The secrets are assembled at run time, so that no scanner reports this file as a leak.
 pub fn sample_secrets() -> Vec<String> {
     let body = "x7Kq2mVb9TzR4wYc6NdF1hGj8LpS3aQe5UiO";
     let password = ["hJ7", "kQ9", "zR2", "!mX4"].concat();

@@ -21,7 +21,7 @@ pub fn app_auth() -> Auth {
     Auth::App(AppKey::new(&APP_ID.to_string(), &Secret::new(TEST_APP_PRIVATE_KEY)).expect("a key"))
 }
 
-/// A world with one repository that the token may write to, without a limit that a test could meet by chance.
+/// A world with one repository that the token may write to, and with a rate limit that no test reaches by accident.
 pub fn world_with_token(repo: &str) -> World {
     let mut world = World::new();
     world.token(TOKEN, OWN);
@@ -45,7 +45,7 @@ pub fn world_with_app(repo: &str, areas: &[&str]) -> World {
     world
 }
 
-/// A client that never spreads its waits.
+/// A client without jitter in its waits.
 pub fn client(emulator: &Emulator, clock: Arc<dyn Clock>, auth: Auth) -> GitHub {
     let options = ClientOptions {
         api: emulator.url().parse().expect("a URL"),

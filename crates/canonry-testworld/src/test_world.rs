@@ -1,4 +1,4 @@
-//! A store and an emulated GitHub with one repository, and processes that come and go.
+//! A store and an emulated GitHub with one repository, for processes that are started and killed.
 
 use canonry_boxed::boxed;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct TestWorld {
     pub store: Store,
     pub repo: Repo,
     pub auth: Auth,
-    /// Removed when the test is over.
+    /// Removed at the end of the test.
     pub database: TestDatabase,
 }
 
@@ -34,7 +34,7 @@ impl TestWorld {
         Self { emulator, store, repo, auth, database }
     }
 
-    /// The same once it is known which repository of GitHub's it is.
+    /// The same with the repository's GitHub id in the store.
     pub async fn identified(mut self) -> Self {
         let name = self.repo.name.to_string();
         let id = self.emulator.world().repos.iter().find(|repo| repo.full_name() == name).expect("there").id;
@@ -44,7 +44,7 @@ impl TestWorld {
         self
     }
 
-    /// A client as a freshly started process has it; waiting moves the world's time.
+    /// The client of a newly started process; waiting moves the world's time.
     pub fn github(&self) -> GitHub {
         client(&self.emulator, Arc::new(WorldClock(Arc::clone(&self.emulator))), self.auth.clone())
     }
@@ -62,7 +62,7 @@ impl TestWorld {
     }
 }
 
-/// A number as the store has it, and as the emulated GitHub has it.
+/// A number of the emulated GitHub as an item number of the store.
 pub fn number(number: u64) -> ItemNumber {
     ItemNumber::new(i64::try_from(number).expect("small")).expect("positive")
 }

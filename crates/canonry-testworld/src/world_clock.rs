@@ -1,4 +1,4 @@
-//! The time of the emulated world.
+//! The clock of the emulated world.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use canonry_testkit::github::Emulator;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-/// The emulated world's clock: waiting moves it.
+/// Waiting moves the emulated world's time.
 pub struct WorldClock(pub Arc<Emulator>);
 
 impl Clock for WorldClock {

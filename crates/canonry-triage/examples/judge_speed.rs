@@ -1,4 +1,5 @@
-//! How fast 10,000 open items are judged by a scripted server, in how much memory, and how fast their plan is made.
+//! Measures how fast, and in how much memory, 10,000 open items are judged by a scripted server, and how fast their
+//! plan is made.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 use canonry_models::chat::TokenBudget;
@@ -45,7 +46,7 @@ async fn main() {
     let began = Instant::now();
     let mut memory: Vec<(usize, u64)> = Vec::new();
     let mut progress = |so_far: &JudgeReport| {
-        // What the server remembers is not the program's memory.
+        // The memory for recorded requests is the server's, not the program's.
         server.forget_requests();
         if so_far.decisions.len() >= (memory.len() + 1) * 2_000 {
             memory.push((so_far.decisions.len(), resident()));
@@ -89,7 +90,7 @@ fn number(number: i64) -> ItemNumber {
     ItemNumber::new(number).expect("positive")
 }
 
-/// Issues in pairs: each even one is the odd one before it again.
+/// Creates issues in pairs: each even one repeats the odd one before it.
 async fn fill(store: &Store, repo: &Repo, now: Timestamp) {
     let mona: Login = "mona".parse().expect("a login");
     store.repos().set_maintainers(repo.id, MaintainerSource::Set, &[mona], now).await.expect("set");
@@ -133,8 +134,8 @@ async fn fill(store: &Store, repo: &Repo, now: Timestamp) {
     }
 }
 
-/// The even one of a pair is a duplicate of the odd one. The source is told apart by the channel's two names: the
-/// question lists the candidates in the order of their numbers, with the source's own twin among them.
+/// The even issue of a pair is a duplicate of the odd one. The source is recognized by the channel in its text: the
+/// question lists the candidates by number, including the other issue of the pair.
 fn answer(prompt: &str) -> String {
     let channel = |text: &str| {
         text.split("open channel ")

@@ -1,7 +1,9 @@
-//! Neighbours among many items with token vectors in a real SQLite database, as Markdown.
+//! Measures the search for neighbours among many items with token vectors in a real SQLite database, and prints
+//! Markdown.
 //!
-//! `cargo run --release -p canonry-triage --example store_scale -- [ITEMS [TOKENS]]`: real issues repeated with noise,
-//! made-up vectors that crowd in clusters, and made-up token vectors, thirteen for ten words of a text and at most TOKENS.
+//! `cargo run --release -p canonry-triage --example store_scale -- [ITEMS [TOKENS]]`: real issues repeated with
+//! noise, synthetic vectors in dense clusters, and synthetic token vectors, thirteen for ten words of a text and at
+//! most TOKENS.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 #[expect(dead_code, reason = "only the texts are used here")]
@@ -22,7 +24,7 @@ use jiff::Timestamp;
 type Failure = Box<dyn std::error::Error>;
 
 const DIMENSION: usize = 384;
-/// As the local model makes them.
+/// The same width as the local model's.
 const TOKEN_WIDTH: usize = 32;
 const QUERIES: usize = 200;
 const BATCH: u32 = 1_000;
@@ -58,7 +60,7 @@ async fn main() -> Result<(), Failure> {
     let started = Instant::now();
     let mut written = 0;
     embed(&store, &repo, &key, |(random, text)| {
-        // Of the rust issues' words the model makes so many tokens, on average.
+        // The average number of tokens that the model makes of the words of rust issues.
         let length = (tokens(text).len() * 13 / 10 + 2).min(most_tokens);
         written += length;
         Some(random.tokens(length))
@@ -128,7 +130,7 @@ fn record(items: &[BenchItem], at: usize) -> ItemRecord {
     }
 }
 
-/// Gives every item the same vector each time, and the token vectors that are made of its text.
+/// Gives every item the same vector each time, and the token vectors that are made from its text.
 async fn embed(
     store: &Store,
     repo: &Repo,
@@ -182,7 +184,7 @@ fn number(at: usize) -> ItemNumber {
     ItemNumber::new(at as i64 + 1).expect("counted from 1")
 }
 
-/// A tenth of the words replaced, some by words that occur nowhere else.
+/// Replaces a tenth of the words, some by words that occur nowhere else.
 fn noisy(body: &str, at: usize, random: &mut Random) -> String {
     let mut noisy = String::with_capacity(body.len());
     for word in body.split_inclusive(char::is_whitespace) {
@@ -213,7 +215,7 @@ fn line(name: &str, started: Instant) {
     println!("| {name} | {:.2} s |", started.elapsed().as_secs_f64());
 }
 
-/// Resident memory in megabytes, where the system tells it.
+/// Resident memory in megabytes, or 0 if the system does not report it.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -237,7 +239,7 @@ impl Random {
             .collect()
     }
 
-    /// Of length 127 each.
+    /// Each vector has length 127.
     fn tokens(&mut self, count: usize) -> TokenVectors {
         let mut codes = Vec::with_capacity(count * TOKEN_WIDTH);
         for _ in 0..count {

@@ -1,4 +1,4 @@
-//! The arguments: what all commands share, and the help of the program as a whole.
+//! The arguments that all commands share, and the help of the program as a whole.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! Every command line that a document, the Action, the unit or the image names is one that the program takes.
+//! Checks that the program accepts every command line that a document, the Action, the systemd unit or the image
+//! names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +9,7 @@ use clap::error::ErrorKind;
 
 use crate::arguments::Arguments;
 
-/// The documents, all but the generated reference, whose examples are the program's own.
+/// All documents except the generated reference, whose examples come from the program.
 const DOCUMENTS: [&str; 10] = [
     "README.md",
     "CONTRIBUTING.md",
@@ -22,7 +23,7 @@ const DOCUMENTS: [&str; 10] = [
     "docs/mentions.md",
 ];
 
-/// What stands for the reader's own: in commands, and as a variable in scripts.
+/// Placeholders for the reader's own values: in commands, and as variables in scripts.
 const PLACEHOLDERS: [(&str, &str); 17] = [
     ("N", "12"),
     ("NUMBER", "12"),
@@ -55,7 +56,7 @@ fn documents_name_commands_that_exist() {
         let mentions = mentions.iter().filter(|line| line.starts_with("canonry "));
         for words in mentions.flat_map(|line| commands(line)) {
             seen += 1;
-            // In a sentence `canonry jobs` is a name, and need not be whole.
+            // In a sentence `canonry jobs` is a name and may be incomplete.
             let error = accepted(&words).err().filter(|error| !is_incomplete(error));
             wrong.extend(error.map(|error| format!("{document}: {}\n{error}", words.join(" "))));
         }
@@ -64,7 +65,8 @@ fn documents_name_commands_that_exist() {
     assert!(seen > 100, "only {seen} commands were found");
 }
 
-/// Those that are seen on a page of the demo are held to more in the browser; here are those that stand in for nothing yet.
+/// Commands on pages of the demo are tested further in the browser; this test covers the sources, where values are
+/// not filled in yet.
 #[test]
 fn pages_name_commands_that_exist() {
     let console = Path::new(env!("CARGO_MANIFEST_DIR")).join("../canonry-console");
@@ -76,7 +78,8 @@ fn pages_name_commands_that_exist() {
             continue;
         }
         let text = fs::read_to_string(&path).expect("a text");
-        // A template's commands are in elements of their own, and a source's in texts or between backquotes inside them.
+        // A template has commands in `<code>` elements; Rust code has them in strings or between backquotes inside
+        // strings.
         let (begins, ends) = if path.extension().is_some_and(|ending| ending == "html") {
             (&["<code>"][..], &['<'][..])
         } else {
@@ -100,7 +103,7 @@ fn pages_name_commands_that_exist() {
     assert!(seen > 25, "only {seen} commands were found");
 }
 
-/// A template without what chooses between its parts.
+/// A template without its `{% … %}` tags.
 fn without_tags(template: &str) -> String {
     let template = template.split("</code>").next().unwrap_or_default();
     let mut kept = template.split("{%");
@@ -108,7 +111,7 @@ fn without_tags(template: &str) -> String {
     first + &kept.filter_map(|part| part.split_once("%}")).map(|(_, rest)| rest).collect::<String>()
 }
 
-/// A command with something believable in place of each value that is filled in later.
+/// A command with a plausible value in place of each value that is filled in later.
 fn with_values(command: &str) -> String {
     let command = command.replace("{{ repo.owner }}/{{ repo.name }}", "octo/cat");
     let mut filled = String::new();
@@ -159,7 +162,7 @@ fn the_action_passes_options_that_exist() {
     let options = &lists["options"];
     assert!(options.len() > 10, "{options:?}");
     let mut run = Vec::new();
-    // `program` is the same, with or without the token in its environment.
+    // `program` is the same command, with or without the token in its environment.
     let call = |line: &&&str| ["\"$CANONRY\" ", "\"${program[@]}\" "].iter().any(|begin| line.starts_with(begin));
     for line in lines.iter().filter(call).filter_map(|line| line.split_once(' ')).map(|(_, rest)| rest) {
         let mut words = vec!["canonry".to_owned()];
@@ -174,7 +177,7 @@ fn the_action_passes_options_that_exist() {
     assert_eq!(run, ["sync", "embed", "detect-new", "review"]);
 }
 
-/// The subcommand of a line that is whole.
+/// The subcommand of a complete command line.
 fn name_of(words: &[String]) -> String {
     let matches = accepted(words).unwrap_or_else(|error| panic!("{words:?}\n{error}"));
     matches.subcommand_name().expect("a command").to_owned()
@@ -200,7 +203,7 @@ fn text(file: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// The lines of shell blocks, joined where they go on, and what stands between backquotes elsewhere.
+/// The lines of shell blocks, with continued lines joined, and the text between backquotes elsewhere.
 fn code(document: &str) -> (Vec<String>, Vec<String>) {
     let (mut blocks, mut mentions) = (Vec::new(), Vec::new());
     let mut inside: Option<bool> = None;
@@ -222,10 +225,10 @@ fn code(document: &str) -> (Vec<String>, Vec<String>) {
     (blocks, mentions)
 }
 
-/// The calls of the program in a line of a script, each as its words.
+/// The calls of the program in a line of a script, each split into words.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let line = line.replace("cargo run --release -- ", "canonry ");
-    // `pause|resume` in a sentence means either; the first stands for both.
+    // `pause|resume` in a sentence means either; the first is tested for both.
     let line = line.split("\\|").next().unwrap_or_default();
     line.split(" && ")
         .map(str::trim)
@@ -235,7 +238,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// What a shell makes of a simple command, with placeholders filled in.
+/// Splits a simple command into words as a shell does, with placeholders filled in.
 fn words_of(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! The command line: parses, calls one function of a library, prints.
+//! The command line: it parses, calls one function of a library, and prints.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ mod commands;
 mod documented_commands;
 mod run;
 
-// Without it glibc gives memory back and takes it again with every batch of an import.
+// Without it glibc returns memory to the system and takes it again with every batch of an import.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! One run of the program: parse, do, print.
+//! One run of the program: parse, execute, print.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -57,14 +57,14 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Exit {
     };
     match printed {
         Ok(exit) => exit,
-        // Whoever read our output has seen enough, as with `canonry show … | head`.
+        // The reader of the output has closed it, as in `canonry show … | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
         Err(_) => Exit::Failed,
     }
 }
 
-/// Runs a command until its end, or until it is interrupted. Every write to the store is a transaction, so that stopping
-/// anywhere leaves it whole.
+/// Runs a command until its end, or until it is interrupted. Every write to the store is a transaction, so the store
+/// stays consistent wherever the command stops.
 fn execute(command: Command, context: &Context) -> Result<Report> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
@@ -83,17 +83,17 @@ fn execute(command: Command, context: &Context) -> Result<Report> {
             }
         }
     });
-    // A thread that still reads a file or stdin must not hold up the end.
+    // A thread that still reads a file or stdin must not delay the end.
     runtime.shutdown_background();
     result
 }
 
-/// Where this process holds leases for closing and writing.
+/// The store in which this process has leases for closing and writing.
 static LEASED: OnceLock<Store> = OnceLock::new();
 
 /// Releases the leases of this process when it is interrupted, so that the next run does not wait for them to expire.
 pub(crate) fn release_leases_when_stopped(store: &Store) {
-    // A program runs one command.
+    // A second call is ignored: a process runs only one command.
     let _ = LEASED.set(store.clone());
 }
 
@@ -105,8 +105,8 @@ async fn release_leases() {
     }
 }
 
-/// Ends when a person or the system wants the program to stop. Listening begins with the call, not
-/// with the first poll.
+/// Completes when a person or the system wants the program to stop. Signals are caught from this call on, not from
+/// the first poll.
 #[cfg(unix)]
 pub(crate) fn interruption() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -168,14 +168,13 @@ fn print_error(message: &str, context: &Context, named_repo: Option<&RepoName>) 
     Ok(())
 }
 
-/// An error on stderr. That stderr is closed is no reason to fail in another way.
+/// Prints an error to stderr. A closed stderr is no reason for another failure.
 fn complain(message: &str) {
     let red = anstyle::AnsiColor::Red.on_default().bold();
     let _ = writeln!(anstream::stderr().lock(), "{red}error:{red:#} {message}");
 }
 
-/// What clap has to say: help and version on stdout, wrong usage on stderr and, with `--json`, as a
-/// document too.
+/// Prints clap's message: help and version to stdout, wrong usage to stderr and, with `--json`, also as a document.
 fn wrong_usage(error: &clap::Error, words: &[OsString], run_id: &RunId) -> Exit {
     let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     let wants_json = words.iter().take_while(|word| *word != "--").any(|word| word == "--json");
@@ -186,7 +185,7 @@ fn wrong_usage(error: &clap::Error, words: &[OsString], run_id: &RunId) -> Exit 
         let _ = stdout.write_all(document(&Value::Object(envelope)).as_bytes());
         let _ = stdout.flush();
     }
-    // A closed stdout or stderr changes nothing about what happened.
+    // A closed stdout or stderr does not change the exit status.
     let _ = error.print();
     if is_help { Exit::Done } else { Exit::Usage }
 }
@@ -204,12 +203,12 @@ fn known_words(words: &[OsString]) -> String {
     known.join(" ")
 }
 
-/// The first paragraph of clap's message on one line, without its "error:".
+/// The first paragraph of clap's message on one line, without "error:".
 fn sentence(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraph = text.split("\n\n").next().unwrap_or_default();
     let words: Vec<&str> = paragraph.trim_start_matches("error:").split_whitespace().collect();
-    // Clap's own list of commands names the hidden one too.
+    // Clap's own list of commands also names the hidden one.
     match error.kind() {
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             "a command is missing; see `canonry --help`".to_owned()

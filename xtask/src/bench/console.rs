@@ -1,4 +1,5 @@
-//! The `console` benchmark: every page on a store with 100,000 items, and what the program is at rest.
+//! The `console` benchmark: every page on a store with 100,000 items, and the size, start and memory of the idle
+//! program.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -13,14 +14,14 @@ use super::{example, folder, release_binary};
 use crate::process::step;
 
 const ITEMS: &str = "100000";
-/// How often each page is asked for.
+/// Requests per page.
 const TIMES: &str = "30";
-/// Starts of the service, of which the middle one is told.
+/// Starts of the service; the median is printed.
 const STARTS: usize = 9;
-/// What the service must stay below, without its model.
+/// The memory limit of the service, without its model.
 const MOST_MEMORY_MB: f64 = 60.0;
 const MOST_START: Duration = Duration::from_millis(300);
-/// After this long nothing of a start is under way.
+/// After this time the start is complete.
 const AT_REST: Duration = Duration::from_secs(5);
 
 pub(crate) fn run() -> Result<()> {
@@ -42,7 +43,7 @@ fn at_rest(binary: &Path) -> Result<()> {
         let began = Instant::now();
         let server = canonry_at(binary, &url, 4, address, &log)?;
         answers(address, began)?;
-        // The first makes the database.
+        // The first start creates the database.
         if start > 0 {
             starts.push(began.elapsed());
         }

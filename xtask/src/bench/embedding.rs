@@ -12,11 +12,11 @@ use super::watched::{Used, Watched, median, watched};
 use super::{data, example, folder};
 
 const TEXTS: usize = 400;
-/// Texts that onnxruntime's settings are compared with.
+/// Texts with which onnxruntime's settings are compared.
 const TRIAL_TEXTS: usize = 100;
-/// In turns, so that whatever else the machine does falls on all.
+/// In turns, so that other load on the machine affects all.
 const ROUNDS: usize = 3;
-/// Those that a processor does not have are left out.
+/// Kernels that the processor does not have are skipped.
 const KERNELS: [&str; 3] = ["amx", "avx512", PORTABLE];
 const PORTABLE: &str = "portable";
 
@@ -27,12 +27,12 @@ struct Runs {
     peak_kib: Option<u64>,
 }
 
-/// One way to have onnxruntime take its texts.
+/// One way to run texts with onnxruntime.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Way {
     threads: usize,
     workers: usize,
-    /// Texts of one bucket of lengths that are run together.
+    /// Texts of one length bucket that are run together.
     batch: usize,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn run() -> Result<()> {
         }
         command
     };
-    // Builds the example and the quantised model, so that neither is part of a figure, and finds the kernels there are.
+    // Builds the example and the quantised model before any measurement, and finds the available kernels.
     let kernels: Vec<&str> = KERNELS
         .into_iter()
         .filter(|kernels| ours(&one, kernels, 1).is_ok_and(|mut run| watched(&mut run).is_ok()))
@@ -103,12 +103,12 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// What the portable kernels are is decided by rten, which has code for AVX-512 too.
+/// rten chooses the portable kernels, and it has code for AVX-512 too.
 fn label(kernels: &str) -> &str {
     if kernels == PORTABLE { "rten: AVX-512, AVX2, NEON or plain code" } else { kernels }
 }
 
-/// What may be the fastest: threads that share a text or take one each, texts one by one or padded together.
+/// Candidates for the fastest way: threads that share a text or take one each, texts one by one or padded together.
 fn ways(threads: usize) -> Vec<Way> {
     let mut ways = Vec::new();
     for batch in [1, 8, 32] {
@@ -138,7 +138,7 @@ impl Runs {
     }
 }
 
-/// The first engine is ours at its best, those from `others` on are not ours, and the first of them is at its best.
+/// The first engine is our best one. Those from `others` on are not ours, and the first of them is the best of those.
 fn table(engines: &[(String, Runs)], others: usize) -> String {
     const RATES: [&str; 5] = ["texts_per_s", "texts_per_cpu_s", "short_per_s", "medium_per_s", "long_per_s"];
     let mut table = String::from(
@@ -151,7 +151,7 @@ fn table(engines: &[(String, Runs)], others: usize) -> String {
         let memory = Used { peak_kib: runs.peak_kib, cpu_seconds: None }.memory();
         table.push_str(&format!("| {engine} | {rates} | {first:.2} s | {memory} |\n"));
     }
-    // Its best in each column: what is fastest by the clock need not be what takes the least work.
+    // The best value of each column: the fastest way by the clock may not use the least processor time.
     let best = |name| engines[others..].iter().map(|(_, runs)| runs.figure(name)).fold(0.0, f64::max);
     let ratios = RATES.map(|name| format!("{:.2}", engines[0].1.figure(name) / best(name))).join(" | ");
     table.push_str(&format!("| Canonry, as a multiple of the better onnxruntime | {ratios} | | |\n"));

@@ -12,7 +12,7 @@ use crate::postgres::{Durability, PostgresServer};
 /// The median of three is steady to a few per cent on an idle machine.
 const RUNS: usize = 3;
 
-/// What one import took.
+/// The measurements of one import.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Measurement {
     rows: u64,
@@ -23,15 +23,14 @@ struct Measurement {
 pub(crate) fn run() -> Result<()> {
     let corpus = data("rust.jsonl.gz")?;
     let binary = &release_binary()?;
-    // On the disk that the build lies on: a temporary folder is memory on many systems, where
-    // durability costs nothing.
+    // On the disk of the build: a temporary folder is in memory on many systems, where durability costs nothing.
     let folder = tempfile::Builder::new().prefix("import-").tempdir_in(folder()?)?;
     let mut sqlite = Vec::new();
     for run in 0..RUNS {
         let path = folder.path().join(format!("{run}.db"));
         sqlite.push(measure(binary, &format!("sqlite:{}", path.display()), &corpus)?);
     }
-    // Always a server of our own, since the settings of another are unknown.
+    // Always our own server, because the settings of another are unknown.
     let server = PostgresServer::start(Durability::Full)?;
     let mut postgres = Vec::new();
     for run in 0..RUNS {
@@ -48,8 +47,8 @@ fn measure(binary: &Path, url: &str, corpus: &Path) -> Result<Measurement> {
     Ok(Measurement { rows: imported_rows(&run.stdout)?, seconds: run.seconds, used: run.used })
 }
 
-/// Every row must have arrived: a fast import that loses rows is no figure. A number that occurs twice in the file
-/// is inserted by its first row and updated, or found unchanged, by its second.
+/// Every row must have arrived: a fast import that loses rows must not be measured. A number that occurs twice in the
+/// file is inserted by its first row and updated, or found unchanged, by its second.
 fn imported_rows(answer: &str) -> Result<u64> {
     let answer: serde_json::Value = serde_json::from_str(answer).context("canonry's answer")?;
     let stats = &answer["stats"];

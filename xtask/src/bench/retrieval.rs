@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{data, example, folder};
 use crate::process::step;
 
-/// Names a folder of vectors that `embed_sets` made with another model, such as one that never saw a set.
+/// Names a folder of vectors that `embed_sets` made with another model, such as one that was never trained on a set.
 const VECTORS: &str = "CANONRY_BENCH_VECTORS";
 
 pub(crate) fn run() -> anyhow::Result<()> {
@@ -21,7 +21,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     };
     let mut baselines = example("canonry-retrieval", "baselines")?;
     baselines.arg("--vectors").arg(&vectors);
-    // Plain methods with the published model, where somebody made its vectors.
+    // Plain methods with the published model, if its vectors exist.
     let published = folder()?.join("minilm");
     if published.is_dir() {
         baselines.arg("--plain-vectors").arg(published);

@@ -16,7 +16,7 @@ const RUNS: usize = 3;
 
 pub(crate) fn run() -> Result<()> {
     let binary = &release_binary()?;
-    // On the disk that the build lies on: a temporary folder is memory on many systems, where storing costs nothing.
+    // On the disk of the build: a temporary folder is in memory on many systems, where storing costs nothing.
     let folder = tempfile::Builder::new().prefix("review-").tempdir_in(folder()?)?;
     let project = ReviewProject::build(folder.path())?;
     let (mut plain, mut first, mut pushed, mut again) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -79,13 +79,13 @@ fn reviewed(
     Ok((answer, run))
 }
 
-/// A fast review that loses findings, or reads what it should not, is no figure.
+/// A fast review that loses findings, or reads the wrong files, must not be measured.
 fn expect(answer: &Value, mode: &str, files: usize, status: &str) -> Result<()> {
     let (run, read, statuses) = (&answer["run"], &answer["coverage"]["files_read"], &answer["counts"]["by_status"]);
     ensure!(run["mode"] == mode && *read == files, "the review was {run}, and {read} files were read");
     let moved_or_same = ["moved", "same"].iter().filter_map(|one| statuses[one].as_u64()).sum::<u64>();
     let as_wanted = match status {
-        // A push to some files moves what is in them.
+        // A push to some files moves their findings.
         "moved" => statuses["moved"] != 0 && moved_or_same == RESULTS as u64,
         status => statuses[status] == RESULTS,
     };

@@ -1,4 +1,4 @@
-//! The clone and the reports that the `review` benchmark reviews, made anew each time.
+//! The clone and the reports for the `review` benchmark, created for each run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::process::quietly;
 pub(crate) const FILES: usize = 500;
 pub(crate) const RESULTS: usize = 5_000;
 
-/// Lines of a file before the change, and those that the change adds: 50,000 in all.
+/// Lines of a file before the change, and lines that the change adds: 50,000 in all.
 const LINES: usize = 100;
 
-/// The push adds a line on top of each file whose number this divides.
+/// The push adds a line at the top of each file whose number is divisible by this.
 const PUSHED_EACH: usize = 10;
 
 /// A clone with a large change on a branch, and a push on top of it.
@@ -78,14 +78,14 @@ fn path(file: usize) -> String {
     format!("src/part{file}.js")
 }
 
-/// Lines that differ from each other, as those of people do.
+/// Lines that differ from each other, as in real code.
 fn code(file: usize, from: usize) -> String {
     (from..from + LINES)
         .map(|line| format!("  const value{line} = call{}(part{file}, {}, \"step {line}\");\n", line % 9, line * file))
         .collect()
 }
 
-/// A linter's report with the results spread over the added lines of all files, as long as linters write them.
+/// A linter's report with results spread over the added lines of all files, as long as real reports.
 fn report(shift: &dyn Fn(usize) -> usize) -> Value {
     let rule = |at: usize| format!("no-call-{}", at % 25);
     let result = |at: usize| {

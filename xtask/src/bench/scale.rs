@@ -1,5 +1,5 @@
-//! The `scale` benchmark: search among 100,000 items in memory, with token vectors in SQLite, and among as many vectors
-//! in PostgreSQL.
+//! The `scale` benchmark: search among 100,000 items in memory, with token vectors in SQLite, and among as many
+//! vectors in PostgreSQL.
 
 use super::{data, example, folder};
 use crate::postgres::{Durability, PostgresServer};
@@ -7,7 +7,7 @@ use crate::process::step;
 
 const ITEMS: [&str; 4] = ["50000", "100000", "200000", "1000000"];
 const SQLITE_ITEMS: &str = "100000";
-/// Token vectors of an item, at most.
+/// The most token vectors of an item.
 const TOKENS: [&str; 2] = ["60", "128"];
 const POSTGRES_ITEMS: &str = "100000";
 

@@ -14,9 +14,9 @@ use crate::postgres::{Durability, PostgresServer};
 
 const ROUNDS: usize = 3;
 const CONNECTIONS: usize = 64;
-/// How many issues the webhooks are about.
+/// The number of issues that the webhooks are about.
 const ITEMS: usize = 500;
-/// Long enough for Node.js to have compiled what it runs often.
+/// Long enough for Node.js to compile its hot code.
 const WARM_UP: Duration = Duration::from_secs(3);
 const TIME: Duration = Duration::from_secs(8);
 
@@ -24,26 +24,26 @@ const TIME: Duration = Duration::from_secs(8);
 enum Contender {
     Canonry,
     Probot,
-    /// Probot that asks the database once for each delivery, by a statement written for that.
+    /// Probot with one database query per delivery, in a statement written for it.
     ProbotOneStatement,
-    /// Canonry that works on what it accepts at the same time.
+    /// Canonry that also runs jobs while it accepts deliveries.
     CanonryWorking,
 }
 
-/// SQLite is a library: how often it is asked makes no difference there.
+/// SQLite is a library, so the number of queries makes no difference there.
 const ON_SQLITE: &[Contender] = &[Contender::Canonry, Contender::Probot, Contender::CanonryWorking];
 const ON_POSTGRES: &[Contender] =
     &[Contender::Canonry, Contender::Probot, Contender::ProbotOneStatement, Contender::CanonryWorking];
 
-/// What one round of one contender came to.
+/// The result of one round of one contender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Measured {
     rate: f64,
     p50: f64,
     p99: f64,
-    /// Milliseconds of processor time for each delivery, without the database server's.
+    /// Milliseconds of processor time per delivery, without the database server's.
     cpu: f64,
-    /// The same of the load generator, which runs on the same machine.
+    /// The same for the load generator, which runs on the same machine.
     sending: f64,
     used: Used,
 }
@@ -54,7 +54,7 @@ pub(crate) fn run() -> Result<()> {
     let example = example("issues", "opened")?;
     let webhooks: Vec<SignedWebhook> =
         (1..=ITEMS).map(|number| about(&example, "octo/cat", number, "opened")).collect();
-    // On the disk that the build lies on: a temporary folder is memory on many systems, where durability costs nothing.
+    // On the disk of the build: a temporary folder is in memory on many systems, where durability costs nothing.
     let place = tempfile::Builder::new().prefix("service-").tempdir_in(folder()?)?;
     let postgres = PostgresServer::start(Durability::Full)?;
     println!(
@@ -120,7 +120,7 @@ fn measure(server: Server, webhooks: &[SignedWebhook], probot: &Probot, database
     Ok(Measured { rate: load.rate(), p50: load.quantile(0.5), p99: load.quantile(0.99), cpu, sending, used })
 }
 
-/// The middle of each figure, and the highest memory.
+/// The median of each figure, and the highest memory.
 fn summary(rounds: &[Measured]) -> Measured {
     let middle = |figure: fn(&Measured) -> f64| median(rounds.iter().map(figure));
     let peak_kib = rounds.iter().filter_map(|round| round.used.peak_kib).max();

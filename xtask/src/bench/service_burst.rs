@@ -1,4 +1,4 @@
-//! The burst of the `service` benchmark: 10,000 deliveries at once, worked off in order and within bounds.
+//! The burst of the `service` benchmark: 10,000 deliveries at once, processed in order and within limits.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::process::quietly;
 
 const ITEMS: usize = 500;
 const REPOS: usize = 5;
-/// What happens to each issue, in this order; twenty for each of 500 make 10,000.
+/// The events of each issue, in order; twenty for each of 500 make 10,000.
 const STORY: [&str; 20] = [
     "opened",
     "labeled",
@@ -41,7 +41,7 @@ const STORY: [&str; 20] = [
 ];
 const CONNECTIONS: usize = 64;
 const WORKERS: usize = 4;
-/// Slower than this is a fault.
+/// A slower drain is an error.
 const DRAIN_LIMIT: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -95,7 +95,7 @@ fn accept_and_drain(
     began: Instant,
     resident: impl Fn() -> u64,
 ) -> Result<(Load, u64, f64)> {
-    // One connection sends all about an item, as GitHub would: one after the other.
+    // One connection sends all events of an item one after the other, as GitHub would.
     let load = post(*door, CONNECTIONS, "issues", |connection, number| {
         let items = (story.len() + CONNECTIONS - 1 - connection) / CONNECTIONS;
         let (chapter, at) = (number / items, number % items);
@@ -125,7 +125,8 @@ fn jobs(binary: &Path, database: &str, filter: &[&str]) -> Result<Vec<Value>> {
     Ok(jobs.iter().filter(|job| job["kind"] == "webhook").cloned().collect())
 }
 
-/// Every delivery has one job that ended, and the jobs of one item were stored and ended in the order they were sent.
+/// Every delivery has one finished job, and the jobs of one item were stored and finished in the order they were
+/// sent.
 fn check_order(jobs: &[Value]) -> Result<String> {
     ensure!(jobs.len() == ITEMS * STORY.len(), "{} jobs are stored", jobs.len());
     let mut ends: HashMap<&str, usize> = HashMap::new();
@@ -152,7 +153,7 @@ fn check_order(jobs: &[Value]) -> Result<String> {
     Ok(ends.join(", "))
 }
 
-/// RFC 3339 in UTC with any number of digits behind the second, in an order that texts compare in.
+/// RFC 3339 in UTC with any number of decimals, normalized so that text order is time order.
 fn moment(text: &str) -> Result<String> {
     let text = text.strip_suffix('Z').with_context(|| format!("{text} is not in UTC"))?;
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));

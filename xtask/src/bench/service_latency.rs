@@ -1,5 +1,5 @@
-//! The `service-latency` benchmark: from a stored webhook to the row in the outbox, with the index kept in memory and loaded
-//! for each item as before.
+//! The `service-latency` benchmark: from a stored webhook to the row in the outbox, with the index kept in memory and
+//! with the index loaded for each item, as before.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ use crate::postgres::{Durability, PostgresServer};
 use crate::process::step;
 
 const SIZES: [usize; 3] = [1_000, 25_000, 100_000];
-/// The room that `canonry serve` gives its indexes by default; none is how it was before they were kept.
+/// The memory that `canonry serve` gives its indexes by default; 0 is the behaviour before indexes were kept.
 const KEPT_MB: &str = "400";
 const NOT_KEPT_MB: &str = "0";
-/// Processes, each of which begins cold, and issues that each is told of.
+/// The number of processes, each of which starts cold, and the number of issues for each.
 const KEPT: (usize, usize) = (4, 13);
 const NOT_KEPT: (usize, usize) = (2, 5);
 
-/// What one process came to.
+/// The result of one process.
 #[derive(Debug)]
 struct Run {
     milliseconds: Vec<f64>,
@@ -40,7 +40,7 @@ impl Run {
     }
 }
 
-/// What all processes of a kind came to, in milliseconds and KiB.
+/// The results of all processes of a kind, in milliseconds and KiB.
 #[derive(Debug, Default, PartialEq)]
 struct Latencies {
     cold: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Webhooks by the thousand: signed, posted over many connections, and each answer timed.
+//! Sends thousands of webhooks: signed, posted over many connections, and each answer timed.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -15,10 +15,10 @@ use sha2::Sha256;
 use super::watched::processor_time;
 use crate::tools;
 
-/// What every server here is told.
+/// The webhook secret of every server here.
 pub(crate) const SECRET: &str = "the same for both";
 
-/// An answer that takes longer means a server that hangs.
+/// A server that takes longer to answer hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A body as GitHub would send it, and its signature.
@@ -28,7 +28,7 @@ pub(crate) struct SignedWebhook {
     signature: String,
 }
 
-/// Where webhooks go, and the status that says one is stored.
+/// The address for webhooks, and the status that means a webhook is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Door {
     pub(crate) address: SocketAddr,
@@ -40,7 +40,7 @@ pub(crate) struct Door {
 pub(crate) struct Load {
     pub(crate) deliveries: usize,
     pub(crate) seconds: f64,
-    /// The processor time that sending took, which the server did not have.
+    /// The processor time of sending, which the server could not use.
     pub(crate) cpu_seconds: f64,
     /// Of each delivery, in milliseconds, the shortest first.
     latencies: Vec<f64>,
@@ -58,14 +58,14 @@ impl Load {
     }
 }
 
-/// GitHub's own example of an event, which each webhook is a variation of. The published examples are those of
-/// repository hooks; an App's deliveries name the installation too.
+/// GitHub's own example of an event, on which each webhook is based. The published examples are those of repository
+/// hooks; an App's deliveries also contain the installation.
 pub(crate) fn example(event: &str, action: &str) -> Result<Value> {
     let file = tools::install(&tools::WEBHOOK_EXAMPLES)?.join("package/api.github.com/index.json");
     let events: Vec<Value> = serde_json::from_slice(&std::fs::read(file)?)?;
     let examples = events.into_iter().find(|known| known["name"] == event).context("no example of that event")?;
     let examples = examples["examples"].as_array().cloned().unwrap_or_default();
-    // The largest is an issue that was transferred; the others are what most are like.
+    // The largest example is a transferred issue; the others are typical.
     let mut fitting: Vec<Value> = examples.into_iter().filter(|example| example["action"] == action).collect();
     fitting.sort_by_key(|example| example.to_string().len());
     let middle = fitting.len() / 2;
@@ -97,7 +97,8 @@ impl SignedWebhook {
     }
 }
 
-/// Posts the webhooks in turn, over and over, for this long. `run` makes the ids of one load unlike those of another.
+/// Posts the webhooks in turn, over and over, for this long. `run` makes the ids of one load different from those of
+/// another.
 pub(crate) fn post_for(
     door: Door,
     connections: usize,
@@ -114,8 +115,8 @@ pub(crate) fn post_for(
     })
 }
 
-/// Posts what `next` gives for a connection and the number of its delivery, until it gives nothing. Whatever is not
-/// accepted is an error: a rate of refusals is no figure.
+/// Posts what `next` returns for a connection and the number of its delivery, until it returns nothing. A refused
+/// delivery is an error: a rate of refusals must not be measured.
 pub(crate) fn post<'a>(
     door: Door,
     connections: usize,
@@ -172,7 +173,7 @@ fn sender<'a>(
     Ok(latencies)
 }
 
-/// Reads one answer to its end and returns its status.
+/// Reads one complete answer and returns its status.
 fn read_answer(connection: &mut TcpStream, answer: &mut Vec<u8>) -> Result<u16> {
     answer.clear();
     let mut chunk = [0; 4096];
@@ -186,7 +187,7 @@ fn read_answer(connection: &mut TcpStream, answer: &mut Vec<u8>) -> Result<u16> 
     }
 }
 
-/// The status once all of the answer is there.
+/// The status once the answer is complete.
 fn complete(answer: &[u8]) -> Result<Option<u16>> {
     let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
     let (head, body) = (std::str::from_utf8(&answer[..end])?, &answer[end + 4..]);

@@ -1,4 +1,4 @@
-//! The servers under load: started, looked at while they run, and stopped.
+//! The servers under load: started, measured while they run, and stopped.
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,7 +18,7 @@ use crate::process::{quietly, root};
 
 /// A cold start on a loaded machine takes seconds.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// Canonry gives its work 30 seconds to end.
+/// Canonry gives running work 30 seconds to end.
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running server; dropping it kills it.
@@ -29,7 +29,7 @@ pub(crate) struct Server {
     pub(crate) door: Door,
 }
 
-/// The app that Canonry is compared with, its packages installed.
+/// The app that Canonry is compared with, with its packages installed.
 #[derive(Debug)]
 pub(crate) struct Probot {
     folder: PathBuf,
@@ -37,7 +37,7 @@ pub(crate) struct Probot {
 }
 
 impl Probot {
-    /// Installs what an earlier run did not: the packages of the lock file, and nothing else.
+    /// Installs what is not installed yet: the packages of the lock file, and nothing else.
     pub(crate) fn install() -> Result<Self> {
         let (source, folder) = (root().join("xtask/bench/probot"), folder()?.join("probot"));
         fs::create_dir_all(&folder)?;
@@ -64,7 +64,7 @@ impl Probot {
         Ok(Self { folder, versions })
     }
 
-    /// Starts the app on a database; `one_statement` in its tightest form on PostgreSQL.
+    /// Starts the app on a database; `one_statement` selects its fastest form on PostgreSQL.
     pub(crate) fn start(&self, database: &str, one_statement: bool, log: &Path) -> Result<Server> {
         let address = free_address()?;
         let mut command = Command::new("node");
@@ -78,7 +78,7 @@ impl Probot {
         Server::start(command, Door { address, path: "/api/github/webhooks", accepted: 200 }, log)
     }
 
-    /// How many deliveries and jobs a database holds, whoever wrote them.
+    /// The number of deliveries and jobs in a database, whichever server wrote them.
     pub(crate) fn count(&self, database: &str) -> Result<(u64, u64)> {
         let output = quietly(Command::new("node").args(["count.js", database]).current_dir(&self.folder))?;
         let counted: serde_json::Value = serde_json::from_slice(&output.stdout)?;
@@ -86,12 +86,12 @@ impl Probot {
     }
 }
 
-/// Starts `canonry serve` with this many workers, without credentials for GitHub: whatever they do is not sent.
+/// Starts `canonry serve` with this many workers, without credentials for GitHub, so that it sends nothing.
 pub(crate) fn canonry(binary: &Path, database: &str, workers: usize, log: &Path) -> Result<Server> {
     canonry_at(binary, database, workers, free_address()?, log)
 }
 
-/// The same at an address of one's own.
+/// The same at a given address.
 pub(crate) fn canonry_at(
     binary: &Path,
     database: &str,
@@ -109,7 +109,7 @@ pub(crate) fn canonry_at(
 }
 
 impl Server {
-    /// Both servers write what they log by default, to a file.
+    /// Both servers write their default log to a file.
     fn start(mut command: Command, door: Door, log: &Path) -> Result<Self> {
         let file = File::create(log)?;
         let process = command.stdout(file.try_clone()?).stderr(file).spawn();
@@ -130,7 +130,7 @@ impl Server {
         self.process.id()
     }
 
-    /// Processor time and peak memory of the server and whatever it started.
+    /// Processor time and peak memory of the server and its child processes.
     pub(crate) fn used(&self) -> Used {
         let mut all = Used::default();
         for id in tree(self.process.id()) {
@@ -145,7 +145,7 @@ impl Server {
         all
     }
 
-    /// Asks it to end, as whatever runs services does, and waits until it has.
+    /// Sends SIGTERM, as a service manager does, and waits for the end.
     pub(crate) fn stop(mut self) -> Result<()> {
         kill(Pid::from_raw(i32::try_from(self.process.id())?), Signal::SIGTERM)?;
         let began = Instant::now();
@@ -170,7 +170,7 @@ impl Drop for Server {
     }
 }
 
-/// What a process holds in memory now, in KiB.
+/// The current memory of a process, in KiB.
 pub(crate) fn resident_kib(id: u32) -> Option<u64> {
     resident_memory(&fs::read_to_string(format!("/proc/{id}/status")).ok()?)
 }

@@ -1,4 +1,4 @@
-//! Runs a program and tells what it took: time, processor time and memory.
+//! Runs a program and measures its time, processor time and memory.
 
 use std::fs;
 use std::io::Read as _;
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 /// Processor time and peak memory only grow, so the last reading misses at most what these last milliseconds add.
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// What one run took, and what it said.
+/// The measurements of one run, and its output.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Watched {
     pub(crate) stdout: String,
@@ -19,7 +19,7 @@ pub(crate) struct Watched {
     pub(crate) used: Used,
 }
 
-/// What the system counts for a process; `None` where it has no `/proc`.
+/// The system's counters of a process; `None` without `/proc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Used {
     pub(crate) cpu_seconds: Option<f64>,
@@ -36,7 +36,7 @@ impl Used {
     }
 }
 
-/// Runs a program to its end; its errors go to the terminal, and a failure is one of ours.
+/// Runs a program to its end; its stderr goes to the terminal, and its failure is returned as an error.
 pub(crate) fn watched(command: &mut Command) -> Result<Watched> {
     let program = command.get_program().to_owned();
     let began = Instant::now();
@@ -46,7 +46,7 @@ pub(crate) fn watched(command: &mut Command) -> Result<Watched> {
         .spawn()
         .with_context(|| format!("{program:?} could not be started"))?;
     let mut stdout = process.stdout.take().context("the program has no stdout")?;
-    // Read beside the watching, so that a long answer cannot fill the pipe and stop the program.
+    // Read on another thread, so that a long output cannot fill the pipe and block the program.
     let reader = thread::spawn(move || {
         let mut answer = String::new();
         stdout.read_to_string(&mut answer).map(|_| answer)
@@ -79,12 +79,12 @@ fn watch(process: &mut Child) -> Result<Used> {
     }
 }
 
-/// The most that a process ever held in memory, in KiB.
+/// The peak memory of a process, in KiB.
 pub(crate) fn peak_memory(status: &str) -> Option<u64> {
     kib(status, "VmHWM:")
 }
 
-/// What a process holds in memory now, in KiB.
+/// The current memory of a process, in KiB.
 pub(crate) fn resident_memory(status: &str) -> Option<u64> {
     kib(status, "VmRSS:")
 }
@@ -94,9 +94,9 @@ fn kib(status: &str, name: &str) -> Option<u64> {
     value.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// User and system time, which Linux gives in hundredths of a second.
+/// User and system time, which Linux reports in hundredths of a second.
 pub(crate) fn processor_time(stat: &str) -> Option<f64> {
-    // The program's name may hold blanks and brackets; nothing behind it does.
+    // The program's name may contain spaces and brackets; the fields after it do not.
     let (_, behind_name) = stat.rsplit_once(')')?;
     let mut fields = behind_name.split_whitespace().skip(11);
     let user: f64 = fields.next()?.parse().ok()?;
@@ -104,7 +104,7 @@ pub(crate) fn processor_time(stat: &str) -> Option<f64> {
     Some((user + system) / 100.0)
 }
 
-/// The middle one, which a single disturbed run does not move.
+/// A single disturbed run does not change the median.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);

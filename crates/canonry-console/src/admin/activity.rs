@@ -1,4 +1,4 @@
-//! What people changed about a repository in the console, and who.
+//! The activity page: who changed what about a repository in the console.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, contains_words, filter_rows, number, word};
 use crate::sign_in::visit::ReaderOf;
 
-/// Rows that one page of a search looks at.
+/// Rows that one page of a search reads.
 const LOOKED_AT: u32 = 5_000;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
@@ -49,7 +49,7 @@ impl ActivityPage {
     }
 }
 
-/// The latest activity, for a page that has more to tell.
+/// The latest activity, for pages with other contents too.
 pub(crate) async fn latest(console: &Console, repo: RepoId, count: u32) -> Result<Vec<ActivityLine>, PageError> {
     let activity = console.store.console().actions(repo, count).await?;
     Ok(activity.into_iter().map(|action| line(action, console.now())).collect())

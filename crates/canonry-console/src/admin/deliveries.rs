@@ -1,4 +1,4 @@
-//! Webhooks as they came, what became of each, and replaying one.
+//! The webhooks that arrived, the state of each, and replaying one.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut_page, in_path, place, place_in};
 use crate::sign_in::visit::{MaintainerOf, OperatorOnly, RepoVisit, SignedIn, Visit};
 
-/// A body is shown up to here: GitHub's largest are 25 MB.
+/// The most characters of a body that are shown: GitHub's largest bodies are 25 MB.
 const LONGEST_BODY: usize = 200_000;
 const DELIVERIES: WorkListKind = WorkListKind {
     title: "Deliveries",
@@ -145,7 +145,7 @@ fn row(console: &Console, delivery: Delivery) -> DeliveryListRow {
     }
 }
 
-/// Those that are about the repository itself: its name may have been another's when they came.
+/// The deliveries of this repository: its name may have belonged to another repository when they came.
 async fn about(at: &RepoVisit, deliveries: Vec<Delivery>) -> Result<Vec<Delivery>, PageError> {
     if at.visit.session.is_operator {
         return Ok(deliveries);
@@ -159,13 +159,13 @@ async fn about(at: &RepoVisit, deliveries: Vec<Delivery>) -> Result<Vec<Delivery
     Ok(own)
 }
 
-/// Whether a delivery that tells of this id is about the repository. When its body was thrown away it tells of none, and nobody
-/// knows whose it was, unless the repository itself is known by its name alone.
+/// Whether a delivery with this repository id is about the repository. A delivery whose body was deleted has no id,
+/// and its repository is unknown, unless the stored repository has no id either.
 fn is_told_of(repo: &Repo, told: Option<GithubId>) -> bool {
     repo.github_id == told
 }
 
-/// GitHub's id of the repository that a delivery is about: its job goes by that, and its body says so.
+/// GitHub's id of the delivery's repository, from its job or its body.
 async fn repo_id(console: &Console, id: &str) -> Result<Option<GithubId>, PageError> {
     let filter = JobFilter { delivery: Some(id.to_owned()), ..JobFilter::default() };
     if let Some(told) = console.store.jobs().list(&filter, 1).await?.first().and_then(repo_id_of) {
@@ -186,7 +186,7 @@ struct PayloadRepository {
     id: i64,
 }
 
-/// The repository that a delivery is about, if this person may look after it.
+/// The delivery's repository, if this person maintains it.
 async fn whose(visit: &Visit, delivery: &Delivery, is_action: bool) -> Result<Option<RepoVisit>, PageError> {
     let id = repo_id(&visit.console, &delivery.id).await?;
     let at = of_whose(visit, id, delivery.repo.as_ref(), is_action).await?;

@@ -54,7 +54,7 @@ struct JobsPage {
     state: String,
     kind: String,
     repo: String,
-    /// Whether the list is of one repository by its address.
+    /// Whether the address limits the list to one repository.
     is_of_repo: bool,
     rows: Vec<JobListRow>,
     pager: Pager,
@@ -64,7 +64,7 @@ struct JobsPage {
 struct JobListRow {
     id: JobId,
     kind: String,
-    /// What it goes in order with, which says more than its kind.
+    /// Jobs with the same key run in order; the key says more than the kind.
     key: String,
     about: String,
     repo: Option<String>,
@@ -100,7 +100,7 @@ struct JobPage {
     finished: Option<TimeLabel>,
     payload: Option<String>,
     can_retry: bool,
-    /// The page of the plan whose order it is.
+    /// The page of the order's plan.
     plan: Option<String>,
 }
 
@@ -175,7 +175,7 @@ async fn one(SignedIn(visit): SignedIn, Path(path): PathFields) -> PageResult {
         run_after: (job.state == JobState::Queued).then(|| when(job.run_after, now)),
         lease_until: job.lease_until.filter(|_| job.state == JobState::Running).map(|until| when(until, now)),
         finished: job.finished_at.filter(|_| is_over).map(|at| when(at, now)),
-        // It may hold more than a maintainer is shown elsewhere.
+        // The payload may contain more than a maintainer is shown elsewhere.
         payload: visit.session.is_operator.then(|| pretty(&job.payload)).filter(|text| text != "null"),
         can_retry: matches!(job.state, JobState::Dead | JobState::Queued) && !is_close_order(&job),
         plan: at.as_ref().and_then(|at| plan_path(at, &job)),
@@ -188,8 +188,8 @@ async fn one(SignedIn(visit): SignedIn, Path(path): PathFields) -> PageResult {
     })
 }
 
-/// Retries one job. A job that closes or reopens items is started again on its plan's page: it was confirmed for what the
-/// plan said on that day.
+/// Retries one job. A job that closes or reopens items is started again on its plan's page: it was confirmed for the
+/// plan's contents of that day.
 async fn retry(SignedIn(visit): SignedIn, Path(path): PathFields, _: Form) -> PageResult {
     let job = find(&visit.console, &path).await?;
     let at = of_whose(&visit, repo_id_of(&job), job.repo.as_ref(), true).await?;
@@ -230,7 +230,8 @@ async fn retry_dead_of_repo(MaintainerOf(at): MaintainerOf, _: Form) -> PageResu
     retry_all(&at.console, Some(at.repo.name.clone()), Some(&at.repo), &back).await
 }
 
-/// Queues failed jobs again, of `only` alone where the name may have been another repository's; closes and undos are left.
+/// Queues failed jobs again, except closes and undos; only those of `only` if the name may have belonged to another
+/// repository.
 async fn retry_all(console: &Console, repo: Option<RepoName>, only: Option<&Repo>, back: &str) -> PageResult {
     let filter = JobFilter { state: Some(JobState::Dead), repo, ..JobFilter::default() };
     let is_wanted = |job: &Job| only.is_none_or(|only| is_about(job, only));
@@ -253,7 +254,8 @@ fn plan_path(at: &RepoVisit, job: &Job) -> Option<String> {
     Some(format!("{}/plans/{plan}", repo_path(&at.repo)))
 }
 
-/// Whether a job under the repository's name is about it: the name may have been another's when the job was stored.
+/// Whether a job under the repository's name is about it: the name may have belonged to another repository when the
+/// job was stored.
 fn is_about(job: &Job, repo: &Repo) -> bool {
     repo_id_of(job).is_none_or(|id| repo.github_id == Some(id))
 }
@@ -263,9 +265,8 @@ async fn find(console: &Console, path: &HashMap<String, String>) -> Result<Job, 
     console.store.jobs().get(id).await?.ok_or(PageError::NotFound)
 }
 
-/// The repository that something is about, if this person may look after it; nothing else is theirs to see. It is the one
-/// with that id, and only without one the one of that name, as for the work itself. What is about no known repository is
-/// the operators'.
+/// The repository of a job or delivery, if this person maintains it; others may not see it. It is found by id, and by
+/// name only if there is no id, as in the job itself. Only operators see what belongs to no known repository.
 pub(crate) async fn of_whose(
     visit: &Visit,
     id: Option<GithubId>,
@@ -319,7 +320,7 @@ const fn kind_in_words(kind: JobKind) -> &'static str {
         JobKind::Recover => "recover failed deliveries",
         JobKind::Grace => "close announced duplicates that are due",
         JobKind::Objections => "read reactions to closes",
-        // Orders say more, unless they are of a form that this version does not know.
+        // Orders have a longer description, unless this version cannot read their form.
         JobKind::ApplyClose => "apply a plan",
         JobKind::UndoClose => "undo a plan",
         JobKind::Plan => "make a plan",

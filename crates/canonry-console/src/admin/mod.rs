@@ -1,4 +1,4 @@
-//! Jobs, deliveries, settings, activity, and making the GitHub App.
+//! Jobs, deliveries, settings, activity, and creating the GitHub App.
 
 pub(crate) mod activity;
 pub(crate) mod deliveries;

@@ -49,7 +49,7 @@ struct SettingsPage {
     has_file: bool,
     lines: Vec<SettingsFileLine>,
     problems: Vec<String>,
-    /// Files to begin with, where the repository has none.
+    /// Example files, if the repository has no file.
     presets: Vec<PresetChoice>,
     edit_link: Option<String>,
     change: Option<SettingChange>,
@@ -61,7 +61,7 @@ struct SettingsPage {
     asked: RulingQuery,
     pager: Pager,
     repo: String,
-    /// Who they are is for those alone whom GitHub shows it to.
+    /// Shown only to people to whom GitHub shows the maintainers.
     maintainers: Option<MaintainersView>,
     objections: u64,
     spent: String,

@@ -1,4 +1,4 @@
-//! What each setting does, its value, and the change of one of them as a proposal for the settings file.
+//! What each setting does, its value, and a proposed change to the settings file.
 
 use canonry_config::{KeyReference, Preset, RepoConfig, SETTINGS_FILE, parse, settings_reference};
 use canonry_domain::RepoName;
@@ -15,7 +15,7 @@ pub(crate) struct SettingsSectionView {
     pub(crate) keys: Vec<SettingView>,
     /// How many values differ from their defaults, in words.
     pub(crate) changed: Option<String>,
-    /// Whether one of its settings is being changed.
+    /// Whether one of the section's settings is being changed.
     pub(crate) is_open: bool,
 }
 
@@ -27,11 +27,11 @@ pub(crate) struct SettingView {
     pub(crate) default: String,
     pub(crate) is_changed: bool,
     pub(crate) meaning: MarkedText,
-    /// Where a change of it is proposed.
+    /// The address where a change is proposed.
     pub(crate) change: String,
 }
 
-/// A change of one setting, as far as it is chosen.
+/// A change of one setting that may still lack its value.
 pub(crate) struct SettingChange {
     pub(crate) path: String,
     pub(crate) meaning: MarkedText,
@@ -39,12 +39,12 @@ pub(crate) struct SettingChange {
     pub(crate) range: String,
     pub(crate) choices: Vec<String>,
     pub(crate) value: String,
-    /// The lines for the file, once a valid value is chosen.
+    /// The lines for the file, once the chosen value is valid.
     pub(crate) snippet: Option<String>,
     pub(crate) problem: Option<String>,
 }
 
-/// A settings file to begin with.
+/// An example settings file.
 pub(crate) struct PresetChoice {
     pub(crate) name: &'static str,
     pub(crate) effect: &'static str,
@@ -79,7 +79,7 @@ pub(crate) fn settings_sections(config: &RepoConfig, here: &str, changed: Option
     sections.collect()
 }
 
-/// The change of the setting at `path` to `value`, which may be empty yet; `None` for an unknown setting.
+/// The change of the setting at `path` to `value`, which may still be empty; `None` for an unknown setting.
 pub(crate) fn setting_change(config: &RepoConfig, path: &str, value: &str) -> Option<SettingChange> {
     let keys = settings_reference().into_iter().flat_map(|section| section.keys).filter(is_single);
     let key = keys.into_iter().find(|key| key.path == path)?;
@@ -112,14 +112,14 @@ pub(crate) fn presets(web: Option<&Url>, repo: &RepoName) -> Vec<PresetChoice> {
     Preset::ALL.iter().map(choice).collect()
 }
 
-/// Where GitHub creates the file with this text on the default branch.
+/// The GitHub page that creates the file with this text on the default branch.
 pub(crate) fn new_file(web: &Url, repo: &RepoName, text: &str) -> Option<String> {
     let mut address = on_default_branch(web, repo, "new", None)?;
     address.query_pairs_mut().append_pair("filename", SETTINGS_FILE).append_pair("value", text);
     Some(address.into())
 }
 
-/// Where GitHub edits the file on the default branch.
+/// The GitHub page that edits the file on the default branch.
 pub(crate) fn edit_file(web: &Url, repo: &RepoName) -> Option<String> {
     on_default_branch(web, repo, "edit", Some(SETTINGS_FILE)).map(Into::into)
 }
@@ -131,7 +131,7 @@ fn on_default_branch(web: &Url, repo: &RepoName, action: &str, file: Option<&str
     Some(address)
 }
 
-/// A key of an entry of a list has no value of its own.
+/// A key inside a list entry has no value of its own.
 fn is_single(key: &KeyReference) -> bool {
     !key.path.contains("[]")
 }
@@ -144,7 +144,7 @@ fn value_at<'a>(values: &'a Value, path: &str) -> &'a Value {
     values.pointer(&format!("/{}", path.replace('.', "/"))).unwrap_or(&Value::Null)
 }
 
-/// A value as the file would have it.
+/// A value as the file would contain it.
 fn in_words(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -158,7 +158,7 @@ fn in_words(value: &Value) -> String {
     }
 }
 
-/// The lines that set a value, one key a line; none without a value, or where it has several lines.
+/// The lines that set a value, one key a line; `None` without a value, or if it has several lines.
 fn snippet(path: &str, value: &str) -> Option<String> {
     if value.is_empty() || value.chars().any(char::is_control) {
         return None;

@@ -87,7 +87,7 @@ async fn show(OperatorOnly(visit): OperatorOnly, Query(asked): Query<SetupQuery>
         GithubRoundTrip { state, verifier: String::new(), then: "/setup".to_owned(), at: visit.console.now() };
     let headers = answer.headers_mut();
     headers.append(SET_COOKIE, keep(&visit.console, &pending));
-    // The one page whose form goes elsewhere.
+    // The only page whose form goes to another host.
     let policy = policy_with_forms_to(&web.origin().ascii_serialization());
     if let Ok(policy) = HeaderValue::from_str(&policy) {
         headers.insert(CONTENT_SECURITY_POLICY, policy);
@@ -101,7 +101,7 @@ struct AppCreatedQuery {
     state: Option<String>,
 }
 
-/// Takes the browser back from GitHub, which made the App: its secrets are fetched, shown, and kept nowhere.
+/// Handles the return from GitHub, which created the App: fetches its secrets and shows them. They are not stored.
 async fn created(
     OperatorOnly(visit): OperatorOnly,
     headers: axum::http::HeaderMap,
@@ -136,7 +136,7 @@ async fn created(
     Ok(answer)
 }
 
-/// Follows from the API's own address and never from an answer.
+/// Derived from the API's own address, never from an answer.
 fn install_address(console: &Console, slug: &str) -> String {
     let mut url = web_address(&console.github_api);
     if let Ok(mut path) = url.path_segments_mut() {

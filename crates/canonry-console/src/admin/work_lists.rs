@@ -1,4 +1,4 @@
-//! What the lists of jobs and of deliveries share: each is of everything, for operators, or of one repository.
+//! What the lists of jobs and deliveries share: each lists everything, for operators, or one repository.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ pub(crate) struct WorkListKind {
     pub(crate) title: &'static str,
     pub(crate) section: NavSection,
     pub(crate) tail: &'static str,
-    /// The command that lists it, and those of its options that are filters of the page.
+    /// The command that prints the same list, and those of its options that are filters of the page.
     pub(crate) command: &'static str,
     pub(crate) options: &'static [&'static str],
     pub(crate) label: &'static str,
@@ -21,9 +21,9 @@ pub(crate) struct WorkListKind {
 pub(crate) struct WorkList<'a> {
     pub(crate) page: PageFrame,
     pub(crate) path: String,
-    /// The name of the repository that it is of, if of one.
+    /// The name of the list's repository; empty if the list is of all.
     pub(crate) repo: String,
-    /// Whether its address says so, and not a filter.
+    /// Whether the address names the repository, not a filter.
     pub(crate) is_of_repo: bool,
     work: &'static WorkListKind,
     query: &'a HashMap<String, String>,
@@ -48,7 +48,8 @@ impl<'a> WorkList<'a> {
         is_of_repo: bool,
         query: &'a HashMap<String, String>,
     ) -> Self {
-        // Words of strangers stay out of what somebody may copy into a shell; a name is one of GitHub's.
+        // Text of strangers must stay out of a command that a reader may copy into a shell; a repository name is one
+        // of GitHub's.
         let options = work.options.iter().map(|option| (*option, word(query, option)));
         let options = options.chain([("repo", repo.as_str())]);
         let mut command = work.command.to_owned();
@@ -62,12 +63,12 @@ impl<'a> WorkList<'a> {
         word(self.query, name)
     }
 
-    /// The repository as a filter, which it is only where the address does not say it.
+    /// The repository as a filter; empty if the address names it.
     pub(crate) fn chosen_repo(&self) -> &str {
         if self.is_of_repo { "" } else { &self.repo }
     }
 
-    /// The way through the list, if the next page begins behind `next`.
+    /// The pager of the list; `next` is the row before its next page.
     pub(crate) fn pager(&self, is_first: bool, next: Option<String>) -> Pager {
         let mut kept: Vec<(&str, &str)> = self.work.filters.iter().map(|name| (*name, self.word(name))).collect();
         kept.push(("repo", self.chosen_repo()));

@@ -7,14 +7,14 @@ use canonry_charts::{Plot, open_chart, push_markup};
 /// One period.
 pub(crate) struct Bar {
     pub(crate) label: String,
-    /// How many of each kind, from the bottom up.
+    /// The count of each kind, from the bottom up.
     pub(crate) counts: Vec<u64>,
 }
 
-/// Bars with the classes of their kinds, from the bottom up; what is empty is said by `empty`.
+/// Bars with the classes of their kinds, from the bottom up; `empty` is shown if there is nothing to count.
 pub(crate) struct Bars<'a> {
     pub(crate) heading: &'a str,
-    /// The classes that give the kinds their colours.
+    /// The CSS classes that colour the kinds.
     pub(crate) kinds: &'a [&'static str],
     pub(crate) bars: &'a [Bar],
     pub(crate) empty: &'a str,
@@ -22,7 +22,7 @@ pub(crate) struct Bars<'a> {
 
 const HEIGHT: f64 = 254.0;
 
-/// The chart; a sentence when nothing was counted.
+/// The chart, or a sentence if nothing was counted.
 pub(crate) fn bars(chart: &Bars<'_>) -> Svg {
     let most = chart.bars.iter().map(|bar| bar.counts.iter().sum::<u64>()).max().unwrap_or(0);
     if most == 0 {
@@ -34,13 +34,13 @@ pub(crate) fn bars(chart: &Bars<'_>) -> Svg {
     let mut svg = open_chart(HEIGHT, &words);
     let area = Plot::at(30.0, 184.0);
     area.heading(&mut svg, chart.heading);
-    // A half mark only where half is a whole number.
+    // A mark at the half only if the half is a whole number.
     let halves = if top.is_multiple_of(2) { vec![0, top / 2, top] } else { vec![0, top] };
     let marks: Vec<(f64, String)> =
         halves.into_iter().map(|count| (count as f64 / top as f64, thousands(count))).collect();
     area.rows(&mut svg, &marks);
     let slot = 1.0 / chart.bars.len() as f64;
-    // As many labels as fit beside each other.
+    // As many labels as fit side by side.
     let every = chart.bars.len().div_ceil(3);
     let labels: Vec<(f64, String)> = chart
         .bars

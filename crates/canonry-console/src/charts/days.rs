@@ -1,4 +1,4 @@
-//! Reviews day by day: what was found and what was hidden of it upwards, what was fixed downwards.
+//! Reviews per day: findings and hidden findings as bars upwards, fixed findings as bars downwards.
 
 use canonry_store::ReviewDay;
 
@@ -8,13 +8,13 @@ const TOP: f64 = 18.0;
 const UP: f64 = 110.0;
 const DOWN: f64 = 52.0;
 const LEFT: f64 = 34.0;
-/// Room for the days' names.
+/// Room for the dates.
 const FOOT: f64 = 20.0;
 
 pub(crate) fn days(days: &[ReviewDay]) -> Svg {
     let column = column(days.len());
     let (most_found, most_fixed) = most(days);
-    // One scale for both directions, so that as many are as long.
+    // One scale for both directions, so that equal counts have equal lengths.
     let unit = (UP / most_found as f64).min(DOWN / most_fixed as f64);
     let (width, height) = (LEFT + column * days.len() as f64 + 8.0, TOP + UP + DOWN + FOOT);
     let base = TOP + UP;
@@ -58,7 +58,7 @@ pub(crate) fn days(days: &[ReviewDay]) -> Svg {
     Svg::new(svg + "</svg>")
 }
 
-/// Wide enough that a quarter is read on a large screen, and a week fits on a phone.
+/// Wide enough that a quarter is readable on a large screen, and a week fits on a phone.
 fn column(days: usize) -> f64 {
     match days {
         0..=10 => 40.0,
@@ -75,7 +75,7 @@ fn label_every(days: usize) -> usize {
     }
 }
 
-/// The ends of both scales; a day without anything still has room.
+/// The maximum of both scales, at least 1.
 fn most(days: &[ReviewDay]) -> (u64, u64) {
     let most = |count: fn(&ReviewDay) -> u64| days.iter().map(count).max().unwrap_or_default().max(1);
     (most(|day| day.findings), most(|day| day.fixed))

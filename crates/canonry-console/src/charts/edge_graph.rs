@@ -1,4 +1,4 @@
-//! A cluster as a picture: its canonical in the middle, the others around it, and the edges that hold them together.
+//! A cluster as a picture: its canonical in the middle, the other members around it, and the edges between them.
 
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
@@ -7,19 +7,19 @@ use canonry_charts::chart_text;
 
 use super::Svg;
 
-/// The most members that a picture shows; with more of them it is a ball of wool.
+/// The most members that a picture shows; with more, the edges are a tangle.
 pub(crate) const MOST_NODES: usize = 30;
 
 #[derive(Debug, Clone)]
 pub(crate) struct GraphNode {
     pub(crate) name: String,
-    /// What is read out and shown on hovering.
+    /// Read by screen readers and shown on hovering.
     pub(crate) description: String,
     pub(crate) href: String,
     pub(crate) is_open: bool,
 }
 
-/// From one node to another, by their places in the list.
+/// From one node to another, by their index in the list.
 #[derive(Debug, Clone)]
 pub(crate) struct GraphEdge {
     pub(crate) from: usize,
@@ -34,7 +34,7 @@ const RADIUS: f64 = 22.0;
 /// With more edges their numbers would cover each other; the table has them all.
 const MOST_NUMBERS: usize = 14;
 
-/// The picture of a cluster, the canonical first; `None` when there are too many members for one.
+/// The picture of a cluster, the canonical first; `None` if there are too many members.
 pub(crate) fn edge_graph(about: &str, nodes: &[GraphNode], lines: &[GraphEdge]) -> Option<Svg> {
     if nodes.is_empty() || nodes.len() > MOST_NODES {
         return None;
@@ -76,7 +76,8 @@ pub(crate) fn edge_graph(about: &str, nodes: &[GraphNode], lines: &[GraphEdge]) 
 
 const TAKES: &str = "invariant: a String takes everything";
 
-/// The first in the middle, the others on a ring, or on two when one is too narrow; and the height that takes.
+/// Positions: the first in the middle, the others on a ring, or on two if one is too narrow; and the picture's
+/// height.
 fn around(count: usize) -> (Vec<(f64, f64)>, f64) {
     const ON_ONE_RING: usize = 14;
     let others = count.saturating_sub(1);
@@ -88,7 +89,7 @@ fn around(count: usize) -> (Vec<(f64, f64)>, f64) {
     let mut places = vec![(x, y)];
     for (members, reach, turn) in [(inner, reach * 0.52, 0.5), (outer, reach, 0.0)] {
         for at in 0..members {
-            // From the top, with the sun; wider than high, as pages are.
+            // Clockwise from the top; wider than high, as pages are.
             let angle = TAU * ((at as f64 + turn) / members as f64 - 0.25);
             places.push((x + reach * 1.35 * angle.cos(), y + reach * 0.8 * angle.sin()));
         }
@@ -101,12 +102,12 @@ fn draw_line(svg: &mut String, line: &GraphEdge, from: (f64, f64), to: (f64, f64
     let (across, down) = (to.0 - from.0, to.1 - from.1);
     let length = across.hypot(down).max(1.0);
     let (unit_x, unit_y) = (across / length, down / length);
-    // Two that name each other get a line each, side by side.
+    // Two nodes that name each other get a line each, side by side.
     let aside = if is_mutual { 5.0 } else { 0.0 };
     let (from, to) =
         ((from.0 - unit_y * aside, from.1 + unit_x * aside), (to.0 - unit_y * aside, to.1 + unit_x * aside));
     let class = if line.is_stale { "edge stale" } else { "edge" };
-    // From rim to rim; a surer edge is a broader one.
+    // From rim to rim; a higher confidence makes a broader edge.
     let (begin, end) = (RADIUS + 2.0, RADIUS + 11.0);
     write!(
         svg,

@@ -1,4 +1,4 @@
-//! A finding across pushes: one mark for each review, with its shape, its word, and whether anything was said.
+//! A finding across pushes: one mark for each review, with its shape, its label, and whether a comment was posted.
 
 use canonry_domain::review::FindingStatus;
 
@@ -7,29 +7,29 @@ use canonry_charts::chart_text;
 use super::Svg;
 use crate::layout::formatting::finding_status_in_words;
 
-/// As many reviews as the picture shows, the newest; the table beside it has the others too.
+/// The most reviews that the picture shows, the newest ones; the table beside it has the others too.
 pub(crate) const MOST: usize = 40;
 
-/// Wide enough for the longest note in the smallest letters that are still read.
+/// Wide enough for the longest note in the smallest readable font.
 const COLUMN: usize = 96;
 const EDGE: usize = 10;
 const HEIGHT: usize = 122;
-/// Where the line is.
+/// The height of the line.
 const LEVEL: usize = 60;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LifePoint {
-    /// What became of the finding; `None` when the review said nothing about it.
+    /// The status of the finding; `None` if the review did not report it.
     pub(crate) status: Option<FindingStatus>,
     pub(crate) is_hidden: bool,
     pub(crate) is_said: bool,
-    /// What was done about it, in two words.
+    /// What happened to the finding, in two words.
     pub(crate) note: &'static str,
     pub(crate) commit: String,
     pub(crate) day: String,
 }
 
-/// The reviews of a subject from the first one that told of the finding on, the oldest first.
+/// The reviews of a subject since the first one that reported the finding, the oldest first.
 pub(crate) fn lifeline(points: &[LifePoint]) -> Svg {
     let shown = &points[points.len().saturating_sub(MOST)..];
     let (width, left_out) = (EDGE * 2 + COLUMN * shown.len().max(1), points.len() - shown.len());
@@ -52,7 +52,7 @@ pub(crate) fn lifeline(points: &[LifePoint]) -> Svg {
     Svg::new(svg + "</svg>")
 }
 
-/// The whole of it in a sentence, for whoever does not see the picture.
+/// The whole lifeline as a sentence, for screen readers.
 fn title(points: &[LifePoint]) -> String {
     let told = points.iter().filter_map(|point| Some((point.status?, point)));
     let words: Vec<String> = told
@@ -65,7 +65,7 @@ fn middle(at: usize) -> usize {
     EDGE + COLUMN * at + COLUMN / 2
 }
 
-/// How the line looks on the way to a review: the finding stands, is gone, or was not looked at.
+/// The style of the line before a review: the finding is open, fixed, or was not reviewed.
 fn stretch(last: Option<FindingStatus>, next: &LifePoint) -> &'static str {
     match (last, next.status) {
         (Some(FindingStatus::Fixed), _) => "life-gone",
@@ -93,7 +93,7 @@ fn mark(point: &LifePoint, x: usize) -> String {
     )
 }
 
-/// A small speech bubble above the word.
+/// A small speech bubble above the label.
 fn said(x: usize) -> String {
     let (left, top) = (x - 9, 8);
     format!(

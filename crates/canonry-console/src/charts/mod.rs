@@ -1,4 +1,4 @@
-//! Pictures as SVG, made on the server: numbers and escaped words, classes for colours, no styles of their own.
+//! SVG charts, made on the server: numbers and escaped text, classes for colours, no inline styles.
 
 pub(crate) mod bars;
 pub(crate) mod days;
@@ -18,7 +18,7 @@ use canonry_charts::chart_text;
 pub(crate) struct Svg(String);
 
 impl Svg {
-    /// From finished markup; every text in it went through [`chart_text`].
+    /// From finished markup; every text in it must have gone through [`chart_text`].
     pub(crate) const fn new(markup: String) -> Self {
         Self(markup)
     }
@@ -37,7 +37,7 @@ impl fmt::Display for Svg {
 
 impl HtmlSafe for Svg {}
 
-/// A sentence in place of a chart that has nothing to draw.
+/// A sentence in place of a chart without data.
 pub(crate) fn nothing_to_draw(words: &str) -> Svg {
     Svg::new(format!(r#"<p class="empty">{}</p>"#, chart_text(words)))
 }
@@ -46,7 +46,7 @@ pub(crate) fn nothing_to_draw(words: &str) -> Svg {
 pub(crate) mod checks {
     use canonry_charts::CHART_WIDTH as WIDTH;
 
-    /// Every coordinate is a number inside of the picture, and every element is closed.
+    /// Asserts that every coordinate is a number inside the picture and every element is closed.
     pub(crate) fn assert_drawn(svg: &str, height: f64) {
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>"), "{svg}");
         assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains("style="), "{svg}");

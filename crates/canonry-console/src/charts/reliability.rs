@@ -6,18 +6,18 @@ use canonry_domain::LevelShare;
 use crate::charts::{Svg, nothing_to_draw};
 
 pub(crate) struct ReliabilityPlot<'a> {
-    /// Levels of scores, lowest first.
+    /// Score levels, lowest first.
     pub(crate) levels: &'a [LevelShare],
     pub(crate) configured: u8,
-    /// The current threshold; none where no comments are posted.
+    /// The current threshold; `None` if no comments are posted.
     pub(crate) current: Option<u8>,
-    /// The share that should be right; none where the rule wants none.
+    /// The share that should be right; `None` if the rule sets none.
     pub(crate) wanted: Option<f64>,
 }
 
 const HEIGHT: f64 = 330.0;
 
-/// The chart; a sentence when there is nothing to draw.
+/// The chart, or a sentence if there is nothing to draw.
 pub(crate) fn reliability_plot(plot: &ReliabilityPlot<'_>) -> Svg {
     let (Some(first), Some(_)) = (plot.levels.first(), plot.levels.last()) else {
         return nothing_to_draw("No prediction has an outcome yet. Each one appears here at its score.");

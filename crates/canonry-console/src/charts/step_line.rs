@@ -9,7 +9,7 @@ use crate::layout::formatting::{interval, percent};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepPoint {
     pub(crate) at: Timestamp,
-    /// The threshold in percent; none where no comments are posted.
+    /// The threshold in percent; `None` if no comments are posted.
     pub(crate) threshold: Option<u8>,
     pub(crate) share: f64,
     /// The lower end of its confidence interval.
@@ -21,19 +21,19 @@ pub(crate) struct StepLine<'a> {
     pub(crate) from: Timestamp,
     pub(crate) points: &'a [StepPoint],
     pub(crate) configured: u8,
-    /// The share that should be right; none where the rule wants none.
+    /// The share that should be right; `None` if the rule sets none.
     pub(crate) wanted: Option<f64>,
     /// When the threshold changed by more than 5 percentage points.
     pub(crate) moves: &'a [Timestamp],
 }
 
 const HEIGHT: f64 = 396.0;
-/// Percent at the lower edge, at the upper edge, and where "none" is drawn: above every threshold.
+/// Percent at the lower edge, at the upper edge, and of the line "none": above every threshold.
 const LOWEST: f64 = 46.0;
 const HIGHEST: f64 = 106.0;
 const SILENT: f64 = 102.0;
 
-/// The chart; a sentence when there is nothing to draw.
+/// The chart, or a sentence if there is nothing to draw.
 pub(crate) fn step_line(line: &StepLine<'_>) -> Svg {
     let (Some(first), Some(last)) = (line.points.first(), line.points.last()) else {
         return nothing_to_draw(
@@ -89,7 +89,7 @@ fn height(percent: f64) -> f64 {
     (percent - LOWEST) / (HIGHEST - LOWEST)
 }
 
-/// What holds at a moment held since the one before it: a line of steps.
+/// A line of steps: the value at a moment was valid since the moment before it.
 fn steps(plot: &Plot, span: &TimeSpan, points: &[StepPoint], drawn: impl Fn(&StepPoint) -> f64) -> String {
     let mut path = String::new();
     for (index, point) in points.iter().enumerate() {
@@ -104,7 +104,7 @@ fn steps(plot: &Plot, span: &TimeSpan, points: &[StepPoint], drawn: impl Fn(&Ste
     path
 }
 
-/// The area between both ends, there along the upper and back along the lower.
+/// The area between both ends, forward along the upper and back along the lower.
 fn band(plot: &Plot, span: &TimeSpan, points: &[StepPoint]) -> String {
     let mut path = steps(plot, span, points, |point| point.high);
     for (index, point) in points.iter().enumerate().rev() {
@@ -126,7 +126,7 @@ impl TimeSpan {
         if whole <= 0.0 { 1.0 } else { self.from.duration_until(at).as_secs_f64() / whole }
     }
 
-    /// The beginning, the end and what is between, in words as coarse as the span is long.
+    /// Marks at the beginning, at the end and between, in units that fit the length of the span.
     fn marks(&self) -> Vec<(f64, String)> {
         let whole = self.from.duration_until(self.until);
         let format = if whole <= SignedDuration::from_hours(48) {

@@ -1,4 +1,4 @@
-//! Precision against recall with many gates, and with those that were chosen.
+//! Precision against recall with many gates, and with the chosen ones.
 
 use canonry_charts::{Plot, open_chart, percent_marks, push_markup};
 use canonry_domain::{AuditTally, Share};
@@ -6,7 +6,7 @@ use canonry_domain::{AuditTally, Share};
 use crate::charts::{Svg, nothing_to_draw};
 use crate::layout::formatting::percent;
 
-/// What an audit comes to: as stored, with many gates, and with those that were chosen.
+/// The tallies of an audit: as stored, with many gates, and with the chosen ones.
 pub(crate) struct GateSweep<'a> {
     pub(crate) others: &'a [AuditTally],
     pub(crate) stored: AuditTally,
@@ -15,7 +15,7 @@ pub(crate) struct GateSweep<'a> {
 
 const HEIGHT: f64 = 330.0;
 
-/// The chart; a sentence when there is nothing to compare.
+/// The chart, or a sentence if there is nothing to compare.
 pub(crate) fn sweep(plot: &GateSweep<'_>) -> Svg {
     let Some(stored) = place(&plot.stored) else {
         return nothing_to_draw("Neither judge found a duplicate in this sample, so there is no precision or recall.");
@@ -64,7 +64,7 @@ pub(crate) fn sweep(plot: &GateSweep<'_>) -> Svg {
     Svg::new(svg)
 }
 
-/// The accepted ones that are right, and those that are not.
+/// The share of accepted items that are right.
 pub(crate) fn precision_of(tally: &AuditTally) -> Share {
     Share { right: tally.tp, wrong: tally.fp }
 }

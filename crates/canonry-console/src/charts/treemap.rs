@@ -9,16 +9,16 @@ use super::Svg;
 #[derive(Debug, Clone)]
 pub(crate) struct TreemapTile {
     pub(crate) weight: u64,
-    /// The shortest label, for a tile without room for its name.
+    /// The shortest label, for a tile that is too small for its name.
     pub(crate) number: String,
     pub(crate) name: String,
-    /// What its colour stands for, in words.
+    /// The meaning of its colour, in words.
     pub(crate) confidence: String,
     /// A stranger's text, shown as far as it fits.
     pub(crate) words: String,
-    /// What is read out and shown on hovering.
+    /// Read by screen readers and shown on hovering.
     pub(crate) description: String,
-    /// The class that gives it its colour.
+    /// The CSS class of its colour.
     pub(crate) class: &'static str,
     /// Drawn hatched.
     pub(crate) is_closed: bool,
@@ -44,13 +44,13 @@ pub(crate) struct TreemapRect {
 /// The picture's size; it is scaled to the page.
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 560.0;
-/// The height of the strip for what is left out: it says how much that is, and is not to scale.
+/// The height of the strip for the omitted groups. It states their number and is not to scale.
 const STRIP: f64 = 34.0;
-/// The room that a letter takes at the size that names and words are written in.
+/// The width of a letter in the font of names and words.
 const LETTER: f64 = 7.0;
 const LINE: f64 = 16.0;
 
-/// How many of these groups, the largest first, leave each of their tiles room for a label.
+/// How many of these groups, the largest first, leave room for a label on each of their tiles.
 pub(crate) fn tiles_with_labels(tiles: &[TreemapTile]) -> usize {
     let mut count = tiles.len();
     while count > 1 {
@@ -98,13 +98,13 @@ pub(crate) fn treemap(about: &str, tiles: &[TreemapTile], rest: Option<&TreemapR
 const TAKES: &str = "invariant: a String takes everything";
 
 fn draw(svg: &mut String, tile: &TreemapTile, place: TreemapRect) {
-    // A gap between tiles, as long as they are larger than that.
+    // A gap between tiles, if they are larger than it.
     let gap = if place.width > 6.0 && place.height > 6.0 { 1.0 } else { 0.0 };
     let (x, y) = (place.x + gap, place.y + gap);
     let (width, height) = (place.width - 2.0 * gap, place.height - 2.0 * gap);
     let room = TileRoom::of(&place);
     let description = chart_text(&tile.description);
-    // What is written in a tile is its name to those who hear it; another one would contradict what others see.
+    // For screen readers, the text in a tile is its name; another name would contradict what others see.
     let named = room.label(tile);
     let label = if named.is_some() { String::new() } else { format!(r#" aria-label="{description}""#) };
     write!(
@@ -137,7 +137,7 @@ fn draw(svg: &mut String, tile: &TreemapTile, place: TreemapRect) {
     svg.push_str("</a>");
 }
 
-/// How much can be written in a tile.
+/// How much text fits into a tile.
 struct TileRoom {
     letters: usize,
     lines: usize,
@@ -159,7 +159,7 @@ impl TileRoom {
     }
 }
 
-/// Lines of at most so many letters, broken between words; a longer word is cut.
+/// Lines of at most `letters` characters, broken between words; a longer word is cut.
 fn wrapped(words: &str, letters: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.split_whitespace() {
@@ -179,8 +179,8 @@ fn wrapped(words: &str, letters: usize) -> Vec<String> {
     lines
 }
 
-/// A place for each weight, its area in proportion: rows along the shorter side, each as long as its tiles become more
-/// square by it (Bruls, Huizing, van Wijk: "Squarified treemaps"). Weights come the largest first.
+/// A rectangle for each weight, with proportional area: rows along the shorter side, each extended while its tiles
+/// become more square (Bruls, Huizing, van Wijk: "Squarified treemaps"). Weights come the largest first.
 pub(crate) fn squarified(weights: &[u64], width: f64, height: f64) -> Vec<TreemapRect> {
     let sum: u64 = weights.iter().sum();
     if sum == 0 {
@@ -203,20 +203,20 @@ pub(crate) fn squarified(weights: &[u64], width: f64, height: f64) -> Vec<Treema
     places
 }
 
-/// How far the least square tile of a row is from a square; 1 is one.
+/// The aspect ratio of the least square tile of a row; 1 is a square.
 fn worst(row: &[f64], side: f64) -> f64 {
     let sum: f64 = row.iter().sum();
     let (least, most) =
         row.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), area| (least.min(*area), most.max(*area)));
     let square = side * side;
-    // A weight of nothing is no tile that could be square.
+    // A weight of zero makes no tile.
     if least <= 0.0 {
         return if most <= 0.0 { 1.0 } else { f64::INFINITY };
     }
     (square * most / (sum * sum)).max(sum * sum / (square * least))
 }
 
-/// Lays a row along the shorter side of what is free, and takes its room.
+/// Lays a row along the shorter side of the free rectangle and shrinks it.
 fn lay(row: &[f64], free: &mut TreemapRect, places: &mut Vec<TreemapRect>) {
     let sum: f64 = row.iter().sum();
     let upright = free.width >= free.height;
@@ -314,7 +314,7 @@ mod tests {
             (markup.matches("tile conf-high\"").count(), markup.matches("tile conf-high planned\"").count()),
             (1, 1)
         );
-        // Only a tile without words has a name that nobody sees.
+        // Only a tile without text has an invisible name.
         assert_eq!((markup.matches("aria-label=\"#8").count(), markup.matches("aria-label=\"#7").count()), (1, 0));
     }
 

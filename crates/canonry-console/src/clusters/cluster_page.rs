@@ -1,4 +1,4 @@
-//! One cluster: its members, the edges that join them, and why its canonical is the one that stays open.
+//! One cluster: its members, the edges that join them, and why its canonical stays open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut_page, word};
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
-/// The largest cluster that a page recomputes: the reason for its canonical follows from all of its members.
+/// The largest cluster that a page recomputes: the reason for its canonical depends on all of its members.
 const MOST_MEMBERS: u32 = 500;
 
 #[derive(Template)]
@@ -40,9 +40,9 @@ struct ClusterPage {
     open: u64,
     least: Option<String>,
     plan: Option<PlanLink>,
-    /// Nothing where a page cannot load all members.
+    /// `None` if a page cannot load all members.
     why: Option<CanonicalReason>,
-    /// Whether the edges of today make another cluster of it.
+    /// Whether the current edges make another cluster of it.
     falls_apart: bool,
     picture: Option<Svg>,
     lines: Vec<ClusterMemberLine>,
@@ -54,7 +54,7 @@ struct ClusterPage {
 #[derive(Debug, PartialEq, Eq)]
 struct CanonicalReason {
     because: String,
-    /// What the ranking alone says of it, where something else decided.
+    /// What the ranking alone says, if something else decided.
     ranking: Option<String>,
     ranked_first: Option<ItemNumber>,
 }
@@ -83,7 +83,7 @@ struct EdgeLine {
     is_stale: bool,
 }
 
-/// What is known of the members that a page is about: of all of them, or of those that it lists.
+/// Data about all members of the cluster, or about those that the page lists.
 struct ClusterData {
     items: BTreeMap<ItemNumber, Item>,
     edges: Vec<Edge>,
@@ -106,7 +106,7 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(parts): PathFields, Query(
         at.hide_titles(std::iter::once((row.canonical, &mut row.title))).await?;
         return page(&at, &row, representation, word(&query, "after").parse().ok()).await;
     }
-    // It may be a member of another one's cluster, or only its cards are.
+    // The item may be a member of another cluster, or only its cards may be clustered.
     let others = source.map_or(vec![Representation::Raw, Representation::Intent], |source| vec![source]);
     for representation in others {
         let of =
@@ -131,7 +131,7 @@ async fn page(
         store.duplicates().cluster_members(repo, item_type, representation, canonical, after, PAGE + 1).await?;
     let next = cut_page(&mut listed, PAGE, |(number, _)| ("after", number.to_string()));
     let here: BTreeSet<ItemNumber> = listed.iter().map(|(number, _)| *number).collect();
-    // What follows from some members alone may be untrue of all.
+    // A conclusion from some members may be wrong for all.
     let is_whole = row.members <= u64::from(MOST_MEMBERS);
     let all = match is_whole {
         true => {
@@ -174,8 +174,8 @@ async fn page(
 }
 
 impl ClusterData {
-    /// What is known of some members. Of a whole cluster, what leads out of it does not count; of a part of one, what the
-    /// part leads to is known too.
+    /// Loads data about some members. For a whole cluster, edges and rulings that lead out of it are dropped; for a
+    /// part, the items that the part leads to are loaded too.
     async fn load(
         at: &RepoVisit,
         item_type: ItemType,
@@ -209,7 +209,7 @@ impl ClusterData {
         })
     }
 
-    /// The clusters of these items by the rules of today; `keeps` says whether what was chosen before counts.
+    /// The clusters of these items by the current rules; `keeps` says whether earlier choices count.
     fn clusters(&self, item_type: ItemType, keeps: bool) -> Vec<Cluster> {
         let known = |(number, item)| {
             let own_comments = self.own_comments.get(number).copied().unwrap_or(0);

@@ -24,7 +24,7 @@ use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut_page, link};
 use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
-/// Clusters that the map tries to fit; those without room for a label are in the list alone.
+/// Clusters that the map tries to fit; those without room for a label are only in the list.
 const TILES: u32 = 120;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
@@ -37,7 +37,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 struct ClusterQuery {
     is_list: bool,
     filter: ClusterFilter,
-    /// Whether the address itself says what was compared.
+    /// Whether the address names the compared representation.
     names_source: bool,
     after: Option<ClusterKey>,
 }
@@ -79,11 +79,11 @@ pub(crate) struct ClusterTileLine {
 
 pub(crate) struct PlanLink {
     pub(crate) id: i64,
-    /// Its row for the cluster, where that can still be carried out; else the plan.
+    /// The cluster's row if it can still be applied; else the plan.
     pub(crate) href: String,
-    /// Whether something of the cluster can still be closed by it.
+    /// Whether the plan can still close an item of the cluster.
     pub(crate) is_live: bool,
-    /// Its state: `plan 7 would close its duplicates`.
+    /// The plan's state: `plan 7 would close its duplicates`.
     pub(crate) words: &'static str,
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn cluster_link(
 }
 
 impl ClusterQuery {
-    /// What cannot be understood is not asked for.
+    /// Ignores parameters that cannot be parsed.
     fn read(query: &HashMap<String, String>) -> Self {
         let of = |name: &str| query.get(name).map(String::as_str).unwrap_or_default();
         let source = of("source").parse::<Representation>();
@@ -150,7 +150,7 @@ impl ClusterQuery {
         }
     }
 
-    /// The fields of a link to the same clusters.
+    /// The parameters of a link to the same clusters.
     fn pairs(&self, view: &'static str) -> [(&'static str, String); 6] {
         let min = if self.filter.min_size > 2 { self.filter.min_size.to_string() } else { String::new() };
         let yes = |is: bool| if is { "1".to_owned() } else { String::new() };
@@ -210,7 +210,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let mut totals =
         store.duplicates().cluster_totals(repo, asked.filter.item_type, asked.filter.representation).await?;
     if totals.clusters == 0 && !asked.names_source {
-        // Where only cards are compared, their clusters are shown without asking for them.
+        // If only cards are compared, their clusters are shown by default.
         let by_cards = store.duplicates().cluster_totals(repo, asked.filter.item_type, Representation::Intent).await?;
         if by_cards.clusters > 0 {
             (asked.filter.representation, totals) = (Representation::Intent, by_cards);
@@ -252,7 +252,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     })
 }
 
-/// How many there are in all is known only where nothing is left out.
+/// The total is known only if no filter is set.
 fn rest_of(asked: &ClusterQuery, clusters: u64, shown: usize, list_link: &str) -> TreemapRest {
     let counts = !(asked.filter.min_size > 2 || asked.filter.with_open || asked.filter.unplanned);
     let words = match counts {
@@ -267,7 +267,7 @@ pub(crate) fn canonicalize_command(at: &RepoVisit, item_type: Option<ItemType>, 
     format!("canonry canonicalize --repo {}{of_type} --source {}", at.repo.name, source.as_str())
 }
 
-/// A tile leads to what can be done about its cluster: to its row in a plan, or else to its page.
+/// A tile links to its cluster's row in a plan, or else to the cluster's page.
 fn tile(row: &ClusterRow, line: &ClusterTileLine) -> TreemapTile {
     let plan = line.plan.as_ref().filter(|plan| plan.is_live);
     let is_closed = row.state == ItemState::Closed;
@@ -286,7 +286,7 @@ fn tile(row: &ClusterRow, line: &ClusterTileLine) -> TreemapTile {
     };
     let lowest = if row.least_confidence.is_some() { "lowest confidence" } else { "joined by" };
     let members = counted(row.members, "member");
-    // Colour alone does not tell a cluster without open duplicates from one with some.
+    // Colour alone must not mark a cluster without open duplicates.
     let mark = if row.open == 0 && !is_closed { " ✓" } else { "" };
     TreemapTile {
         weight: row.members,

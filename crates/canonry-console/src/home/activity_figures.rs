@@ -1,4 +1,4 @@
-//! What Canonry did in the last 7 and 30 days, in figures with a trend.
+//! Canonry's activity in the last 7 and 30 days, as figures with a trend.
 
 use canonry_charts::trend_line;
 use canonry_store::{ActivityDay, RepoScope};
@@ -47,7 +47,7 @@ fn figure(label: &'static str, days: &[ActivityDay], of: fn(&ActivityDay) -> u64
     }
 }
 
-/// `7 of 9 right`: how the suggestions turned out that people said or did something about.
+/// `7 of 9 right`: the outcomes of suggestions that people reacted to.
 fn outcomes(days: &[ActivityDay]) -> Option<String> {
     let sum = |of: fn(&ActivityDay) -> u64| days.iter().map(of).sum::<u64>();
     let (right, wrong) = (sum(|day| day.confirmed), sum(|day| day.rejected));

@@ -1,11 +1,11 @@
-//! Whether Canonry works as it should, in one line.
+//! Canonry's health, in one line.
 
 use canonry_store::{QueueStatus, RepoAccess, RepoAttention};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::layout::formatting::{Badge, capital, counted, length};
 
-/// A job that is due and not begun for longer is late.
+/// A job is late if it is due for longer than this and not started.
 const LATE: SignedDuration = SignedDuration::from_mins(5);
 
 pub(crate) struct Health {
@@ -13,7 +13,7 @@ pub(crate) struct Health {
     pub(crate) words: String,
 }
 
-/// `queue` is told to operators alone.
+/// `queue` is given only for operators.
 pub(crate) fn health(repos: &[&RepoAttention], queue: Option<&QueueStatus>, now: Timestamp) -> Health {
     let count = |is_so: fn(&RepoAttention) -> bool| repos.iter().filter(|repo| is_so(repo)).count() as u64;
     let failed = queue.map_or_else(|| repos.iter().map(|repo| repo.failed_jobs).sum(), |queue| queue.dead);

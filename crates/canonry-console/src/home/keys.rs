@@ -1,4 +1,4 @@
-//! The keys, all on one page.
+//! The page of all keyboard shortcuts.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ struct KeyGroup {
     keys: &'static [(&'static [&'static str], &'static str)],
 }
 
-/// Each of them presses a control that can be seen.
+/// Each key presses a visible control.
 const GROUPS: &[KeyGroup] = &[
     KeyGroup {
         heading: "Everywhere",
@@ -100,7 +100,7 @@ const GROUPS: &[KeyGroup] = &[
 async fn show(headers: HeaderMap, visit: Result<SignedIn, PageError>) -> PageResult {
     let page = match visit {
         Ok(SignedIn(visit)) => visit.page("Keyboard shortcuts", NavSection::None),
-        // Anybody may read them.
+        // Visible without signing in.
         Err(_) => {
             PageFrame { theme: Theme::of(theme_of(&headers).as_deref()), ..PageFrame::bare("Keyboard shortcuts") }
         }
@@ -128,7 +128,7 @@ mod tests {
         found
     }
 
-    /// A key that no page tells of is one that nobody finds, and one that presses nothing is a lie.
+    /// Every key of a page is listed, and every listed key does something.
     #[test]
     fn the_keys_are_those_of_the_pages() {
         let told: BTreeSet<&str> = GROUPS

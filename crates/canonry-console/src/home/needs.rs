@@ -1,4 +1,4 @@
-//! What waits for a person: announced closes, plans to review, answers, failed jobs, and what keeps Canonry from working.
+//! What needs a person: announced closes, plans to review, answers, failed jobs, and problems that stop Canonry.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -32,9 +32,9 @@ pub(crate) struct CloseLine {
     pub(crate) target_href: String,
     pub(crate) due: TimeLabel,
     pub(crate) reason: Option<String>,
-    /// Named where a page is about several.
+    /// Shown if the page is about several repositories.
     pub(crate) repo: Option<String>,
-    /// Where the form goes that cancels it, for maintainers.
+    /// The address of the form that cancels it, for maintainers.
     pub(crate) cancel: Option<String>,
     /// Whether a cancellation is queued.
     pub(crate) is_cancelled: bool,
@@ -43,13 +43,13 @@ pub(crate) struct CloseLine {
 pub(crate) struct NeedLine {
     pub(crate) words: String,
     pub(crate) repo: Option<String>,
-    /// Where it is done, and what the button says.
+    /// The address of the action, and its button's text.
     pub(crate) action: Option<(String, &'static str)>,
     /// Whether it stands for announced closes, which are counted one by one.
     is_closes: bool,
 }
 
-/// A repository with what waits there, and what its reader may do about it.
+/// A repository with what needs a person there, and whether the reader may act on it.
 pub(crate) struct AttendedRepo {
     pub(crate) attention: RepoAttention,
     pub(crate) can_maintain: bool,
@@ -72,13 +72,13 @@ impl NeedLine {
     }
 }
 
-/// Before this a plan was made that may not be applied any more.
+/// Plans from before this time have expired.
 pub(crate) fn plans_since(now: Timestamp) -> Timestamp {
     now.checked_sub(PLAN_LIFETIME).unwrap_or(Timestamp::MIN)
 }
 
-/// What waits in these repositories, which are all of the scope that something waits in. Their names are told where a page is
-/// about several.
+/// What needs a person in these repositories. `repos` are all repositories of the scope that need one. Their names
+/// are shown if the page is about several.
 pub(crate) async fn needs(
     visit: &Visit,
     scope: RepoScope<'_>,
@@ -146,7 +146,7 @@ async fn add_lines(
             PlanAge::RuledSince { .. } => {
                 add(format!("Plan {id} is out of date: a ruling changed its clusters"), "/plans", "Make a new plan");
             }
-            // Nobody was in a hurry, and a new plan shows what is there then.
+            // Nothing was urgent, and a new plan will show the current state.
             PlanAge::TooOld | PlanAge::Overtaken { .. } => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The first page: what needs somebody, what Canonry did, whether it is well, and all repositories.
+//! The first page: what needs a person, what Canonry did, its health, and all repositories.
 
 use std::sync::Arc;
 
@@ -39,10 +39,10 @@ struct OverviewPage {
     page: PageFrame,
     summary: Option<Summary>,
     rows: Vec<RepositoryRow>,
-    /// Of how many that this person has seen before GitHub could not be asked whether they may still.
+    /// The number of repositories that this person has seen before and for which GitHub could not confirm the access.
     unknown: usize,
-    /// Whether GitHub is asked no more about this person for now. The same whatever is on the page and whatever is searched
-    /// for: else it would tell of repositories that are hidden from them.
+    /// Whether the limit of permission requests for this person is reached. It does not depend on the page or the
+    /// search; otherwise it would reveal hidden repositories.
     is_enough: bool,
     text: String,
     in_trouble: bool,
@@ -51,12 +51,12 @@ struct OverviewPage {
     is_app: bool,
 }
 
-/// The three questions, on the first page of all repositories.
+/// The answers to three questions, on the first page of all repositories.
 struct Summary {
     needs: Needs,
     figures: Vec<ActivityFigure>,
     health: Health,
-    /// Whether it is about fewer repositories than there may be.
+    /// Whether it covers fewer repositories than there may be.
     is_of_page: bool,
 }
 
@@ -74,7 +74,7 @@ struct RepositoryRow {
     mistakes: Option<String>,
     announced: u64,
     failed: u64,
-    /// Whether the list of jobs is theirs to see.
+    /// Whether the reader may see the list of jobs.
     can_maintain: bool,
     synced: Option<TimeLabel>,
 }
@@ -100,7 +100,7 @@ async fn show(SignedIn(visit): SignedIn, Query(query): QueryFields) -> PageResul
     let (text, in_trouble) = (word(&query, "text"), word(&query, "trouble") == "1");
     let filter = RepoPageFilter { text, in_trouble };
     let mut lines = visit.console.store.console().repo_pages(filter, after, PAGE + 1).await?;
-    // The last one may be hidden from whoever asks: its name must not stand in a link.
+    // The last repository may be hidden from the reader: its name must not be in a link.
     let next = cut_page(&mut lines, PAGE, |line| ("after", line.repo.id.get().to_string()));
     let kept = [("text", text), ("trouble", if in_trouble { "1" } else { "" })];
     let visible = visible_repos(&visit, lines, |line| &line.repo).await?;
@@ -132,7 +132,7 @@ async fn show(SignedIn(visit): SignedIn, Query(query): QueryFields) -> PageResul
     })
 }
 
-/// Operators are told of all repositories, everybody else of those on the page, which are theirs to see.
+/// Operators see figures of all repositories, everyone else of those on the page, which they may see.
 async fn summary(visit: &Visit, seen: &[(RepoOverview, Role)], has_more: bool) -> Result<Summary, PageError> {
     let (console, now) = (&visit.console, visit.console.now());
     let ids: Vec<RepoId> = seen.iter().map(|(line, _)| line.repo.id).collect();
@@ -199,7 +199,7 @@ struct SwitcherMenu {
     repos: Vec<(String, String)>,
 }
 
-/// The repositories that the header's switcher leads to; whoever has no scripts is led to the list.
+/// The repositories in the header's switcher; without scripts it links to the list.
 async fn switcher_menu(SignedIn(visit): SignedIn, Query(query): QueryFields) -> PageResult {
     let text = word(&query, "text");
     if !visit.is_htmx {

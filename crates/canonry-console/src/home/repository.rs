@@ -1,4 +1,4 @@
-//! One repository: what needs somebody, what Canonry did, whether it is well, what happened last, and the brakes.
+//! One repository: what needs a person, what Canonry did, its health, the latest activity, and pausing.
 
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ async fn show(ReaderOf(at): ReaderOf) -> PageResult {
     })
 }
 
-/// Holds back everything that Canonry writes there.
+/// Pauses everything that Canonry writes there.
 async fn pause(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     let now = at.console.now();
     let why = form.one("reason").unwrap_or("paused in the console");
@@ -138,7 +138,7 @@ async fn pause(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     Ok(back_to(&repo_path(&at.repo), &answer))
 }
 
-/// Lifts both brakes, as the command does.
+/// Lifts the pause and the breaker, as the command does.
 async fn resume(MaintainerOf(at): MaintainerOf, _: Form) -> PageResult {
     let now = at.console.now();
     at.record("resume", &at.repo.name.to_string()).await?;
@@ -184,7 +184,7 @@ async fn brakes(at: &RepoVisit) -> Result<Vec<BrakeLine>, PageError> {
     Ok(lines)
 }
 
-/// The issues that were last found to be duplicates, surely or perhaps: Canonry comments on both.
+/// The issues that were last found to be certain or possible duplicates: Canonry comments on both.
 async fn suggestions(at: &RepoVisit) -> Result<Vec<SuggestionLine>, PageError> {
     let (store, path) = (&at.console.store, repo_path(&at.repo));
     let mut lines = Vec::new();

@@ -27,7 +27,7 @@ const MOST: u32 = 20;
 /// Items whose titles one search reads, in all repositories together.
 const ITEMS_READ: u32 = 10_000;
 const FINDINGS_READ: u32 = 2_000;
-/// Of each repository at least so many are read, however many there are.
+/// At least this many are read per repository, however many repositories there are.
 const READ_OF_EACH: u32 = 200;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
@@ -38,14 +38,14 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[template(path = "home/search.html")]
 struct SearchPage {
     page: PageFrame,
-    /// The repository that is searched, and where all of its items are searched.
+    /// The repository that is searched, and the address that searches all of its items.
     within: Option<(String, String)>,
     items: Vec<ItemHit>,
     findings: Vec<FindingHit>,
     commands: Vec<CommandHit>,
-    /// The same search without that repository.
+    /// The same search in all repositories.
     everywhere: String,
-    /// How far the search went.
+    /// How much the search covered.
     limits: Option<String>,
 }
 
@@ -119,7 +119,7 @@ async fn show(SignedIn(visit): SignedIn, Query(query): QueryFields) -> PageResul
     })
 }
 
-/// The repository of this name, if it is theirs to see.
+/// The repository of this name, if this person may see it.
 async fn one_repo(visit: &Visit, name: &str) -> Result<RepoVisit, PageError> {
     let name: RepoName = name.parse().map_err(|_| PageError::NotFound)?;
     let repo = visit.console.store.repos().find(&name).await?.ok_or(PageError::NotFound)?;
@@ -163,7 +163,8 @@ async fn findings(visit: &Visit, repos: &[Repo], words: &str) -> Result<Vec<Foun
     Ok(found)
 }
 
-/// As many as are read of each repository, so that a search of all takes no longer than one of one.
+/// The number of rows to read per repository, so that a search of all takes no longer than one of a single
+/// repository.
 fn read_of_each(most: u32, repos: usize) -> u32 {
     (most / u32::try_from(repos.max(1)).unwrap_or(u32::MAX)).max(READ_OF_EACH)
 }

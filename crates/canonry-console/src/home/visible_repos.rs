@@ -1,4 +1,4 @@
-//! Which of some repositories somebody may see.
+//! Finds which repositories a person may see.
 
 use canonry_store::Repo;
 use futures_util::{StreamExt as _, stream};
@@ -7,16 +7,17 @@ use crate::layout::errors::PageError;
 use crate::sign_in::roles::Role;
 use crate::sign_in::visit::Visit;
 
-/// Repositories that GitHub is asked about at a time.
+/// Concurrent permission requests to GitHub.
 const ASKED_AT_ONCE: usize = 8;
 
 pub(crate) struct VisibleRepos<T> {
     pub(crate) seen: Vec<(T, Role)>,
-    /// Of how many that this person has seen before GitHub could not be asked whether they may still.
+    /// The number of repositories that this person has seen before and for which GitHub could not confirm the access.
     pub(crate) unknown: usize,
 }
 
-/// Those that this person may see. A page looks at so many repositories at most, whoever asks: what is left is on the next.
+/// The repositories that this person may see. A page checks a limited number for every reader; the rest is on the
+/// next page.
 pub(crate) async fn visible_repos<T>(
     visit: &Visit,
     lines: Vec<T>,

@@ -52,7 +52,7 @@ struct AnnouncedCloseLine {
     left: String,
     /// `18 Nov, 20:00 UTC`.
     due: String,
-    /// Why it is not closed although its time is over.
+    /// Why the item is not closed although its time is over.
     reason: Option<String>,
     /// Whether a cancellation is queued.
     is_cancelled: bool,
@@ -122,7 +122,7 @@ async fn lines(at: &RepoVisit, graces: Vec<Grace>) -> Result<Vec<AnnouncedCloseL
     Ok(graces.into_iter().map(line).collect())
 }
 
-/// Items whose announced close is being cancelled: the job that corrects the comment has not ended yet.
+/// Items whose announced close is being cancelled: the job that corrects the comment has not finished.
 pub(crate) async fn being_cancelled(
     console: &Console,
     repo: &RepoName,

@@ -1,4 +1,4 @@
-//! The checks of a verdict, one by one: what each asked, what it found, and which of them decided.
+//! The checks of a verdict, one by one: the question of each, its result, and which of them decided.
 
 use canonry_domain::{
     DecisionGate, DecisionOrigin, DecisionStatus, GateMark, GateReason, ItemNumber, OnlineGate, OnlineThresholds,
@@ -7,7 +7,7 @@ use canonry_domain::{
 
 use crate::layout::formatting::{counted, score};
 
-/// Candidates that are named for being too close to the target: a person reads a few.
+/// The most candidates that are named as too close to the target: a person reads a few.
 const RIVALS: usize = 3;
 
 const PASSED: &str = "passed";
@@ -25,9 +25,9 @@ pub(crate) struct GateLine {
 pub(crate) struct GateInput<'a> {
     pub(crate) target: Option<ItemNumber>,
     pub(crate) confidence: Option<f64>,
-    /// What was before the judge, with its scores.
+    /// The candidates before the judge, with their scores.
     pub(crate) scores: &'a [(ItemNumber, f64)],
-    /// The nearest of all, before the judge or not.
+    /// The nearest candidate, whether or not it was before the judge.
     pub(crate) nearest: Option<(ItemNumber, f64)>,
     pub(crate) structure: Option<&'a Structure>,
     pub(crate) min_edge: f64,
@@ -204,7 +204,7 @@ fn all_same(decided: bool, reason: &str) -> String {
     if decided { format!("No: {}.", keys(reason)) } else { "Yes.".to_owned() }
 }
 
-/// `relation=partial_overlap` as people read it.
+/// `relation=partial_overlap` in words.
 fn keys(reason: &str) -> String {
     let one = |pair: &str| match pair.split_once('=') {
         Some((key, "absent")) => format!("{} is missing", key.replace('_', " ")),
@@ -223,7 +223,8 @@ fn same_kind(decided: bool, reason: &str) -> String {
     }
 }
 
-/// What was decided at the time, beside what is required today: the record does not keep what was required then.
+/// The decision of that time beside the current requirement: the record does not contain the requirement of that
+/// time.
 fn at_least(decided: bool, value: Option<f64>, least: f64) -> String {
     let least_words = score(least);
     let Some(value) = value else { return format!("{least_words} is required.") };
@@ -236,7 +237,7 @@ fn at_least(decided: bool, value: Option<f64>, least: f64) -> String {
     }
 }
 
-/// Leads have a decimal: whole percentages of two near candidates would often be the same.
+/// Leads have one decimal: whole percentages of two near candidates would often be equal.
 fn gap(decided: bool, compared: &GateInput<'_>) -> String {
     let target = compared.target.and_then(|target| Some((target, compared.score_of(target)?)));
     let Some((target, alike)) = target else { return pick(decided, "No.", "Yes.") };
@@ -250,7 +251,8 @@ fn gap(decided: bool, compared: &GateInput<'_>) -> String {
     let required = points(SCORE_GAP);
     let rivals = others.iter().filter(|(_, near)| lead(*near) < SCORE_GAP).count();
     match (decided, rivals > 0) {
-        // Which of them were known to be duplicates of the target then, and so did not count, is not kept.
+        // The record does not say which of them were known to be duplicates of the target then and therefore did not
+        // count.
         (true, _) if rivals > 1 => {
             let named: Vec<String> =
                 others.iter().take(rivals.min(RIVALS)).map(|(number, _)| format!("#{number}")).collect();
@@ -267,7 +269,7 @@ fn gap(decided: bool, compared: &GateInput<'_>) -> String {
     }
 }
 
-/// The checks with the ones that failed apart, and how many passed.
+/// The failed checks, and how many passed.
 pub(crate) struct GateSummary {
     pub(crate) failed: Vec<GateLine>,
     pub(crate) words: String,
@@ -318,7 +320,7 @@ mod tests {
             decided(&of(rejected, Some("below_min_edge"))),
             ("decided", "No: 81\u{a0}%; 85\u{a0}% is required.")
         );
-        // With other settings since, what was decided then is still told.
+        // If the settings changed since, the decision of that time is still shown.
         let then = |status, min_edge, reason| {
             let compared = GateInput { min_edge, structure: None, ..compared };
             let lines = decision_gates(DecisionOrigin::Batch, status, reason, &compared);
@@ -337,7 +339,7 @@ mod tests {
             decided(&gap).1,
             "No: #7 leads #9 by 1.3\u{a0}%; 1.5\u{a0}% is required, so it may be either of them."
         );
-        // The nearest one may not have counted, being known to be the same thing; so all that are near are named.
+        // The nearest one may not have counted, because it was a known duplicate; so all near candidates are named.
         let scores = [(number(8), 0.93), (number(7), 0.934), (number(9), 0.921), (number(5), 0.8)];
         let several = GateInput { scores: &scores, structure: None, ..compared };
         let gap = decision_gates(DecisionOrigin::Batch, rejected, Some("candidate_gap_too_small"), &several);

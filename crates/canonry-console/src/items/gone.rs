@@ -1,21 +1,21 @@
-//! Items that are gone from GitHub: their texts stay stored, and are for maintainers alone.
+//! Items that are gone from GitHub: their texts stay stored, and only maintainers see them.
 
 use canonry_domain::{Item, ItemNumber, ItemType};
 
 use crate::layout::errors::PageError;
 use crate::sign_in::visit::RepoVisit;
 
-/// What readers see in place of a title.
+/// Shown to readers instead of a title.
 pub(crate) const GONE: &str = "(gone from GitHub)";
 
 impl RepoVisit {
-    /// Whether the item's texts are kept from whoever asks. Deleting is how people take back what should not be read, and
-    /// what was transferred may be in a private repository now.
+    /// Whether the item's texts are hidden from this reader. People delete what should not be read, and a transferred
+    /// item may be in a private repository now.
     pub(crate) fn hides(&self, item: &Item) -> bool {
         item.gone.is_some() && !self.can_maintain()
     }
 
-    /// The stored items with these numbers, without the texts that are hidden.
+    /// The stored items with these numbers, without hidden texts.
     pub(crate) async fn items(&self, item_type: ItemType, numbers: &[ItemNumber]) -> Result<Vec<Item>, PageError> {
         let mut items = self.console.store.corpus().items_by_number(self.repo.id, item_type, numbers).await?;
         for item in items.iter_mut().filter(|item| self.hides(item)) {
@@ -32,7 +32,7 @@ impl RepoVisit {
         if self.can_maintain() {
             return Ok(());
         }
-        // Issues and pull requests have no number in common.
+        // Issues and pull requests share one sequence of numbers.
         let gone = self.console.store.corpus().gone_numbers(self.repo.id).await?;
         for (_, title) in titles.filter(|(number, _)| gone.binary_search(number).is_ok()) {
             GONE.clone_into(title);

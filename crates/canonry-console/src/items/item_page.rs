@@ -32,7 +32,7 @@ use crate::plans::pair_comparison::{ComparedItem, PairComparison, pair_compariso
 use crate::reviews::review_page::web;
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
-/// How much of each list is read: more than ever happens to one item, unless something goes wrong.
+/// The most rows of each list: more than one item ever has, unless something is broken.
 pub(crate) const MOST_CLOSES: u32 = 40;
 const MOST_RUNS: usize = 30;
 const MEMBERS_SHOWN: u32 = 13;
@@ -66,10 +66,10 @@ struct ItemPageView {
     verdict: Sentence,
     target_href: String,
     actions: VerdictActions,
-    /// Only of a pull request.
+    /// Only for a pull request.
     review: Option<PullFindings>,
     comparison: PairComparison,
-    /// The same comparison, line by line or side by side.
+    /// The link to the other view of the comparison: line by line or side by side.
     other_view: String,
     main: Vec<TriageRunView>,
     earlier: Vec<TriageRunView>,
@@ -107,7 +107,7 @@ async fn pull(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(query): Quer
     show(&at, &path, &query, ItemType::Pr).await
 }
 
-/// An item's history, with what only the page shows.
+/// An item's history, with data that only the page shows.
 struct ItemPageData {
     history: ItemHistory,
     closes: Vec<ItemClose>,
@@ -198,7 +198,7 @@ async fn show(
     })
 }
 
-/// What the item is compared with: the verdict's target, or else the closest item that a run found.
+/// The item of the comparison: the verdict's target, or else the closest item that a run found.
 fn best_candidate(data: &ItemPageData, verdict: &Sentence) -> Option<ItemNumber> {
     let record = data.history.triage_records.first().map(|stored| &stored.record);
     let decision = data.history.decisions.first();
@@ -254,8 +254,8 @@ async fn others(at: &RepoVisit, data: &ItemPageData) -> Result<BTreeMap<ItemNumb
     Ok(items.into_iter().map(|item| (item.number, item)).collect())
 }
 
-/// The runs that count, in the order of time, and the others, newest first. An edge in force counts more than later runs;
-/// one that a grace led to is shown together with the run that announced it.
+/// The runs that count, the oldest first, and the others, newest first. An accepted edge counts more than later runs;
+/// an edge of a grace is shown together with the run that announced the close.
 fn triage_runs(data: &ItemPageData, context: &TriageRunContext<'_>) -> (Vec<TriageRunView>, Vec<TriageRunView>) {
     let edge = data.history.decisions.iter().find(|one| is_edge(one));
     let newest = data.history.triage_records.first().map(|stored| stored.id);

@@ -1,13 +1,14 @@
-//! Whether the judge answered, by the check that decided: the verdict and each run on an item's page say the same.
+//! Whether the judge answered, derived from the deciding check, so that the verdict and each run of an item's page
+//! agree.
 
 use canonry_domain::{DecisionGate, OnlineGate};
 use canonry_store::{StoredDecision, StoredTriageRecord};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JudgePart {
-    /// It gave an answer that the gates could look at.
+    /// The judge gave an answer that the gates could check.
     Answer,
-    /// It was asked, and gave no answer that could be used.
+    /// The judge was asked and gave no usable answer.
     NoAnswer,
     NotAsked(&'static str),
 }
@@ -38,7 +39,7 @@ impl JudgePart {
         }
     }
 
-    /// What is said where there is no answer to show.
+    /// The text if there is no answer to show.
     pub(crate) fn without_answer(self) -> String {
         match self {
             Self::Answer => String::new(),

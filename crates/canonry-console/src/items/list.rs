@@ -32,7 +32,7 @@ struct ItemsPage<'a> {
     page: PageFrame,
     path: String,
     filter: ItemPageFilter<'a>,
-    /// A number that was searched for and that is no item.
+    /// The searched number, if it is not an item.
     missing: Option<String>,
     rows: Vec<ItemRow>,
     pager: Pager,
@@ -84,7 +84,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     {
         return Ok(Redirect::to(&found).into_response());
     }
-    // A word that is no filter is as if it were not there: an old link still leads to a list.
+    // An unknown filter value is ignored, so that an old link still opens a list.
     let word = |name: &str| word(&query, name);
     let filter = ItemPageFilter {
         item_type: word("type").parse::<ItemType>().ok(),
@@ -114,7 +114,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     })
 }
 
-/// The command that writes the same items, as far as it knows the filters.
+/// The command that prints the same items, as far as it has the filters.
 fn command(at: &RepoVisit, filter: ItemPageFilter<'_>) -> String {
     let option = |name: &str, word: Option<&str>| word.map(|word| format!(" --{name} {word}")).unwrap_or_default();
     let item_type = option("type", filter.item_type.map(ItemType::as_str));
@@ -185,7 +185,7 @@ async fn known(at: &RepoVisit, item_type: ItemType, lines: &[ItemLine]) -> Resul
     })
 }
 
-/// What people did with an issue, and whether Canonry had it right.
+/// What people did with an issue, and whether Canonry was right.
 fn outcome_words(stored: &StoredOutcome) -> Option<&'static str> {
     Some(match (&stored.lesson, &stored.outcome.outcome) {
         (Lesson::Confirmed { .. }, _) => "confirmed",

@@ -1,4 +1,4 @@
-//! The findings of a pull request over its pushes, with the code of each.
+//! The findings of a pull request across its pushes, with the code of each.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,9 +18,9 @@ use crate::reviews::code_excerpt::ExcerptView;
 use crate::reviews::review_page::{place, web};
 use crate::sign_in::visit::RepoVisit;
 
-/// The latest reviews that a finding is followed through; its own page has them all.
+/// The latest reviews in which a finding is shown; its own page has them all.
 const PUSHES: u32 = 6;
-/// Findings of one pull request among which the gravest are shown.
+/// Findings that are read to select the most severe.
 const FINDINGS_READ: u32 = 200;
 const FINDINGS_SHOWN: usize = 20;
 
@@ -31,7 +31,7 @@ pub(crate) struct PullFindings {
     pub(crate) checks_href: Option<String>,
     pub(crate) last: Option<LatestReviewView>,
     pub(crate) open: Vec<PullFindingView>,
-    /// Fixed ones and hidden ones.
+    /// Fixed and hidden findings.
     pub(crate) settled: Vec<PullFindingView>,
     pub(crate) left_out: usize,
 }
@@ -54,7 +54,7 @@ pub(crate) struct PullFindingView {
     pub(crate) excerpt: Option<ExcerptView>,
 }
 
-/// What the review of one push said about a finding.
+/// The status of a finding in the review of one push.
 pub(crate) struct PushView {
     pub(crate) href: String,
     pub(crate) commit: String,

@@ -1,4 +1,4 @@
-//! Rulings of maintainers on items, and announced closes that they cancel.
+//! Maintainers' rulings on items, and cancelling announced closes.
 
 use axum::extract::Path;
 use canonry_domain::{ItemNumber, ItemType, OverrideKind};
@@ -18,7 +18,7 @@ const NOTE_LIMIT: usize = 500;
 /// Rules that an item is a duplicate, is different from another one, or stays open as the canonical.
 pub(crate) async fn rule(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let (item_type, number): (ItemType, ItemNumber) = (part_in(&path, "type")?, part_in(&path, "number")?);
-    // A cluster's page lets its members be chosen from.
+    // On a cluster's page the form names one of its members.
     let number = match form.one("item") {
         Some(chosen) => {
             let chosen: ItemNumber = chosen.parse().map_err(PageError::BadForm)?;
@@ -50,8 +50,8 @@ pub(crate) async fn rule(MaintainerOf(at): MaintainerOf, Path(path): PathFields,
     Ok(back_to(then, &said))
 }
 
-/// Refuses an item that is no member of the cluster whose page the form is on: where that has many pages its number is
-/// typed, and the page would say that this cluster changed when another one did.
+/// Refuses an item that is not a member of the form's cluster. On a cluster with many pages the number is typed, and
+/// the page would otherwise report a change of this cluster when another one changed.
 async fn in_cluster(
     at: &RepoVisit,
     item_type: ItemType,
@@ -100,7 +100,7 @@ async fn store_ruling(
     })
 }
 
-/// What a person can correct is said to them.
+/// Shows an error that the person can correct.
 fn refused(error: RulingError) -> PageError {
     match error {
         RulingError::Itself => PageError::BadForm(RulingError::Itself.to_string()),
@@ -113,7 +113,7 @@ fn refused(error: RulingError) -> PageError {
 
 pub(crate) async fn remove(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let id = number_in(&path, "id")?;
-    // The id may be another repository's: nothing is done there, and nothing is written down.
+    // The id may belong to another repository: then nothing is done and nothing is recorded.
     let newest = at.console.store.duplicates().override_pages(at.repo.id, id.checked_add(1), 1).await?;
     let is_removed = newest.first().is_some_and(|ruling| ruling.id == id) && {
         at.record("remove ruling", &id.to_string()).await?;
@@ -124,7 +124,8 @@ pub(crate) async fn remove(MaintainerOf(at): MaintainerOf, Path(path): PathField
     Ok(back_to(form.one("then").map_or(settings.as_str(), |then| own_path(Some(then))), said))
 }
 
-/// Cancels the announced close of an item. The service does it, and edits the comment that announced it, if any.
+/// Cancels the announced close of an item. The service carries it out and edits the comment that announced the close,
+/// if any.
 pub(crate) async fn cancel_grace(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let found = at.console.store.close().grace(number_in(&path, "id")?).await?;
     let grace = found.filter(|grace| grace.repo.id == at.repo.id).ok_or(PageError::NotFound)?;

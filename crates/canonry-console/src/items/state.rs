@@ -1,7 +1,7 @@
-//! An item's status: its state beside what Canonry did, announced and found.
+//! An item's status: its state, and what Canonry did, announced and found.
 //!
-//! Whatever is said about a close, a grace or an edge is said together with the state that the item has now, so that the
-//! sentence and the badge above it never disagree.
+//! Every sentence about a close, a grace or an edge includes the item's current state, so that the sentence and the
+//! badge above it always agree.
 
 use canonry_domain::{
     EventBy, GraceEnd, Item, ItemNumber, ItemState, OutcomeEvent, OutcomeKind, SkipReason, StateReason,
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::items::timeline::{ECHO, why_it_ended};
 use crate::layout::formatting::{score, when};
 
-/// The sentence: words, the other item, more words.
+/// The sentence: text, the other item, more text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Sentence {
     pub(crate) class: &'static str,
@@ -36,7 +36,7 @@ impl Sentence {
     }
 }
 
-/// The item's state, with the badge's words for one that is not open.
+/// The item's state, with the badge's text if it is not open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PresentState {
     Open,
@@ -51,7 +51,7 @@ impl PresentState {
         }
     }
 
-    /// What ends a sentence that says nothing of the state itself.
+    /// The end of a sentence that does not mention the state itself.
     pub(crate) fn end(self) -> String {
         match self {
             Self::Open => ".".to_owned(),
@@ -59,7 +59,7 @@ impl PresentState {
         }
     }
 
-    /// What is settled asks nobody for anything and praises nobody.
+    /// A settled item needs no action, so its sentence is muted.
     pub(crate) const fn class(self, if_open: &'static str) -> &'static str {
         match self {
             Self::Open => if_open,
@@ -78,23 +78,23 @@ pub(crate) struct LastClose<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterClose {
-    /// It is what the item's state comes from.
+    /// The item is still closed by it.
     Stands,
-    /// It was undone, or people reopened the item at once.
+    /// The close was undone, or people reopened the item at once.
     Undone(Timestamp),
-    /// People reopened the item, whatever they did to it then.
+    /// People reopened the item; it may be closed again.
     Reopened,
-    /// Nothing tells of a reopening, and yet the state is not the one that the close left.
+    /// No reopening is known, but the state is not the one that the close left.
     Changed,
 }
 
 impl AfterClose {
-    /// `events` are the item's; of a pull request there are none.
+    /// `events` are the item's events; a pull request has none.
     pub(crate) fn of(item: &Item, closed_at: Timestamp, back: Option<Timestamp>, events: &[OutcomeEvent]) -> Self {
         if let Some(back) = back {
             return Self::Undone(back);
         }
-        // The result is stored some time after GitHub closed the item, and a person may have been quicker.
+        // The result is stored some time after GitHub closed the item, and a person may have reopened it in between.
         let by_people = |event: &OutcomeEvent| {
             event.kind == OutcomeKind::Reopened
                 && !matches!(event.by, EventBy::Canonry | EventBy::Approved)
@@ -114,7 +114,7 @@ pub(crate) struct GraceSummary<'a> {
     pub(crate) target: ItemNumber,
     pub(crate) due_at: Timestamp,
     pub(crate) state: GraceState,
-    /// Why it ended without a close.
+    /// Why the grace ended without a close.
     pub(crate) reason: &'a str,
 }
 
@@ -123,11 +123,11 @@ pub(crate) struct JudgedEdge {
     pub(crate) target: ItemNumber,
     pub(crate) confidence: Option<f64>,
     pub(crate) texts: EdgeTexts,
-    /// The canonical of the item's cluster, where that is another one: the edge leads to it through others.
+    /// The canonical of the item's cluster, if it is not the target: the edge leads to it through other items.
     pub(crate) canonical: Option<ItemNumber>,
 }
 
-/// Which text is another one than the judge read: an edge counts for those alone.
+/// Which text changed since the judge read it: an edge counts only for the judged texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EdgeTexts {
     AsJudged,
@@ -138,7 +138,7 @@ pub(crate) enum EdgeTexts {
 }
 
 impl EdgeTexts {
-    /// `other` is whether the other text is the same, of an item that is still there.
+    /// `other` is whether the other text is unchanged; `None` if that item is gone.
     pub(crate) const fn new(is_own_same: bool, other: Option<bool>) -> Self {
         match (is_own_same, other) {
             (_, None) => Self::OtherGone,
@@ -154,14 +154,14 @@ impl EdgeTexts {
 pub(crate) struct ItemStatus<'a> {
     pub(crate) now: PresentState,
     pub(crate) close: Option<LastClose<'a>>,
-    /// The one that waits, or else the last one.
+    /// The waiting grace, or else the last one.
     pub(crate) grace: Option<GraceSummary<'a>>,
     pub(crate) edge: Option<JudgedEdge>,
     pub(crate) at: Timestamp,
 }
 
 impl ItemStatus<'_> {
-    /// What was done and is in force, or is going to be done: nothing weighs more.
+    /// What is in force or announced; it has priority over everything else.
     pub(crate) fn done(&self) -> Option<Sentence> {
         match (self.now, self.close, self.grace) {
             (PresentState::Closed(_), Some(close), _)
@@ -174,7 +174,7 @@ impl ItemStatus<'_> {
         }
     }
 
-    /// What was undone or cancelled, and then what the item was judged to be.
+    /// What was undone or cancelled, and then what the judge decided.
     pub(crate) fn history(&self) -> Option<Sentence> {
         match (self.close, self.grace, self.edge) {
             (Some(close), ..) => Some(self.closed(close)),
@@ -275,8 +275,8 @@ impl ItemStatus<'_> {
     }
 }
 
-/// Whether the end of a grace may be the reason why an item is open: some say that it was not, or that it is still to be
-/// closed.
+/// Whether the end of a grace can explain why the item is open: some ends mean that it is closed, or that it will
+/// still be closed.
 fn keeps_open(reason: &str) -> bool {
     !matches!(reason.parse(), Ok(GraceEnd::Closed | GraceEnd::Gone))
         && !matches!(reason.parse(), Ok(SkipReason::NotOpen | SkipReason::InGrace))
@@ -365,7 +365,7 @@ mod tests {
                 assert!(standing.close.is_none() && is_silent && standing.edge.is_none(), "{standing:?}");
                 continue;
             };
-            // Why a grace ended may speak of other items and other times.
+            // The reason of a grace's end may mention other items and other times.
             let why = why_it_ended(standing.grace.map_or("", |grace| grace.reason));
             let told = told(&sentence).replace(&why, "WHY");
             let holds = |words: &str| told.contains(words);

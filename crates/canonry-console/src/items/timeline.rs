@@ -21,7 +21,7 @@ use crate::layout::markdown::markdown;
 use crate::layout::marked_text::MarkedText;
 use crate::layout::paging::cut;
 
-/// More than ever happens to one item, unless something goes wrong.
+/// More than one item ever has, unless something is broken.
 const MOST_EVENTS: u32 = 100;
 
 pub(crate) struct TimelineEvent {
@@ -47,7 +47,7 @@ pub(crate) struct RulingView {
     pub(crate) is_in_force: bool,
 }
 
-/// Everything that happened, the newest first, and whether there was more.
+/// All events, the newest first, and whether there were more.
 pub(crate) fn timeline(history: &ItemHistory, closes: &[ItemClose], now: Timestamp) -> (Vec<TimelineEvent>, bool) {
     let mut writes: BTreeMap<&str, &OutboxEntry> =
         history.writes.iter().map(|entry| (entry.key.as_str(), entry)).collect();
@@ -61,7 +61,7 @@ pub(crate) fn timeline(history: &ItemHistory, closes: &[ItemClose], now: Timesta
         let write = write_of(close.row.result.as_ref().and_then(|result| result.outbox_key.as_ref()));
         events.push(TimelineEvent { write, ..close_event(close, now) });
     }
-    // A check that was sent stands with its review.
+    // A sent check is shown with its review.
     let is_shown = |entry: &&OutboxEntry| entry.kind != WriteKind::CheckRun || entry.state != OutboxState::Sent;
     events.extend(writes.into_values().filter(is_shown).map(|entry| write_event(entry, now)));
     events.extend(history.graces.iter().flat_map(|grace| grace_events(grace, now)));
@@ -77,7 +77,7 @@ fn event(at: Timestamp, now: Timestamp, (badge, class): (&'static str, &'static 
     TimelineEvent { at, when: when(at, now), badge, words, plan: None, write: None, ruling: None }
 }
 
-/// What a verdict led to on GitHub, and by which threshold.
+/// What a verdict caused on GitHub, and by which threshold.
 fn action_event(stored: &StoredTriageAction, now: Timestamp) -> TimelineEvent {
     let action = &stored.action;
     let badge = match action.action {
@@ -112,7 +112,7 @@ fn action_event(stored: &StoredTriageAction, now: Timestamp) -> TimelineEvent {
     event(stored.created_at, now, badge, format!("{because}{space}{threshold}"))
 }
 
-/// The reasons of triage, in words; that the score was high enough goes without saying.
+/// The reasons of triage, in words; a score above the threshold is not mentioned.
 fn action_reason(reason: &str) -> String {
     if let Some(hours) = reason.strip_prefix("grace:") {
         return format!("A close was announced, due after {hours} hours.");
@@ -143,7 +143,7 @@ pub(crate) fn why_it_ended(reason: &str) -> String {
     }
     match reason {
         "" => "the recheck was not sure enough".to_owned(),
-        // Codes of ours have no spaces, and sentences of GitHub's do.
+        // Our codes have no spaces; sentences from GitHub do.
         _ if reason.contains(' ') => reason.to_owned(),
         _ => format!("of “{}”", reason.replace(['_', ':'], " ")),
     }
@@ -261,11 +261,11 @@ fn written_text(payload: &Value) -> Option<&str> {
     own.or_else(|| fields.values().find_map(written_text))
 }
 
-/// How far the times of one close may lie apart: a write without an answer is searched for over some minutes before its
-/// result is stored. The store takes two reports for one within the same time.
+/// How far apart the times of one close may be: a write without an answer is searched for over some minutes before
+/// its result is stored. The store merges two reports within the same time.
 pub(crate) const ECHO: SignedDuration = SignedDuration::from_mins(10);
 
-/// What happened on GitHub, each thing once: Canonry notes what it does itself, and hears of it from GitHub as well.
+/// What happened on GitHub, each event once: Canonry records its own actions and also gets them from GitHub.
 fn people_events(all: &[OutcomeEvent], closes: &[ItemClose], now: Timestamp) -> Vec<TimelineEvent> {
     let is_own = |event: &OutcomeEvent| matches!(event.by, EventBy::Canonry | EventBy::Approved);
     let apart = |one: Timestamp, other: Timestamp| one.duration_until(other).abs();
@@ -282,7 +282,7 @@ fn people_events(all: &[OutcomeEvent], closes: &[ItemClose], now: Timestamp) -> 
                 && apart(before.occurred_at, event.occurred_at) < ECHO
         };
         match told.iter_mut().rev().find(is_echo) {
-            // The one that tells more stays.
+            // Keeps the event with more details.
             Some(before) if before.duplicate_of.is_none() => *before = event,
             Some(_) => {}
             None => told.push(event),
@@ -323,7 +323,7 @@ fn github_event(told: &OutcomeEvent, now: Timestamp) -> TimelineEvent {
     event(told.occurred_at, now, badge, format!("{who} {did}."))
 }
 
-/// How an issue was resolved, and what the threshold learned from that.
+/// How an issue was resolved, and what the threshold learned from it.
 pub(crate) fn outcome_sentences(stored: &StoredOutcome) -> (String, String) {
     let became = match stored.outcome.outcome {
         IssueResolution::Duplicate { of: Some(target) } => format!("Closed as a duplicate of #{target}."),

@@ -19,9 +19,9 @@ pub(crate) struct TriageRunContext<'a> {
     pub(crate) path: &'a str,
     pub(crate) item_type: ItemType,
     pub(crate) others: &'a BTreeMap<ItemNumber, Item>,
-    /// Whether the texts of what is gone from GitHub may be shown.
+    /// Whether the texts of items that are gone from GitHub may be shown.
     pub(crate) tells_of_gone: bool,
-    /// The least confidence of an edge, as the repository's settings have it now.
+    /// The least confidence of an edge in the repository's current settings.
     pub(crate) min_edge: f64,
     pub(crate) now: Timestamp,
 }
@@ -85,7 +85,7 @@ pub(crate) struct JudgeLine {
     pub(crate) answer: Option<String>,
 }
 
-/// The parts of a score that are shown, each with its word.
+/// The parts of a score that are shown, each with its label.
 const PARTS: [(&str, &str); 6] = [
     ("dense", "Meaning"),
     ("lexical", "Words"),
@@ -95,7 +95,7 @@ const PARTS: [(&str, &str); 6] = [
     ("diff", "Changes"),
 ];
 
-/// What gates compare.
+/// The part that gates compare.
 const SIMILARITY: &str = "similarity";
 
 /// A run of a new item, or a later check of it.
@@ -205,7 +205,7 @@ pub(crate) fn view_decision(
             .map_or(&nothing, |member| &member.parts)
     };
     let scores: Vec<(ItemNumber, f64)> = decision.candidates.iter().map(|one| (one.number, one.score.get())).collect();
-    // What was decided before the judge was asked has no candidates of its own.
+    // A decision made before the judge was asked has no candidates of its own.
     let shown: Vec<(ItemNumber, f64)> = match (scores.is_empty(), set) {
         (true, Some(set)) => set.members.iter().map(|member| (member.number, member.score)).collect(),
         _ => scores.clone(),
@@ -268,8 +268,8 @@ fn by(representation: Representation) -> &'static str {
     }
 }
 
-/// The parts that at least one candidate has. The similarity is among them where it contradicts the order, so that the score
-/// is another.
+/// The parts that at least one candidate has. They include the similarity if it contradicts the order, because then
+/// the score is another value.
 fn names_of(all: &[&BTreeMap<String, f64>], with_similarity: bool) -> Vec<(&'static str, &'static str)> {
     let known = PARTS.into_iter().filter(|(name, _)| all.iter().any(|parts| parts.contains_key(*name)));
     with_similarity.then_some((SIMILARITY, "Similarity")).into_iter().chain(known).collect()

@@ -14,24 +14,24 @@ use crate::items::state::{
 };
 use crate::layout::formatting::{by, capital, counted, score};
 
-/// All that the sentence rests on, newest first.
+/// Everything the sentence is derived from, newest first.
 pub(crate) struct ItemFacts<'a> {
     pub(crate) item: &'a Item,
     pub(crate) state: &'static str,
     pub(crate) others: &'a BTreeMap<ItemNumber, Item>,
-    /// What happened to it on GitHub, in that order.
+    /// What happened to the item on GitHub, in order.
     pub(crate) events: &'a [OutcomeEvent],
     pub(crate) rulings: &'a [Override],
     pub(crate) closes: &'a [ItemClose],
     pub(crate) graces: &'a [Grace],
     pub(crate) decisions: &'a [StoredDecision],
     pub(crate) records: &'a [StoredTriageRecord],
-    /// The canonical of its cluster, and how many members that has.
+    /// The canonical of its cluster, and the number of members.
     pub(crate) cluster: Option<(ItemNumber, u64)>,
     pub(crate) now: Timestamp,
 }
 
-/// What weighs most comes first: what was done, what is going to be done, what a person said, what Canonry found.
+/// By priority: what was done, what is announced, what a person ruled, what Canonry found.
 pub(crate) fn verdict(facts: &ItemFacts<'_>) -> Sentence {
     let standing = standing(facts);
     let now = standing.now;
@@ -102,7 +102,7 @@ fn ruled(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
         let before = format!("{} excluded it from being closed as a duplicate of ", by(ruled));
         return Some(Sentence::about(now.class("good"), before, ruled.other?, now.end()));
     }
-    // That it is none of one thing is worth the first sentence where that is what Canonry took it for.
+    // A not-duplicate ruling comes first only if it is about the item that Canonry predicted.
     let taken_for = facts
         .records
         .first()
@@ -116,13 +116,13 @@ fn ruled(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     Some(Sentence::about(now.class("good"), before, taken_for, now.end()))
 }
 
-/// The edge that nothing superseded, and of several one that counts.
+/// The accepted edge that is not superseded; of several, one whose texts are unchanged.
 fn edge(facts: &ItemFacts<'_>) -> Option<JudgedEdge> {
     let in_force = |one: &&StoredDecision| one.status == DecisionStatus::Accepted && one.superseded_at.is_none();
     let judged = |one: &StoredDecision| {
         let target = one.target?;
         let is_ruled = one.origin == DecisionOrigin::Override;
-        // Who may not read what was deleted has no item of it here.
+        // For readers who may not see deleted items, the item is missing here.
         let other = facts.others.get(&target).filter(|other| other.gone.is_none());
         let texts = EdgeTexts::new(
             is_ruled || one.source_version == facts.item.content_version,
@@ -149,7 +149,7 @@ fn in_cluster(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     Some(Sentence::about(now.class("warn"), "In the cluster of ", facts.cluster?.0, now.end()))
 }
 
-/// What the newest run found: the one that the page shows first.
+/// The finding of the newest run, which the page shows first.
 fn latest_run(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     let (record, decision) = (facts.records.first(), facts.decisions.first());
     let is_newer = decision.zip(record).is_some_and(|(decision, record)| decision.created_at > record.created_at);

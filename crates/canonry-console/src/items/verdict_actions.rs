@@ -1,4 +1,5 @@
-//! What a maintainer can do beside an item's verdict: rule on the pair, and undo what was ruled, announced or closed.
+//! What a maintainer can do beside an item's verdict: rule on the pair, and undo a ruling, an announced close or a
+//! close.
 
 use canonry_domain::{ItemNumber, ItemState, Override, OverrideKind};
 use canonry_store::{CloseMode, CloseOutcome, GraceState, ItemClose};
@@ -12,11 +13,11 @@ pub(crate) struct VerdictActions {
     pub(crate) target: Option<ItemNumber>,
     pub(crate) can_rule_same: bool,
     pub(crate) can_rule_different: bool,
-    /// The ruling about the pair that is in force.
+    /// The current ruling about the pair.
     pub(crate) ruling: Option<i64>,
-    /// The announced close that nobody cancelled yet.
+    /// The announced close that is not cancelled.
     pub(crate) grace: Option<i64>,
-    /// The row of the plan that closed the item, where it is undone.
+    /// The row of the plan that closed the item, where it can be undone.
     pub(crate) close: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The verdict on an item as text, for the command line: the sentence that the item's page begins with.
+//! The verdict on an item as text for the command line: the first sentence of the item's page.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use crate::items::item_page::{MOST_CLOSES, state_of};
 use crate::items::verdict::{ItemFacts, verdict};
 
-/// The verdict on an item in one sentence.
 pub async fn item_verdict(
     store: &Store,
     repo: &Repo,

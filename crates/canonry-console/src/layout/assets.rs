@@ -1,4 +1,5 @@
-//! The style sheet, the scripts and the icon, in the program; named by what is in them, so that browsers may keep them.
+//! The style sheet, the scripts and the icon, compiled into the program. Their names contain a hash, so that browsers
+//! may cache them.
 
 use std::sync::{Arc, LazyLock};
 

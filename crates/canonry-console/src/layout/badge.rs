@@ -15,7 +15,7 @@ pub(crate) fn mode(mode: TriageMode) -> Badge {
     }
 }
 
-/// Whether Canonry may work on a repository; nothing to say where it may.
+/// Whether Canonry may work on a repository; `None` if it may.
 pub(crate) fn access(access: RepoAccess) -> Option<Badge> {
     match access {
         RepoAccess::Active => None,
@@ -67,7 +67,7 @@ pub(crate) fn verdict(verdict: Verdict) -> Badge {
     }
 }
 
-/// The score from which Canonry comments: `85 %, learned`.
+/// The score at which Canonry begins to comment: `85 %, learned`.
 pub(crate) fn threshold(current: CurrentThreshold, source: ThresholdSource) -> String {
     let source = match source {
         ThresholdSource::Configured => "configured",

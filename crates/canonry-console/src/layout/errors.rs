@@ -1,4 +1,4 @@
-//! What somebody sees when there is no page to show, and what to do next.
+//! The error pages: what happened, and what to do next.
 
 use std::sync::Arc;
 
@@ -22,20 +22,20 @@ pub(crate) type PageResult = Result<Response, PageError>;
 pub(crate) enum PageError {
     #[error("{0}")]
     Store(#[from] StoreError),
-    /// There is none, or it is not for this reader: nobody learns which.
+    /// The page does not exist, or this reader may not see it: the answer is the same.
     #[error("this page does not exist, or you cannot see it")]
     NotFound,
     #[error("this page is for {0}")]
     Forbidden(&'static str),
     #[error("you are signed out; sign in and try again")]
     SignedOut,
-    /// Nobody is signed in, and the page can be shown after that.
+    /// The reader has to sign in; then the page can be shown.
     #[error("sign in first")]
     SignIn { then: String },
     /// The form does not come from a page of this session.
     #[error("the form does not belong to your session; reload the page and send it again")]
     Forged,
-    /// The form says something that cannot be done.
+    /// The form asks for something that cannot be done.
     #[error("{0}")]
     BadForm(String),
     #[error("the form took too long to arrive; send it again")]
@@ -46,7 +46,7 @@ pub(crate) enum PageError {
     Render(#[from] askama::Error),
 }
 
-/// Goes with an answer that is no page, so that it can be told again to whom it is told.
+/// Attached to an error response, so that the message can be rendered again in the reader's frame.
 #[derive(Debug, Clone)]
 struct ErrorMessage {
     heading: &'static str,
@@ -54,7 +54,7 @@ struct ErrorMessage {
     next: &'static str,
 }
 
-/// Goes with an answer to somebody who has no session, or no longer has one.
+/// Attached to a response if the reader has no session, or no longer has one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoSession;
 
@@ -65,8 +65,8 @@ struct ErrorPage<'a> {
     told: &'a ErrorMessage,
 }
 
-/// Shows an error in the frame of whoever asked: their theme, and for whoever is signed in the navigation. The error alone
-/// knows nothing of them.
+/// Shows an error in the reader's frame: their theme, and the navigation if they are signed in. The error itself has
+/// no data about the reader.
 pub(crate) async fn in_their_frame(State(console): State<Arc<Console>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let mut asked = parts.clone();
@@ -74,7 +74,7 @@ pub(crate) async fn in_their_frame(State(console): State<Arc<Console>>, request:
     let Some(told) = answer.extensions_mut().remove::<ErrorMessage>() else { return answer };
     let theme = Theme::of(theme_of(&asked.headers).as_deref());
     let page = match SignedIn::from_request_parts(&mut asked, &console).await {
-        // What an action left to be said is for the next page that is one.
+        // A flash message of an action stays for the next regular page.
         Ok(SignedIn(visit)) => PageFrame { flash: None, ..visit.page(told.heading, NavSection::None) },
         Err(_) => PageFrame { theme, ..PageFrame::bare(told.heading) },
     };
@@ -123,7 +123,7 @@ impl IntoResponse for PageError {
                 )
             }
         };
-        // What the database says about itself is for the log.
+        // Database errors go to the log only.
         let message = match &self {
             Self::Store(_) => "the page could not be read from the database".to_owned(),
             other => other.to_string(),

@@ -1,4 +1,4 @@
-//! Forms that people send: small, from a page of ours, and for their own session.
+//! Forms that people send: small, from one of our pages, and for their own session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::layout::errors::PageError;
 use crate::sign_in::cookies::session_of;
 use crate::sign_in::csrf::{is_from_here, is_token};
 
-/// A page's largest form names a few hundred rows of a plan.
+/// The largest form of a page names a few hundred rows of a plan.
 const LARGEST: usize = 64 * 1024;
-/// How long it may take to arrive: signing in is open to strangers, who must not hold connections open with it. By the
-/// machine's own clock: it is about the network, not about Canonry's time.
+/// How long a form may take to arrive: signing in is open to strangers, who must not hold connections open with it.
+/// By the machine's own clock: this is about the network, not about Canonry's time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The parts of an address that a page reads by name.
+/// The query parameters that a page reads by name.
 pub(crate) type QueryFields = Query<HashMap<String, String>>;
 pub(crate) type PathFields = Path<HashMap<String, String>>;
 
-/// A form of somebody who is signed in. The last argument of a handler that changes something.
+/// A form of a signed-in person. The last argument of every handler that changes something.
 pub(crate) struct Form(Vec<(String, String)>);
 
 /// A form that needs no session: signing in, and the theme.
 pub(crate) struct OpenForm(Vec<(String, String)>);
 
 impl Form {
-    /// A field that is there and not empty.
+    /// A field that is present and not empty.
     pub(crate) fn one(&self, name: &str) -> Option<&str> {
         one(&self.0, name)
     }
@@ -45,7 +45,7 @@ impl Form {
 }
 
 impl OpenForm {
-    /// A field that is there and not empty.
+    /// A field that is present and not empty.
     pub(crate) fn one(&self, name: &str) -> Option<&str> {
         one(&self.0, name)
     }

@@ -1,4 +1,4 @@
-//! Words for people: times, counts, shares.
+//! Formats times, counts and shares for people.
 
 use std::fmt;
 
@@ -44,10 +44,10 @@ impl fmt::Display for TimeLabel {
     }
 }
 
-// Made of digits and words of ours.
+// Contains only digits and our own words.
 impl HtmlSafe for TimeLabel {}
 
-/// `3 hours`, `2 days`; nothing below a minute.
+/// `3 hours`, `2 days`; empty below a minute.
 pub(crate) fn length(of: SignedDuration) -> String {
     let minutes = of.as_secs() / 60;
     let (amount, unit) = match minutes {
@@ -79,7 +79,7 @@ pub(crate) fn thousands(count: u64) -> String {
     grouped
 }
 
-/// `87 %`: how scores and confidences are written everywhere.
+/// `87 %`: the format of all scores and confidences.
 pub(crate) fn score(value: f64) -> String {
     format!("{:.0}\u{a0}%", value * 100.0)
 }
@@ -97,7 +97,7 @@ pub(crate) fn item_path(repo_path: &str, item_type: ItemType, number: ItemNumber
     format!("{repo_path}/{kind}/{number}")
 }
 
-/// `81 %`, not to be broken; what is not quite all or nothing is never called that.
+/// `81 %` with a no-break space; 0 % and 100 % only for exact values.
 pub(crate) fn percent(share: f64) -> String {
     let whole = (share * 100.0).round();
     if whole >= 100.0 && share < 1.0 {
@@ -125,7 +125,7 @@ pub(crate) fn interval(low: f64, high: f64) -> String {
     format!("{:.0}–{:.0}\u{a0}%", low * 100.0, high * 100.0)
 }
 
-/// A short word with a colour; the word alone says everything.
+/// A short word with a colour; the word alone is sufficient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Badge {
     /// `good`, `warn`, `bad`, `info` or nothing.
@@ -145,7 +145,7 @@ impl fmt::Display for Badge {
     }
 }
 
-// The class is a word of ours, and the words are escaped.
+// The class is our own word, and the text is escaped.
 impl HtmlSafe for Badge {}
 
 pub(crate) fn severity_badge(severity: Severity) -> Badge {
@@ -208,7 +208,7 @@ pub(crate) fn check_badge(state: CheckState) -> Badge {
     }
 }
 
-/// Who judged: Canonry itself, or a model and whose it is.
+/// The judge: Canonry's own, or a model and its provider.
 pub(crate) fn judge_in_words(provider: &str, model: &str) -> String {
     match (provider, model) {
         ("local", _) => format!("Canonry’s own judge ({model})"),
@@ -218,24 +218,24 @@ pub(crate) fn judge_in_words(provider: &str, model: &str) -> String {
     }
 }
 
-/// Who did something. Only whoever runs the service, with the admin token or at the command line, has no name.
+/// The account that did something. Only the operator, with the admin token or at the command line, has no name.
 pub(crate) fn by(login: Option<&Login>) -> String {
     login.map_or_else(|| "the operator".to_owned(), |login| format!("@{login}"))
 }
 
-/// Whether somebody may copy it into a shell: words of strangers that are not stay out of commands.
+/// Whether a reader may copy the text into a shell; other texts of strangers stay out of commands.
 pub(crate) fn is_plain(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
     !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
 }
 
-/// The same words with a capital letter, as a sentence begins.
+/// The same words with a capital letter at the beginning.
 pub(crate) fn capital(words: &str) -> String {
     let mut characters = words.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// What a review is about, as a link's words.
+/// The subject of a review, as a link's text.
 pub(crate) fn subject_in_words(subject: &ReviewSubject) -> String {
     match subject {
         ReviewSubject::Pull(number) => format!("#{number}"),

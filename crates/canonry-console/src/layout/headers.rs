@@ -1,4 +1,4 @@
-//! The headers of every page: nothing from elsewhere, nothing inline, nothing kept.
+//! The headers of every page: nothing from other hosts, nothing inline, nothing cached.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use axum::response::Response;
 use crate::console::Console;
 use crate::sign_in::cookies::{flash_of, forget_flash};
 
-/// Scripts, styles and pictures from this host alone; a page is never in a frame.
+/// Scripts, styles and pictures only from this host; a page is never in a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; \
     connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// The same for the one page whose form goes to GitHub.
+/// The policy for the only page whose form goes to GitHub.
 pub(crate) fn policy_with_forms_to(origin: &str) -> String {
     POLICY.replace("form-action 'self'", &format!("form-action 'self' {origin}"))
 }
 
-/// Sets what every answer of the console carries. A page with a policy or a time to be kept of its own keeps it.
+/// Sets the headers of every answer. A page that sets its own policy or cache time keeps it.
 pub(crate) async fn harden(State(console): State<Arc<Console>>, request: Request, next: Next) -> Response {
     let had_flash = flash_of(request.headers()).is_some();
     let mut answer = next.run(request).await;

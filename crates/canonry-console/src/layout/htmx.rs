@@ -1,4 +1,4 @@
-//! What htmx is told instead of a page that it would show nowhere, or in the middle of another one.
+//! Answers for htmx instead of a page that it would not show, or would show inside another page.
 
 use axum::extract::Request;
 use axum::http::header::SET_COOKIE;
@@ -11,8 +11,8 @@ use crate::layout::errors::NoSession;
 use crate::layout::paging::{link, own_path};
 use crate::sign_in::cookies::keep_flash;
 
-/// Leads whoever lost the session to the sign-in page, and shows why an action was refused in place of the page. What is only
-/// looked at again every few seconds stays as it is while it cannot be read.
+/// Redirects to the sign-in page if the session is over, and shows a refused action in place of the page. A part that
+/// is refreshed every few seconds stays unchanged while it cannot be loaded.
 pub(crate) async fn for_htmx(request: Request, next: Next) -> Response {
     if !request.headers().contains_key("hx-request") {
         return next.run(request).await;
@@ -25,7 +25,7 @@ pub(crate) async fn for_htmx(request: Request, next: Next) -> Response {
         return to_sign_in(&here, is_read);
     }
     if !is_read && (status.is_client_error() || status.is_server_error()) {
-        // It swaps in what went well alone.
+        // htmx swaps in only successful answers.
         *answer.status_mut() = StatusCode::OK;
         for (name, value) in [("hx-retarget", "#main"), ("hx-reselect", "#main"), ("hx-reswap", "outerHTML")] {
             answer.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
@@ -38,7 +38,7 @@ pub(crate) fn load_again() -> Response {
     [(HeaderName::from_static("hx-refresh"), HeaderValue::from_static("true"))].into_response()
 }
 
-/// The page that the browser shows, as it says itself.
+/// The page that the browser shows, according to the browser.
 fn here_of(headers: &HeaderMap) -> String {
     let told = headers.get("hx-current-url").and_then(|url| url.to_str().ok()).and_then(|url| Url::parse(url).ok());
     let path = told.as_ref().map(|url| &url[Position::BeforePath..Position::AfterQuery]);

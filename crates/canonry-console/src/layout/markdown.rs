@@ -1,7 +1,7 @@
-//! Markdown of strangers as HTML whose every element and attribute is ours, with shared evidence marked.
+//! Renders Markdown of strangers as HTML whose elements and attributes are all ours, with shared evidence marked.
 //!
-//! No tag of the text passes: tags that people format with are dropped, and any other is shown as text. Nothing is loaded
-//! from elsewhere: a picture becomes its description, and a link shows where it leads.
+//! No tag of the text is passed on: formatting tags are dropped, and any other tag is shown as text. Nothing is
+//! loaded from other hosts: a picture becomes its description, and a link shows its host.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::layout::marked_text::{MarkPen, MarkedText, push};
 
-/// The elements of HTML that people format comments with: their tags are not to be read.
+/// The HTML elements that people format comments with: their tags are dropped.
 #[rustfmt::skip]
 const FORMATTING: [&str; 60] = [
     "a", "abbr", "b", "big", "blockquote", "br", "caption", "center", "cite", "code", "col", "colgroup", "dd", "del",
@@ -27,7 +27,7 @@ pub(crate) fn markdown(text: &str) -> MarkedText {
     marked_markdown(&text, 0..text.len(), &[], &[])
 }
 
-/// A part of a text the same way, with the marks of shared facts.
+/// A part of a text, rendered the same way, with the marks of shared facts.
 pub(crate) fn marked_markdown(text: &str, part: Range<usize>, spans: &[FactSpan], words: &[String]) -> MarkedText {
     let source = &text[part.clone()];
     let mut writer = Writer {
@@ -55,7 +55,7 @@ pub(crate) fn marked_markdown(text: &str, part: Range<usize>, spans: &[FactSpan]
 /// What ends an element.
 enum Ending {
     Markup(&'static str),
-    /// A link, whose text begins at this place of the page, to this host or to no address that is followed.
+    /// A link whose text begins at this offset of the HTML, with its host; `None` if the address is not linked.
     Link {
         text: usize,
         host: Option<String>,
@@ -65,7 +65,7 @@ enum Ending {
     RawHtml,
 }
 
-/// An HTML block as it is read: its text, and where its lines stand in the source.
+/// An HTML block while it is parsed: its text, and the positions of its lines in the source.
 #[derive(Default)]
 struct RawHtml {
     text: String,
@@ -74,13 +74,13 @@ struct RawHtml {
 
 struct Writer<'a> {
     source: &'a str,
-    /// Where the source begins in the text that the marks are about.
+    /// The offset of the source in the text that the marks refer to.
     base: usize,
     html: String,
     pen: MarkPen<'a>,
     /// The innermost element last.
     open: Vec<Ending>,
-    /// The description of a picture, while it is read.
+    /// The description of a picture while it is parsed.
     picture: Option<String>,
     raw: Option<RawHtml>,
     is_table_head: bool,
@@ -121,7 +121,7 @@ impl Writer<'_> {
     fn start(&mut self, tag: Tag<'_>) {
         let (begin, end) = match tag {
             Tag::Paragraph => ("<p>", "</p>"),
-            // Below the headings of any page.
+            // Below the headings of every page.
             Tag::Heading { .. } => ("<h4>", "</h4>"),
             Tag::BlockQuote(_) => ("<blockquote>", "</blockquote>"),
             Tag::CodeBlock(CodeBlockKind::Indented | CodeBlockKind::Fenced(_)) => ("<pre><code>", "</code></pre>"),
@@ -195,7 +195,7 @@ impl Writer<'_> {
     }
 
     fn code(&mut self, text: &str, range: Range<usize>) {
-        // Behind the backticks, where nothing but the marks is left away.
+        // After the backticks, which are all that is removed.
         let inside = self.source.get(range.clone()).and_then(|whole| whole.find(text));
         let place = inside.map_or(range.clone(), |at| range.start + at..range.start + at + text.len());
         self.html.push_str("<code>");
@@ -203,7 +203,7 @@ impl Writer<'_> {
         self.html.push_str("</code>");
     }
 
-    /// Only the web is linked to, and nobody's password.
+    /// Links only to http and https, and never with a password.
     fn link(&mut self, address: &CowStr<'_>) {
         let is_web = |url: &Url| {
             matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none()
@@ -218,7 +218,7 @@ impl Writer<'_> {
         self.open.push(Ending::Link { text: self.html.len(), host, address: address.to_string() });
     }
 
-    /// Says where a link leads, unless its text does.
+    /// Shows the host of a link, unless its text contains it.
     fn end_link(&mut self, text: usize, host: Option<&str>, address: &str) {
         let leads_to = host.unwrap_or(address);
         let mut shown = String::new();
@@ -251,7 +251,8 @@ impl Writer<'_> {
         for part in html_parts(&raw.text) {
             match part {
                 HtmlPart::Text(range) => {
-                    // Line by line: what begins a line of the source, such as a quotation's mark, is not in the block.
+                    // Line by line: the prefix of a source line, such as the mark of a quotation, is not in the
+                    // block.
                     let ends = raw.lines.iter().skip(1).map(|(begin, _)| *begin).chain([raw.text.len()]);
                     for ((begin, place), end) in raw.lines.iter().zip(ends) {
                         let (from, to) = (range.start.max(*begin), range.end.min(end));
@@ -271,13 +272,13 @@ impl Writer<'_> {
             "br" => self.html.push_str("<br>"),
             "img" => self.note_picture(attribute(attributes, "alt").unwrap_or_default()),
             name if FORMATTING.contains(&name) => {}
-            // `Vec<String>`, and whatever people do not format with.
+            // `Vec<String>`, and tags that do not format.
             _ => push(&mut self.html, &format!("<{}{name}{attributes}>", if closes { "/" } else { "" })),
         }
     }
 }
 
-/// The value of an attribute in quotes.
+/// The quoted value of an attribute.
 fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
     let (_, behind) = attributes.split_once(&format!(" {name}="))?;
     let quote = behind.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;

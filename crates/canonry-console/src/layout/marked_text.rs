@@ -1,4 +1,4 @@
-//! A stranger's text with the evidence marked that another text shares: escaped, and marks that hide are shown.
+//! A stranger's text with the evidence marked that another text shares: escaped, and hidden characters made visible.
 
 use std::fmt::{self, Write as _};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use canonry_charts::escape;
 use canonry_domain::printable::block;
 use canonry_retrieval::FactSpan;
 
-/// Colours that marks have; more facts begin with the first again.
+/// Colours of marks; with more facts they repeat.
 const COLOURS: usize = 6;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +20,10 @@ impl fmt::Display for MarkedText {
     }
 }
 
-// Every part of a text went through `push`, and the elements around it are ours.
+// Every part of the text went through `push`, and the elements around it are ours.
 impl HtmlSafe for MarkedText {}
 
-/// A part of a text with its marks, each with the words of its facts.
+/// A part of a text with its marks, each with the texts of its facts.
 pub(crate) fn marked_text(text: &str, part: Range<usize>, spans: &[FactSpan], words: &[String]) -> MarkedText {
     let mut html = String::with_capacity(part.len() + 64 * spans.len());
     MarkPen::new(spans, words).write(&mut html, &text[part.clone()], part.start);
@@ -34,7 +34,7 @@ pub(crate) fn colour(fact: usize) -> &'static str {
     ["e0", "e1", "e2", "e3", "e4", "e5"][fact % COLOURS]
 }
 
-/// Writes the parts of a text one after the other, with the marks that fall on each.
+/// Writes consecutive parts of a text, with the marks inside each.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct MarkPen<'a> {
     spans: &'a [FactSpan],
@@ -47,7 +47,7 @@ impl<'a> MarkPen<'a> {
         Self { spans, words, last: None }
     }
 
-    /// Writes a part that begins at `place` of the text.
+    /// Writes a part that begins at offset `place` of the text.
     pub(super) fn write(&mut self, html: &mut String, part: &str, place: usize) {
         let mut at = place;
         for span in self.spans_within(place..place + part.len()) {
@@ -59,7 +59,7 @@ impl<'a> MarkPen<'a> {
         push(html, &part[at - place..]);
     }
 
-    /// Writes what stands for a part of the text, such as the character of an entity: all of it is marked, or nothing.
+    /// Writes the replacement of a part, such as the character of an entity: it is marked as a whole, or not at all.
     pub(super) fn write_instead(&mut self, html: &mut String, shown: &str, of: Range<usize>) {
         match self.spans_within(of).first() {
             Some(span) => self.mark(html, shown, span),
@@ -76,7 +76,7 @@ impl<'a> MarkPen<'a> {
     fn mark(&mut self, html: &mut String, text: &str, span: &'a FactSpan) {
         let Some(&fact) = span.facts.first() else { return push(html, text) };
         let told: Vec<&str> = span.facts.iter().filter_map(|fact| self.words.get(*fact)).map(String::as_str).collect();
-        // A fact that goes on, behind another one inside of it or in the next element, has had its number.
+        // A fact that continues after a nested one or in the next element already has its number.
         let goes_on = |fact: &usize| {
             self.last.is_some_and(|last| {
                 last.range == span.range || (last.range.end == span.range.start && last.facts.contains(fact))
@@ -98,7 +98,7 @@ impl<'a> MarkPen<'a> {
     }
 }
 
-/// Adds a stranger's text to HTML.
+/// Escapes a stranger's text and adds it to the HTML.
 pub(super) fn push(html: &mut String, text: &str) {
     escape(html, &block(text));
 }

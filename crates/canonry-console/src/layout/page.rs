@@ -1,4 +1,4 @@
-//! What all pages have in common: title, navigation, who looks, and how they become an answer.
+//! The frame of all pages: title, navigation, the signed-in person, and the response.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ pub(crate) struct NavLink {
     pub(crate) href: String,
     /// The second key of `g …`.
     pub(crate) key: &'static str,
-    /// How much waits there for a person.
+    /// How many things there need a person.
     pub(crate) count: u64,
     pub(crate) is_here: bool,
 }
@@ -72,7 +72,7 @@ pub(crate) struct RepoHead {
     /// `/r/owner/name`.
     pub(crate) path: String,
     pub(crate) can_maintain: bool,
-    /// What waits there for a person; only whole pages tell it.
+    /// What needs a person there; only full pages show it.
     pub(crate) attention: Option<RepoAttention>,
 }
 
@@ -102,16 +102,16 @@ pub(crate) struct PageFrame {
     pub(crate) title: String,
     pub(crate) section: NavSection,
     pub(crate) theme: Theme,
-    /// Who is signed in, in words; nobody on the sign-in page and on errors.
+    /// The signed-in person, in words; `None` on the sign-in page and on errors.
     pub(crate) who: Option<String>,
     pub(crate) is_operator: bool,
     pub(crate) repo: Option<RepoHead>,
     pub(crate) flash: Option<String>,
-    /// What was searched for, on one line.
+    /// The searched text, on one line.
     pub(crate) search: String,
-    /// The command that tells or does the same; what it needs to be told stands in capitals. Many pages have none.
+    /// The command that does the same; its placeholders are in capitals. Many pages have none.
     pub(crate) command: Option<String>,
-    /// Seconds after which a browser without scripts loads the page again.
+    /// Seconds after which a browser without scripts reloads the page.
     pub(crate) refresh: Option<u32>,
     pub(crate) version: &'static str,
     pub(crate) here: String,
@@ -142,7 +142,7 @@ impl PageFrame {
         self
     }
 
-    /// Whether who looks may change what Canonry does in the repository.
+    /// Whether the reader may change what Canonry does in the repository.
     pub(crate) fn can_maintain(&self) -> bool {
         self.repo.as_ref().is_some_and(|repo| repo.can_maintain)
     }
@@ -151,7 +151,7 @@ impl PageFrame {
         CsrfField(&self.csrf)
     }
 
-    /// The pages by what they are for: of a repository, or of the whole service.
+    /// The pages by purpose: of a repository, or of the whole service.
     pub(crate) fn nav_groups(&self) -> Vec<NavGroup> {
         let Some(repo) = &self.repo else { return self.service_groups() };
         let place = |words, tail: &str, key, section| self.place(words, format!("{}{tail}", repo.path), key, section);
@@ -224,7 +224,7 @@ pub(crate) struct CsrfField<'a>(&'a str);
 
 impl fmt::Display for CsrfField<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Base64 for addresses: nothing in it needs escaping.
+        // URL-safe base64: nothing in it needs escaping.
         write!(formatter, r#"<input type="hidden" name="csrf" value="{}">"#, self.0)
     }
 }
@@ -242,7 +242,7 @@ pub(crate) fn html_with(status: StatusCode, template: &impl Template) -> Result<
     Ok((status, [(CONTENT_TYPE, kind), (VARY, vary)], template.render()?).into_response())
 }
 
-/// Leads to a page after an action, which says in one sentence what happened.
+/// Redirects to a page after an action, with one sentence about what happened.
 pub(crate) fn back_to(path: &str, flash: &str) -> Response {
     let mut answer = Redirect::to(path).into_response();
     answer.headers_mut().append(SET_COOKIE, keep_flash(flash));

@@ -1,4 +1,4 @@
-//! Addresses of pages: links that keep filters, and paths that lead nowhere else.
+//! Addresses of pages: links that keep filters, and paths that never lead to another host.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -12,13 +12,13 @@ use crate::layout::formatting::thousands;
 
 pub(crate) const PAGE: u32 = 50;
 
-/// So many words of a search count, as in the store: each costs every row that is looked at.
+/// The most words of a search that count, as in the store: each word is compared with every row that is read.
 const MOST_WORDS: usize = 8;
 
-/// A parameter is cut at so many bytes, for the same reason. SQLite takes no pattern of more than 50,000.
+/// The most bytes of a parameter, for the same reason. SQLite accepts no pattern of more than 50,000.
 const LONGEST_WORD: usize = 500;
 
-/// A path with these parameters; those without a value are left out.
+/// A path with these parameters; empty ones are omitted.
 pub(crate) fn link(path: &str, pairs: &[(&str, &str)]) -> String {
     let mut query = Serializer::new(String::new());
     query.extend_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()));
@@ -26,35 +26,35 @@ pub(crate) fn link(path: &str, pairs: &[(&str, &str)]) -> String {
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
-/// Keeps what fits on a page of rows that were asked for with one more, and says whether others follow.
+/// Truncates rows that were read with one extra row; returns whether more follow.
 pub(crate) fn cut<T>(rows: &mut Vec<T>, most: u32) -> bool {
     let follow = rows.len() > most as usize;
     rows.truncate(most as usize);
     follow
 }
 
-/// Keeps what fits on a page, and says where the next one begins, if others follow.
+/// Truncates rows to a page; returns where the next page begins, if more follow.
 pub(crate) fn cut_page<T, K>(rows: &mut Vec<T>, most: u32, key: impl FnOnce(&T) -> K) -> Option<K> {
     if cut(rows, most) { rows.last().map(key) } else { None }
 }
 
-/// The way through a list of which a page is shown: `parts/pager.html` writes it.
+/// Links between the pages of a list, rendered by `parts/pager.html`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Pager {
-    /// What it leads through, for those who hear the page: `Pages of jobs`.
+    /// For screen readers: `Pages of jobs`.
     pub(crate) label: &'static str,
-    /// Back to the first page, unless this is it.
+    /// The first page, unless this is it.
     pub(crate) first: Option<String>,
-    /// On to the next page, if there is one.
+    /// The next page, if there is one.
     pub(crate) next: Option<String>,
-    /// How many rows were looked at, in words, when the page stopped before it was full.
+    /// The number of rows that were read, in words, if the page stopped before it was full.
     pub(crate) stopped_after: Option<String>,
-    /// Whether `p` and `n` press it: one list of a page has them.
+    /// Whether the keys `p` and `n` press it: one list of a page has them.
     pub(crate) has_keys: bool,
 }
 
 impl Pager {
-    /// Of the list at `path` with the filters `kept`; `next` is the parameter with which its next page begins.
+    /// For the list at `path` with the filters `kept`; `next` is the parameter of its next page.
     pub(crate) fn new(
         label: &'static str,
         path: &str,
@@ -71,18 +71,18 @@ impl Pager {
         }
     }
 
-    /// Says that only so many rows were looked at, so that nobody takes the page for all there is.
+    /// Shows that only this many rows were read, so that the page is not taken for the complete list.
     pub(crate) fn stopped(self, after: Option<u32>) -> Self {
         Self { stopped_after: after.map(|rows| thousands(u64::from(rows))), ..self }
     }
 
-    /// Of a list in the section of this id, to which its links lead back.
+    /// For a list in the section with this id, to which its links lead back.
     pub(crate) fn in_section(self, id: &str) -> Self {
         let there = |link: String| format!("{link}#{id}");
         Self { first: self.first.map(there), next: self.next.map(there), ..self }
     }
 
-    /// The same for a list beside the one that has the page's keys.
+    /// The same for a list without the page's keys.
     pub(crate) fn of_section(self, id: &str) -> Self {
         Self { has_keys: false, ..self.in_section(id) }
     }
@@ -94,13 +94,13 @@ impl Pager {
 
 pub(crate) struct FilteredPage<T, P> {
     pub(crate) rows: Vec<T>,
-    /// The row behind which the next page begins.
+    /// The row after which the next page begins.
     pub(crate) next: Option<P>,
-    /// How many were looked at, if the page stopped before it was full: others behind them were not.
+    /// The number of rows that were read, if the page stopped before it was full: later rows were not read.
     pub(crate) stopped_after: Option<u32>,
 }
 
-/// Keeps of rows those that fit, as many as a page has. One row more than `looked_at` says that there are others behind.
+/// Keeps the rows that match, at most one page. One row more than `looked_at` means that there are more rows.
 pub(crate) fn filter_rows<T, P>(
     mut rows: Vec<T>,
     looked_at: u32,
@@ -113,18 +113,18 @@ pub(crate) fn filter_rows<T, P>(
     if cut(&mut rows, page) {
         return FilteredPage { next: rows.last().map(place), rows, stopped_after: None };
     }
-    // As many as a page has were looked at: that is no search.
+    // Only as many rows as a page has were read: that is not a search.
     let stopped_after = last.is_some().then_some(looked_at).filter(|_| looked_at > page);
     FilteredPage { rows, next: last, stopped_after }
 }
 
-/// Whether a text holds each word of a search, in capitals or not.
+/// Whether a text contains each word of a search, ignoring case.
 pub(crate) fn contains_words(text: &str, search: &str) -> bool {
     let text = text.to_lowercase();
     search.split_whitespace().take(MOST_WORDS).all(|word| text.contains(&word.to_lowercase()))
 }
 
-/// A place in a list that goes by time, and by what comes at one moment: `1800000000000000-12`.
+/// A position in a list ordered by time and id: `1800000000000000-12`.
 pub(crate) fn place(at: Timestamp, id: impl Display) -> String {
     format!("{}-{id}", at.as_microsecond())
 }
@@ -134,23 +134,23 @@ pub(crate) fn place_in<T: FromStr>(word: &str) -> Option<(Timestamp, T)> {
     Some((Timestamp::from_microsecond(micros.parse().ok()?).ok()?, id.parse().ok()?))
 }
 
-/// A parameter without the space around it, as far as anybody would write; nothing where there is none.
+/// A parameter, trimmed and limited in length; empty if it is missing.
 pub(crate) fn word<'a>(query: &'a HashMap<String, String>, name: &str) -> &'a str {
     let word = query.get(name).map(|word| word.trim()).unwrap_or_default();
     &word[..word.floor_char_boundary(LONGEST_WORD)]
 }
 
-/// A parameter that is a number. Anything else is as if it were not there: an old link still leads to a list.
+/// A numeric parameter. Other values are ignored, so that an old link still opens a list.
 pub(crate) fn number(query: &HashMap<String, String>, name: &str) -> Option<i64> {
     word(query, name).parse().ok()
 }
 
-/// A number that stands in an address; where it is none, there is no page.
+/// A number in the path; without it there is no page.
 pub(crate) fn number_in(path: &HashMap<String, String>, name: &str) -> Result<i64, PageError> {
     part_in(path, name)
 }
 
-/// A part of an address; where it cannot be read, there is no page.
+/// A part of the path; if it cannot be parsed, there is no page.
 pub(crate) fn part_in<T: FromStr>(path: &HashMap<String, String>, name: &str) -> Result<T, PageError> {
     path.get(name).and_then(|text| text.parse().ok()).ok_or(PageError::NotFound)
 }
@@ -160,7 +160,7 @@ pub(crate) fn in_path(text: &str) -> String {
     text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// The path if it is one of ours, else the overview: nobody is led elsewhere by a parameter.
+/// The path if it is one of ours, else the overview: a parameter must not redirect to another host.
 pub(crate) fn own_path(told: Option<&str>) -> &str {
     // Browsers read `//host` and `/\host` as another host.
     let is_own = |path: &&str| {

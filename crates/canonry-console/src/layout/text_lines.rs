@@ -1,6 +1,6 @@
-//! Two texts line by line: what both have, and what only one has.
+//! Compares two texts line by line.
 
-/// Lines of each text that are compared; longer texts are better read side by side.
+/// The most lines of each text that are compared; longer texts are easier to read side by side.
 const MOST_LINES: usize = 400;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,14 +16,14 @@ pub(crate) struct ComparedLine {
     pub(crate) text: String,
 }
 
-/// Both texts in one, in their order; `None` when one is too long.
+/// Both texts merged in order; `None` if one is too long.
 pub(crate) fn compared_lines(first: &str, second: &str) -> Option<Vec<ComparedLine>> {
     let (first, second): (Vec<&str>, Vec<&str>) = (first.lines().collect(), second.lines().collect());
     if first.len() > MOST_LINES || second.len() > MOST_LINES {
         return None;
     }
     let same = |one: usize, two: usize| first[one].trim_end() == second[two].trim_end();
-    // How many lines both have from here on.
+    // The number of lines that both have in common from here on.
     let width = second.len() + 1;
     let mut common = vec![0_u16; (first.len() + 1) * width];
     for one in (0..first.len()).rev() {

@@ -1,4 +1,4 @@
-//! Light, dark, or as the system likes it.
+//! The theme: light, dark, or the system's.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Theme {
         }
     }
 
-    /// The word in the cookie and on the page.
+    /// The value in the cookie and on the page.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -37,7 +37,7 @@ impl Theme {
         }
     }
 
-    /// What the switch offers: from the system's to the two, and round.
+    /// The next theme of the switch, in a cycle that begins with the system's.
     pub(crate) const fn next(self) -> Self {
         match self {
             Self::Auto => Self::Dark,

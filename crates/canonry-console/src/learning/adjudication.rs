@@ -1,4 +1,4 @@
-//! Sampled verdicts that people confirm or refute, one case at a time. Canonry's verdict is hidden until they answer.
+//! Sampled verdicts that people confirm or reject, one case at a time. Canonry's verdict is hidden until they answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::layout::paging::{Pager, cut_page, link, number, number_in};
 use crate::sign_in::visit::{MaintainerOf, RepoVisit};
 
-/// Cases of a sample, unless somebody asks for more or fewer.
+/// The default number of cases of a sample.
 const USUAL_SIZE: usize = 40;
-/// The most that one draw takes: a day's work.
+/// The most cases of one draw: a day's work.
 const MOST: usize = 200;
 /// Samples that are listed at once.
 const SAMPLES: u32 = 10;
@@ -37,7 +37,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
         .route("/r/{owner}/{name}/adjudicate/{id}", get(show_one).post(answer))
 }
 
-/// Which cases are worked through, and how: links and forms keep it.
+/// Which cases are shown, and how: links and forms keep it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct AdjudicationQueue {
     filter: AdjudicationFilter,
@@ -45,7 +45,7 @@ struct AdjudicationQueue {
 }
 
 impl AdjudicationQueue {
-    /// From the fields of a link or a form. What cannot be read is as if it were not there.
+    /// From the fields of a link or a form. Values that cannot be parsed are ignored.
     fn of<'a>(field: impl Fn(&str) -> Option<&'a str>) -> Self {
         let kind = match field("from") {
             Some("verdicts") => Some(AdjudicationKind::Triage),
@@ -126,7 +126,7 @@ struct AdjudicationSide {
     href: String,
     number: ItemNumber,
     title: String,
-    /// None where the item is no longer stored.
+    /// `None` if the item is no longer stored.
     text: Option<MarkedText>,
     facts: String,
 }
@@ -166,7 +166,7 @@ async fn show(MaintainerOf(at): MaintainerOf, Query(query): QueryFields) -> Page
 async fn show_one(MaintainerOf(at): MaintainerOf, Path(path): PathFields, Query(query): QueryFields) -> PageResult {
     let queue = AdjudicationQueue::from_query(&query);
     let case = at.console.store.judge().adjudication(at.repo.id, id_of(&path)?).await?.ok_or(PageError::NotFound)?;
-    // What was answered is shown with its verdict: the person has seen it already.
+    // An answered case is shown with its verdict: the person has already seen it.
     let is_blind = !queue.shows_verdict && case.answer.is_none();
     let shown = AdjudicationSelection { case: Some(case), answered: None, is_blind, after: None, queue, samples: None };
     page(&at, shown).await
@@ -266,7 +266,7 @@ fn side(item: Option<&Item>, number: ItemNumber, href: String, is_blind: bool, n
         return AdjudicationSide { href, number, title: String::new(), text: None, facts: String::new() };
     };
     let mut facts: Vec<String> = item.author.iter().map(|author| format!("by @{author}")).collect();
-    // Whether it was closed tells what became of it, which would answer for whoever is asked.
+    // A closed state shows what happened to the item, which would reveal the answer.
     if !is_blind {
         facts.push(if item.state == ItemState::Open { "open" } else { "closed" }.to_owned());
     }
@@ -351,7 +351,7 @@ async fn answer(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Fo
         ));
     }
     let answered = id.get().to_string();
-    // What was passed over before this case stays behind.
+    // Cases that were skipped before this case stay skipped.
     let after = form.one("after").unwrap_or_default();
     let next = queue.link(&here, &[("answered", &answered), ("after", after)]);
     Ok(Redirect::to(&next).into_response())
@@ -378,7 +378,7 @@ pub(crate) struct PeoplesRow {
 }
 
 impl PeoplesLane {
-    /// The lane of what the answers add up to.
+    /// From the summary of the answers.
     pub(crate) fn of(people: &AdjudicationSummary) -> Self {
         Self {
             answered: people.answered,

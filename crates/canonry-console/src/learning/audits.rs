@@ -53,7 +53,7 @@ struct AuditRow {
 }
 
 async fn list(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
-    // An unknown value filters nothing.
+    // An unknown value is ignored.
     let judge: Option<Extractor> = word(&query, "judge").parse().ok();
     let representation: Option<Representation> = word(&query, "source").parse().ok();
     let before = number(&query, "before");
@@ -106,7 +106,7 @@ struct AuditPage {
     made: TimeLabel,
     cheap: String,
     strong: String,
-    /// What it proves about a judge other than the compiled-in one.
+    /// What the audit proves about a judge other than the compiled-in one.
     proof: Option<String>,
     seed: i64,
     min_edge: String,

@@ -15,14 +15,14 @@ use crate::layout::formatting::{item_path, percent, score, share};
 use crate::layout::paging::{PAGE, Pager, cut};
 use crate::plans::selection::{read_item, write_item};
 
-/// The ends of the sliders that change no gate.
+/// The slider positions that change no gate.
 pub(crate) const ANY_SCORE: f64 = 50.0;
 const ANY_GAP: f64 = 0.0;
 /// The widest gap of the slider: hardly any candidate has a wider one.
 pub(crate) const WIDEST_GAP: f64 = 25.0;
 
-/// The fields of the sliders; scores and gaps in percent. Each gate has a number, a slider, and the value of both when the page was made: whichever
-/// of the two was moved counts.
+/// The fields of the sliders; scores and gaps in percent. Each gate has a number field, a slider, and the value of
+/// both when the page was rendered: the one that was moved counts.
 #[derive(Deserialize, Default)]
 pub(crate) struct GateSliders {
     score: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct GateSliders {
 }
 
 impl GateSliders {
-    /// The gates; the ends of the sliders change none.
+    /// The gates; a slider at its end changes none.
     pub(crate) fn gates(&self, last_rank: u32) -> TighterGates {
         let score = moved(&self.score, &self.score_at, &self.score_was).filter(|score| *score > ANY_SCORE);
         let rank = moved(&self.rank, &self.rank_at, &self.rank_was).filter(|rank| *rank >= 1.0);
@@ -52,7 +52,7 @@ impl GateSliders {
     }
 }
 
-/// The number where it was changed, else the slider; none where neither is a number.
+/// The number field if it was changed, else the slider; `None` if neither is a number.
 fn moved(number: &Option<String>, slider: &Option<String>, was: &Option<String>) -> Option<f64> {
     let read = |text: &Option<String>| {
         text.as_deref().and_then(|text| text.trim().parse::<f64>().ok()).filter(|value| value.is_finite())
@@ -109,7 +109,7 @@ pub(crate) fn last_rank(audited: &[AuditedItem]) -> u32 {
     ranks.max().unwrap_or(0).max(2)
 }
 
-/// The audit with these gates, beside what is stored.
+/// The audit with these gates, beside the stored result.
 pub(crate) fn simulated(
     audited: &[AuditedItem],
     sliders: &GateSliders,
@@ -155,7 +155,7 @@ pub(crate) fn simulated(
     }
 }
 
-/// The way through the items whose class changes, with the same gates.
+/// The pager of the items whose class changes, with the same gates.
 fn pager(here: &str, gates: &TighterGates, is_first: bool, next: Option<(ItemType, ItemNumber)>) -> Pager {
     let kept = [
         ("score", gates.min_score.map(|least| in_percent(least.get()).to_string()).unwrap_or_default()),
@@ -168,7 +168,7 @@ fn pager(here: &str, gates: &TighterGates, is_first: bool, next: Option<(ItemTyp
     pager.in_section("changes")
 }
 
-/// With one decimal, as the sliders have it.
+/// With one decimal, as in the sliders.
 fn in_percent(share: f64) -> f64 {
     (share * 1000.0).round() / 10.0
 }

@@ -30,11 +30,11 @@ use crate::learning::sentences::{
 };
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
-/// Adjustments on a page of them; `canonry thresholds` shows as many.
+/// Adjustments per page; `canonry thresholds` shows as many.
 const ADJUSTMENTS: u32 = 20;
-/// Outcomes on a page of them.
+/// Outcomes per page.
 const LATEST: u32 = 15;
-/// Percentage points of a level in the reliability plot: narrower ones contain too few predictions.
+/// The width of a level in the reliability plot, in percentage points: narrower ones contain too few predictions.
 const LEVEL_WIDTH: u8 = 5;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
@@ -123,7 +123,7 @@ struct ThresholdCheck {
 }
 
 async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
-    // To check is to read every event of every issue.
+    // The check reads every event of every issue.
     let checks = query.contains_key("check");
     if checks && !at.can_maintain() {
         return Err(PageError::Forbidden("maintainers of this repository"));
@@ -132,7 +132,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let settings = store.learning().threshold_settings(at.repo.id).await?;
     let thresholds = store.learning().thresholds(at.repo.id).await?;
     let adjustments = store.learning().threshold_adjustments(at.repo.id, ADJUSTMENTS).await?;
-    // Only what the store itself knows as a component is one; anything else in the address is the repository.
+    // Only a component that the store knows is one; any other value means the repository.
     let asked_for = query.get("component").map(String::as_str).filter(|name| !name.is_empty());
     let known =
         thresholds.components.keys().chain(adjustments.iter().filter_map(|one| one.adjusted.component.as_ref()));
@@ -146,7 +146,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
         false => None,
     };
     let lessons = LessonsPage::read(&at, component.as_ref(), &query).await?;
-    // A component that has no threshold of its own follows the repository's, whose moves are shown then.
+    // A component without its own threshold follows the repository's, so those changes are shown.
     let own = component.as_ref().filter(|component| thresholds.components.contains_key(component));
     let moves = ThresholdMoves::read(&at, own, component.as_ref(), &query).await?;
     let known = ThresholdPageData { settings, thresholds, component, log, adjustments, moves, lessons, checked };
@@ -209,7 +209,7 @@ struct ThresholdPageData {
     thresholds: Thresholds,
     component: Option<Component>,
     log: LessonLog,
-    /// The newest moves of all thresholds, for the picture.
+    /// The latest adjustments of all thresholds, for the chart.
     adjustments: Vec<StoredAdjustment>,
     moves: ThresholdMoves,
     lessons: LessonsPage,
@@ -223,7 +223,7 @@ impl ThresholdPageData {
         let own_bucket = component.is_none_or(|component| self.thresholds.components.contains_key(component));
         let path = repo_path(&at.repo);
         let here = format!("{path}/learning");
-        // A component that has no threshold of its own is governed by the repository's, and so are its pictures.
+        // A component without its own threshold uses the repository's, and so do its charts.
         let bucket = component.filter(|_| own_bucket);
         let lessons = summed(&self.log.periods, component);
         let inside: Vec<CountedLessons> =
@@ -318,7 +318,7 @@ impl ThresholdPageData {
                 (name, format!("{name} ({threshold}, {})", counted(state.counts.total, "outcome")))
             })
             .collect();
-        // One that lost its own threshold is still listed while its changes are shown.
+        // A component that lost its own threshold is still listed while its changes are shown.
         if let Some(chosen) = chosen.filter(|chosen| !self.thresholds.components.contains_key(chosen)) {
             names.push((chosen, chosen.to_string()));
         }
@@ -401,7 +401,7 @@ fn adjustment_row(one: &StoredAdjustment, now: Timestamp) -> ThresholdMoveRow {
     }
 }
 
-/// What all periods taught together, each kind and level once.
+/// The lessons of all periods together, each kind and level once.
 fn summed(periods: &[LessonPeriod], component: Option<&Component>) -> Vec<CountedLessons> {
     let mut counts: BTreeMap<(LessonKind, Option<u8>, bool), u64> = BTreeMap::new();
     for one in periods.iter().flat_map(|period| &period.lessons) {
@@ -425,7 +425,7 @@ fn line_rows(curve: &[StepPoint]) -> Vec<LineRow> {
     curve.iter().rev().map(row).collect()
 }
 
-/// `85 %`, or that no comment is posted at any score.
+/// `85 %`, or that no comments are posted.
 fn percent_of(threshold: Option<u8>) -> String {
     threshold.map_or_else(|| "no comments".to_owned(), |threshold| format!("{threshold}\u{a0}%"))
 }

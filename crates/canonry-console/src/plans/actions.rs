@@ -23,7 +23,7 @@ use crate::plans::selection::{PlanSelection, read_item, write_item};
 use crate::plans::state::{PlanBanner, WORKED_ON, apply_phrase, begun_in_vain, undo_phrase, why_not_applied};
 use crate::sign_in::visit::{MaintainerOf, RepoVisit};
 
-/// Characters of a comment on an item.
+/// The most characters of a comment on an item.
 const LONGEST_NOTE: usize = 2_000;
 
 pub(crate) async fn make(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
@@ -61,7 +61,7 @@ pub(crate) async fn decide_rows(MaintainerOf(at): MaintainerOf, Path(path): Path
     };
     let items = items_of(&form)?;
     if !may_row_approval_change_now(&at.console.store, &at.repo, plan.run.id, approved, at.console.now()).await? {
-        // The row stays the current one: the next key is meant for it.
+        // The row stays selected: the next key is meant for it.
         let row = if let [row] = items[..] { Some(row) } else { None };
         return refused_at(&at, &plan, selection, row, format!("Nothing was changed. {ONLY_EXCLUDE}")).await;
     }
@@ -87,7 +87,7 @@ pub(crate) async fn decide_rows(MaintainerOf(at): MaintainerOf, Path(path): Path
         }
         _ => words,
     };
-    // The row may have left the filtered list; the next one is found from its place.
+    // The row may have left the filtered list; the next one is found from its position.
     let row = match (form.one("move"), items.as_slice()) {
         (Some(_), [row]) => next_row(&at.console, &plan, &selection, *row).await?.or(Some(*row)),
         _ => None,
@@ -112,7 +112,7 @@ pub(crate) async fn decide_rows(MaintainerOf(at): MaintainerOf, Path(path): Path
 pub(crate) async fn apply(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let plan = plan_of(&at, &path).await?;
     let selection = PlanSelection::of(|name| form.one(name));
-    // Never guessed: whoever meant the approved ones must not close the others.
+    // Never guessed: a person who meant the approved rows must not close the others.
     let approved_only = match form.one("approved_only") {
         Some("0") => false,
         Some("1") => true,
@@ -157,7 +157,7 @@ pub(crate) async fn apply(MaintainerOf(at): MaintainerOf, Path(path): PathFields
     Ok(back_to(&plan_path(&at, id), &words))
 }
 
-/// Stops an apply before its next row. What is closed stays closed until it is undone.
+/// Stops an apply before its next row. Closed items stay closed until they are undone.
 pub(crate) async fn stop(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let plan = plan_of(&at, &path).await?;
     let id = plan.run.id;
@@ -184,8 +184,8 @@ pub(crate) async fn withdraw(MaintainerOf(at): MaintainerOf, Path(path): PathFie
     }
     let id = plan.run.id;
     note(&at, "withdraw", &format!("{} of plan {id}", counted(begun as u64, "begun close"))).await?;
-    // An apply that is refused, or that finds its rows excluded, cancels what it had begun. It closes nothing: an old
-    // plan never becomes applicable again, and while this waits no exclusion can be removed.
+    // An apply that is refused, or that finds its rows excluded, cancels the closes it had begun. It closes nothing:
+    // an old plan never becomes applicable again, and while this order is queued no exclusion can be removed.
     let order = ApplyOrder { plan: id, approved_only: true, only_takes_back: true, by: at.visit.login().cloned() };
     if queue_apply(&at.console.store, &at.repo, &order, at.console.now()).await?.is_none() {
         return refused(&at, &plan, selection, format!("Nothing was cancelled: {WORKED_ON}.")).await;
@@ -229,7 +229,8 @@ pub(crate) async fn undo(MaintainerOf(at): MaintainerOf, Path(path): PathFields,
     Ok(back_to(&plan_path(&at, id), "Undoing. You can leave this page."))
 }
 
-/// Whether a row was excluded when its close had begun: the checks before each write end it unless GitHub has it already.
+/// Whether a row was excluded after its close had begun: the checks before each write cancel the close unless GitHub
+/// already has it.
 async fn may_be_late(at: &RepoVisit, plan: &PlanSummary, items: &[(ItemType, ItemNumber)]) -> Result<bool, PageError> {
     if items.is_empty() {
         return Ok(is_being_applied(&at.console.store, &at.repo, plan.run.id).await?);
@@ -252,7 +253,7 @@ async fn next_row(
     Ok(rows.first().map(|next| (next.row.item_type, next.row.number)))
 }
 
-/// Records every action before it is done.
+/// Records an action before it is done.
 async fn note(at: &RepoVisit, action: &str, subject: &str) -> Result<(), PageError> {
     let action = format!("plan: {}", if action == "clear" { "reset" } else { action });
     at.record(&action, subject).await
@@ -266,7 +267,7 @@ fn unknown_item(text: &str) -> PageError {
     PageError::BadForm(format!("“{}” is not an item of this plan", text.chars().take(40).collect::<String>()))
 }
 
-/// Items in a few words, for the list of activity.
+/// Items in a few words, for the activity page.
 fn named(items: &[(ItemType, ItemNumber)]) -> String {
     match items {
         [(item_type, number)] => format!("{} #{number}", item_type.in_words()),

@@ -25,7 +25,7 @@ use crate::layout::paging::{Pager, cut_page, number, number_in, word};
 use crate::plans::{actions, plan_page};
 use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
-/// Plans on a page: the rows of each are counted.
+/// Plans per page: the rows of each plan are counted.
 const PLANS: u32 = 25;
 /// Seconds after which a browser without scripts reloads while a plan is being made.
 const LOOK_AGAIN: u32 = 5;
@@ -118,7 +118,7 @@ async fn list(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     })
 }
 
-/// Whether a plan is still being made; when it is there the whole page is loaded again.
+/// Whether a plan is still being made; once it exists the whole page is reloaded.
 async fn making(ReaderOf(at): ReaderOf) -> PageResult {
     let path = format!("{}/plans", repo_path(&at.repo));
     match making_view(&at).await?.filter(|making| making.is_active) {
@@ -178,7 +178,7 @@ async fn line(console: &Console, path: &str, plan: &PlanSummary) -> Result<PlanL
         excluded: thousands(totals.excluded),
         class,
         status,
-        // A running apply has no end yet; the status shows its progress.
+        // A running apply has no end time yet; the status shows its progress.
         applied: plan.apply.as_ref().and_then(|apply| apply.finished_at).map(|at| when(at, now)),
         undone: plan.undos.last().map(|undo| when(undo.finished_at.unwrap_or(undo.created_at), now)),
     })
@@ -199,13 +199,13 @@ async fn export_csv(MaintainerOf(at): MaintainerOf, Path(path): PathFields) -> P
     Ok(file("text/csv; charset=utf-8", "csv", &plan, plan_csv(&plan)))
 }
 
-/// Every row with both of its items: more than a page of it ever reads, so it is not for every reader.
+/// Every row with both of its items. That is much more than a page reads, so not every reader may load it.
 async fn whole_plan(at: &RepoVisit, path: &HashMap<String, String>) -> Result<StoredPlan, PageError> {
     let id = CloseRunId::new(number_in(path, "id")?);
     stored_plan(&at.console.store, &at.repo, id).await?.ok_or(PageError::NotFound)
 }
 
-/// A file to be kept, never one to be shown: its text is of strangers.
+/// A file to download, never to display: it contains text of strangers.
 fn file(kind: &'static str, ending: &str, plan: &StoredPlan, text: String) -> Response {
     let name = format!("attachment; filename=\"plan-{}.{ending}\"", plan.run.id);
     let name = HeaderValue::try_from(name).unwrap_or(HeaderValue::from_static("attachment"));

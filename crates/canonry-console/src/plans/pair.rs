@@ -19,15 +19,15 @@ use crate::sign_in::visit::RepoVisit;
 
 pub(crate) struct PairView {
     pub(crate) plan_path: String,
-    /// The list that the row is on.
+    /// The list that contains the row.
     pub(crate) list: String,
     /// `issue/12`, as forms name it.
     pub(crate) item: String,
     pub(crate) number: ItemNumber,
     pub(crate) heading: String,
-    /// Why it is left open, for a row that does not close.
+    /// Why the item stays open, for a row that does not close.
     pub(crate) left_open: Option<String>,
-    /// Why it would be skipped now, as far as the stored items tell.
+    /// Why the row would be skipped now, according to the stored items.
     pub(crate) drifted: Option<String>,
     pub(crate) comparison: PairComparison,
     pub(crate) reasoning: Option<MarkedText>,
@@ -153,7 +153,7 @@ pub(crate) async fn pair_view(
     })
 }
 
-/// Whether a row's item was closed for the plan and is not opened again.
+/// Whether the plan closed the row's item and it is not reopened.
 pub(crate) fn can_be_undone(reviewed: &ReviewedRow) -> bool {
     let result = reviewed.row.result.as_ref();
     reviewed.undone_at.is_none() && result.is_some_and(|result| matches!(result.outcome, CloseOutcome::Applied { .. }))

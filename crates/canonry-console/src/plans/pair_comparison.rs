@@ -13,25 +13,25 @@ use crate::layout::text_lines::{ComparedLine, LineSide, compared_lines};
 use crate::reviews::review_page::web;
 use crate::sign_in::visit::RepoVisit;
 
-/// Facts that are marked: as many as there are colours.
+/// The most facts that are marked: one per colour.
 const FACTS_MARKED: usize = 6;
-/// Characters of a body that are shown; the rest is on GitHub.
+/// The most characters of a body that are shown; the rest is on GitHub.
 const BODY_SHOWN: usize = 20_000;
 
-/// What `plans/pair_comparison.html` shows under the name `comparison`.
+/// The data of `plans/pair_comparison.html`, under the name `comparison`.
 pub(crate) struct PairComparison {
     pub(crate) source: PairSideView,
     pub(crate) target: Option<PairSideView>,
     pub(crate) facts: Vec<FactView>,
-    /// Whether the lines of both texts are wanted instead of both texts.
+    /// Whether the texts are compared line by line instead of side by side.
     pub(crate) by_line: bool,
-    /// None where a text is too long for it.
+    /// `None` if a text is too long for it.
     pub(crate) lines: Option<Vec<DiffLineView>>,
 }
 
 pub(crate) struct PairSideView {
     pub(crate) number: ItemNumber,
-    /// What becomes of the item: `would be closed`, `stays open`.
+    /// What the plan does with the item: `would be closed`, `stays open`.
     pub(crate) role: &'static str,
     pub(crate) title: MarkedText,
     pub(crate) body: Option<MarkedText>,
@@ -61,7 +61,6 @@ pub(crate) struct DiffLineView {
     pub(crate) text: String,
 }
 
-/// One of two items that are compared.
 #[derive(Clone, Copy)]
 pub(crate) struct ComparedItem<'a> {
     pub(crate) item: &'a Item,
@@ -69,8 +68,8 @@ pub(crate) struct ComparedItem<'a> {
     pub(crate) is_edited: bool,
 }
 
-/// Compares an item with another one of the same type. Both must come from [`RepoVisit::items`], which hides what the
-/// reader may not see.
+/// Compares two items of the same type. Both must come from [`RepoVisit::items`], which hides what the reader may not
+/// see.
 pub(crate) async fn pair_comparison(
     at: &RepoVisit,
     source: ComparedItem<'_>,

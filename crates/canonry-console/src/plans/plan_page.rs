@@ -1,4 +1,5 @@
-//! One plan as a person reviews it: its rows by what stays open, the chosen one as a pair, and what may be done with it.
+//! One plan for review: its rows grouped by the item that stays open, the selected row as a pair, and the plan's
+//! actions.
 
 use std::collections::HashMap;
 
@@ -26,7 +27,7 @@ use crate::plans::selection::{PlanSelection, RowFilter, read_item};
 use crate::plans::state::{ApplyView, PlanBanner, UndoView, apply_view, banners, undo_phrase};
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
-/// Seconds after which a browser without scripts looks again how far an apply has come.
+/// Seconds after which a browser without scripts reloads the progress of an apply.
 const LOOK_AGAIN: u32 = 5;
 
 #[derive(Template)]
@@ -78,8 +79,8 @@ pub(crate) struct PlanView {
     pub(crate) progress: Option<ProgressView>,
     pub(crate) apply: ApplyView,
     pub(crate) undo: Option<UndoView>,
-    /// How the current row gets the focus: after a word, not when the page is opened. A part that is swapped in must not
-    /// take it from a field in which somebody has begun to write, so there the console's own script decides.
+    /// How the current row gets the focus: after a decision, not when the page is opened. A swapped-in part must not
+    /// take the focus from a field in which a person is typing, so there the console's own script decides.
     pub(crate) focus: Option<&'static str>,
     /// Whether rows that are ticked in the browser stay ticked.
     pub(crate) keeps_ticks: bool,
@@ -114,7 +115,7 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
     html(&page(&at, &plan, asked).await?)
 }
 
-/// A row: the pair alone for htmx, or the list too where it asks for that, else the page with it.
+/// A row. For htmx only the pair, or the pair with the list if requested; otherwise the whole page.
 pub(crate) async fn row(
     ReaderOf(at): ReaderOf,
     headers: HeaderMap,
@@ -130,7 +131,7 @@ pub(crate) async fn row(
     let selection = look_of(&query);
     let asked =
         PlanPageRequest { selection: selection.clone(), row: Some((item_type, number)), ..PlanPageRequest::default() };
-    // The links of the list say how the texts are shown, so they follow when that changes.
+    // The links of the list contain the view of the texts, so the list must follow a change of the view.
     if at.visit.is_htmx && headers.get("hx-target").is_some_and(|target| target == "review") {
         let review = PlanView { keeps_ticks: true, ..review(&at, &plan, asked).await? };
         return html(&PlanBodyPart { page: at.page("Plan", NavSection::Plans), review });
@@ -143,7 +144,7 @@ pub(crate) async fn row(
     html(&page(&at, &plan, PlanPageRequest { focus: true, ..asked }).await?)
 }
 
-/// How far an apply or an undo has come. When it has ended the whole page is loaded again.
+/// The progress of an apply or undo. When it has ended the whole page is reloaded.
 pub(crate) async fn progress(ReaderOf(at): ReaderOf, Path(path): PathFields) -> PageResult {
     let plan = plan_of(&at, &path).await?;
     let progress = progress_view(&at, &plan).await?;
@@ -156,7 +157,7 @@ pub(crate) async fn progress(ReaderOf(at): ReaderOf, Path(path): PathFields) -> 
     }
 }
 
-/// The plan that a path names, if it is one of the repository.
+/// The plan that a path names, if it belongs to the repository.
 pub(crate) async fn plan_of(at: &RepoVisit, path: &HashMap<String, String>) -> Result<PlanSummary, PageError> {
     let id = CloseRunId::new(number_in(path, "id")?);
     at.console.store.plans().summary(at.repo.id, id).await?.ok_or(PageError::NotFound)
@@ -166,7 +167,7 @@ pub(crate) fn plan_path(at: &RepoVisit, id: CloseRunId) -> String {
     format!("{}/plans/{id}", repo_path(&at.repo))
 }
 
-/// The page with a sentence about why something was not done.
+/// The page with a sentence about why an action was refused.
 pub(crate) async fn refused(
     at: &RepoVisit,
     plan: &PlanSummary,
@@ -176,7 +177,7 @@ pub(crate) async fn refused(
     refused_at(at, plan, selection, None, words.into()).await
 }
 
-/// The same beside the row that it was about.
+/// The same beside the row of the action.
 pub(crate) async fn refused_at(
     at: &RepoVisit,
     plan: &PlanSummary,
@@ -187,7 +188,7 @@ pub(crate) async fn refused_at(
     let said = Some(PlanBanner { class: "bad", words });
     let asked = PlanPageRequest { selection, said, row, focus: at.visit.is_htmx };
     if at.visit.is_htmx {
-        // With another status htmx would show nothing of it.
+        // htmx would not show another status.
         let review = review(at, plan, asked).await?;
         return html(&PlanBodyPart { page: at.page("Plan", NavSection::Plans), review });
     }

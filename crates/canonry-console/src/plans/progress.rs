@@ -20,14 +20,14 @@ pub(crate) struct ProgressView {
     pub(crate) by: String,
     pub(crate) since: TimeLabel,
     pub(crate) job: String,
-    /// Where a form stops it, for whoever may.
+    /// The address of the form that stops it, for maintainers.
     pub(crate) stop: Option<String>,
 }
 
-/// The latest apply or undo of a plan; `None` when nobody started one here.
+/// The latest apply or undo of a plan; `None` if none was started here.
 pub(crate) async fn progress_view(at: &RepoVisit, plan: &PlanSummary) -> Result<Option<ProgressView>, PageError> {
     let jobs = closing_jobs_of(&at.console.store, &at.repo, plan.run.id).await?;
-    // What is running comes before what was queued later and has ended.
+    // A running job comes before a finished one that was queued later.
     let job = jobs.iter().find(|job| job.state.is_active()).or(jobs.first());
     let Some(job) = job else { return Ok(None) };
     let stop = at.console.store.plans().stop_of_apply(plan.run.id).await?;

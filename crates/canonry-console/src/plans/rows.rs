@@ -1,4 +1,4 @@
-//! The rows of a plan as a list: a page of them, under what stays open.
+//! One page of a plan's rows, grouped by the item that stays open.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub(crate) struct RowLine {
     pub(crate) undo: Option<String>,
 }
 
-/// A page of rows and one more. Where the chosen row is not on it, the page begins with that row.
+/// A page of rows and one extra. If the selected row is not on it, the page begins with that row.
 pub(crate) async fn rows_of(
     console: &Console,
     plan: &PlanSummary,
@@ -58,14 +58,14 @@ pub(crate) async fn rows_of(
     }
     let before = console.store.plans().row_before(plan, selection.filter(), row.0, row.1).await?;
     let from = console.store.plans().rows_page(plan, selection.filter(), before, PAGE + 1).await?;
-    // What the filter does not let through, such as a row that was just decided, is on no page of the list.
+    // A row that does not match the filter, such as one that was just decided, is on no page of the list.
     if from.first().is_some_and(is_chosen) {
         return Ok((PlanSelection { after: before, ..selection }, from));
     }
     Ok((selection, rows))
 }
 
-/// The rows under what stays open, with their titles.
+/// The rows grouped by the item that stays open, with their titles.
 pub(crate) async fn groups(
     at: &RepoVisit,
     path: &str,

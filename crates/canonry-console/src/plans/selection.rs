@@ -1,4 +1,4 @@
-//! Which rows of a plan a page shows, from where on, and how it compares texts. Links and forms keep it.
+//! Which rows of a plan a page shows, where it begins, and how it compares texts. Links and forms keep it.
 
 use canonry_domain::{ItemNumber, ItemType, SkipReason};
 use canonry_store::{PlanRowFilter, PlanTotals};
@@ -61,7 +61,7 @@ impl RowFilter {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PlanSelection {
     pub(crate) show: RowFilter,
-    /// Of rows that do not close, only those for this reason.
+    /// Of rows that do not close, only those with this reason.
     pub(crate) reason: Option<SkipReason>,
     /// The last row of the page before.
     pub(crate) after: Option<(ItemType, ItemNumber)>,
@@ -70,7 +70,7 @@ pub(crate) struct PlanSelection {
 }
 
 impl PlanSelection {
-    /// From the fields of a link or a form. What cannot be read is as if it were not there.
+    /// From the fields of a link or a form. Values that cannot be parsed are ignored.
     pub(crate) fn of<'a>(field: impl Fn(&str) -> Option<&'a str>) -> Self {
         let show = field("show").and_then(|word| RowFilter::EACH.into_iter().find(|show| show.as_str() == word));
         Self {

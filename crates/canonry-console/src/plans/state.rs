@@ -11,7 +11,7 @@ use crate::layout::formatting::{counted, length, thousands, when};
 use crate::plans::progress::ProgressView;
 use crate::sign_in::visit::RepoVisit;
 
-/// Why a plan is not begun again.
+/// Why a plan cannot be started again.
 pub(crate) const WORKED_ON: &str = "an apply or undo of this plan is running; wait until it ends";
 
 pub(crate) struct PlanBanner {
@@ -20,19 +20,19 @@ pub(crate) struct PlanBanner {
 }
 
 pub(crate) struct ApplyView {
-    /// What apply would close, or why it cannot.
+    /// What an apply would close, or why it cannot.
     pub(crate) headline: String,
     /// The daily limit of closes without approval, and when the plan expires.
     pub(crate) limit: Option<String>,
-    /// With the approved rows alone, and with every row that nobody excluded.
+    /// With only the approved rows, and with every row that is not excluded.
     pub(crate) approved: ApplyForecast,
     pub(crate) all: ApplyForecast,
     pub(crate) phrase: String,
     pub(crate) phrase_approved: String,
     pub(crate) refused: Option<String>,
-    /// What a ruling since the plan keeps open, where the rest can be applied.
+    /// What a ruling since the plan keeps open, if the rest can be applied.
     pub(crate) ruled: Option<String>,
-    /// Whether a new plan would have what this one cannot close any more.
+    /// Whether a new plan would contain what this one can no longer close.
     pub(crate) needs_new_plan: bool,
     /// Closes that began and can only be cancelled, in words.
     pub(crate) begun: Option<String>,
@@ -57,7 +57,7 @@ pub(crate) fn undo_phrase(at: &RepoVisit, count: u64) -> String {
     format!("reopen {count} in {}", at.repo.name)
 }
 
-/// Why a plan may not be applied now; `None` when it may.
+/// Why a plan may not be applied now; `None` if it may.
 pub(crate) async fn why_not_applied(
     at: &RepoVisit,
     plan: &PlanSummary,
@@ -97,8 +97,8 @@ pub(crate) async fn why_not_applied(
     Ok(None)
 }
 
-/// How many closes were begun, and not ended, that no apply will go on with: the plan never gets good again, or they
-/// were excluded since. Those that a pause or a mistake in the settings keeps can still be carried out.
+/// The number of unfinished closes that no apply will continue, because the plan can never be applied again or the
+/// rows were excluded since. Closes that a pause or an error in the settings stops can still be finished.
 pub(crate) async fn begun_in_vain(
     at: &RepoVisit,
     plan: &PlanSummary,
@@ -120,7 +120,6 @@ pub(crate) async fn begun_in_vain(
     Ok(closes_begun(store, &at.repo, plan.run.id).await?)
 }
 
-/// What pauses Canonry in the repository.
 pub(crate) async fn banners(at: &RepoVisit) -> Result<Vec<PlanBanner>, PageError> {
     let mut banners = Vec::new();
     for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
@@ -173,7 +172,7 @@ pub(crate) async fn apply_view(
             }
             _ if totals.left == 0 => nothing_left(totals),
             Some(why) => {
-                // The button beside it makes the plan.
+                // The button beside it makes the new plan.
                 let why = why.split_once("; make a new plan").map_or(why.as_str(), |(why, _)| why);
                 format!("This plan cannot be applied: {why}.")
             }
@@ -185,7 +184,7 @@ pub(crate) async fn apply_view(
                 thousands(all.closes - approved.closes)
             ),
         },
-        // The breaker does not count here: it stops what Canonry closes by itself, not what a person applies.
+        // The breaker does not count here: it stops automatic closes, not what a person applies.
         limit: refused.is_none().then(|| {
             let wait = if all.kept_back > 0 { format!(", {} wait", thousands(all.kept_back)) } else { String::new() };
             let expires = match age {

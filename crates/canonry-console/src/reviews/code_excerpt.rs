@@ -2,7 +2,7 @@
 
 use canonry_domain::review::{CodeExcerpt, RepoPath};
 
-/// What `reviews/code_excerpt.html` shows under the name `excerpt`.
+/// The data of `reviews/code_excerpt.html`, under the name `excerpt`.
 pub(crate) struct ExcerptView {
     pub(crate) place: String,
     pub(crate) lines: Vec<CodeLineView>,

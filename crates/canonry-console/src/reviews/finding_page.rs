@@ -1,4 +1,4 @@
-//! A finding over its pushes: its code and status at each, what people answered, and why it is or is not repeated.
+//! A finding across pushes: its code and status at each, people's answers, and why it is or is not repeated.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ struct PushCode {
     status: Badge,
     at: TimeLabel,
     excerpt: Option<ExcerptView>,
-    /// Why there is no code, or none of its own.
+    /// Why there is no code, or none for this push.
     without: &'static str,
 }
 
@@ -191,7 +191,7 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
     })
 }
 
-/// The place as somebody may copy it into a shell: a path with signs that a shell reads is left to be typed.
+/// The place for a command that a reader may copy into a shell; a path with special characters becomes a placeholder.
 fn typed(finding: &Finding) -> String {
     if is_plain(finding.path.as_str()) { place(finding) } else { "PATH:LINE".to_owned() }
 }
@@ -266,7 +266,7 @@ fn row(
     }
 }
 
-/// The code at each push, the newest first; code that did not change is shown at the first push that has it.
+/// The code at each push, the newest first; unchanged code is shown at the first push that has it.
 fn codes(
     newest_first: &[&StoredSighting],
     heads: &BTreeMap<ReviewId, &CommitSha>,
@@ -298,7 +298,7 @@ fn codes(
     newest_first.iter().enumerate().map(code).collect()
 }
 
-/// The flagged line on GitHub, at the commit that was reviewed.
+/// The flagged line on GitHub, at the reviewed commit.
 fn blob_address(web: &Url, repo: &RepoName, head: &CommitSha, finding: &Finding) -> Option<String> {
     let mut address = web.clone();
     address.path_segments_mut().ok()?.pop_if_empty().extend([repo.owner(), repo.name(), "blob", head.as_str()]);

@@ -5,16 +5,16 @@ use canonry_store::{PostedFinding, ReviewId, StoredDismissal, StoredFinding, Sto
 
 use crate::layout::formatting::counted;
 
-/// What a maintainer wants to know of a finding first.
+/// What a maintainer wants to know first about a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FindingVerdict {
-    /// `good`, `warn`, `bad` or nothing: how the banner looks.
+    /// `good`, `warn`, `bad` or empty: the style of the banner.
     pub(crate) class: &'static str,
     pub(crate) headline: String,
     pub(crate) because: String,
-    /// What would show it again, or settle it.
+    /// What would show the finding again, or settle it.
     pub(crate) next: String,
-    /// Whether clearing the pattern's reactions would show it again.
+    /// Whether clearing the pattern's reactions would show the finding again.
     pub(crate) by_pattern: bool,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct FindingVerdictFacts<'a> {
     pub(crate) dismissals: &'a [StoredDismissal],
     pub(crate) pattern: Option<&'a StoredPattern>,
     pub(crate) posted: &'a [PostedFinding],
-    /// `review.minConfidence` as it is configured now.
+    /// `review.minConfidence` as currently configured.
     pub(crate) min_confidence: u8,
 }
 
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// What is said of a finding that was seen so and commented by these reviews.
+    /// The headline of a finding with these sightings and comments.
     fn headline(
         sightings: &[StoredSighting],
         dismissals: &[StoredDismissal],
@@ -305,7 +305,7 @@ mod tests {
         format!("{} {} {}", verdict.headline, verdict.because, verdict.next)
     }
 
-    /// A repository is only to be had from a store.
+    /// A repository can only be created by a store.
     async fn repo() -> Repo {
         let database = TestDatabase::sqlite();
         let store = Store::open(&database.url().parse().expect("valid"), Timestamp::UNIX_EPOCH).await.expect("opens");

@@ -139,7 +139,7 @@ fn chosen<T: FromStr<Err: std::fmt::Display>>(
     text.parse().map(Some).map_err(|error: T::Err| PageError::BadForm(error.to_string()))
 }
 
-/// What a filter can be set to, and what it is set to.
+/// The options of a filter, and the selected one.
 pub(crate) fn choices<T: Copy + PartialEq>(
     all: &[T],
     chosen: Option<T>,

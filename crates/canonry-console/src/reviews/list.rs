@@ -1,4 +1,4 @@
-//! The reviews of a repository: figures and days of a period, then each review.
+//! The reviews of a repository: figures and a daily chart of a period, then each review.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::reviews::review_page;
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
 const PERIODS: [u32; 3] = [7, 30, 90];
-/// How much of an error is shown, in characters.
+/// The most characters of an error that are shown.
 const ERROR_SHOWN: usize = 400;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
@@ -128,7 +128,7 @@ struct ReviewRows {
     pager: Pager,
 }
 
-/// What is wrong with a filter, in the place of the list: htmx shows no page that is an error.
+/// What is wrong with a filter, in place of the list: htmx does not show an error page.
 #[derive(Template)]
 #[template(path = "layout/filter_mistake.html")]
 pub(crate) struct FilterMistake {
@@ -147,7 +147,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let now = at.console.now();
     let today = now.to_zoned(TimeZone::UTC).date();
     let from = today.saturating_sub((i64::from(asked.days) - 1).days());
-    // From the first day's midnight, so that figures and bars are about the same reviews.
+    // From the first day's midnight, so that figures and bars cover the same reviews.
     let since = from.to_zoned(TimeZone::UTC).map(|midnight| midnight.timestamp()).ok();
     let statistics = at.console.store.review().statistics(at.repo.id, since).await?;
     let each_day = at.console.store.review().days(at.repo.id, from, asked.days).await?;
@@ -195,7 +195,7 @@ pub(crate) fn subject(query: &HashMap<String, String>) -> Result<Option<ReviewSu
     subject.map(Some).ok_or_else(wrong)
 }
 
-/// What a filter's field shows for a subject, and what the address says.
+/// The value of a subject in the filter's field and in the address.
 pub(crate) fn subject_value(subject: Option<&ReviewSubject>) -> String {
     match subject {
         None => String::new(),
@@ -222,12 +222,12 @@ async fn rows(at: &RepoVisit, asked: &ReviewQuery, query: &HashMap<String, Strin
     Ok(ReviewRows { path, pull, end, ends: ends.map(choice).collect(), runs, pager })
 }
 
-/// What the address and the filter say for a way to end.
+/// The value of a review's end in the address and in the filter.
 const fn end_value(end: RunEnd) -> &'static str {
     end.state().as_str()
 }
 
-/// An error as it may be shown: what programs and services say may be long, and hold what nobody should read.
+/// An error that may be shown: messages of programs and services may be long and contain secrets.
 fn shown(error: &str) -> String {
     redact(error).chars().take(ERROR_SHOWN).collect()
 }
@@ -267,7 +267,7 @@ fn review_line(review: &StoredReview, base: &str) -> ReviewLine {
     }
 }
 
-/// What a review read: `full`, or `changes since 1a2b3c4`.
+/// The scope of a review: `full`, or `changes since 1a2b3c4`.
 fn scope_words(review: &StoredReview) -> String {
     match review.reason.strip_prefix("incremental-from-") {
         Some(commit) => format!("changes since {commit}"),
@@ -275,7 +275,7 @@ fn scope_words(review: &StoredReview) -> String {
     }
 }
 
-/// `$0.0134`; nothing for what cost nothing.
+/// `$0.0134`; empty for no cost.
 pub(crate) fn dollars(cost: f64) -> String {
     if cost <= 0.0 { String::new() } else { format!("${cost:.4}") }
 }

@@ -1,4 +1,4 @@
-//! Patterns: what people think of them, what that hides, what was hidden, and clearing it.
+//! Patterns: people's reactions to them, the findings that this hides, and clearing the reactions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, contains_words, cut_page, filter_rows, link, number, word};
 use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
-/// Clearings on one page of them.
+/// Clearings per page.
 const CLEARS: u32 = 10;
-/// What is hidden, on one page of it.
+/// Hidden findings per page.
 const SUPPRESSIONS: u32 = 20;
-/// Patterns that one page of a search looks at: each is described by several questions.
+/// Patterns that one page of a search reads: each needs several queries.
 const PATTERNS_LOOKED_AT: u32 = 200;
-/// Hidden findings that one page of a search looks at.
+/// Hidden findings that one page of a search reads.
 const HIDDEN_LOOKED_AT: u32 = 5_000;
-/// Who clears with the admin token; no account of GitHub's can have such a name.
+/// The author of a clearing with the admin token; no account on GitHub can have this name.
 const OPERATOR: &str = "(operator)";
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
@@ -58,7 +58,7 @@ struct PatternLine {
 }
 
 struct ClearLine {
-    /// By which it is undone, while it holds.
+    /// The id that undoes it, while it is in force.
     id: Option<i64>,
     undone: Option<(String, TimeLabel)>,
     what: String,
@@ -93,10 +93,10 @@ struct PatternsPage {
 }
 
 struct PatternQuery {
-    /// Words in a pattern's title, and the word of its state.
+    /// The searched words of a pattern's title, and its state.
     title: String,
     state: String,
-    /// Words in the title of what was hidden, and what hid it.
+    /// The searched words of a hidden finding's title, and what hid it.
     hidden_title: String,
     why: String,
 }
@@ -126,7 +126,7 @@ impl PatternQuery {
     }
 }
 
-/// What hides findings, as words of an address and of a page.
+/// What hides findings, as a value in the address and as text on the page.
 const REASONS: [(&str, &str); 5] = [
     ("dismissal", "dismissed by a person"),
     ("feedback", "people reject its pattern"),
@@ -135,7 +135,6 @@ const REASONS: [(&str, &str); 5] = [
     ("severity", "its severity"),
 ];
 
-/// What hides a finding, in one word.
 const fn kind_of(by: &HiddenBy) -> &'static str {
     match by {
         HiddenBy::Dismissal => "dismissal",
@@ -158,7 +157,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let report = FeedbackReport::rated(&auto_suppress, entries.iter().map(|entry| entry.pattern.clone()).collect());
     let lines = entries.iter().zip(&report.patterns).map(|(entry, rated)| line(entry, rated, &base, now)).collect();
     let patterns = filter_rows(lines, looked_at, PAGE, |line| asked.fits(line), |line| line.newest.0.to_string());
-    // A list goes on while the others stay where they are.
+    // Paging one list keeps the position of the others.
     let others = |own: &str| -> Vec<(&str, &str)> {
         let all = ["title", "state", "after", "cleared", "hidden_title", "why", "hidden"];
         all.into_iter().filter(|name| *name != own).map(|name| (name, word(&query, name))).collect()
@@ -203,7 +202,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     })
 }
 
-/// Lets the reactions so far count no more, for one pattern or for all.
+/// Stops counting the reactions so far, for one pattern or for all.
 async fn clear(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     let pattern: Option<Fingerprint> = match (form.one("fingerprint"), form.one("all")) {
         (Some(text), _) => {

@@ -42,7 +42,7 @@ struct ReviewPage {
     reviewers: Vec<ReviewerRun>,
     model: String,
     hidden_patterns: usize,
-    /// Some of the files that were not read: a change of a generated folder has thousands.
+    /// One page of the files that were not read: a change of a generated folder has thousands.
     skipped: Vec<SkippedFile>,
     skipped_pager: Pager,
     groups: Vec<FindingGroup>,
@@ -57,7 +57,7 @@ struct ReviewCheckLine {
 
 struct FindingGroup {
     title: String,
-    /// How many of them the review has; the page may list some of them.
+    /// The number in the review; the page may list only some of them.
     count: u64,
     findings: Vec<ReviewedFindingLine>,
 }
@@ -106,7 +106,7 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
         None => (counted(review.files_read, "file") + " read.", Vec::new(), 0, Vec::new(), None),
     };
     skipped.sort_by(|one, other| (!one.gap, &one.path).cmp(&(!other.gap, &other.path)));
-    // What a review stored never changes, so that a place in the list stays where it is.
+    // A stored review never changes, so a position in the list stays valid.
     let begin = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(0).min(skipped.len());
     let mut skipped = skipped.split_off(begin);
     let files_follow = cut(&mut skipped, PAGE);
@@ -142,7 +142,7 @@ fn words_of(number: Option<i64>) -> String {
     number.map(|number| number.to_string()).unwrap_or_default()
 }
 
-/// What limits a command to what was reviewed; a name with signs that a shell reads is left to be typed.
+/// The option that limits a command to the reviewed subject; a name with special characters becomes a placeholder.
 pub(crate) fn subject_option(subject: &ReviewSubject) -> String {
     match subject {
         ReviewSubject::Pull(number) => format!(" --pr {number}"),
@@ -176,7 +176,7 @@ fn check(
     Some(ReviewCheckLine { badge: check_badge(state), words: words.to_owned() })
 }
 
-/// Where people find what GitHub has; none for an emulated GitHub, which has no pages.
+/// GitHub's web address; `None` for an emulated GitHub, which has no pages.
 pub(crate) fn web(console: &Console) -> Option<Url> {
     let is_here = match console.github_api.host()? {
         Host::Domain(name) => name == "localhost",
@@ -186,7 +186,7 @@ pub(crate) fn web(console: &Console) -> Option<Url> {
     (!is_here).then(|| web_address(&console.github_api))
 }
 
-/// The commit on GitHub: in its pull request, or alone.
+/// The commit on GitHub: in its pull request, or on its own.
 fn commit_address(mut address: Url, repo: &RepoName, subject: &ReviewSubject, head: &CommitSha) -> Option<String> {
     let mut parts = address.path_segments_mut().ok()?;
     parts.pop_if_empty().extend([repo.owner(), repo.name()]);
@@ -198,7 +198,7 @@ fn commit_address(mut address: Url, repo: &RepoName, subject: &ReviewSubject, he
     Some(address.into())
 }
 
-/// The findings of a page under where they were shown or what hid them, in their order.
+/// The findings of a page, in order, grouped by where they were shown or what hid them.
 fn groups(sightings: &[StoredSighting], counts: &[SightingCount], base: &str) -> Vec<FindingGroup> {
     let mut groups: Vec<FindingGroup> = Vec::new();
     for one in sightings {

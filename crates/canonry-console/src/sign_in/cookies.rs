@@ -1,4 +1,4 @@
-//! The console's cookies: who somebody is, which theme they like, and one sentence about what just happened.
+//! The console's cookies: the session, the theme, and one sentence about the last action.
 
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
@@ -8,12 +8,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::console::Console;
 
-/// The session's cookie; under the prefix browsers accept it over https alone, for this host alone.
+/// The session's cookie; with this prefix browsers accept it only over https and only for this host.
 const SECURE_SESSION: &str = "__Host-canonry";
 const LOCAL_SESSION: &str = "canonry";
 const THEME: &str = "canonry-theme";
 const FLASH: &str = "canonry-flash";
-/// More than a sentence is no flash; browsers keep 4 KiB of a cookie.
+/// A flash is one sentence; browsers keep 4 KiB of a cookie.
 const LONGEST_FLASH: usize = 600;
 const A_YEAR: u32 = 31_536_000;
 
@@ -21,7 +21,7 @@ pub(crate) fn session_of(headers: &HeaderMap, console: &Console) -> Option<Strin
     value(headers, if console.is_secure() { SECURE_SESSION } else { LOCAL_SESSION })
 }
 
-/// What a session is stored under: whoever reads the database cannot sign in with that.
+/// The key that a session is stored under: a reader of the database cannot sign in with it.
 pub(crate) fn stored_key(session: &str) -> [u8; 32] {
     Sha256::digest(session.as_bytes()).into()
 }
@@ -37,7 +37,7 @@ pub(crate) fn flash_of(headers: &HeaderMap) -> Option<String> {
 
 pub(crate) fn keep_session(console: &Console, id: Option<&str>) -> HeaderValue {
     let (name, more) = if console.is_secure() { (SECURE_SESSION, "; Secure") } else { (LOCAL_SESSION, "") };
-    // Lax, not Strict: whoever comes from GitHub's sign-in, or by a link in a comment, is still signed in.
+    // Lax, not Strict: a person who comes from GitHub's sign-in, or by a link in a comment, is still signed in.
     match id {
         Some(id) => header(&format!("{name}={id}; Path=/; HttpOnly; SameSite=Lax{more}")),
         None => header(&format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax{more}")),

@@ -1,4 +1,4 @@
-//! That a form was made by a page of ours, for the session that sends it.
+//! Checks that a form was made by one of our pages, for the session that sends it.
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName};
@@ -18,13 +18,13 @@ pub(crate) fn token(key: &[u8; 32], session_id: &str) -> String {
     URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
 }
 
-/// Whether a form's token is this session's, in constant time.
+/// Whether a form's token belongs to this session, compared in constant time.
 pub(crate) fn is_token(key: &[u8; 32], session_id: &str, told: &str) -> bool {
     token(key, session_id).as_bytes().ct_eq(told.as_bytes()).into()
 }
 
-/// Whether the browser says that a page of ours sent this. A request that says nothing of where it comes from is not
-/// from a browser's form, and is refused.
+/// Whether one of our pages sent this, according to the browser. A request without an origin does not come from a
+/// browser's form and is refused.
 pub(crate) fn is_from_here(headers: &HeaderMap, public_url: Option<&Url>) -> bool {
     if let Some(site) = headers.get(SEC_FETCH_SITE) {
         return site == "same-origin";

@@ -1,4 +1,4 @@
-//! What a browser carries while it is at GitHub: a secret that has to come back, signed so that nobody else can set it.
+//! The cookie during a sign-in at GitHub: a secret that must come back, signed so that only we can set it.
 
 use axum::http::{HeaderMap, HeaderValue};
 use base64::Engine as _;
@@ -11,14 +11,14 @@ use sha2::Sha256;
 use crate::console::Console;
 use crate::sign_in::cookies::value;
 
-/// As long as GitHub's code is good for.
+/// GitHub's code is valid for as long.
 const LASTS: SignedDuration = SignedDuration::from_mins(10);
 
-/// A visit to GitHub that was begun here.
+/// A sign-in at GitHub that began here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GithubRoundTrip {
     pub(crate) state: String,
-    /// What only this browser and we know; GitHub has its hash.
+    /// A secret that only this browser and we know; GitHub has its hash.
     pub(crate) verifier: String,
     pub(crate) then: String,
     pub(crate) at: Timestamp,
@@ -28,7 +28,7 @@ pub(crate) fn random_text() -> String {
     URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
 }
 
-/// Makes the browser keep it until it is back.
+/// Stores it in the browser until it returns.
 pub(crate) fn keep(console: &Console, pending: &GithubRoundTrip) -> HeaderValue {
     let body = serde_json::to_vec(pending).expect("invariant: texts and a time are JSON");
     let body = URL_SAFE_NO_PAD.encode(body);
@@ -40,7 +40,7 @@ pub(crate) fn forget(console: &Console) -> HeaderValue {
     cookie(console, "", 0)
 }
 
-/// What the browser carries, if it is ours and not too old.
+/// The sign-in stored in the browser, if it is ours and not too old.
 pub(crate) fn pending_of(headers: &HeaderMap, console: &Console) -> Option<GithubRoundTrip> {
     let kept = value(headers, name(console))?;
     let (body, signature) = kept.split_once('.')?;
@@ -64,7 +64,7 @@ fn name(console: &Console) -> &'static str {
 
 fn cookie(console: &Console, text: &str, seconds: i64) -> HeaderValue {
     let secure = if console.is_secure() { "; Secure" } else { "" };
-    // Lax: GitHub leads back here from another site.
+    // Lax: GitHub redirects back from another site.
     let cookie = format!("{}={text}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}", name(console));
     HeaderValue::from_str(&cookie).expect("invariant: base64 and words of ours")
 }

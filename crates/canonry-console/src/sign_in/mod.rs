@@ -1,4 +1,4 @@
-//! Who asks: sessions, cookies, roles, and what a visitor may do.
+//! Signing in: sessions, cookies, roles, and what a visitor may do.
 
 pub(crate) mod cookies;
 pub(crate) mod csrf;

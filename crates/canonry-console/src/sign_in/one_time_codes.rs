@@ -1,7 +1,8 @@
-//! Links that sign an operator in once, for the demo: whoever started it at this machine opens one and is in.
+//! Links that sign an operator in once, for the demo: the person who started it on this machine opens one and is
+//! signed in.
 //!
-//! A GET that changes something must not exist in a service, where mail scanners and browsers open links ahead of people. So
-//! only who makes these codes has the route answer.
+//! A service must have no GET that changes something, because mail scanners and browsers open links ahead of people.
+//! So the route answers only if these codes exist.
 
 use std::sync::Mutex;
 
@@ -10,14 +11,14 @@ use subtle::ConstantTimeEq as _;
 
 use crate::sign_in::github_round_trip::random_text;
 
-/// How long a link may wait to be opened.
+/// How long a link is valid.
 const OPENED_WITHIN: SignedDuration = SignedDuration::from_mins(15);
 
 #[derive(Default)]
 pub struct OneTimeCodes(Mutex<Vec<(String, Timestamp)>>);
 
 impl OneTimeCodes {
-    /// The path of a link that signs in once, until a quarter of an hour from now.
+    /// The path of a link that signs in once, within a quarter of an hour.
     pub fn link(&self, now: Timestamp) -> String {
         let code = random_text();
         let path = format!("/sign-in/once/{code}");
@@ -25,7 +26,7 @@ impl OneTimeCodes {
         path
     }
 
-    /// Whether a code may sign in. It never may again.
+    /// Whether a code may sign in. Each code works only once.
     pub(crate) fn redeem(&self, shown: &str, now: Timestamp) -> bool {
         let mut codes = self.codes();
         codes.retain(|(_, until)| now <= *until);
@@ -34,7 +35,7 @@ impl OneTimeCodes {
     }
 
     fn codes(&self) -> std::sync::MutexGuard<'_, Vec<(String, Timestamp)>> {
-        // What is held is never half written.
+        // The list is never half written.
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

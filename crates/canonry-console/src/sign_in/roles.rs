@@ -1,4 +1,5 @@
-//! What somebody is to a repository: GitHub's word, believed for a while by pages, and a yes asked for again by actions.
+//! A person's role in a repository: GitHub's answer, cached for a while for pages; before an action a cached yes is
+//! confirmed again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,38 +13,39 @@ use jiff::{SignedDuration, Timestamp};
 use crate::console::Console;
 use crate::layout::errors::PageError;
 
-/// How long GitHub's yes is believed: a reader who lost access reads for this much longer.
+/// How long GitHub's yes is cached: a reader who lost access can read for this much longer.
 const BELIEVED: SignedDuration = SignedDuration::from_mins(1);
-/// How long its no is believed. Whoever was let in a moment ago waits for it; a stranger's browser that reloads costs
-/// nothing meanwhile.
+/// How long its no is cached. A person who just got access waits for this time; a stranger who reloads a page costs
+/// no request meanwhile.
 const NO_BELIEVED: SignedDuration = SignedDuration::from_mins(10);
-/// How long after a question that GitHub did not answer the same one is not put again.
+/// How long a request that GitHub did not answer is not repeated.
 const NOT_ASKED_AGAIN: SignedDuration = SignedDuration::from_secs(10);
-/// Questions are counted over this time. Whoever has used theirs up is believed to be what they were within it.
+/// Requests are counted over this time. When the limit is reached, the role of the last answer within this time is
+/// used.
 const WINDOW: SignedDuration = SignedDuration::from_mins(10);
-/// Questions in [`WINDOW`] about one account: four pages of the overview that nobody has asked for yet.
+/// Requests in [`WINDOW`] about one account: four pages of the overview without cached roles.
 const MOST_ABOUT_ONE: usize = 200;
-/// Questions in [`WINDOW`] about all of them: 2,400 an hour, half of the 5,000 requests that an installation has. The
-/// other half is for the work.
+/// Requests in [`WINDOW`] about all accounts: 2,400 an hour, half of the 5,000 requests that an installation has. The
+/// other half is for the jobs.
 const MOST_ABOUT_ALL: usize = 400;
-/// Questions in [`WINDOW`] that others cannot use up: one page of the overview.
+/// Requests in [`WINDOW`] that other accounts cannot use up: one page of the overview.
 const ALWAYS: usize = 50;
-/// Words that are kept; when there are more, all are asked for again.
+/// The most answers in the cache; beyond it, the cache is cleared.
 const MOST_KEPT: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     Reader,
-    /// See, and change what Canonry does in the repository.
+    /// May read, and change what Canonry does in the repository.
     Maintainer,
-    /// Everything: whoever holds the admin token.
+    /// May do everything: the holder of the admin token.
     Operator,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RoleAnswer {
     Said(Option<Role>),
-    /// GitHub did not answer. Only whoever was told before that there is such a repository may learn that.
+    /// GitHub did not answer. Only a person who already knew that the repository exists may learn that.
     Away {
         knew: bool,
     },
@@ -67,7 +69,7 @@ impl RoleAnswer {
     }
 }
 
-/// What GitHub said, kept for a while.
+/// GitHub's answers, cached for a while.
 #[derive(Default)]
 pub(crate) struct Roles {
     known: Mutex<CachedRole>,
@@ -76,14 +78,14 @@ pub(crate) struct Roles {
 #[derive(Default)]
 struct CachedRole {
     words: HashMap<(Login, RepoName), (Timestamp, RoleAnswer)>,
-    /// Repositories that were seen to be what they are called, for everybody.
+    /// Repositories whose name was recently confirmed; this is the same for every person.
     identified: HashMap<RepoName, Timestamp>,
-    /// Whom GitHub was asked about, the longest ago first.
+    /// The accounts that GitHub was asked about, the oldest request first.
     asked: VecDeque<(Timestamp, Login)>,
 }
 
 impl CachedRole {
-    /// Whether GitHub was asked about this account, or about all, as often as it may be.
+    /// Whether the limit of requests about this account, or about all, is reached.
     fn is_enough(&mut self, login: &Login, now: Timestamp) -> bool {
         while self.asked.front().is_some_and(|(at, _)| at.duration_until(now).abs() >= WINDOW) {
             self.asked.pop_front();
@@ -94,8 +96,8 @@ impl CachedRole {
 }
 
 impl Roles {
-    /// What the session's person is to the repository; to strangers there is no such page. Before an action GitHub is
-    /// asked again, unless it has just said no: else any account could use up what the service may ask.
+    /// The session's role in the repository; for strangers the page does not exist. Before an action GitHub is asked
+    /// again, unless it has just said no: otherwise any account could use up the service's requests.
     pub(crate) async fn of(
         &self,
         console: &Console,
@@ -123,7 +125,7 @@ impl Roles {
                 return word.role();
             }
             let knew = matches!(before, Some((_, RoleAnswer::Said(Some(_)) | RoleAnswer::Away { knew: true })));
-            // A maintainer's action is never held up, and never done on an old word.
+            // A maintainer's action is never delayed, and never based on an old answer.
             if known.is_enough(&key.0, now) && !(is_deed && knew) {
                 let word = before.filter(|(age, _)| *age < WINDOW).map_or(RoleAnswer::Away { knew }, |(_, word)| word);
                 return word.role();
@@ -145,13 +147,15 @@ impl Roles {
         word.role()
     }
 
-    /// Whether GitHub is asked no more about this person for now, so that pages may lack what they could see.
+    /// Whether the limit of requests about this person is reached, so that pages may omit repositories they could
+    /// see.
     pub(crate) fn is_enough(&self, session: &ConsoleSession, now: Timestamp) -> bool {
         session.login.as_ref().is_some_and(|login| self.lock().is_enough(login, now))
     }
 
-    /// GitHub's word now. Nothing for whoever may not even read, for a name that is another repository's by now, and for
-    /// a repository that the App was taken away from: there GitHub says of nobody what they may see.
+    /// GitHub's current answer. `None` for a person who may not even read, for a name that belongs to another
+    /// repository by now, and for a repository that the App was removed from: there GitHub does not report
+    /// permissions.
     async fn ask(
         &self,
         github: &GitHub,
@@ -161,7 +165,7 @@ impl Roles {
         (is_deed, knew): (bool, bool),
         now: Timestamp,
     ) -> Result<Option<Role>, GitHubError> {
-        // Whoever works through a plan asks with every key, and must not use up what readers may ask.
+        // Working through a plan sends a request with every key, which must not use up the requests for readers.
         if !(is_deed && knew) {
             self.lock().asked.push_back((now, login.clone()));
         }
@@ -175,7 +179,8 @@ impl Roles {
             Permission::Read | Permission::Triage => Role::Reader,
             Permission::Write | Permission::Maintain | Permission::Admin => Role::Maintainer,
         };
-        // The permission is asked for by name. That the name is still this repository's is the same for everybody.
+        // The permission is requested by name. Whether the name still belongs to this repository is the same for
+        // every person.
         let identified = self.lock().identified.get(&repo.name).copied();
         if is_deed || identified.is_none_or(|at| at.duration_until(now).abs() >= WINDOW) {
             match github.repo(&repo.name).await {
@@ -198,7 +203,7 @@ impl Roles {
     }
 }
 
-/// Whether GitHub says that there is nothing to see, in any of its ways.
+/// Whether GitHub says that there is nothing to see, in any form.
 fn is_no(error: &GitHubError) -> bool {
     matches!(
         error,

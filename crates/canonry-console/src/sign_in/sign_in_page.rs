@@ -1,4 +1,4 @@
-//! Signing in, with the admin token or by way of GitHub, and signing out.
+//! Signing in with the admin token or with GitHub, and signing out.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ async fn with_token(
     begin(&console, &headers, None, then).await
 }
 
-/// Signs in whoever opens the demo's link first, at this machine.
+/// Signs in the first person who opens the demo's link on this machine.
 async fn with_one_time_code(
     State(console): State<Arc<Console>>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
@@ -116,7 +116,7 @@ async fn sign_out(
     Ok(answer)
 }
 
-/// Sends the browser to GitHub, with a secret of its own that has to come back.
+/// Redirects the browser to GitHub, with a secret that must come back.
 async fn to_github(
     State(console): State<Arc<Console>>,
     headers: HeaderMap,
@@ -142,7 +142,7 @@ struct OauthCallback {
     error: Option<String>,
 }
 
-/// Takes the browser back from GitHub: whoever comes with our secret and a good code is signed in.
+/// Handles the return from GitHub: a browser with our secret and a valid code is signed in.
 async fn from_github(
     State(console): State<Arc<Console>>,
     headers: HeaderMap,
@@ -165,7 +165,7 @@ async fn from_github(
     };
     let known = async {
         let token = client.exchange_code(&callback, &code, &Secret::new(&pending.verifier)).await?;
-        // The token is dropped here: nothing is ever done in a person's name.
+        // The token is dropped here: Canonry never acts in a person's name.
         client.signed_in_user(&token).await
     };
     let (id, login) = match known.await {
@@ -180,7 +180,7 @@ async fn from_github(
     Ok(answer)
 }
 
-/// Begins a session and leads to where somebody wanted to go. A session that the browser had before is over.
+/// Starts a session and redirects to the page that the person wanted. An earlier session of the browser ends.
 async fn begin(console: &Console, headers: &HeaderMap, account: Option<(GithubId, Login)>, then: &str) -> PageResult {
     let (now, id) = (console.now(), random_text());
     if let Some(earlier) = session_of(headers, console) {
@@ -211,7 +211,7 @@ fn sign_in_page(console: &Console, headers: &HeaderMap, then: &str, problem: Opt
     SignInPage { page, then: then.to_owned(), github, problem }
 }
 
-/// Whoever signs in by way of GitHub is nobody unless GitHub can be asked what they may see.
+/// A sign-in with GitHub is useless unless GitHub can be asked for permissions.
 fn can_ask_github(console: &Console) -> bool {
     console.oauth.is_some() && console.github.is_some()
 }

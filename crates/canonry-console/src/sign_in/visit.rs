@@ -1,4 +1,4 @@
-//! Who asks for a page, and what they are to the repository it is about.
+//! The person who requests a page, and their role in its repository.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::sign_in::roles::Role;
 
 pub(crate) struct SignedIn(pub(crate) Visit);
 
-/// Somebody who holds the admin token.
+/// A person with the admin token.
 pub(crate) struct OperatorOnly(pub(crate) Visit);
 
-/// Somebody who may read about the repository in the path.
+/// A person who may read the repository in the path.
 pub(crate) struct ReaderOf(pub(crate) RepoVisit);
 
-/// Somebody who may change what Canonry does in the repository in the path. Before an action GitHub is asked again.
+/// A person who may change what Canonry does in the repository in the path. Before an action GitHub is asked again.
 pub(crate) struct MaintainerOf(pub(crate) RepoVisit);
 
 #[derive(Clone)]
@@ -35,9 +35,9 @@ pub(crate) struct Visit {
     pub(crate) session: ConsoleSession,
     pub(crate) theme: Theme,
     pub(crate) flash: Option<String>,
-    /// Whether htmx asks, which wants a part of the page.
+    /// Whether htmx sent the request; it wants a part of the page.
     pub(crate) is_htmx: bool,
-    /// Whether a whole page is asked for, with its navigation.
+    /// Whether a whole page is requested, with its navigation.
     has_frame: bool,
     here: String,
     csrf: String,
@@ -49,12 +49,12 @@ pub(crate) struct RepoVisit {
     pub(crate) repo: Repo,
     pub(crate) role: Role,
     pub(crate) visit: Visit,
-    /// What waits for a person, for the navigation of a whole page.
+    /// What needs a person, for the navigation of a whole page.
     attention: Option<RepoAttention>,
 }
 
 impl Visit {
-    /// Their login; none for whoever signed in with the admin token.
+    /// `None` for a person who signed in with the admin token.
     pub(crate) fn login(&self) -> Option<&Login> {
         self.session.login.as_ref()
     }
@@ -69,7 +69,7 @@ impl Visit {
         Ok(self.console.store.console().record_action(&action, self.console.now()).await?)
     }
 
-    /// The frame of a page that is about no repository.
+    /// The frame of a page without a repository.
     pub(crate) fn page(&self, title: &str, section: NavSection) -> PageFrame {
         PageFrame {
             title: title.to_owned(),
@@ -160,7 +160,7 @@ async fn visit(parts: &Parts, console: &Arc<Console>) -> Result<Visit, PageError
     let here = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
     let signed_out = || if is_read { PageError::SignIn { then: here.clone() } } else { PageError::SignedOut };
-    // Before anything is looked up or GitHub is asked: what another site has a browser send must not cost anything.
+    // Before any database read or GitHub request: a request forged by another site must not cost anything.
     if !is_read && !csrf::is_from_here(headers, console.public_url.as_ref()) {
         return Err(PageError::Forged);
     }
@@ -187,7 +187,7 @@ async fn at(parts: &mut Parts, console: &Arc<Console>) -> Result<RepoVisit, Page
     let (Some(owner), Some(name)) = (path.get("owner"), path.get("name")) else {
         return Err(PageError::NotFound);
     };
-    // A name that cannot be one of GitHub's is nobody's.
+    // A name that cannot exist on GitHub belongs to no repository.
     let name: RepoName = format!("{owner}/{name}").parse().map_err(|_| PageError::NotFound)?;
     let repo = console.store.repos().find(&name).await?.ok_or(PageError::NotFound)?;
     let is_action = parts.method != Method::GET && parts.method != Method::HEAD;

@@ -1,4 +1,4 @@
-//! The console as a browser asks for it: pages, forms, refusals.
+//! The console through a browser's requests: pages, forms, refusals.
 
 mod admin;
 mod items;

@@ -1,4 +1,4 @@
-//! What a browser or a reader takes from an answer of the console.
+//! Extracts what a browser or a reader takes from an answer of the console.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ pub(crate) fn csrf_of(page: &str) -> String {
     field.split(r#"value=""#).nth(1).and_then(|rest| rest.split('"').next()).expect("a value").to_owned()
 }
 
-/// What a redirect tells the page that it leads to.
+/// The flash message of a redirect.
 pub(crate) fn flash_of(answer: &Response) -> String {
     let cookies = answer.headers().get_all("set-cookie").iter().filter_map(|cookie| cookie.to_str().ok());
     let flash = cookies.filter_map(|cookie| cookie.strip_prefix("canonry-flash=")).next().unwrap_or_default();
@@ -17,7 +17,7 @@ pub(crate) fn flash_of(answer: &Response) -> String {
     String::from_utf8(URL_SAFE_NO_PAD.decode(flash).expect("base64")).expect("a text")
 }
 
-/// The page of the repository that a link of its section leads to: `First page`, `Next page`.
+/// The page of the repository that a link with this text leads to: `First page`, `Next page`.
 pub(crate) fn linked(page: &str, words: &str) -> Option<String> {
     let (before, _) = page.split_once(&format!(">{words}"))?;
     let (_, rest) = before.rsplit_once("href=\"/r/tide/pool")?;
@@ -32,7 +32,7 @@ pub(crate) fn words(page: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What every page and part of one must be, whatever strangers wrote.
+/// Asserts that no stranger's text became markup in a page or a part of one.
 pub(crate) fn assert_harmless(page: &str) {
     for hostile in ["<script>", "<img", "onerror=alert(2)>", "\u{202e}", "style=\""] {
         assert!(!page.contains(hostile), "{hostile:?} in {page}");

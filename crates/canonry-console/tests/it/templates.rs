@@ -1,4 +1,4 @@
-//! What the pages' policy forbids, and what would let a stranger's text through, is in no template.
+//! No template contains what the pages' policy forbids, or what would let a stranger's text through.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,14 @@
-//! How many items an apply will close, and how many the daily limit keeps back.
+//! Forecasts how many items an apply will close, and how many the daily limit keeps open.
 
-/// What an apply is about to do, as far as the stored plan tells: each item is still rechecked on GitHub.
+/// The expected result of an apply, according to the stored plan. Each item is still rechecked on GitHub.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ApplyForecast {
     pub closes: u64,
-    /// Items that wait for another day, or for a person's approval.
+    /// Items that wait for another day, or for a maintainer's approval.
     pub kept_back: u64,
 }
 
-/// Forecasts an apply of so many approved and unapproved rows. Only unapproved rows count against the daily limit.
+/// Forecasts an apply of approved and unapproved rows. Only unapproved rows count against the daily limit.
 pub const fn apply_forecast(approved: u64, unapproved: u64, closed_today: u64, max_per_day: u64) -> ApplyForecast {
     let free = max_per_day.saturating_sub(closed_today);
     let unapproved_now = if unapproved < free { unapproved } else { free };

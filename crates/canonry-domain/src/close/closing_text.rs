@@ -1,16 +1,16 @@
-//! What Canonry writes on items that it closes, reopens or points at.
+//! Writes the comments on items that Canonry closes or reopens, and on their canonicals.
 
 use crate::duplicates::suggestion_text::{in_brackets, same};
 use crate::{ItemNumber, ItemType, PairFact, Probability, evidence_sentences, text_enum};
 
-/// The label that Canonry sets. People's own label `duplicate` is never touched.
+/// The label that Canonry sets. Canonry never touches the label `duplicate` that people use themselves.
 pub const POSSIBLE_DUPLICATE: &str = "possible-duplicate";
 
-/// Duplicates that a back-link lists: 500 lines stay far below the 65,536 characters of a comment.
+/// The most duplicates that a back-link lists: 500 lines stay far below the 65,536 characters of a comment.
 const BACK_LINKS_SHOWN: usize = 500;
 
-/// What a closing comment says. The title is put in as it is: the caller has taken every mention, reference and marker out
-/// of it.
+/// The contents of a closing comment. The title is inserted as it is: the caller has removed every mention, reference
+/// and marker from it.
 #[derive(Debug, Clone, Copy)]
 pub struct ClosingText<'a> {
     pub item_type: ItemType,
@@ -18,20 +18,18 @@ pub struct ClosingText<'a> {
     pub target_title: Option<&'a str>,
     pub facts: &'a [PairFact],
     pub confidence: Probability,
-    /// Whether a maintainer decided that it is closed: its author's word does not undo that.
+    /// Whether a maintainer decided to close the item: its author cannot undo that with a comment.
     pub approved: bool,
-    /// The name that commands begin with, where somebody listens to them.
+    /// The name that commands begin with; `None` if no process listens to commands.
     pub handle: Option<&'a str>,
-    /// A repository's own text with `{target}`, `{title}`, `{evidence}`, `{confidence}` and
-    /// `{objection}`.
+    /// The repository's own text with `{target}`, `{title}`, `{evidence}`, `{confidence}` and `{objection}`.
     pub template: Option<&'a str>,
 }
 
 text_enum! {
-    /// Why a close is undone.
     pub enum UndoReason: "a reason to undo" {
         NotDuplicate = "not-duplicate",
-        /// It is a duplicate, but of another item.
+        /// The item is a duplicate, but of another item.
         WrongTarget = "wrong-target",
         Other = "other",
     }
@@ -39,13 +37,13 @@ text_enum! {
 
 /// The comment that is written before an item is closed.
 ///
-/// A repository's own template may leave out the target and how to object; both are added then,
-/// because nobody must be left without them.
+/// A repository's own template may leave out the target or how to object. Whatever is missing is added, because the
+/// author must always see both.
 pub fn closing_comment(text: &ClosingText<'_>) -> String {
     let evidence = evidence_sentences(text.facts);
     let objection = if_wrong(text.approved, text.handle);
     let Some(template) = text.template else {
-        // With evidence nobody needs the title.
+        // With evidence the title is not needed.
         let title = if evidence.is_none() { in_brackets(text.target_title.unwrap_or_default()) } else { String::new() };
         let mut parts = vec![format!("{}{title}.", closed_for(text.item_type, text.target))];
         parts.extend(evidence);
@@ -70,8 +68,8 @@ pub fn closing_comment(text: &ClosingText<'_>) -> String {
     parts.join("\n\n")
 }
 
-/// What the closing comment is changed to when the close does not come about: somebody was faster with
-/// a comment or a change, the plan was withdrawn, or GitHub refuses it.
+/// The new text of the closing comment if the close does not happen: another person commented or changed something
+/// first, the plan was withdrawn, or GitHub refused the close.
 pub fn comment_if_refused(item_type: ItemType, target: ItemNumber) -> String {
     format!(
         "This stays open: something changed in the meantime, or GitHub refused the close. #{target} may still be {}.",
@@ -79,7 +77,7 @@ pub fn comment_if_refused(item_type: ItemType, target: ItemNumber) -> String {
     )
 }
 
-/// The one comment on a canonical that lists what was closed as its duplicate.
+/// The comment on a canonical that lists the items that were closed as its duplicates.
 pub fn back_link_comment(item_type: ItemType, duplicates: &[ItemNumber]) -> String {
     let mut numbers = duplicates.to_vec();
     numbers.sort_unstable();
@@ -96,7 +94,7 @@ pub fn back_link_comment(item_type: ItemType, duplicates: &[ItemNumber]) -> Stri
     lines.join("\n")
 }
 
-/// The comment on an item that is opened again.
+/// The comment on an item that is reopened.
 pub fn undo_comment(item_type: ItemType, target: ItemNumber, reason: UndoReason) -> String {
     let same = same(item_type);
     match reason {
@@ -117,8 +115,8 @@ pub fn repointed_comment(item_type: ItemType, from: ItemNumber, target: ItemNumb
     )
 }
 
-/// What happened, and where it goes on. It never says "duplicate of" before a number: at the start of a comment GitHub takes
-/// that as an order, and so would whoever reads why an item was closed.
+/// Says that the item is closed, and where to continue. The text never contains "duplicate of" before a number: GitHub
+/// executes that at the start of a comment as a command, and so would a program that reads why an item was closed.
 fn closed_for(item_type: ItemType, target: ItemNumber) -> String {
     match item_type {
         ItemType::Issue => format!("Closed as a duplicate; please follow #{target}"),
@@ -126,7 +124,8 @@ fn closed_for(item_type: ItemType, target: ItemNumber) -> String {
     }
 }
 
-/// Only what works is named. Whoever opened an item cannot always reopen it, so that there is a way that needs no rights.
+/// How to object. It names only ways that work. The author of an item cannot always reopen it, so one way needs no
+/// rights.
 fn if_wrong(approved: bool, handle: Option<&str>) -> String {
     let other_way = match (handle, approved) {
         (None, _) => "ask a maintainer to".to_owned(),
@@ -136,13 +135,13 @@ fn if_wrong(approved: bool, handle: Option<&str>) -> String {
     format!("**Wrong?** Reopen it, or {other_way}. Canonry will not close it again.")
 }
 
-/// Rounded down: 99.96 % is not certainty.
+/// The percentage is rounded down: 99.96 % is not certainty.
 fn percent(confidence: Probability) -> String {
     format!("{} %", (confidence.get() * 100.0 + 1e-9).floor())
 }
 
-/// Fills a template in one pass, so that nothing filled in is read as a template again. Unknown names
-/// stay as they are written.
+/// Fills in a template in one pass, so that an inserted text is never read as a template. Unknown names stay as they
+/// are.
 fn filled(template: &str, fill: impl Fn(&str) -> Option<String>) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;

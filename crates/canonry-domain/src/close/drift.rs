@@ -1,4 +1,4 @@
-//! What changed between a plan and the moment of closing.
+//! Finds what changed between the plan and the close.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::{
 };
 
 text_enum! {
-    /// What changed since a row was planned, or cannot be told any more.
+    /// What changed since a row was planned, or cannot be read any more.
     pub enum DriftKind: "a kind of drift" {
         SourceEdited = "source_edited",
         SourceClosed = "source_closed",
@@ -23,33 +23,32 @@ text_enum! {
         HumanCommented = "human_commented",
         TargetClosed = "target_closed",
         TargetEdited = "target_edited",
-        /// The target was deleted, transferred or made a discussion.
+        /// The target was deleted, transferred or converted to a discussion.
         TargetGone = "target_gone",
         LabelAdded = "label_added",
         MaintainerChanged = "maintainer_changed",
         UnreadableState = "unreadable_state",
         UnreadableText = "unreadable_text",
-        /// GitHub's answer does not tell whether it is locked.
+        /// GitHub's answer does not say whether the item is locked.
         UnreadableLocked = "unreadable_locked",
         UnreadableAssignees = "unreadable_assignees",
         UnreadableLabels = "unreadable_labels",
         UnreadableMilestone = "unreadable_milestone",
         UnreadableAuthor = "unreadable_author",
-        /// GitHub's answer does not tell whether it is a draft.
+        /// GitHub's answer does not say whether the item is a draft.
         UnreadableDraft = "unreadable_draft",
-        /// GitHub's answer does not tell when it was opened and changed.
+        /// GitHub's answer does not say when the item was opened and updated.
         UnreadableTimes = "unreadable_times",
         UnreadableComments = "unreadable_comments",
         UnreadableTimeline = "unreadable_timeline",
-        /// GitHub's answer does not tell the reactions to its announcement.
+        /// GitHub's answer does not contain the reactions to the announcement.
         UnreadableReactions = "unreadable_reactions",
-        /// GitHub's answer does not tell the one that stays open.
+        /// GitHub's answer does not contain the item that stays open.
         UnreadableTarget = "unreadable_target",
     }
 }
 
 impl DriftKind {
-    /// What changed, as a person would say it.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::SourceEdited => "its text was edited",
@@ -80,20 +79,18 @@ impl DriftKind {
     }
 }
 
-/// One item as a plan saw it.
+/// One item as it was when the plan was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemSnapshot {
     pub number: ItemNumber,
-    /// The hash of its text.
     pub content_hash: ContentHash,
     pub state: ItemState,
-    /// Who it was assigned to, as far as that was known.
+    /// The known assignees.
     pub assignees: Vec<Login>,
     pub labels: Vec<String>,
     pub comments: u32,
-    /// When it had last changed.
     pub updated_at: Option<Timestamp>,
-    /// When GitHub had last been asked about it.
+    /// When the item was last fetched from GitHub.
     pub last_synced_at: Option<Timestamp>,
 }
 
@@ -112,7 +109,7 @@ impl From<&Item> for ItemSnapshot {
     }
 }
 
-/// Both items of a close row as the plan saw them; stored with the row.
+/// Both items of a close row as they were when the plan was made; stored with the row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowSnapshot {
     pub source: ItemSnapshot,
@@ -128,26 +125,24 @@ impl RowSnapshot {
 /// An item as GitHub shows it right before a close. Of a target only the text and the state matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveItem {
-    /// The hash of its text.
     pub content_hash: ContentHash,
     pub state: ItemState,
     /// Whether only collaborators may comment.
     pub locked: bool,
-    /// Who wrote it; a deleted account is nobody.
+    /// `None` if the account was deleted.
     pub author: Option<Login>,
     pub assignees: Vec<Login>,
     pub labels: Vec<String>,
     pub milestone: bool,
     pub linked_open_pr: bool,
     pub pinned: bool,
-    /// Whether it was opened again after the plan's snapshot.
+    /// Whether the item was reopened after the plan's snapshot.
     pub reopened_since: bool,
-    /// Whether a person commented after the plan's snapshot.
     pub human_commented_since: bool,
 }
 
 impl LiveItem {
-    /// An item as it is stored, for whoever looks before GitHub is asked. What only GitHub knows counts as unchanged.
+    /// The stored item, for a check before GitHub is asked. Facts that only GitHub knows count as unchanged.
     pub fn as_stored(item: &Item) -> Self {
         Self {
             content_hash: item.content_hash.clone(),
@@ -169,14 +164,13 @@ impl LiveItem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RowRefusal {
     Drift(DriftKind),
-    /// Something that a plan cannot see keeps the item open.
+    /// A fact that the plan could not see keeps the item open.
     Skip(SkipReason),
-    /// Somebody objected before the grace was over.
+    /// A person objected before the grace period was over.
     Grace(GraceEnd),
 }
 
 impl RowRefusal {
-    /// The reason as a person would say it.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Drift(kind) => kind.in_words(),
@@ -209,15 +203,15 @@ impl FromStr for RowRefusal {
     }
 }
 
-/// A reason that none of our rules gives.
+/// A text that is not the name of a `RowRefusal`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("none of our rules gives this reason")]
 pub struct UnknownRefusal;
 
 /// The first reason why a planned close must not happen now.
 ///
-/// A close row's author and assignees were known and no maintainers when it was planned, so anybody
-/// who is one now became one since. Fewer assignees or labels are no reason.
+/// When a close row was planned, its author and assignees were known and were not maintainers. If one of them is a
+/// maintainer now, that changed since. Removed assignees or labels are not a reason.
 pub fn drift(
     planned: &RowSnapshot,
     source: &LiveItem,
@@ -330,7 +324,7 @@ mod tests {
 
     type LiveChange = fn(&mut LiveItem, &mut Option<LiveItem>);
 
-    /// Every reason alone, in the order in which they are looked at.
+    /// Every reason alone, in the order in which `drift` checks them.
     const CHANGES: [(&str, LiveChange); 15] = [
         ("drift:source_closed", |source, _| source.state = ItemState::Closed),
         ("drift:source_edited", |source, _| source.content_hash = other_hash()),
@@ -363,7 +357,7 @@ mod tests {
     #[test]
     fn of_two_reasons_the_earlier_one_is_told() {
         for pair in CHANGES.windows(2) {
-            // A missing target can be changed no further, and an author is either unknown or promoted.
+            // A missing target cannot be changed any further, and an author is either unknown or promoted.
             if matches!(pair[0].0, "drift:target_gone" | "uncertain_maintainer_identity") {
                 continue;
             }

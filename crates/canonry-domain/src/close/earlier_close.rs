@@ -1,4 +1,4 @@
-//! Closes that were applied before: which of them stand, and which items a person took back.
+//! Closes that were applied earlier: which of them still stand, and which items people reopened.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,24 +6,23 @@ use jiff::Timestamp;
 
 use crate::{ItemNumber, ItemState, PlanInput, PlanItem, Rulings, StateReason};
 
-/// One close that Canonry applied.
+/// A close that Canonry applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierClose {
     pub number: ItemNumber,
-    /// What it was closed as a duplicate of. An item that was re-pointed has a later close with its
-    /// new target.
+    /// The item that it was closed as a duplicate of. An item that was re-pointed has a later close with its new
+    /// target.
     pub target: ItemNumber,
-    /// When it was applied.
     pub closed_at: Timestamp,
-    /// When it was undone or objected to.
+    /// When the close was undone or objected to.
     pub taken_back_at: Option<Timestamp>,
 }
 
-/// The closes of a repository, seen from a plan.
+/// The earlier closes of a repository, prepared for a plan.
 pub(crate) struct EarlierCloses {
-    /// The last time that each item was closed or taken back.
+    /// The last time that each item was closed, or its close was undone.
     touched_at: BTreeMap<ItemNumber, Timestamp>,
-    /// The items that stay closed as duplicates, by what they point at.
+    /// The items that stay closed as duplicates, by the item they point at.
     pointing: BTreeMap<ItemNumber, BTreeSet<ItemNumber>>,
 }
 
@@ -42,7 +41,7 @@ impl EarlierCloses {
         }
         let mut pointing: BTreeMap<ItemNumber, BTreeSet<ItemNumber>> = BTreeMap::new();
         for close in latest.into_values() {
-            // One that is open again points nowhere.
+            // An item that is open again points at nothing.
             let stays_closed = input
                 .items
                 .get(&close.number)
@@ -54,12 +53,12 @@ impl EarlierCloses {
         Self { touched_at, pointing }
     }
 
-    /// Whether closed items point at this one.
+    /// Whether closed items point at this item.
     pub(crate) fn is_target(&self, number: ItemNumber) -> bool {
         self.pointing.contains_key(&number)
     }
 
-    /// The closed items that point at this one, directly or through others.
+    /// The closed items that point at this item, directly or through others.
     pub(crate) fn pointing_at(&self, number: ItemNumber) -> BTreeSet<ItemNumber> {
         let mut found = BTreeSet::new();
         let mut waiting = vec![number];
@@ -73,16 +72,16 @@ impl EarlierCloses {
         found
     }
 
-    /// Whether a person opened this open item again, or took back a close of it, and no maintainer
-    /// has since said that it is a duplicate all the same.
+    /// Whether a person reopened this open item or undid a close of it, and no maintainer has ruled since that it is a
+    /// duplicate after all.
     pub(crate) fn was_reopened(&self, known: &PlanItem<'_>, rulings: &Rulings) -> bool {
         let number = known.item.number;
         let last = known.reopened_at.max(self.touched_at.get(&number).copied());
         match (last, rulings.said_duplicate_at(number)) {
             (Some(last), Some(said)) => said <= last,
             (Some(_), None) => true,
-            // GitHub's word alone has no time. It is all there is only for an item that was first seen
-            // after its reopening, and nobody could rule about it before it was seen.
+            // GitHub's state reason alone has no time. It is the only source for an item that was first imported after
+            // it was reopened, and no person could rule about the item before that.
             (None, said) => known.item.state_reason == Some(StateReason::Reopened) && said.is_none(),
         }
     }

@@ -1,4 +1,4 @@
-//! The time in which people can object before an item is closed: whether there is one, and what ends it.
+//! The grace period in which people can object before an item is closed: when there is one, and what ends it.
 
 use crate::close::plan::whose;
 use crate::{
@@ -7,21 +7,20 @@ use crate::{
 };
 
 text_enum! {
-    /// Why a grace ended without a close.
+    /// Why a grace period ended without a close.
     pub enum GraceEnd: "an end of a grace" {
         Gone = "gone",
         Closed = "closed",
         Reopened = "reopened",
-        /// A person ruled that the two are no duplicates.
+        /// A person ruled that the two items are not duplicates.
         NotDuplicate = "not_duplicate",
-        /// The settings no longer say that items are closed after a grace.
+        /// The settings no longer say that items are closed after a grace period.
         ModeChanged = "mode_changed",
-        /// Too many people objected to closes in this repository.
         Breaker = "breaker",
         Superseded = "superseded",
         CalledOff = "called_off",
         Edited = "edited",
-        /// A recheck found the item to be no duplicate.
+        /// A recheck found that the item is not a duplicate.
         Withdrawn = "withdrawn",
         CommentDeleted = "comment_deleted",
         Reaction = "reaction",
@@ -34,10 +33,8 @@ text_enum! {
         Protected = "protected",
         Pinned = "pinned",
         Locked = "locked",
-        /// The item that it would have been closed as a duplicate of is no longer open.
         TargetClosed = "target_closed",
-        /// The item is older or more active than the one that it would have been closed as a duplicate of, or that one is to
-        /// be closed as a duplicate of it.
+        /// The item is older or more active than its target, or the target is to be closed as a duplicate of the item.
         Outranked = "outranked",
     }
 }
@@ -71,8 +68,8 @@ impl GraceEnd {
         }
     }
 
-    /// Whether it also ends a grace that a maintainer's ruling began. The ruling is an answer to what people said, and to
-    /// what marks an item as somebody's work.
+    /// Whether this also ends a grace period that a maintainer's ruling began. The ruling already overrides people's
+    /// objections and the signs that somebody works on the item.
     pub const fn ends_ruled(self) -> bool {
         !matches!(
             self,
@@ -88,8 +85,8 @@ impl GraceEnd {
         )
     }
 
-    /// Whether people kept the item open by one of the ways that they were offered: it is never planned to be closed
-    /// again unless a maintainer says so.
+    /// Whether people kept the item open in one of the ways that they were offered. Such an item is never planned for
+    /// a close again unless a maintainer rules so.
     pub const fn is_objection(self) -> bool {
         matches!(
             self,
@@ -104,8 +101,8 @@ impl GraceEnd {
         )
     }
 
-    /// Whether a maintainer whose ruling is not carried out has to be told: not when it is answered already, and not when
-    /// there is nothing left to close.
+    /// Whether a maintainer must be notified that a ruling is not carried out. Not if the ruling is already answered,
+    /// and not if there is nothing left to close.
     pub const fn is_news_to_maintainer(self) -> bool {
         !matches!(self, Self::Gone | Self::Closed | Self::Superseded | Self::NotDuplicate)
     }
@@ -114,22 +111,22 @@ impl GraceEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GraceBasis {
     Announced,
-    /// A maintainer, who ruled that the item is a duplicate. What people say does not end it; the rules that no item is
-    /// closed against do.
+    /// A maintainer ruled that the item is a duplicate. Objections do not end this grace period; the rules that
+    /// protect every item from a close do.
     Ruled,
 }
 
-/// Everything that may end a grace, as it is right now. What could not be read has no place here: whoever cannot read
-/// it waits.
+/// Everything that may end a grace period, at this moment. Facts that could not be read have no value here: a caller
+/// that cannot read one must wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is another question that people answer by another act")]
 pub struct GraceFacts {
     pub gone: bool,
     pub closed: bool,
-    /// The item was opened again: since the grace began, or by a person ever.
+    /// The item was reopened since the grace period began, or by a person at any time.
     pub reopened: bool,
     pub ruled_apart: bool,
-    /// The settings say something else than `grace`.
+    /// The settings name a mode other than `grace`.
     pub mode_changed: bool,
     pub breaker: bool,
     pub edited: bool,
@@ -145,11 +142,11 @@ pub struct GraceFacts {
     pub pinned: bool,
     pub locked: bool,
     pub target_closed: bool,
-    /// [`may_close_towards`] says no, or the target is to be closed as a duplicate of the item.
+    /// [`may_close_towards`] forbids the close, or the target is to be closed as a duplicate of the item.
     pub outranked: bool,
 }
 
-/// Why a grace ends now without a close; the first that fits.
+/// Why a grace period ends now without a close; the first reason that applies.
 pub fn grace_end(began: GraceBasis, facts: &GraceFacts) -> Option<GraceEnd> {
     let all = [
         (facts.gone, GraceEnd::Gone),
@@ -177,27 +174,27 @@ pub fn grace_end(began: GraceBasis, facts: &GraceFacts) -> Option<GraceEnd> {
     all.into_iter().find_map(|(holds, end)| (holds && ends(end)).then_some(end))
 }
 
-/// A new item of which it is asked whether its close may be announced.
+/// A new item whose close may perhaps be announced.
 #[derive(Debug, Clone, Copy)]
 pub struct GraceCandidate<'a> {
     pub item: &'a Item,
     pub own_comments: u32,
     pub target: Option<PairItem<'a>>,
-    /// Whether the target has a grace or a plan that closes it as a duplicate of the item.
+    /// Whether the target has a grace period or a plan that closes it as a duplicate of the item.
     pub is_target_closing: bool,
     pub verdict: Verdict,
     pub confidence: Option<Probability>,
     pub min_close: Probability,
-    /// Labels whose items are never closed.
     pub protected_labels: &'a [String],
-    /// Who maintains the repository, when that is known.
+    /// `None` if the maintainers are unknown.
     pub maintainers: Option<&'a Maintainers>,
-    /// Whether the item had a grace before, was closed by Canonry before, was ever reopened, or was ruled about.
+    /// Whether the item had a grace period before, was closed by Canonry before, was ever reopened, or was ruled
+    /// about.
     pub has_a_past: bool,
 }
 
-/// Whether a suggestion may announce that the item will be closed. Only a sure duplicate, and only what nothing known
-/// would keep open: a close that is announced and never comes puzzles people. One grace is all that an item gets.
+/// Whether a suggestion may announce that the item will be closed. It must be a sure duplicate, and no known fact may
+/// keep it open: a close that is announced and never happens confuses people. An item gets only one grace period.
 pub fn may_announce_close(candidate: &GraceCandidate<'_>) -> bool {
     let item = candidate.item;
     let (Some(maintainers), Some(target)) = (candidate.maintainers, candidate.target) else { return false };
@@ -218,12 +215,11 @@ pub fn may_announce_close(candidate: &GraceCandidate<'_>) -> bool {
         && !is_too_vague(&item.title, &item.body)
 }
 
-/// The reply to a maintainer whose ruling is not carried out.
 pub fn left_open_text(why: &str) -> String {
     format!("Not closed, because {why}.")
 }
 
-/// The comment that tells maintainers why nothing is closed automatically any more.
+/// The comment that tells maintainers that automatic closing is paused.
 pub fn breaker_comment(objections: u64, days: i64, handle: &str) -> String {
     format!(
         "Automatic closing is paused in this repository: people objected to {objections} closes within {days} days. Canonry \
@@ -245,7 +241,8 @@ mod tests {
 
     type Fact = fn(&mut GraceFacts);
 
-    /// Every reason alone, in the order in which they are looked at, and whether it also ends what a maintainer ruled.
+    /// Every reason alone, in the order in which `grace_end` checks them, and whether it also ends a maintainer's
+    /// ruling.
     const REASONS: [(GraceEnd, bool, Fact); 20] = [
         (GraceEnd::Gone, true, |facts| facts.gone = true),
         (GraceEnd::Closed, true, |facts| facts.closed = true),
@@ -282,7 +279,7 @@ mod tests {
             }
             assert_eq!(grace_end(GraceBasis::Announced, &facts), Some(end), "before all that come after it");
         }
-        // A later ruling, and what a maintainer calls off, are known from the store alone.
+        // A later ruling and a cancellation by a maintainer are known from the store alone.
         assert!(GraceEnd::Superseded.ends_ruled() && GraceEnd::CalledOff.ends_ruled());
         assert_eq!(REASONS.len() + 2, GraceEnd::ALL.len(), "an end has no case");
     }
@@ -333,7 +330,7 @@ mod tests {
         merge_record(None, record).item
     }
 
-    /// What is asked about, beside the item.
+    /// The parameters of the test beside the item.
     struct Asked {
         verdict: Verdict,
         confidence: Option<Probability>,

@@ -1,4 +1,4 @@
-//! Close plans, what stops a row of one, grace before a close, and the comments about closes.
+//! Close plans, the reasons that stop a row, the grace period before a close, and the comments about closes.
 
 pub(crate) mod apply_forecast;
 pub(crate) mod breaker;

@@ -213,7 +213,7 @@ pub fn plan_closes(input: &PlanInput<'_>, rules: &PlanRules) -> ClosePlan {
     let clustered: BTreeSet<ItemNumber> = clusters.iter().flat_map(|plan| plan.cluster.members()).copied().collect();
     let stale = graph
         .stale()
-        // A closed item that left its cluster is nobody's business any more.
+        // A closed item that left its cluster needs no row.
         .filter(|(number, _)| !clustered.contains(number) && input.is_open(*number))
         .map(|(number, was_duplicate_of)| {
             let reason = planner.keeps_open(number).unwrap_or(SkipReason::StaleEdge);
@@ -251,7 +251,7 @@ impl Planner<'_> {
             (None, Some((confidence, _))) if confidence < self.rules.min_close => {
                 RowVerdict::Skip { reason: SkipReason::LowConfidence, confidence: Some(confidence) }
             }
-            // Last of all: whoever lifts it finds a row that nothing else keeps open.
+            // This check comes last: when a person lifts the exclusion, no other rule keeps the item open.
             (None, Some((confidence, path))) if self.rulings.is_excluded_from(number, cluster.members()) => {
                 RowVerdict::Excluded { confidence, path, repoint: repoint.into_iter().collect() }
             }
@@ -312,7 +312,7 @@ impl Planner<'_> {
         }
         let through = self.graph.targets(number).filter_map(|(middle, to_middle)| {
             let from_middle = self.graph.confidence(middle, canonical)?;
-            // Whoever reopened it disputes that it is a duplicate of the canonical.
+            // A person who reopened the item in the middle disputes that it is a duplicate of the canonical.
             let disputed = self.input.is_open(middle)
                 && self.input.items.get(&middle).is_some_and(|known| self.earlier.was_reopened(known, self.rulings));
             let is_empty = self.input.items.get(&middle).is_none_or(|known| !known.has_content);

@@ -1,41 +1,43 @@
-//! Whether a plan may still be applied: it ages by time, by newer plans, and by rulings about all that is left of it.
+//! Decides whether a plan may still be applied. It may not if it is too old, if a newer plan has its items, or if
+//! rulings affect all of its remaining rows.
 
 use std::fmt::Display;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// After a week too much may have changed that nobody looks at again before closing (SPEC 19).
+/// After a week too much may have changed that is not rechecked before closing (SPEC 19).
 pub const PLAN_LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Closes that no person approved are limited in every window of this length: a day, as `close.maxPerDay` says.
+/// Closes without a maintainer's approval are limited in every window of this length: one day, as in
+/// `close.maxPerDay`.
 pub const DAILY_LIMIT_WINDOW: SignedDuration = SignedDuration::from_hours(24);
 
-/// What to do about a plan that may not be applied any more.
+/// What to do if a plan may not be applied any more.
 const NEW_PLAN: &str =
     "make a new plan with `canonry plan-close`: it keeps approvals of unchanged items, and exclusions";
 
-/// How a plan stands. `P` is what plans are named by.
+/// Whether a plan may be applied. `P` is the name or number of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanAge<P> {
-    /// It may be applied until then, unless one of the others comes first.
+    /// The plan may be applied until then, unless another variant applies first.
     Good {
-        /// The last moment.
+        /// The last moment at which the plan may be applied.
         until: Timestamp,
     },
     TooOld,
     Overtaken {
         by: P,
     },
-    /// Somebody ruled, or removed a ruling, about every cluster that is left of it after it was made. A ruling about some
-    /// of them keeps those rows open and lets the others go on.
+    /// After the plan was made, rulings were made or removed about every cluster that remains in it. A ruling about
+    /// only some of them keeps those rows open and does not stop the others.
     RuledSince {
         /// The newest ruling.
         ruling: i64,
     },
 }
 
-/// How a plan stands, given the newest plan that has items of it, and the newest ruling where rulings that were made or
-/// removed since touch everything that is left of it.
+/// The age of a plan. `newer_plan` is the newest plan that has items of this plan. `newer_ruling` is the newest ruling
+/// if rulings that were made or removed since affect everything that remains of the plan.
 pub fn plan_age<P>(made_at: Timestamp, newer_plan: Option<P>, newer_ruling: Option<i64>, now: Timestamp) -> PlanAge<P> {
     if is_too_old(made_at, now) {
         return PlanAge::TooOld;
@@ -43,18 +45,18 @@ pub fn plan_age<P>(made_at: Timestamp, newer_plan: Option<P>, newer_ruling: Opti
     match (newer_plan, newer_ruling) {
         (Some(by), _) => PlanAge::Overtaken { by },
         (None, Some(ruling)) => PlanAge::RuledSince { ruling },
-        // Beyond the end of time nothing is too old.
+        // The addition overflows only at the end of time.
         (None, None) => PlanAge::Good { until: made_at.checked_add(PLAN_LIFETIME).unwrap_or(Timestamp::MAX) },
     }
 }
 
-/// Whether a plan was made too long ago to be applied, whatever else happened since.
+/// Whether the plan is older than `PLAN_LIFETIME`.
 pub fn is_too_old(made_at: Timestamp, now: Timestamp) -> bool {
     now.duration_since(made_at) > PLAN_LIFETIME
 }
 
 impl<P: Display> PlanAge<P> {
-    /// Why the plan may not be applied, and what to do instead; `None` when it may.
+    /// Why the plan may not be applied, and what to do instead; `None` if it may be applied.
     pub fn refusal(&self, plan: P) -> Option<String> {
         match self {
             Self::Good { .. } => None,

@@ -1,13 +1,13 @@
-//! When a person's word on a row of a plan can be taken.
+//! Decides when a maintainer's approval of a plan row may change.
 
-/// What can be said of rows while their plan is being applied, as it is told to whoever says more.
+/// The message to a maintainer who tries to do more than exclude rows while the plan is being applied.
 pub const ONLY_EXCLUDE: &str =
     "While the plan is being applied, rows can only be excluded: what is closed is what was confirmed.";
 
-/// Whether a word on a row is taken: yes, no, or none after all.
+/// Whether a row's approval may change to `word`: approved, excluded, or neither.
 ///
-/// What was confirmed when the apply began covers no row that was left out then, so that nothing can come to it. To leave a
-/// row out is possible until the last moment.
+/// The confirmation at the start of the apply does not cover rows that were excluded then, so no row can be added. A
+/// row can be excluded until the last moment.
 pub const fn may_row_approval_change(word: Option<bool>, is_being_applied: bool) -> bool {
     matches!(word, Some(false)) || !is_being_applied
 }

@@ -1,50 +1,48 @@
-//! Why a row of a plan does not close its item.
+//! The reasons why a row of a plan does not close its item.
 
 use crate::text_enum;
 
 text_enum! {
-    /// Why a row of a plan does not close its item.
     pub enum SkipReason: "a reason to skip" {
         NotOpen = "not_open",
-        /// Its author or its assignees are unknown, so they might be maintainers.
+        /// The author or the assignees are unknown, so they might be maintainers.
         UncertainMaintainerIdentity = "uncertain_maintainer_identity",
         MaintainerAuthor = "maintainer_author",
         MaintainerAssignee = "maintainer_assignee",
-        /// Nothing says that it is a duplicate of the canonical itself.
+        /// No edge shows that the item is a duplicate of the canonical itself.
         MissingAcceptedEdge = "missing_accepted_edge",
         LowConfidence = "low_confidence",
-        /// Somebody works on it: a milestone, or an open pull request that fixes it.
+        /// Somebody works on the item: it has a milestone, or an open pull request that fixes it.
         InProgress = "in_progress",
         Locked = "locked",
         Pinned = "pinned",
-        /// It has a label whose items are never closed.
+        /// The item has a label whose items are never closed.
         ProtectedLabel = "protected_label",
-        /// A text changed after it was judged.
+        /// A text changed after the pair was judged.
         StaleEdge = "stale_edge",
-        /// The canonical is not open, so nothing may be closed as its duplicate.
+        /// The canonical is not open, so no item may be closed as its duplicate.
         UnsafeTarget = "unsafe_target",
-        /// A person reopened it, or a close of it was undone or objected to.
+        /// A person reopened the item, or a close of it was undone or objected to.
         HumanReopened = "human_reopened",
-        /// A person ruled that it is not a duplicate of another item of its cluster.
+        /// A person ruled that the item is not a duplicate of another item of its cluster.
         ConflictingOverride = "conflicting_override",
         Objected = "objected",
-        /// A close of it is announced, and there is time left to object.
+        /// A close of the item is announced, and the time to object is not over.
         InGrace = "in_grace",
-        /// It, or the canonical, has no text of its own, only that of a template.
+        /// The item or the canonical has no text of its own, only the text of a template.
         NoContent = "no_content",
-        /// The judge that called it a duplicate has not proven itself in the repository.
+        /// The judge that called the item a duplicate has not proven itself in the repository.
         UnprovenJudge = "unproven_judge",
-        /// As many items were closed today as may be without a person's approval.
+        /// The daily limit of closes without a maintainer's approval is reached.
         DailyLimit = "daily_limit",
-        /// A person excluded it from a plan, and nobody has lifted that.
+        /// A person excluded the item from a plan, and nobody has lifted that.
         Excluded = "excluded",
-        /// A person ruled about its cluster after the plan was made.
+        /// A person ruled about the item's cluster after the plan was made.
         RuledSince = "ruled_since",
     }
 }
 
 impl SkipReason {
-    /// The reason as people are shown it.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::NotOpen => "it is not open",

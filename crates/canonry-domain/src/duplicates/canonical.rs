@@ -1,15 +1,15 @@
-//! Which item of a cluster stays open, and why.
+//! Chooses the item of a cluster that stays open, and gives the reason.
 
 use std::collections::BTreeSet;
 
 use crate::close::earlier_close::EarlierCloses;
 use crate::{Item, ItemNumber, ItemState, Maintainers, PlanInput, Rulings, likely_english};
 
-/// Chooses the canonical of a cluster: a person's word, then what was chosen before, then the ranking.
+/// Chooses the canonical of a cluster: a person's ruling first, then the earlier choice, then the ranking.
 ///
-/// What closed items point at stays canonical while it is open, also where it was chosen for another
-/// representation. A canonical that was chosen before gives way when it is closed while another
-/// member is open. Where several are left, because clusters grew together, the ranking decides.
+/// An item that closed items point at stays canonical while it is open, even if it was chosen for another
+/// representation. An earlier canonical is replaced if it is closed while another member is open. If several remain,
+/// because clusters were joined, the ranking decides.
 pub(crate) fn choose_canonical(
     input: &PlanInput<'_>,
     rulings: &Rulings,
@@ -28,7 +28,7 @@ pub(crate) fn choose_canonical(
         .collect();
     let pointed_at: BTreeSet<ItemNumber> =
         members.iter().copied().filter(|member| input.is_open(*member) && earlier.is_target(*member)).collect();
-    // One that was chosen before comes first here too: otherwise a comment could swap two of them.
+    // An earlier canonical comes first here too: otherwise a comment could swap two of them.
     let both: BTreeSet<ItemNumber> = pointed_at.intersection(&stored).copied().collect();
     for (chosen, why) in [
         (both, "earlier duplicates point at it"),
@@ -51,7 +51,7 @@ fn first(numbers: &BTreeSet<ItemNumber>) -> ItemNumber {
     *numbers.first().expect("invariant: a cluster has members")
 }
 
-/// An item in the ranking. What is missing from a plan's input has no text, no age and no activity.
+/// An item in the ranking. An item that is missing from the plan's input has no text, no age and no activity.
 #[derive(Clone, Copy)]
 struct RankedItem<'a> {
     number: ItemNumber,
@@ -61,19 +61,19 @@ struct RankedItem<'a> {
 }
 
 impl RankedItem<'_> {
-    /// Comments by people and bots, and a pull request's review comments with them; an issue has none of those. What
-    /// Canonry wrote itself must not move the order in which it closes.
+    /// The number of comments by people and bots, including a pull request's review comments; an issue has none of
+    /// those. Canonry's own comments must not change the order in which it closes.
     fn activity(&self) -> u64 {
         let all = self.item.map_or(0, |item| u64::from(item.comments) + u64::from(item.review_comments));
         all.saturating_sub(u64::from(self.own_comments))
     }
 }
 
-/// One step of the ranking: what it keeps of those left, and how that is said of the winner.
+/// One step of the ranking: it keeps the best of the remaining items and returns the reason for the winner.
 type Step = fn(&Maintainers, &mut Vec<RankedItem<'_>>) -> &'static str;
 
-/// The ranking, most important first. Each step looks only at what the steps before could not tell
-/// apart, so that texts are read for their language only where it matters.
+/// The steps of the ranking, most important first. Each step sees only the items that the steps before it ranked
+/// equal, so that the language of texts is detected only if it matters.
 const STEPS: [Step; 6] = [
     |_, left| {
         keep(left, |one| one.is_open);
@@ -132,7 +132,7 @@ fn rank(mut left: Vec<RankedItem<'_>>, maintainers: &Maintainers) -> (Option<Ite
     (None, "the lowest number")
 }
 
-/// Keeps those that fit; nobody is better than anybody when none does.
+/// Keeps the items that fit; if none fits, all stay.
 fn keep(left: &mut Vec<RankedItem<'_>>, fits: impl Fn(&RankedItem<'_>) -> bool) {
     if left.iter().any(&fits) {
         left.retain(fits);
@@ -154,11 +154,11 @@ impl<'a> PairItem<'a> {
     }
 }
 
-/// Whether Canonry may close `source` as a duplicate of `target` without a person's ruling: only if the target is the
-/// older one and also wins by the order of canonicals.
+/// Whether Canonry may close `source` as a duplicate of `target` without a person's ruling: only if the target is
+/// older and also wins the ranking of canonicals.
 ///
-/// The order alone is not enough: anybody can open a copy of an old issue and comment on it, which makes the copy the more
-/// active one. An age that nobody knows is no age.
+/// The ranking alone is not enough: anybody can open a copy of an old issue and comment on it, which makes the copy
+/// the more active one. If an age is unknown, the answer is no.
 pub fn may_close_towards(source: PairItem<'_>, target: PairItem<'_>, maintainers: &Maintainers) -> bool {
     let age = |one: PairItem<'_>| one.item.created_at.map(|created_at| (created_at, one.item.number));
     let (Some(source_age), Some(target_age)) = (age(source), age(target)) else { return false };

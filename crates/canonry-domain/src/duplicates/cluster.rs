@@ -1,4 +1,4 @@
-//! Clusters: items joined by edges, each with the one that stays open.
+//! Clusters: items joined by edges, each with the canonical that stays open.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use crate::duplicates::canonical::choose_canonical;
 use crate::duplicates::edge::EdgeGraph;
 use crate::{ItemNumber, PlanInput, Rulings};
 
-/// At least two items that are one problem. Only [`clusters`] and a plan make them, so the clusters
-/// of one answer never share an item and the canonical is always a member.
+/// At least two items that are the same problem. Only [`clusters`] and a plan make them, so the clusters of one result
+/// never share an item, and the canonical is always a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
     members: BTreeSet<ItemNumber>,
@@ -17,7 +17,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// All its items, the canonical among them.
+    /// All items of the cluster, including the canonical.
     pub fn members(&self) -> &BTreeSet<ItemNumber> {
         &self.members
     }
@@ -26,7 +26,7 @@ impl Cluster {
         self.canonical
     }
 
-    /// Why that one, in one short phrase.
+    /// Why that item is the canonical, in one short phrase.
     pub fn because(&self) -> &str {
         &self.because
     }
@@ -39,7 +39,7 @@ pub fn clusters(input: &PlanInput<'_>) -> Vec<Cluster> {
     clusters_of(input, &rulings, &graph, &EarlierCloses::of(input))
 }
 
-/// The same, from what a plan has already worked out.
+/// The same, from data that a plan has already computed.
 pub(crate) fn clusters_of(
     input: &PlanInput<'_>,
     rulings: &Rulings,

@@ -1,31 +1,31 @@
-//! Whether a verdict about a new item is said on GitHub, and why not.
+//! Decides whether a verdict about a new item is posted on GitHub, and gives the reason if not.
 
 use crate::{CurrentThreshold, Similarity, TriageMode, Verdict, text_enum};
 
-/// Whether a verdict is said.
+/// Whether a verdict is posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommentDecision {
     Speak,
-    /// It is only recorded.
+    /// The verdict is only recorded.
     Silent(SilenceReason),
 }
 
 text_enum! {
-    /// Why a verdict is only recorded.
     pub enum SilenceReason: "a reason to be silent" {
         Mode = "mode",
         NotDuplicate = "not_duplicate",
-        /// The selected target has no score to hold against the threshold.
+        /// The selected target has no score to compare with the threshold.
         NoScore = "no_score",
         BelowThreshold = "below_threshold",
-        /// Too many suggestions were wrong here, at every level.
+        /// Too many suggestions were wrong in this repository, at every level.
         FallenSilent = "fallen_silent",
     }
 }
 
-/// Whether a verdict is said: in a mode that speaks, for both verdicts that name a target, from the threshold on.
+/// Decides whether a verdict is posted: in a mode that comments, for both verdicts that name a target, at or above the
+/// threshold.
 ///
-/// A verdict that no judge's answer stands behind is never said; see [`crate::triage_failed`].
+/// A verdict without a judge's answer is never posted; see [`crate::triage_failed`].
 pub fn decide_comment(
     mode: TriageMode,
     verdict: Verdict,

@@ -1,9 +1,8 @@
-//! What the gates made of one candidate set.
+//! The result of the gates for one candidate set.
 
 use crate::{GateReason, ItemNumber, text_enum};
 
 text_enum! {
-    /// What became of an evaluated candidate set.
     pub enum DecisionStatus: "a decision's status" {
         /// An edge: the source is a duplicate of its target.
         Accepted = "accepted",
@@ -22,7 +21,7 @@ text_enum! {
     }
 }
 
-/// The gates' ruling: what becomes of a candidate set, and the gate that says so.
+/// The decision of the gates about a candidate set, and the gate that decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateDecision {
     pub status: DecisionStatus,
@@ -41,7 +40,7 @@ impl GateDecision {
         Self { status: DecisionStatus::Rejected, target: None, reason: None }
     }
 
-    /// A yes that a gate turned down.
+    /// A yes of the judge that a gate vetoed.
     pub const fn vetoed(target: ItemNumber, reason: GateReason) -> Self {
         Self { status: DecisionStatus::Rejected, target: Some(target), reason: Some(reason) }
     }
@@ -50,12 +49,11 @@ impl GateDecision {
         Self { status: DecisionStatus::Skipped, target: None, reason: Some(reason) }
     }
 
-    /// Whether the judge's answer was malformed or named something that is no candidate.
+    /// Whether the judge's answer was malformed or named an item that is not a candidate.
     pub const fn is_invalid_response(&self) -> bool {
         matches!(self.reason, Some(GateReason::InvalidResponse(_)))
     }
 
-    /// The reason as it is stored.
     pub fn stored_reason(&self) -> Option<String> {
         self.reason.as_ref().map(ToString::to_string)
     }

@@ -1,10 +1,10 @@
-//! Accepted edges, and which of them still count.
+//! Accepted edges, and which of them are still valid.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{ContentVersion, ItemNumber, PlanItem, Probability, Rulings};
 
-/// An accepted decision: the source was found to be a duplicate of the target.
+/// An accepted decision: the source is a duplicate of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
     pub source: ItemNumber,
@@ -12,11 +12,11 @@ pub struct Edge {
     pub confidence: Probability,
     pub source_version: ContentVersion,
     pub target_version: ContentVersion,
-    /// Whether a person said so: such an edge does not become stale when a text changes.
+    /// Whether a person made the decision: such an edge does not become stale when a text changes.
     pub human: bool,
 }
 
-/// The edges that count now, and the sources whose edge no longer does.
+/// The valid edges, and the sources whose edge is stale.
 pub(crate) struct EdgeGraph {
     outgoing: BTreeMap<ItemNumber, BTreeMap<ItemNumber, Probability>>,
     neighbours: BTreeMap<ItemNumber, BTreeSet<ItemNumber>>,
@@ -24,8 +24,8 @@ pub(crate) struct EdgeGraph {
 }
 
 impl EdgeGraph {
-    /// An edge counts between two items that are known and still there, that nobody ruled apart, and
-    /// whose texts are those that were judged.
+    /// An edge is valid if both items are known and still exist, if nobody ruled that they are not duplicates, and if
+    /// both texts are the judged ones.
     pub(crate) fn of(items: &BTreeMap<ItemNumber, PlanItem<'_>>, edges: &[Edge], rulings: &Rulings) -> Self {
         let mut graph = Self { outgoing: BTreeMap::new(), neighbours: BTreeMap::new(), stale: BTreeMap::new() };
         let present = |number| items.get(&number).map(|known| known.item).filter(|item| item.gone.is_none());
@@ -56,22 +56,20 @@ impl EdgeGraph {
         self.neighbours.entry(target).or_default().insert(source);
     }
 
-    /// The confidence of the edge from one item to another.
     pub(crate) fn confidence(&self, source: ItemNumber, target: ItemNumber) -> Option<Probability> {
         self.outgoing.get(&source)?.get(&target).copied()
     }
 
-    /// The items that this one has an edge to.
     pub(crate) fn targets(&self, source: ItemNumber) -> impl Iterator<Item = (ItemNumber, Probability)> + '_ {
         self.outgoing.get(&source).into_iter().flatten().map(|(target, confidence)| (*target, *confidence))
     }
 
-    /// What the item's stale edge pointed at.
+    /// The target of the item's stale edge.
     pub(crate) fn stale_target(&self, source: ItemNumber) -> Option<ItemNumber> {
         self.stale.get(&source).copied()
     }
 
-    /// Every item with a stale edge, and what that pointed at.
+    /// Every item with a stale edge, and that edge's target.
     pub(crate) fn stale(&self) -> impl Iterator<Item = (ItemNumber, ItemNumber)> + '_ {
         self.stale.iter().map(|(source, target)| (*source, *target))
     }

@@ -1,4 +1,4 @@
-//! Why a gate stopped a candidate set or the verdict about a new item: enums that are stored as text.
+//! The reasons why a gate stopped a candidate set or the verdict about a new item; they are stored as text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,35 +11,35 @@ const GUARDRAIL: &str = "online_strict_guardrail:";
 const STRUCTURAL_KEYS: [&str; 5] = ["certainty=", "relation=", "root_cause_match=", "scope_relation=", "path_match="];
 
 text_enum! {
-    /// Which of two items reports a bug while the other asks for a feature.
+    /// Which of two items reports a bug while the other requests a feature.
     pub enum KindMismatch: "a mismatch of kinds" {
         BugVsFeature = "bug_vs_feature",
         FeatureVsBug = "feature_vs_bug",
     }
 }
 
-/// Why a candidate set became no edge.
+/// Why a candidate set did not become an edge.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum GateReason {
-    /// A person ruled every candidate out.
+    /// A person ruled that the source is not a duplicate of any candidate.
     RuledOut,
-    /// Source or target has no text of its own, only that of a template.
+    /// The source or the target has no text of its own, only the text of a template.
     NoContent,
     NoCandidates,
     SourceTooVague,
     ExistingEdge,
-    /// The judge's answer was malformed or named something that is no candidate.
+    /// The judge's answer was malformed or named an item that is not a candidate.
     InvalidResponse(InvalidAnswer),
-    /// What in the answer contradicts its yes, as `key=value`.
+    /// The part of the answer that contradicts its yes, as `key=value`.
     Structure(String),
     TargetNotOpen,
     KindMismatch(KindMismatch),
     BelowMinEdge,
-    /// Another candidate is as near.
+    /// Another candidate has nearly the same score.
     CandidateGapTooSmall,
 }
 
-/// The reasons that are one text each.
+/// The reasons that are stored as a fixed text.
 static PLAIN_GATE_REASONS: [(GateReason, &str); 8] = [
     (GateReason::RuledOut, "override:not_duplicate"),
     (GateReason::NoContent, "no_content"),
@@ -52,12 +52,10 @@ static PLAIN_GATE_REASONS: [(GateReason, &str); 8] = [
 ];
 
 impl GateReason {
-    /// Whether a stored reason is this one.
     pub fn is_stored_as(&self, text: Option<&str>) -> bool {
         text.and_then(|text| text.parse::<Self>().ok()).as_ref() == Some(self)
     }
 
-    /// The gate that gives this reason.
     pub const fn gate(&self) -> DecisionGate {
         match self {
             Self::RuledOut => DecisionGate::Ruling,
@@ -102,15 +100,15 @@ impl FromStr for GateReason {
     }
 }
 
-/// Why a new item is called what it is called.
+/// The reason for the verdict about a new item.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum OnlineReason {
-    /// A person ruled that it is a duplicate.
+    /// A person ruled that the item is a duplicate.
     Override,
     NoContent,
     /// No open neighbour is near enough to be judged.
     NoCandidates,
-    /// The judge gave no answer that could be used.
+    /// The judge gave no usable answer.
     InvalidJudgeResponse,
     ModelNotDuplicate,
     Guardrail(OnlineGuardrail),
@@ -120,13 +118,13 @@ pub enum OnlineReason {
     Duplicate,
 }
 
-/// What stands between a yes and "duplicate" however sure the judge is.
+/// Why a new item is not called a duplicate although the judge said yes, however sure it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum OnlineGuardrail {
-    /// What in the answer contradicts its yes, as `key=value`.
+    /// The part of the answer that contradicts its yes, as `key=value`.
     Structure(String),
     KindMismatch(KindMismatch),
-    /// The first key that does not say "the same", as `key=value`.
+    /// The first key that does not mean "the same", as `key=value`.
     NotAllSame(String),
     CandidateGapTooSmall,
     UnprovenJudge,
@@ -147,12 +145,10 @@ static PLAIN_ONLINE_REASONS: [(OnlineReason, &str); 11] = [
 ];
 
 impl OnlineReason {
-    /// Whether a stored reason is this one.
     pub fn is_stored_as(&self, text: &str) -> bool {
         text.parse::<Self>().ok().as_ref() == Some(self)
     }
 
-    /// The gate that gives this reason.
     pub const fn gate(&self) -> OnlineGate {
         match self {
             Self::Override => OnlineGate::Ruling,

@@ -1,8 +1,8 @@
-//! Which gates a stored decision or verdict went through, and which of them decided it.
+//! Reconstructs which gates a stored decision or verdict passed, and which gate decided it.
 
 use crate::{DecisionOrigin, DecisionStatus, GateReason, OnlineReason};
 
-/// The gates between a candidate set and an edge, in the order in which they are asked.
+/// The gates between a candidate set and an edge, in the order in which they are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DecisionGate {
     Ruling,
@@ -11,17 +11,17 @@ pub enum DecisionGate {
     NoEdgeYet,
     UsableAnswer,
     SaidYes,
-    /// The parts of the answer do not contradict its yes.
+    /// The structural keys of the answer do not contradict its yes.
     Structure,
     TargetOpen,
-    /// Not a bug on one side and a wish on the other.
+    /// Not a bug report on one side and a feature request on the other.
     SameKind,
     Confidence,
     Gap,
     Accept,
 }
 
-/// The gates between a new item and what is said about it, in the order in which they are asked.
+/// The gates between a new item and its verdict, in the order in which they are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OnlineGate {
     Ruling,
@@ -30,16 +30,16 @@ pub enum OnlineGate {
     Neighbours,
     UsableAnswer,
     SaidYes,
-    /// The parts of the answer do not contradict its yes.
+    /// The structural keys of the answer do not contradict its yes.
     Structure,
-    /// Not a bug on one side and a wish on the other.
+    /// Not a bug report on one side and a feature request on the other.
     SameKind,
     /// The answer says same instance, same cause, same scope and sure.
     AllSame,
     Gap,
     MaybeConfidence,
     DuplicateConfidence,
-    /// The target is alike enough, whatever the judge says.
+    /// The target is similar enough, whatever the judge says.
     Alike,
     ProvenJudge,
     Duplicate,
@@ -49,12 +49,11 @@ pub enum OnlineGate {
 pub enum GateMark {
     Passed,
     Decided,
-    /// It was never asked, as another one had decided.
+    /// The gate was not checked, because another gate had decided.
     NotAsked,
 }
 
 impl DecisionGate {
-    /// Every gate, in order.
     pub const ALL: [Self; 12] = [
         Self::Ruling,
         Self::Candidates,
@@ -70,7 +69,7 @@ impl DecisionGate {
         Self::Accept,
     ];
 
-    /// The gate that decided, by what is stored; `None` for a reason that no gate gives.
+    /// The gate that decided, according to the stored data; `None` for an unknown reason.
     pub fn that_decided(origin: DecisionOrigin, status: DecisionStatus, reason: Option<&str>) -> Option<Self> {
         match (status, reason) {
             (DecisionStatus::Accepted, _) if origin == DecisionOrigin::Override => Some(Self::Ruling),
@@ -83,7 +82,6 @@ impl DecisionGate {
 }
 
 impl OnlineGate {
-    /// Every gate, in order.
     pub const ALL: [Self; 14] = [
         Self::Ruling,
         Self::EnoughText,
@@ -101,14 +99,13 @@ impl OnlineGate {
         Self::Duplicate,
     ];
 
-    /// The gate that decided, by the stored reason; `None` for a reason that no gate gives.
+    /// The gate that decided, according to the stored reason; `None` for an unknown reason.
     pub fn that_decided(reason: &str) -> Option<Self> {
         Some(reason.parse::<OnlineReason>().ok()?.gate())
     }
 }
 
-/// Every gate of a stored decision with what it did. Where the reason is none of ours, no gate was asked as far as
-/// anybody can tell.
+/// Every gate of a stored decision with its result. For an unknown reason every gate counts as not checked.
 pub fn gate_trail(
     origin: DecisionOrigin,
     status: DecisionStatus,
@@ -116,9 +113,9 @@ pub fn gate_trail(
 ) -> Vec<(DecisionGate, GateMark)> {
     let decided = DecisionGate::that_decided(origin, status, reason);
     let trail = marked(&DecisionGate::ALL, decided);
-    // A person's ruling beside an edge of before skips what would spare the judge a call.
+    // If an edge exists already, a person's ruling skips the gates that only save a call to the judge.
     let is_ruled = origin == DecisionOrigin::Override && decided == Some(DecisionGate::NoEdgeYet);
-    // An item without text of its own is compared with nothing.
+    // An item without text of its own is not compared with anything.
     let is_empty = GateReason::NoContent.is_stored_as(reason);
     let skipped = |gate| match gate {
         DecisionGate::Candidates => is_ruled || is_empty,
@@ -128,7 +125,8 @@ pub fn gate_trail(
     trail.into_iter().map(|(gate, mark)| (gate, if skipped(gate) { GateMark::NotAsked } else { mark })).collect()
 }
 
-/// Every gate of a stored verdict about a new item with what it did; the same for a reason that is none of ours.
+/// Every gate of a stored verdict about a new item with its result. For an unknown reason every gate counts as not
+/// checked.
 pub fn online_trail(reason: &str) -> Vec<(OnlineGate, GateMark)> {
     marked(&OnlineGate::ALL, OnlineGate::that_decided(reason))
 }

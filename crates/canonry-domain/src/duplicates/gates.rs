@@ -1,16 +1,16 @@
-//! The gates between a judge's answer and an edge: first match decides.
+//! The gates between a judge's answer and an edge. The first gate that applies decides.
 
 use crate::{
     GateCandidate, GateDecision, GateReason, InvalidAnswer, ItemState, JudgeAnswer, JudgedItem, PairScores,
     Probability, bug_feature_mismatch, gap_too_small, is_too_vague, structural_veto,
 };
 
-/// What the gates can be told.
+/// The parameters of the gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GateRules {
-    /// The least confidence of an edge (gate 9).
+    /// The minimum confidence of an edge (gate 9).
     pub min_edge: Probability,
-    /// Whether the target must be open (gate 7); an audit compares judges and does not ask.
+    /// Whether the target must be open (gate 7). An audit only compares judges and does not check this.
     pub check_target_state: bool,
 }
 
@@ -22,12 +22,12 @@ impl Default for GateRules {
     }
 }
 
-/// Gates 1 and 2, which spare the judge a call: there are no candidates, or the source says too little. Before both: the
-/// source has no text of its own, whatever it was compared with.
+/// Gates 1 and 2, which save a call to the judge: there are no candidates, or the source says too little. Before both:
+/// the source has no text of its own, whatever it was compared with.
 ///
 /// All texts here are an item's own ([`crate::Boilerplate::own`]).
 ///
-/// Gates 0 and 3, a person's override and an edge that exists, belong to who knows the store.
+/// Gates 0 and 3, a person's override and an existing edge, are checked by the caller, who has the store.
 pub fn gate_before_judge(source: &JudgedItem<'_>, candidates: &[GateCandidate<'_>]) -> Option<GateDecision> {
     if !source.has_content() {
         return Some(GateDecision::skipped(GateReason::NoContent));
@@ -38,9 +38,9 @@ pub fn gate_before_judge(source: &JudgedItem<'_>, candidates: &[GateCandidate<'_
     is_too_vague(source.title, source.body).then(|| GateDecision::skipped(GateReason::SourceTooVague))
 }
 
-/// Gates 4 to 11: what becomes of an answer about these candidates.
+/// Gates 4 to 11: the decision about a judge's answer.
 ///
-/// Membership is checked here too: an answer of a local judge was never parsed.
+/// This function also checks that the named item is a candidate: an answer of a local judge was never parsed.
 pub fn gate_answer(
     source: &JudgedItem<'_>,
     candidates: &[GateCandidate<'_>],
@@ -81,7 +81,7 @@ pub fn gate_answer(
     GateDecision::accepted(number)
 }
 
-/// The candidate that a yes names: of the source's type, and not the source itself.
+/// The candidate that a yes names. It must have the source's type and must not be the source itself.
 pub(crate) fn named_candidate<'a, 'b>(
     source: &JudgedItem<'_>,
     candidates: &'a [GateCandidate<'b>],

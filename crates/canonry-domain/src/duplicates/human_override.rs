@@ -1,4 +1,4 @@
-//! What a person ruled about items; it outranks every judge.
+//! People's rulings about items. They outrank every judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ text_enum! {
     pub enum OverrideKind: "a kind of override" {
         Duplicate = "duplicate",
         NotDuplicate = "not_duplicate",
-        /// The item is the canonical of whatever cluster it is in.
+        /// The item is the canonical of any cluster that contains it.
         Canonical = "canonical",
-        /// The item is not to be closed as a duplicate of the other one, nor of anything in its cluster.
+        /// The item must not be closed as a duplicate of the other item, or of anything in that item's cluster.
         Excluded = "excluded",
     }
 }
 
-/// One ruling of a person, in force until it is removed or a later one of the same pair replaces it.
+/// A person's ruling, in force until it is removed or a later ruling about the same pair replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
     pub id: i64,
@@ -27,26 +27,25 @@ pub struct Override {
     pub item: ItemNumber,
     pub other: Option<ItemNumber>,
     pub note: Option<String>,
-    /// When it was made.
     pub created_at: Timestamp,
     pub created_by: Option<Login>,
 }
 
-/// The overrides of one type of item, with the latest one of each pair in force.
+/// The overrides of one type of item. For each pair the latest one is in force.
 #[derive(Debug, Clone, Default)]
 pub struct Rulings {
-    // As (duplicate, of), with when it was last said. Said in both directions, both hold: which of the two stays open
-    // is another question.
+    // (duplicate, target) → the time of the last ruling. If a pair is ruled in both directions, both are in force:
+    // which of the two stays open is decided elsewhere.
     together: BTreeMap<(ItemNumber, ItemNumber), Timestamp>,
     apart: BTreeMap<ItemNumber, BTreeSet<ItemNumber>>,
-    // The greatest rank was ruled last.
+    // The greatest rank is the latest ruling.
     canonicals: BTreeMap<ItemNumber, usize>,
-    // As (item, what it is not to be closed as a duplicate of), with when that was last said.
+    // (item, the item that it must not be closed as a duplicate of) → the time of the last ruling.
     excluded: BTreeMap<(ItemNumber, ItemNumber), Timestamp>,
 }
 
 impl Rulings {
-    /// Sorts out overrides, given in any order; those of other types do not count.
+    /// Sorts the overrides, which may be in any order, and ignores those of other types.
     pub fn of(item_type: ItemType, overrides: &[Override]) -> Self {
         let mut ordered: Vec<&Override> = overrides.iter().filter(|ruled| ruled.item_type == item_type).collect();
         ordered.sort_by_key(|ruled| (ruled.created_at, ruled.id));
@@ -85,12 +84,11 @@ impl Rulings {
         }
     }
 
-    /// Whether a pair is ruled not to be duplicates.
     pub fn are_apart(&self, one: ItemNumber, other: ItemNumber) -> bool {
         self.apart.get(&one).is_some_and(|others| others.contains(&other))
     }
 
-    /// Every pair that is ruled to be duplicates, as (duplicate, of).
+    /// Every pair that is ruled to be duplicates, as (duplicate, target).
     pub fn duplicates(&self) -> impl Iterator<Item = (ItemNumber, ItemNumber)> + '_ {
         self.together.keys().copied()
     }
@@ -100,8 +98,8 @@ impl Rulings {
         self.apart.get(&item).is_some_and(|apart| apart.iter().any(|other| others.contains(other)))
     }
 
-    /// Whether an item is not to be closed as a duplicate of any of these: a person excluded it, and nobody has said since
-    /// that it is a duplicate of one of them.
+    /// Whether an item must not be closed as a duplicate of any of these: a person excluded it, and no later ruling
+    /// says that it is a duplicate of one of them.
     pub fn is_excluded_from(&self, item: ItemNumber, others: &BTreeSet<ItemNumber>) -> bool {
         let last = |said: &BTreeMap<(ItemNumber, ItemNumber), Timestamp>| {
             let about = said.iter().filter(|((one, other), _)| *one == item && others.contains(other));
@@ -110,7 +108,7 @@ impl Rulings {
         last(&self.excluded).is_some_and(|excluded| last(&self.together).is_none_or(|said| said <= excluded))
     }
 
-    /// When a person last said of this item that it is a duplicate, as far as that is in force.
+    /// When a person last ruled that this item is a duplicate, if the ruling is in force.
     pub(crate) fn said_duplicate_at(&self, item: ItemNumber) -> Option<Timestamp> {
         let said = self.together.iter().filter(|((duplicate, _), _)| *duplicate == item);
         said.map(|(_, at)| *at).max()
@@ -157,7 +155,7 @@ mod tests {
         let rulings = Rulings::of(ItemType::Issue, &overrides);
         assert!(rulings.are_apart(number(1), number(2)) && rulings.are_apart(number(2), number(1)));
         assert_eq!(rulings.said_duplicate_at(number(1)), None);
-        // Said both ways, both hold; the ranking decides which of the two stays open.
+        // If a pair is ruled in both directions, both are in force; the ranking decides which of the two stays open.
         assert_eq!(rulings.duplicates().collect::<Vec<_>>(), [(number(3), number(4)), (number(4), number(3))]);
         assert!(rulings.said_duplicate_at(number(3)).is_some());
     }

@@ -1,4 +1,4 @@
-//! What the gates look at: a source, its candidates, and how alike the candidates are to each other.
+//! The input of the gates: a source, its candidates, and the similarities between the candidates.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ pub struct JudgedItem<'a> {
     pub number: ItemNumber,
     pub state: ItemState,
     pub item_type: ItemType,
-    /// Its own title ([`crate::Boilerplate`]).
+    /// The item's own title ([`crate::Boilerplate`]).
     pub title: &'a str,
     pub body: &'a str,
     pub labels: &'a [String],
 }
 
 impl JudgedItem<'_> {
-    /// Whether it says anything that can be compared. A pull request is also what it changes.
+    /// Whether the item has content that can be compared. A pull request always has: its changes.
     pub(crate) fn has_content(&self) -> bool {
         self.item_type == ItemType::Pr || has_content(self.title, self.body)
     }
@@ -41,29 +41,28 @@ impl<'a> From<&'a Item> for JudgedItem<'a> {
 pub struct GateCandidate<'a> {
     pub item: JudgedItem<'a>,
     pub score: Similarity,
-    /// The cluster it is known to be in, by the number of one member, the same for all, such as the canonical.
+    /// The known cluster of the candidate, named by one member that is the same for all, such as the canonical.
     pub cluster: Option<ItemNumber>,
 }
 
 impl GateCandidate<'_> {
-    /// Whether both are known to be duplicates of each other. A canonical stands for its own cluster.
+    /// Whether both are known to be duplicates of each other. A canonical represents its own cluster.
     pub(crate) fn shares_cluster(&self, other: &Self) -> bool {
         let of = |candidate: &Self| candidate.cluster.unwrap_or(candidate.item.number);
         of(self) == of(other)
     }
 }
 
-/// How alike candidates are to each other, whichever is named first.
+/// The similarities between candidates, independent of the order in a pair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PairScores(BTreeMap<(ItemNumber, ItemNumber), Similarity>);
 
 impl PairScores {
-    /// Notes the score of a pair; a later one replaces an earlier one.
+    /// Records the score of a pair; a later score replaces an earlier one.
     pub fn insert(&mut self, one: ItemNumber, other: ItemNumber, score: Similarity) {
         self.0.insert((one.min(other), one.max(other)), score);
     }
 
-    /// The score of a pair, when it is known.
     pub fn get(&self, one: ItemNumber, other: ItemNumber) -> Option<Similarity> {
         self.0.get(&(one.min(other), one.max(other))).copied()
     }

@@ -1,10 +1,10 @@
-//! Frames and names of runtimes and libraries. Every program that uses them prints these, so that they prove nothing
-//! about a problem.
+//! Detects frames and names of runtimes and libraries. Every program that uses them prints these, so they prove
+//! nothing about a problem.
 
 use crate::RepoName;
 
-/// Such names, and the repository in which each is the project's own code. One that ends in a separator is the beginning
-/// of many.
+/// Names of library code, each with the repository in which it is the project's own code. A name that ends in a
+/// separator is a prefix.
 const NAMES: &[(&str, &str)] = &[
     // Rust
     ("std::", "rust"),
@@ -80,7 +80,7 @@ const NAMES: &[(&str, &str)] = &[
     ("proc_lib.", "otp"),
 ];
 
-/// Where such code lies, as a frame's line names it.
+/// Paths of library code in the line of a frame.
 const PATHS: &[&str] = &[
     "/rustc/",
     "/.cargo/registry/",
@@ -101,7 +101,7 @@ const PATHS: &[&str] = &[
     "/vendor/composer",
 ];
 
-/// How the names end that a compiler makes: they stand beside the function that they are made of.
+/// Endings of names that a compiler generates: they are printed beside the function that they belong to.
 const ENDINGS: &[&str] = &["::{{closure}}", "::panic_cold_explicit", "::panic_cold_display", ".<anonymous>"];
 
 /// Whether a frame or a qualified name belongs to a runtime or a library. `line` is the line that it was found in.

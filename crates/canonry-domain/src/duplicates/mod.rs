@@ -1,4 +1,4 @@
-//! Which items are the same: scores, gates, decisions, rulings, clusters, and what is posted about a new item.
+//! Duplicate detection: scores, gates, decisions, rulings, clusters, and the comments on a new item.
 
 pub(crate) mod bug_feature;
 pub(crate) mod canonical;

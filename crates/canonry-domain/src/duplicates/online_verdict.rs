@@ -1,4 +1,4 @@
-//! What is said about a new item: duplicate, maybe, or nothing.
+//! Decides the verdict about a new item: duplicate, maybe, or not a duplicate.
 
 use crate::duplicates::gates::named_candidate;
 use crate::judge::structure::strict_shortfall;
@@ -7,21 +7,19 @@ use crate::{
     Probability, Similarity, bug_feature_mismatch, gap_too_small, structural_veto, text_enum,
 };
 
-/// The least score of a target that may be called a duplicate, whatever the judge says.
+/// The minimum score of a target that may be called a duplicate, whatever the judge says.
 pub const STRONG_RETRIEVAL: f64 = 0.90;
 
 text_enum! {
-    /// What a new item is called.
     pub enum Verdict: "a verdict" {
         Duplicate = "duplicate",
-        /// Perhaps one; a person should look.
+        /// Possibly a duplicate; a person should check.
         MaybeDuplicate = "maybe_duplicate",
-        /// None.
         NotDuplicate = "not_duplicate",
     }
 }
 
-/// From where on a new item is called what.
+/// The thresholds for the verdicts about a new item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnlineThresholds {
     pub min_score: Similarity,
@@ -38,19 +36,19 @@ impl Default for OnlineThresholds {
     }
 }
 
-/// What is said about a new item, and why.
+/// The verdict about a new item, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnlineVerdict {
     pub verdict: Verdict,
-    /// What it may be a duplicate of; `None` when it is called none.
+    /// The possible original; `None` if the item is not a duplicate.
     pub target: Option<ItemNumber>,
-    /// The judge's confidence, when there is a usable answer.
+    /// The judge's confidence; `None` without a usable answer.
     pub confidence: Option<Probability>,
     pub reason: String,
 }
 
 impl OnlineVerdict {
-    /// The same verdict of a judge that has not proven itself: a person should look before anything is closed.
+    /// Lowers a "duplicate" of an unproven judge to "maybe": a person should check before anything is closed.
     pub fn of_unproven_judge(self) -> Self {
         match self.verdict {
             Verdict::Duplicate => {
@@ -62,7 +60,7 @@ impl OnlineVerdict {
     }
 }
 
-/// Whether a neighbour is put before the judge: open, of the source's type, near enough, and with text of its own.
+/// Whether a neighbour is sent to the judge: it is open, of the source's type, near enough, and has text of its own.
 pub fn is_judged(source: &JudgedItem<'_>, candidate: &GateCandidate<'_>, thresholds: &OnlineThresholds) -> bool {
     candidate.item.state == ItemState::Open
         && candidate.item.item_type == source.item_type
@@ -71,9 +69,9 @@ pub fn is_judged(source: &JudgedItem<'_>, candidate: &GateCandidate<'_>, thresho
         && candidate.item.has_content()
 }
 
-/// The verdict about a new item; neighbours that are not judged play no part in it.
+/// The verdict about a new item. Neighbours that are not judged do not matter.
 ///
-/// `answer` is `None` when the judge failed, or was not asked because no neighbour [`is_judged`].
+/// `answer` is `None` if the judge failed, or was not asked because no neighbour [`is_judged`].
 pub fn online_verdict(
     source: &JudgedItem<'_>,
     neighbours: &[GateCandidate<'_>],
@@ -86,7 +84,7 @@ pub fn online_verdict(
     }
     let candidates: Vec<GateCandidate<'_>> =
         neighbours.iter().filter(|neighbour| is_judged(source, neighbour, thresholds)).copied().collect();
-    // Of equals the first, which is the one of the higher rank.
+    // Of equal candidates the first is chosen, which has the better rank.
     let Some(best) = candidates.iter().rev().max_by_key(|candidate| candidate.score) else {
         return not_duplicate(None, &OnlineReason::NoCandidates);
     };
@@ -128,7 +126,7 @@ pub fn online_verdict(
     not_duplicate(Some(confidence), &OnlineReason::BelowMaybeThreshold)
 }
 
-/// What stands between a yes and "duplicate" however sure the judge is.
+/// Why a new item is not called a duplicate although the judge said yes, however sure it is.
 fn strict_guardrail(
     source: &JudgedItem<'_>,
     target: &GateCandidate<'_>,

@@ -1,14 +1,14 @@
-//! The scores that people are shown of a ranked list: they never contradict its order.
+//! Computes the scores of a ranked list that are shown to people: they never contradict the order.
 
-/// The similarities of a list, best rank first, evened out so that none is above the one before it.
+/// The similarities of a list, best rank first, adjusted so that none is greater than the one before it.
 ///
-/// The order of neighbours is by all that is known of them; gates compare the similarity of the texts alone, which a better
-/// rank may have less of. Ordering by that number instead would cost 9 points of recall at 1 and 11 at 5 on the issues of
-/// rust (.404 and .626 against .496 and .736, `docs/benchmarks.md`). So neighbours that contradict the order share the mean of
-/// theirs: the nearest falling sequence by least squares, within the bounds of the similarities. Where nothing contradicts,
-/// a score is the similarity.
+/// Neighbours are ranked by all available signals; gates compare only the similarity of the texts, which may be lower
+/// for a better rank. Ranking by that number instead would cost 9 points of recall at 1 and 11 at 5 on the issues of
+/// rust (.404 and .626 against .496 and .736, `docs/benchmarks.md`). So neighbours that contradict the order share the
+/// mean of their similarities: the nearest falling sequence by least squares, within the bounds of the similarities.
+/// If nothing contradicts the order, a score is the similarity.
 pub fn ordered_scores(similarities: &[f64]) -> Vec<f64> {
-    // Sums and counts of neighbours that share a score.
+    // The sum and the count of neighbours that share a score.
     let mut shared: Vec<(f64, usize)> = Vec::with_capacity(similarities.len());
     for similarity in similarities {
         shared.push((*similarity, 1));
@@ -19,7 +19,7 @@ pub fn ordered_scores(similarities: &[f64]) -> Vec<f64> {
             shared.push((above + below, above_count + below_count));
         }
     }
-    // Four decimals, as scores have.
+    // Scores have four decimals.
     let mean = |(sum, count): (f64, usize)| ((sum / count as f64) * 10_000.0).round() / 10_000.0;
     shared.into_iter().flat_map(|one| std::iter::repeat_n(mean(one), one.1)).collect()
 }

@@ -1,4 +1,4 @@
-//! What two items share, as people are shown it: one fact in a plan or a list, one or two sentences in a comment.
+//! Facts that two items share, as people see them: one fact in a plan or a list, one or two sentences in a comment.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -7,31 +7,31 @@ use regex::Regex;
 
 use crate::text::code_span::code_span;
 
-/// A fact that two items share. The text is a stranger's.
+/// A fact that two items share. The text was written by a stranger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PairFact {
-    /// What an error or a quoted message says.
+    /// The text of an error or a quoted message.
     Message(String),
-    /// Where both fail, as `file:line:column`.
+    /// The place where both fail, as `file:line:column`.
     Place(String),
-    /// A function or file of both stack traces.
+    /// A function or file in both stack traces.
     Frame(String),
     /// An identifier, an option, an error code.
     Name(String),
     Version(String),
 }
 
-/// Facts of one comment: more would bury how to object.
+/// The maximum number of facts in one comment: more would hide how to object.
 const FACTS_SHOWN: usize = 3;
-/// Words and characters of a message, so that the longest comment is still read.
+/// The maximum number of words and characters of a message, so that people still read the longest comment.
 const MESSAGE_WORDS: usize = 12;
 const MESSAGE_CHARACTERS: usize = 110;
-/// Characters of a name, a frame or a place.
+/// The maximum number of characters of a name, a frame or a place.
 const NAME_CHARACTERS: usize = 60;
 
 impl PairFact {
-    /// What an error line tells that two texts write like this: what both write alike of it, and where it happened if both
-    /// say the same. What every failing program prints tells nothing.
+    /// The facts in an error line that two texts contain: the words that are the same in both, and the place if both
+    /// name the same one. Words that every failing program prints prove nothing.
     pub fn of_error(one: &str, other: &str) -> Vec<Self> {
         let [one, other] = [one, other].map(|line| line.trim_start_matches(LIST_MARKS));
         let place = shared_place(one, other);
@@ -44,7 +44,7 @@ impl PairFact {
         message.into_iter().chain(place.map(|place| Self::Place(place.to_owned()))).collect()
     }
 
-    /// Reads what [`PairFact`] displays, also as earlier versions wrote it.
+    /// Parses the text that [`PairFact`] displays, also in the form of earlier versions.
     pub fn parse(shown: &str) -> Option<Self> {
         SHAPES.iter().find_map(|(before, after, fact)| {
             let text = shown.strip_prefix(before)?.strip_suffix(after)?;
@@ -73,7 +73,7 @@ impl PairFact {
 
 type Shape = (&'static str, &'static str, fn(String) -> PairFact);
 
-/// What stands around each kind; the first of a kind is how it is displayed.
+/// The text around each kind of fact; the first entry of a kind is the one that is displayed.
 const SHAPES: [Shape; 9] = [
     ("both show `", "`", PairFact::Message),
     ("both fail at `", "`", PairFact::Place),
@@ -99,8 +99,8 @@ impl fmt::Display for PairFact {
     }
 }
 
-/// What two items share, in one or two sentences with each fact as code; `None` when nothing of it proves anything. Two
-/// reports of one release share its version, which is no evidence.
+/// The shared facts in one or two sentences, each fact as code; `None` if no fact proves anything. Two reports of one
+/// release share its version, which is not evidence.
 pub fn evidence_sentences(facts: &[PairFact]) -> Option<String> {
     let message = first_as_code(facts, |fact| matches!(fact, PairFact::Message(_)));
     let place = first_as_code(facts, |fact| matches!(fact, PairFact::Place(_)));
@@ -126,7 +126,7 @@ fn first_as_code(facts: &[PairFact], is_kind: fn(&PairFact) -> bool) -> Option<S
     facts.iter().filter(|fact| is_kind(fact)).find_map(PairFact::as_code)
 }
 
-/// The first facts of a kind that say something more.
+/// The first facts of a kind that add something new.
 fn names(facts: &[PairFact], said: &str, most: usize, is_kind: fn(&PairFact) -> bool) -> Vec<String> {
     let mut said = said.to_owned();
     let mut names = Vec::new();
@@ -159,7 +159,7 @@ fn shared_place<'a>(one: &'a str, other: &str) -> Option<&'a str> {
     (PLACE.find(other)?.as_str() == place).then_some(place)
 }
 
-/// The words that both texts write alike and in order, with `…` for what differs.
+/// The words that both texts contain in the same order, with `…` for the differences.
 fn alike_words<'a>(one: &'a str, other: &str) -> Vec<&'a str> {
     let (one, other): (Vec<&str>, Vec<&str>) = (one.split_whitespace().collect(), other.split_whitespace().collect());
     let is_alike: Vec<bool> = if one.len() == other.len() {
@@ -180,10 +180,10 @@ fn alike_words<'a>(one: &'a str, other: &str) -> Vec<&'a str> {
     words
 }
 
-/// What stands before a line in a list, a quote or a table.
+/// The marks before a line in a list, a quote or a table.
 const LIST_MARKS: [char; 8] = ['-', '*', '>', '#', '|', ' ', '…', '`'];
 
-/// A message without list marks around it, and without the words that led to a place.
+/// A message without list marks around it, and without the words that introduced a place.
 fn trimmed(message: &str) -> String {
     let mut text = message.trim_start_matches(LIST_MARKS);
     loop {
@@ -196,7 +196,7 @@ fn trimmed(message: &str) -> String {
     }
 }
 
-/// Words that stand in the messages of every failing program.
+/// Words that occur in the messages of every failing program.
 const COMMON_WORDS: [&str; 74] = [
     "a",
     "abort",
@@ -274,7 +274,7 @@ const COMMON_WORDS: [&str; 74] = [
     "value",
 ];
 
-/// Two words of its own, or one that nobody writes in prose.
+/// Whether a message has two specific words, or one that nobody writes in prose.
 fn is_telling(message: &str) -> bool {
     let words = message.split(|character: char| !(character.is_alphanumeric() || character == '_'));
     let own: Vec<&str> = words
@@ -369,7 +369,7 @@ mod tests {
         let names = ["a.reconnect", "a.state", "a.sta", "b.c", "d.e"].map(|name| format!("both mention `{name}`"));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         insta::assert_snapshot!(said(&names).expect("said"), @"Both mention `a.reconnect`, `a.state` and `b.c`.");
-        // A name that the message contains says nothing more.
+        // A name that the message contains adds nothing.
         insta::assert_snapshot!(said(&["both show `lock_file is gone`", "both mention `lock_file`"]).expect("said"), @"Both show `lock_file is gone`.");
     }
 }

@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A number that cannot be a score.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("{value} is not {what}; it must lie between 0 and 1")]
 pub struct InvalidScore {
@@ -12,7 +11,7 @@ pub struct InvalidScore {
     what: &'static str,
 }
 
-/// Gives a score its checks, its rounding and its total order.
+/// Defines a score type with its range check, its rounding and its total order.
 macro_rules! score {
     ($(#[$doc:meta])* $name:ident, $what:literal) => {
         $(#[$doc])*
@@ -24,7 +23,7 @@ macro_rules! score {
             pub const ZERO: Self = Self(0.0);
             pub const ONE: Self = Self(1.0);
 
-            /// Checks a number and rounds it to four decimals. NaN is refused.
+            /// Checks a number and rounds it to four decimals. NaN is an error.
             pub fn new(value: f64) -> Result<Self, InvalidScore> {
                 if (0.0..=1.0).contains(&value) {
                     Ok(Self(round(value)))
@@ -33,8 +32,8 @@ macro_rules! score {
                 }
             }
 
-            /// The nearest score to a computed number, which may leave 0..1 by a rounding error.
-            /// NaN is refused all the same.
+            /// The nearest score to a computed number, which may be outside 0..1 by a rounding error. NaN is still an
+            /// error.
             pub fn clamped(value: f64) -> Result<Self, InvalidScore> {
                 Self::new(value.clamp(0.0, 1.0)).map_err(|_| InvalidScore { value, what: $what })
             }
@@ -43,7 +42,7 @@ macro_rules! score {
                 self.0
             }
 
-            /// This score less another, rounded as both are.
+            /// This score minus another, rounded like both.
             pub fn gap(self, other: Self) -> f64 {
                 round(self.0 - other.0)
             }
@@ -86,14 +85,14 @@ macro_rules! score {
 }
 
 score!(
-    /// How alike two items are, calibrated so that the gates' constants mean the same for every model.
+    /// The similarity of two items, calibrated so that the gates' constants mean the same for every model.
     Similarity,
     "a similarity"
 );
 score!(Probability, "a probability");
 
-/// Four decimals: what is stored, printed and compared. Adding zero turns -0 into 0, so that equal
-/// scores also print and sort alike.
+/// Rounds to four decimals, which are stored, printed and compared. Adding zero turns -0 into 0, so that equal scores
+/// also print and sort the same.
 fn round(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0 + 0.0
 }

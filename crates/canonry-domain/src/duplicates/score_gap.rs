@@ -1,15 +1,15 @@
-//! Whether the chosen target stands out among the candidates.
+//! Decides whether the chosen target is clearly nearer than the other candidates.
 
 use crate::{GateCandidate, ItemNumber, PairScores};
 
-/// By how much the chosen target must be nearer than the best alternative (gate 10).
+/// The minimum difference between the scores of the chosen target and the best alternative (gate 10).
 pub const SCORE_GAP: f64 = 0.015;
 
-/// Whether another candidate is so near that the choice may be the wrong one.
+/// Whether another candidate is so near that the choice may be wrong.
 ///
-/// An alternative does not count that is known to be in the target's cluster, or that is as like the target as the
-/// source is: several reports of the same thing must not block each other. A target that is no candidate stands out
-/// by nothing.
+/// An alternative does not count if it is known to be in the target's cluster, or if it is as similar to the target as
+/// the source is: several reports of the same problem must not block each other. If the target is not a candidate, the
+/// gap is always too small.
 pub fn gap_too_small(target: ItemNumber, candidates: &[GateCandidate<'_>], pairs: &PairScores) -> bool {
     let Some(selected) = candidates.iter().find(|candidate| candidate.item.number == target) else {
         return true;
@@ -20,7 +20,7 @@ pub fn gap_too_small(target: ItemNumber, candidates: &[GateCandidate<'_>], pairs
         .any(|candidate| selected.score.gap(candidate.score) < SCORE_GAP)
 }
 
-/// Whether a candidate is an alternative to the selected one rather than the same thing again.
+/// Whether a candidate is an alternative to the selected one, and not another report of the same problem.
 pub(crate) fn counts_against(selected: &GateCandidate<'_>, other: &GateCandidate<'_>, pairs: &PairScores) -> bool {
     if other.item.number == selected.item.number || other.shares_cluster(selected) {
         return false;

@@ -1,39 +1,40 @@
-//! The one comment by which Canonry names what a new item looks like, and what it is changed to.
+//! Writes the suggestion comment on a new item that looks like a duplicate, and the later edits of that comment.
 
 use jiff::Timestamp;
 
 use crate::{ItemNumber, ItemType, Login, PairFact, Verdict, evidence_sentences};
 
-/// Words of a title: enough to recognise it.
+/// The maximum number of words of a title: enough to recognise it.
 const TITLE_WORDS: usize = 10;
 
-/// What a suggestion says. Title and reasoning are put in as they are: the caller has taken every mention, reference, link
-/// and marker out of them. Whatever line breaks they have become spaces.
+/// The contents of a suggestion. Title and reasoning are inserted as they are: the caller has removed every mention,
+/// reference, link and marker from them. Their line breaks become spaces.
 #[derive(Debug, Clone, Copy)]
 pub struct SuggestionComment<'a> {
     pub item_type: ItemType,
-    /// What it is called: a duplicate, or perhaps one.
+    /// Duplicate or maybe.
     pub verdict: Verdict,
     pub target: ItemNumber,
-    /// The target's title, quoted; empty when it is not known.
+    /// The target's title, quoted; empty if it is unknown.
     pub title: &'a str,
     pub facts: &'a [PairFact],
-    /// Why, in a model's words, quoted; empty when there are none.
+    /// The model's reasoning, quoted; empty if there is none.
     pub reasoning: &'a str,
     /// Other items that the judge called possible duplicates, best first.
     pub others: &'a [ItemNumber],
-    /// When the item is closed unless somebody objects.
+    /// When the item will be closed unless a person objects.
     pub closes_at: Option<Timestamp>,
 }
 
-/// Before the time of an announced close.
+/// The text before the time of an announced close.
 const CLOSES_ON: &str = ", so it will be **closed on ";
-/// How the paragraph begins that says how to object.
+/// The beginning of the paragraph that says how to object.
 const OBJECTION: &str = "**Not the same?**";
 
-/// The comment on a new item that looks like a duplicate: the consequence, the evidence, the way out.
+/// The comment on a new item that looks like a duplicate: the consequence, the evidence, the way to object.
 ///
-/// It never says "duplicate of" before a number: at the start of a comment GitHub takes that as an order.
+/// The text never contains "duplicate of" before a number: at the start of a comment GitHub executes that as a
+/// command.
 pub fn suggestion_text(suggestion: &SuggestionComment<'_>) -> String {
     let SuggestionComment { item_type, target, .. } = *suggestion;
     let evidence = evidence_sentences(suggestion.facts);
@@ -66,7 +67,7 @@ pub fn suggestion_text(suggestion: &SuggestionComment<'_>) -> String {
         parts.push(format!("Also possible: {}.", others.join(" and ")));
     }
     parts.push(objection);
-    // A number that a model is sure by is no evidence.
+    // A percentage that a model gives is not evidence.
     if !suggestion.reasoning.trim().is_empty() && !suggestion.reasoning.contains('%') {
         let reasoning: Vec<&str> = suggestion.reasoning.split_whitespace().collect();
         parts.push(format!("<details><summary>Why</summary>\n\n{}\n\n</details>", reasoning.join(" ")));
@@ -74,7 +75,7 @@ pub fn suggestion_text(suggestion: &SuggestionComment<'_>) -> String {
     parts.join("\n\n")
 }
 
-/// What an announcement says once its close is cancelled; `None` when it announces none.
+/// The text of an announcement after its close is cancelled; `None` if the comment announces no close.
 pub fn cancelled_close_text(comment: &str, why: &str) -> Option<String> {
     if let Some((before, last)) = comment.rsplit_once("\n\n")
         && last.starts_with(ANNOUNCED_BEFORE)
@@ -88,15 +89,16 @@ pub fn cancelled_close_text(comment: &str, why: &str) -> Option<String> {
     Some(parts.join("\n\n"))
 }
 
-/// How the last paragraph of an announcement began in earlier versions: some of these closes may still be due.
+/// The beginning of the last paragraph of an announcement in earlier versions: some of these closes may still be due.
 const ANNOUNCED_BEFORE: &str = "If nobody objects within ";
 
 fn cancelled(why: &str) -> String {
     format!("**Close cancelled**, because {why}.")
 }
 
-/// The announcement with the time at which its grace really ends; `None` when it announces no close, or says so already. The
-/// comment may have been sent long after it was written. A close some minutes after the time that it names is in time.
+/// The announcement with the actual end of its grace period; `None` if the comment announces no close or already names
+/// that time. The comment may have been sent long after it was written. A close a few minutes after the announced time
+/// is on time.
 pub fn corrected_announcement(comment: &str, ends_at: Timestamp) -> Option<String> {
     let (before, rest) = comment.split_once(CLOSES_ON)?;
     let (named, after) = rest.split_once("**")?;
@@ -107,24 +109,24 @@ pub fn corrected_announcement(comment: &str, ends_at: Timestamp) -> Option<Strin
     Some(format!("{before}{CLOSES_ON}{}**{after}", minute(ends_at)))
 }
 
-/// How much later than announced a close may be due.
+/// The maximum delay of a close after its announced time.
 const MINUTES_LATE: i64 = 15;
 
-/// What the comment is changed to when the item no longer looks like a duplicate.
+/// The new text of the comment if the item no longer looks like a duplicate.
 pub fn withdrawn_text(item_type: ItemType, target: ItemNumber) -> String {
     format!("Withdrawn: this no longer looks like {} as #{target}.", same(item_type))
 }
 
-/// What the comment is changed to when a person ruled that the two are no duplicates.
+/// The new text of the comment if a person ruled that the two are not duplicates.
 pub fn ruled_apart_text(item_type: ItemType, target: ItemNumber, by: &Login) -> String {
-    // In code, so that nobody is called by it.
+    // The login is code, so that the comment does not mention the person.
     format!(
         "`{by}` answered that this is not {} as #{target}. Canonry will not close it because of #{target}.",
         same(item_type)
     )
 }
 
-/// What two items are the same of.
+/// The noun phrase for what two duplicates have in common.
 pub(crate) fn same(item_type: ItemType) -> &'static str {
     match item_type {
         ItemType::Issue => "the same problem",
@@ -132,7 +134,7 @@ pub(crate) fn same(item_type: ItemType) -> &'static str {
     }
 }
 
-/// A quoted title behind a number; nothing where it is not known.
+/// A quoted title in brackets, to follow a number; empty if the title is unknown.
 pub(crate) fn in_brackets(title: &str) -> String {
     let words: Vec<&str> = title.split_whitespace().collect();
     match words.len() {

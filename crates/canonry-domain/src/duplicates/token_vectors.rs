@@ -1,13 +1,12 @@
-//! The small vectors of a text's tokens, by which two texts are compared closely.
+//! The small vectors of a text's tokens, for the close comparison of two texts.
 
-/// One vector of length 1 for each token of a text, in signed bytes: 127 stands for 1.
+/// One vector of length 1 for each token of a text, in signed bytes: 127 means 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenVectors {
     width: usize,
     codes: Vec<i8>,
 }
 
-/// Bytes that are no token vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("read token vectors: {codes} numbers are not rows of {width}")]
 pub struct InvalidTokenVectors {
@@ -15,11 +14,11 @@ pub struct InvalidTokenVectors {
     codes: usize,
 }
 
-/// Numbers of one vector, at most.
+/// The maximum number of components of a vector.
 const WIDEST: usize = 255;
 
 impl TokenVectors {
-    /// Rows of so many numbers, one after another.
+    /// Creates the vectors from rows of `width` numbers, one after another.
     pub fn new(width: usize, codes: Vec<i8>) -> Result<Self, InvalidTokenVectors> {
         if width == 0 || width > WIDEST || !codes.len().is_multiple_of(width) {
             return Err(InvalidTokenVectors { width, codes: codes.len() });
@@ -49,13 +48,13 @@ impl TokenVectors {
         &self.codes
     }
 
-    /// As they are stored: the width, then the numbers.
+    /// The stored form: the width, then the numbers.
     pub fn to_bytes(&self) -> Vec<u8> {
         let width = u8::try_from(self.width).expect("invariant: no vector is wider than a byte can tell");
         std::iter::once(width).chain(self.codes.iter().map(|code| code.cast_unsigned())).collect()
     }
 
-    /// From what [`to_bytes`](Self::to_bytes) made.
+    /// Reads the bytes that [`to_bytes`](Self::to_bytes) made.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidTokenVectors> {
         let (width, codes) = bytes.split_first().ok_or(InvalidTokenVectors { width: 0, codes: 0 })?;
         Self::new(usize::from(*width), codes.iter().map(|code| code.cast_signed()).collect())

@@ -1,4 +1,4 @@
-//! How far Canonry goes with a new item that looks like a duplicate.
+//! The triage mode: what Canonry may do with a new item that looks like a duplicate.
 
 use crate::text_enum;
 

@@ -1,4 +1,4 @@
-//! Whether an item says too little to be compared with others.
+//! Decides whether an item says too little to be compared with others.
 
 use std::sync::LazyLock;
 
@@ -7,16 +7,16 @@ use regex::Regex;
 use crate::normalise_text;
 use crate::text::template_text::{is_tag_alone, written_lines};
 
-/// Below this many code points no text is enough.
+/// A text with fewer code points is always too vague.
 const SHORTEST: usize = 90;
-/// Below this many code points a stock phrase makes a text vague.
+/// A text with fewer code points and a stock phrase is too vague.
 const SHORTEST_WITH_STOCK_PHRASE: usize = 220;
-/// Below this many words no text is enough.
+/// A text with fewer words is always too vague.
 const FEWEST_WORDS: usize = 12;
-/// Below this many characters a text in a script without spaces is not enough.
+/// A text in a script without spaces and with fewer characters is too vague.
 const SHORTEST_WITHOUT_SPACES: usize = 40;
 
-/// Whether title and body, without the headings of their template, are too short or only complain.
+/// Whether title and body, without the headings of their template, are too short or only a complaint.
 pub fn is_too_vague(title: &str, body: &str) -> bool {
     let text = own_text(title, body);
     let length = text.chars().count();
@@ -25,18 +25,18 @@ pub fn is_too_vague(title: &str, body: &str) -> bool {
     if 2 * unspaced > letters {
         return length < SHORTEST_WITHOUT_SPACES;
     }
-    // In a mixed text two characters of such a script stand for a word.
+    // In a mixed text two characters of such a script count as a word.
     let words = text.split_whitespace().filter(|word| is_spaced_word(word)).count() + unspaced / 2;
     length < SHORTEST || words < FEWEST_WORDS || (length < SHORTEST_WITH_STOCK_PHRASE && STOCK_PHRASE.is_match(&text))
 }
 
-/// Title, blank line, body, as the author wrote them.
+/// Title, blank line and body, without the text of the template.
 fn own_text(title: &str, body: &str) -> String {
     let title = normalise_text(title);
     let title = if is_tag_alone(&title) { "" } else { &title };
     let mut text = format!("{title}\n\n");
     for (_, line) in written_lines(body) {
-        // Headings that are gone leave one blank line behind, not two.
+        // Removed headings leave one blank line, not two.
         if !(line.is_empty() && text.ends_with("\n\n")) {
             text.push_str(&line);
             text.push('\n');
@@ -49,8 +49,8 @@ fn is_spaced_word(word: &str) -> bool {
     word.chars().any(|character| character.is_alphanumeric() && !is_unspaced(character))
 }
 
-/// Whether a character is of a script whose words are not told apart by spaces, or too short for the rule of words:
-/// Han, Kana, Hangul, Thai, Lao, Burmese, Khmer.
+/// Whether a character belongs to a script that does not separate words by spaces, or whose words are too short for
+/// the word rule: Han, Kana, Hangul, Thai, Lao, Burmese, Khmer.
 fn is_unspaced(character: char) -> bool {
     matches!(
         character,
@@ -72,7 +72,7 @@ fn is_unspaced(character: char) -> bool {
     )
 }
 
-/// What is said of everything that goes wrong.
+/// Phrases that people use for any problem.
 static STOCK_PHRASE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"(?xi) \b (?: not \s+ working | (?: does | do | did ) (?: \s+ not | n['’]?t ) \s+ work
         | (?: please | plz | pls ) \s+ (?: fix | help ) | help \s+ me ) \b";
@@ -85,7 +85,7 @@ mod tests {
 
     use super::{is_too_vague, own_text};
 
-    /// Text of so many code points, in words of four letters.
+    /// A text of `length` code points, in words of four letters.
     fn words(length: usize) -> String {
         "abcd ".repeat(length / 5 + 1).chars().take(length - 1).chain(['z']).collect()
     }
@@ -96,7 +96,7 @@ mod tests {
         for (body, expected) in [
             (words(57), true),
             (words(58), false),
-            // Ninety code points and more, but eleven words and twelve.
+            // Both have at least ninety code points; the first has eleven words, the second twelve.
             ("extraordinarily ".repeat(5), true),
             ("extraordinarily ".repeat(6), false),
             (format!("{} not working", words(175)), true),

@@ -1,42 +1,41 @@
-//! Intent cards: what an item wants, in short fields that two items can be compared by.
+//! Intent cards: what an item wants, in short fields by which two items can be compared.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Item, ItemType, Probability, PullChanges, TEXT_LIMIT, text_enum};
 
-/// The shape of [`IntentCard`]; a stored card of another version is not read.
+/// The version of [`IntentCard`]'s format; stored cards of other versions are ignored.
 pub const CARD_SCHEMA_VERSION: u32 = 1;
-/// The prompt that models extract cards with, and the rules of the `local` extractor.
+/// The version of the models' extraction prompt and of the rules of the `local` extractor.
 pub const CARD_PROMPT_VERSION: u32 = 1;
-/// The text that [`render`] makes of a card; a text of another version is embedded again.
+/// The version of the text that [`render`] makes of a card; a text of another version is embedded again.
 pub const CARD_RENDER_VERSION: u32 = 1;
 
-/// What an item is about, who says so, and what it leaves open.
+/// What an item is about, the evidence for it, and what is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IntentCard {
     pub problem_statement: String,
-    /// What should be the case instead.
     pub desired_outcome: String,
-    /// What tells this item from others: errors, frames, names of code.
+    /// What distinguishes this item from others: errors, frames, names in code.
     pub important_signals: Vec<String>,
     pub scope_boundaries: Vec<String>,
-    /// What can be read off the item, each with the place it stands in.
+    /// Facts that are stated in the item, each with its source.
     pub evidence_facts: Vec<EvidenceFact>,
     pub reported_claims: Vec<String>,
     pub inference: Vec<String>,
-    /// What the author was asked and did not answer, or does not know.
+    /// Questions that the author did not answer or could not answer.
     pub unknowns: Vec<String>,
     pub missing_info: Vec<String>,
     /// Whether the item says too little to be compared.
     pub insufficient_context: bool,
     pub extraction_confidence: Probability,
-    /// For a pull request, what it changes; never there for an issue.
+    /// The changes of a pull request; always `None` for an issue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<ChangeIntent>,
 }
 
-/// Something that can be read off an item.
+/// A fact that is stated in an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceFact {
@@ -54,7 +53,6 @@ text_enum! {
     }
 }
 
-/// What a pull request changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeIntent {
@@ -65,7 +63,7 @@ pub struct ChangeIntent {
 }
 
 text_enum! {
-    /// Who makes the cards.
+    /// The provider that makes the cards.
     pub enum Extractor: "a provider" {
         Local = "local",
         OpenAi = "openai",
@@ -75,13 +73,13 @@ text_enum! {
     }
 }
 
-/// What a card is made from.
+/// The parts of an item from which a card is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntentSource<'a> {
     pub item_type: ItemType,
     pub title: &'a str,
     pub body: &'a str,
-    /// What a pull request changes; `None` is unknown.
+    /// The changes of a pull request; `None` if unknown.
     pub changes: Option<&'a PullChanges>,
 }
 
@@ -91,10 +89,10 @@ impl<'a> From<&'a Item> for IntentSource<'a> {
     }
 }
 
-/// The text of a card that is embedded: the same card always gives the same text.
+/// The text of a card that is embedded. The same card always gives the same text.
 ///
-/// What is unknown, missing or concluded says something about the report and not about the problem: two reports
-/// of one problem would differ by it, and two poor reports of different problems would agree. It is left out.
+/// The text omits what is unknown, missing or inferred. That describes the report and not the problem: two reports of
+/// one problem would differ by it, and two poor reports of different problems would agree.
 pub fn render(card: &IntentCard) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut add = |label: &str, text: &str| {
@@ -113,7 +111,7 @@ pub fn render(card: &IntentCard) -> String {
     add("Signals", &card.important_signals.join("; "));
     add("Scope", &card.scope_boundaries.join("; "));
     add("Reported", &card.reported_claims.join("; "));
-    // A signal is often a fact too, and a text that says it twice gives it twice the weight.
+    // A signal is often a fact too, and repeating it would double its weight.
     let facts: Vec<&str> =
         card.evidence_facts.iter().map(|fact| fact.fact.as_str()).filter(|fact| !is_signal(card, fact)).collect();
     add("Facts", &facts.join("; "));

@@ -1,51 +1,50 @@
-//! A model's answer as an intent card: the schema it is asked for, and the strict reading of what it gives.
+//! Parses a model's answer into an intent card, strictly, and defines the schema of the answer.
 
 use serde_json::{Value, json};
 
 use crate::text::answer_fence::unwrap_answer;
 use crate::{ChangeIntent, EvidenceFact, EvidenceSource, IntentCard, ItemType};
 
-/// Code points of one text field that are accepted; the prompt asks for far fewer.
+/// The maximum number of code points of one text field; the prompt asks for far fewer.
 pub const CARD_TEXT_LIMIT: usize = 2_000;
-/// Entries of one list that are accepted.
+/// The maximum number of entries of one list.
 pub const CARD_LIST_LIMIT: usize = 40;
-/// Code points of one entry that are accepted.
+/// The maximum number of code points of one entry.
 pub const CARD_ENTRY_LIMIT: usize = 600;
 
-/// Why an answer is no card.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CardError {
     #[error("the answer is empty")]
     Empty,
-    /// It is not one JSON value, alone or in one fenced block.
+    /// The answer is not one JSON value, alone or in one fenced block.
     #[error("the answer is not one JSON object: {0}")]
     NotJson(String),
-    /// A key is unknown, missing or double, or a value is not of its type or range.
+    /// A key is unknown, missing or duplicated, or a value has the wrong type or is out of range.
     #[error("the answer is not a card: {0}")]
     NotACard(String),
-    /// A field is longer than any honest one.
+    /// A field is longer than any plausible answer.
     #[error("the answer's {field} is too long: {length} where {limit} is the most")]
     TooLong {
         field: &'static str,
-        /// How long it is, in code points or entries.
+        /// The length in code points or entries.
         length: usize,
         limit: usize,
     },
-    /// What a pull request changes is told of an issue, or not told of a pull request.
+    /// An issue's answer contains `change`, or a pull request's answer does not.
     #[error("the answer's key \"change\" belongs to pull requests and only to them")]
     WrongKind,
 }
 
-/// Reads a card from a model's answer.
+/// Parses a card from a model's answer.
 ///
-/// One fenced block around the JSON is unwrapped; any other text around it is refused, for then nobody knows
+/// One fenced block around the JSON is removed. Any other text around it is an error, because it would be unclear
 /// which part is the answer. Control characters are removed: PostgreSQL cannot store all of them.
 pub fn parse_intent_card(answer: &str, item_type: ItemType) -> Result<IntentCard, CardError> {
     let text = unwrap_answer(answer);
     if text.is_empty() {
         return Err(CardError::Empty);
     }
-    // Serde would take an array as the fields in their order.
+    // Serde would accept an array as the fields in their order.
     if !text.starts_with('{') {
         return Err(CardError::NotJson(format!("it begins with {:?}", text.chars().take(20).collect::<String>())));
     }
@@ -61,8 +60,8 @@ pub fn parse_intent_card(answer: &str, item_type: ItemType) -> Result<IntentCard
     Ok(card)
 }
 
-/// The JSON schema of a card, in the subset that every provider's strict mode takes: all keys required, none
-/// beyond them, lengths only in words.
+/// The JSON schema of a card, in the subset that every provider's strict mode accepts: all keys are required, no
+/// others are allowed, and length limits are given only in words.
 pub fn intent_card_schema(item_type: ItemType) -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
     let list = |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
@@ -137,7 +136,7 @@ fn clean_all(entries: &[String]) -> Vec<String> {
     entries.iter().map(|entry| clean(entry)).filter(|entry| !entry.is_empty()).collect()
 }
 
-/// The words of a text on one line, without control characters.
+/// The text on one line, without control characters.
 pub(crate) fn clean(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len().min(4 * CARD_TEXT_LIMIT));
     for word in text.split(|character: char| character.is_whitespace() || character.is_control()) {
@@ -285,7 +284,7 @@ mod tests {
         }
     }
 
-    /// The schema that a provider enforces and the reading of its answer agree on every key.
+    /// The schema that a provider enforces and the parser must agree on every key.
     #[test]
     fn the_schema_asks_for_exactly_what_is_read() {
         for (item_type, answer) in [(ItemType::Issue, answer()), (ItemType::Pr, pull_answer())] {

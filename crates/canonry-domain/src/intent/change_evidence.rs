@@ -1,4 +1,4 @@
-//! What the changed paths and lines of a pull request say without being understood.
+//! Extracts facts from the changed paths and lines of a pull request, by counting only.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -9,28 +9,28 @@ use crate::PullChanges;
 use crate::intent::card_answer::clean;
 use crate::intent::text_evidence::first_chars;
 
-/// What was counted in a pull request's changes.
+/// The facts counted in a pull request's changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ChangeFacts {
-    /// The touched parts of the tree, those with the most files first.
+    /// The changed parts of the tree, those with the most files first.
     pub(crate) components: Vec<String>,
     pub(crate) files: Vec<String>,
     /// The identifiers on changed lines, the most frequent first.
     pub(crate) identifiers: Vec<String>,
-    /// All counts in one sentence; empty when nothing is known.
+    /// All counts in one sentence; empty if nothing is known.
     pub(crate) summary: String,
     pub(crate) risks: Vec<String>,
 }
 
-/// Paths that are looked at; a change of more is a sweep over the tree.
+/// The maximum number of paths that are read; a larger change affects the whole tree.
 const PATHS_LIMIT: usize = 2_000;
-/// Characters of a diff that are looked at for identifiers.
+/// The maximum number of characters of a diff that are searched for identifiers.
 const DIFF_LIMIT: usize = 100_000;
-/// Characters of a path that are kept.
+/// The maximum number of characters of a path.
 const PATH_LIMIT: usize = 160;
-/// Entries of each list that are kept.
+/// The maximum number of entries of each list.
 const KEPT: usize = 12;
-/// Identifiers in the summary: a sentence has room for a few.
+/// The maximum number of identifiers in the summary: a sentence has room for a few.
 const NAMED: usize = 6;
 
 pub(crate) fn change_facts(changes: &PullChanges) -> ChangeFacts {
@@ -52,7 +52,7 @@ pub(crate) fn change_facts(changes: &PullChanges) -> ChangeFacts {
     }
 }
 
-/// Folders that only hold others, in many layouts: they do not name a component.
+/// Folders that only contain other folders, in many layouts: they do not name a component.
 const HOLDERS: &[&str] =
     &["src", "lib", "libs", "app", "apps", "packages", "crates", "pkg", "internal", "source", "main", "modules"];
 
@@ -66,7 +66,7 @@ fn components(files: &[String]) -> Vec<String> {
     counted.into_iter().take(KEPT).map(|(component, _)| component).collect()
 }
 
-/// The folder of a path, to the second level that names something; a file at the root is its own component.
+/// The folder of a path, up to the second level that names something. A file at the root is its own component.
 fn component(path: &str) -> String {
     let Some((folder, _)) = path.trim_start_matches("./").rsplit_once('/') else {
         return path.to_owned();
@@ -108,7 +108,7 @@ fn identifiers(diff: &str) -> Vec<String> {
     seen.into_iter().take(KEPT).map(|(identifier, _)| identifier.to_owned()).collect()
 }
 
-/// Whether a word is made of several: `read_to_end`, `HashMap`. Single words are keywords and `self`.
+/// Whether an identifier consists of several words: `read_to_end`, `HashMap`. Single words are keywords and `self`.
 fn is_telling(identifier: &str) -> bool {
     let camel =
         identifier.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
@@ -131,7 +131,7 @@ fn summary(changes: &PullChanges, added: usize, removed: usize, identifiers: &[S
     parts.join("; ")
 }
 
-/// More removed lines than this, and twice as many as added ones, take something away.
+/// A change that removes more lines than this, and twice as many as it adds, is a risk.
 const MANY_REMOVED: usize = 100;
 
 fn risks(files: &[String], added: usize, removed: usize) -> Vec<String> {

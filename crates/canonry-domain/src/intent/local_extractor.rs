@@ -1,4 +1,4 @@
-//! The `local` extractor: an intent card from an item's own words and marks, by rules and always the same.
+//! The `local` extractor: makes an intent card from an item's own text by deterministic rules.
 
 use crate::intent::card_answer::clean;
 use crate::intent::change_evidence::{ChangeFacts, change_facts};
@@ -8,17 +8,17 @@ use crate::{
     ChangeIntent, EvidenceFact, EvidenceSource, IntentCard, IntentSource, ItemType, Probability, normalise_text,
 };
 
-/// Code points of a text field: three long sentences.
+/// The maximum number of code points of a text field: three long sentences.
 const TEXT_LIMIT: usize = 600;
-/// Code points of an entry: one line of a log.
+/// The maximum number of code points of an entry: one line of a log.
 const ENTRY_LIMIT: usize = 200;
 const LIST_LIMIT: usize = 12;
-/// Facts of all kinds together.
+/// The maximum number of facts of all kinds together.
 const FACTS_LIMIT: usize = 30;
-/// Characters that are looked at of a text before it is taken apart; a card quotes only its beginning.
+/// The maximum number of characters of a text that are read before it is split; a card quotes only its beginning.
 const READ_LIMIT: usize = 60_000;
 
-/// Makes a card by rules. It quotes and counts; it concludes nothing, so `inference` stays empty.
+/// Makes a card by rules. It only quotes and counts and infers nothing, so `inference` stays empty.
 pub fn extract_locally(source: IntentSource<'_>) -> IntentCard {
     let title = clean(first_chars(&normalise_text(first_chars(source.title, READ_LIMIT)), ENTRY_LIMIT));
     let body = normalise_text(first_chars(source.body, READ_LIMIT));
@@ -71,7 +71,7 @@ impl CardBuilder {
         self.parts.iter().any(|part| part.section == section && !part.is_unanswered())
     }
 
-    /// The title, and behind it what the first section that says anything says.
+    /// The title, followed by the first section that has content.
     fn problem(&self) -> String {
         let order = [Section::Problem, Section::Intro, Section::Actual, Section::Other, Section::Steps];
         let told = order.iter().find(|section| self.entries(**section).next().is_some());
@@ -88,7 +88,7 @@ impl CardBuilder {
         cut(&text, TEXT_LIMIT)
     }
 
-    /// The section that asks for it, or the first sentence that wishes.
+    /// The section for the expected result, or the first sentence that expresses a wish.
     fn desired_outcome(&self) -> String {
         let asked: Vec<&str> = self.entries(Section::Expected).take(LIST_LIMIT).collect();
         if !asked.is_empty() {
@@ -102,7 +102,7 @@ impl CardBuilder {
     fn signals(&self) -> Vec<String> {
         let kinds: [fn(&TextEvidence) -> &[String]; 3] =
             [|evidence| &evidence.errors, |evidence| &evidence.frames, |evidence| &evidence.code_spans];
-        // A few of each kind before more of the first: a log must not hide the frames behind it.
+        // A few signals of each kind come before more of the first kind: a log must not hide the frames behind it.
         let of_kind = |kind: &fn(&TextEvidence) -> &[String]| -> Vec<&str> {
             [&self.in_title, &self.in_body].into_iter().flat_map(kind).map(String::as_str).collect()
         };
@@ -175,7 +175,7 @@ impl CardBuilder {
         }
     }
 
-    /// The share of what a good report has that this one has; never sure, for nothing was understood.
+    /// The share of the parts of a good report that this report has. It is never high, because nothing was understood.
     fn confidence(&self, insufficient: bool, desired: &str, signals: &[String]) -> Probability {
         let has = [
             self.has(Section::Problem) || self.has(Section::Intro),
@@ -189,11 +189,11 @@ impl CardBuilder {
     }
 }
 
-/// Less text than this, where a signal counts as twenty letters, is like every other short text.
+/// A text below this weight, in which a signal counts as twenty letters, resembles every other short text.
 const ENOUGH: usize = 32;
 
-/// How much a text says: its letters and digits, where a character of a script that writes words with one or two
-/// counts as three.
+/// The amount of content in a text: its letters and digits. A character of a script that writes a word with one or two
+/// characters counts as three.
 fn weight(text: &str) -> usize {
     let weigh = |character: char| match character {
         '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{3ffff}' => 3,
@@ -245,7 +245,7 @@ fn wishes(sentence: &str) -> bool {
     marks.iter().any(|mark| sentence.contains(mark))
 }
 
-/// Whether what stands before a title's colon is a kind of commit: `fix(parser)!`.
+/// Whether the part before a title's colon is a commit type: `fix(parser)!`.
 fn is_commit_kind(kind: &str) -> bool {
     let word = kind.split(['(', '!']).next().unwrap_or_default();
     ["build", "chore", "ci", "docs", "feat", "feature", "fix", "perf", "refactor", "revert", "style", "test"]
@@ -266,7 +266,7 @@ fn list<'a>(entries: impl Iterator<Item = &'a str>) -> Vec<String> {
     kept
 }
 
-/// A text on one line, cut visibly.
+/// A text on one line, with a visible mark if it is cut.
 fn cut(text: &str, limit: usize) -> String {
     let text = clean(first_chars(text, 4 * TEXT_LIMIT));
     match text.char_indices().nth(limit) {
@@ -483,7 +483,7 @@ mod tests {
     }
 
     proptest! {
-        /// A card by rules passes the strict reading of a model's answers, and so every bound of it.
+        /// A card that is made by rules passes the strict parser for models' answers, including all limits.
         #[test]
         fn any_text_gives_the_same_valid_card_twice(
             title in any::<String>(), body in report(), files in prop::collection::vec(any::<String>(), 0..5), diff in report(), is_pull in any::<bool>(),

@@ -1,4 +1,4 @@
-//! Intent cards: what an item wants, read off its text by rules or by a model.
+//! Intent cards: what an item wants, extracted from its text by rules or by a model.
 
 pub(crate) mod card;
 pub(crate) mod card_answer;

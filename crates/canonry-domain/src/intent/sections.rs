@@ -1,4 +1,4 @@
-//! A body as the sections of the template it was written in.
+//! Splits a body into the sections of the template it was written in.
 
 use std::sync::LazyLock;
 
@@ -6,10 +6,10 @@ use regex::Regex;
 
 use crate::text::fences::{FenceLine, FenceReader};
 
-/// What a part of a body answers.
+/// The question that a part of a body answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
-    /// What stands before the first heading.
+    /// The text before the first heading.
     Intro,
     Problem,
     Expected,
@@ -21,7 +21,7 @@ pub(crate) enum Section {
     Other,
 }
 
-/// What stands under one heading.
+/// The content under one heading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BodySection {
     pub(crate) section: Section,
@@ -35,13 +35,13 @@ impl BodySection {
         Self { section, heading: heading.to_owned(), entries: Vec::new(), code: Vec::new() }
     }
 
-    /// Whether a heading has nothing under it but the words that templates put there.
+    /// Whether a heading has no content, or only the text of the template.
     pub(crate) fn is_unanswered(&self) -> bool {
         self.entries.is_empty() && self.code.is_empty() && self.section != Section::Intro
     }
 }
 
-/// Characters of a body that are read. What a report says stands at its beginning; behind this come logs.
+/// The maximum number of characters of a body that are read. The report is at the beginning; logs follow.
 const READ_LIMIT: usize = 40_000;
 
 pub(crate) fn sections(body: &str) -> Vec<BodySection> {
@@ -78,7 +78,7 @@ impl SectionReader {
             FenceLine::Ends => return,
             FenceLine::Code => return self.part().code.push(line.to_owned()),
         }
-        // Indented text is code, unless it goes on with a paragraph or a list.
+        // Indented text is code, unless it continues a paragraph or a list.
         if self.code_may_begin && (line.starts_with("    ") || line.starts_with('\t')) && !bare.is_empty() {
             self.part().code.push(line.to_owned());
             return;
@@ -132,7 +132,7 @@ pub(crate) fn heading(line: &str) -> Option<(Section, &str, &str)> {
         let words = found.get(1).or(found.get(2))?.as_str().trim_end_matches([':', '：', ' ']);
         let rest = found.get(3)?.as_str();
         let section = section_of(words);
-        // A bold word at the beginning of a sentence is no heading.
+        // A bold word at the beginning of a sentence is not a heading.
         return if rest.is_empty() {
             Some((section.unwrap_or(Section::Other), words, ""))
         } else {
@@ -145,8 +145,8 @@ pub(crate) fn heading(line: &str) -> Option<(Section, &str, &str)> {
     Some((section_of(words).filter(|_| short)?, words, found.get(2)?.as_str()))
 }
 
-/// The words by which templates of many projects ask, in the order they are looked for. A space stands for the edge of
-/// a word; the scripts without spaces have none.
+/// The words of headings in the templates of many projects, in the order in which they are checked. A space means the
+/// edge of a word; scripts without spaces have none.
 const ASKED: &[(Section, &[&str])] = &[
     (Section::Other, &[" checklist ", " test plan ", " tested ", " testing "]),
     (Section::Scope, &[" scope ", " non goal", " limitation", "范围", "範囲"]),
@@ -241,9 +241,9 @@ fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("invariant: the pattern is constant")
 }
 
-/// Hints to the author that templates leave behind.
+/// Hints to the author that templates contain.
 pub(crate) static COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)<!--.*?(?:-->|\z)"));
-/// Tags that issues are laid out with; `Vec<T>` is none.
+/// Tags that are used for layout in issues; `Vec<T>` is not one.
 pub(crate) static TAG: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"(?i)</?(?:details|summary|br|p|b|i|div|sub|sup|hr|img|kbd|h[1-6])(?:\s[^<>]{0,400})?/?>"#)
 });

@@ -1,4 +1,4 @@
-//! What can be read off a text without understanding it: errors, frames, versions, names of code, links.
+//! Extracts evidence from a text by patterns: errors, frames, versions, names in code, links.
 
 use std::sync::LazyLock;
 
@@ -6,12 +6,12 @@ use regex::Regex;
 
 use crate::intent::card_answer::clean;
 
-/// Entries of one kind that are kept: a log of thousands of lines repeats itself.
+/// The maximum number of entries of one kind: a log of thousands of lines repeats itself.
 const KEPT: usize = 12;
-/// Characters of a line that are looked at; minified code has lines of a megabyte.
+/// The maximum number of characters of a line that are read; minified code has lines of a megabyte.
 const LINE_LIMIT: usize = 1_000;
 
-/// The evidence in a text, each kind in the order it was found and once.
+/// The evidence in a text. Each kind is in the order of the text, without repetitions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TextEvidence {
     pub(crate) errors: Vec<String>,
@@ -22,7 +22,7 @@ pub(crate) struct TextEvidence {
 }
 
 impl TextEvidence {
-    /// Reads a line of prose, in which "error" may be just a word.
+    /// Reads a line of prose, in which "error" may be an ordinary word.
     pub(crate) fn read_prose(&mut self, line: &str) {
         let line = first_chars(line, LINE_LIMIT);
         if PROSE_ERROR.is_match(line) {
@@ -54,7 +54,7 @@ impl TextEvidence {
     }
 
     fn read_versions(&mut self, line: &str) {
-        // A link's numbers name a page.
+        // The numbers in a link name a page.
         let line = LINK.replace_all(line, " ");
         for found in VERSION.captures_iter(&line) {
             if !is_address(&found[2]) {
@@ -64,22 +64,21 @@ impl TextEvidence {
     }
 }
 
-/// Whether a line of prose holds what only programs write.
+/// Whether a line of prose contains an error message of a program.
 pub(crate) fn is_error_in_prose(line: &str) -> bool {
     PROSE_ERROR.is_match(first_chars(line, LINE_LIMIT))
 }
 
-/// Whether a line would be an error if it stood in a code block.
+/// Whether a line would be an error if it were in a code block.
 pub(crate) fn is_error_in_code(line: &str) -> bool {
     CODE_ERROR.is_match(first_chars(line, LINE_LIMIT))
 }
 
-/// Whether a line is a stack frame.
 pub(crate) fn is_frame(line: &str) -> bool {
     FRAME.is_match(first_chars(line, LINE_LIMIT))
 }
 
-/// Four numbers below 256 are an address of the network far more often than a version.
+/// Four numbers below 256 are much more often a network address than a version.
 fn is_address(number: &str) -> bool {
     let parts: Vec<&str> = number.split('.').collect();
     parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok())

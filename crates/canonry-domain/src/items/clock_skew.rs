@@ -1,17 +1,17 @@
-//! How far two clocks may differ before times that they wrote mean nothing to each other.
+//! Decides how far two clocks may differ before their times can no longer be compared.
 
 use jiff::SignedDuration;
 
-/// Machines that keep their time by the network differ by less than a second, and an answer of GitHub's takes seconds at
-/// most. More than this is a clock that somebody has to set.
+/// Machines that are synchronised over the network differ by less than a second, and an answer from GitHub takes
+/// seconds at most. If the difference is larger, a person must set the clock.
 pub const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(2);
 
-/// Whether a clock that is ahead of another by `skew` (behind it, where that is negative) still agrees with it.
+/// Whether a clock that is ahead of another by `skew` (behind if negative) still agrees with it.
 pub fn do_clocks_agree(skew: SignedDuration) -> bool {
     skew.abs() <= CLOCK_TOLERANCE
 }
 
-/// What is wrong with this machine's clock, as a person would say it; `None` when it agrees with GitHub's.
+/// What is wrong with this machine's clock, in words; `None` if it agrees with GitHub's clock.
 pub fn clock_trouble(skew: SignedDuration) -> Option<String> {
     if do_clocks_agree(skew) {
         return None;

@@ -1,13 +1,13 @@
-//! The part of a project that an item belongs to, by its labels.
+//! Reads the component of a project that an item belongs to from its labels.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::text_newtype::text_newtype;
 
-/// What labels that name a component begin with; GitHub ignores the letter case of labels.
+/// The prefixes of labels that name a component; GitHub ignores the letter case of labels.
 const PREFIXES: [&str; 2] = ["area/", "component/"];
 
-/// A component: the rest of a label such as `area/auth`.
+/// A component: the part after the prefix of a label such as `area/auth`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Component(String);
@@ -15,7 +15,7 @@ pub struct Component(String);
 text_newtype!(Component);
 
 impl Component {
-    /// The component of an item with these labels; of several the first.
+    /// The component of the first label that names one.
     pub fn of_labels<'a>(labels: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         labels.into_iter().find_map(Self::of_label)
     }

@@ -1,4 +1,4 @@
-//! An item's text: normalised, hashed, and cut to the raw representation.
+//! Normalises and hashes an item's text, and cuts it to the raw representation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,11 +8,11 @@ use sha2::{Digest, Sha256};
 
 use crate::ItemType;
 
-/// Code points of a title that the raw representation keeps.
+/// The maximum number of code points of a title in the raw representation.
 pub const TITLE_LIMIT: usize = 300;
-/// Code points of a body that the raw representation keeps at most.
+/// The maximum number of code points of a body in the raw representation.
 pub const BODY_LIMIT: usize = 7_700;
-/// Code points of the whole raw representation; the blank line between title and body counts.
+/// The maximum number of code points of the whole raw representation, including the blank line between title and body.
 pub const TEXT_LIMIT: usize = 8_000;
 
 /// SHA-256 over an item's type and normalised text, as 64 hexadecimal digits.
@@ -25,7 +25,7 @@ impl ContentHash {
         &self.0
     }
 
-    /// A hash that was stored before.
+    /// Wraps a hash that was read from the store.
     pub fn stored(digits: String) -> Self {
         Self(digits)
     }
@@ -45,10 +45,10 @@ impl FromStr for ContentHash {
     }
 }
 
-/// The hash that tells whether an item's text changed.
+/// The hash that shows whether an item's text changed.
 ///
-/// It is taken over compact JSON with sorted keys, UTF-8, non-ASCII unescaped; a missing body hashes
-/// as an empty one.
+/// It is computed over compact JSON with sorted keys, UTF-8, non-ASCII unescaped. A missing body hashes like an empty
+/// one.
 pub fn content_hash(item_type: ItemType, title: &str, body: &str) -> ContentHash {
     #[derive(Serialize)]
     struct Hashed<'a> {
@@ -63,7 +63,7 @@ pub fn content_hash(item_type: ItemType, title: &str, body: &str) -> ContentHash
     ContentHash(crate::text::hex::hex_digits(digest))
 }
 
-/// Text with one kind of line ending and without white space around it.
+/// Normalises line endings and trims white space.
 pub fn normalise_text(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n").trim().to_owned()
 }

@@ -1,4 +1,4 @@
-//! One line of an import file, or one object of GitHub's REST API, as a record.
+//! Parses one line of an import file, or one object of GitHub's REST API, into a record.
 
 use std::str::FromStr;
 
@@ -12,31 +12,30 @@ use crate::{
 /// An imported item and the repository it names, if it names one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportLine {
-    /// The repository; without one, the caller's is meant.
+    /// `None` means the repository that the caller chose.
     pub repo: Option<RepoName>,
     pub record: ItemRecord,
 }
 
-/// Why a line cannot be taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// The line is JSON, but not an object.
     #[error("expected a JSON object with number and title, found {found}")]
     NotAnObject {
-        /// What stands there instead.
+        /// The kind of JSON value that was found instead.
         found: &'static str,
     },
     #[error("{field} is missing")]
     Missing { field: &'static str },
-    /// A field holds something that it cannot hold.
+    /// A field has a value that is not allowed there.
     #[error("{field} {problem}")]
     Field { field: &'static str, problem: String },
 }
 
 /// Reads an object: Canonry's own import line, or what `gh api` prints for an issue or pull request.
 ///
-/// Unknown keys are left alone (GitHub's objects have dozens); a known key with a value that it
-/// cannot have is an error, because guessing would store something that nobody wrote.
+/// Unknown keys are ignored (GitHub's objects have dozens). A known key with an invalid value is an error, because
+/// guessing would store something that nobody wrote.
 pub fn parse_import_value(value: &Value) -> Result<ImportLine, ImportError> {
     let Value::Object(object) = value else {
         return Err(ImportError::NotAnObject { found: kind_of(value) });
@@ -76,12 +75,12 @@ struct ImportFields<'a> {
 }
 
 impl<'a> ImportFields<'a> {
-    /// The value of a key, where null counts as absent.
+    /// The value of a key; null counts as absent.
     fn get(&self, field: &str) -> Option<&'a Value> {
         self.object.get(field).filter(|value| !value.is_null())
     }
 
-    /// Tells an absent key (`None`) from one that says "there is none" (`Some(None)`).
+    /// Distinguishes an absent key (`None`) from an explicit null (`Some(None)`).
     fn nullable<T>(
         &self,
         field: &'static str,
@@ -131,7 +130,7 @@ impl<'a> ImportFields<'a> {
     }
 
     fn count(&self, field: &'static str) -> Result<Option<u32>, ImportError> {
-        // Both engines keep counts in 32 signed bits.
+        // Both database engines store counts in 32 signed bits.
         let count = self.integer(field, 0, i64::from(i32::MAX))?;
         Ok(count.map(|count| u32::try_from(count).expect("invariant: the range fits")))
     }
@@ -162,8 +161,8 @@ impl<'a> ImportFields<'a> {
         if let Some(item_type) = self.word("type")? {
             return Ok(item_type);
         }
-        // GitHub lists pull requests among the issues, told apart by this key; its pull request
-        // objects have `head` and `base` instead.
+        // GitHub lists pull requests among the issues; this key distinguishes them. GitHub's pull request objects have
+        // `head` and `base` instead.
         let is_pull = self.get("pull_request").is_some() || (self.get("head").is_some() && self.get("base").is_some());
         Ok(if is_pull { ItemType::Pr } else { ItemType::Issue })
     }
@@ -174,12 +173,12 @@ impl<'a> ImportFields<'a> {
         };
         match state_of(&text) {
             Some(state) => Ok(Some(state)),
-            // The error names the words that are always right.
+            // The error lists the values that are always valid.
             None => self.word("state"),
         }
     }
 
-    /// `Some(None)` where GitHub says that the pull request was not merged.
+    /// `Some(None)` if GitHub says that the pull request was not merged.
     fn merged_at(&self) -> Result<Option<Option<Timestamp>>, ImportError> {
         if let Some(Value::Object(pull)) = self.get("pull_request") {
             return ImportFields { object: pull }.nullable("merged_at", ImportFields::moment);
@@ -204,7 +203,7 @@ impl<'a> ImportFields<'a> {
         login("author", name).map(Some)
     }
 
-    /// A list of names, each a text or an object that has one under `key`.
+    /// A list of names. Each entry is a text, or an object that has the name under `key`.
     fn names(&self, field: &'static str, key: &str) -> Result<Option<Vec<String>>, ImportError> {
         let Some(value) = self.get(field) else {
             return Ok(None);
@@ -224,7 +223,7 @@ impl<'a> ImportFields<'a> {
     }
 
     fn url(&self) -> Result<Option<String>, ImportError> {
-        // In GitHub's objects `url` is the API's address; people read `html_url`.
+        // In GitHub's objects `url` is the address in the API; people read `html_url`.
         if self.get("html_url").is_some() { self.text("html_url") } else { self.text("url") }
     }
 
@@ -246,7 +245,7 @@ impl<'a> ImportFields<'a> {
     }
 }
 
-/// The states of Bugzilla and Jira, whose exports are imported too, beside GitHub's own.
+/// Maps states of GitHub, and of Bugzilla and Jira, whose exports are imported too.
 fn state_of(text: &str) -> Option<ItemState> {
     let word = text.trim().to_ascii_lowercase().replace([' ', '-'], "_");
     Some(match word.as_str() {

@@ -1,4 +1,4 @@
-//! Items: issues and pull requests, and the words for their state.
+//! Issues and pull requests: the item type, its states and its numbers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,55 +8,51 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ContentHash, Login, PullChanges, text_enum};
 
-/// An issue or a pull request as the store knows it.
+/// An issue or a pull request as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     pub item_type: ItemType,
     pub number: ItemNumber,
-    /// GitHub's id, which stays when an item moves; unknown for what was imported without one.
+    /// GitHub's id, which stays the same when an item moves; `None` for items that were imported without one.
     pub github_id: Option<GithubId>,
     pub title: String,
-    /// The body as it was written; empty when there is none.
+    /// The body as it was written; empty if there is none.
     pub body: String,
     pub state: ItemState,
-    /// Why it is closed, when GitHub says so.
+    /// `None` if GitHub gave no reason.
     pub state_reason: Option<StateReason>,
     pub merged: bool,
     pub draft: bool,
-    /// Who wrote it; `None` is unknown.
+    /// `None` if unknown.
     pub author: Option<Login>,
-    /// Who it is assigned to; `None` is unknown, an empty list is nobody.
+    /// `None` if unknown; an empty list means that nobody is assigned.
     pub assignees: Option<Vec<Login>>,
-    /// Whether it has a milestone; `None` is unknown.
+    /// `None` if unknown.
     pub has_milestone: Option<bool>,
-    /// Whether only collaborators may comment; `None` is unknown.
+    /// Whether only collaborators may comment; `None` if unknown.
     pub locked: Option<bool>,
     pub labels: Vec<String>,
     pub comments: u32,
     pub review_comments: u32,
-    /// When it was opened.
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
     pub updated_at: Option<Timestamp>,
-    /// When it was closed.
     pub closed_at: Option<Timestamp>,
     pub url: Option<String>,
-    /// The item that people said this one is a duplicate of.
+    /// The item of which people said that this item is a duplicate.
     pub duplicate_of: Option<ItemNumber>,
-    /// What a pull request changes; `None` is unknown.
+    /// The changes of a pull request; `None` if unknown.
     pub changes: Option<PullChanges>,
-    /// The hash of its normalised text.
+    /// The hash of the normalised title and body.
     pub content_hash: ContentHash,
-    /// Grows by one whenever the hash changes.
+    /// Increases by one whenever the hash changes.
     pub content_version: ContentVersion,
-    /// When GitHub was last asked about it; `None` for what was only imported.
+    /// When the item was last fetched from GitHub; `None` if it was only imported.
     pub last_synced_at: Option<Timestamp>,
-    /// Why it is no longer in the repository; `None` while it is.
+    /// Why the item is no longer in the repository; `None` while it is there.
     pub gone: Option<GoneReason>,
 }
 
 text_enum! {
-    /// Issue or pull request.
     pub enum ItemType: "a type" {
         Issue = "issue",
         Pr = "pr",
@@ -64,7 +60,6 @@ text_enum! {
 }
 
 text_enum! {
-    /// Open or closed.
     pub enum ItemState: "a state" {
         Open = "open",
         Closed = "closed",
@@ -83,7 +78,6 @@ text_enum! {
 }
 
 text_enum! {
-    /// Why an item is no longer in its repository.
     pub enum GoneReason: "a way to be gone" {
         Deleted = "deleted",
         Transferred = "transferred",
@@ -92,12 +86,12 @@ text_enum! {
 }
 
 impl ItemType {
-    /// The one type that is meant, or both.
+    /// The given type, or all types.
     pub fn one_or_all(one: Option<Self>) -> Vec<Self> {
         one.map_or_else(|| Self::ALL.to_vec(), |one| vec![one])
     }
 
-    /// The word for a person: `issue` or `pull request`.
+    /// `issue` or `pull request`.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Issue => "issue",
@@ -111,7 +105,6 @@ impl ItemType {
 #[serde(try_from = "i64", into = "i64")]
 pub struct ItemNumber(i64);
 
-/// A number that no item can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not an item's number; numbers begin at 1")]
 pub struct InvalidNumber(i64);
@@ -157,26 +150,25 @@ impl fmt::Display for ItemNumber {
     }
 }
 
-/// GitHub's id of an issue, a pull request or a repository. Always 64 bits.
+/// GitHub's id of an issue, a pull request or a repository. It always has 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GithubId(pub i64);
 
-/// How often an item's text has changed, counted from 1.
+/// The version of an item's text; it starts at 1 and increases with each change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ContentVersion(i64);
 
 impl ContentVersion {
-    /// The version of an item that is seen for the first time.
+    /// The version of an item that is imported for the first time.
     pub const FIRST: Self = Self(1);
 
-    /// A version that was stored before.
+    /// Wraps a version that was read from the store.
     pub const fn stored(version: i64) -> Self {
         Self(version)
     }
 
-    /// The version after this one.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)

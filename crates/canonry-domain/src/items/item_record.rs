@@ -1,4 +1,4 @@
-//! What a source says about an item, and how that merges with what is known.
+//! Records: what a source says about an item, and how a record merges into the stored item.
 
 use jiff::Timestamp;
 
@@ -7,17 +7,17 @@ use crate::{
     ContentVersion, GithubId, Item, ItemNumber, ItemState, ItemType, Login, PullChanges, StateReason, content_hash,
 };
 
-/// One source's word on one item.
+/// What one source says about one item.
 ///
-/// `None` means that the source does not say, and then what is known stays. Where a source can say
-/// "there is none", the field has a second layer: `Some(None)`.
+/// `None` means that the source does not say, and the known value stays. If a source can say "there is none", the
+/// field has a second layer: `Some(None)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemRecord {
     pub item_type: ItemType,
     pub number: ItemNumber,
     pub github_id: Option<GithubId>,
     pub title: String,
-    /// The body; GitHub's null is an empty one.
+    /// GitHub's null is an empty body.
     pub body: Option<String>,
     pub state: Option<ItemState>,
     pub state_reason: Option<Option<StateReason>>,
@@ -31,21 +31,18 @@ pub struct ItemRecord {
     pub labels: Option<Vec<String>>,
     pub comments: Option<u32>,
     pub review_comments: Option<u32>,
-    /// When it was opened.
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
     pub updated_at: Option<Timestamp>,
-    /// When it was closed.
     pub closed_at: Option<Option<Timestamp>>,
     pub url: Option<String>,
     pub duplicate_of: Option<Option<ItemNumber>>,
     pub changes: Option<PullChanges>,
-    /// When GitHub was asked; `None` for what comes from a file.
+    /// When the record was fetched from GitHub; `None` for a record from a file.
     pub synced_at: Option<Timestamp>,
 }
 
 impl ItemRecord {
-    /// A record that says no more than the least a source must say.
+    /// A record with only the required fields.
     pub fn new(item_type: ItemType, number: ItemNumber, title: impl Into<String>) -> Self {
         Self {
             item_type,
@@ -75,41 +72,42 @@ impl ItemRecord {
     }
 }
 
-/// What a record did to an item.
+/// How a record changed an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordChange {
     Inserted,
-    /// Something about it changed; `content` tells whether its text did.
+    /// At least one field changed.
     Updated {
-        /// Whether the content version grew, so that what was derived from the text is stale.
+        /// Whether the content version increased, so that everything derived from the text is stale.
         content: bool,
     },
     Unchanged,
-    /// It describes an earlier moment than what is known, so it was left aside.
+    /// The record describes an earlier moment than the known item, so it was ignored.
     Older,
-    /// Nobody can tell whether it or what is known came first, so it was left aside: GitHub has to be asked.
+    /// It is unclear whether the record or the known item is newer, so the record was ignored: the item must be
+    /// fetched from GitHub.
     Unordered,
 }
 
-/// An item after a record was taken in.
+/// An item after a record was merged into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergedItem {
     pub item: Item,
     pub change: RecordChange,
 }
 
-/// Takes a record in: the known item (if any) and what the record says give the item as it is now.
+/// Merges a record into the known item, if there is one, and returns the item as it is now.
 ///
-/// A record that was written before the known one changes nothing: importing last month's file must not bring last month's
-/// text back. Neither does one that may have been.
+/// A record that was written before the known item changes nothing: an import of last month's file must not restore
+/// last month's text. Neither does a record that may have been written before.
 pub fn merge_record(known: Option<&Item>, record: ItemRecord) -> MergedItem {
     merge(known, record, |order| order)
 }
 
-/// The same for what GitHub answered when it was asked about the item after `seen` had been read here.
+/// Merges GitHub's answer to a request that was sent after `seen` was read from the store.
 ///
-/// As long as that is what is known, whatever anybody told was told before the question, so that the answer is the later
-/// word. Otherwise it is one word among others.
+/// If the known item is still `seen`, everything known was recorded before the request, so the answer is newer.
+/// Otherwise the answer is merged like any other record.
 pub fn merge_answer(known: Option<&Item>, seen: Option<&Item>, answer: ItemRecord) -> MergedItem {
     merge(known, answer, |order| match order {
         RecordOrder::Unclear if known == seen => RecordOrder::Later,
@@ -117,8 +115,8 @@ pub fn merge_answer(known: Option<&Item>, seen: Option<&Item>, answer: ItemRecor
     })
 }
 
-/// The same for what a webhook says. It may be delivered again after the item was deleted or moved, so that only a record
-/// that is newer than its leaving brings the item back.
+/// Merges a webhook's record. A webhook may be delivered again after the item was deleted or moved, so only a record
+/// that is newer than that restores the item.
 pub fn merge_webhook(known: Option<&Item>, record: ItemRecord) -> MergedItem {
     match known {
         Some(known) if known.gone.is_some() && record.updated_at <= known.last_synced_at => {
@@ -152,8 +150,8 @@ fn merge(known: Option<&Item>, record: ItemRecord, settled: impl FnOnce(RecordOr
     MergedItem { item, change }
 }
 
-/// PostgreSQL cannot keep U+0000 in a text. It is shown as the replacement character on both engines,
-/// so that their hashes agree.
+/// PostgreSQL cannot store U+0000 in a text. Both engines store the replacement character instead, so that their
+/// hashes agree.
 fn storable(mut record: ItemRecord) -> ItemRecord {
     let mut clean = |text: &mut String| {
         if text.contains('\0') {
@@ -171,7 +169,7 @@ fn storable(mut record: ItemRecord) -> ItemRecord {
     record
 }
 
-/// Being asked about again is no change of the item.
+/// Compares two items without the time of the last fetch: fetching an item again does not change it.
 fn same_facts(item: &Item, known: &Item) -> bool {
     let mut comparable = item.clone();
     comparable.last_synced_at = known.last_synced_at;
@@ -218,8 +216,8 @@ fn updated(known: &Item, record: ItemRecord) -> Item {
     let hash = content_hash(known.item_type, &record.title, &body);
     let version = if hash == known.content_hash { known.content_version } else { known.content_version.next() };
     let state = record.state.unwrap_or(known.state);
-    // An item that is open again has neither a closing date nor the reason or target of its last closing,
-    // even if the source is silent about them.
+    // An item that is open again has no closing date and no reason or target of its last close, even if the source
+    // does not say so.
     let reopened = state == ItemState::Open && known.state == ItemState::Closed;
     let kept_closed_at = if reopened { None } else { known.closed_at };
     let kept_reason = if reopened { None } else { known.state_reason };
@@ -249,9 +247,9 @@ fn updated(known: &Item, record: ItemRecord) -> Item {
         changes: record.changes.or_else(|| known.changes.clone()),
         content_hash: hash,
         content_version: version,
-        // An answer may be taken in after one to a later question.
+        // An answer may be merged after the answer to a later request.
         last_synced_at: known.last_synced_at.max(record.synced_at),
-        // Whoever describes an item has seen it: it is back, or was never away.
+        // A source that describes an item has seen it: the item is back, or was never gone.
         gone: None,
     }
 }

@@ -1,4 +1,4 @@
-//! Issues that a pull request says it fixes.
+//! Finds the issues that a pull request says it fixes.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -10,9 +10,9 @@ use crate::{ItemNumber, RepoName};
 
 /// The issues of `repo` that a pull request's text says it closes, fixes or resolves.
 ///
-/// GitHub's keywords count, as `#N`, `owner/name#N` or an address; quotes and code do not. In
-/// "fixes #1, #2 and #3" all three count although GitHub links the first alone: this keeps
-/// duplicates open that somebody works on, so it rather finds one too many.
+/// GitHub's keywords count, with `#N`, `owner/name#N` or an address; quotes and code do not. In "fixes #1, #2 and #3"
+/// all three count although GitHub links only the first: the result keeps duplicates open that somebody works on, so
+/// one too many is better than one too few.
 pub fn fixed_issues(repo: &RepoName, text: &str) -> BTreeSet<ItemNumber> {
     let own_words = own_words(text, FoldedText::Keep);
     let mut fixed = BTreeSet::new();
@@ -35,7 +35,7 @@ static REFERENCE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!("(?i){REFERENCE_PATTERN}")).expect("invariant: the pattern is constant"));
 
 static FIXING: LazyLock<Regex> = LazyLock::new(|| {
-    // Names are for the single reference only; a pattern may name a group once.
+    // The list pattern has no named groups: a pattern may name a group only once.
     let unnamed = REFERENCE_PATTERN.replace("?<repo>", "?:").replace("?<short>", "?:").replace("?<number>", "?:");
     let pattern = format!(
         r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b\s*:?\s*(?:issues?\s+)?(?<list>{unnamed}(?:(?:\s*,\s*|\s+)(?:(?:and|&)\s+)?{unnamed})*)"

@@ -9,13 +9,12 @@ use crate::text::text_newtype::string_conversions;
 
 /// A login as GitHub shows it.
 ///
-/// GitHub ignores letter case in logins, and so do comparisons here. Trackers other than GitHub use
-/// mail addresses and hashes as names, so only what could never be a name is refused.
+/// Comparisons ignore letter case, as GitHub does. Trackers other than GitHub use mail addresses and hashes as names,
+/// so only texts that can never be a name are rejected.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Login(String);
 
-/// A text that cannot be anybody's login.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a login; write one name without spaces")]
 pub struct InvalidLogin {
@@ -27,7 +26,7 @@ impl Login {
         &self.0
     }
 
-    /// The form to compare and look up by.
+    /// The form to compare and search by.
     pub fn key(&self) -> String {
         self.0.to_lowercase()
     }

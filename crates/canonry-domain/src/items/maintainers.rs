@@ -1,4 +1,4 @@
-//! Who maintains a repository.
+//! The set of maintainers of a repository.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,11 @@ use crate::Login;
 /// The maintainers of a repository; letter case does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Maintainers {
-    // Keys and not logins: each comparison of two logins would fold the case of both again.
+    // The set contains keys, not logins: each comparison of two logins would convert both to lower case again.
     keys: BTreeSet<String>,
 }
 
 impl Maintainers {
-    /// Whether a person is one of them.
     pub fn contains(&self, login: &Login) -> bool {
         self.keys.contains(&login.key())
     }

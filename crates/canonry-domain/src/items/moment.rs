@@ -1,17 +1,16 @@
-//! Times as GitHub and trackers write them, cut to what both engines can keep.
+//! Parses times as GitHub and other trackers write them, and cuts them to the precision that both engines store.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// A text that is not a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a time; write it as 2026-02-01T12:00:00Z")]
 pub struct InvalidMoment {
     text: String,
 }
 
-/// Reads a time. One without a zone is in UTC, a date alone is its midnight.
+/// Parses a time. A time without a zone is in UTC, a date alone is its midnight.
 pub fn parse_moment(text: &str) -> Result<Timestamp, InvalidMoment> {
     let text = text.trim();
     let moment = text.parse::<Timestamp>().or_else(|_| {
@@ -21,13 +20,13 @@ pub fn parse_moment(text: &str) -> Result<Timestamp, InvalidMoment> {
     moment.map(whole_micros).map_err(|_| InvalidMoment { text: text.chars().take(60).collect() })
 }
 
-/// Cuts a time to whole microseconds, which is what both engines store: a time that was stored and
-/// read again must equal the one that was not.
+/// Cuts a time to whole microseconds, which both engines store: a time that was stored and read again must equal the
+/// original.
 pub fn whole_micros(moment: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(moment.as_microsecond()).unwrap_or(moment)
 }
 
-/// The first moment of a moment's calendar month, as UTC counts months: budgets are counted from there on.
+/// The first moment of the calendar month in UTC. Budgets are counted from there.
 pub fn month_of(now: Timestamp) -> Timestamp {
     let first = now.to_zoned(TimeZone::UTC).date().first_of_month();
     first.to_zoned(TimeZone::UTC).map_or(now, |zoned| zoned.timestamp())

@@ -1,4 +1,4 @@
-//! "Duplicate of #12" in a comment, unless negated or quoted.
+//! Finds "Duplicate of #12" in a comment, unless it is negated or quoted.
 
 use std::sync::LazyLock;
 
@@ -7,11 +7,11 @@ use regex::Regex;
 use crate::text::markdown::{FoldedText, own_words};
 use crate::{ItemNumber, RepoName};
 
-/// The number that a text by a person names as the original of a duplicate.
+/// The number that a person's text names as the original of a duplicate.
 ///
-/// Counted are "duplicate of #N", "dup of #N", "dupe of #N", "duped by #N" and "dup #N", also with
-/// `owner/name#N` or the item's address when they mean `repo` itself. What GitHub shows as quoted,
-/// struck, code or folded, or hides, are not the author's words; "not a duplicate of #N" says the opposite.
+/// These forms count: "duplicate of #N", "dup of #N", "dupe of #N", "duped by #N" and "dup #N", also with
+/// `owner/name#N` or the item's address if they mean `repo` itself. Text that GitHub shows as quoted, struck, code or
+/// folded, or hides, is not the author's words. "not a duplicate of #N" says the opposite.
 pub fn named_duplicate(repo: &RepoName, text: &str) -> Option<ItemNumber> {
     let own_words = own_words(text, FoldedText::Omit);
     NAMED.captures_iter(&own_words).find_map(|captures| {
@@ -40,7 +40,7 @@ static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("invariant: the pattern is constant")
 });
 
-/// Up to ten words before the name: "I do not really think that this one here is a duplicate of #3".
+/// A negation up to ten words before the name: "I do not really think that this one here is a duplicate of #3".
 static NEGATION: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"(?xi)
         \b (?: not | never | no | nor | neither | cannot | hardly | without | doubt | unlikely | rather \s+ than | instead \s+ of
@@ -49,21 +49,21 @@ static NEGATION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("invariant: the pattern is constant")
 });
 
-/// Where what was denied ends: "not a bug but a duplicate", "won't fix because it is one". After "as" only a subject
-/// begins anew: "I would not close it as a duplicate" denies.
+/// The end of a negated clause: "not a bug but a duplicate", "won't fix because it is one". After "as" only a subject
+/// begins a new clause: "I would not close it as a duplicate" is a negation.
 static CLAUSE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"(?xi) [.!?;\n,:—–(] | \s-\s | \b (?: but | because | since | and | though | although ) \b
         | \b (?: as | so ) \s+ (?: it | this | that | i | we ) \b";
     Regex::new(pattern).expect("invariant: the pattern is constant")
 });
 
-/// What must not be taken for a part of a clause, or for its negation.
+/// Text that is neither a part of a clause nor a negation.
 static ASIDE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"(?i)\([^()\n]*\)|[*_~]|\bno doubt\b|\bwithout (?:a |any )?doubt\b|\bnot only\b";
     Regex::new(pattern).expect("invariant: the pattern is constant")
 });
 
-/// Looks back within the clause only: "No. Duplicate of #3" is a yes.
+/// Only the same clause counts: "No. Duplicate of #3" is not negated.
 fn is_negated(before: &str) -> bool {
     let before = ASIDE.replace_all(before, "");
     let clause = CLAUSE.split(&before).last().unwrap_or_default();

@@ -1,44 +1,42 @@
-//! What people did with an item, as an event with an id of its own.
+//! Outcome events: what people did with an item. Each event has its own id.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::items::named_duplicate::named_duplicate;
 use crate::{GithubId, Item, ItemNumber, ItemState, ItemType, Login, RepoName, StateReason, text_enum};
 
-/// One thing that happened to an issue. Events are only ever added: what became of the issue is
-/// derived from all of them.
+/// One event in the history of an issue. Events are only ever added: the outcome of the issue is derived from all of
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutcomeEvent {
-    /// The delivery's id, or `sync:<repo>#<n>:<time>` for what a sync discovered; unique. Where that one is taken by
-    /// another kind of event of the same second, the store appends the kind.
+    /// The unique id of the delivery, or `sync:<repo>#<n>:<time>` for an event that a sync discovered. If another kind
+    /// of event of the same second already has that id, the store appends the kind.
     pub delivery_id: String,
     pub number: ItemNumber,
     pub kind: OutcomeKind,
-    /// GitHub's reason, when it gave one.
+    /// `None` if GitHub gave no reason.
     pub state_reason: Option<StateReason>,
-    /// Who did it, or wrote the comment; a sync cannot tell.
+    /// Who did it, or wrote the comment; a sync cannot know this.
     pub actor: Option<Login>,
     pub by: EventBy,
-    /// For a closing, the target that GitHub or the plan names; for a comment, the one that its text names now, which
-    /// is none once it was edited away or deleted.
+    /// For a close: the target that GitHub or the plan names. For a comment: the target that its text names now, or
+    /// `None` once it was edited out or the comment was deleted.
     pub duplicate_of: Option<ItemNumber>,
-    /// For a closing, what the issue's own body names.
+    /// For a close: the duplicate that the issue's own body names.
     pub in_body: Option<ItemNumber>,
     pub comment: Option<GithubId>,
-    /// The issue's labels then; `None` when the event does not tell.
+    /// The issue's labels at that time; `None` if the event does not contain them.
     pub labels: Option<Vec<String>>,
-    /// The cluster that the predicted target was in then, itself included; empty when nothing was predicted.
+    /// The cluster of the predicted target at that time, including the target; empty if nothing was predicted.
     pub cluster: Vec<ItemNumber>,
-    /// When it happened.
     pub occurred_at: Timestamp,
 }
 
 text_enum! {
-    /// What happened to an issue.
     pub enum OutcomeKind: "a kind of outcome event" {
         Closed = "closed",
         Reopened = "reopened",
-        /// It got people's label `duplicate`.
+        /// The issue got the label `duplicate` that people use.
         Labeled = "labeled",
         Unlabeled = "unlabeled",
         Commented = "commented",
@@ -46,15 +44,15 @@ text_enum! {
 }
 
 text_enum! {
-    /// What the one behind an event is to the repository. The order is that of what is known: of two reports of one event
-    /// the greater is taken.
+    /// Who caused an event. The order is from least to most known: of two reports of one event the greater value is
+    /// used.
     pub enum EventBy: "who an event is by" {
-        /// Nobody can tell: a sync found it.
+        /// Not known: a sync discovered the event.
         Unknown = "unknown",
         /// Another bot, such as one that closes stale issues.
         Bot = "bot",
         Canonry = "canonry",
-        /// Canonry, for a plan's row that a person had approved.
+        /// Canonry, for a plan row that a person had approved.
         Approved = "approved",
         Person = "person",
         Maintainer = "maintainer",
@@ -62,24 +60,24 @@ text_enum! {
 }
 
 impl EventBy {
-    /// Whether it was a program acting by itself, whose events are never evidence.
+    /// Whether a program acted by itself. Such events are never evidence.
     pub const fn is_automatic(self) -> bool {
         matches!(self, Self::Bot | Self::Canonry)
     }
 }
 
-/// The event behind a change of state, or of the reason of a closing, that a sync finds between what was known and what
-/// is now.
+/// The event that a sync discovers: a change of the state, or of the close reason, between the known item and the
+/// current one.
 ///
-/// Pull requests have no outcomes: closing one says nothing about duplicates. An item that is seen
-/// for the first time changed no state that anybody here knew.
+/// Pull requests have no outcomes: closing one says nothing about duplicates. An item that is imported for the first
+/// time has no earlier state to compare with.
 pub fn discovered_event(repo: &RepoName, known: Option<&Item>, now_is: &Item, now: Timestamp) -> Option<OutcomeEvent> {
     let known = known?;
     let is_closed = now_is.state == ItemState::Closed;
-    // Closed, reopened and closed again since the last look: the state is the same, the closing is not.
+    // Closed, reopened and closed again since the last fetch: the state is the same, but the close is another one.
     let closed_again = is_closed && now_is.closed_at > known.closed_at && known.closed_at.is_some();
     let stays = known.state == now_is.state && !closed_again;
-    // A source that did not tell the reason has not told another one.
+    // A source that gives no reason does not change the reason.
     let has_other_reason = is_closed
         && now_is.state_reason != known.state_reason
         && now_is.state_reason.is_some()
@@ -110,10 +108,10 @@ pub fn discovered_event(repo: &RepoName, known: Option<&Item>, now_is: &Item, no
     })
 }
 
-/// When a closed issue got the reason that it has, as told when the reason had just been given.
+/// When a closed issue got its current reason, computed right after the reason was given.
 ///
-/// GitHub keeps the time of the closing when only its reason is corrected. An issue's last change is often a second or
-/// two after its closing, which says nothing.
+/// GitHub keeps the time of the close when only its reason is corrected. An issue's last change is often a second or
+/// two after the close, which means nothing.
 pub fn reason_given_at(closed_at: Option<Timestamp>, updated_at: Option<Timestamp>) -> Option<Timestamp> {
     const CORRECTED_AFTER: SignedDuration = SignedDuration::from_secs(5);
     match (closed_at, updated_at) {
@@ -122,23 +120,22 @@ pub fn reason_given_at(closed_at: Option<Timestamp>, updated_at: Option<Timestam
     }
 }
 
-/// The label by which people mark duplicates. Canonry's own is `possible-duplicate`, which is never evidence.
+/// The label by which people mark duplicates. Canonry's own label is `possible-duplicate`, which is never evidence.
 pub const HUMAN_LABEL: &str = "duplicate";
 
-/// Whether people closed this issue as a duplicate.
 pub fn closed_as_duplicate(item: &Item) -> bool {
     item.item_type == ItemType::Issue
         && item.state == ItemState::Closed
         && (item.state_reason == Some(StateReason::Duplicate) || has_human_label(&item.labels))
 }
 
-/// Whether people's own label is among these; GitHub ignores the letter case of labels.
+/// GitHub ignores the letter case of labels.
 pub(crate) fn has_human_label(labels: &[String]) -> bool {
     labels.iter().any(|label| label.eq_ignore_ascii_case(HUMAN_LABEL))
 }
 
-/// Whether a comment of this time belongs to a closing: from a day before to an hour after, because
-/// people explain a closing before, while or right after they do it.
+/// Whether a comment of this time belongs to a close: from a day before to an hour after, because people explain a
+/// close before it, during it or right after it.
 pub fn explains_closing(commented_at: Timestamp, closed_at: Timestamp) -> bool {
     let before = commented_at.duration_since(closed_at);
     before >= SignedDuration::from_hours(-24) && before <= SignedDuration::from_hours(1)
@@ -192,7 +189,7 @@ mod tests {
         let event = discovered_event(&repo, Some(&closed), &corrected, now).expect("an event");
         assert_eq!((event.kind, event.state_reason), (OutcomeKind::Closed, Some(StateReason::Duplicate)));
         assert_eq!((event.occurred_at, event.delivery_id.as_str()), (corrected_at, "sync:o/n#12:2026-02-03T00:00:00Z"));
-        // Nobody gave another reason.
+        // The reason did not change, or one of the two reasons is unknown.
         assert_eq!(discovered_event(&repo, Some(&closed), &reason(closed.state_reason), now), None);
         assert_eq!(discovered_event(&repo, Some(&closed), &reason(None), now), None);
         assert_eq!(discovered_event(&repo, Some(&reason(None)), &corrected, now), None);

@@ -1,33 +1,35 @@
-//! Which came first: what is known of an item, or what a record says about it.
+//! Decides which is newer: the known item or a record about it.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{Item, ItemRecord};
 
-/// What Canonry does to an item is noted minutes later at most, unless GitHub fails in between. A record that is older by
-/// more may tell of an earlier closing.
+/// Canonry records its own changes to an item within minutes, unless GitHub fails in between. A record that is older
+/// than this limit may describe an earlier close.
 const NOTED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 
-/// How a record stands to what is known.
+/// The order of a record relative to the known item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordOrder {
     Later,
     Earlier,
-    /// It says something else, and nobody can tell which of the two holds.
+    /// The record contradicts the known item, and it is unclear which of the two is current.
     Unclear,
 }
 
-/// Puts a record and what is known in order.
+/// Orders a record and the known item.
 ///
-/// A page of a list may be stored long after GitHub wrote it, and webhooks come in any order, so that only GitHub's own
-/// time of the last change can tell. Three times it cannot:
+/// A page of a list may be stored long after GitHub wrote it, and webhooks arrive in any order, so only GitHub's own
+/// time of the last change can decide. In three cases it cannot:
 ///
-/// - Its times are whole seconds. An item that is labelled and closed within one is told of twice with the same time.
-/// - What Canonry closed or opened itself has a change whose time GitHub has not told yet (`updated_at` is unknown). A
-///   record that shows the new state is later, unless it is much older; one that shows the former state may be from before.
-/// - That an item left its repository changes no time. A record of it may be from before.
+/// - GitHub's times are whole seconds. If an item is labelled and closed within one second, two records have the same
+///   time.
+/// - Canonry closed or reopened the item itself, and GitHub has not yet returned the time of that change (`updated_at`
+///   is unknown). A record that shows the new state is later, unless it is much older. A record that shows the former
+///   state may be from before.
+/// - The item left its repository. That changes no time, so a record of the item may be from before.
 ///
-/// A file has nobody who could be asked: of the same second, it is what a person wants to be so.
+/// A file has no source that could be asked again: in the same second, the file counts as what a person wants.
 pub(crate) fn record_order(known: &Item, record: &ItemRecord) -> RecordOrder {
     let Some(told) = record.updated_at else { return RecordOrder::Later };
     if record.synced_at.is_none() {
@@ -46,8 +48,8 @@ pub(crate) fn record_order(known: &Item, record: &ItemRecord) -> RecordOrder {
     if is_githubs && (may_be_stale || known.gone.is_some()) { RecordOrder::Unclear } else { RecordOrder::Later }
 }
 
-/// Whether a record contradicts what is known in something that people decide and that somebody acts on. How many comments
-/// there are is no such thing: each comment has a webhook of its own.
+/// Whether a record contradicts the known item in a fact that people decide and that Canonry acts on. The number of
+/// comments is not such a fact: each comment has a webhook of its own.
 fn is_told_otherwise(known: &Item, record: &ItemRecord) -> bool {
     record.title != known.title
         || differs(record.body.as_ref(), &known.body)
@@ -62,12 +64,12 @@ fn is_told_otherwise(known: &Item, record: &ItemRecord) -> bool {
         || matches!((record.closed_at.flatten(), known.closed_at), (Some(told), Some(known)) if told != known)
 }
 
-/// Whether a source says something, and something else.
+/// Whether the source gives a value that differs from the known one.
 fn differs<T: PartialEq>(told: Option<&T>, known: &T) -> bool {
     told.is_some_and(|told| told != known)
 }
 
-/// The same for a list whose order says nothing.
+/// Like `differs`, for a list whose order does not matter.
 fn differ_in_some<T: PartialEq>(told: Option<&[T]>, known: &[T]) -> bool {
     told.is_some_and(|told| told.len() != known.len() || told.iter().any(|one| !known.contains(one)))
 }
@@ -118,7 +120,7 @@ mod tests {
         assert_eq!(record_order(&closed, &labelled), Unclear);
         let commented = ItemRecord { comments: Some(3), ..told(Closed, 5) };
         assert_eq!(record_order(&closed, &commented), Later);
-        // Who does not speak of a thing does not contradict it.
+        // A record without a field does not contradict that field.
         let silent = ItemRecord { state: None, state_reason: None, closed_at: None, ..told(Open, 5) };
         assert_eq!(record_order(&closed, &silent), Later);
     }
@@ -132,7 +134,7 @@ mod tests {
             let labelled = ItemRecord { labels: Some(vec!["possible-duplicate".into()]), ..told(Closed, second) };
             assert_eq!(record_order(&own, &labelled), RecordOrder::Later, "{second}");
         }
-        // It was closed before, too.
+        // The item had been closed earlier, too.
         assert_eq!(record_order(&own, &told(Closed, -4_000)), RecordOrder::Unclear);
     }
 
@@ -153,11 +155,11 @@ mod tests {
         let closed = known(ItemState::Closed, 5);
         assert_eq!(record_order(&closed, &file(5)), RecordOrder::Later);
         assert_eq!(record_order(&closed, &file(4)), RecordOrder::Earlier);
-        // Of what Canonry closed, it was last asked a second later.
+        // The item that Canonry closed was last fetched one second later.
         let own = Item { updated_at: None, ..closed };
         assert_eq!(record_order(&own, &file(5)), RecordOrder::Earlier);
         assert_eq!(record_order(&own, &file(6)), RecordOrder::Later);
-        // And GitHub's word takes the place of a file's.
+        // GitHub's record replaces that of a file.
         let imported = merge_record(None, file(5)).item;
         assert_eq!(record_order(&imported, &told(ItemState::Closed, 5)), RecordOrder::Later);
     }
@@ -170,20 +172,20 @@ mod tests {
         assert_eq!((stays.change, stays.item), (RecordChange::Unordered, closed.clone()));
         let reopened = merge_answer(Some(&closed), Some(&closed), answer());
         assert_eq!((reopened.change, reopened.item.state), (RecordChange::Updated { content: false }, ItemState::Open));
-        // A replica that lags behind is no news.
+        // A lagging replica gives no new information.
         assert_eq!(merge_answer(Some(&closed), Some(&closed), told(ItemState::Open, 4)).change, RecordChange::Older);
     }
 
-    /// What happens while readers of GitHub and writers of the store come and go.
+    /// One step of a simulation with readers of GitHub and writers of the store.
     #[derive(Debug, Clone)]
     enum Step {
-        /// The item changes, this many seconds after the last time.
+        /// The item changes, this many seconds after the last change.
         Happens { after: i64, what: What },
-        /// Somebody reads it: a webhook's payload, a page of a list.
+        /// A process reads the item: a webhook's payload or a page of a list.
         Read { slot: usize },
-        /// Somebody looks at what is known, and asks GitHub then.
+        /// A process reads the known item, and then asks GitHub.
         Ask { slot: usize },
-        /// What was read or answered is stored.
+        /// The record or the answer is stored.
         Store { slot: usize },
     }
 
@@ -208,7 +210,7 @@ mod tests {
         proptest::collection::vec(step, 1..60)
     }
 
-    /// A moment of the item, and what was known when it was asked for.
+    /// One record of the item, and for an answer the known item at the time of the request.
     #[derive(Clone)]
     struct Word {
         moment: usize,
@@ -216,7 +218,7 @@ mod tests {
         asked: Option<Option<Item>>,
     }
 
-    /// GitHub, the store, and words on their way from one to the other.
+    /// GitHub, the store, and the records on their way from one to the other.
     struct Play {
         moments: Vec<ItemRecord>,
         known: Option<Item>,
@@ -256,7 +258,7 @@ mod tests {
             self.words[slot] = Some(Word { moment, record, asked });
         }
 
-        /// Stores a word; the change, and whether it went back in time.
+        /// Stores a record. Returns the change, and whether the store went back in time.
         fn store(&mut self, slot: usize) -> Option<(RecordChange, bool)> {
             let word = self.words[slot].clone()?;
             let merged = match &word.asked {
@@ -282,8 +284,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is read when and stored in whatever order: the store never goes back in time, finds no reopening that
-        /// nobody made, and one question brings it up to date.
+        /// For any order of reads and stores: the store never goes back in time, finds no reopening that nobody made,
+        /// and a single request brings it up to date.
         #[test]
         fn the_store_never_goes_back_in_time(steps in steps()) {
             let mut play = Play::new();
@@ -306,7 +308,7 @@ mod tests {
             prop_assert_eq!((Some(known.labels), Some(known.body)), (truth.labels, truth.body));
         }
 
-        /// A record that is put in order stays in order with what it became.
+        /// A record that was merged is not older than the merged item.
         #[test]
         fn what_was_taken_in_is_never_unclear(closed in any::<bool>(), second in 0..9_i64, known_second in 0..9_i64) {
             let state = if closed { ItemState::Closed } else { ItemState::Open };

@@ -9,8 +9,8 @@ use crate::text::text_newtype::string_conversions;
 
 /// A repository's full name, checked by GitHub's own rules.
 ///
-/// Names are kept as they were written, but two names that differ only in letter case are the same
-/// repository to GitHub: compare and look up by [`RepoName::key`].
+/// A name is stored as it was written, but two names that differ only in letter case are the same repository to
+/// GitHub: compare and search by [`RepoName::key`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RepoName {
@@ -18,7 +18,6 @@ pub struct RepoName {
     name: String,
 }
 
-/// A text that is not a repository's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a repository name; write it as owner/name, for example rust-lang/rust")]
 pub struct InvalidRepoName {
@@ -34,7 +33,7 @@ impl RepoName {
         &self.name
     }
 
-    /// The form to compare and look up by: GitHub ignores letter case in names.
+    /// The form to compare and search by: GitHub ignores letter case in names.
     pub fn key(&self) -> String {
         format!("{}/{}", self.owner, self.name).to_ascii_lowercase()
     }
@@ -53,8 +52,8 @@ impl FromStr for RepoName {
     }
 }
 
-/// GitHub's limits: an account has at most 39 characters; App accounts and managed users bring the
-/// underscore and a little more length.
+/// GitHub's limits: an account name has at most 39 characters; App accounts and managed users add the underscore and a
+/// little more length.
 fn is_owner(owner: &str) -> bool {
     (1..=100).contains(&owner.len())
         && owner.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))

@@ -1,4 +1,4 @@
-//! `--since 30d` and `--since 2026-02-01`.
+//! Parses `--since 30d` and `--since 2026-02-01`.
 
 use std::str::FromStr;
 
@@ -6,16 +6,14 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// A start of a span of time: so many days ago, or a date.
+/// The start of a time span: a number of days ago, or a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Since {
-    /// So many days before now.
     DaysAgo(u32),
-    /// The midnight, in UTC, that begins this date.
+    /// Midnight in UTC at the beginning of this date.
     Date(Date),
 }
 
-/// A text that is neither.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a time span; write a number of days such as 30d, or a date such as 2026-02-01")]
 pub struct InvalidSince {
@@ -23,8 +21,8 @@ pub struct InvalidSince {
 }
 
 impl Since {
-    /// The moment it means at `now`. A span that reaches before the calendar's beginning means the
-    /// beginning.
+    /// The moment at which the span begins, relative to `now`. If that is before the calendar begins, it is the
+    /// calendar's first moment.
     pub fn moment(self, now: Timestamp) -> Timestamp {
         match self {
             Self::DaysAgo(days) => {

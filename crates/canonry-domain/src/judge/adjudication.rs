@@ -1,4 +1,4 @@
-//! People's word on sampled verdicts: which cases they are asked about, and what their answers add up to.
+//! Adjudication: samples verdicts for people to check, and summarises their answers.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::learning::prediction::points;
 use crate::learning::reliability::{level_of, top_of};
 use crate::{ItemNumber, ItemType, Share, Similarity, Verdict, text_enum};
 
-/// Points of a score that make one level here, as in the table of reliability.
+/// The width of one level of scores in points, as in the reliability table.
 const LEVEL_WIDTH: u8 = 5;
 
 text_enum! {
-    /// What a person says about two items that a verdict is about.
+    /// A person's answer about the two items of a verdict.
     pub enum AdjudicatedAnswer: "an answer to a sampled verdict" {
         Same = "same",
         Different = "different",
@@ -22,7 +22,7 @@ text_enum! {
 }
 
 impl AdjudicatedAnswer {
-    /// Whether it confirms a verdict; `None` when it says nothing.
+    /// Whether the answer confirms a verdict; `None` if the person is unsure.
     pub const fn confirms(self, verdict: Verdict) -> Option<bool> {
         let called_same = !matches!(verdict, Verdict::NotDuplicate);
         match self {
@@ -33,30 +33,30 @@ impl AdjudicatedAnswer {
     }
 }
 
-/// A verdict about two items that a person can be asked about.
+/// A verdict about two items that a person can check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdjudicationCase {
     pub item_type: ItemType,
     pub number: ItemNumber,
     pub verdict: Verdict,
-    /// The other item: the target, or the nearest one when it was called no duplicate.
+    /// The other item: the target, or the nearest item if the verdict is "not a duplicate".
     pub target: ItemNumber,
-    /// How alike the two are; `None` when that was not recorded.
+    /// The similarity of the two; `None` if it was not recorded.
     pub score: Option<Similarity>,
 }
 
 impl AdjudicationCase {
-    /// The lowest points of the level that its score belongs to.
+    /// The lowest points of the level that contains the score.
     fn level(&self) -> Option<u8> {
         self.score.map(|score| level_of(points(score), LEVEL_WIDTH))
     }
 }
 
-/// Which cases a person is asked about, as places in `cases`, in the order they are asked.
+/// The cases that a person is asked about, as indexes into `cases`, in the order of the questions.
 ///
-/// Each verdict and level gives one case in turn until there are enough, so that a rare one is seen as often as a usual
-/// one. What is taken, and the order, depend on the seed and the cases alone: a larger sample holds the smaller one, and
-/// neither order nor place tells the verdict.
+/// Each verdict and level contributes one case in turn until there are enough, so that rare ones are checked as often
+/// as common ones. The sample and its order depend only on the seed and the cases: a larger sample contains the
+/// smaller one, and neither order nor position reveals the verdict.
 pub fn adjudication_sample(cases: &[AdjudicationCase], seed: i64, size: usize) -> Vec<usize> {
     let mut strata: BTreeMap<(&str, Option<u8>), Vec<SampledCase>> = BTreeMap::new();
     for (index, case) in cases.iter().enumerate() {
@@ -74,30 +74,30 @@ pub fn adjudication_sample(cases: &[AdjudicationCase], seed: i64, size: usize) -
     taken.into_iter().map(|(_, index)| index).collect()
 }
 
-/// A case by its hash and its place among all of them.
+/// The hash of a case, and its index among all cases.
 type SampledCase = ([u8; 32], usize);
 
 fn place(seed: i64, case: &AdjudicationCase) -> [u8; 32] {
     Sha256::digest(format!("{seed} {} {} {}", case.item_type, case.number, case.target)).into()
 }
 
-/// Sampled verdicts of one kind and score, and what people said of them.
+/// The number of sampled verdicts of one kind and score with the same answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountedAnswers {
     pub verdict: Verdict,
     pub score: Option<Similarity>,
-    /// What people said; `None` while they have not answered.
+    /// `None` if people have not answered yet.
     pub word: Option<AdjudicatedAnswer>,
     pub times: u64,
 }
 
-/// What people's answers add up to.
+/// The summary of people's answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AdjudicationSummary {
     pub answered: u64,
     pub waiting: u64,
     pub unsure: u64,
-    /// Duplicates, maybes, and what was called none; those without an answer are left out.
+    /// One entry for each kind of verdict that has an answer: duplicate, maybe, not a duplicate.
     pub verdicts: Vec<VerdictShare>,
 }
 
@@ -108,11 +108,11 @@ pub struct VerdictShare {
     #[serde(flatten)]
     pub share: Share,
     pub unsure: u64,
-    /// The same by level of score, lowest first; cases without a score are in no level.
+    /// The same by score level, lowest first; cases without a score are in no level.
     pub levels: Vec<VerdictLevel>,
 }
 
-/// How often people agree with a verdict at one level.
+/// How often people agree with a verdict at one score level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct VerdictLevel {
     pub from: u8,
@@ -152,7 +152,7 @@ impl AdjudicationSummary {
         people
     }
 
-    /// What was called a duplicate or a maybe: how often people agree.
+    /// How often people agree with the verdicts "duplicate" and "maybe".
     pub fn precision(&self) -> Share {
         let mut precision = Share::default();
         for verdict in self.verdicts.iter().filter(|one| one.verdict != Verdict::NotDuplicate) {
@@ -206,7 +206,7 @@ mod tests {
         let twenty = taken(20);
         assert_eq!(twenty.iter().filter(|case| case.verdict == Verdict::Duplicate).count(), 5);
         assert_eq!(twenty.iter().filter(|case| case.verdict == Verdict::MaybeDuplicate).count(), 1);
-        // Nobody learns the verdict from the order.
+        // The order does not reveal the verdict.
         let verdicts: Vec<_> = twenty.iter().map(|case| case.verdict).collect();
         assert!(!verdicts.is_sorted_by_key(|verdict| verdict.as_str()), "{verdicts:?}");
         assert!(adjudication_sample(&[], 42, 20).is_empty());

@@ -1,4 +1,4 @@
-//! A judge's answer: the schema it is asked for, and the strict reading of what it gives.
+//! Parses a judge's answer strictly, and defines the schema of the answer.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,16 +10,16 @@ use crate::{
     Certainty, ItemNumber, PathMatch, Probability, Relation, RootCauseMatch, ScopeRelation, Structure, text_enum,
 };
 
-/// Code points of the reasoning that are kept.
+/// The maximum number of code points of the reasoning.
 pub const REASONING_LIMIT: usize = 240;
-/// The version of what the judge is asked; grows whenever an answer to the old question may differ.
+/// The version of the judge's prompt. It increases whenever the old prompt could give another answer.
 pub const JUDGE_PROMPT_VERSION: i64 = 1;
 
-/// What a judge says about a source and its candidates.
+/// A judge's answer about a source and its candidates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgeAnswer {
     pub is_duplicate: bool,
-    /// Of which one; `None` when it is none.
+    /// `None` if the source is not a duplicate.
     pub duplicate_of: Option<ItemNumber>,
     pub confidence: Probability,
     pub reasoning: String,
@@ -28,15 +28,14 @@ pub struct JudgeAnswer {
 }
 
 text_enum! {
-    /// Why a text is no answer.
+    /// Why a text is not a valid answer.
     pub enum InvalidAnswer: "a kind of invalid answer" {
-        /// It is not JSON, or there is text before it.
+        /// The text is not JSON, or there is text before the JSON.
         NotJson = "not_json",
-        /// There is text after the JSON.
         TrailingText = "trailing_text",
         UnknownKey = "unknown_key",
         MissingKey = "missing_key",
-        /// A value is not of its key's type, a word is not one of its key's words, or a key is there twice.
+        /// A value has the wrong type, a word is not one of the allowed words, or a key is duplicated.
         BadType = "bad_type",
         OutOfRange = "out_of_range",
         TargetNotInSet = "target_not_in_set",
@@ -46,11 +45,11 @@ text_enum! {
     }
 }
 
-/// Reads an answer about these candidates.
+/// Parses an answer about these candidates.
 ///
-/// One fenced block around the JSON is unwrapped; any other text beside it is refused, for then nobody knows which
-/// part is the answer. `is_duplicate`, `confidence` and `reasoning` are required. A target beside a no is dropped:
-/// models name the nearest candidate there, or 0, or -1.
+/// One fenced block around the JSON is removed. Any other text around it is an error, because it would be unclear
+/// which part is the answer. `is_duplicate`, `confidence` and `reasoning` are required. If the answer is no, a target
+/// is dropped: models then name the nearest candidate, or 0, or -1.
 pub fn parse_judge_answer(answer: &str, candidates: &[ItemNumber]) -> Result<JudgeAnswer, InvalidAnswer> {
     let text = unwrap_answer(answer);
     if text.is_empty() {
@@ -86,8 +85,8 @@ pub fn parse_judge_answer(answer: &str, candidates: &[ItemNumber]) -> Result<Jud
     Ok(JudgeAnswer { is_duplicate, duplicate_of, confidence, reasoning, structure })
 }
 
-/// The JSON schema of an answer, in the subset that every provider's strict mode takes: all keys required, none
-/// beyond them. The structural keys may be null, so that a model need not guess.
+/// The JSON schema of an answer, in the subset that every provider's strict mode accepts: all keys are required, and
+/// no others are allowed. The structural keys may be null, so that a model need not guess.
 pub fn judge_answer_schema() -> Value {
     fn word(words: &[&str], description: &str) -> Value {
         json!({"anyOf": [{"type": "string", "enum": words}, {"type": "null"}], "description": description})
@@ -149,7 +148,7 @@ mod tests {
         answer.to_string()
     }
 
-    /// The answer with a value that is written as it stands.
+    /// The answer with `value` inserted as raw JSON.
     fn raw(key: &str, value: &str) -> String {
         with(key, json!("RAW")).replace("\"RAW\"", value)
     }

@@ -1,28 +1,28 @@
-//! A cheap judge measured by a strong one: classes, and what they add up to.
+//! Audits: a cheap judge is measured against a strong one.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{DecisionStatus, GateDecision, ItemNumber, Probability, text_enum};
 
 text_enum! {
-    /// How one judge's lane ended.
+    /// The result of one judge's lane.
     pub enum LaneStatus: "a lane's status" {
         Accepted = "accepted",
-        /// It said no, or a gate vetoed its yes.
+        /// The judge said no, or a gate vetoed its yes.
         Rejected = "rejected",
-        /// Nothing could be decided: a vague source, a malformed answer.
+        /// No decision was possible: a vague source, a malformed answer.
         Skipped = "skipped",
         Failed = "failed",
     }
 }
 
 text_enum! {
-    /// How two lanes compare, the strong one taken for the truth.
+    /// The comparison of two lanes; the strong one counts as the truth.
     pub enum AuditClass: "a class of an audit" {
         Tp = "tp",
-        /// Only the cheap one accepts.
+        /// Only the cheap judge accepts.
         Fp = "fp",
-        /// Only the strong one accepts.
+        /// Only the strong judge accepts.
         Fn = "fn",
         Tn = "tn",
         /// Both accept, but not the same target.
@@ -31,18 +31,18 @@ text_enum! {
     }
 }
 
-/// What one judge made of one candidate set.
+/// The result of one judge for one candidate set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaneResult {
     pub status: LaneStatus,
     pub target: Option<ItemNumber>,
-    /// The judge's confidence, when it answered.
+    /// `None` if the judge did not answer.
     pub confidence: Option<Probability>,
     pub reason: Option<String>,
 }
 
 impl LaneResult {
-    /// A lane that came through to the gates.
+    /// A lane that reached the gates.
     pub fn ruled(ruled: &GateDecision, confidence: Option<Probability>) -> Self {
         let status = match ruled.status {
             DecisionStatus::Accepted => LaneStatus::Accepted,
@@ -79,7 +79,7 @@ pub fn audit_class(cheap: &LaneResult, strong: &LaneResult) -> AuditClass {
     }
 }
 
-/// How often each class occurs, and what that says of the cheap judge.
+/// How often each class occurs, and the precision and recall of the cheap judge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct AuditTally {
     pub sample_size: u64,
@@ -93,9 +93,9 @@ pub struct AuditTally {
     /// Both accept, but not the same target.
     pub conflict: u64,
     pub incomplete: u64,
-    /// tp / (tp + fp); `None` when the cheap judge accepted nothing that can be compared.
+    /// tp / (tp + fp); `None` if the cheap judge accepted nothing that can be compared.
     pub precision: Option<f64>,
-    /// tp / (tp + fn); `None` when the strong judge accepted nothing that can be compared.
+    /// tp / (tp + fn); `None` if the strong judge accepted nothing that can be compared.
     pub recall: Option<f64>,
 }
 
@@ -119,7 +119,7 @@ impl FromIterator<AuditClass> for AuditTally {
     }
 }
 
-/// The right ones among all, with four decimals as every score.
+/// The share of right ones, with four decimals like every score.
 fn share(right: u64, wrong: u64) -> Option<f64> {
     let all = right + wrong;
     (all > 0).then(|| (right as f64 / all as f64 * 10_000.0).round() / 10_000.0)

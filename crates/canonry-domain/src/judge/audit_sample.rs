@@ -1,4 +1,4 @@
-//! Which sources an audit looks at.
+//! Chooses the sources of an audit.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 
 use crate::{ItemNumber, ItemType};
 
-/// At most `size` of the sources, chosen by the seed alone: on every machine the same, in whatever order they come.
+/// At most `size` of the sources, chosen by the seed alone: the same on every machine and for every input order.
 ///
-/// Sources are ordered by a hash of seed and source, and the first are taken, so that a larger sample holds the
-/// smaller one and a source that is new pushes out at most one other.
+/// Sources are sorted by a hash of seed and source, and the first ones are chosen. So a larger sample contains the
+/// smaller one, and a new source replaces at most one other.
 pub fn audit_sample(
     sources: impl IntoIterator<Item = (ItemType, ItemNumber)>,
     seed: i64,
@@ -40,7 +40,7 @@ mod tests {
         audit_sample(issues(numbers), seed, size).into_iter().map(|(_, number)| number.get()).collect()
     }
 
-    /// Golden: a stored audit must be repeatable with a later build, so the order may never change.
+    /// Golden: a stored audit must be repeatable with a later build, so the order must never change.
     #[test]
     fn the_seed_alone_decides() {
         assert_eq!(sample(1..=100, 42, 5), GOLDEN);
@@ -60,7 +60,7 @@ mod tests {
                 chosen[usize::try_from(number - 1).expect("small")] += 1;
             }
         }
-        // 500 each, with a standard deviation of about 19.
+        // Each is expected 500 times, with a standard deviation of about 19.
         assert!(chosen.iter().all(|times| (400..=600).contains(times)), "{chosen:?}");
     }
 

@@ -1,4 +1,4 @@
-//! What a stored audit would have been with tighter gates, without asking any judge again.
+//! Simulates a stored audit with tighter gates, without asking a judge again.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,15 +10,14 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditCandidate {
     pub number: ItemNumber,
-    /// Its place among the candidates, from 1.
+    /// The position among the candidates, from 1.
     pub rank: u32,
     pub score: Similarity,
-    /// The candidates that are no alternatives to it, being the same thing again.
+    /// The candidates that are not alternatives to this one, because they describe the same problem.
     #[serde(default)]
     pub same_as: Vec<ItemNumber>,
 }
 
-/// One source of a stored audit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditItem {
     pub candidates: Vec<AuditCandidate>,
@@ -27,23 +26,23 @@ pub struct AuditItem {
 }
 
 impl AuditItem {
-    /// Whether a judge gave no answer, which is more than that nothing could be decided.
+    /// Whether a judge gave no answer. That is different from a lane in which nothing could be decided.
     pub fn has_failed(&self) -> bool {
         [&self.cheap, &self.strong].iter().any(|lane| lane.status == LaneStatus::Failed)
     }
 }
 
-/// Gates of the cheap lane that are tighter than those it ran with; `None` leaves one as it was.
+/// Gates of the cheap lane that are tighter than those it ran with; `None` leaves a gate unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TighterGates {
-    /// The last rank that may be chosen.
+    /// The highest rank number that may be chosen.
     pub max_rank: Option<u32>,
     pub min_score: Option<Similarity>,
-    /// The least gap between the chosen one and the best alternative.
+    /// The minimum gap between the chosen candidate and the best alternative.
     pub min_gap: Option<f64>,
 }
 
-/// What a stored audit adds up to with tighter gates.
+/// The result of a stored audit with tighter gates.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct AuditSimulation {
     #[serde(flatten)]
@@ -52,7 +51,7 @@ pub struct AuditSimulation {
     pub tally: AuditTally,
 }
 
-/// The candidates of a set, in the order of their ranks, as an audit stores them.
+/// The candidates of a set in the order of their ranks, as an audit stores them.
 pub fn audit_candidates(candidates: &[GateCandidate<'_>], pairs: &PairScores) -> Vec<AuditCandidate> {
     candidates
         .iter()
@@ -66,12 +65,13 @@ pub fn audit_candidates(candidates: &[GateCandidate<'_>], pairs: &PairScores) ->
         .collect()
 }
 
-/// The audit with tighter gates: what the cheap lane accepted and they refuse is rejected; nothing else changes.
+/// The audit with tighter gates: targets that the cheap lane accepted and the gates refuse become rejected; nothing
+/// else changes.
 pub fn simulate_audit(items: &[AuditItem], gates: TighterGates) -> AuditSimulation {
     AuditSimulation { gates, tally: items.iter().map(|item| class_with(item, &gates)).collect() }
 }
 
-/// A source whose class is another one with tighter gates.
+/// A source whose class changes with tighter gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassChange {
     pub index: usize,
@@ -79,7 +79,7 @@ pub struct ClassChange {
     pub after: AuditClass,
 }
 
-/// The sources whose class tighter gates change, in the order of the audit.
+/// The sources whose class changes with tighter gates, in the order of the audit.
 pub fn changed_by(items: &[AuditItem], gates: TighterGates) -> Vec<ClassChange> {
     items
         .iter()
@@ -116,7 +116,8 @@ pub fn sweep_audit(items: &[AuditItem]) -> Vec<AuditSimulation> {
     simulations
 }
 
-/// Whether what the cheap lane accepted passes. A target that is not among the candidates passes no gate.
+/// Whether the target that the cheap lane accepted passes the gates. A target that is not among the candidates passes
+/// no gate.
 fn passes(item: &AuditItem, gates: &TighterGates) -> bool {
     let Some(chosen) = item.candidates.iter().find(|candidate| Some(candidate.number) == item.cheap.target) else {
         return *gates == TighterGates::default();
@@ -127,7 +128,7 @@ fn passes(item: &AuditItem, gates: &TighterGates) -> bool {
             item.candidates
                 .iter()
                 .filter(|other| other.number != chosen.number && !chosen.same_as.contains(&other.number))
-                // Written so that a gap of NaN, which no flag should let through, refuses.
+                // With this comparison a gap of NaN is refused; no flag should let it through.
                 .all(|other| chosen.score.gap(other.score) >= min)
         })
 }
@@ -155,7 +156,7 @@ mod tests {
         LaneResult::ruled(&ruled, None)
     }
 
-    /// A source with candidates 1, 2, … of these scores.
+    /// A source with candidates 1, 2, … that have these scores.
     fn item(scores: &[f64], cheap: Option<i64>, strong: Option<i64>) -> AuditItem {
         let candidates = scores
             .iter()

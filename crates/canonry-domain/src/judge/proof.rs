@@ -1,18 +1,18 @@
-//! Whether a judge has shown in a repository that its yes may close an item.
+//! Decides whether a judge has proven in a repository that its verdicts may close items.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::counted::counted;
 use crate::{AuditClass, AuditItem, LaneStatus, audit_class};
 
-/// Accepted answers with a known truth that one audit must have. A judge that says yes to everything and is right in four
-/// of ten passes by luck five times in a million.
+/// The number of accepted answers with a known truth that one audit must have. A judge that always says yes and is
+/// right in four of ten cases passes by luck five times in a million.
 pub const LEAST_PROVING_ANSWERS: u64 = 20;
 
-/// The share of them that must be right: what `close.minClose` promises of a single close.
+/// The share of them that must be right: the precision that `close.minClose` promises for a single close.
 pub const LEAST_PROVEN_PRECISION: f64 = 0.90;
 
-/// How a judge's accepted answers turned out in an audit.
+/// How many of a judge's accepted answers were right in an audit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgeProof {
     pub right: u64,
@@ -24,12 +24,11 @@ impl JudgeProof {
         self.right + self.wrong
     }
 
-    /// The share that was right; `None` without answers.
+    /// The share of right answers; `None` without answers.
     pub fn precision(self) -> Option<f64> {
         (self.answers() > 0).then(|| self.right as f64 / self.answers() as f64)
     }
 
-    /// What it says about the judge, in a sentence or two.
     pub fn in_words(self) -> String {
         let of = format!("right in {} of {}", self.right, counted(self.answers(), "accepted answer"));
         if self.is_enough() {
@@ -49,7 +48,7 @@ impl JudgeProof {
     }
 }
 
-/// Counts answers by whether they were right.
+/// Counts right and wrong answers.
 impl FromIterator<bool> for JudgeProof {
     fn from_iter<I: IntoIterator<Item = bool>>(answers: I) -> Self {
         answers.into_iter().fold(Self::default(), |mut proof, is_right| {
@@ -59,10 +58,10 @@ impl FromIterator<bool> for JudgeProof {
     }
 }
 
-/// Whether the audited judge's accepted answer is right; `None` where it accepted nothing or nobody can tell.
+/// Whether the audited judge's accepted answer is right; `None` if it accepted nothing or the truth is unknown.
 ///
-/// What people said about the very pair comes first. Otherwise the other judge's answer stands for the truth, if it is
-/// another judge: nobody proves themselves.
+/// People's answer about the same pair comes first. Otherwise the other judge's answer counts as the truth, if it is a
+/// different judge: no judge can prove itself.
 pub fn is_accepted_answer_right(item: &AuditItem, said_by_people: Option<bool>, is_other_judge: bool) -> Option<bool> {
     if item.cheap.status != LaneStatus::Accepted {
         return None;

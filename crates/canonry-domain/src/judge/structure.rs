@@ -1,14 +1,15 @@
-//! How a judge takes a pair apart: relation, root cause, scope, path, certainty; and what they forbid.
+//! The structural keys of a judge's answer (relation, root cause, scope, path, certainty) and the vetoes that follow
+//! from them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text_enum;
 
 text_enum! {
-    /// What the source is to its target.
+    /// The relation of the source to its target.
     pub enum Relation: "a relation" {
         SameInstance = "same_instance",
-        /// Something that came up because of the target.
+        /// A problem that arose because of the target.
         RelatedFollowup = "related_followup",
         PartialOverlap = "partial_overlap",
         Different = "different",
@@ -16,7 +17,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Whether one change would settle both.
+    /// Whether one change would fix both.
     pub enum RootCauseMatch: "a root cause match" {
         Same = "same",
         Adjacent = "adjacent",
@@ -25,7 +26,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// How far the source reaches, measured by the target.
+    /// The scope of the source relative to the target.
     pub enum ScopeRelation: "a scope relation" {
         SameScope = "same_scope",
         SourceSubset = "source_subset",
@@ -36,7 +37,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Whether both take the same way through the program.
+    /// Whether both take the same path through the program.
     pub enum PathMatch: "a path match" {
         Same = "same",
         Different = "different",
@@ -45,27 +46,25 @@ text_enum! {
 }
 
 text_enum! {
-    /// Whether the judge stands by its answer.
     pub enum Certainty: "a certainty" {
         Sure = "sure",
         Unsure = "unsure",
     }
 }
 
-/// The five structural keys of an answer; `None` is absent or null.
+/// The five structural keys of an answer; `None` means absent or null.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Structure {
     pub relation: Option<Relation>,
     pub root_cause_match: Option<RootCauseMatch>,
     pub scope_relation: Option<ScopeRelation>,
-    /// Whether both take the same way through the program.
     pub path_match: Option<PathMatch>,
     pub certainty: Option<Certainty>,
 }
 
-/// Why a structure contradicts the yes it came with, as `key=value`; `None` when it does not.
+/// Why a structure contradicts the judge's yes, as `key=value`; `None` if it does not.
 ///
-/// A key that is absent never vetoes by itself, but it is "not same" where a rule asks for it.
+/// An absent key never vetoes by itself, but it counts as "not same" where a rule requires it.
 pub fn structural_veto(structure: &Structure) -> Option<String> {
     if structure.certainty == Some(Certainty::Unsure) {
         return Some("certainty=unsure".to_owned());
@@ -78,7 +77,7 @@ pub fn structural_veto(structure: &Structure) -> Option<String> {
     if let Some(root_cause) = structure.root_cause_match.filter(|_| !same_cause) {
         return Some(format!("root_cause_match={root_cause}"));
     }
-    // From here on a relation or root cause that is not the same is an absent one.
+    // From here on, a relation or root cause that is not the same is absent.
     if let Some(scope) = structure.scope_relation
         && scope != ScopeRelation::SameScope
         && !same_cause
@@ -92,9 +91,10 @@ pub fn structural_veto(structure: &Structure) -> Option<String> {
     None
 }
 
-/// The first key that is not what a new item's answer must say before anybody is told "duplicate", as `key=value`.
+/// The first key that does not have the value that is required before a new item is called a duplicate in public, as
+/// `key=value`.
 ///
-/// Stricter than [`structural_veto`]: same_instance, same, same_scope and sure must all be there.
+/// Stricter than [`structural_veto`]: same_instance, same, same_scope and sure must all be present.
 pub(crate) fn strict_shortfall(structure: &Structure) -> Option<String> {
     fn short<T: Copy + PartialEq + std::fmt::Display>(key: &str, said: Option<T>, wanted: T) -> Option<String> {
         match said {

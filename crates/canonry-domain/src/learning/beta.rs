@@ -1,9 +1,9 @@
-//! The Beta distribution: how sure a share is, after so many rights and wrongs.
+//! The Beta distribution: how certain a share is, given the counts of right and wrong outcomes.
 
-/// The probability that a share is at least `share`, when `right` of `right + wrong` were right and nothing was
-/// known before: the upper tail of Beta(1 + right, 1 + wrong).
+/// The probability that a share is at least `share`, if `right` of `right + wrong` were right and nothing was known
+/// before: the upper tail of Beta(1 + right, 1 + wrong).
 pub(crate) fn at_least(share: f64, right: u64, wrong: u64) -> f64 {
-    // The tail itself, not one minus the other tail: a small probability keeps its digits.
+    // The tail is computed directly, not as one minus the other tail: a small probability keeps its digits.
     regularised_incomplete_beta(1.0 + wrong as f64, 1.0 + right as f64, 1.0 - share)
 }
 
@@ -12,8 +12,8 @@ pub(crate) fn variance(alpha: f64, beta: f64) -> f64 {
     alpha * beta / (sum * sum * (sum + 1.0))
 }
 
-/// The value that a Beta(alpha, beta) variable stays below with this probability. Halving is slow and sure: 50 steps
-/// leave less than the last digit that is shown of a share.
+/// The value that a Beta(alpha, beta) variable stays below with this probability. Bisection is slow but reliable:
+/// after 50 steps the error is below the last digit of a share that is shown.
 pub(crate) fn quantile(probability: f64, alpha: f64, beta: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     for _ in 0..50 {
@@ -29,7 +29,7 @@ pub(crate) fn quantile(probability: f64, alpha: f64, beta: f64) -> f64 {
 
 /// The probability that a Beta(a, b) variable is at most `x`; `a` and `b` are positive.
 ///
-/// Within 1e-9 of the truth while a + b is below a million: its factor is a difference of logarithms of gamma
+/// The error is below 1e-9 while a + b is below a million: the factor is a difference of logarithms of gamma
 /// functions, which lose digits as they grow.
 fn regularised_incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
@@ -38,7 +38,7 @@ fn regularised_incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    // The fraction converges fast on this side of the mean only; the other side is its mirror image.
+    // The fraction converges fast only on this side of the mean; the other side is its mirror image.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - lower_tail(b, a, 1.0 - x);
     }
@@ -51,11 +51,12 @@ fn lower_tail(a: f64, b: f64, x: f64) -> f64 {
 }
 
 /// The continued fraction 1 + d1/(1 + d2/(1 + …)) of the incomplete beta function (Abramowitz and Stegun 26.5.8),
-/// from the front by the modified Lentz method, which needs no guess at how many terms it takes.
+/// evaluated from the front by the modified Lentz method, for which the number of terms need not be known.
 fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
-    /// Stands in for a zero that would be divided by.
+    /// Replaces a zero divisor.
     const TINY: f64 = 1e-300;
-    /// About the square root of the greater parameter is needed: this serves a billion outcomes.
+    /// The number of terms needed is about the square root of the greater parameter: this is enough for a billion
+    /// outcomes.
     const MOST_TERMS: u32 = 100_000;
     let apart_from_zero = |value: f64| if value.abs() < TINY { TINY } else { value };
     let (mut value, mut above, mut below) = (1.0, 1.0, 0.0);
@@ -161,7 +162,7 @@ mod tests {
 
     #[test]
     fn quantiles_by_hand() {
-        // The inverse of x, x² and 1 − (1 − x)³, and the middle of what is symmetric.
+        // The inverse of x, x² and 1 − (1 − x)³, and the middle of a symmetric distribution.
         for (probability, alpha, beta, expected) in
             [(0.3, 1.0, 1.0, 0.3), (0.64, 2.0, 1.0, 0.8), (0.488, 1.0, 3.0, 0.2), (0.5, 700.0, 700.0, 0.5)]
         {

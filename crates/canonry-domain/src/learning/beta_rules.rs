@@ -1,16 +1,17 @@
-//! The rules `beta-mean` and `beta-complement`: a threshold read off the mean share of right predictions.
+//! The rules `beta-mean` and `beta-complement`: the threshold follows from the mean share of right predictions.
 
 use crate::learning::prediction_tally::PredictionTally;
 use crate::learning::threshold_rule::ThresholdDecision;
 use crate::{CurrentThreshold, Probability, Threshold, ThresholdReason};
 
-/// What is believed before anything is seen: two right predictions of ten.
+/// The prior: two right predictions of ten.
 const PRIOR: (f64, f64) = (2.0, 8.0);
-/// Outcomes of predictions that it takes: α + β must exceed 30, so that the prior is less than a third of what counts.
-/// That there must be 20 outcomes in all follows.
+/// The minimum number of predictions with an outcome: α + β must exceed 30, so that the prior is less than a third of
+/// the total. The required minimum of 20 outcomes follows from this.
 pub(crate) const PREDICTIONS: u64 = 21;
 
-/// The threshold that `share_of` makes of the mean, once enough is known; until then the configured one.
+/// The threshold that `share_of` computes from the mean, once there are enough predictions; until then the configured
+/// one.
 pub(crate) fn beta_rule(
     tally: &PredictionTally,
     configured: Threshold,

@@ -1,4 +1,4 @@
-//! What a closing says about an issue: its reason, people's label, what was written about it.
+//! Extracts the evidence about an issue from a close: its reason, the label `duplicate`, and the texts around it.
 
 use std::collections::HashMap;
 
@@ -10,18 +10,19 @@ use crate::{
     explains_closing,
 };
 
-/// What a closing says, and the event that decided.
+/// The evidence of a close, and the event that decided.
 pub(crate) struct ClosingEvidence<'a> {
     pub(crate) outcome: IssueResolution,
     pub(crate) evidence: OutcomeEvidence,
     pub(crate) decided: &'a OutcomeEvent,
 }
 
-/// What a closing and the events around it say. First match: the reason `duplicate`; people's label; a text that names
-/// a target; the reasons `completed` and `not_planned`.
+/// The evidence of a close and the events around it. The first match counts: the reason `duplicate`; the label
+/// `duplicate` that people use; a text that names a target; the reasons `completed` and `not_planned`.
 ///
-/// A program's closing is no evidence, but a person's label or comment beside it is. Nobody knows who is behind a
-/// closing that a sync found, and a stale bot closes as `completed` or `not_planned`, so those count only by people.
+/// A close by a program is not evidence, but a person's label or comment beside it is. The actor of a close that a
+/// sync found is unknown, and a stale bot closes as `completed` or `not_planned`, so these two count only if a person
+/// closed.
 pub(crate) fn evidence_of<'a>(
     closing: &'a OutcomeEvent,
     events: &'a [OutcomeEvent],
@@ -75,10 +76,10 @@ pub(crate) fn evidence_of<'a>(
     ClosingEvidence { outcome, evidence, decided: closing }
 }
 
-/// The event by which the issue has people's label `duplicate`, if it has it: that of the labelling, or the closing
-/// that found it there.
+/// The event by which the issue has the label `duplicate` that people use: the labelling, or the close that shows the
+/// label. `None` if the issue does not have the label.
 fn labelled_by<'a>(closing: &'a OutcomeEvent, events: &'a [OutcomeEvent]) -> Option<&'a OutcomeEvent> {
-    // A sync tells the labels of the time when it looked, not of the closing.
+    // A sync reports the labels at the time of the sync, not at the time of the close.
     let set_by = events.iter().rfind(|event| {
         event.kind == OutcomeKind::Labeled
             && (closing.by == EventBy::Unknown || event.occurred_at <= closing.occurred_at)
@@ -98,7 +99,7 @@ fn labelled_by<'a>(closing: &'a OutcomeEvent, events: &'a [OutcomeEvent]) -> Opt
             .rfind(|event| event.occurred_at < closing.occurred_at)
             .filter(|event| event.kind == OutcomeKind::Labeled),
     };
-    // At the same second it came after: the closing's list would tell it otherwise.
+    // A label event in the same second came after the close: otherwise the close's list of labels would show it.
     let after = events.iter().filter(by_people).rfind(|event| event.occurred_at >= closing.occurred_at);
     match after {
         Some(event) if event.kind == OutcomeKind::Labeled => Some(before.unwrap_or(event)),
@@ -107,11 +108,11 @@ fn labelled_by<'a>(closing: &'a OutcomeEvent, events: &'a [OutcomeEvent]) -> Opt
     }
 }
 
-/// The targets that were named in comments about a closing, each by the last word.
+/// The targets that comments about a close name, each by the last version of the comment.
 struct NamedTargets<'a> {
-    /// Until the closing.
+    /// Named before or at the close.
     before: Option<(ItemNumber, &'a OutcomeEvent)>,
-    /// After it: a correction of what GitHub or the plan names.
+    /// Named after the close: a correction of the target that GitHub or the plan names.
     after: Option<(ItemNumber, &'a OutcomeEvent)>,
 }
 
@@ -131,8 +132,8 @@ impl<'a> NamedTargets<'a> {
     }
 }
 
-/// What each comment about a closing says now, by time. A comment is about it when it was written or edited around
-/// it, and since the issue was last reopened; what it was edited to later still is its last word.
+/// The current text of each comment about a close, by time. A comment is about a close if it was written or edited
+/// around that time and since the issue was last reopened. A later edit still replaces its text.
 fn last_words<'a>(
     closing: &OutcomeEvent,
     events: &'a [OutcomeEvent],

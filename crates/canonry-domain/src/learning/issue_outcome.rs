@@ -1,4 +1,4 @@
-//! What became of an issue, as a function of everything that happened to it.
+//! Computes the outcome of an issue from its events.
 
 use std::collections::HashSet;
 
@@ -10,24 +10,23 @@ use crate::{
     Component, EventBy, ItemNumber, OutcomeEvent, OutcomeKind, Prediction, PredictionTruth, StateReason, text_enum,
 };
 
-/// What people did with an issue.
+/// How people resolved an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum IssueResolution {
     Duplicate {
-        /// Of this issue; `None` when nobody said of which.
+        /// The target; `None` if nobody named one.
         of: Option<ItemNumber>,
     },
     Completed,
-    /// It was closed as something that will not be done.
     NotPlanned,
-    /// It was closed as a duplicate, and a person opened it again.
+    /// The issue was closed as a duplicate, and a person reopened it.
     ReopenedDuplicate,
     Unknown,
 }
 
 impl IssueResolution {
-    /// The word for it; the target is told apart.
+    /// The kind as a word, without the target.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Duplicate { .. } => "duplicate",
@@ -41,11 +40,11 @@ impl IssueResolution {
 
 text_enum! {
     pub enum OutcomeEvidence: "evidence of an outcome" {
-        /// The reason of the closing, or that Canonry closed it for a row that a person had approved.
+        /// The reason of the close, or a close by Canonry for a row that a person had approved.
         StateReason = "state_reason",
-        /// People's label `duplicate`.
+        /// The label `duplicate` that people use.
         Label = "label",
-        /// A comment by the closer or a maintainer around the closing.
+        /// A comment by the closer or a maintainer around the time of the close.
         ClosingComment = "closing_comment",
         Body = "body",
         Reopening = "reopening",
@@ -53,20 +52,20 @@ text_enum! {
     }
 }
 
-/// What became of an issue, and what that rests on.
+/// The outcome of an issue, and its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssueOutcome {
     pub outcome: IssueResolution,
     pub evidence: OutcomeEvidence,
     pub decided_by: Option<String>,
-    /// Since when it holds: the closing, or what decided after it.
+    /// The time of the outcome: the close, or a later event that decided.
     pub at: Option<Timestamp>,
     pub component: Option<Component>,
     pub cluster: Vec<ItemNumber>,
 }
 
 impl IssueOutcome {
-    /// No outcome: the issue is open, or nothing that happened says what became of it.
+    /// No outcome: the issue is open, or no event shows its outcome.
     pub const UNKNOWN: Self = Self {
         outcome: IssueResolution::Unknown,
         evidence: OutcomeEvidence::Nothing,
@@ -76,10 +75,10 @@ impl IssueOutcome {
         cluster: Vec::new(),
     };
 
-    /// What this says about a prediction, or about none.
+    /// What this outcome says about a prediction, or about an item without one.
     ///
-    /// A named target is right when it is in the predicted one's cluster: which of two reports of one thing people
-    /// name is chance.
+    /// A named target is right if it is in the predicted target's cluster: it is chance which of several reports of
+    /// one problem people name.
     pub fn truth(&self, prediction: Option<Prediction>) -> PredictionTruth {
         match (self.outcome, prediction) {
             (IssueResolution::Unknown, _) => PredictionTruth::Unknown,
@@ -91,15 +90,15 @@ impl IssueOutcome {
             }
             (IssueResolution::Duplicate { of: Some(of) }, Some(prediction)) => {
                 let target = prediction.target;
-                // A cluster without the target was frozen for an earlier prediction.
+                // A cluster without the target was stored for an earlier prediction.
                 let together = self.cluster.contains(&target) && self.cluster.contains(&of);
                 if of == target || together { PredictionTruth::Duplicate } else { PredictionTruth::DuplicateOfAnother }
             }
         }
     }
 
-    /// Of a closing and what decided, the later one is the moment of the outcome: its labels and its cluster count,
-    /// the other's where it does not tell.
+    /// The later of the close and the deciding event is the moment of the outcome: its labels and its cluster count.
+    /// If it does not contain them, those of the other event count.
     fn new(
         outcome: IssueResolution,
         evidence: OutcomeEvidence,
@@ -121,11 +120,11 @@ impl IssueOutcome {
     }
 }
 
-/// What became of an issue to which these events happened.
+/// The outcome of an issue with these events.
 ///
-/// It depends on which events there are, not on the order in which they came, and an event that came twice counts
-/// once. There is an outcome only while the issue is closed, and the last closing decides it; a person who reopens
-/// what was closed as a duplicate says that it is none, until it is closed again.
+/// It depends on the set of events, not on the order in which they arrived, and a repeated event counts once. There is
+/// an outcome only while the issue is closed, and the last close decides it. A person who reopens an issue that was
+/// closed as a duplicate says that it is not one, until it is closed again.
 pub fn issue_outcome(events: &[OutcomeEvent]) -> IssueOutcome {
     let events = in_order(events);
     let mut course = Course::default();
@@ -145,13 +144,13 @@ pub fn issue_outcome(events: &[OutcomeEvent]) -> IssueOutcome {
     }
 }
 
-/// Where an issue stands between two of its events.
+/// The state of an issue between two of its events.
 #[derive(Default)]
 struct Course<'a> {
     state: State<'a>,
-    /// When it was last opened again by anybody but a program: what was written before is about an earlier closing.
+    /// When the issue was last reopened, other than by a program: comments from before are about an earlier close.
     reopened_at: Option<Timestamp>,
-    /// Whether a person ever said by reopening that it is no duplicate.
+    /// Whether a person ever reopened the issue and so said that it is not a duplicate.
     was_refuted: bool,
 }
 
@@ -168,7 +167,7 @@ enum State<'a> {
 
 impl<'a> Course<'a> {
     fn reopen(&mut self, reopening: &'a OutcomeEvent, so_far: &[OutcomeEvent]) {
-        // One that was open already stays what it is: a sync tells a reopening again, with a later time.
+        // An issue that is already open stays as it is: a sync reports a reopening again, with a later time.
         let State::Closed(closing) = self.state else { return };
         if reopening.by.is_automatic() {
             self.state = State::Open;
@@ -192,10 +191,10 @@ impl<'a> Course<'a> {
     }
 }
 
-/// The events by time, each once.
+/// The events by time, without repetitions.
 ///
-/// GitHub's times are whole seconds, so that an issue may be closed and reopened at one time: whichever changes the
-/// state comes first.
+/// GitHub's times are whole seconds, so an issue may be closed and reopened at the same time: the event that changes
+/// the state comes first.
 fn in_order(events: &[OutcomeEvent]) -> Vec<OutcomeEvent> {
     let mut sorted: Vec<&OutcomeEvent> = events.iter().collect();
     sorted.sort_by_key(|event| {
@@ -224,8 +223,8 @@ fn in_order(events: &[OutcomeEvent]) -> Vec<OutcomeEvent> {
     without_guesses(ordered)
 }
 
-/// Without the reopenings that a sync guessed between two closings for which somebody is known to have reopened: all
-/// that a sync has for their time is when the issue last changed.
+/// Removes a reopening that a sync guessed if another report between the same two closes names who reopened: a sync
+/// only knows when the issue last changed.
 fn without_guesses(mut ordered: Vec<OutcomeEvent>) -> Vec<OutcomeEvent> {
     let is_known = |event: &OutcomeEvent| event.kind == OutcomeKind::Reopened && event.by != EventBy::Unknown;
     let is_guess = |event: &OutcomeEvent| event.kind == OutcomeKind::Reopened && event.by == EventBy::Unknown;
@@ -239,8 +238,8 @@ fn without_guesses(mut ordered: Vec<OutcomeEvent>) -> Vec<OutcomeEvent> {
     ordered
 }
 
-/// The one event that several reports of one change of state tell, and the other events. What the best report does not
-/// tell is taken from the next: a sync knows labels, but not who closed.
+/// Merges several reports of one change of state into one event, and returns the other events. Facts that the best
+/// report lacks are taken from the next one: a sync knows the labels, but not who closed the issue.
 fn told_once<'a>(at_once: &[&'a OutcomeEvent], kind: OutcomeKind) -> (Option<OutcomeEvent>, Vec<&'a OutcomeEvent>) {
     let (mut reports, rest): (Vec<_>, Vec<_>) = at_once.iter().copied().partition(|event| event.kind == kind);
     let Some(best) = reports.pop() else { return (None, rest) };

@@ -1,4 +1,4 @@
-//! What became of items, what that teaches about predictions, and the thresholds that follow.
+//! Outcomes of items, the lessons about predictions that follow from them, and the learned thresholds.
 
 pub(crate) mod beta;
 pub(crate) mod beta_rules;

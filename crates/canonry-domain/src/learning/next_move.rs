@@ -1,23 +1,23 @@
-//! What it would take to move a threshold from where it is.
+//! Computes how many outcomes would move a threshold.
 
 use crate::{
     Component, CountedLessons, CurrentThreshold, LessonKind, ThresholdRule, ThresholdSettings, learn_from_counts,
 };
 
-/// More predictions in a row than this are no answer to anybody.
+/// A longer series of predictions is not a useful answer.
 pub const MOST_IN_A_ROW: u64 = 500;
 
-/// Predictions of one kind in a row that would move a threshold.
+/// A series of predictions of one kind that would move a threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextMove {
     pub times: u64,
-    /// The points of their scores, highest first; mostly one.
+    /// The points of their scores, highest first; usually one level.
     pub levels: Vec<u8>,
     pub to: CurrentThreshold,
 }
 
-/// How many wrong predictions in a row, at the present threshold, would raise it; `None` when it is silent, when it
-/// takes more than [`MOST_IN_A_ROW`], or under a rule that does not answer wrong ones by raising.
+/// How many wrong predictions in a row, at the current threshold, would raise it; `None` if it is silent, if more than
+/// [`MOST_IN_A_ROW`] are needed, or if the rule does not raise after wrong predictions.
 pub fn next_raise(
     settings: &ThresholdSettings,
     lessons: &[CountedLessons],
@@ -28,9 +28,9 @@ pub fn next_raise(
     first_move(settings, lessons, component, (LessonKind::FalsePositive, &[level]), |then| then > now)
 }
 
-/// How many right predictions in a row would lower it: just below the present threshold, else at it, else at both, as it
-/// must be sure of where it stands before it goes below; `None` when it is the lowest already, when it takes more than
-/// [`MOST_IN_A_ROW`], or under a rule that does not answer right ones by lowering.
+/// How many right predictions in a row would lower the threshold: just below the current one, else at it, else at
+/// both, because the rule must be sure of the current level before it goes lower. `None` if it is already the lowest,
+/// if more than [`MOST_IN_A_ROW`] are needed, or if the rule does not lower after right predictions.
 pub fn next_lowering(
     settings: &ThresholdSettings,
     lessons: &[CountedLessons],
@@ -44,8 +44,8 @@ pub fn next_lowering(
         .find_map(|levels| first_move(settings, lessons, component, (LessonKind::Confirmed, levels), |then| then < now))
 }
 
-/// The fewest lessons of a kind and of these levels that move the threshold as wanted: the law of the rule says that more of them
-/// never move it back, so that halving finds it.
+/// The smallest number of lessons of a kind and of these levels that moves the threshold as wanted. By the law of the
+/// rule more of them never move it back, so bisection finds it.
 fn first_move(
     settings: &ThresholdSettings,
     lessons: &[CountedLessons],

@@ -1,30 +1,33 @@
-//! The rule `precision-target`: speak from the lowest level that is surely right often enough, or not at all.
+//! The rule `precision-target`: comment from the lowest level that is surely right often enough, or not at all.
 //!
-//! The law that it keeps, whatever the log: a wrong prediction never lowers the result and a right one never raises
-//! it. A wrong one makes no condition for lowering truer and none for raising less true, so that the levels to lower
-//! to, and those to raise to, only become fewer; of fewer levels the lowest is no lower, and of none it is silence.
-//! A right one does the opposite. A condition that is added here must be monotone in the same sense.
+//! The law of this rule, for any log: a wrong prediction never lowers the result, and a right one never raises it. A
+//! wrong prediction makes no condition for lowering easier and none for raising harder, so that there are only fewer
+//! levels to lower to and fewer to raise to. The lowest of fewer levels is not lower, and without any level the result
+//! is silence. A right prediction does the opposite. Any condition that is added here must be monotone in the same
+//! sense.
 
 use crate::learning::beta::at_least;
 use crate::learning::prediction_tally::PredictionTally;
 use crate::learning::threshold_rule::ThresholdDecision;
 use crate::{CurrentThreshold, LevelEvidence, MissingCondition, Obstacle, Probability, Threshold, ThresholdReason};
 
-/// How sure it must be that a level is right often enough to lower to it, or that the configured one is not to raise.
+/// The required certainty that a level is right often enough before lowering to it, or that the configured level is
+/// not before raising.
 const SURE: f64 = 0.9;
-/// Wrong predictions that it takes to raise: fewer may be one unlucky day.
+/// The minimum number of wrong predictions before raising: fewer may be one unlucky day.
 pub(crate) const WRONG_TO_RAISE: u64 = 3;
-/// How sure it must be that a level is right often enough to raise to it: the likelier side.
+/// The required certainty that a level is right often enough before raising to it: more likely than not.
 const LIKELY: f64 = 0.5;
-/// Right predictions that it takes to lower.
+/// The minimum number of right predictions before lowering.
 pub(crate) const RIGHT_TO_LOWER: u64 = 20;
-/// Right predictions that it takes just above the new level: without them nobody has seen it.
+/// The minimum number of right predictions just above the new level: without them nothing is known about it.
 pub(crate) const RIGHT_NEAR: u64 = 5;
-/// What is just above, in points.
+/// The range that counts as "just above", in points.
 pub(crate) const NEAR: u8 = 5;
-/// The share that must be right of what lowering adds, so that good predictions above do not pay for bad ones below.
+/// The minimum share of right predictions among those that lowering adds, so that good predictions above do not hide
+/// bad ones below.
 pub(crate) const ADDED_SHARE: f64 = 0.6;
-/// How sure that must be.
+/// The required certainty of that share.
 const ADDED_SURE: f64 = 0.8;
 
 pub(crate) fn precision_target(
@@ -54,7 +57,7 @@ struct Levels<'a> {
 }
 
 impl Levels<'_> {
-    /// How sure it is that predictions from this level up are right often enough.
+    /// The certainty that predictions at this level and above are right often enough.
     fn sure_at(&self, level: Threshold) -> f64 {
         let (right, wrong) = self.tally.from(level.get());
         at_least(self.wanted.get(), right, wrong)
@@ -67,8 +70,8 @@ impl Levels<'_> {
         LevelEvidence { level, right, wrong, wanted: self.wanted, sure }
     }
 
-    /// The lowest level that can be lowered to: every level from there to the configured one is surely right often
-    /// enough, and what is seen of the new one itself suffices.
+    /// The lowest level that the rule can lower to: every level from there to the configured one is surely right often
+    /// enough, and there is enough evidence for the new level itself.
     fn lower(&self) -> (CurrentThreshold, ThresholdReason) {
         let configured = self.evidence(self.configured);
         let mut found = None;
@@ -87,13 +90,13 @@ impl Levels<'_> {
             let now = self.evidence(level);
             return (CurrentThreshold::From(level), ThresholdReason::Lowered { configured, now });
         }
-        // The level that came nearest tells best what is missing; of equals the one nearest to the configured.
+        // The level that came nearest shows best what is missing; of equals, the one nearest to the configured level.
         let nearest = obstacles.into_iter().max_by_key(|(level, lacking)| (lacking.came_so_far(), *level));
         let next = nearest.map(|(level, lacking)| Obstacle { next: self.evidence(level), lacking });
         (CurrentThreshold::From(self.configured), ThresholdReason::NoLower { configured, next })
     }
 
-    /// What a level that is sure lacks to be lowered to.
+    /// The condition that a certain level does not meet for lowering to it.
     fn lacking(&self, level: Threshold) -> Option<MissingCondition> {
         let right = self.tally.from(level.get()).0;
         if right < RIGHT_TO_LOWER {
@@ -107,7 +110,7 @@ impl Levels<'_> {
         (at_least(ADDED_SHARE, right, wrong) < ADDED_SURE).then_some(MissingCondition::Added { right, wrong })
     }
 
-    /// The lowest level above that is likely right often enough; silence when none is.
+    /// The lowest level above that is likely right often enough; silence if there is none.
     fn raise(&self) -> (CurrentThreshold, ThresholdReason) {
         let configured = self.evidence(self.configured);
         match self.configured.higher().find(|level| self.sure_at(*level) >= LIKELY) {

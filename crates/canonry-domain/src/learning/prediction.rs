@@ -1,10 +1,10 @@
-//! One triage record as a lesson: what was predicted, and what the issue turned out to be.
+//! A triage record as a lesson: the prediction, and the actual outcome of the issue.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Component, ItemNumber, Similarity, text_enum};
 
-/// What a triage record predicted. It counts whether or not it was spoken.
+/// The prediction of a triage record. It counts whether or not it was posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prediction {
     pub target: ItemNumber,
@@ -12,53 +12,53 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// The whole points of the score, 0 to 100: the highest level that this prediction counts at.
+    /// The whole points of the score, 0 to 100: the highest level at which this prediction counts.
     pub fn level(self) -> u8 {
         points(self.score)
     }
 }
 
-/// The whole points of a score, 0 to 100; 0.8599 has 85. Scores have four decimals, so that their ten-thousandths are
-/// whole numbers, while 100 × 0.57 is less than 57.
+/// The whole points of a score, 0 to 100; 0.8599 has 85. Scores have four decimals, so their ten-thousandths are whole
+/// numbers, while 100 × 0.57 is less than 57.
 pub(crate) fn points(score: Similarity) -> u8 {
     ((score.get() * 10_000.0).round() as u32 / 100) as u8
 }
 
-/// What an issue turned out to be, seen from what was predicted about it.
+/// The actual outcome of an issue, relative to the prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PredictionTruth {
-    /// A duplicate: of something in the predicted target's cluster, or nobody said of what.
+    /// A duplicate of an item in the predicted target's cluster, or of an unnamed item.
     Duplicate,
-    /// A duplicate of something outside of the predicted target's cluster.
+    /// A duplicate of an item outside the predicted target's cluster.
     DuplicateOfAnother,
     NotDuplicate,
     Unknown,
 }
 
-/// What one triage record teaches. A triage that failed teaches nothing and has no lesson.
+/// The lesson of one triage record. A failed triage has no lesson.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Lesson {
     Confirmed {
         prediction: Prediction,
     },
-    /// A duplicate was predicted, and it was none.
+    /// A duplicate was predicted, and the item was not one.
     FalsePositive {
         prediction: Prediction,
     },
-    /// It was a duplicate, and the right target was not predicted.
+    /// The item was a duplicate, and the right target was not predicted.
     Missed {
         /// The wrong target that was predicted instead, if any: that prediction was wrong.
         instead: Option<Prediction>,
     },
-    /// None was predicted, and it was none.
+    /// No duplicate was predicted, and the item was not one.
     TrueNegative,
     Unknown,
 }
 
 impl Lesson {
-    /// The lesson of a prediction, or of none, and of what became of the item.
+    /// The lesson of a prediction, or of none, with the actual outcome of the item.
     pub fn new(prediction: Option<Prediction>, truth: PredictionTruth) -> Self {
         match (truth, prediction) {
             (PredictionTruth::Unknown, _) => Self::Unknown,
@@ -70,7 +70,7 @@ impl Lesson {
         }
     }
 
-    /// Its kind, as metrics count it and people read it.
+    /// The kind of the lesson, for metrics and for people.
     pub fn kind(self) -> LessonKind {
         match self {
             Self::Confirmed { .. } => LessonKind::Confirmed,
@@ -81,7 +81,7 @@ impl Lesson {
         }
     }
 
-    /// The points of the prediction that it is about, if it is about one.
+    /// The points of the prediction; `None` if there was no prediction.
     pub fn level(self) -> Option<u8> {
         match self {
             Self::Confirmed { prediction } | Self::FalsePositive { prediction } => Some(prediction.level()),
@@ -101,19 +101,19 @@ text_enum! {
     }
 }
 
-/// One entry of the log that thresholds are learned from: one triage record with its present outcome.
+/// One entry of the log from which thresholds are learned: one triage record with its current outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearningEntry {
     pub lesson: Lesson,
-    /// The component that the item belonged to when its outcome came.
+    /// The component of the item at the time of its outcome.
     pub component: Option<Component>,
 }
 
-/// Entries of that log which come to the same, counted.
+/// The number of equal entries of that log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountedLessons {
     pub kind: LessonKind,
-    /// The points of their predictions; `None` where none was made.
+    /// The points of the predictions; `None` if there were none.
     pub level: Option<u8>,
     pub component: Option<Component>,
     pub times: u64,

@@ -1,14 +1,14 @@
-//! How many predictions were right and wrong, level by level.
+//! Counts right and wrong predictions by level.
 
 use serde::{Deserialize, Serialize};
 
 use crate::LessonKind;
 
-/// Points that a score can have: 0 to 100.
+/// The number of possible points of a score: 0 to 100.
 const LEVELS: usize = 101;
 
-/// Right and wrong predictions by the points of their scores. It depends on which lessons were added, not on their
-/// order: whatever is derived from it is a function of the log as a set.
+/// Right and wrong predictions by the points of their scores. The result depends on the set of lessons, not on their
+/// order, so everything derived from it is a function of the log as a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PredictionTally {
     right: [u64; LEVELS],
@@ -16,16 +16,16 @@ pub(crate) struct PredictionTally {
     counts: OutcomeCounts,
 }
 
-/// How many outcomes of which kind a threshold rests on.
+/// The numbers of outcomes of each kind behind a threshold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutcomeCounts {
     pub confirmed: u64,
-    /// Wrong predictions, also those of a duplicate of something else.
+    /// Wrong predictions, including those for a duplicate of another item.
     pub false_positives: u64,
-    /// Duplicates whose target was not predicted. One that another target was predicted for is counted here and under
-    /// the false positives, but once in the total.
+    /// Duplicates whose target was not predicted. A duplicate for which another target was predicted is counted here
+    /// and under the false positives, but once in the total.
     pub missed: u64,
-    /// Items without a prediction that were no duplicates.
+    /// Items without a prediction that were not duplicates.
     pub true_negatives: u64,
     pub total: u64,
 }
@@ -37,7 +37,7 @@ impl Default for PredictionTally {
 }
 
 impl PredictionTally {
-    /// Counts lessons of one kind whose predictions, if any, have the same points; unknown ones change nothing.
+    /// Counts lessons of one kind whose predictions, if any, have the same points. Unknown lessons change nothing.
     pub(crate) fn add(&mut self, kind: LessonKind, level: Option<u8>, times: u64) {
         let counts = &mut self.counts;
         match kind {
@@ -63,12 +63,12 @@ impl PredictionTally {
         self.counts
     }
 
-    /// Right and wrong predictions from a level up.
+    /// Right and wrong predictions at a level and above.
     pub(crate) fn from(&self, level: u8) -> (u64, u64) {
         self.between(level, LEVELS as u8)
     }
 
-    /// Right and wrong predictions from a level to below another.
+    /// Right and wrong predictions from a level up to, but not including, another.
     pub(crate) fn between(&self, level: u8, end: u8) -> (u64, u64) {
         let levels = usize::from(level)..usize::from(end).min(LEVELS);
         (self.right[levels.clone()].iter().sum(), self.wrong[levels].iter().sum())

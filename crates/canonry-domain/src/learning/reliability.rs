@@ -1,4 +1,4 @@
-//! How right predictions were at each level, and how the threshold moved as outcomes came.
+//! Computes the share of right predictions at each level, and the history of a threshold.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{
     Component, CountedLessons, LessonKind, Share, ShareInterval, ThresholdSettings, ThresholdState, learn_from_counts,
 };
 
-/// Predictions whose scores have so many points, and how many of them were right.
+/// The predictions whose scores are in a range of points, and how many of them were right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelShare {
     pub from: u8,
@@ -17,10 +17,10 @@ pub struct LevelShare {
     pub share: Share,
 }
 
-/// The share of right predictions by level, lowest first; levels without any prediction are left out.
+/// The share of right predictions by level, lowest first; levels without predictions are omitted.
 ///
-/// `width` is how many points a level has; 100 points belong to the highest level below them, so that no level is a
-/// single point wide.
+/// `width` is the number of points of a level. 100 points belong to the highest level below them, so that no level is
+/// a single point wide.
 pub fn reliability<'a>(lessons: impl IntoIterator<Item = &'a CountedLessons>, width: u8) -> Vec<LevelShare> {
     let width = width.max(1);
     let mut levels: BTreeMap<u8, Share> = BTreeMap::new();
@@ -32,18 +32,18 @@ pub fn reliability<'a>(lessons: impl IntoIterator<Item = &'a CountedLessons>, wi
     levels.into_iter().map(|(from, share)| LevelShare { from, to: top_of(from, width), share }).collect()
 }
 
-/// The lowest points of the level that these points belong to.
+/// The lowest points of the level that contains these points.
 pub(crate) fn level_of(points: u8, width: u8) -> u8 {
     points.min(99) / width * width
 }
 
-/// The highest points of the level that begins there.
+/// The highest points of the level that begins at `from`.
 pub(crate) fn top_of(from: u8, width: u8) -> u8 {
     let top = from.saturating_add(width - 1);
     if top >= 99 { 100 } else { top }
 }
 
-/// What was learned in one stretch of time.
+/// The lessons of one period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LessonPeriod {
     pub from: Timestamp,
@@ -51,7 +51,7 @@ pub struct LessonPeriod {
     pub lessons: Vec<CountedLessons>,
 }
 
-/// A threshold as it follows from all outcomes until some moment.
+/// The threshold that follows from all outcomes until a moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThresholdPoint {
     pub at: Timestamp,
@@ -60,8 +60,8 @@ pub struct ThresholdPoint {
 
 /// The threshold of a repository, or of one of its components, at the end of each period.
 ///
-/// Each outcome counts as it stands today and the settings are today's: it shows what today's evidence says about each
-/// moment, and its last point is the state of now.
+/// Outcomes and settings are those of today: the curve shows what today's evidence says about each moment, and its
+/// last point is the current state.
 pub fn threshold_curve(
     settings: &ThresholdSettings,
     periods: &[LessonPeriod],
@@ -89,7 +89,7 @@ pub fn threshold_curve(
         .collect()
 }
 
-/// Where the share that a threshold rests on lies, 95 in 100 times.
+/// The 95 % interval of the share behind a threshold.
 pub fn posterior_band(state: &ThresholdState) -> ShareInterval {
     beta_interval(state.alpha, state.beta)
 }

@@ -1,21 +1,21 @@
-//! A share of right ones, and how far the truth may be from it.
+//! A share of right outcomes, and its confidence interval.
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
 use crate::learning::beta::quantile;
 
-/// How much of what is believed lies in an interval; the rest lies half below and half above.
+/// The probability inside an interval; the rest is half below and half above.
 const INSIDE: f64 = 0.95;
 
-/// So many right ones of so many.
+/// The numbers of right and wrong outcomes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
     pub right: u64,
     pub wrong: u64,
 }
 
-/// Where a share lies, 95 in 100 times.
+/// The 95 % interval of a share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShareInterval {
     /// The lower end, 0 to 1.
@@ -29,14 +29,14 @@ impl Share {
         self.right + self.wrong
     }
 
-    /// The share itself, with four decimals as every score; `None` when there is nothing to divide by.
+    /// The share, with four decimals like every score; `None` without outcomes.
     pub fn value(self) -> Option<f64> {
         (self.all() > 0).then(|| rounded(self.right as f64 / self.all() as f64))
     }
 
-    /// Where the true share lies 95 in 100 times, when nothing was known before: from Beta(1 + right, 1 + wrong), as
-    /// thresholds are learned. Where none was wrong nothing speaks against all, so that the interval ends at 1, and
-    /// the other way round.
+    /// The 95 % interval of the true share if nothing was known before: from Beta(1 + right, 1 + wrong), as for
+    /// learned thresholds. If nothing was wrong, the interval ends at 1, because nothing contradicts a share of 1; if
+    /// nothing was right, it begins at 0.
     pub fn interval(self) -> ShareInterval {
         let outside = 1.0 - INSIDE;
         let (alpha, beta) = (1.0 + self.right as f64, 1.0 + self.wrong as f64);
@@ -50,7 +50,7 @@ impl Share {
     }
 }
 
-/// Where a share with this Beta distribution lies 95 in 100 times.
+/// The 95 % interval of a share with this Beta distribution.
 pub(crate) fn beta_interval(alpha: f64, beta: f64) -> ShareInterval {
     let outside = (1.0 - INSIDE) / 2.0;
     ShareInterval { low: rounded(quantile(outside, alpha, beta)), high: rounded(quantile(1.0 - outside, alpha, beta)) }

@@ -1,4 +1,4 @@
-//! From which score on Canonry speaks.
+//! The score at which Canonry begins to comment.
 
 use std::fmt;
 
@@ -7,13 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::Similarity;
 use crate::learning::prediction::points;
 
-/// A number that cannot be a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not a threshold; it must lie between 50 and 95")]
 pub struct InvalidThreshold(u8);
 
-/// A score from which Canonry may speak, in whole points: 50 to 95. Below, nearly everything would be named; above,
-/// nearly nothing.
+/// The lowest score at which Canonry may comment, in whole points: 50 to 95. With a lower threshold nearly everything
+/// would be suggested; with a higher one, nearly nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Threshold(u8);
@@ -39,12 +38,12 @@ impl Threshold {
         self.0
     }
 
-    /// Those below it, the nearest first.
+    /// The lower thresholds, the nearest first.
     pub(crate) fn lower(self) -> impl Iterator<Item = Self> {
         (Self::LOWEST.0..self.0).rev().map(Self)
     }
 
-    /// Those above it, the nearest first.
+    /// The higher thresholds, the nearest first.
     pub(crate) fn higher(self) -> impl Iterator<Item = Self> {
         (self.0 + 1..=Self::HIGHEST.0).map(Self)
     }
@@ -77,22 +76,22 @@ impl fmt::Display for Threshold {
     }
 }
 
-/// What holds now. Silence is above every threshold; in JSON it is null.
+/// The threshold in force. Silence is greater than every threshold; in JSON it is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Option<Threshold>", into = "Option<Threshold>")]
 pub enum CurrentThreshold {
     From(Threshold),
-    /// It says nothing, whatever the score, and goes on recording.
+    /// Canonry posts nothing, whatever the score, and continues to record.
     Silent,
 }
 
 impl CurrentThreshold {
-    /// Whether something may be said about a target with this score.
+    /// Whether a target with this score may be posted.
     pub fn admits(self, score: Similarity) -> bool {
         self.threshold().is_some_and(|threshold| points(score) >= threshold.get())
     }
 
-    /// The threshold, unless it is silent.
+    /// `None` if silent.
     pub const fn threshold(self) -> Option<Threshold> {
         match self {
             Self::From(threshold) => Some(threshold),

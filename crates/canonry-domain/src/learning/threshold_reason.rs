@@ -1,4 +1,4 @@
-//! Why a threshold is what it is, as data and as a sentence.
+//! The reason for a threshold, as data and as a sentence.
 
 use std::fmt;
 
@@ -12,18 +12,19 @@ use crate::{Probability, Threshold};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "decided_by", rename_all = "snake_case")]
 pub enum ThresholdReason {
-    /// The configured one stays: it is not sure that it is right often enough, nor that it is not.
+    /// The configured threshold stays: it is certain neither that it is right often enough nor that it is not.
     NotSure {
         configured: LevelEvidence,
     },
-    /// The configured one stays: it seems wrong too often, but too few wrong predictions say so.
+    /// The configured threshold stays: it seems wrong too often, but there are too few wrong predictions to be
+    /// certain.
     TooFewWrong {
         configured: LevelEvidence,
     },
-    /// The configured one stays: it is right often enough, and no lower one may take its place.
+    /// The configured threshold stays: it is right often enough, and no lower one may replace it.
     NoLower {
         configured: LevelEvidence,
-        /// What keeps it from being lowered; `None` when there is no lower level at all.
+        /// What prevents lowering; `None` if there is no lower level.
         next: Option<Obstacle>,
     },
     Lowered {
@@ -34,21 +35,21 @@ pub enum ThresholdReason {
         configured: LevelEvidence,
         now: LevelEvidence,
     },
-    /// It is silent: the configured level is wrong too often, and no higher one is likely better.
+    /// Silence: the configured level is wrong too often, and no higher level is likely to be better.
     NoLevel {
         configured: LevelEvidence,
     },
-    /// The configured one stays: a rule of means waits for more.
+    /// The configured threshold stays: a rule of means needs more predictions.
     TooFewPredictions {
         predictions: u64,
     },
-    /// It follows from the mean share of right predictions.
+    /// The threshold follows from the mean share of right predictions.
     FromMean {
         mean_right: Probability,
     },
 }
 
-/// What is known about predictions from a level up.
+/// The evidence from predictions at a level and above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelEvidence {
     pub level: Threshold,
@@ -59,18 +60,18 @@ pub struct LevelEvidence {
     pub sure: Probability,
 }
 
-/// A lower level that came near to be lowered to.
+/// The lower level that came nearest to the conditions for lowering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obstacle {
     pub next: LevelEvidence,
     pub lacking: MissingCondition,
 }
 
-/// What a lower level lacks.
+/// The condition that a lower level does not meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "condition", rename_all = "snake_case")]
 pub enum MissingCondition {
-    /// It is not sure that it is right often enough.
+    /// It is not certain that the level is right often enough.
     Sureness,
     Right {
         right: u64,
@@ -78,9 +79,9 @@ pub enum MissingCondition {
     RightNear {
         right: u64,
     },
-    /// What it would add is too often wrong, or nobody knows.
+    /// The predictions that lowering would add are wrong too often, or there are too few to know.
     Added {
-        /// Right predictions from there to the configured level.
+        /// Right predictions from that level up to the configured one.
         right: u64,
         wrong: u64,
     },
@@ -134,7 +135,7 @@ impl fmt::Display for LevelEvidence {
 }
 
 impl MissingCondition {
-    /// How many conditions are met, and how much there is of what the next one counts.
+    /// The number of conditions that are met, and the count for the next condition.
     pub(crate) fn came_so_far(self) -> (u8, u64) {
         match self {
             Self::Sureness => (0, 0),
@@ -171,7 +172,7 @@ impl MissingCondition {
     }
 }
 
-/// A share in whole per cent; what is not quite sure is never called 100 % sure.
+/// A share in whole per cent. A share below 1 is never shown as 100 %.
 fn percent(share: Probability) -> String {
     let whole = (share.get() * 100.0).round();
     if whole >= 100.0 && share < Probability::ONE { "over 99 %".to_owned() } else { format!("{whole:.0} %") }

@@ -1,4 +1,4 @@
-//! The rules by which a threshold follows from outcomes, and what they are told.
+//! The rules that compute a threshold from outcomes, and their settings.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ text_enum! {
     pub enum ThresholdRule: "a learning rule" {
         /// The lowest threshold whose suggestions are right often enough.
         PrecisionTarget = "precision-target",
-        // It falls with every wrong prediction: a wrong bot becomes noisier.
+        // This threshold falls with every wrong prediction: a wrong bot becomes noisier.
         /// 100 times the mean of the Beta distribution of outcomes.
         BetaMean = "beta-mean",
-        // It goes the right way, but not to any wanted precision.
+        // This threshold moves in the right direction, but does not aim at any precision.
         /// 100 times one minus that mean.
         BetaComplement = "beta-complement",
     }

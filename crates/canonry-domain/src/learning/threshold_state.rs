@@ -1,4 +1,4 @@
-//! The thresholds of a repository and of its components, as a function of what was set and what was learned.
+//! Computes the thresholds of a repository and of its components from the settings and the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,21 +12,22 @@ use crate::{
     ThresholdRule, ThresholdSettings, text_enum,
 };
 
-/// Outcomes that a repository needs before its components are looked at one by one.
+/// The minimum number of outcomes of a repository before its components get their own thresholds.
 const REPOSITORY_OUTCOMES: u64 = 100;
-/// Outcomes that a component needs to have a threshold of its own.
+/// The minimum number of outcomes of a component with its own threshold.
 const COMPONENT_OUTCOMES: u64 = 20;
-/// A move of more points than this is told.
+/// A move of more points than this is reported.
 const TOLD_FROM: u8 = 5;
 
-/// A threshold and all that it rests on, for a repository or one of its components.
+/// A threshold and its evidence, for a repository or one of its components.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdState {
     pub rule: ThresholdRule,
     pub current: CurrentThreshold,
     pub source: ThresholdSource,
-    /// α of the Beta distribution: for `precision-target` that of the precision from the current threshold up, or from
-    /// the configured one where it is silent; for the rules of means that of all predictions, with their prior.
+    /// α of the Beta distribution. For `precision-target` it is that of the precision at the current threshold and
+    /// above, or at the configured one if Canonry is silent. For the rules of means it is that of all predictions,
+    /// with their prior.
     pub alpha: f64,
     pub beta: f64,
     #[serde(flatten)]
@@ -35,7 +36,6 @@ pub struct ThresholdState {
 }
 
 text_enum! {
-    /// Where a threshold comes from.
     pub enum ThresholdSource: "a source of a threshold" {
         Configured = "configured",
         Learned = "learned",
@@ -66,7 +66,7 @@ impl ThresholdState {
         }
     }
 
-    /// The variance of the Beta distribution: small when much is known.
+    /// The variance of the Beta distribution: small if there is much evidence.
     pub fn variance(&self) -> f64 {
         variance(self.alpha, self.beta)
     }
@@ -76,19 +76,19 @@ impl ThresholdState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Thresholds {
     pub repository: ThresholdState,
-    /// Those of components; a component that is not here has the repository's.
+    /// The thresholds of components; a component that is missing here has the repository's threshold.
     pub components: BTreeMap<Component, ThresholdState>,
 }
 
 impl Thresholds {
-    /// The state that governs an item with this component, or with none.
+    /// The state that applies to an item with this component, or without one.
     pub fn governing(&self, component: Option<&Component>) -> &ThresholdState {
         component.and_then(|component| self.components.get(component)).unwrap_or(&self.repository)
     }
 }
 
-/// Learns the thresholds from the log. The order of the log does not matter, and nothing else is remembered: a stored
-/// state always equals this.
+/// Learns the thresholds from the log. The order of the log does not matter, and there is no other input: a stored
+/// state always equals this result.
 pub fn learn_thresholds<'a>(
     settings: &ThresholdSettings,
     log: impl IntoIterator<Item = &'a LearningEntry>,
@@ -96,7 +96,7 @@ pub fn learn_thresholds<'a>(
     learn_from_counts(settings, log.into_iter().map(CountedLessons::from))
 }
 
-/// The same from a log of which only the counts are left: thresholds rest on nothing else.
+/// The same from the counts of a log: thresholds depend on nothing else.
 pub fn learn_from_counts(settings: &ThresholdSettings, counts: impl IntoIterator<Item = CountedLessons>) -> Thresholds {
     let mut repository = PredictionTally::default();
     let mut components: BTreeMap<Component, PredictionTally> = BTreeMap::new();
@@ -122,25 +122,25 @@ pub fn learn_from_counts(settings: &ThresholdSettings, counts: impl IntoIterator
     }
 }
 
-/// A move of a threshold that people are told of.
+/// A move of a threshold that is reported to people.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ThresholdAdjusted {
     pub repo: RepoName,
-    /// The component; `None` for the repository itself.
+    /// `None` for the repository itself.
     pub component: Option<Component>,
-    /// What held before; null when silent.
+    /// The former threshold; null if silent.
     pub previous_threshold: CurrentThreshold,
-    /// What holds now; null when silent.
+    /// The current threshold; null if silent.
     pub new_threshold: CurrentThreshold,
     pub alpha: f64,
     pub beta: f64,
     pub sample_count: u64,
 }
 
-/// The moves of more than 5 points, and those into silence and out of it.
+/// The moves of more than 5 points, and those into and out of silence.
 ///
-/// A component that has just got a threshold of its own, or lost it, is compared with the repository's on the other
-/// side: that is what governed its items.
+/// A component that has just got or lost its own threshold is compared with the repository's threshold on the other
+/// side, because that applied to its items.
 pub fn threshold_adjustments(repo: &RepoName, before: &Thresholds, after: &Thresholds) -> Vec<ThresholdAdjusted> {
     let components: BTreeSet<&Component> = before.components.keys().chain(after.components.keys()).collect();
     std::iter::once(None)

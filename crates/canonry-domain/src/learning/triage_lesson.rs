@@ -1,25 +1,25 @@
-//! What an issue's outcome, or the reactions to what Canonry said, teach about its triage.
+//! Derives the lesson of a triage from the issue's outcome, or from the reactions to Canonry's comment.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{IssueOutcome, IssueResolution, Lesson, OnlineReason, Prediction, PredictionTruth, Verdict};
 
-/// People who must agree before their reactions say anything: one thumb is an opinion.
+/// The minimum number of people who must agree before reactions count: one thumb is an opinion.
 const AGREEING: u32 = 2;
 
-/// How people reacted to a comment of Canonry, counted by person.
+/// The reactions to a comment of Canonry, counted by person.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommentReactions {
-    /// Those who only gave 👍.
+    /// People who reacted only with 👍.
     pub up: u32,
-    /// Those who only gave 👎.
+    /// People who reacted only with 👎.
     pub down: u32,
     pub mixed: u32,
 }
 
 impl CommentReactions {
-    /// What they say: two or more people, all of one opinion.
+    /// What the reactions say: two or more people, all of one opinion.
     fn truth(self) -> PredictionTruth {
         match self {
             Self { up, down: 0, mixed: 0 } if up >= AGREEING => PredictionTruth::Duplicate,
@@ -29,8 +29,8 @@ impl CommentReactions {
     }
 }
 
-/// What a triage record teaches. Reactions count only while there is no outcome, and only about a prediction: they
-/// stand on the comment that spoke it.
+/// The lesson of a triage record. Reactions count only while there is no outcome, and only if there is a prediction:
+/// they belong to the comment that posted it.
 pub fn lesson_of(
     outcome: &IssueOutcome,
     prediction: Option<Prediction>,
@@ -42,50 +42,49 @@ pub fn lesson_of(
     }
 }
 
-/// Whether a triage record's reason says that the judge gave no usable answer. Such a record teaches nothing.
+/// Whether a triage record's reason says that the judge gave no usable answer. Such a record has no lesson.
 pub fn triage_failed(reason: &str) -> bool {
     OnlineReason::InvalidJudgeResponse.is_stored_as(reason)
 }
 
-/// Whether anything can be learned from a triage record. One that failed predicted nothing, one that follows a person's
-/// override says what people said, and a target without a score counts at no level.
+/// Whether a triage record can have a lesson. A failed one predicted nothing, one that follows a person's override
+/// repeats what people said, and a target without a score counts at no level.
 pub fn can_teach(verdict: Verdict, reason: &str, has_score: bool) -> bool {
     let is_measured = verdict == Verdict::NotDuplicate || has_score;
     !triage_failed(reason) && !OnlineReason::Override.is_stored_as(reason) && is_measured
 }
 
-/// A triage record, as far as learning looks at it.
+/// The fields of a triage record that matter for learning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PastTriage {
-    /// The store's key; a later one has a greater key.
+    /// The key in the store; a later record has a greater key.
     pub id: i64,
     pub prediction: Option<Prediction>,
-    /// Whether anything can be learned from it; see [`can_teach`].
+    /// Whether the record can have a lesson; see [`can_teach`].
     pub teaches: bool,
     pub said: TriageVisibility,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
-/// What a triage record led to, as far as people could see it.
+/// What people could see of a triage record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TriageVisibility {
     Nothing,
     Spoken,
-    /// The comment that was there says that it does not hold any more.
+    /// The existing comment says that the suggestion is withdrawn.
     TakenBack,
 }
 
-/// Which of an issue's records counts, so that one issue teaches once: the last that can teach and was made before
-/// people had decided, of those that were spoken if any was. While they have not decided, the last.
+/// The record of an issue that counts, so that each issue has one lesson: the last record that can teach and was made
+/// before people decided, preferring posted ones. While people have not decided, it is the last record.
 pub fn counted_triage(records: &[PastTriage], outcome: &IssueOutcome) -> Option<usize> {
     last_triage(records, outcome.at.filter(|_| outcome.outcome != IssueResolution::Unknown))
 }
 
-/// The same for a moment: which record people had before them by then.
+/// The record that counts at a moment: the last posted one, or the last one if none was posted.
 ///
-/// What was spoken is what people answered, whatever was recorded in silence afterwards. GitHub's times are whole
-/// seconds, so that a record of the same second counts.
+/// People answer what was posted, whatever was recorded later without a comment. GitHub's times are whole seconds, so
+/// a record of the same second counts.
 pub fn last_triage(records: &[PastTriage], until: Option<Timestamp>) -> Option<usize> {
     records
         .iter()
@@ -97,8 +96,8 @@ pub fn last_triage(records: &[PastTriage], until: Option<Timestamp>) -> Option<u
         .map(|(index, _)| index)
 }
 
-/// Which record the reactions to an issue's comment are about: the last that it was written or edited for. Of one that
-/// was taken back nobody can tell what a thumb means.
+/// The record that the reactions to an issue's comment are about: the last one for which the comment was written or
+/// edited. If that one was withdrawn, the meaning of a reaction is unknown.
 pub fn reacted_triage(records: &[PastTriage]) -> Option<usize> {
     let said = records.iter().enumerate().filter(|(_, record)| record.said != TriageVisibility::Nothing);
     let (index, last) = said.max_by_key(|(_, record)| (record.created_at, record.id))?;

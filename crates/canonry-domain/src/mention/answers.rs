@@ -1,17 +1,17 @@
-//! What Canonry answers: what was done or why not, in one or two short sentences. Text of strangers that is put in was
-//! quoted by the caller.
+//! Writes Canonry's answers to commands: what was done or why not, in one or two short sentences. The caller has
+//! quoted any inserted text of strangers.
 //!
-//! None of them says "duplicate of" before a number: at the start of a comment GitHub takes that as an order.
+//! No answer contains "duplicate of" before a number: at the start of a comment GitHub executes that as a command.
 
 use super::commands::{MentionArgument, MentionScope, MentionSpec};
 use crate::{ItemNumber, ItemType, Login};
 
-/// To somebody who may not ask for it.
+/// The answer to a person who may not use the command.
 pub fn refused(spec: &MentionSpec) -> String {
     format!("Only {} can use `{}` here.", spec.who.in_words(), spec.verb)
 }
 
-/// To somebody who asks where it makes no sense.
+/// The answer to a command that does not work in this place.
 pub fn not_here(spec: &MentionSpec, handle: &str) -> String {
     match spec.scope {
         MentionScope::Anywhere | MentionScope::Pulls => {
@@ -23,7 +23,7 @@ pub fn not_here(spec: &MentionSpec, handle: &str) -> String {
     }
 }
 
-/// When nobody knows what was asked for; with the command that it begins like.
+/// The answer to an unknown command, with the command that it resembles.
 pub fn unknown_mention(near: Option<&MentionSpec>, handle: &str) -> String {
     match near {
         None => format!("Unknown command. `/{handle} help` lists the commands."),
@@ -34,17 +34,17 @@ pub fn unknown_mention(near: Option<&MentionSpec>, handle: &str) -> String {
     }
 }
 
-/// To `duplicate of` and `not a duplicate`, with the item's own number.
+/// The answer to `duplicate of` and `not a duplicate` with the item's own number.
 pub fn needs_another_number(item_type: ItemType) -> String {
     format!("That is the number of this {}. Name another one.", item_type.in_words())
 }
 
-/// When an item is named that is not there, or is of the other type.
+/// The answer if the named item does not exist, or is of the other type.
 pub fn unknown_item(item_type: ItemType, number: ItemNumber) -> String {
     format!("There is no {} with the number {number} in this repository.", item_type.in_words())
 }
 
-/// To `duplicate of`, when nothing is closed because of it now.
+/// The answer to `duplicate of` if nothing is closed because of it now.
 pub fn duplicate_ruled(item_type: ItemType, target: ItemNumber, is_open: bool) -> String {
     let next = match is_open {
         true => format!(" The next close plan can close this {}.", item_type.in_words()),
@@ -53,7 +53,7 @@ pub fn duplicate_ruled(item_type: ItemType, target: ItemNumber, is_open: bool) -
     format!("Recorded: the same as #{target}.{next}")
 }
 
-/// To `duplicate of`, when it is closed at once.
+/// The answer to `duplicate of` if the item is closed at once.
 pub fn duplicate_ruled_and_closing(item_type: ItemType, target: ItemNumber) -> String {
     format!(
         "Recorded: the same as #{target}. This {} will be closed shortly, unless a safety check stops it.",
@@ -61,29 +61,29 @@ pub fn duplicate_ruled_and_closing(item_type: ItemType, target: ItemNumber) -> S
     )
 }
 
-/// To `not a duplicate`.
+/// The answer to `not a duplicate`.
 pub fn ruled_apart(target: ItemNumber) -> String {
     format!("Recorded: not the same as #{target}. Canonry will not suggest it again.")
 }
 
-/// To `not a duplicate`, when a close was announced.
+/// The answer to `not a duplicate` if a close was announced.
 pub fn close_cancelled(by: &Login, target: ItemNumber) -> String {
     format!("Close cancelled by `{by}`: not the same as #{target}.")
 }
 
-/// To an author's `not a duplicate`, when a maintainer ruled otherwise.
+/// The answer to an author's `not a duplicate` if a maintainer ruled otherwise.
 pub fn ruled_by_a_maintainer(target: ItemNumber) -> String {
     format!("A maintainer ruled that this is the same as #{target}; only a maintainer can change that.")
 }
 
-/// To `not a duplicate`, when nobody said that it is one.
+/// The answer to `not a duplicate` if nobody called the item a duplicate.
 pub fn not_apart(handle: &str) -> String {
     format!(
         "Canonry has not called this a duplicate. To rule out a pair, name the other one: `/{handle} not a duplicate of #12`."
     )
 }
 
-/// To `undo`, when there is nothing to be undone.
+/// The answer to `undo` if there is nothing to undo.
 pub fn nothing_to_undo(why: NothingToUndo) -> String {
     match why {
         NothingToUndo::NeverClosed => "Nothing to undo: Canonry did not close this.",
@@ -93,63 +93,61 @@ pub fn nothing_to_undo(why: NothingToUndo) -> String {
     .to_owned()
 }
 
-/// Why nothing is undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NothingToUndo {
-    /// Canonry never closed it.
     NeverClosed,
     IsOpen,
-    /// Another account closed it last.
+    /// Another account closed the item last.
     ClosedByOthers,
 }
 
-/// To a command that arrives after a later one that says the contrary, or after what it is about has changed.
+/// The answer to a command that arrives after a later, contrary command, or after its subject has changed.
 pub fn overtaken() -> String {
     "Not done: something changed after this was written. Repeat the command if you still want it.".to_owned()
 }
 
-/// To `pause`.
+/// The answer to `pause`.
 pub fn paused(by: &Login, handle: &str) -> String {
     format!("Paused in this repository by `{by}`. `/{handle} resume` ends the pause.")
 }
 
-/// To `resume`.
+/// The answer to `resume`.
 pub fn resumed(by: &Login) -> String {
     format!("Resumed in this repository by `{by}`.")
 }
 
-/// To `resume`, when nothing holds Canonry back.
+/// The answer to `resume` if Canonry is not paused.
 pub fn not_paused() -> String {
     "Canonry is not paused here.".to_owned()
 }
 
-/// To who asks for a write while everything is paused.
+/// The answer to a command that needs a write while Canonry is paused.
 pub fn while_paused(handle: &str) -> String {
     format!("Canonry is paused in this repository. A maintainer can end that with `/{handle} resume`.")
 }
 
-/// To `review`, where reviews are off: by a choice, by default, or by a mistake in the file.
+/// The answer to `review` if reviews are off: by choice, by default, or because of a mistake in the file.
 pub fn reviews_are_off() -> String {
     "Reviews are off here. A maintainer can set `review: {enabled: true}` in `.canonry.yml` on the default branch."
         .to_owned()
 }
 
-/// To who asks for a review of a pull request that is closed.
+/// The answer to a review request for a closed pull request.
 pub fn review_of_closed() -> String {
     "This pull request is closed. Reopen it and ask again.".to_owned()
 }
 
-/// To `not useful`.
+/// The answer to `not useful`.
 pub fn dismissed(by: &Login) -> String {
     format!("Dismissed by `{by}`. Canonry will not post it again while this code stays the same.")
 }
 
-/// To an author's `not useful` about a serious finding.
+/// The answer to an author's `not useful` about a serious finding.
 pub fn only_a_maintainer_silences() -> String {
     "Recorded. This finding is serious, so it stays open until a maintainer dismisses it too.".to_owned()
 }
 
-/// When it was tried and did not work.
+/// The answer to a command that failed.
 pub fn could_not(quoted: &str) -> String {
     format!("That failed: {quoted}")
 }

@@ -1,24 +1,26 @@
-//! The table of commands: what parser, help, documentation and permissions are made of.
+//! The table of commands. The parser, the help, the documentation and the permissions are derived from it.
 
 use std::collections::HashMap;
 
 use crate::review::Fingerprint;
 use crate::{ItemNumber, Login, text_enum};
 
-/// The name by which Canonry is called unless a repository chose another one.
+/// The name that commands begin with, unless a repository chose another one.
 pub const DEFAULT_HANDLE: &str = "canonry";
 
-/// Mentions of one person on one item within 24 hours that are answered, maintainers' apart: a conversation needs few.
+/// The number of mentions by one person on one item within 24 hours that are answered; maintainers have no limit. A
+/// conversation needs few.
 pub const ANSWERED_A_DAY: usize = 10;
 
-/// Mentions of one person in one repository within an hour that are answered, maintainers' apart.
+/// The number of mentions by one person in one repository within an hour that are answered; maintainers have no limit.
 pub const ANSWERED_AN_HOUR: usize = 10;
 
-/// The same of all of them together: half of what Canonry may write in a minute for everybody else.
+/// The number of mentions by all people together in one repository within an hour that are answered: half of what
+/// Canonry may write in a minute for everybody else.
 pub const ANSWERED_AN_HOUR_IN_ALL: usize = 30;
 
-/// Whether one more mention of somebody who is no maintainer is answered, after these within the last hour in the same
-/// repository. Of one person no more count against the others than were answered.
+/// Whether one more mention by a person who is not a maintainer is answered, given the mentions of the last hour in
+/// the same repository. Unanswered mentions of one person do not count against other people.
 pub fn is_mention_answered(by: &Login, earlier: &[Login]) -> bool {
     let mut times: HashMap<String, usize> = HashMap::new();
     for login in earlier {
@@ -30,15 +32,14 @@ pub fn is_mention_answered(by: &Login, earlier: &[Login]) -> bool {
 }
 
 text_enum! {
-    /// What a person can ask for.
     pub enum MentionVerb: "a command" {
-        /// Review what is new in a pull request.
+        /// Review the new changes of a pull request.
         Review = "review",
         FullReview = "full review",
         Pause = "pause",
         Resume = "resume",
         Why = "why",
-        /// Never post a finding again about this code.
+        /// Dismiss a finding: it is not posted again for this code.
         NotUseful = "not useful",
         FeedbackStatus = "feedback status",
         FeedbackList = "feedback list",
@@ -54,13 +55,13 @@ text_enum! {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MentionCommand {
-    /// Review what is new in a pull request.
+    /// Review the new changes of a pull request.
     Review,
     FullReview,
     Pause,
     Resume,
     Why,
-    /// Never post a finding again about this code.
+    /// Dismiss a finding: it is not posted again for this code.
     NotUseful,
     FeedbackStatus,
     FeedbackList,
@@ -68,7 +69,7 @@ pub enum MentionCommand {
     /// Undo the last clear of reactions.
     FeedbackRestore,
     DuplicateOf(ItemNumber),
-    /// The item is no duplicate, of this one if one is named.
+    /// The item is not a duplicate, or not of this item if a number is given.
     NotADuplicate(Option<ItemNumber>),
     Undo,
     Help,
@@ -95,20 +96,20 @@ impl MentionCommand {
     }
 }
 
-/// What may stand behind a command's words.
+/// The argument that a command accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MentionArgument {
-    /// Nothing: whoever says more means something else.
+    /// Nothing: a command with more words means something else.
     Nothing,
     Number,
-    /// The number of another item, or whatever the person has to say.
+    /// The number of another item, or free text.
     NumberOrWords,
     Pattern,
-    /// Whatever the person has to say; it changes nothing.
+    /// Free text, which is ignored.
     Words,
 }
 
-/// What a person is to the item they write on.
+/// The role of a person on the item that they comment on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MentionRole {
     Maintainer,
@@ -124,7 +125,6 @@ pub enum MayAsk {
 }
 
 impl MayAsk {
-    /// Whether somebody of that role may ask.
     pub const fn allows(self, role: MentionRole) -> bool {
         match self {
             Self::Maintainer => matches!(role, MentionRole::Maintainer),
@@ -133,7 +133,7 @@ impl MayAsk {
         }
     }
 
-    /// Who it is, as a sentence names them.
+    /// The people who may use the command, for a sentence.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Maintainer => "maintainers",
@@ -143,12 +143,11 @@ impl MayAsk {
     }
 }
 
-/// Where a command makes sense.
+/// Where a command works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MentionScope {
     Anywhere,
     Pulls,
-    /// Under a comment that posts a finding.
     Findings,
 }
 
@@ -162,11 +161,11 @@ impl MentionScope {
     }
 }
 
-/// A command, described once.
+/// The complete description of one command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MentionSpec {
     pub verb: MentionVerb,
-    /// Other words for it, beside the verb's own.
+    /// Other words for the command, beside the verb.
     pub also: &'static [&'static str],
     pub argument: MentionArgument,
     pub who: MayAsk,
@@ -175,7 +174,7 @@ pub struct MentionSpec {
     pub example: &'static str,
 }
 
-/// Every command, in the order in which help lists them.
+/// Every command, in the order of the help text.
 pub const MENTIONS: &[MentionSpec] = &[
     MentionSpec {
         verb: MentionVerb::Review,
@@ -306,7 +305,8 @@ pub const MENTIONS: &[MentionSpec] = &[
 ];
 
 impl MentionVerb {
-    /// Whether it takes back or holds back what Canonry does: it is done however much was asked before, and answered first.
+    /// Whether the command undoes or stops something that Canonry does. Such a command is always executed, whatever
+    /// the limits, and answered first.
     pub const fn corrects(self) -> bool {
         matches!(self, Self::Undo | Self::NotADuplicate | Self::Pause)
     }
@@ -318,7 +318,7 @@ impl MentionVerb {
 }
 
 impl MentionSpec {
-    /// Every way to say it, the usual one first.
+    /// All forms of the command, the usual one first.
     pub fn words(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.verb.as_str()).chain(self.also.iter().copied())
     }

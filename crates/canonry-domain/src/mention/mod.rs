@@ -1,4 +1,4 @@
-//! What people ask Canonry for in comments: one table of commands, and what is made of it.
+//! Commands that people give in comments: the table of commands, the parser, the answers and the help.
 
 mod answers;
 mod commands;

@@ -1,4 +1,4 @@
-//! Help and documentation, made of the table.
+//! Generates the help and the documentation from the table of commands.
 
 use super::commands::{ANSWERED_A_DAY, ANSWERED_AN_HOUR, ANSWERED_AN_HOUR_IN_ALL, DEFAULT_HANDLE, MENTIONS};
 

@@ -1,4 +1,4 @@
-//! From the text of a comment to what it asks for.
+//! Parses the text of a comment into a command.
 
 use super::commands::{DEFAULT_HANDLE, MENTIONS, MentionArgument, MentionCommand, MentionSpec, MentionVerb};
 use crate::ItemNumber;
@@ -7,22 +7,21 @@ use crate::text::markdown::{CodeSpans, FoldedText, own_lines};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MentionRequest {
     Command(MentionCommand),
-    /// Canonry is called, and nobody knows what for; with the command whose words these are, if only what stands behind
-    /// them is not understood.
+    /// The comment calls Canonry, but the command is unknown. If only the argument is not understood, this contains
+    /// the command.
     Unknown(Option<&'static MentionSpec>),
 }
 
-/// Whether a text may hold a mention, whatever the handle is: most comments do not, and nothing needs to be asked about
-/// those.
+/// Whether a text may contain a mention, for any handle. Most comments do not, and need no further query.
 pub fn may_contain_mention(text: &str) -> bool {
     text.split(['\n', '\r']).any(|line| line.trim_start().starts_with(['@', '/']))
 }
 
-/// What a comment asks for; `None` when it does not call Canonry.
+/// The command in a comment; `None` if the comment does not call Canonry.
 ///
-/// A line of the author's own words that begins with `@handle`, `/handle` or `/canonry` calls it. What GitHub shows as
-/// quoted, struck, code or a part of a link, a table or a footnote never does, nor what it hides or folds. The first call
-/// counts. Letter case, surplus blanks, "please" and a full stop do not matter.
+/// A line of the author's own words that begins with `@handle`, `/handle` or `/canonry` is a call. Text that GitHub
+/// shows as quoted, struck, code or a part of a link, a table or a footnote is never a call, nor is hidden or folded
+/// text. The first call counts. Letter case, extra blanks, "please" and a full stop do not matter.
 pub fn parse_mention(text: &str, handle: &str) -> Option<MentionRequest> {
     if !may_contain_mention(text) {
         return None;
@@ -30,17 +29,17 @@ pub fn parse_mention(text: &str, handle: &str) -> Option<MentionRequest> {
     let lines = own_lines(text, CodeSpans::Keep, FoldedText::Omit);
     let said = lines.iter().find_map(|line| {
         let said = behind_the_call(&line.text, handle)?;
-        // A call that is put together of parts with marks between them is none.
+        // A call with marks between its parts is not a call.
         (line.text.len() - said.len() <= line.plain).then_some(said)
     })?;
     Some(understood(said))
 }
 
-/// What a line says behind the call at its beginning.
+/// The text after the call at the beginning of a line.
 fn behind_the_call<'a>(line: &'a str, handle: &str) -> Option<&'a str> {
     let at = line.strip_prefix('@').and_then(|rest| without_name(rest, handle));
     let slash = || line.strip_prefix('/').and_then(|rest| without_name(rest, handle));
-    // Whatever the handle is, this one pings nobody, and is what the documentation says.
+    // This form works for any handle: it notifies nobody, and the documentation uses it.
     let always = || line.strip_prefix('/').and_then(|rest| without_name(rest, DEFAULT_HANDLE));
     at.or_else(slash).or_else(always)
 }
@@ -55,10 +54,10 @@ fn without_name<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn understood(said: &str) -> MentionRequest {
-    // Of ASCII alone: a letter that only looks like another one is another one.
+    // Only ASCII is converted: a letter that only looks like another one is a different letter.
     let lower = said.to_ascii_lowercase();
     let words = without_courtesies(lower.split_whitespace().collect());
-    // The longest words win: "review all" is more than "review".
+    // The longest match wins: "review all" is more than "review".
     let mut matching: Vec<(usize, &'static MentionSpec)> = MENTIONS
         .iter()
         .flat_map(|spec| spec.words().map(move |own| (own, spec)))
@@ -69,8 +68,8 @@ fn understood(said: &str) -> MentionRequest {
     command(spec, &words[*length..]).map_or(MentionRequest::Unknown(Some(*spec)), MentionRequest::Command)
 }
 
-/// How many words those are, if the text begins with them. The last one may have punctuation behind it, as in
-/// "not a duplicate, it is the other one".
+/// The number of words in `own` if the text begins with them. The last word may have punctuation behind it, as in "not
+/// a duplicate, it is the other one".
 fn begins_with(words: &[&str], own: &str) -> Option<usize> {
     let own: Vec<&str> = own.split(' ').collect();
     let begun = words.get(..own.len())?;
@@ -81,7 +80,7 @@ fn begins_with(words: &[&str], own: &str) -> Option<usize> {
     same.then_some(own.len())
 }
 
-/// Without "please" and "thanks" around what is asked for, and without the punctuation at its end.
+/// Removes "please" and "thanks" around the command, and the punctuation at its end.
 fn without_courtesies(mut words: Vec<&str>) -> Vec<&str> {
     const COURTESIES: [&str; 4] = ["please", "pls", "thanks", "thank-you"];
     loop {
@@ -96,7 +95,7 @@ fn without_courtesies(mut words: Vec<&str>) -> Vec<&str> {
     if first { words.split_off(1) } else { words }
 }
 
-/// The command, if what stands behind its words is what it takes.
+/// The command, if the rest is a valid argument of it.
 fn command(spec: &MentionSpec, rest: &[&str]) -> Option<MentionCommand> {
     let fits = match spec.argument {
         MentionArgument::Nothing => rest.is_empty(),
@@ -130,7 +129,7 @@ fn command(spec: &MentionSpec, rest: &[&str]) -> Option<MentionCommand> {
     })
 }
 
-/// `#12` or `12`. Another repository's items and addresses are not understood: nothing could be ruled about them.
+/// `#12` or `12`. Items of other repositories and addresses are not accepted: no ruling about them is possible.
 fn number(word: &str) -> Option<ItemNumber> {
     let digits = word.strip_prefix('#').unwrap_or(word);
     let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -298,7 +297,7 @@ mod tests {
         ]
     }
 
-    /// A word that begins or ends no markup.
+    /// A word that does not begin or end any markup.
     fn words() -> impl Strategy<Value = String> {
         "[a-zA-Z0-9 ,.]{0,20}"
     }

@@ -1,4 +1,4 @@
-//! Why Canonry commented on an item or did not, as the answer to `why`.
+//! Writes the answer to `why`: why Canonry commented on an item or did not.
 
 use jiff::Timestamp;
 
@@ -7,26 +7,24 @@ use crate::{
     evidence_sentences,
 };
 
-/// All that the answer rests on. The reasoning is put in as it is: the caller has quoted it.
+/// The data for the answer. The caller has quoted the reasoning, which is inserted as it is.
 #[derive(Debug, Clone, Default)]
 pub struct WhyItem<'a> {
-    /// What the last comparison found; `None` when there was none.
+    /// The result of the last comparison; `None` if there was none.
     pub said: Option<WhyVerdict<'a>>,
     pub rulings: Vec<(OverrideKind, Option<ItemNumber>)>,
-    /// When it is going to be closed, and as a duplicate of what.
+    /// When the item will be closed, and as a duplicate of which item.
     pub closing: Option<(Timestamp, ItemNumber)>,
-    /// What a close that was announced or ruled last was a duplicate of, and why it did not come, in words after
-    /// "because".
+    /// The target of the last announced or ruled close, and why it did not happen, in words that follow "because".
     pub left_open: Option<(ItemNumber, &'a str)>,
-    /// When Canonry closed it last, and as a duplicate of what.
+    /// When Canonry last closed the item, and as a duplicate of which item.
     pub closed: Option<(Timestamp, ItemNumber)>,
-    /// A person paused Canonry in the repository.
     pub is_paused: bool,
-    /// Too many people objected to closes in the repository.
+    /// The breaker is tripped: too many people objected to closes in the repository.
     pub is_breaker_in_force: bool,
 }
 
-/// What the comparison of an item with the others found.
+/// The result of the comparison of an item with the others.
 #[derive(Debug, Clone)]
 pub struct WhyVerdict<'a> {
     pub item_type: ItemType,
@@ -35,11 +33,11 @@ pub struct WhyVerdict<'a> {
     pub gate: &'a str,
     pub reasoning: &'a str,
     pub facts: &'a [PairFact],
-    /// What came of it; `None` when nothing was decided.
+    /// The resulting actions; `None` if nothing was decided.
     pub done: Option<WhyActions<'a>>,
 }
 
-/// What came of what was found.
+/// The actions that followed from a verdict.
 #[derive(Debug, Clone)]
 pub struct WhyActions<'a> {
     pub mode: TriageMode,
@@ -149,7 +147,7 @@ fn silence_in_words(reason: &str) -> String {
     words.to_owned()
 }
 
-/// Stored reasons that have no sentence are words joined by underscores.
+/// Stored reasons without a sentence of their own are words joined by underscores.
 fn plain_reason(reason: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | ' ' | '-');
     reason.chars().filter(|character| plain(*character)).collect::<String>().replace('_', " ")

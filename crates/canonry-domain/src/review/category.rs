@@ -1,4 +1,4 @@
-//! What a finding is about.
+//! The categories of findings.
 
 use crate::text_enum;
 

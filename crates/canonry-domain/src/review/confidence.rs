@@ -1,4 +1,4 @@
-//! How sure Canonry is of a finding, from what can be observed.
+//! Computes the confidence of a finding from observable signs.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::review::{Category, PatternFeedback, Severity};
 
-/// How sure Canonry is of a finding, 0 to 100.
+/// The confidence of a finding, 0 to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Confidence(u8);
@@ -27,17 +27,17 @@ impl fmt::Display for Confidence {
     }
 }
 
-/// What is known of a finding.
+/// The observable facts about a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfidenceSigns {
     pub severity: Severity,
     pub category: Category,
-    /// Whether a second reviewer reports it, or people accepted one that is very much alike.
+    /// Whether a second reviewer reports the finding, or people accepted a very similar one.
     pub confirmed: bool,
     pub feedback: PatternFeedback,
 }
 
-/// What each sign adds to a confidence or takes from it, from [`ConfidenceParts::START`] on.
+/// What each sign adds to or subtracts from the confidence, beginning at [`ConfidenceParts::START`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ConfidenceParts {
     pub severity: i64,
@@ -47,10 +47,9 @@ pub struct ConfidenceParts {
 }
 
 impl ConfidenceParts {
-    /// What every finding begins with.
+    /// The base value of every finding.
     pub const START: i64 = 50;
 
-    /// The parts that follow from the signs.
     pub fn of(signs: ConfidenceSigns) -> Self {
         let severity = match signs.severity {
             Severity::Critical => 30,
@@ -74,7 +73,7 @@ impl ConfidenceParts {
     }
 }
 
-/// The confidence that follows from the signs. Feedback comes last and counts for visible findings too.
+/// The confidence that follows from the signs. Feedback is applied last, and to visible findings too.
 pub fn confidence(signs: ConfidenceSigns) -> Confidence {
     let parts = ConfidenceParts::of(signs);
     let observed =
@@ -112,7 +111,7 @@ mod tests {
                 100,
             ),
             (
-                // The sum of 105 is 100 before people say no.
+                // The sum of 105 is capped at 100 before the negative feedback is subtracted.
                 ConfidenceSigns {
                     severity: Severity::Critical,
                     category: Category::Security,

@@ -1,4 +1,4 @@
-//! One remark of a reviewer on a diff, and which remarks are one.
+//! A finding of a reviewer about a diff, and the rules by which several reports are merged into one finding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,28 +7,26 @@ use serde::{Deserialize, Serialize};
 use crate::review::{Category, CodeHash, Fingerprint, MISPLACED, PatternKey, RepoPath, Severity, is_protected};
 use crate::text::text_newtype::text_newtype;
 
-/// Lines of a file, from 1, both ends included.
+/// A range of lines of a file, from 1, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LineRange {
-    /// The first line.
     pub first: u32,
-    /// The last line.
     pub last: u32,
 }
 
 impl LineRange {
-    /// Lines in order; `None` for a line 0 or an end before the start.
+    /// `None` for line 0 or an end before the start.
     pub fn new(first: u32, last: u32) -> Option<Self> {
         (first >= 1 && last >= first).then_some(Self { first, last })
     }
 
-    /// Whether the two have a line in common.
+    /// Whether the two ranges have a line in common.
     pub fn overlaps(self, other: Self) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 }
 
-/// Who reports: a model, a tool by its name, or Canonry's own rules.
+/// The name of a reviewer: a model, a tool, or Canonry's own rules.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ReviewerName(String);
@@ -44,7 +42,7 @@ impl ReviewerName {
         Self("builtin".to_owned())
     }
 
-    /// A tool, by the name it gives itself; the name of a model or of the rules is not to be had.
+    /// A tool, by the name that it gives itself. A tool cannot use the name of the model or of the built-in rules.
     pub fn tool(name: &str) -> Self {
         let name = name.trim().to_lowercase();
         match name.as_str() {
@@ -54,59 +52,59 @@ impl ReviewerName {
         }
     }
 
-    /// A name that was stored before.
+    /// Wraps a name that was read from the store.
     pub fn stored(name: String) -> Self {
         Self(name)
     }
 
-    /// Whether it may say something else each time it reads the same.
+    /// Whether this is a model, whose answers to the same input may differ.
     pub fn is_model(&self) -> bool {
         self.0 == "llm"
     }
 }
 
-/// A reviewer that reports a finding, and by which of its rules.
+/// A reviewer that reports a finding, and the rule by which it does.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Witness {
     pub reviewer: ReviewerName,
-    /// Its rule; models have none.
+    /// `None` for a model.
     pub rule: Option<String>,
-    /// The pattern that feedback about it is pooled under.
+    /// The pattern under which feedback about the finding is pooled.
     pub key: PatternKey,
 }
 
-/// One remark on a diff.
+/// One finding about a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     pub title: String,
-    /// The rest of what there is to say; may be empty.
+    /// The details; may be empty.
     pub message: String,
     pub path: RepoPath,
-    /// The lines in the new version; `None` for a remark on the file as a whole.
+    /// The lines in the new version; `None` for a finding about the whole file.
     pub lines: Option<LineRange>,
     pub severity: Severity,
     pub category: Category,
     pub fingerprint: Fingerprint,
     pub code: Option<CodeHash>,
     pub around: Option<CodeHash>,
-    /// Who reports it, at least one.
+    /// The reviewers that report it, at least one.
     pub witnesses: Vec<Witness>,
-    /// Fingerprints of the tool's own, by their names.
+    /// The tool's own fingerprints, by name.
     pub partial: BTreeMap<String, String>,
-    /// Names of what it is an instance of, such as `cwe-89`, in lower case.
+    /// Names of the weakness that it is an instance of, such as `cwe-89`, in lower case.
     pub tags: BTreeSet<String>,
-    /// What could be done, in words or as code.
+    /// A proposed fix, in words or as code.
     pub fix: Option<String>,
 }
 
 impl Finding {
-    /// The pattern it belongs to: that of who reported it first.
+    /// The pattern of the reviewer that reported the finding first.
     pub fn key(&self) -> &PatternKey {
         &self.witnesses.first().expect("invariant: a finding has a witness").key
     }
 
-    /// Takes the gravity of another report of the same thing if it weighs more: a greater severity, or the same with a
-    /// category that protects it.
+    /// Adopts the severity and category of another report of the same problem if they weigh more: a greater severity,
+    /// or the same severity with a category that protects the finding.
     pub(super) fn take_graver(&mut self, severity: Severity, category: Category) {
         let guarded = |severity, category| (severity, is_protected(severity, category));
         if guarded(severity, category) > guarded(self.severity, self.category) {
@@ -116,12 +114,12 @@ impl Finding {
     }
 }
 
-/// Makes one finding of those that several reviewers, or one reviewer twice, report about the same code.
+/// Merges findings that several reviewers, or one reviewer twice, report about the same code.
 ///
-/// They are the same when they are about lines in common of one file, and have one title, one name of what they are
-/// an instance of, or at least half of the words of their titles in common while being about one category.
-/// The greater severity holds, with the category of who says so; the words and the order are those of the first of each,
-/// so that a second reviewer does not rename a finding.
+/// Two findings are the same if their lines in one file overlap and one of these is true: their titles are the same,
+/// they have a weakness name such as `cwe-89` in common, or they have the same category and at least half of the words
+/// of their titles in common. The greater severity is used, with the category of the same report. The texts and the
+/// order are those of the first report, so that a second reviewer does not rename a finding.
 pub fn merge_witnesses(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<Finding> = Vec::with_capacity(findings.len());
     let mut by_path: BTreeMap<RepoPath, Vec<usize>> = BTreeMap::new();
@@ -147,7 +145,7 @@ fn is_one(one: &Finding, other: &Finding) -> bool {
     let shared_witness =
         one.witnesses.iter().any(|witness| other.witnesses.iter().any(|own| own.reviewer == witness.reviewer));
     if shared_witness {
-        // One reviewer says two things about one line unless it is the very same thing.
+        // Two reports of one reviewer about one line are two findings, unless they are identical.
         return same_lines && one.fingerprint == other.fingerprint && one.key() == other.key();
     }
     one.fingerprint == other.fingerprint
@@ -162,7 +160,7 @@ fn merge(kept: &mut Finding, other: Finding) {
         }
     }
     kept.partial.extend(other.partial);
-    // Where one of them knows the place, it is known.
+    // If one of the two knows the place, the place is known.
     let is_misplaced = kept.tags.contains(MISPLACED) && other.tags.contains(MISPLACED);
     kept.tags.extend(other.tags);
     if !is_misplaced {
@@ -188,7 +186,7 @@ pub(crate) mod tests {
     use super::{Finding, LineRange, ReviewerName, Witness, merge_witnesses};
     use crate::review::{Category, CodeHash, Fingerprint, PatternKey, RepoPath, Severity};
 
-    /// A finding of a tool's rule on one line whose code is the title's own text.
+    /// A finding of a tool's rule on one line. The code of that line is the title's text.
     pub(crate) fn finding(path: &str, line: u32, reviewer: ReviewerName, title: &str) -> Finding {
         let rule = (!reviewer.is_model()).then(|| title.to_lowercase());
         let key = match &rule {

@@ -1,4 +1,4 @@
-//! What makes two titles the same remark, and two findings one pattern.
+//! Fingerprints of titles, and the keys by which findings form a pattern.
 
 use std::str::FromStr;
 
@@ -9,8 +9,8 @@ use crate::text::text_newtype::text_newtype;
 
 /// The fingerprint of a finding's title: `fp-` and eight hexadecimal digits.
 ///
-/// Letter case, punctuation and runs of white space do not count. The same title has the same fingerprint for ever: what
-/// is stored under one is found again by it.
+/// Letter case, punctuation and runs of white space do not count. The fingerprint of a title never changes: stored
+/// data is found by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
@@ -40,7 +40,6 @@ impl Fingerprint {
     }
 }
 
-/// A text that is no fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a fingerprint is fp- and eight hexadecimal digits")]
 pub struct InvalidFingerprint;
@@ -59,7 +58,8 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// What ECMAScript's `trim` cuts, by which the first fingerprints were made: a byte order mark too, but no U+0085.
+/// The characters that ECMAScript's `trim` removes, because the first fingerprints were made with it: a byte order
+/// mark too, but not U+0085.
 fn is_outer_space(c: char) -> bool {
     (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}'
 }
@@ -69,7 +69,7 @@ fn fnv1a(units: impl Iterator<Item = u16>) -> u32 {
     units.fold(2_166_136_261, |hash, unit| (hash ^ u32::from(unit)).wrapping_mul(16_777_619))
 }
 
-/// What feedback is pooled by: a model's findings by their titles, a tool's by its rules.
+/// The key by which feedback is pooled: a model's findings by their titles, a tool's by its rules.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PatternKey(String);
@@ -85,7 +85,7 @@ impl PatternKey {
         Self(format!("{}:{}", tool.trim().to_lowercase(), rule.trim()))
     }
 
-    /// A key that was stored before.
+    /// Wraps a key that was read from the store.
     pub fn stored(text: String) -> Self {
         Self(text)
     }
@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    /// Computed by another program in another language from the rule's words alone.
+    /// Another program in another language computed these values from the written rule alone.
     #[test]
     fn more_goldens() {
         for (title, expected) in [

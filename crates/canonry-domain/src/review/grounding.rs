@@ -1,32 +1,32 @@
-//! Whether a finding is about the change or about what was there before.
+//! Decides whether a finding is about the change or about older code.
 
 use crate::review::{Finding, Hunk, LineRange};
 
-/// How far from a changed line a model may point and still mean the change: what a diff shows around it.
+/// The distance from a changed line within which a model still means the change: the context that a diff shows.
 const CONTEXT: u32 = 3;
 
-/// How near the lines of a finding are to what changed.
+/// How near the lines of a finding are to the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grounding {
-    /// One of them came with the change, or stands where lines were taken out, or the remark is on the changed file.
+    /// A line of the finding was added or changed or is next to removed lines, or the finding is about the whole
+    /// changed file.
     Changed,
-    /// One of them is shown beside a changed one.
+    /// A line of the finding is in the context of the diff.
     Near,
-    /// None of them is in the diff.
     Outside,
 }
 
-/// How near lines are to what changed in their file; `None` stands for the file as a whole.
+/// How near lines are to the changes in their file; `None` means the whole file.
 pub fn grounding(hunks: &[Hunk], lines: Option<LineRange>) -> Grounding {
     let Some(lines) = lines else { return Grounding::Changed };
     hunks.iter().map(|hunk| nearness(hunk, lines)).min().unwrap_or(Grounding::Outside)
 }
 
-/// The tag of a finding whose reviewer named a place that is not there: it stands at no line.
+/// The tag of a finding whose reviewer named a place that does not exist. Such a finding has no line.
 pub const MISPLACED: &str = "misplaced";
 
-/// Whether a finding belongs at its line. A tool tells of everything in a file, so only what changed counts; a model was
-/// shown the diff, and what it says about a line beside the change is about the change.
+/// Whether a finding belongs at its line. A tool reports everything in a file, so only changed lines count. A model
+/// was shown the diff, so its finding about a line next to the change is about the change.
 pub fn is_grounded(finding: &Finding, grounding: Grounding) -> bool {
     if finding.tags.contains(MISPLACED) {
         return false;
@@ -39,7 +39,7 @@ pub fn is_grounded(finding: &Finding, grounding: Grounding) -> bool {
 }
 
 fn nearness(hunk: &Hunk, lines: LineRange) -> Grounding {
-    // Where lines were only taken out, the change is between the line before and the line after.
+    // If lines were only removed, the change is between the line before and the line after.
     let (first, last) = match hunk.new {
         0 => (hunk.new_start, hunk.new_start.saturating_add(1)),
         count => (hunk.new_start, hunk.new_start.saturating_add(count - 1)),
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_changed_and_what_is_beside_it() {
-        // Lines 10 to 12 are new; lines were taken out between 40 and 41.
+        // Lines 10 to 12 are new; lines were removed between 40 and 41.
         let hunks = [
             Hunk { old_start: 9, old: 0, new_start: 10, new: 3 },
             Hunk { old_start: 38, old: 4, new_start: 40, new: 0 },

@@ -1,11 +1,11 @@
-//! A credential that was pushed: taking it out of the code does not take it back.
+//! Credentials that were pushed: removing one from the code does not make it secret again.
 
 use crate::review::{Finding, Witness};
 
 /// The built-in rule that reports credentials.
 pub const LEAKED_CREDENTIAL_RULE: &str = "leaked-credential";
 
-/// Tools that report nothing but secrets, by the names that they give themselves.
+/// The names of tools that report only secrets.
 const SECRET_SCANNERS: [&str; 9] = [
     "gitleaks",
     "trufflehog",
@@ -18,17 +18,17 @@ const SECRET_SCANNERS: [&str; 9] = [
     "betterleaks",
 ];
 
-/// Credentials, passwords and cryptographic keys in code, as other tools name them.
+/// Weakness names for credentials, passwords and cryptographic keys in code, as other tools use them.
 const CREDENTIAL_TAGS: [&str; 3] = ["cwe-798", "cwe-259", "cwe-321"];
 
-/// What is said of a credential that is gone from the code, and was pushed.
+/// The message about a credential that was pushed and then removed from the code.
 const STILL_LEAKED: &str = "It is gone from the code, but it was pushed: whoever saw the branch can still use it, and its commit \
     stays readable on GitHub, also after a force-push or a squash. Revoke it. Then a maintainer can dismiss this: \
     resolve its thread, or reply `not useful` to it.";
 
 impl Finding {
-    /// Whether it reports a credential in the code. A model alone is no witness of that: it may be wrong, and what it
-    /// reports would never be fixed.
+    /// Whether the finding reports a credential in the code. A model alone is not enough: it may be wrong, and its
+    /// finding could never become fixed.
     pub fn leaks_credential(&self) -> bool {
         let is_scanner = |one: &Witness| {
             let name = one.reviewer.as_str();
@@ -40,12 +40,12 @@ impl Finding {
         self.witnesses.iter().any(is_scanner) || (is_tagged && has_tool)
     }
 
-    /// Whether it reports a credential whose line is gone.
+    /// Whether the finding reports a credential whose line was removed.
     pub fn is_removed_credential(&self) -> bool {
         self.lines.is_none() && self.code.is_some() && self.leaks_credential()
     }
 
-    /// Says of a removed credential that it is still to be revoked.
+    /// Replaces the message of a removed credential: it must still be revoked.
     pub(super) fn tell_removed_credential(&mut self) {
         if self.is_removed_credential() {
             self.message = STILL_LEAKED.to_owned();

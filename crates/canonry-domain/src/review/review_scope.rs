@@ -1,4 +1,4 @@
-//! How much of a change a review reads, and why.
+//! Which part of a change a review reads, and why.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use crate::review::CommitSha;
 use crate::text_enum;
 
 text_enum! {
-    /// Whether a review reads everything or only what came since the last one.
+    /// Whether a review reads everything or only the changes since the last review.
     pub enum ReviewMode: "a mode of a review" {
         Full = "full",
-        /// What was pushed since the last completed review.
+        /// Only the changes since the last completed review.
         Incremental = "incremental",
     }
 }
 
-/// Why a review reads what it reads.
+/// Why a review is full or incremental.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScopeReason {
     /// No review of this pull request was ever completed.
     NoPriorReview,
-    /// The head of the last completed review is not to be had any more.
+    /// The head of the last completed review does not exist any more.
     PriorShaUnreachable,
-    /// Git could not tell what came since the last completed review.
+    /// Git could not compute the changes since the last completed review.
     DiffComputationFailed,
     FullRequested,
     IncrementalFrom(CommitSha),
@@ -39,7 +39,7 @@ impl ScopeReason {
     }
 }
 
-/// The words that scripts read.
+/// The text that scripts read.
 impl fmt::Display for ScopeReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

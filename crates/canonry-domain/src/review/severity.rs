@@ -1,4 +1,4 @@
-//! How much a finding matters.
+//! The severities of findings.
 
 use crate::text_enum;
 

@@ -1,37 +1,37 @@
-//! What a run says about each finding of a pull request: what it is now, and what became of it.
+//! Computes the state of each finding of a pull request after a run, and its status since the run before.
 
 use crate::review::{FileMaps, Finding, TrackedFinding, TrackedFindings, UnseenFinding, Witness};
 use crate::text_enum;
 
 text_enum! {
     pub enum FindingStatus: "a status of a finding" {
-        /// Nobody said it before.
+        /// The finding was not reported before.
         New = "new",
         Same = "same",
-        /// It is on another line or in another file.
+        /// The finding is on another line or in another file.
         Moved = "moved",
         Fixed = "fixed",
         Reopened = "reopened",
-        /// A person said no to it, and its code is what it was.
+        /// A person dismissed the finding, and its code is unchanged.
         Dismissed = "dismissed",
     }
 }
 
-/// A finding as one run leaves it.
+/// A finding as it is after one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sighting {
-    /// The finding, where it is now; a fixed one as it was last.
+    /// The finding at its current place; a fixed one at its last place.
     pub finding: Finding,
-    /// Its place among the earlier ones; `None` for a new one.
+    /// Its index among the earlier findings; `None` for a new one.
     pub earlier: Option<usize>,
     pub status: FindingStatus,
     pub reported: bool,
-    /// Whether the flagged code, or the file of a remark without code, is what it was; false for a new one.
+    /// Whether the flagged code is unchanged, or for a finding without code, its file; false for a new finding.
     pub code_unchanged: bool,
 }
 
 impl Sighting {
-    /// Whether there is nothing to say that was not said: it was there before, on the same code.
+    /// Whether nothing new has to be posted: the finding was reported before, on the same code.
     pub fn is_known(&self) -> bool {
         match self.status {
             FindingStatus::Same | FindingStatus::Moved => self.code_unchanged,
@@ -41,10 +41,10 @@ impl Sighting {
     }
 }
 
-/// What the run says: the reported findings in their order, then the earlier ones that nobody reports.
+/// The results of a run: the reported findings in their order, then the earlier ones that no reviewer reports.
 ///
-/// A finding on code that did not change keeps the graver of what was said and what is said about it, and those of its
-/// witnesses that did not read its file this time.
+/// A finding on unchanged code keeps the greater of its earlier and its current severity, and those witnesses that did
+/// not read its file this time.
 pub fn sightings(
     earlier: &[TrackedFinding],
     now: Vec<Finding>,
@@ -86,8 +86,9 @@ pub fn sightings(
     all
 }
 
-/// Keeps what nobody took back: a milder word about the same code is no reason to believe the graver one less, and who
-/// did not look still says what they said. Otherwise a model's mood or a tool that is not run would silence or fix it.
+/// Keeps what no reviewer withdrew. A lower severity for the same code does not make the earlier, greater one less
+/// credible, and a reviewer that did not read the file stays a witness. Otherwise a model's variation or a tool that
+/// does not run would hide or fix the finding.
 fn stand_by(now: &mut Finding, before: &Finding, files: &FileMaps) {
     now.take_graver(before.severity, before.category);
     let reported = std::mem::take(&mut now.witnesses);
@@ -100,7 +101,7 @@ fn stand_by(now: &mut Finding, before: &Finding, files: &FileMaps) {
         }
         now.tags.extend(before.tags.iter().cloned());
     }
-    // In the order of before, so that the finding keeps its pattern.
+    // The witnesses keep their former order, so that the finding keeps its pattern.
     let kept = before.witnesses.iter().filter(|one| again.contains(one) || absent.contains(one));
     now.witnesses = kept.cloned().collect();
     now.witnesses.extend(reported.into_iter().filter(|one| !again.contains(&one)));
@@ -206,14 +207,14 @@ mod tests {
         let critical = of(Severity::Critical, Category::Security);
         let again = run(&[dismissed(critical.clone())], vec![of(Severity::Minor, Category::Style)], &["eslint"]);
         let seen = (again[0].status, again[0].finding.severity, again[0].finding.category);
-        // What the author said against it cannot hold now either.
+        // The author's dismissal cannot hold any more either.
         assert_eq!(seen, (FindingStatus::Same, Severity::Critical, Category::Security));
         let major = of(Severity::Major, Category::Security);
         let style = run(&[was(major)], vec![of(Severity::Major, Category::Style)], &["eslint"]);
         assert_eq!(style[0].finding.category, Category::Security);
         let graver = run(&[was(of(Severity::Minor, Category::Style))], vec![critical.clone()], &["eslint"]);
         assert_eq!((graver[0].finding.severity, graver[0].finding.category), (Severity::Critical, Category::Security));
-        // On other code it is judged afresh.
+        // On other code the finding is assessed again.
         let other = Finding { code: Some(CodeHash::of(["y"])), ..of(Severity::Minor, Category::Style) };
         let changed = run(&[was(critical)], vec![other], &["eslint"]);
         assert_eq!((changed[0].finding.severity, changed[0].code_unchanged), (Severity::Minor, false));
@@ -233,7 +234,8 @@ mod tests {
         assert_eq!(without_a[0].finding, merged[0]);
         let silent = run(&[was(without_a[0].finding.clone())], Vec::new(), &["b"]);
         assert_eq!((silent[0].status, silent[0].reported), (FindingStatus::Same, false));
-        // One that looked and says nothing is no witness any more; once both did, it is fixed.
+        // A tool that read the file and reports nothing is no longer a witness. Once this is true of both, the finding
+        // is fixed.
         let unsaid = run(&[was(merged[0].clone())], vec![of("b", Severity::Minor)], &["a", "b"]);
         let left = &unsaid[0].finding;
         assert_eq!(

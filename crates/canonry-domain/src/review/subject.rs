@@ -1,4 +1,4 @@
-//! What a review is about.
+//! The subject of a review: a pull request or a branch.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,22 +8,20 @@ use serde::{Deserialize, Serialize};
 use crate::ItemNumber;
 use crate::text::text_newtype::string_conversions;
 
-/// What a review is about: its findings are followed from one review of it to the next.
+/// The subject of a review. Its findings are tracked from one review of it to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ReviewSubject {
     Pull(ItemNumber),
-    /// A branch that no pull request was named for.
+    /// A branch without a named pull request.
     Branch(String),
 }
 
-/// A text that names nothing to review.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a review is about pull/NUMBER or branch/NAME")]
 pub struct InvalidSubject;
 
 impl ReviewSubject {
-    /// The pull request, if it is one.
     pub fn pull(&self) -> Option<ItemNumber> {
         match self {
             Self::Pull(number) => Some(*number),
@@ -32,7 +30,7 @@ impl ReviewSubject {
     }
 }
 
-/// The stored words, which are read back as they were.
+/// The stored text, which `FromStr` reads.
 impl fmt::Display for ReviewSubject {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -71,7 +69,7 @@ mod tests {
         let pull = ReviewSubject::Pull(ItemNumber::new(12).expect("positive"));
         assert_eq!((pull.to_string().as_str(), pull.pull()), ("pull/12", ItemNumber::new(12).ok()));
         assert_eq!("branch/feature/a b".parse(), Ok(ReviewSubject::Branch("feature/a b".to_owned())));
-        // A branch may have any name, that of a pull request's subject too.
+        // A branch may have any name, even that of a pull request's subject.
         assert_eq!("branch/pull/12".parse(), Ok(ReviewSubject::Branch("pull/12".to_owned())));
         for text in ["", "pull", "pull/", "pull/0", "pull/-1", "pull/x", "branch/", "branch", "tag/v1"] {
             assert_eq!(text.parse::<ReviewSubject>(), Err(InvalidSubject), "{text}");

@@ -1,33 +1,33 @@
-//! Which findings of a run are earlier ones, and what became of the others.
+//! Matches the findings of a run with earlier findings, and decides what happened to the earlier ones without a match.
 //!
-//! The surest signs come first: a step only sees what the steps before it left over. Each finding is matched once.
+//! The surest criteria come first: each step sees only what the steps before it did not match. Each finding is matched
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::review::{CodeIndex, Dismissal, Finding, LineMap, LineRange, PatternKey, RepoPath, ReviewerName};
 use crate::text_enum;
 
-/// A finding of an earlier run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrackedFinding {
-    /// As it was last seen.
+    /// The finding as it was last reported.
     pub finding: Finding,
-    /// Whether it was fixed meanwhile; then it only counts when it comes back.
+    /// Whether it was fixed since. Then it matters only if it comes back.
     pub fixed: bool,
     pub dismissals: Vec<Dismissal>,
 }
 
-/// What happened to the files since the earlier findings were seen, and what was read now.
+/// What happened to the files since the earlier findings were reported, and which files were read now.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FileMaps {
-    /// The new path of a file, by its old one; a file that is not here kept its path.
+    /// The new path of a file, by its old path; a file that is missing here kept its path.
     pub renamed: BTreeMap<RepoPath, RepoPath>,
-    /// Where lines went, by the old path; a file that is not here is unchanged.
+    /// The line maps, by the old path; a file that is missing here is unchanged.
     pub lines: BTreeMap<RepoPath, LineMap>,
-    /// Files that are gone, or that the change no longer touches, by their old path.
+    /// The old paths of files that were deleted, or that the change no longer touches.
     pub gone: BTreeSet<RepoPath>,
     pub read: BTreeSet<(ReviewerName, RepoPath)>,
-    /// Whether others could read what the earlier findings are about, as the commits of a pull request.
+    /// Whether the code of the earlier findings was public, as the commits of a pull request are.
     pub was_pushed: bool,
 }
 
@@ -43,38 +43,39 @@ text_enum! {
     }
 }
 
-/// An earlier finding and the one that it is now.
+/// An earlier finding and the current finding that matches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FollowedFinding {
     pub earlier: usize,
     pub now: usize,
     pub found: FindingMatch,
-    /// Whether the flagged code is what it was; where there is none, whether the file is.
+    /// Whether the flagged code is unchanged, or for a finding without code, its file.
     pub code_unchanged: bool,
 }
 
-/// What became of an earlier finding that nobody reports now.
+/// What happened to an earlier finding that no reviewer reports now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnseenFinding {
     Fixed,
-    /// Nobody looked, or a model that says something else each time: it stands where its code is now.
+    /// No reviewer read its file, or only a model did, whose answers vary. The finding stays, at the current place of
+    /// its code.
     Stands {
         path: RepoPath,
-        /// The lines now; `None` when it had none.
+        /// The current lines; `None` if the finding has none.
         lines: Option<LineRange>,
     },
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrackedFindings {
-    /// Those that were recognised, by their places among the present ones.
+    /// The recognised findings, in the order of the current ones.
     pub followed: Vec<FollowedFinding>,
-    /// Earlier ones that are not fixed and that nobody reports now.
+    /// The earlier findings that are not fixed and that no reviewer reports now.
     pub unseen: Vec<(usize, UnseenFinding)>,
     pub new: Vec<usize>,
 }
 
-/// Recognises earlier findings among the present ones.
+/// Matches the current findings with the earlier ones.
 pub fn track(
     earlier: &[TrackedFinding],
     now: &[Finding],
@@ -90,7 +91,7 @@ pub fn track(
         of_earlier: vec![None; earlier.len()],
         of_now: vec![None; now.len()],
     };
-    // One that was fixed gives way to all that were not.
+    // Findings that are not fixed are matched before fixed ones.
     for fixed in [false, true] {
         matching.recognise(fixed);
     }
@@ -112,25 +113,24 @@ fn keys_of(finding: &Finding) -> BTreeSet<&PatternKey> {
     finding.witnesses.iter().map(|witness| &witness.key).collect()
 }
 
-/// Where an earlier finding should be now.
+/// The expected current place of an earlier finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     path: RepoPath,
-    /// Whether there is no such file any more.
     file_is_gone: bool,
-    /// Where its code is in the file, if it is there.
+    /// The lines where its code was found in the file.
     located: Option<LineRange>,
-    /// Whether its code is known not to be in the file any more: only then can it be in another one.
+    /// Whether its code is known to have left the file: only then can it be in another file.
     has_left: bool,
-    /// Where its first line is if it survived.
+    /// The current number of its first line, if that line survived.
     exact: Option<u32>,
-    /// Where its first line was, at least.
+    /// The line nearest to its former first line.
     nearest: u32,
 }
 
 impl FileMaps {
-    /// Whether the code of a finding is what it was. A remark without code is about its file: it is the same as long as
-    /// nothing at all happened to that.
+    /// Whether the code of a finding is unchanged. A finding without code is about its file: it is unchanged as long
+    /// as the file is not changed at all.
     fn is_unchanged(&self, before: &Finding, now: &Finding) -> bool {
         match (&before.code, &now.code) {
             (None, None) => {
@@ -157,7 +157,7 @@ impl FileMaps {
 
     fn fate(&self, finding: &Finding, place: &Place, code_now: &CodeIndex<'_>) -> UnseenFinding {
         if self.was_pushed && finding.leaks_credential() {
-            // Whoever read the branch has it: no later commit takes it back.
+            // Everybody who read the branch has the credential: a later commit does not make it secret again.
             let lines = if place.has_left { None } else { place.lines(finding) };
             return UnseenFinding::Stands { path: place.path.clone(), lines };
         }
@@ -171,20 +171,20 @@ impl FileMaps {
             return stands;
         }
         let is_models_alone = finding.witnesses.iter().all(|witness| witness.reviewer.is_model());
-        // A model that is silent about the very same code has not seen it fixed.
+        // A model that does not report the same code again has not seen it fixed.
         let may_stand = place.located.is_some() || finding.code.is_none() || code_now.lines(&place.path).is_none();
         if is_models_alone && may_stand { stands } else { UnseenFinding::Fixed }
     }
 }
 
 impl Place {
-    /// Where the code of a finding is now, or should be.
+    /// The current lines of the finding's code, or the expected ones.
     fn lines(&self, finding: &Finding) -> Option<LineRange> {
         self.located.or_else(|| expected_lines(finding, self.nearest))
     }
 }
 
-/// The lines of an earlier finding if its first one is this one now.
+/// The lines of an earlier finding if its first line is `first` now.
 fn expected_lines(finding: &Finding, first: u32) -> Option<LineRange> {
     let length = finding.lines?.last.saturating_sub(finding.lines?.first);
     LineRange::new(first, first.saturating_add(length))
@@ -200,7 +200,7 @@ struct FindingMatcher<'a> {
     of_now: Vec<Option<(usize, FindingMatch)>>,
 }
 
-/// Pairs of one bucket that are compared one by one; a larger bucket is matched in the order of lines.
+/// The maximum number of pairs in one bucket that are compared one by one; a larger bucket is matched in line order.
 const PAIRS: usize = 10_000;
 
 impl FindingMatcher<'_> {
@@ -223,8 +223,8 @@ impl FindingMatcher<'_> {
             |one, place| Some((place.path.clone(), one.around.clone()?)),
             |one| Some((one.path.clone(), one.around.clone()?)),
         );
-        // The same words in another file are often another thing: they count when their own file is gone, or when they
-        // left it and what stands around them came along.
+        // The same words in another file are often another problem. They count only if the finding's own file was
+        // deleted, or if the code left that file together with the code around it.
         let with_around = |one: &Finding| Some((one.code.clone()?, one.around.clone()?));
         self.step(fixed, FindingMatch::OtherFile, |one, at| with_around(one).filter(|_| at.file_is_gone), with_around);
         self.step(
@@ -243,8 +243,9 @@ impl FindingMatcher<'_> {
         );
     }
 
-    /// Matches what is left over of one mark, the nearest first: those whose reviewers are all the same, then those that
-    /// have one in common. Otherwise a finding of two reviewers could take the place of a finding of one of them.
+    /// Matches the remaining findings that have the same mark, the nearest first. Findings with exactly the same
+    /// reviewers are matched first, then those that have a reviewer in common. Otherwise a finding of two reviewers
+    /// could be matched with a finding of one of them.
     fn step<Mark: Ord>(
         &mut self,
         fixed: bool,
@@ -295,11 +296,12 @@ impl FindingMatcher<'_> {
         }
     }
 
-    /// A tool's fingerprint is a hash of lines, which a twin in another file has too: that file counts only when the
-    /// earlier finding left its own.
+    /// Matches by the tool's own fingerprint. It is a hash of lines, so identical code in another file has the same
+    /// one: another file counts only if the earlier finding left its own.
     fn by_tools_fingerprint(&mut self, fixed: bool) {
         for same_file in [true, false] {
-            // A tool may write one fingerprint for everything: all that share one are paired together, not each with each.
+            // A tool may write the same fingerprint for everything: all findings that share one form a single bucket,
+            // instead of every pair being compared.
             type Mark<'a> = (&'a PatternKey, &'a str, &'a str, Option<&'a RepoPath>);
             let mut buckets: BTreeMap<Mark<'_>, (Vec<usize>, Vec<usize>)> = BTreeMap::new();
             for (at, one) in self.earlier.iter().enumerate() {
@@ -495,12 +497,12 @@ mod tests {
         assert_eq!(fate(&pushed, "a();\nb();\nkey = 1;\n"), stands(LineRange::new(3, 3)));
         let gone = FileMaps { gone: [path("a.js")].into(), ..pushed.clone() };
         assert_eq!(tracked(&earlier, &[], &gone).unseen, [(0, stands(None))]);
-        // Once its line is gone it stays so, until the code is back.
+        // Once the line is removed, the finding stays without a line until the code is back.
         let removed = [was(Finding { lines: None, ..key.clone() })];
         assert_eq!(tracked(&removed, &[], &pushed).unseen, [(0, stands(None))]);
         let back = Finding { lines: LineRange::new(9, 9), ..key };
         assert_eq!(tracked(&removed, &[back], &pushed).followed[0].found, FindingMatch::SameCode);
-        // What nobody else could read is not leaked.
+        // Code that nobody else could read is not leaked.
         let local = FileMaps { was_pushed: false, ..pushed };
         assert_eq!(fate(&local, "a();\nb();\n"), UnseenFinding::Fixed);
     }
@@ -527,7 +529,7 @@ mod tests {
             followed.iter().map(|one| one.code_unchanged).collect::<Vec<_>>()
         };
         assert_eq!(follow("a.bin", &FileMaps::default()), [true]);
-        // Git tells of no lines in a binary file, only that it differs.
+        // Git reports no lines for a binary file, only that it differs.
         let lines = [(path("a.bin"), LineMap::default())].into();
         assert_eq!(follow("a.bin", &FileMaps { lines, ..FileMaps::default() }), [false]);
         let renamed = [(path("a.bin"), path("b.bin"))].into();
@@ -542,7 +544,7 @@ mod tests {
             one.witnesses.extend(all.flat_map(|other| other.witnesses));
             one
         };
-        // Whichever of the two comes first.
+        // The order of the two does not matter.
         for (shared, alone) in [("a", "b"), ("b", "a")] {
             let earlier = [was(of(&[alone, shared])), was(of(&[shared]))];
             let tracked = tracked(&earlier, &[of(&[alone]), of(&[shared])], &FileMaps::default());

@@ -1,4 +1,4 @@
-//! Whether something that happens to a pull request asks for a review.
+//! Decides whether an event of a pull request triggers a review.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ pub enum ReviewOccasion {
     ReadyForReview,
     ReviewRequested,
     Pushed,
-    /// It is to be merged into another branch than before.
+    /// The base branch of the pull request changed.
     Retargeted,
     CheckRerequested,
 }
 
-/// What a repository wishes.
+/// The repository's settings for review triggers.
 #[derive(Debug, Clone, Copy)]
 pub struct TriggerRules<'a> {
-    /// Whether the settings of reviews could be read: a mistake in them means that nobody knows what they want.
+    /// Whether the review settings could be read: after a mistake in them it is unknown what they want.
     pub readable: bool,
     pub enabled: bool,
     pub on_opened: bool,
@@ -30,43 +30,41 @@ pub struct TriggerRules<'a> {
     pub skip_authors: &'a [String],
 }
 
-/// The pull request, and who did something to it.
+/// The pull request, and the account that caused the event.
 #[derive(Debug, Clone, Copy)]
 pub struct TriggerFacts<'a> {
     pub occasion: ReviewOccasion,
     pub is_open: bool,
     pub is_draft: bool,
     pub was_reviewed: bool,
-    /// Who wrote it; nobody once the account is deleted.
+    /// `None` if the account was deleted.
     pub author: Option<&'a Login>,
     pub own: &'a Login,
     pub by_bot: bool,
 }
 
-/// What an occasion leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewTrigger {
     Review {
-        /// Whether it is wanted even if the same head was reviewed before.
+        /// Whether the review is wanted even if the same head was reviewed before.
         requested: bool,
     },
-    /// None.
+    /// No review.
     Skip(NoReview),
 }
 
-/// Why there is no review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NoReview {
     Closed,
     OwnPull,
     Disabled,
     UnreadableSettings,
-    /// The settings do not want one on this occasion.
+    /// The settings do not request a review on this occasion.
     TriggerOff,
-    /// It was never reviewed, so that a new base changes nothing.
+    /// The pull request was never reviewed, so a new base changes nothing.
     NotReviewedBefore,
     BotAsked,
-    /// The settings do not want one of this author's.
+    /// The settings exclude this author.
     SkippedAuthor,
     Draft,
 }
@@ -87,7 +85,7 @@ impl NoReview {
     }
 }
 
-/// The reason, for a sentence that ends with it.
+/// The reason, as the end of a sentence.
 impl fmt::Display for NoReview {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -104,12 +102,12 @@ impl fmt::Display for NoReview {
     }
 }
 
-/// Whether something that happened asks for a review. The first reason against one counts.
+/// Whether an event triggers a review. The first reason against one counts.
 ///
-/// Bots' pull requests are reviewed as people's are: code is code. What a bot asks for does not count. A draft is
-/// reviewed when somebody asks for it. What was reviewed and is to be merged into another branch is another change, and
-/// its old review must not pass for one of it: neither a draft nor settings that make no sense stand in the way then.
-/// Where somebody paused Canonry the review waits.
+/// Pull requests of bots are reviewed like those of people. A review request by a bot does not count. A draft is
+/// reviewed if a person requests it. After a change of the base branch, a reviewed pull request is another change, and
+/// its old review must not count for it: then neither a draft nor unreadable settings prevent the review. If Canonry
+/// is paused, the review waits.
 pub fn review_trigger(rules: &TriggerRules<'_>, facts: &TriggerFacts<'_>) -> ReviewTrigger {
     let occasion = facts.occasion;
     let is_asked = matches!(occasion, ReviewOccasion::ReviewRequested | ReviewOccasion::CheckRerequested);
@@ -138,7 +136,7 @@ pub fn review_trigger(rules: &TriggerRules<'_>, facts: &TriggerFacts<'_>) -> Rev
     }
 }
 
-/// Whether a list of logins names an author; case does not count, and a bot is named with its ending `[bot]`.
+/// Whether a list of logins contains an author. Letter case does not count, and a bot's name ends with `[bot]`.
 fn is_skipped(author: &Login, skipped: &[String]) -> bool {
     skipped.iter().any(|name| name.parse::<Login>().is_ok_and(|name| name == *author))
 }
@@ -222,7 +220,7 @@ mod tests {
             let by = |author: &str| ruled_of(Some(&login(author)), occasion, |_, _| {});
             assert_eq!(by("renovate[bot]"), ReviewTrigger::Skip(NoReview::SkippedAuthor), "{occasion:?}");
             assert_eq!(by("canonry[bot]"), ReviewTrigger::Skip(NoReview::OwnPull), "{occasion:?}");
-            // Other bots' code is reviewed, and so is that of accounts that are gone.
+            // The code of other bots is reviewed, and so is that of deleted accounts.
             for author in ["dependabot[bot]", "renovate"] {
                 assert!(matches!(by(author), ReviewTrigger::Review { .. }), "{occasion:?} {author}");
             }

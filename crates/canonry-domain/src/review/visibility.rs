@@ -1,4 +1,4 @@
-//! Which findings are shown where.
+//! Decides which findings are shown, and where.
 
 use std::cmp::Reverse;
 
@@ -8,34 +8,32 @@ use crate::review::{Category, Confidence, Severity, is_protected};
 use crate::text_enum;
 
 text_enum! {
-    /// Where a finding is shown.
     pub enum ShownAs: "a place of a finding" {
-        /// At its line, or on top of the summary when its line is not in the diff.
+        /// At its line, or at the top of the summary if its line is not in the diff.
         Inline = "inline",
-        /// In the details: its line is not in the diff, or there was no more room.
+        /// In the details: its line is not in the diff, or there was no room.
         Details = "details",
-        /// Folded away with the others that are not sure.
+        /// Folded, with the other findings of low confidence.
         LowConfidence = "low_confidence",
-        /// Not at all; it is counted and recorded.
+        /// Not shown; it is counted and recorded.
         Suppressed = "suppressed",
     }
 }
 
-/// What hides a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HiddenBy {
-    /// A person said no to it, and its code is what it was.
+    /// A person dismissed the finding, and its code is unchanged.
     Dismissal,
     Feedback,
-    /// A suppression of the configuration, as it is written there.
+    /// A suppression from the configuration, as it is written there.
     Pattern(String),
     Area,
     Severity,
 }
 
 impl HiddenBy {
-    /// The word or words that scripts read.
+    /// The text that scripts read.
     pub fn as_text(&self) -> String {
         match self {
             Self::Dismissal => "dismissal".to_owned(),
@@ -46,7 +44,8 @@ impl HiddenBy {
         }
     }
 
-    /// Whether it may hide a finding of this kind at all. Of a dismissal the caller knows who made it.
+    /// Whether this may hide a finding of this severity and category at all. For a dismissal the caller has checked
+    /// who made it.
     pub fn may_hide(&self, severity: Severity, category: Category) -> bool {
         match self {
             Self::Dismissal => true,
@@ -56,23 +55,23 @@ impl HiddenBy {
     }
 }
 
-/// A finding as far as its place depends on it.
+/// The facts about a finding that decide where it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visibility {
     pub severity: Severity,
     pub category: Category,
     pub confidence: Confidence,
     pub grounded: bool,
-    /// Whether a comment at its line says it already.
+    /// Whether an existing comment at its line already reports it.
     pub said_inline: bool,
-    /// What hides it, if anything.
     pub hidden_by: Option<HiddenBy>,
 }
 
-/// Puts findings in order and says where each is shown: `(its place in what was given, where)`.
+/// Sorts findings and decides where each is shown. Returns `(index in the input, where)`.
 ///
-/// The gravest come first, then the surest, then as they were given. Those that nothing may hide are always inline:
-/// neither folded nor capped. One that is said at its line already stays there and takes no other's room.
+/// The order is by severity, then by confidence, then as given. Findings that nothing may hide are always inline:
+/// neither folded nor capped. A finding that a comment at its line already reports stays inline and does not count
+/// against the limit.
 pub fn arrange(findings: &[Visibility], min_confidence: u8, max_comments: usize) -> Vec<(usize, ShownAs)> {
     let mut order: Vec<usize> = (0..findings.len()).collect();
     order.sort_by_key(|at| (Reverse(findings[*at].severity), Reverse(findings[*at].confidence), *at));

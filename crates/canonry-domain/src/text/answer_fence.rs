@@ -1,6 +1,6 @@
-//! A model's answer without what stands around it by habit: white space, a byte order mark, one fenced block.
+//! Strips from a model's answer what models often put around it: white space, a byte order mark, one fenced block.
 
-/// The answer itself; other text around it is left for the reader to refuse.
+/// Strips the wrapping. Other text around the answer stays, so that the parser can reject it.
 pub(crate) fn unwrap_answer(answer: &str) -> &str {
     let text = answer.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}');
     let inside = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));

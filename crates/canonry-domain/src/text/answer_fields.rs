@@ -1,4 +1,4 @@
-//! The fields of a model's answer as they were written, and what is wrong with a text that has none.
+//! Reads the fields of a model's answer as raw JSON, and classifies texts that contain no object.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 
 use crate::InvalidAnswer;
 
-/// The keys of an object with their values as they were written. A map would keep the last of two equal keys, and
-/// serde's numbers would make a syntax error of 1e999.
+/// The keys of an object with their raw values. A map would keep the last of two equal keys, and serde's numbers would
+/// turn 1e999 into a syntax error.
 pub(crate) struct AnswerFields<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> AnswerFields<'a> {
-    /// Reads an object that has none but these keys, each at most once.
+    /// Reads an object that has only these keys, each at most once.
     pub(crate) fn read(text: &'a str, keys: &[&str]) -> Result<Self, InvalidAnswer> {
         if !text.starts_with('{') {
             return Err(no_object(text));
@@ -26,7 +26,7 @@ impl<'a> AnswerFields<'a> {
             if !keys.contains(&key.as_str()) {
                 return Err(InvalidAnswer::UnknownKey);
             }
-            // Known keys only stand before this one, so the look back is short.
+            // Only known keys come before this one, so the list to search is short.
             if fields.0[..at].iter().any(|(earlier, _)| earlier == key) {
                 return Err(InvalidAnswer::BadType);
             }
@@ -34,18 +34,17 @@ impl<'a> AnswerFields<'a> {
         Ok(fields)
     }
 
-    /// The value of a key that must be there.
     pub(crate) fn required(&self, wanted: &str) -> Result<&'a str, InvalidAnswer> {
         let found = self.0.iter().find(|(key, _)| key == wanted);
         found.map(|(_, value)| value.get()).ok_or(InvalidAnswer::MissingKey)
     }
 
-    /// The value of a key that is there and not null.
+    /// The value of a key, or `None` if the key is absent or null.
     pub(crate) fn optional(&self, wanted: &str) -> Option<&'a str> {
         self.required(wanted).ok().filter(|value| *value != "null")
     }
 
-    /// The word of a key that may be absent or null.
+    /// Parses the string value of a key that may be absent or null.
     pub(crate) fn word<T: FromStr>(&self, key: &str) -> Result<Option<T>, InvalidAnswer> {
         let Some(value) = self.optional(key) else {
             return Ok(None);
@@ -83,9 +82,9 @@ fn object(text: &str) -> Result<AnswerFields<'_>, InvalidAnswer> {
     Ok(fields)
 }
 
-/// What is wrong with a text that does not begin with an object.
+/// The error for a text that does not begin with an object.
 fn no_object(text: &str) -> InvalidAnswer {
-    // A fenced block that is not everything: what follows the block is text after the JSON.
+    // A fenced block with text behind it: that text is text after the JSON.
     if let Some((_, inside)) = text.strip_prefix("```").and_then(|rest| rest.split_once('\n')) {
         let is_followed = object(inside).err() == Some(InvalidAnswer::TrailingText);
         return if is_followed { InvalidAnswer::TrailingText } else { InvalidAnswer::NotJson };
@@ -96,7 +95,7 @@ fn no_object(text: &str) -> InvalidAnswer {
     if !text.contains('{') && REFUSAL.is_match(text) { InvalidAnswer::Refusal } else { InvalidAnswer::NotJson }
 }
 
-/// Declining is how such a text begins; a report that is quoted may say "I can't log in" anywhere.
+/// A refusal must be at the start of the text: a quoted report may say "I can't log in" anywhere.
 static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"(?xi) ^ \W*
         (?: (?: unfortunately | sorry | apologies | my\ apologies ) \b [\s,.!:;—-]* (?: but \s+ )? )?
@@ -112,11 +111,11 @@ pub(crate) fn string(value: &str) -> Result<String, InvalidAnswer> {
     if !value.starts_with('"') {
         return Err(InvalidAnswer::BadType);
     }
-    // What is left to fail is a lone surrogate.
+    // The only error that remains possible is a lone surrogate.
     serde_json::from_str(value).map_err(|_| InvalidAnswer::NotJson)
 }
 
-/// A JSON number; one that is too large for a double is infinite, and so in no range.
+/// A JSON number. A number that is too large for a double becomes infinite, so it is in no valid range.
 pub(crate) fn number(value: &str) -> Result<f64, InvalidAnswer> {
     if !value.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
         return Err(InvalidAnswer::BadType);
@@ -126,7 +125,7 @@ pub(crate) fn number(value: &str) -> Result<f64, InvalidAnswer> {
 
 /// A whole number, as `12`, `12.0` or `1.2e1`.
 pub(crate) fn whole_number(value: &str) -> Result<i64, InvalidAnswer> {
-    /// Up to here a double tells whole numbers apart.
+    /// Up to this value a double represents every whole number exactly.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if let Ok(whole) = value.parse() {
         return Ok(whole);

@@ -1,4 +1,5 @@
-//! Text that many items of a repository share: its issue templates, learnt from the items. It is nobody's content.
+//! Learns the text that many items of a repository share: its issue templates. Shared text is not an item's own
+//! content.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -13,12 +14,12 @@ use crate::text::fences::{FenceLine, FenceReader};
 use crate::text::template_text::{is_template, written_lines};
 use crate::{Item, ItemNumber, ItemType, Login, normalise_text, raw_text};
 
-/// The shared lines and titles of one type of item in one repository, as hashes: no text of a stranger is kept.
+/// The shared lines and titles of one type of item in one repository. Only hashes are stored, no text of other people.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boilerplate {
     lines: BTreeSet<u64>,
     titles: BTreeSet<u64>,
-    /// Lines and titles of the repository's template files, former versions included.
+    /// Lines and titles of the repository's template files, including former versions.
     #[serde(default)]
     files: BTreeSet<u64>,
 }
@@ -27,11 +28,11 @@ pub struct Boilerplate {
 #[derive(Debug, Default)]
 pub struct BoilerplateLearner {
     items: Vec<ItemDigest>,
-    /// How often a line was seen; counted only as far as it matters.
+    /// How often each line was seen, as long as the count matters.
     seen: HashMap<u64, usize>,
-    /// Lines that may be learnt by repetition: a pasted error may not.
+    /// Lines that may be learnt by repetition. A pasted error may not.
     teaching: HashSet<u64>,
-    /// Headings, labels and check-boxes among them, which are a template's even where they are its only line.
+    /// Headings, labels and check-boxes among them. They belong to a template even if they are its only line.
     structure: HashSet<u64>,
 }
 
@@ -44,19 +45,20 @@ struct ItemDigest {
     has_comment: bool,
 }
 
-/// Characters of a body that are read. Five times what is compared, so that a long template leaves room for the report;
-/// behind this come logs of megabytes.
+/// The maximum number of characters of a body that are read. It is five times the length that is compared, so that a
+/// long template leaves room for the report. Beyond that there are only logs of megabytes.
 const READ_LIMIT: usize = 40_000;
-/// Items of one period, by their numbers: a former template is learnt from the time when it was used.
+/// The number of items in one period, in the order of their numbers. A former template is learnt from the period in
+/// which it was used.
 const PERIOD: usize = 200;
-/// In one period: so many items by so many people. People who report one problem write their own sentences, and errors
-/// that they paste do not teach.
+/// The threshold within one period: so many items by so many people. People who report the same problem write their
+/// own sentences, and the errors that they paste are not learnt.
 const SHARED_IN_PERIOD: Shared = Shared { items: 5, people: 4 };
-/// In all periods together: a template that one in two hundred uses.
+/// The threshold over all periods together: a template that one in two hundred items uses.
 const SHARED_IN_ALL: Shared = Shared { items: 20, people: 15 };
-/// Titles over bodies with content: "App crashes on startup" may be five times the same problem.
+/// The threshold for titles of items that have content: "App crashes on startup" may be the same problem five times.
 const SHARED_TITLE: Shared = Shared { items: 12, people: 8 };
-/// A template has several lines; one line that is a whole body is a text sent by several people.
+/// A template has several lines. A single line that is a whole body is a text that several people sent.
 const LINES_OF_TEMPLATE: usize = 2;
 
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +68,8 @@ struct Shared {
 }
 
 impl BoilerplateLearner {
-    /// Reads one item; items come in the order of their numbers. An unknown author is nobody: such an item is never closed.
+    /// Reads one item. Items must come in the order of their numbers. An unknown author does not count as a person;
+    /// such an item is never closed.
     pub fn read(&mut self, number: ItemNumber, author: Option<&Login>, title: &str, body: &str) {
         let text = normalise_lines(first_chars(body, READ_LIMIT));
         let body = COMMENT.replace_all(&text, "");
@@ -75,7 +78,7 @@ impl BoilerplateLearner {
             let Some(key) = line.key() else { continue };
             let seen = self.seen.entry(key).or_default();
             *seen += 1;
-            // Looked at once, and only where it can matter: most lines are never written again.
+            // The checks run once per line, and only when the count reaches the threshold: most lines occur only once.
             if *seen == SHARED_IN_PERIOD.items && line.teaches() {
                 self.teaching.insert(key);
                 if is_template(line.text.trim()) {
@@ -114,8 +117,8 @@ impl BoilerplateLearner {
         Boilerplate { lines, titles, files: BTreeSet::new() }
     }
 
-    /// The items of whose text something else is their own by `now` than by what was known before. Nothing was known when
-    /// the whole text was taken for theirs.
+    /// The items whose own text differs between `before` and `now`. Without `before`, the whole text counted as the
+    /// item's own.
     pub fn changed(&self, before: Option<&Boilerplate>, now: &Boilerplate) -> Vec<ItemNumber> {
         let differs = |item: &&ItemDigest| match before {
             None => {
@@ -133,22 +136,23 @@ impl BoilerplateLearner {
 }
 
 impl Boilerplate {
-    /// An item with its own text only. Everything else, its content hash included, is as it was.
+    /// The item with only its own text. All other fields, including the content hash, stay the same.
     pub fn own(&self, item: &Item) -> Item {
         Item { title: self.own_title(&item.title), body: self.own_body(&item.body), ..item.clone() }
     }
 
-    /// Whether an item says anything of its own. A pull request is also what it changes.
+    /// Whether an item has content of its own. A pull request always has: its changes.
     pub fn leaves_content(&self, item: &Item) -> bool {
         item.item_type == ItemType::Pr || has_content(&self.own_title(&item.title), &self.own_body(&item.body))
     }
 
-    /// The title, unless many items have the same.
+    /// The title, or an empty text if many items have the same title.
     pub fn own_title(&self, title: &str) -> String {
         if self.is_shared_title(title_key(title)) { String::new() } else { title.to_owned() }
     }
 
-    /// The beginning of the body without comments to the author and shared lines. Code blocks that are empty then go too.
+    /// The beginning of the body without HTML comments and shared lines. Code blocks that become empty are removed
+    /// too.
     pub fn own_body(&self, body: &str) -> String {
         let body = without_comments(body);
         let mut own: Vec<&str> = Vec::new();
@@ -177,13 +181,13 @@ impl Boilerplate {
         own.join("\n").trim_matches('\n').trim_end().to_owned()
     }
 
-    /// The text of an item that is embedded: its own, or only its title where it has nothing of its own.
+    /// The text of an item that is embedded: its own text, or only its title if it has no content of its own.
     pub fn embedded_text(&self, title: &str, body: &str) -> String {
         let (own_title, own_body) = (self.own_title(title), self.own_body(body));
         if has_content(&own_title, &own_body) { raw_text(&own_title, &own_body) } else { raw_text(title, "") }
     }
 
-    /// Adds a template file, in Markdown: its lines and, of its front matter, the default title.
+    /// Adds a Markdown template file: its lines, and the default title from its front matter.
     pub fn add_template(&mut self, text: &str) {
         let text = normalise_lines(text);
         let (front, body) = match FRONT_MATTER.captures(&text) {
@@ -197,12 +201,12 @@ impl Boilerplate {
         self.files.extend(body_lines(&COMMENT.replace_all(body, "")).filter_map(|line| line.key()));
     }
 
-    /// Adds the default title of a form.
+    /// Adds the default title of an issue form.
     pub fn add_title(&mut self, title: &str) {
         self.files.insert(title_key(title));
     }
 
-    /// The same with what the template files of another one have.
+    /// Adds the lines and titles of the template files of `other`.
     #[must_use]
     pub fn with_files_of(mut self, other: &Self) -> Self {
         self.files.extend(&other.files);
@@ -217,13 +221,13 @@ impl Boilerplate {
         self.titles.contains(&title) || self.files.contains(&title)
     }
 
-    /// Differs when the set does.
+    /// A checksum that changes when the set changes.
     pub fn stamp(&self) -> u64 {
         let all = self.lines.iter().chain(&[0]).chain(&self.titles).chain(&[0]).chain(&self.files);
         all.fold(FNV_BASIS, |stamp, key| (stamp ^ key).wrapping_mul(FNV_PRIME))
     }
 
-    /// Shared lines and titles that were learnt, or read from files.
+    /// The number of shared lines and titles that were learnt or read from files.
     pub fn len(&self) -> usize {
         self.lines.len() + self.titles.len() + self.files.len()
     }
@@ -233,12 +237,12 @@ impl Boilerplate {
     }
 }
 
-/// Whether a text that is an item's own says anything: a word in the title beside its tags and what every report is
-/// called, or one in the body beside headings, check-boxes, links and pictures.
+/// Whether an item's own text has content: a word in the title other than tags and generic words, or a word in the
+/// body outside headings, check-boxes, links and pictures.
 pub fn has_content(title: &str, body: &str) -> bool {
     let title = LINK.replace_all(title, " ").to_lowercase();
     let title = LEADING_TAGS.replace(&title, "");
-    // "Issue 12" names something.
+    // A number counts: "Issue 12" names something.
     let is_number = |word: &str| word.chars().any(|character| character.is_ascii_digit());
     let said = |word: &str| is_number(word) || is_word(word) && !GENERIC_TITLE.contains(&word);
     let in_title = title.split(|character: char| !character.is_alphanumeric()).any(said);
@@ -249,13 +253,13 @@ pub fn has_content(title: &str, body: &str) -> bool {
         })
 }
 
-/// Two letters, or one of a script in which one is a word.
+/// Two letters, or one letter of a script in which one letter is a word.
 fn is_word(word: &str) -> bool {
     word.chars().filter(|character| character.is_alphabetic()).count() >= 2
         || word.chars().any(|character| character.is_alphabetic() && character >= '\u{2e80}')
 }
 
-/// Keys that are shared in a period, or in all of them together.
+/// The keys that are shared within a period, or in all periods together.
 fn shared_keys(
     items: &[&ItemDigest],
     in_period: Shared,
@@ -270,7 +274,7 @@ fn shared_keys(
             for key in keys {
                 let (count, people) = seen.entry(key).or_default();
                 *count += 1;
-                // More are not asked for, and a compiler's tracker has 50,000 items.
+                // More people are not needed, and the tracker of a compiler has 50,000 items.
                 if people.len() < needed.people {
                     people.extend(item.author);
                 }
@@ -293,7 +297,7 @@ struct BodyLine<'a> {
 }
 
 impl BodyLine<'_> {
-    /// `None` for a line without letters and digits, and for a fence.
+    /// The hash of the line's words; `None` for a line without letters and digits, and for a fence.
     fn key(&self) -> Option<u64> {
         let (kind, words) = match self.kind {
             FenceLine::Outside => ("", key_words(&self.bare())),
@@ -303,7 +307,8 @@ impl BodyLine<'_> {
         (!words.is_empty()).then(|| hash(kind, &words))
     }
 
-    /// Whether it can be learnt by repetition: in code only what asks for something to be put there.
+    /// Whether the line can be learnt by repetition. A line of code can only if it asks the author to insert
+    /// something.
     fn teaches(&self) -> bool {
         let bare = self.bare();
         if is_error_in_prose(&bare) || is_frame(&bare) {
@@ -316,13 +321,13 @@ impl BodyLine<'_> {
         is_template(self.text.trim()) || INSTRUCTION.is_match(&bare) || !is_evidence()
     }
 
-    /// Without tags, and without a list's bullet and a check-box.
+    /// The line without tags, list bullet and check-box.
     fn bare(&self) -> String {
         BULLET.replace(&TAG.replace_all(self.text, " "), "").into_owned()
     }
 }
 
-/// The lines of a body whose comments are gone.
+/// The lines of a body whose comments were removed.
 fn body_lines(body: &str) -> impl Iterator<Item = BodyLine<'_>> {
     let mut fences = FenceReader::default();
     body.lines().map(move |text| BodyLine { text, kind: fences.read(text) })
@@ -340,7 +345,7 @@ fn title_key(title: &str) -> u64 {
     hash("title", &key_words(&normalise_text(title)))
 }
 
-/// Words in lower case: how a line is decorated says nothing.
+/// The words in lower case; decoration of a line does not matter.
 fn key_words(text: &str) -> String {
     let mut words = String::with_capacity(text.len());
     for word in text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -355,7 +360,7 @@ fn key_words(text: &str) -> String {
 const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
-/// FNV-1a. Whoever finds two lines of one hash only hides their own.
+/// FNV-1a. A person who constructs a collision can only hide their own lines.
 fn hash(kind: &str, words: &str) -> u64 {
     let bytes = kind.bytes().chain([0]).chain(words.bytes());
     bytes.fold(FNV_BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
@@ -373,7 +378,7 @@ static LINK: LazyLock<Regex> = LazyLock::new(|| pattern(r"!\[[^\]]*\]\([^)]*\)|h
 static BULLET: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*(?:[-*+]\s+)?(?:\[[\sxX]?\]\s+)?"));
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*<[^<>]{1,80}>\s*$"));
 static CODE_COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*(?:#+|//+|--+|;+|%+|/\*+)\s*"));
-/// What speaks to the author, and may well name errors.
+/// Text that gives instructions to the author. It may contain the names of errors.
 static INSTRUCTION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?xi) ^\W* (?: please | describe | paste | provide | include | insert | attach | explain | list | tell\ us | add
@@ -384,12 +389,12 @@ static INSTRUCTION: LazyLock<Regex> = LazyLock::new(|| {
             | \(e\.g\. | \be\.g\.\s | \byour\ (?: issue | bug | report | problem | log | logs | output | version | code | system )\b",
     )
 });
-/// Names of code, and versions: which one it is tells reports apart.
+/// Names in code, and versions. They distinguish reports from each other.
 static TECHNICAL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"::|\w\(\)|=>|->|[{}]|;\s*$|\b0x[0-9a-fA-F]+|[A-Za-z0-9]_[A-Za-z0-9]|[A-Za-z]:\\|\w=\w|[0-9]\.[0-9]")
 });
 
-/// What a report is called that nobody has given a title.
+/// Words of a generic title, which says nothing about the report.
 const GENERIC_TITLE: [&str; 44] = [
     "a",
     "an",
@@ -437,7 +442,7 @@ const GENERIC_TITLE: [&str; 44] = [
     "your",
 ];
 
-/// The templates that GitHub offers to every repository.
+/// The lines of the templates that GitHub offers to every repository.
 static BUILT_IN: LazyLock<BTreeSet<u64>> = LazyLock::new(|| {
     let text = include_str!("github_templates.md");
     body_lines(text).filter_map(|line| line.key()).collect()

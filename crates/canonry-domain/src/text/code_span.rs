@@ -1,12 +1,13 @@
-//! A stranger's text as code in a Markdown comment: it pings nobody, links nothing and reads as it was written.
+//! Shows a stranger's text as code in a Markdown comment: it mentions nobody, links nothing and appears as it was
+//! written.
 
 use crate::redact_shown;
 use crate::text::printable::is_invisible;
 
-/// The text as one code span of at most so many words and characters; a cut is shown as `…`.
+/// The text as one code span with at most so many words and characters; a cut is shown as `…`.
 ///
-/// `None` when nothing of it can be seen, or when it contains an HTML comment: a copied marker must not stand in a comment
-/// of Canonry's, not even as code.
+/// `None` if nothing of the text is visible, or if it contains an HTML comment: a copied marker must not occur in a
+/// comment of Canonry, not even as code.
 pub fn code_span(text: &str, most_words: usize, most_characters: usize) -> Option<String> {
     let visible: String = text.chars().filter(|character| !is_invisible(*character) || *character == '\r').collect();
     let redacted = redact_shown(&visible);

@@ -1,4 +1,4 @@
-//! Counts as people read them.
+//! Formats counts for people.
 
 /// A count with commas: `1,204`.
 pub fn thousands(count: u64) -> String {
@@ -17,7 +17,7 @@ pub fn thousands(count: u64) -> String {
 pub fn counted(count: u64, noun: &str) -> String {
     let mut shown = thousands(count);
     shown.push(' ');
-    // A day has days, and a reply replies.
+    // "day" becomes "days", "reply" becomes "replies".
     let stem = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
     match (count, stem) {
         (1, _) => shown.push_str(noun),

@@ -1,36 +1,36 @@
-//! Whether a text is likely to be English.
+//! Decides whether a text is likely to be English.
 
 use crate::text::fences::{FenceLine, FenceReader};
 
-/// Letters of prose that are looked at: about 50 words, enough for words that every sentence has. A
+/// The number of letters of prose that are read: about 50 words, enough to meet the words that every sentence has. A
 /// plan reads the texts of thousands of items.
 const ENOUGH_LETTERS: usize = 240;
-/// Without one frequent English word among this many, a text is hardly English.
+/// A text with this many words and no frequent English word is hardly English.
 const ENOUGH_WORDS: usize = 30;
-/// Bytes of a body that are searched for prose; logs and dumps follow the prose.
+/// Bytes of a body that are searched for prose; logs and dumps come after the prose.
 const SEARCHED: usize = 4_000;
 
 /// Whether people who read English are likely to understand an item.
 ///
-/// Code, quotes, headings and addresses do not count. A text that is too short to tell, or all code,
-/// counts as English: the answer ranks items, and no language must not rank below a foreign one.
+/// Code, quotes, headings and addresses do not count. A text that is too short, or that is all code, counts as
+/// English: the answer ranks items, and a text in no language must not rank below a foreign one.
 ///
-/// The words that hold sentences together decide. A detector by letter trigrams was tried too: it took
-/// 155 of 9,000 reports for foreign, and the 59 of them that were looked at were short English texts
-/// such as "Remove old closure type syntax". This way takes 20, and half of them are foreign.
+/// The function words of sentences decide. A detector by letter trigrams was tried too: it classified 155 of 9,000
+/// reports as foreign, and the 59 of them that were checked were short English texts such as "Remove old closure type
+/// syntax". This method classifies 20 as foreign, and half of them are.
 pub fn likely_english(title: &str, body: &str) -> bool {
     let prose = Prose::of(title, body);
-    // A Han or Hangul character says about as much as three Latin letters.
+    // A Han or Hangul character contains about as much information as three Latin letters.
     if prose.other_letters * 3 > prose.latin_letters {
         return false;
     }
-    // One name with an accent says nothing, and an English sentence may well hold several.
+    // One name with an accent proves nothing, and an English sentence may contain several.
     let is_foreign = prose.foreign_words >= 2 && prose.foreign_words > 2 * prose.english_words;
     let is_unknown = prose.words >= ENOUGH_WORDS && prose.english_words == 0;
     !is_foreign && !is_unknown
 }
 
-/// Frequent English words that are no words of other languages: "in", "is", "to", "on" are.
+/// Frequent English words that are not words of other languages. "in", "is", "to" and "on" are, so they are missing.
 const ENGLISH_WORDS: [&str; 46] = [
     "about", "after", "and", "are", "because", "been", "before", "but", "by", "can", "cannot", "could", "does",
     "doesn't", "don't", "every", "from", "have", "if", "instead", "into", "isn't", "it", "it's", "not", "of", "only",
@@ -38,8 +38,8 @@ const ENGLISH_WORDS: [&str; 46] = [
     "why", "will", "with", "without", "would", "you",
 ];
 
-/// Frequent words of other languages in Latin script. Those that are English words too, or that code
-/// goes by, are missing: "die", "con", "bin". Those with an accent need no list.
+/// Frequent words of other languages in Latin script. Words that are also English, or that occur in code, are missing:
+/// "die", "con", "bin". Words with an accent need no list.
 const FOREIGN_WORDS: [&str; 127] = [
     "ainda", "al", "alguien", "alors", "ao", "att", "au", "auf", "aus", "aussi", "avec", "bei", "beim", "bij", "bir",
     "cela", "cette", "che", "como", "cuando", "dans", "das", "dat", "della", "dengan", "depois", "der", "desde", "det",
@@ -52,7 +52,7 @@ const FOREIGN_WORDS: [&str; 127] = [
     "voor", "wenn", "wie", "wird", "worden", "wordt", "wurde", "yang", "zu", "zum", "zur",
 ];
 
-/// The words of a text that a person wrote for people.
+/// The counts of the words that a person wrote for people.
 #[derive(Default)]
 struct Prose {
     words: usize,
@@ -89,7 +89,7 @@ impl Prose {
 
     fn read_line(&mut self, line: &str) {
         for (index, part) in line.split('`').enumerate() {
-            // Odd parts stand between backticks.
+            // Odd parts are between backticks.
             if index % 2 == 1 {
                 continue;
             }
@@ -102,7 +102,7 @@ impl Prose {
         }
     }
 
-    /// Takes a word that is neither an identifier nor a path, an address, a number or a version.
+    /// Counts a word, unless it is an identifier, a path, an address, a number or a version.
     fn read_word(&mut self, word: &str) {
         let word = word.trim_matches(|character: char| !character.is_alphanumeric());
         let (mut latin, mut accented, mut other, mut is_code, mut after_lower) = (0, 0, 0, false, false);
@@ -114,7 +114,7 @@ impl Prose {
             if character.is_ascii_alphabetic() {
                 latin += 1;
             } else if character.is_alphabetic() {
-                // Latin reaches to U+024F, and again from U+1E00 to U+1EFF.
+                // Latin letters are up to U+024F, and from U+1E00 to U+1EFF.
                 let is_latin = character <= '\u{24f}' || ('\u{1e00}'..='\u{1eff}').contains(&character);
                 let count = if is_latin { &mut accented } else { &mut other };
                 *count += 1;
@@ -122,7 +122,7 @@ impl Prose {
                 is_code |= !matches!(character, '\'' | '’' | '-');
             }
         }
-        // Scripts without spaces put whole sentences, commas and all, where a word is expected.
+        // In scripts without spaces a "word" is a whole sentence with its punctuation.
         if latin + accented + other == 0 || is_code && other == 0 {
             return;
         }

@@ -1,6 +1,6 @@
-//! Fenced code in Markdown, line by line, as rules about an item's text read it.
+//! Finds fenced code in Markdown, line by line, for the rules about an item's text.
 
-/// What a line is to the fences around it.
+/// The position of a line relative to a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FenceLine {
     Outside,
@@ -9,7 +9,7 @@ pub(crate) enum FenceLine {
     Ends,
 }
 
-/// Reads a text line by line; a fence ends with the marks that it began with.
+/// Reads a text line by line. A fence ends with the same marks that it began with.
 #[derive(Debug, Default)]
 pub(crate) struct FenceReader {
     open: Option<&'static str>,

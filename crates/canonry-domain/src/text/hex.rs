@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal digits.
+//! Formats bytes as hexadecimal digits.
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 

@@ -1,11 +1,11 @@
-//! Text from strangers, made harmless for a terminal.
+//! Makes text from strangers harmless for a terminal.
 //!
-//! A title may hold escape sequences that move the cursor or rename the window, and bidirectional
-//! controls that make a line read differently from what it is. They are shown as `\u{…}` instead.
+//! A title may contain escape sequences that move the cursor or rename the window, and bidirectional controls that
+//! make a line look different from its content. They are shown as `\u{…}` instead.
 
 use std::fmt::Write as _;
 
-/// The text on one line, with everything shown that would act on a terminal.
+/// The text on one line, with every character escaped that would act on a terminal.
 pub fn one_line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -19,7 +19,7 @@ pub fn one_line(text: &str) -> String {
     shown
 }
 
-/// The text with its own lines, and everything else shown that would act on a terminal.
+/// The text with its line breaks, and with every other character escaped that would act on a terminal.
 pub fn block(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.replace("\r\n", "\n").chars() {
@@ -31,7 +31,7 @@ pub fn block(text: &str) -> String {
     shown
 }
 
-/// Whether a character acts on a terminal, or hides, rather than being seen.
+/// Whether a character acts on a terminal or is hidden.
 pub fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -41,13 +41,13 @@ pub fn is_hidden(character: char) -> bool {
             // mark, interlinear marks. The zero-width joiners stay: emoji and Indic scripts need them.
             '\u{ad}' | '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
                 | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-                // Tags, which carry whole invisible sentences.
+                // Tag characters, which can encode whole invisible sentences.
                 | '\u{e0000}'..='\u{e007f}'
         )
 }
 
-/// Whether a character changes a text without being seen in it: controls, zero-width and filler characters, direction
-/// marks, variation selectors, tags. Line ends and tabs are seen.
+/// Whether a character changes a text without being visible: controls, zero-width and filler characters, direction
+/// marks, variation selectors, tags. Line ends and tabs count as visible.
 pub fn is_invisible(character: char) -> bool {
     if matches!(character, '\n' | '\t') {
         return false;

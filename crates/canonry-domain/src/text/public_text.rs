@@ -1,7 +1,7 @@
-//! What holds for every text on GitHub, for the tests of all of them: people can read it, and it is short.
+//! Test assertions for every text that Canonry posts on GitHub: it must be readable and short.
 
-/// Fails on what a reader should not see: percentages, characters without width, literal backticks, and entities in code,
-/// where they are not rendered.
+/// Panics if the text contains something that a reader should not see: percentages, zero-width characters, literal
+/// backticks, or entities in code, where they are not rendered.
 pub(crate) fn assert_readable(text: &str) {
     let outside = outside_code(text);
     assert!(!outside.contains('%'), "a percentage:\n{text}");
@@ -16,7 +16,7 @@ pub(crate) fn assert_readable(text: &str) {
     );
 }
 
-/// Words that are in sight: without finding lines, folded details, code blocks and markup.
+/// The number of visible words: without finding lines, folded details, code blocks and markup.
 pub(crate) fn words_in_sight(text: &str) -> usize {
     let (mut folds, mut in_code, mut in_list, mut words) = (0_usize, false, false, 0);
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! Looking for secrets in text.
+//! Finds secrets in text.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,12 +12,11 @@ pub struct FoundSecret {
     pub range: Range<usize>,
 }
 
-/// What a secret looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SecretKind {
     GitHubToken,
     GitLabToken,
-    /// An access key of Amazon's, or the secret that goes with it.
+    /// An AWS access key, or the secret that belongs to it.
     AwsKey,
     PrivateKey,
     SlackToken,
@@ -28,7 +27,7 @@ pub enum SecretKind {
     PackageToken,
     Jwt,
     UrlPassword,
-    /// Something assigned to a name like `password`, random enough to be one.
+    /// A value that is assigned to a name like `password` and looks random.
     Password,
 }
 
@@ -54,14 +53,13 @@ impl fmt::Display for SecretKind {
 
 /// The secrets in a text, in order and without overlaps.
 ///
-/// Known forms are found wherever they stand. A password is found only behind a name like
-/// `password=` and only if it looks random: commit hashes, UUIDs, variable names and the usual
-/// placeholders are left alone.
+/// Known formats are found anywhere. A password is found only behind a name like `password=` and only if it looks
+/// random: commit hashes, UUIDs, variable names and the usual placeholders are ignored.
 pub fn scan_secrets(text: &str) -> Vec<FoundSecret> {
     merged(RULES.iter().flat_map(|rule| rule.find(text)).collect())
 }
 
-/// In order and without overlaps.
+/// Sorts the secrets and merges overlapping ones.
 pub(crate) fn merged(mut found: Vec<FoundSecret>) -> Vec<FoundSecret> {
     found.sort_by_key(|finding| (finding.range.start, finding.kind));
     let mut apart: Vec<FoundSecret> = Vec::with_capacity(found.len());
@@ -99,7 +97,7 @@ struct Rule {
     check: Check,
 }
 
-/// What a match (its first group, where there is one) must be like beyond the pattern.
+/// A further condition for a match (for its first group, if it has one).
 type Check = fn(&str) -> bool;
 
 impl Rule {
@@ -153,12 +151,12 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         .collect()
 });
 
-/// AWS' own documentation writes its sample keys so.
+/// AWS marks the sample keys in its documentation with this word.
 fn is_no_sample(text: &str) -> bool {
     !text.to_ascii_uppercase().contains("EXAMPLE")
 }
 
-/// Error messages quote the first line of a key; only a key has lines of base64.
+/// Error messages quote the first line of a key; only a real key has lines of base64.
 fn holds_key_material(text: &str) -> bool {
     let mut run = 0;
     text.bytes().any(|byte| {
@@ -197,8 +195,8 @@ fn is_no_placeholder(text: &str) -> bool {
     !words.iter().any(|word| lower.contains(word))
 }
 
-/// Random enough for a password: letters, digits and at least three kinds of characters, spread
-/// (3.3 bits a character parts random passwords of 12 and more from words with a number behind them).
+/// Whether a text is random enough for a password: letters, digits and at least three kinds of characters, well spread
+/// (3.3 bits per character separate random passwords of 12 and more characters from words with a number behind them).
 fn looks_random(text: &str) -> bool {
     let kinds = [
         text.bytes().any(|byte| byte.is_ascii_lowercase()),
@@ -221,7 +219,7 @@ fn is_hash_or_uuid(text: &str) -> bool {
         || text.starts_with("sha256:")
 }
 
-/// `self.config.Password1`, `Some::Path2`, `/etc/secret1/File`: a place, not a value.
+/// `self.config.Password1`, `Some::Path2`, `/etc/secret1/File`: a path, not a value.
 fn is_code_path(text: &str) -> bool {
     let parts: Vec<&str> =
         text.split(['.', ':', '/', '-', '_', '$', '\\', '@']).filter(|part| !part.is_empty()).collect();
@@ -252,7 +250,7 @@ fn bits_per_character(text: &str) -> f64 {
 pub(crate) mod samples {
     use super::SecretKind;
 
-    /// Put together at run time, so that no scanner takes this file for a leak.
+    /// The samples are built at run time, so that no scanner reports this file as a leak.
     pub(crate) fn secrets() -> Vec<(SecretKind, String)> {
         let body = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
         vec![

@@ -1,17 +1,17 @@
-//! Secrets in Markdown, also where its marks part them: `ghp\_…` and `ghp_<b></b>…` are read as one word.
+//! Finds secrets in Markdown, also if marks split them: `ghp\_…` and `ghp_<b></b>…` are read as one word.
 
 use crate::text::markdown::{ShownText, shown_text};
 use crate::text::printable::is_invisible;
 use crate::text::secret_scan::{merged, redact_found};
 use crate::{FoundSecret, scan_secrets};
 
-/// What stands for a text in which secrets are found again and again.
+/// Replaces a text that still contains secrets after all rounds.
 const WITHHELD: &str = "[redacted]";
-/// How often a text is redacted: what is left beside a secret may be one too.
+/// The number of redaction rounds: the text that remains beside a secret may be a secret too.
 const ROUNDS: usize = 4;
 
-/// The secrets in a text that is or may become Markdown: those that stand there as they are, those that a reader sees, and
-/// those that escapes, entities, emphasis, code and invisible characters part.
+/// The secrets in a text that is or may become Markdown: those that are in the source unchanged, those that a reader
+/// sees, and those that are split by escapes, entities, emphasis, code and invisible characters.
 pub fn scan_shown_secrets(text: &str) -> Vec<FoundSecret> {
     let mut found = scan_secrets(text);
     for view in [shown_text(text), without_marks(text)] {
@@ -24,8 +24,8 @@ pub fn scan_shown_secrets(text: &str) -> Vec<FoundSecret> {
     merged(found)
 }
 
-/// The text with every such secret replaced by its kind in brackets. Every text of somebody else's goes through here before
-/// it is cut, quoted or escaped: half a secret is not recognised any more.
+/// The text with every such secret replaced by its kind in brackets. Every text of another person must be redacted
+/// before it is cut, quoted or escaped: half a secret is no longer recognised.
 pub fn redact_shown(text: &str) -> String {
     let mut redacted = text.to_owned();
     for _ in 0..ROUNDS {
@@ -38,7 +38,8 @@ pub fn redact_shown(text: &str) -> String {
     if scan_shown_secrets(&redacted).is_empty() { redacted } else { WITHHELD.to_owned() }
 }
 
-/// The text without what could be a mark, wherever it stands: code shows a backslash, and people read past it.
+/// The text without any character that could be a mark, also where it is not one: code shows a backslash, and people
+/// read past it.
 fn without_marks(text: &str) -> ShownText {
     let mut shown = ShownText::default();
     let mut at = 0;
@@ -57,7 +58,7 @@ fn without_marks(text: &str) -> ShownText {
     shown
 }
 
-/// The character that an entity stands for, and how long the entity is.
+/// The character that an entity represents, and the length of the entity.
 fn entity(text: &str) -> Option<(Option<char>, usize)> {
     const LONGEST: usize = 20;
     let end = text.bytes().take(LONGEST).position(|byte| byte == b';')?;
@@ -97,7 +98,7 @@ mod tests {
     use crate::scan_secrets;
     use crate::text::secret_scan::samples::secrets;
 
-    /// A secret as Markdown may show it, with something between its characters that a reader does not see.
+    /// Markdown forms of a secret with something between its characters that a reader does not see.
     fn disguises(secret: &str) -> Vec<String> {
         let (before, after) = secret.split_at(secret.len() / 2);
         let every = |with: &dyn Fn(char) -> String| secret.chars().map(with).collect::<String>();

@@ -1,4 +1,4 @@
-//! What an author wrote into a template, line by line, without what the template brought along.
+//! Extracts what an author wrote into a template, line by line, without the template's own text.
 
 use std::sync::LazyLock;
 
@@ -9,16 +9,16 @@ use crate::text::fences::{FenceLine, FenceReader};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TemplateLine {
-    /// The author's words; blank lines are such too.
+    /// The author's words, or a blank line.
     Prose,
     Quoted,
     Code,
 }
 
-/// The lines of a body without headings and labels that have nothing beside them, comments to the author, check-boxes
-/// that were left open or that only confirm something, and "no response".
+/// The lines of a body without headings and labels that have no text beside them, HTML comments, check-boxes that are
+/// unticked or only confirm something, and "no response".
 pub(crate) fn written_lines(body: &str) -> Vec<(TemplateLine, String)> {
-    // Not trimmed: the first line may be indented code.
+    // The body is not trimmed: its first line may be indented code.
     let body = body.replace("\r\n", "\n").replace('\r', "\n");
     let body = COMMENT.replace_all(&body, "");
     let mut lines = Vec::new();
@@ -58,7 +58,8 @@ pub(crate) fn is_tag_alone(line: &str) -> bool {
     TAG_ALONE.is_match(line.trim())
 }
 
-/// Whether a line is a heading or a label with nothing beside it, an open check-box, a confirmation or "no response".
+/// Whether a line is a heading or a label with no text beside it, an unticked check-box, a confirmation or "no
+/// response".
 pub(crate) fn is_template(line: &str) -> bool {
     let is_heading = heading(line).is_some_and(|(_, _, rest)| rest.is_empty());
     let is_label = LABEL_ALONE.captures(line).is_some_and(|found| {
@@ -78,7 +79,7 @@ fn pattern(pattern: &str) -> Regex {
 }
 
 static TAG_ALONE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[\[【][^\[\]【】]{1,40}[\]】]\s*[:：]?$"));
-/// `Version:` asks; "It stops:" is the author's.
+/// `Version:` is a label of the template; "It stops:" is a sentence of the author.
 static LABEL_ALONE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:[-*+]\s+)?([^:：/`]{2,40})[:：]$"));
 static OPEN_BOX: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:[-*+]|\d{1,3}[.)])\s+\[\s?\](?:\s|$)"));
 static CONFIRMATION: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:[-*+]|\d{1,3}[.)])\s+\[[xX]\]\s+I(?:\s|['’])"));

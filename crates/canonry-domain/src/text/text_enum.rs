@@ -1,6 +1,6 @@
 //! Enums whose values are stored, printed and read as text.
 
-/// A text that names no value of an enum.
+/// The error for a text that is not a value of an enum.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not {what}; it must be one of {known}")]
 pub struct UnknownText {
@@ -15,7 +15,7 @@ impl UnknownText {
     }
 }
 
-/// Defines an enum by its texts: `ALL`, `as_str`, `FromStr`, `Display` and serde, all by the same text.
+/// Defines an enum by its texts. `ALL`, `as_str`, `FromStr`, `Display` and serde all use the same text.
 ///
 /// ```
 /// canonry_domain::text_enum! {
@@ -50,7 +50,6 @@ macro_rules! text_enum {
             /// Every value, in order.
             $vis const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The text that is stored, printed and read.
             $vis const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text),+

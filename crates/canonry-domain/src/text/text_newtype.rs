@@ -1,6 +1,6 @@
-//! What newtypes over text have in common.
+//! Macros for newtypes over text.
 
-/// `as_str` and `Display` of a newtype over `String`.
+/// Implements `as_str` and `Display` for a newtype over `String`.
 macro_rules! text_newtype {
     ($name:ident) => {
         impl $name {
@@ -17,7 +17,7 @@ macro_rules! text_newtype {
     };
 }
 
-/// To and from a `String` by `FromStr` and `Display`, for serde and for stored columns.
+/// Implements the conversions to and from `String` by `FromStr` and `Display`, for serde and for stored columns.
 macro_rules! string_conversions {
     ($name:ident, $error:ident) => {
         impl TryFrom<String> for $name {

@@ -1,4 +1,4 @@
-//! Shared text is nobody's content: what is learnt as such, what is not, and what is left of an item.
+//! Tests of boilerplate: what is learnt as shared text, what is not, and what remains of an item.
 
 use canonry_domain::{
     Boilerplate, BoilerplateLearner, GateRules, ItemNumber, ItemState, ItemType, JudgeAnswer, JudgedItem, PairScores,
@@ -13,7 +13,7 @@ const FORM: &str = "<!-- Thanks for helping! -->\n### What did you do?\n\nTell u
     ### What happened instead?\n\nPaste the error and everything around it, not a picture of it.\n\n```\n<output>\n```\n\n\
     ### Your setup\n\n- Version of the program\n- [ ] I have read the guide for reports\n";
 
-/// Bodies by different people, numbered from 1.
+/// Learns from bodies by different people, numbered from 1.
 fn learn(bodies: &[String]) -> Boilerplate {
     let mut learner = BoilerplateLearner::default();
     for (at, body) in (1..).zip(bodies) {
@@ -72,14 +72,14 @@ fn what_github_offers_to_everybody_is_known_without_learning() {
     assert!(!has_content("Bug report", &Boilerplate::default().own_body(body)));
 }
 
-/// Before anybody has sent it in.
+/// The file is known before anybody has used the template.
 #[test]
 fn a_template_file_is_known_at_once() {
     let mut known = Boilerplate::default();
     known.add_template(&format!("---\nname: Bug\ntitle: \"Something is wrong: \"\n---\n\n{FORM}"));
     assert!(!has_content(&known.own_title("Something is wrong: "), &known.own_body(FORM)));
     assert!(has_content(&known.own_title("Something is wrong: the sound"), ""));
-    // What is learnt later keeps it, and so do the vectors.
+    // A later learning run keeps the template, and so do the vectors.
     let learnt = learn(&forms(2)).with_files_of(&known);
     assert_eq!(learnt.own_body(FORM), "");
     assert_ne!(learnt.stamp(), Boilerplate::default().stamp());
@@ -108,7 +108,7 @@ fn a_repeated_error_is_no_template() {
     assert!(learn(&vec![body.clone(); 30]).own_body(&body).contains("moon"));
 }
 
-/// One paragraph that five people sent is a text sent five times.
+/// One paragraph that five people sent is a text that was sent five times.
 #[test]
 fn one_line_is_no_template() {
     let body = "The exporter writes its summary twice to the console, at the beginning and at the end.".to_owned();
@@ -142,7 +142,7 @@ fn a_title_of_many_empty_forms_says_nothing() {
     }
     let learnt = learner.learn();
     assert!(!has_content(&learnt.own_title("不具合の報告"), &learnt.own_body(FORM)));
-    // Over reports that say something, five of one title may be one problem.
+    // If the reports have content, five with the same title may be one problem.
     let mut learner = BoilerplateLearner::default();
     for at in 1..=6 {
         let author = format!("user{at}").parse().expect("a login");
@@ -192,11 +192,11 @@ fn template() -> impl Strategy<Value = Vec<String>> {
         ])
         .prop_map(str::to_owned),
     ];
-    // One line that is sent again and again is a text, not a template: `one_line_is_no_template`.
+    // A single line that is sent repeatedly is a text, not a template: `one_line_is_no_template`.
     vec(line, 2..8).prop_filter("two different lines", |lines| lines.iter().any(|line| *line != lines[0]))
 }
 
-/// Lines of an author: none of them can be a template's.
+/// Lines of an author; none of them can belong to a template.
 fn own_lines() -> impl Strategy<Value = Vec<String>> {
     vec(
         prop_oneof![
@@ -219,7 +219,7 @@ fn woven(template: &[String], own: &[String]) -> String {
 }
 
 proptest! {
-    /// Adding any template to both sides of a pair changes nothing that a verdict is made of.
+    /// Adding any template to both sides of a pair does not change anything that a verdict depends on.
     #[test]
     fn a_template_around_both_changes_no_verdict(
         template in template(),

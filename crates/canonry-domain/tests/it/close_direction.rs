@@ -1,4 +1,4 @@
-//! Which of two items may be closed as a duplicate of the other: over any history, never the older one.
+//! Tests which of two items may be closed as a duplicate of the other: for any history, never the older one.
 
 use canonry_domain::{
     GraceBasis, GraceCandidate, GraceFacts, Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, Maintainers,
@@ -14,16 +14,16 @@ const BODIES: [&str; 2] = [
     "Die Ausgabe der Zusammenfassung erscheint doppelt, einmal am Anfang und einmal am Ende von jedem Lauf, und das stört.",
 ];
 
-/// Something that happens.
+/// One event of a history.
 #[derive(Debug, Clone)]
 enum Act {
-    /// Somebody opens an item, a copy of whatever is there.
+    /// A person opens an item, a copy of an existing one.
     Open { author: usize, body: usize },
-    /// An item is edited, so that it is looked at again and called a duplicate of another one.
+    /// An item is edited, so that it is rechecked and called a duplicate of another item.
     Edit { item: usize, of: usize },
-    /// Somebody comments: a person, or a bot whose word objects to nothing.
+    /// A person comments, or a bot, whose comment is not an objection.
     Comment { item: usize, is_bot: bool },
-    /// Time passes, and what is due is closed.
+    /// Time passes, and due closes are applied.
     Wait { hours: i64 },
 }
 
@@ -46,7 +46,7 @@ struct Announced {
     item: usize,
     target: usize,
     due: Timestamp,
-    /// How many comments of people the item had then.
+    /// The number of people's comments that the item had at that time.
     spoken: u32,
 }
 

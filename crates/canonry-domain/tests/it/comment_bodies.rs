@@ -1,4 +1,4 @@
-//! Every kind of comment that triage writes: short, without percentages, and clean to read.
+//! Tests that every kind of comment that triage writes is short, without percentages, and readable.
 
 use canonry_domain::{
     ClosingText, GraceEnd, ItemNumber, ItemType, PairFact, Probability, RepoName, SuggestionComment, UndoReason,
@@ -9,7 +9,7 @@ use canonry_domain::{
 use jiff::{SignedDuration, Timestamp};
 use pulldown_cmark::{Event, Parser};
 
-/// Words outside folded details: a suggestion, an announced close, a close, anything else.
+/// The maximum number of words outside folded details, for each kind of comment.
 const SUGGESTION: usize = 60;
 const ANNOUNCEMENT: usize = 70;
 const CLOSE: usize = 60;
@@ -19,7 +19,7 @@ fn number(number: i64) -> ItemNumber {
     ItemNumber::new(number).expect("positive")
 }
 
-/// Titles as the caller quotes them: short, long, and full of marks.
+/// Quoted titles: short, long, and with many marks.
 fn titles() -> [String; 4] {
     let long = ["Reconnecting", "fails"].repeat(20).join(" ");
     [
@@ -30,7 +30,7 @@ fn titles() -> [String; 4] {
     ]
 }
 
-/// Nothing, a little, the most of everything, and what tries to leave its place.
+/// No facts, a few, the maximum of everything, and facts that try to break out of their code span.
 fn evidence() -> [Vec<PairFact>; 5] {
     let message = |text: &str| PairFact::Message(text.to_owned());
     let (place, long) = (PairFact::Place("sqlite.rs:88:40".into()), "handle ".repeat(40));
@@ -127,7 +127,7 @@ fn others() -> Vec<(usize, String)> {
     bodies.into_iter().map(|body| (OTHER, body)).collect()
 }
 
-/// What a reader sees without opening anything.
+/// The part that a reader sees without unfolding anything.
 fn unfolded(body: &str) -> &str {
     body.split("<details>").next().unwrap_or_default()
 }

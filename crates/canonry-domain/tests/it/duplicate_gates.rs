@@ -1,4 +1,4 @@
-//! The gates from the outside: every ruling of the table, and what must hold for any answer.
+//! Tests of the gates: every decision of the table, and properties for any answer.
 
 use canonry_domain::{
     Certainty, DecisionStatus, GateCandidate, GateDecision, GateReason, GateRules, InvalidAnswer, ItemNumber,
@@ -48,13 +48,13 @@ fn yes(target: i64, confidence: f64, structure: Structure) -> Result<JudgeAnswer
     })
 }
 
-/// A ruling as one line: status, target, reason.
+/// A decision as one line: status, target, reason.
 fn said(ruled: &GateDecision) -> String {
     let target = ruled.target.map_or_else(String::new, |target| format!(" {target}"));
     format!("{}{target} {}", ruled.status, ruled.stored_reason().unwrap_or_else(|| "-".to_owned()))
 }
 
-/// The ruling about an answer to the usual source with the usual candidates: 9001 open .95, 9002 closed .90.
+/// The decision about an answer for the usual source with the usual candidates: 9001 open .95, 9002 closed .90.
 fn usual(answer: &Result<JudgeAnswer, InvalidAnswer>) -> String {
     let candidates = [candidate(9_001, ItemState::Open, 0.95), candidate(9_002, ItemState::Closed, 0.90)];
     let source = item(1, ItemState::Open, TITLE, BODY);
@@ -194,7 +194,7 @@ fn an_audit_does_not_ask_whether_the_target_is_open() {
     assert_eq!(ruled(9_002), "rejected 9002 candidate_gap_too_small");
 }
 
-/// A case in whole numbers, so that what is expected can be computed without the code under test.
+/// A case in whole numbers, so that the expected result can be computed without the tested code.
 #[derive(Debug, Clone)]
 struct Case {
     source: (String, String, Vec<String>),

@@ -1,4 +1,4 @@
-//! The trail of gates agrees with what the gates themselves decide.
+//! Tests that the trail of gates agrees with the gates' decisions.
 
 use canonry_domain::{
     Certainty, DecisionGate, DecisionOrigin, DecisionStatus, GateCandidate, GateMark, GateRules, InvalidAnswer,
@@ -83,7 +83,7 @@ fn candidates() -> impl Strategy<Value = Vec<GateCandidate<'static>>> {
     })
 }
 
-/// Everything before the one that decided was passed, nothing behind it was asked.
+/// The gate that decided. All gates before it must be passed, and none after it checked.
 fn decided<G: Copy + PartialEq + std::fmt::Debug>(trail: &[(G, GateMark)]) -> Option<G> {
     let at = trail.iter().position(|(_, mark)| *mark == GateMark::Decided)?;
     let before = trail[..at].iter().all(|(_, mark)| *mark == GateMark::Passed);
@@ -164,7 +164,7 @@ fn every_stored_reason_has_its_gate() {
     ] {
         assert_eq!(decided(&gate_trail(origin, status, reason)), Some(gate), "{reason:?}");
     }
-    // What has no text of its own is compared with nothing.
+    // An item without text of its own is not compared with anything.
     let unfilled = gate_trail(Batch, Skipped, Some("no_content"));
     let marks: Vec<GateMark> = unfilled.iter().take(4).map(|(_, mark)| *mark).collect();
     assert_eq!(marks, [GateMark::Passed, GateMark::NotAsked, GateMark::Decided, GateMark::NotAsked]);

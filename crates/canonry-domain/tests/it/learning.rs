@@ -1,4 +1,4 @@
-//! What thresholds learn from outcomes: the law over random histories, and where each rule goes.
+//! Tests of learned thresholds: the law over random histories, and the direction of each rule.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-/// Histories that the law is checked on: 100,000 in a soak, else as many as proptest's own setting says.
+/// The number of histories on which the law is checked: 100,000 in a soak, otherwise proptest's own setting.
 fn histories() -> ProptestConfig {
     let usual = ProptestConfig::default();
     let soaking = std::env::var_os("CANONRY_SOAK").is_some_and(|value| !value.is_empty());
@@ -65,8 +65,8 @@ fn points(state: &ThresholdState) -> Option<u8> {
     state.current.threshold().map(Threshold::get)
 }
 
-/// Histories of repositories of all sorts: the share of right predictions rises from some share at 50 points to some
-/// other at 100, so that every condition of the rule is met by many of them.
+/// Histories of various repositories: the share of right predictions rises from one share at 50 points to another at
+/// 100, so that many histories meet each condition of the rule.
 fn history() -> impl Strategy<Value = Vec<LearningEntry>> {
     let shares = prop_oneof![
         (0.0..1.0_f64, 0.0..1.0_f64),
@@ -112,7 +112,7 @@ fn any_rule() -> impl Strategy<Value = ThresholdSettings> {
     any_settings(select(ThresholdRule::ALL))
 }
 
-/// The buckets that a log has under one name before and after it grew, and what held in each.
+/// The thresholds before and after a log grew, for the repository and for each component that is in both.
 fn buckets(before: &Thresholds, after: &Thresholds) -> Vec<(CurrentThreshold, CurrentThreshold)> {
     let shared = before.components.iter().filter_map(|(name, state)| Some((state, after.components.get(name)?)));
     std::iter::once((&before.repository, &after.repository))
@@ -184,7 +184,7 @@ proptest! {
         prop_assert_eq!(learn_thresholds(&settings, &log), learn_thresholds(&settings, &shuffled));
     }
 
-    /// What a log comes to is known from how often each lesson is in it.
+    /// The counts of the lessons in a log are enough to compute its thresholds.
     #[test]
     fn counts_are_enough(settings in any_rule(), log in history()) {
         let mut counted: Vec<CountedLessons> = Vec::new();
@@ -232,7 +232,8 @@ proptest! {
         }
     }
 
-    /// Where the seed's formula goes: past its gates every wrong prediction makes it noisier, every right one quieter.
+    /// The direction of the seed's formula: past its gates every wrong prediction makes it noisier, every right one
+    /// quieter.
     #[test]
     fn beta_mean_goes_the_wrong_way(log in history(), score in 0.0..=1.0_f64) {
         let after = |log: &[LearningEntry]| learn_thresholds(&settings(ThresholdRule::BetaMean), log).repository;
@@ -254,8 +255,8 @@ proptest! {
     }
 }
 
-/// The rule once more, written as it is described and with nothing in common with the code: every level is tried, and
-/// tails are sums of coin tosses.
+/// The rule written again as it is described, independent of the code: every level is tried, and tails are sums of
+/// coin tosses.
 fn by_the_letter<'a>(settings: &ThresholdSettings, log: impl Iterator<Item = &'a LearningEntry>) -> CurrentThreshold {
     let (mut rights, mut wrongs) = (Vec::new(), Vec::new());
     for entry in log {
@@ -300,8 +301,7 @@ fn at_least(share: f64, right: usize, wrong: usize) -> f64 {
     sum
 }
 
-/// The law says little about histories that decide nothing: among those that it is checked on, each condition decides
-/// many.
+/// The law says little about histories that decide nothing: among the checked histories, each condition decides many.
 #[test]
 fn random_histories_meet_every_condition() {
     let mut runner = TestRunner::deterministic();
@@ -384,11 +384,11 @@ fn where_each_rule_goes() {
     let bad = [times(6, &right(0.9)), times(54, &wrong(0.9))].concat();
     let good = [times(190, &right(0.9)), times(10, &wrong(0.7)), times(60, &right(0.75))].concat();
     let goes = |rule, log: &[LearningEntry]| points(&learn_thresholds(&settings(rule), log).repository);
-    // Wrong nine times of ten: silence; the noisiest of all; quiet.
+    // Wrong nine times of ten: silent; the noisiest of all; quiet.
     assert_eq!(goes(ThresholdRule::PrecisionTarget, &bad), None);
     assert_eq!(goes(ThresholdRule::BetaMean, &bad), Some(50));
     assert_eq!(goes(ThresholdRule::BetaComplement, &bad), Some(89));
-    // Nearly always right: as low as anything was seen; nearly silent; the noisiest of all.
+    // Nearly always right: as low as there is evidence; nearly silent; the noisiest of all.
     assert_eq!(goes(ThresholdRule::PrecisionTarget, &good), Some(71));
     assert_eq!(goes(ThresholdRule::BetaMean, &good), Some(93));
     assert_eq!(goes(ThresholdRule::BetaComplement, &good), Some(50));
@@ -408,8 +408,8 @@ fn the_rules_of_means_wait_for_21_predictions() {
     }
 }
 
-/// The gate is the one place where `beta-complement` breaks the law: before it the configured value holds, whatever the
-/// mean.
+/// The gate is the only place where `beta-complement` breaks the law: before it the configured value is used, whatever
+/// the mean.
 #[test]
 fn beta_complement_jumps_at_its_gate() {
     let log = times(20, &wrong(0.9));
@@ -435,7 +435,7 @@ fn a_component_has_its_own_threshold_once_both_have_enough_outcomes() {
     for fallen_back in [None, Some(component("api")), Some(component("never-seen"))] {
         assert_eq!(thresholds.governing(fallen_back.as_ref()), &thresholds.repository);
     }
-    // One fewer anywhere, and all have the repository's.
+    // With one outcome fewer anywhere, all components have the repository's threshold.
     assert_eq!(own(&enough[1..]).components.len(), 0);
     assert_eq!(own(&[bad, others[1..].to_vec()].concat()).components.len(), 0);
 }
@@ -463,7 +463,7 @@ fn moves_of_more_than_five_points_are_told() {
         r#"[{"repo":"o/n","component":null,"previous_threshold":85,"new_threshold":null,"alpha":1.0,"beta":10.0,"sample_count":9}]"#
     );
     assert_eq!(moves(&bad, &bad), "[]");
-    // A component's first own threshold is compared with what governed its items until then.
+    // A component's first own threshold is compared with the one that applied to its items until then.
     let before = [within("auth", times(19, &wrong(0.9))), times(200, &right(0.9))].concat();
     let after = [before.clone(), within("auth", vec![wrong(0.9)])].concat();
     assert_eq!(

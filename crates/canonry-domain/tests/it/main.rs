@@ -1,4 +1,4 @@
-//! The rules against properties, published cases and whole histories.
+//! Tests of the rules against properties, published cases and whole histories.
 
 mod boilerplate;
 mod close_direction;

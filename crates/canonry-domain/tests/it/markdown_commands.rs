@@ -1,4 +1,4 @@
-//! Which Markdown makes a command: a table of what GitHub shows, `{}` standing for the command.
+//! Tests which Markdown is a command: a table of what GitHub shows, in which `{}` is the command.
 
 use std::time::{Duration, Instant};
 
@@ -77,7 +77,7 @@ const HEARD: [&str; 58] = [
     "On Tue, 17 Nov 2026 at 10:00, Mona <mona@example.com> wrote:\n> quoted\n\n{}",
 ];
 
-/// What GitHub shows as something else, or does not show.
+/// Text that GitHub shows as something else, or does not show.
 const NOT_HEARD: &[&str] = &[
     // Quotations.
     "> {}",
@@ -242,7 +242,7 @@ const NOT_HEARD: &[&str] = &[
     "text\u{2028}{}",
     "text\u{b}{}",
     "text\u{c}{}",
-    // Mail below an answer.
+    // A quoted mail below an answer.
     "On Tue, 17 Nov 2026 at 10:00, Mona <mona@example.com> wrote:\n> {}",
     "On Tue, 17 Nov 2026 at 10:00, Mona <mona@example.com> wrote:\n{}",
     "On Tue, 17 Nov 2026 at 10:00, Mona <mona@example.com> wrote:\n\n{}\n\nmore",
@@ -319,7 +319,7 @@ fn words_behind_the_call_are_read_as_they_are_shown() {
     }
 }
 
-/// "Duplicate of #12", "fixes #12" and "won't fix" are read by the same parser.
+/// The same parser reads "Duplicate of #12", "fixes #12" and "won't fix".
 #[test]
 fn no_other_words_are_taken_for_a_persons_own_either() {
     let repo = "o/n".parse().expect("valid");
@@ -354,13 +354,13 @@ fn no_other_words_are_taken_for_a_persons_own_either() {
         assert_eq!(fixed_issues(&repo, &with("fixes #12")).len(), 1, "{shape:?}");
         assert!(is_refusal(&with("won't fix")), "{shape:?}");
     }
-    // A pull request may fold its description away and still fix what it says; nobody rules a duplicate in there.
+    // A pull request may fold its description and still fix the named issues; nobody rules about a duplicate in there.
     let folded = "<details>\n\nduplicate of #12, fixes #12\n\n</details>";
     assert_eq!((named_duplicate(&repo, folded), fixed_issues(&repo, folded).len()), (None, 1));
 }
 
-/// Four times the text takes about four times the time: eight times, and a little, is allowed on a busy machine, where a
-/// quadratic rule takes sixteen.
+/// Four times the text takes about four times as long. A busy machine may take eight times as long and a little more;
+/// a quadratic rule takes sixteen times.
 #[test]
 fn deep_and_long_texts_take_linear_time() {
     let shapes: Vec<Box<dyn Fn(usize) -> String>> = vec![
@@ -432,7 +432,7 @@ fn deep_and_long_texts_take_linear_time() {
             let _ = is_refusal(&text);
             began.elapsed()
         };
-        // As long as a comment on GitHub can be, and a quarter of it.
+        // The maximum length of a comment on GitHub, and a quarter of it.
         let (short, long) = (time(16_000), time(64_000));
         let allowed = short * 8 + Duration::from_millis(200);
         assert!(long < allowed, "shape {index}: {short:?} for 16 kB, {long:?} for 64 kB");

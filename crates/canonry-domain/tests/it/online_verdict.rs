@@ -1,4 +1,4 @@
-//! What is said about a new item, row by row, and what may never be said.
+//! Tests of the verdict about a new item: each row of the table, and verdicts that must never occur.
 
 use canonry_domain::{
     Certainty, GateCandidate, ItemNumber, ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineThresholds,
@@ -30,7 +30,7 @@ fn neighbour(at: i64, score: f64) -> GateCandidate<'static> {
     GateCandidate { item: item(at, "It stops"), score: Similarity::new(score).expect("in range"), cluster: None }
 }
 
-/// Neighbours 10, 11, … of these scores.
+/// Neighbours 10, 11, … with these scores.
 fn neighbours(scores: &[f64]) -> Vec<GateCandidate<'static>> {
     scores.iter().zip(10..).map(|(score, at)| neighbour(at, *score)).collect()
 }

@@ -1,4 +1,4 @@
-//! Findings followed through random edits.
+//! Tests that findings are tracked through random edits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ enum Edit {
     Keep(usize),
     Delete(usize),
     Insert(Vec<String>),
-    /// Takes lines out here and puts them back at the end of the file.
+    /// Removes lines here and inserts them at the end of the file.
     Move(usize),
 }
 
-/// A file before and after, and what became of each line.
+/// A file before and after, with the place of each line.
 struct Edited {
     old: Vec<String>,
     new: Vec<String>,
@@ -80,7 +80,7 @@ fn edited(old: Vec<String>, edits: &[Edit]) -> Edited {
 }
 
 fn line() -> impl Strategy<Value = String> {
-    // Few different lines, so that the same code stands in many places.
+    // There are few different lines, so that the same code occurs in many places.
     prop_oneof![
         3 => (0..4_u8).prop_map(|kind| format!("call{kind}();")),
         2 => (0..1000_u32).prop_map(|kind| format!("let value{kind} = {kind};")),
@@ -160,10 +160,10 @@ proptest! {
         let count = |lines: &[String]| u32::try_from(lines.len()).expect("small");
         let flags: Vec<(u32, u8)> = flags.into_iter().filter(|(line, _)| *line <= count(&file.old)).collect();
         let earlier: Vec<TrackedFinding> = flags.iter().map(|(line, rule)| was(finding(&file.old, "old.rs", *line, *rule))).collect();
-        // The linter reports each line that survived or was moved again, and others besides.
+        // The linter reports each line that survived or was moved again, and some others.
         let again = flags.iter().filter_map(|(line, rule)| Some((*file.kept.get(line).or(file.moved.get(line))?, *rule)));
         let places: BTreeSet<(u32, u8)> = again.chain(fresh).filter(|(line, _)| *line <= count(&file.new)).collect();
-        // In the order of their rules, so that the order of lines is no help.
+        // They are sorted by rule, so that the order of lines is no help.
         let mut places: Vec<(u32, u8)> = places.into_iter().collect();
         places.sort_by_key(|(line, rule)| (*rule, std::cmp::Reverse(*line)));
         let now: Vec<Finding> = places.iter().map(|(line, rule)| finding(&file.new, new_name, *line, *rule)).collect();
@@ -186,7 +186,8 @@ proptest! {
                 prop_assert_eq!(found.get(&at), Some(&(*survives, *rule)), "line {}", line);
             }
         }
-        // Of moved lines there are at least as many found as were moved, whichever twin is taken for which.
+        // At least as many moved findings are matched as exist on both sides, whichever identical line is matched with
+        // which.
         for code in now.iter().filter_map(|one| one.code.as_ref()) {
             for rule in 0..3_u8 {
                 let key = PatternKey::of_rule("linter", &rule.to_string());
@@ -226,13 +227,13 @@ proptest! {
     }
 }
 
-/// A file of many findings of few rules on code that repeats, 200 lines inserted on top.
+/// A file with many findings of few rules on repeated code, and 200 lines inserted at the top.
 fn pushed(findings: u32) -> (Vec<TrackedFinding>, Vec<Finding>, FileMaps) {
     let of = |line: u32| format!("call{}(\"{}\");", line % 7, line % 500);
     let old: Vec<String> = (0..findings).map(of).collect();
     let new: Vec<String> = (0..200).map(|line| format!("// {line}")).chain(old.iter().cloned()).collect();
     let rule = |line: u32| u8::try_from(line % 5).expect("small");
-    // All in one file of one folder is the worst case: nothing parts them but their code.
+    // All findings in one file is the worst case: only their code distinguishes them.
     let earlier = (1..=findings).map(|line| was(finding(&old, "a.rs", line, rule(line)))).collect();
     let now = (1..=findings)
         .filter(|line| line % 10 != 0)

@@ -1,4 +1,4 @@
-//! Check runs: what stands beside a commit. Only Apps may write them.
+//! Reads and writes check runs of a commit. Only Apps may write them.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, RepoName};
@@ -13,7 +13,7 @@ use crate::http::client::GitHub;
 use crate::http::pages::{PER_PAGE, Pages};
 use crate::http::write::WriteError;
 
-/// What our check is called. People name it in their branch rules, so it never changes.
+/// The name of our check. People use it in their branch rules, so it never changes.
 pub const CHECK_NAME: &str = "Canonry";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +39,6 @@ pub struct RestCheckRun {
     pub app: Option<AppSlug>,
 }
 
-/// What a check run says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestCheckOutput {
@@ -61,7 +60,7 @@ pub struct CheckRunWrite {
     pub details_url: Option<String>,
 }
 
-/// How a review stands, as a check run shows it.
+/// The state of a review, as a check run shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckState {
@@ -80,7 +79,7 @@ impl CheckState {
         }
     }
 
-    /// GitHub's word for the conclusion, once there is one.
+    /// GitHub's name for the conclusion, once there is one.
     const fn conclusion(self) -> Option<&'static str> {
         match self {
             Self::InProgress => None,
@@ -93,7 +92,7 @@ impl CheckState {
 }
 
 impl CheckRunWrite {
-    /// Whether a run is as it shall be. GitHub names a page of its own where none was given.
+    /// Whether a check run already has this content. GitHub sets its own details page if none was given.
     pub fn is_shown_by(&self, run: &RestCheckRun) -> bool {
         let says = |said: &Option<String>, wanted: &str| said.as_deref().unwrap_or_default().trim() == wanted.trim();
         run.status == self.state.status()
@@ -122,7 +121,7 @@ impl CheckRunWrite {
 
 #[boxed]
 impl GitHub {
-    /// A commit's check runs of our name, earlier ones too.
+    /// A commit's check runs with our name, earlier ones included.
     pub fn check_runs(&self, repo: &RepoName, sha: &str) -> Pages<RestCheckRun> {
         let pairs = [("check_name", CHECK_NAME), ("filter", "all"), PER_PAGE];
         let url = self.url(&["repos", repo.owner(), repo.name(), "commits", sha, "check-runs"], &pairs);

@@ -1,4 +1,4 @@
-//! Where a repository's code is fetched from, and with what.
+//! Builds the address and the token for fetching a repository's code.
 
 use canonry_boxed::boxed;
 use canonry_domain::RepoName;
@@ -11,7 +11,7 @@ use crate::http::error::GitHubError;
 
 #[boxed]
 impl GitHub {
-    /// The address to fetch a repository's code from. It follows from the API's own address and never from an
+    /// The address to fetch a repository's code from. It is derived from the API's own address and never from an
     /// answer: our token goes there.
     pub fn clone_url(&self, repo: &RepoName) -> String {
         let mut url = web_address(&self.options().api);
@@ -22,22 +22,22 @@ impl GitHub {
         url.to_string()
     }
 
-    /// The token for fetching from there, as the password of `x-access-token`. An App's lives an hour at most.
+    /// The token for fetching from there, as the password of `x-access-token`. An App's token lives an hour at most.
     pub async fn git_token(&self, repo: &RepoName) -> Result<Secret, GitHubError> {
         Ok(self.credential(&Scope::Repo(repo.clone())).await?.bearer)
     }
 
-    /// Whether this client is a GitHub App, which alone may write check runs.
+    /// Whether this client is a GitHub App: only Apps may write check runs.
     pub fn is_app(&self) -> bool {
         matches!(self.auth(), Auth::App(_))
     }
 }
 
-/// Where people and git find what the API tells of: github.com, or the host of GitHub Enterprise itself.
+/// The web address for people and git that belongs to an API: github.com, or the host of GitHub Enterprise itself.
 pub fn web_address(api: &Url) -> Url {
     let mut url = api.clone();
     if url.host_str() == Some("api.github.com") {
-        // Cannot fail: a host stays a host.
+        // Cannot fail: a host is replaced by a host.
         url.set_host(Some("github.com")).expect("invariant: a constant host");
     }
     let base = url.path().trim_end_matches('/');

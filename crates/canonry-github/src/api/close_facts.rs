@@ -1,5 +1,5 @@
-//! What a close depends on, read strictly. Everywhere else an unexpected shape counts as nothing; here "nobody is
-//! assigned" must not be what is left of a list that could not be read.
+//! Reads strictly what a close depends on. Everywhere else an unexpected value counts as absent; here "nobody is
+//! assigned" must not be the result of a list that could not be read.
 
 use canonry_boxed::boxed;
 use canonry_domain::{DriftKind, GithubId, ItemNumber, Login, RepoName, parse_moment};
@@ -11,14 +11,13 @@ use crate::api::{ReactionSubject, RestComment, RestIssue, RestReaction, RestTime
 use crate::http::client::GitHub;
 use crate::http::error::GitHubError;
 
-/// Why a fact is not known.
+/// Why a fact is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FactError {
-    /// GitHub did not answer.
-    // Not transparent: the outbox looks for GitHub's error among the sources.
+    // Not transparent: the outbox searches for GitHub's error among the sources.
     #[error("{0}")]
     GitHub(#[from] GitHubError),
-    /// It answered something else than it promises; which fact that is about.
+    /// The answer has an unexpected form; contains the affected fact.
     #[error("drift:{0}")]
     Unreadable(DriftKind),
 }
@@ -33,7 +32,7 @@ impl GitHub {
         }
     }
 
-    /// The item that another one is to be closed as a duplicate of. Only its text and its state matter.
+    /// The target of a close as a duplicate. Only its text and its state matter.
     pub async fn target_of_close(&self, repo: &RepoName, number: ItemNumber) -> Result<RestIssue, FactError> {
         let (issue, answer) = self.issue_with_answer(repo, number).await?;
         match is_state(&answer) && is_text(&answer) && is_moment(answer.get("created_at")) {
@@ -42,7 +41,7 @@ impl GitHub {
         }
     }
 
-    /// The comments on an item that is to be closed, from `since` on.
+    /// The comments since `since` on an item that is to be closed.
     pub async fn comments_before_close(
         &self,
         repo: &RepoName,
@@ -53,7 +52,6 @@ impl GitHub {
         read_list(answer, is_comment, DriftKind::UnreadableComments)
     }
 
-    /// What happened to an item that is to be closed.
     pub async fn timeline_before_close(
         &self,
         repo: &RepoName,
@@ -89,7 +87,7 @@ fn read_list<T: DeserializeOwned>(
     values.into_iter().map(read).collect::<Option<Vec<T>>>().ok_or(FactError::Unreadable(fact))
 }
 
-/// The first fact of an item that cannot be told from GitHub's answer.
+/// The first fact of an item that cannot be read from GitHub's answer.
 fn unreadable_in_issue(issue: &Value) -> Option<DriftKind> {
     let field = |name: &str| issue.get(name);
     let all = |name: &str, fits: fn(&Value) -> bool| {
@@ -125,7 +123,7 @@ fn is_comment(comment: &Value) -> bool {
         && is_moment(comment.get("updated_at"))
 }
 
-/// Of each kind of event what is asked of it; of most kinds nothing is.
+/// Whether an event has the fields that are read for its kind; for most kinds nothing is read.
 fn is_event(event: &Value) -> bool {
     let Some(kind) = event.get("event").and_then(Value::as_str) else { return false };
     match kind {
@@ -149,7 +147,7 @@ fn is_text(issue: &Value) -> bool {
     is_word(issue.get("title")) && issue.get("body").is_some_and(|body| body.is_string() || body.is_null())
 }
 
-/// Of a deleted account GitHub says null.
+/// GitHub returns null for a deleted account.
 fn is_user(value: &Value, name: &str) -> bool {
     value.get(name).is_some_and(|user| user.is_null() || is_account(user))
 }
@@ -185,7 +183,7 @@ mod tests {
         })
     }
 
-    /// Every fact of an item, and what it must not look like. `None` leaves it out.
+    /// Every fact of an item, with invalid values for it. `None` leaves the field out.
     const SHAPES: [(&str, DriftKind, &[Option<&str>]); 12] = [
         ("state", DriftKind::UnreadableState, &[None, Some("null"), Some("1"), Some(r#""ajar""#)]),
         ("title", DriftKind::UnreadableText, &[None, Some("null"), Some("{}")]),

@@ -1,4 +1,4 @@
-//! Who may do what in a repository.
+//! Reads the permissions of accounts in a repository.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, Login, RepoName};
@@ -23,13 +23,12 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// Whether an account with it counts as a maintainer.
     pub fn is_maintainer(self) -> bool {
         self >= Self::Write
     }
 
-    /// GitHub's words for permissions and built-in roles; own roles are told by the permission they
-    /// are based on.
+    /// GitHub's names for permissions and built-in roles; for a custom role GitHub also returns the permission it is
+    /// based on.
     fn from_word(word: &str) -> Option<Self> {
         Some(match word {
             "none" => Self::None,
@@ -91,13 +90,12 @@ struct PermissionAnswer {
 
 #[boxed]
 impl GitHub {
-    /// The collaborators who may push or more, sorted. Bots are left out: no App is a maintainer.
+    /// The collaborators with push permission or more, sorted. Bots are left out: no App is a maintainer.
     pub async fn maintainers(&self, repo: &RepoName) -> Result<Vec<Login>, GitHubError> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "collaborators"], &[("affiliation", "all"), PER_PAGE]);
         let pages: Pages<Collaborator> = Pages::new(self, Scope::Repo(repo.clone()), url);
         let all = pages.all().await.map_err(|error| match error {
-            // GitHub shows the list to those who may push; to others it says 403, or 404 on private
-            // repositories.
+            // GitHub shows the list only to accounts that may push; others get 403, or 404 on private repositories.
             GitHubError::Forbidden { message, .. } => {
                 GitHubError::CollaboratorsHidden { repo: repo.to_string(), message }
             }
@@ -116,13 +114,12 @@ impl GitHub {
         Ok(logins)
     }
 
-    /// What one account may do in a repository.
     pub async fn permission(&self, repo: &RepoName, login: &Login) -> Result<Permission, GitHubError> {
         Ok(self.permission_answer(repo, login).await?.map_or(Permission::None, |answer| answer.permission()))
     }
 
-    /// What the account with this id may do, which has, or had, this login. A login can be given up and taken by
-    /// somebody else, who is then not the one meant.
+    /// The permission of the account with this id, which has, or had, this login. A login can be released and taken by
+    /// another account, which is then not the one meant.
     pub async fn permission_of_account(
         &self,
         repo: &RepoName,
@@ -134,7 +131,7 @@ impl GitHub {
         Ok(meant.map_or(Permission::None, |answer| answer.permission()))
     }
 
-    /// Nothing where GitHub does not show the repository or the person.
+    /// `None` if GitHub does not show the repository or the account.
     async fn permission_answer(&self, repo: &RepoName, login: &Login) -> Result<Option<PermissionAnswer>, GitHubError> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "collaborators", login.as_str(), "permission"], &[]);
         match self.get_json(&Scope::Repo(repo.clone()), url).await {
@@ -148,7 +145,7 @@ impl GitHub {
 impl PermissionAnswer {
     fn permission(&self) -> Permission {
         let word = |word: &str| Permission::from_word(word).unwrap_or(Permission::None);
-        // The old word folds maintain into write and triage into read; the role says it exactly.
+        // The old field merges maintain into write and triage into read; the role is exact.
         word(&self.permission).max(word(&self.role_name))
     }
 }

@@ -1,4 +1,4 @@
-//! Comments on issues and pull requests.
+//! Reads and writes comments on issues and pull requests.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, RepoName};
@@ -20,25 +20,23 @@ pub struct RestComment {
     pub id: i64,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub body: String,
-    /// Who wrote it; null once the account is deleted.
+    /// The author; null once the account is deleted.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub user: Option<RestUser>,
-    /// When it was written.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub updated_at: Option<Timestamp>,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub html_url: Option<String>,
-    /// The App that wrote it, if one did.
+    /// The App that wrote it, if any.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub performed_via_github_app: Option<AppSlug>,
 }
 
 #[boxed]
 impl GitHub {
-    /// An item's comments, oldest first; with `since`, only those that changed at that moment or later.
+    /// An item's comments, oldest first; with `since`, only those that changed at that time or later.
     pub fn comments(&self, repo: &RepoName, number: ItemNumber, since: Option<Timestamp>) -> Pages<RestComment> {
         let since = since.map(github_time);
         let mut pairs = vec![PER_PAGE];

@@ -1,4 +1,4 @@
-//! Small files from a repository's default branch.
+//! Reads small files from a repository's default branch.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,17 +11,16 @@ use crate::auth::credentials::Scope;
 use crate::http::client::GitHub;
 use crate::http::error::GitHubError;
 
-/// A file's text and the hash of its blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoFile {
     pub text: String,
-    /// Git's hash of it.
+    /// The hash of the blob.
     pub sha: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderEntry {
-    /// Its name, without the path.
+    /// The name without the path.
     pub name: String,
     pub is_folder: bool,
 }
@@ -48,7 +47,7 @@ struct Contents {
 
 #[boxed]
 impl GitHub {
-    /// What is in a folder of the default branch; nothing when there is no such folder. A name that leads elsewhere is
+    /// The entries of a folder of the default branch; empty if the folder does not exist. Names that lead elsewhere are
     /// left out.
     pub async fn default_branch_folder(&self, repo: &RepoName, path: &str) -> Result<Vec<FolderEntry>, GitHubError> {
         let mut segments = vec!["repos", repo.owner(), repo.name(), "contents"];
@@ -57,17 +56,16 @@ impl GitHub {
             Err(GitHubError::NotFound { .. }) => return Ok(Vec::new()),
             answer => answer?,
         };
-        // A file answers with an object.
+        // The answer is an object if the path is a file.
         let listed: Vec<ListedEntry> = got.json().unwrap_or_default();
         let is_plain = |entry: &ListedEntry| !entry.name.is_empty() && !entry.name.contains('/') && entry.name != "..";
         let listed = listed.into_iter().filter(is_plain);
         Ok(listed.map(|entry| FolderEntry { is_folder: entry.kind == "dir", name: entry.name }).collect())
     }
 
-    /// A text file of the default branch, whatever any pull request says; `None` when there is none.
+    /// A text file of the default branch, never of a pull request; `None` if it does not exist.
     ///
-    /// A file larger than `limit` bytes, a folder, or bytes that are not UTF-8 are a
-    /// [`GitHubError::BadAnswer`].
+    /// A file larger than `limit` bytes, a folder, or bytes that are not UTF-8 are a [`GitHubError::BadAnswer`].
     pub async fn default_branch_file(
         &self,
         repo: &RepoName,
@@ -81,7 +79,7 @@ impl GitHub {
             answer => answer?,
         };
         let bad = |detail: String| GitHubError::BadAnswer { what: format!("{path} of {repo}"), detail };
-        // A folder answers with a list.
+        // The answer is a list if the path is a folder.
         let contents: Contents = got.json().map_err(|_| bad("it is not a file".to_owned()))?;
         if contents.kind != "file" {
             return Err(bad("it is not a file".to_owned()));

@@ -1,4 +1,4 @@
-//! The App's webhook deliveries: GitHub does not repeat a failed one unless it is asked to.
+//! Lists and repeats the App's webhook deliveries: GitHub does not repeat a failed delivery by itself.
 
 use canonry_boxed::boxed;
 use jiff::Timestamp;
@@ -16,12 +16,11 @@ pub struct RestDelivery {
     pub id: i64,
     /// The event's id, the same for every delivery of it: the webhook's `X-GitHub-Delivery`.
     pub guid: String,
-    /// When it was delivered.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub delivered_at: Option<Timestamp>,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub redelivery: bool,
-    /// The status we answered with; 0 when there was no answer.
+    /// The status of our answer; 0 if there was no answer.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub status_code: i64,
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -42,7 +41,7 @@ impl RestDelivery {
 
 #[boxed]
 impl GitHub {
-    /// The App's deliveries, latest first; GitHub keeps the last three days.
+    /// The App's deliveries, newest first; GitHub keeps the last three days.
     pub fn app_deliveries(&self) -> Pages<RestDelivery> {
         Pages::new(self, Scope::App, self.url(&["app", "hook", "deliveries"], &[PER_PAGE]))
     }

@@ -1,4 +1,4 @@
-//! Our own account: the one whose texts may carry markers.
+//! Finds our own account, the only one whose texts may contain markers.
 
 use canonry_boxed::boxed;
 use canonry_domain::Login;
@@ -34,7 +34,7 @@ impl GitHub {
         }
     }
 
-    /// The account of an installation's token, such as the one that GitHub Actions hands out. REST does not tell it.
+    /// The account of an installation token, such as the token of GitHub Actions. REST does not return it.
     async fn installations_login(&self) -> Result<String, GitHubError> {
         let nameless = |why: &str| GitHubError::BadSetup {
             detail: format!(

@@ -1,4 +1,4 @@
-//! Issues, and pull requests seen as issues.
+//! Reads and changes issues, and pull requests as issues.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, RepoName, StateReason};
@@ -16,15 +16,15 @@ use crate::http::error::GitHubError;
 use crate::http::pages::{PER_PAGE, Pages};
 use crate::http::write::WriteError;
 
-/// An issue, or a pull request where GitHub shows it as one.
+/// An issue, or a pull request that GitHub shows as an issue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestIssue {
-    /// Its id, which stays when it is transferred.
+    /// The id, which stays the same if the issue is transferred.
     pub id: i64,
     pub number: i64,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub title: String,
-    /// The body; null when empty.
+    /// Null if empty.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub body: Option<String>,
     /// `open` or `closed`.
@@ -32,7 +32,7 @@ pub struct RestIssue {
     pub state: String,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub state_reason: Option<String>,
-    /// Who wrote it; null once the account is deleted.
+    /// The author; null once the account is deleted.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub user: Option<RestUser>,
     #[serde(default, deserialize_with = "lenient::fitting")]
@@ -41,16 +41,13 @@ pub struct RestIssue {
     pub labels: Vec<RestLabel>,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub comments: i64,
-    /// When it was opened.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub updated_at: Option<Timestamp>,
-    /// When it was closed.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub closed_at: Option<Timestamp>,
-    /// Who closed it; only in the answer about one issue.
+    /// Only in the answer about one issue.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub closed_by: Option<RestUser>,
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -65,16 +62,14 @@ pub struct RestIssue {
     pub locked: bool,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub milestone: Option<RestMilestone>,
-    /// The App that wrote it, if one did.
+    /// The App that wrote it, if any.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub performed_via_github_app: Option<AppSlug>,
 }
 
-/// What an issue says about being a pull request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestPullLink {
-    /// When it was merged.
     #[serde(deserialize_with = "lenient::moment")]
     pub merged_at: Option<Timestamp>,
 }
@@ -88,7 +83,6 @@ pub struct RestMilestone {
     pub title: String,
 }
 
-/// Which items a list is to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListState {
     Open,
@@ -106,16 +100,15 @@ impl ListState {
     }
 }
 
-/// What to list: always from the longest unchanged to the latest changed, so that an interrupted
-/// reading can go on from the last `updated_at` it stored.
+/// What to list. The order is always by update, oldest first, so that an interrupted listing can continue from the last
+/// stored `updated_at`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IssueQuery {
     pub state: ListState,
-    /// Only what changed at this moment or later.
+    /// Only items that changed at this time or later.
     pub since: Option<Timestamp>,
 }
 
-/// A change of an issue's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct IssuePatch {
     state: &'static str,
@@ -126,7 +119,7 @@ pub struct IssuePatch {
 }
 
 impl IssuePatch {
-    /// Closes an issue as a duplicate of another, which GitHub wants named by id.
+    /// Closes an issue as a duplicate of another, which GitHub requires by id.
     pub const fn close_as_duplicate_of(target: GithubId) -> Self {
         Self { state: "closed", state_reason: Some(StateReason::Duplicate), duplicate_issue_id: Some(target) }
     }
@@ -152,8 +145,8 @@ impl GitHub {
         Pages::new(self, Scope::Repo(repo.clone()), url)
     }
 
-    /// One issue or pull request. [`GitHubError::Moved`] when it now lives in another repository (or
-    /// this repository has another name: ask for it by id), [`GitHubError::Gone`] when it was deleted.
+    /// One issue or pull request. Fails with [`GitHubError::Moved`] if it is now in another repository (or this
+    /// repository has another name: ask for it by id), and with [`GitHubError::Gone`] if it was deleted.
     pub async fn issue(&self, repo: &RepoName, number: ItemNumber) -> Result<RestIssue, GitHubError> {
         self.issue_with_answer(repo, number).await.map(|(issue, _)| issue)
     }
@@ -168,7 +161,7 @@ impl GitHub {
         let answer: Value = self.get_json(&Scope::Repo(repo.clone()), url).await?;
         let issue = RestIssue::deserialize(&answer)
             .map_err(|error| GitHubError::BadAnswer { what: what.clone(), detail: error.to_string() })?;
-        // GitHub redirects to where a transferred issue is: what arrives may be another repository's.
+        // GitHub redirects to the new place of a transferred issue: the answer may belong to another repository.
         let here = format!("/repos/{repo}").to_lowercase();
         let elsewhere = issue.repository_url.as_deref().is_some_and(|place| !place.to_lowercase().ends_with(&here));
         if elsewhere || issue.number != number.get() {
@@ -192,7 +185,7 @@ impl GitHub {
     }
 }
 
-/// A moment as GitHub's `since` wants it: whole seconds, rounded down so that nothing is missed.
+/// A time in the form of GitHub's `since`: whole seconds, rounded down so that nothing is missed.
 pub(crate) fn github_time(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

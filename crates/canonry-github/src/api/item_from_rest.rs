@@ -1,14 +1,13 @@
-//! GitHub's words for an item, turned into Canonry's.
+//! Converts GitHub's items into Canonry's records.
 
 use canonry_domain::{GithubId, InvalidNumber, ItemNumber, ItemRecord, ItemState, ItemType, Login, StateReason};
 use jiff::Timestamp;
 
 use crate::api::{RestIssue, RestLabel, RestPull, RestUser};
 
-/// What GitHub says about an issue or, where lists of issues show one, a pull request.
+/// The record of an issue or, in lists of issues, of a pull request.
 ///
-/// `asked_at` is when GitHub was asked. Words that are not known yet (a new state reason) count as
-/// not said.
+/// `asked_at` is the time of the request. Unknown values, such as a new state reason, count as absent.
 pub fn item_from_issue(issue: &RestIssue, asked_at: Timestamp) -> Result<ItemRecord, InvalidNumber> {
     let item_type = if issue.pull_request.is_some() { ItemType::Pr } else { ItemType::Issue };
     let merged_at = issue.pull_request.as_ref().and_then(|pull| pull.merged_at);
@@ -34,8 +33,8 @@ pub fn item_from_issue(issue: &RestIssue, asked_at: Timestamp) -> Result<ItemRec
     })
 }
 
-/// What GitHub says about a pull request. Its id as a pull request is not the item's id, which is
-/// the one it has as an issue, so none is told.
+/// The record of a pull request. It contains no id: the id as a pull request is not the item's id, which is the id as
+/// an issue.
 pub fn item_from_pull(pull: &RestPull, asked_at: Timestamp) -> Result<ItemRecord, InvalidNumber> {
     Ok(ItemRecord {
         body: Some(pull.body.clone().unwrap_or_default()),
@@ -65,7 +64,7 @@ fn state_reason(word: Option<&str>) -> Option<Option<StateReason>> {
     }
 }
 
-/// An open item has no closing date, whatever an answer still carries.
+/// An open item has no closing date, whatever the answer contains.
 fn closed_at(state: &str, closed_at: Option<Timestamp>) -> Option<Option<Timestamp>> {
     match state.parse() {
         Ok(ItemState::Open) => Some(None),

@@ -1,4 +1,4 @@
-//! Labels of a repository and of its items.
+//! Reads and writes labels of a repository and of its items.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, RepoName};
@@ -26,7 +26,7 @@ pub struct NewLabel<'a> {
     pub name: &'a str,
     /// Six hexadecimal digits, without `#`.
     pub color: &'a str,
-    /// What it is for; GitHub takes at most 100 characters.
+    /// At most 100 characters on GitHub.
     pub description: &'a str,
 }
 
@@ -42,8 +42,8 @@ impl GitHub {
         Pages::new(self, Scope::Repo(repo.clone()), url)
     }
 
-    /// Adds labels to an item and answers with all it has then. Labels it has already stay as they
-    /// are; GitHub makes labels that the repository does not have.
+    /// Adds labels to an item and returns all its labels. Existing labels stay; GitHub creates labels that the
+    /// repository does not have.
     pub async fn add_labels(
         &self,
         repo: &RepoName,
@@ -54,14 +54,14 @@ impl GitHub {
         self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &json!({ "labels": labels })).await
     }
 
-    /// Takes a label off an item; status 404 when it has no such label.
+    /// Removes a label from an item; status 404 if the item does not have it.
     pub async fn remove_label(&self, repo: &RepoName, number: ItemNumber, label: &str) -> Result<(), WriteError> {
         let number = number.to_string();
         let url = self.url(&["repos", repo.owner(), repo.name(), "issues", &number, "labels", label], &[]);
         self.write(&Scope::Repo(repo.clone()), Method::DELETE, url, None).await.map(drop)
     }
 
-    /// Makes a label; status 422 when the repository has one of that name.
+    /// Creates a label; status 422 if the repository has one of that name.
     pub async fn create_label(&self, repo: &RepoName, label: &NewLabel<'_>) -> Result<RestLabel, WriteError> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "labels"], &[]);
         let body = serde_json::to_value(label).expect("invariant: a label is plain data");
@@ -69,7 +69,7 @@ impl GitHub {
     }
 }
 
-/// Labels as they stand in issues: objects, or bare names in old answers; the nameless are skipped.
+/// Labels inside issues: objects, or bare names in old answers. Labels without a name are skipped.
 pub(super) fn label_list<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<RestLabel>, D::Error> {
     let values: Vec<Value> = lenient::fitting(reader)?;
     Ok(values

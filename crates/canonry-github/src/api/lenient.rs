@@ -1,17 +1,17 @@
-//! Reading JSON from GitHub without breaking on what it did not promise.
+//! Parses JSON from GitHub and tolerates values that GitHub does not document.
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// The value, or the type's default when it is null or of another shape than expected.
+/// The value, or the type's default if it is null or of another type.
 pub(crate) fn or_default<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(reader: D) -> Result<T, D::Error> {
     let value = Value::deserialize(reader)?;
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
-/// A time, which GitHub writes as RFC 3339 text and, in push events, as seconds since 1970.
+/// A time: GitHub writes RFC 3339 text and, in push events, seconds since 1970.
 pub(crate) fn moment<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Timestamp>, D::Error> {
     Ok(match Value::deserialize(reader)? {
         Value::String(text) => canonry_domain::parse_moment(&text).ok(),
@@ -20,7 +20,7 @@ pub(crate) fn moment<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Time
     })
 }
 
-/// A number that may be too large for JSON's readers and is written as text then, as GraphQL does.
+/// A number that may be too large for a JSON number; GraphQL writes it as text then.
 pub(crate) fn big_number<'de, D: Deserializer<'de>>(reader: D) -> Result<i64, D::Error> {
     let number = match Value::deserialize(reader)? {
         Value::String(text) => text.parse().ok(),
@@ -29,7 +29,7 @@ pub(crate) fn big_number<'de, D: Deserializer<'de>>(reader: D) -> Result<i64, D:
     number.ok_or_else(|| serde::de::Error::custom("no whole number"))
 }
 
-/// The elements of a list that fit; the others are skipped. Null is an empty list.
+/// The elements of a list that can be parsed; the others are skipped. Null is an empty list.
 pub(crate) fn fitting<'de, D: Deserializer<'de>, T: DeserializeOwned>(reader: D) -> Result<Vec<T>, D::Error> {
     Ok(match Value::deserialize(reader)? {
         Value::Array(values) => values.into_iter().filter_map(|value| serde_json::from_value(value).ok()).collect(),

@@ -1,5 +1,4 @@
-//! The calls, one file per resource. Answers are read leniently: only what a row cannot do without
-//! is required.
+//! Contains the calls, one file per resource. Answers are read leniently: only essential fields are required.
 
 mod check_runs;
 pub(crate) mod clone_url;

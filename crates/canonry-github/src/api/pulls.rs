@@ -1,4 +1,4 @@
-//! Pull requests and the files they change.
+//! Reads pull requests and the files they change.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, RepoName};
@@ -16,12 +16,12 @@ use crate::http::pages::{PER_PAGE, Pages};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestPull {
-    /// Its id as a pull request, which differs from its id as an issue.
+    /// The id as a pull request, which differs from its id as an issue.
     pub id: i64,
     pub number: i64,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub title: String,
-    /// The body; null when empty.
+    /// Null if empty.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub body: Option<String>,
     /// `open` or `closed`.
@@ -29,10 +29,9 @@ pub struct RestPull {
     pub state: String,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub draft: bool,
-    /// When it was merged.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub merged_at: Option<Timestamp>,
-    /// Who wrote it; null once the account is deleted.
+    /// The author; null once the account is deleted.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub user: Option<RestUser>,
     #[serde(default, deserialize_with = "lenient::fitting")]
@@ -43,30 +42,28 @@ pub struct RestPull {
     pub locked: bool,
     #[serde(default, deserialize_with = "label_list")]
     pub labels: Vec<RestLabel>,
-    /// How many comments it has; only in the answer about one pull request.
+    /// Only in the answer about one pull request.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub comments: Option<i64>,
-    /// How many comments on its diff it has; only in the answer about one pull request.
+    /// The comments on its diff; only in the answer about one pull request.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub review_comments: Option<i64>,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub base: RestBranch,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub head: RestBranch,
-    /// When it was opened.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub updated_at: Option<Timestamp>,
-    /// When it was closed or merged.
+    /// Closed or merged.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub closed_at: Option<Timestamp>,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub html_url: Option<String>,
 }
 
-/// One end of a pull request.
+/// One end of a pull request: its base or its head.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestBranch {
@@ -74,20 +71,19 @@ pub struct RestBranch {
     pub branch: String,
     #[serde(deserialize_with = "lenient::or_default")]
     pub sha: String,
-    /// Its repository; null once a fork is deleted.
+    /// Null once a fork is deleted.
     #[serde(deserialize_with = "lenient::or_default")]
     pub repo: Option<RestRepo>,
 }
 
-/// A file that a pull request changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestPullFile {
-    /// Its path after the change.
+    /// The path after the change.
     pub filename: String,
     /// `added`, `removed`, `modified`, `renamed`, `copied`, `changed`, `unchanged`.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub status: String,
-    /// Its path before, when it was renamed.
+    /// The path before a rename.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub previous_filename: Option<String>,
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -101,8 +97,8 @@ pub struct RestPullFile {
 
 #[boxed]
 impl GitHub {
-    /// The repository's pull requests, latest change first: this list has no `since`, so whoever
-    /// wants only recent ones stops reading.
+    /// The repository's pull requests, newest change first. This list has no `since`: a caller that wants only recent
+    /// ones stops reading.
     pub fn pulls(&self, repo: &RepoName, state: ListState) -> Pages<RestPull> {
         let pairs = [("state", state.as_str()), ("sort", "updated"), ("direction", "desc"), PER_PAGE];
         let url = self.url(&["repos", repo.owner(), repo.name(), "pulls"], &pairs);
@@ -114,7 +110,7 @@ impl GitHub {
         self.get_json(&Scope::Repo(repo.clone()), url).await
     }
 
-    /// The files a pull request changes; GitHub lists at most 3,000.
+    /// The files that a pull request changes; GitHub lists at most 3,000.
     pub fn pull_files(&self, repo: &RepoName, number: ItemNumber) -> Pages<RestPullFile> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "pulls", &number.to_string(), "files"], &[PER_PAGE]);
         Pages::new(self, Scope::Repo(repo.clone()), url)

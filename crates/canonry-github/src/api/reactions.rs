@@ -1,4 +1,4 @@
-//! Reactions, which GitHub tells by no webhook: they have to be asked for.
+//! Reads and writes reactions; GitHub sends no webhook for them.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, RepoName};
@@ -20,10 +20,9 @@ pub struct RestReaction {
     pub id: i64,
     /// `+1`, `-1`, `laugh`, `confused`, `heart`, `hooray`, `rocket`, `eyes`.
     pub content: String,
-    /// Who reacted; null once the account is deleted.
+    /// Null once the account is deleted.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub user: Option<RestUser>,
-    /// When.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub created_at: Option<Timestamp>,
 }
@@ -35,7 +34,6 @@ pub enum ReactionSubject {
     ReviewComment(GithubId),
 }
 
-/// The reactions that GitHub knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReactionContent {
@@ -50,7 +48,7 @@ pub enum ReactionContent {
 }
 
 impl ReactionContent {
-    /// GitHub's word for it, as in [`RestReaction::content`].
+    /// GitHub's name for it, as in [`RestReaction::content`].
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PlusOne => "+1",
@@ -67,12 +65,12 @@ impl ReactionContent {
 
 #[boxed]
 impl GitHub {
-    /// All reactions to something, as they are now: removed ones are gone.
+    /// All present reactions; removed ones are not included.
     pub fn reactions(&self, repo: &RepoName, subject: ReactionSubject) -> Pages<RestReaction> {
         Pages::new(self, Scope::Repo(repo.clone()), self.reactions_url(repo, subject, &[PER_PAGE]))
     }
 
-    /// Reacts to something. Doing so twice is one reaction.
+    /// Adds a reaction. Adding it twice gives one reaction.
     pub async fn create_reaction(
         &self,
         repo: &RepoName,

@@ -1,4 +1,4 @@
-//! Repositories, by name and by id.
+//! Reads repositories by name and by id.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, RepoName};
@@ -12,16 +12,14 @@ use crate::http::error::GitHubError;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestRepo {
-    /// Its id, which stays when it is renamed or moved.
+    /// The id, which stays the same if the repository is renamed or transferred.
     pub id: i64,
-    /// `owner/name` as of now.
+    /// The present `owner/name`.
     pub full_name: String,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub default_branch: String,
-    /// Whether only some can see it.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub private: bool,
-    /// Whether it is read-only.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub archived: bool,
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -37,7 +35,7 @@ impl RestRepo {
         GithubId(self.id)
     }
 
-    /// The name it has now, when that is not the name it was asked by.
+    /// The present name, if it is not the name in the request.
     pub fn renamed_from(&self, asked: &RepoName) -> Option<RepoName> {
         let now: RepoName = self.full_name.parse().ok()?;
         (now.key() != asked.key()).then_some(now)
@@ -46,7 +44,7 @@ impl RestRepo {
 
 #[boxed]
 impl GitHub {
-    /// A repository by name. A former name finds it too: see [`RestRepo::renamed_from`].
+    /// A repository by name. A former name works too: see [`RestRepo::renamed_from`].
     pub async fn repo(&self, repo: &RepoName) -> Result<RestRepo, GitHubError> {
         let url = self.url(&["repos", repo.owner(), repo.name()], &[]);
         match self.get_json(&Scope::Repo(repo.clone()), url).await {
@@ -55,8 +53,8 @@ impl GitHub {
         }
     }
 
-    /// A repository by id, whatever it is called now; `known_as` is the last name we knew, which says
-    /// whose installation asks.
+    /// A repository by id, whatever its present name is; `known_as` is the last known name, which selects the
+    /// installation for the request.
     pub async fn repo_by_id(&self, known_as: &RepoName, id: GithubId) -> Result<RestRepo, GitHubError> {
         let url = self.url(&["repositories", &id.0.to_string()], &[]);
         self.get_json(&Scope::Repo(known_as.clone()), url).await

@@ -1,4 +1,4 @@
-//! Reviews of pull requests and the comments on their diffs.
+//! Reads and writes reviews of pull requests and comments on their diffs.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, RepoName};
@@ -16,7 +16,6 @@ use crate::http::error::GitHubError;
 use crate::http::pages::{PER_PAGE, Pages};
 use crate::http::write::WriteError;
 
-/// A review of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestReview {
     pub id: i64,
@@ -29,13 +28,12 @@ pub struct RestReview {
     pub user: Option<RestUser>,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub commit_id: Option<String>,
-    /// When it was submitted.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub submitted_at: Option<Timestamp>,
 }
 
 impl RestReview {
-    /// Whether it is a draft, which its author alone sees.
+    /// Whether it is a draft, which only its author sees.
     pub fn is_pending(&self) -> bool {
         self.state.eq_ignore_ascii_case("pending")
     }
@@ -51,10 +49,10 @@ pub struct RestReviewComment {
     pub user: Option<RestUser>,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub path: String,
-    /// The line in the file now; null once the code is outdated.
+    /// The present line in the file; null once the code is outdated.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub line: Option<i64>,
-    /// The line when it was written.
+    /// The line when the comment was written.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub original_line: Option<i64>,
     /// `LEFT` or `RIGHT`.
@@ -68,21 +66,19 @@ pub struct RestReviewComment {
     pub in_reply_to_id: Option<i64>,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub pull_request_review_id: Option<i64>,
-    /// When it was written.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub updated_at: Option<Timestamp>,
 }
 
-/// A comment on a line of the new side of a diff, as it is sent with its review.
+/// A comment on a line of the new side of a diff, to be sent with its review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewReviewComment<'a> {
     pub path: &'a str,
-    /// The last line it is about.
+    /// The last line of its range.
     pub line: u32,
-    /// The first line, when it is about several.
+    /// The first line, if the range has several lines.
     pub start_line: Option<u32>,
     pub body: &'a str,
 }
@@ -100,7 +96,7 @@ impl NewReviewComment<'_> {
 
 #[boxed]
 impl GitHub {
-    /// A pull request's reviews, oldest first; drafts of our own are among them.
+    /// A pull request's reviews, oldest first; our own drafts are included.
     pub fn reviews(&self, repo: &RepoName, number: ItemNumber) -> Pages<RestReview> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "pulls", &number.to_string(), "reviews"], &[PER_PAGE]);
         Pages::new(self, Scope::Repo(repo.clone()), url)
@@ -110,14 +106,14 @@ impl GitHub {
         self.get_json(&Scope::Repo(repo.clone()), self.review_url(repo, number, id, &[])).await
     }
 
-    /// The comments of one review. GitHub tells no lines here.
+    /// The comments of one review. GitHub returns no line numbers here.
     pub fn comments_of_review(&self, repo: &RepoName, number: ItemNumber, id: GithubId) -> Pages<RestReviewComment> {
         let mut url = self.review_url(repo, number, id, &["comments"]);
         url.query_pairs_mut().extend_pairs([PER_PAGE]);
         Pages::new(self, Scope::Repo(repo.clone()), url)
     }
 
-    /// All comments on a pull request's diff, oldest first; those of drafts are not among them.
+    /// All comments on a pull request's diff, oldest first; comments of drafts are not included.
     pub fn review_comments(&self, repo: &RepoName, number: ItemNumber) -> Pages<RestReviewComment> {
         let url =
             self.url(&["repos", repo.owner(), repo.name(), "pulls", &number.to_string(), "comments"], &[PER_PAGE]);
@@ -128,7 +124,7 @@ impl GitHub {
         self.get_json(&Scope::Repo(repo.clone()), self.review_comment_url(repo, id)).await
     }
 
-    /// Makes a review that is a draft: nobody else sees it before it is submitted.
+    /// Creates a draft review: nobody else sees it before it is submitted.
     pub async fn create_draft_review(
         &self,
         repo: &RepoName,
@@ -156,7 +152,7 @@ impl GitHub {
         self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &event).await
     }
 
-    /// Deletes a draft. GitHub deletes no submitted review.
+    /// Deletes a draft. GitHub does not delete submitted reviews.
     pub async fn delete_draft_review(
         &self,
         repo: &RepoName,
@@ -167,7 +163,7 @@ impl GitHub {
         self.write(&Scope::Repo(repo.clone()), Method::DELETE, url, None).await.map(drop)
     }
 
-    /// Answers in a conversation on a diff; `to` is the comment that began it.
+    /// Replies in a conversation on a diff; `to` is its first comment.
     pub async fn reply_to_review_comment(
         &self,
         repo: &RepoName,
@@ -180,7 +176,6 @@ impl GitHub {
         self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &json!({ "body": body })).await
     }
 
-    /// Replaces what a comment on a diff says.
     pub async fn edit_review_comment(
         &self,
         repo: &RepoName,

@@ -1,4 +1,4 @@
-//! Conversations on a diff, which only GraphQL knows as such.
+//! Reads and resolves conversations on a diff, which only GraphQL provides.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, Login, RepoName};
@@ -12,7 +12,7 @@ use crate::http::client::GitHub;
 use crate::http::error::GitHubError;
 use crate::http::write::WriteError;
 
-/// Ids of comments have outgrown the 32 bits of `databaseId`.
+/// `fullDatabaseId`, because ids of comments no longer fit the 32 bits of `databaseId`.
 const THREADS: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) {
   repository(owner: $owner, name: $name) {
     pullRequest(number: $number) {
@@ -43,16 +43,16 @@ const MOST_PAGES: usize = 1_000;
 pub struct RestReviewThread {
     pub id: String,
     pub is_resolved: bool,
-    /// What was said, oldest first, up to a hundred.
+    /// The first hundred comments, oldest first.
     pub comments: Vec<ThreadComment>,
-    /// Whether more was said than is listed here: beyond the hundredth, or in a form that cannot be read.
+    /// Whether there are comments that are not listed: beyond the hundredth, or in a form that cannot be read.
     pub more_comments: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadComment {
     pub id: GithubId,
-    /// Who wrote it, as REST names the account; `None` once it is deleted.
+    /// The author's login as in REST; `None` once the account is deleted.
     pub author: Option<Login>,
     pub is_bot: bool,
     pub body: String,
@@ -84,7 +84,7 @@ impl GitHub {
         Err(bad("it has no last page"))
     }
 
-    /// Resolves a conversation. Doing so twice does no harm.
+    /// Resolves a conversation. Repeating is harmless.
     pub async fn resolve_thread(&self, repo: &RepoName, thread: &str) -> Result<(), WriteError> {
         let variables = json!({ "thread": thread });
         let data = self.graphql_write(&Scope::Repo(repo.clone()), RESOLVE, &variables).await?;
@@ -108,7 +108,7 @@ struct Connection<T> {
     page_info: PageInfo,
 }
 
-/// Whatever cannot be read is still seen to be there: it may be what a person said.
+/// A node that cannot be read still counts: it may be a person's comment.
 #[derive(Deserialize)]
 #[serde(untagged, bound = "T: serde::de::DeserializeOwned")]
 enum Node<T> {
@@ -181,7 +181,7 @@ impl CommentNode {
 }
 
 impl Actor {
-    /// GraphQL names an App by its slug alone, where REST says `slug[bot]`.
+    /// GraphQL returns only the slug of an App; REST returns `slug[bot]`.
     fn into_rest(self) -> RestUser {
         let bare_bot = self.kind == "Bot" && !self.login.ends_with("[bot]");
         let login = if bare_bot { format!("{}[bot]", self.login) } else { self.login };

@@ -1,4 +1,4 @@
-//! What happened to an item, in order.
+//! Reads the events of an item, in order.
 
 use canonry_domain::{ItemNumber, RepoName};
 use jiff::Timestamp;
@@ -11,11 +11,11 @@ use crate::auth::credentials::Scope;
 use crate::http::client::GitHub;
 use crate::http::pages::{PER_PAGE, Pages};
 
-/// One event of a timeline. The kinds have little in common; what is not named here is in `other`.
+/// One event of a timeline. The kinds have little in common; all other fields are in `other`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestTimelineEvent {
-    /// The event's id; commits have none.
+    /// Commits have none.
     #[serde(deserialize_with = "lenient::or_default")]
     pub id: Option<i64>,
     /// `closed`, `reopened`, `labeled`, `marked_as_duplicate`, `cross-referenced`, `commented`, …
@@ -23,16 +23,15 @@ pub struct RestTimelineEvent {
     pub event: String,
     #[serde(deserialize_with = "lenient::or_default")]
     pub actor: Option<RestUser>,
-    /// When.
     #[serde(deserialize_with = "lenient::moment")]
     pub created_at: Option<Timestamp>,
-    /// Why it was closed, on `closed`.
+    /// Only on `closed`.
     #[serde(deserialize_with = "lenient::or_default")]
     pub state_reason: Option<String>,
-    /// The label, on `labeled` and `unlabeled`.
+    /// Only on `labeled` and `unlabeled`.
     #[serde(deserialize_with = "lenient::or_default")]
     pub label: Option<RestLabel>,
-    /// What was said, on `commented`.
+    /// Only on `commented`.
     #[serde(deserialize_with = "lenient::or_default")]
     pub body: Option<String>,
     #[serde(flatten)]

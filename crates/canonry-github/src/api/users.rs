@@ -1,4 +1,4 @@
-//! Accounts as they stand in answers.
+//! Defines accounts as answers contain them.
 
 use canonry_domain::Login;
 use serde::{Deserialize, Serialize};
@@ -18,12 +18,12 @@ pub struct RestUser {
 }
 
 impl RestUser {
-    /// Whether it is a bot's account. GitHub marks Apps by type and by the ending of the login.
+    /// Whether the account is a bot. GitHub marks Apps by type and by the ending of the login.
     pub fn is_bot(&self) -> bool {
         self.account_type.eq_ignore_ascii_case("bot") || self.login.to_lowercase().ends_with("[bot]")
     }
 
-    /// Its login, if it is one.
+    /// The login; `None` if it is not valid.
     pub fn to_login(&self) -> Option<Login> {
         self.login.parse().ok()
     }
@@ -35,7 +35,7 @@ impl RestUser {
 pub struct AppSlug {
     #[serde(deserialize_with = "lenient::or_default")]
     pub id: i64,
-    /// Its name in URLs; the App's account is `slug[bot]`.
+    /// The App's name in URLs; its account is `slug[bot]`.
     #[serde(deserialize_with = "lenient::or_default")]
     pub slug: String,
 }

@@ -1,13 +1,13 @@
-//! What a GitHub App of Canonry's asks for: permissions and events.
+//! Defines the permissions and events of Canonry's GitHub App.
 
-/// The permissions of the App on repositories, each with its level.
+/// The App's permissions on repositories, each with its level.
 ///
-/// `contents` is `read`: with `write` GitHub would also resolve the conversations of fixed findings, but it is the one
-/// permission with which somebody could change code, so that it is left to the operator.
+/// `contents` is `read`. With `write` GitHub would also resolve the conversations of fixed findings, but it is the one
+/// permission that allows changing code, so that decision is left to the operator.
 pub const APP_PERMISSIONS: [(&str, &str); 5] =
     [("metadata", "read"), ("contents", "read"), ("issues", "write"), ("pull_requests", "write"), ("checks", "write")];
 
-/// The events the App subscribes to. GitHub sends those about the installation by itself.
+/// The events that the App subscribes to. GitHub sends events about the installation without a subscription.
 pub const APP_EVENTS: [&str; 10] = [
     "check_run",
     "check_suite",
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn the_app_subscribes_to_what_is_acted_on() {
-        // Sent to every App unasked, or only read and never acted on.
+        // Sent to every App without a subscription, or only read and never acted on.
         let others = ["installation", "installation_repositories", "ping", "label"];
         let wanted: BTreeSet<&str> = known_events().filter(|name| !others.contains(name)).collect();
         assert_eq!(BTreeSet::from(APP_EVENTS), wanted);
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn every_part_of_the_api_that_is_called_has_its_permission() {
-        // The permission that GitHub's documentation names for the calls in each file; "" needs none.
+        // The permission that GitHub's documentation requires for the calls in each file; "" for none.
         let needed = [
             ("check_runs", "checks"),
             ("clone_url", ""),

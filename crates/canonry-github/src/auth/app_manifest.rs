@@ -1,4 +1,4 @@
-//! Making a GitHub App with one click: what the App is to be, and what GitHub says once it was made.
+//! Creates a GitHub App from a manifest: the manifest, and GitHub's answer after the creation.
 
 use canonry_boxed::boxed;
 use std::fmt;
@@ -13,13 +13,13 @@ use crate::auth::secret::Secret;
 use crate::http::error::GitHubError;
 use crate::http::transport::Transport;
 
-/// Somebody waits at a browser for both.
+/// A person waits at a browser for both.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
 /// An App with its key is a few thousand bytes.
 const LARGEST_ANSWER: usize = 256 * 1024;
 
-/// The App that a service reached at `public_url` needs, in the form that GitHub makes an App from.
+/// The manifest of the App for a service at `public_url`, in the form from which GitHub creates an App.
 pub fn app_manifest(public_url: &Url) -> Value {
     let base = public_url.as_str().trim_end_matches('/');
     let permissions: serde_json::Map<String, Value> =
@@ -40,7 +40,7 @@ pub fn app_manifest(public_url: &Url) -> Value {
     })
 }
 
-/// An App that GitHub made; its secrets are told this once.
+/// An App that GitHub created; GitHub returns its secrets only once.
 #[derive(Clone, Deserialize)]
 pub struct CreatedApp {
     pub id: i64,
@@ -53,7 +53,6 @@ pub struct CreatedApp {
 }
 
 impl CreatedApp {
-    /// The secret that goes with the client's id.
     pub fn client_secret(&self) -> Secret {
         Secret::new(&self.client_secret)
     }
@@ -73,7 +72,8 @@ impl fmt::Debug for CreatedApp {
     }
 }
 
-/// The App that was made from a manifest, for the code that the browser came back with. The code is good for an hour, once.
+/// Exchanges the code that the browser came back with for the App that was created from a manifest. The code is valid
+/// for an hour and for one use.
 #[boxed]
 pub async fn created_app(api: &Url, code: &str) -> Result<CreatedApp, GitHubError> {
     crate::http::client::check_api(api)?;

@@ -1,4 +1,4 @@
-//! Who we are to GitHub: a plain token, or an App whose key makes short-lived tokens.
+//! Signs requests with a plain token, or as an App whose key creates short-lived tokens.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,21 +25,19 @@ use crate::http::error::GitHubError;
 const JWT_LIFE: SignedDuration = SignedDuration::from_mins(9);
 /// GitHub's own advice against clocks that are behind: issued a minute ago.
 const JWT_AGE: SignedDuration = SignedDuration::from_secs(60);
-/// Installation tokens live an hour; a new one is made when this little is left, so that a request
-/// under way does not see its token expire.
+/// Installation tokens live an hour; a new one is created when this little is left, so that a token does not expire
+/// during a request.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_mins(5);
 
 /// RS256: RSA with PKCS #1 v1.5 and SHA-256.
 const JWT_HEADER: &[u8] = br#"{"alg":"RS256","typ":"JWT"}"#;
 
-/// How the client proves who it is.
 #[derive(Debug, Clone)]
 pub enum Auth {
     Token(Secret),
     App(AppKey),
 }
 
-/// A GitHub App's id and private key.
 #[derive(Clone)]
 pub struct AppKey {
     app_id: String,
@@ -47,8 +45,7 @@ pub struct AppKey {
 }
 
 impl AppKey {
-    /// Reads the key as GitHub hands it out (PEM). Line breaks may be written as `\n`, which is what
-    /// becomes of them in many environment files.
+    /// Reads the key in GitHub's format (PEM). Line breaks may be written as `\n`, as in many environment files.
     pub fn new(app_id: &str, private_key_pem: &Secret) -> Result<Self, GitHubError> {
         let app_id = app_id.trim();
         if app_id.is_empty() {
@@ -92,11 +89,11 @@ struct Claims<'a> {
     iss: &'a str,
 }
 
-/// On whose behalf a request goes out. A plain token serves repositories and installations alike.
+/// On whose behalf a request is sent. A plain token serves repositories and installations alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     Repo(RepoName),
-    /// An installation whose id is known, as webhooks tell it.
+    /// An installation with a known id, as webhooks contain it.
     Installation(i64),
     /// The account itself: the token's owner, or the App.
     Account,
@@ -104,10 +101,9 @@ pub enum Scope {
     App,
 }
 
-/// What one request is signed with.
 #[derive(Debug, Clone)]
 pub(crate) struct Credential {
-    /// The budget that the request is counted against.
+    /// The account whose rate budget the request uses.
     pub(crate) account: String,
     pub(crate) bearer: Secret,
     pub(crate) kind: CredentialKind,
@@ -120,7 +116,6 @@ pub(crate) enum CredentialKind {
     Installation(i64),
 }
 
-/// Installation tokens made so far.
 #[derive(Debug, Default)]
 pub(crate) struct TokenCache {
     installations: HashMap<String, i64>,
@@ -146,7 +141,7 @@ struct InstallationToken {
 }
 
 impl GitHub {
-    /// What to sign a request of this scope with; makes an installation token when there is none.
+    /// The credential for a request of this scope; creates an installation token if there is none.
     pub(crate) async fn credential(&self, scope: &Scope) -> Result<Credential, GitHubError> {
         let key = match self.auth() {
             Auth::Token(_) if *scope == Scope::App => {
@@ -158,11 +153,11 @@ impl GitHub {
             }
             Auth::App(key) => key,
         };
-        // Signing takes longer than most requests, so it is done only where no token is at hand.
+        // Signing takes longer than most requests, so it is done only if there is no token.
         let app = || -> Result<Credential, GitHubError> {
             Ok(Credential { account: "app".to_owned(), bearer: key.jwt(self.now())?, kind: CredentialKind::App })
         };
-        // Held over the requests below: one token is made, however many tasks wait for it.
+        // Locked during the requests below: one token is created, however many tasks wait for it.
         let mut cache = self.token_cache().lock().await;
         let installation = match scope {
             Scope::App | Scope::Account => return app(),
@@ -192,8 +187,8 @@ impl GitHub {
         })
     }
 
-    /// Drops a token that GitHub no longer accepts, and what we believed about its installation.
-    /// Answers whether a fresh one can be made.
+    /// Drops a token that GitHub no longer accepts, and the cached installations that belong to it. Returns whether a
+    /// new one can be created.
     pub(crate) async fn forget(&self, credential: &Credential) -> bool {
         let CredentialKind::Installation(id) = credential.kind else { return false };
         let mut cache = self.token_cache().lock().await;
@@ -216,7 +211,7 @@ impl GitHub {
 
     async fn make_installation_token(&self, app: &Credential, id: i64) -> Result<InstallationToken, GitHubError> {
         let url = self.url(&["app", "installations", &id.to_string(), "access_tokens"], &[]);
-        // The one POST that may be repeated: a token too many does no harm.
+        // The one POST that may be repeated: an extra token does no harm.
         let answer = self.request_as(app, Method::POST, url, Some(&serde_json::json!({})), None).await?;
         let answer: TokenAnswer = answer.fresh()?.json()?;
         let expires_at = answer.expires_at.unwrap_or_else(|| self.now() + SignedDuration::from_hours(1));

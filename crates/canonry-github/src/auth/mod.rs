@@ -1,4 +1,4 @@
-//! Who the client is: an App or a token, and signing people in.
+//! Authenticates the client as an App or with a token, and signs people in.
 
 pub(crate) mod app_access;
 pub(crate) mod app_manifest;

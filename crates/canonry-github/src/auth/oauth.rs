@@ -1,4 +1,5 @@
-//! Signing people in with their account on GitHub: where they are sent, what the code buys, and who they are.
+//! Signs people in with their account on GitHub: the address for the browser, the exchange of the code, and the
+//! account.
 
 use canonry_boxed::boxed;
 use std::fmt;
@@ -19,14 +20,14 @@ use crate::auth::secret::Secret;
 use crate::http::error::GitHubError;
 use crate::http::transport::{Broken, Outgoing, Transport};
 
-/// Somebody waits at a browser for both.
+/// A person waits at a browser for both.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
-/// A token or an account is a few hundred bytes to a few thousand.
+/// A token or an account has a few hundred to a few thousand bytes.
 const LARGEST_ANSWER: usize = 256 * 1024;
 
-/// A GitHub App, or an OAuth App, as a program that people sign in to. It asks for no rights: what people may see is asked
-/// of GitHub with the service's own credentials, and their tokens are thrown away.
+/// A GitHub App, or an OAuth App, that people sign in to. It requests no scopes: what people may see is asked of GitHub
+/// with the service's own credentials, and their tokens are discarded.
 #[derive(Clone)]
 pub struct OauthClient {
     api: Url,
@@ -38,7 +39,7 @@ pub struct OauthClient {
 
 #[boxed]
 impl OauthClient {
-    /// A client of the GitHub whose API is there. Sends nothing.
+    /// A client of the GitHub with this API. Sends nothing.
     pub fn new(api: &Url, client_id: &str, client_secret: &Secret) -> Result<Self, GitHubError> {
         crate::http::client::check_api(api)?;
         let user_agent = concat!("canonry/", env!("CARGO_PKG_VERSION"));
@@ -51,7 +52,7 @@ impl OauthClient {
         })
     }
 
-    /// Where the browser is sent; it comes back to `callback` with a code and the same `state`.
+    /// The address to which the browser is sent; it comes back to `callback` with a code and the same `state`.
     pub fn authorize_url(&self, callback: &Url, state: &str, challenge: &str) -> Url {
         let mut url = below(&self.web, &["login", "oauth", "authorize"]);
         url.query_pairs_mut()
@@ -63,7 +64,7 @@ impl OauthClient {
         url
     }
 
-    /// The person's token for a code that came back; `verifier` is what the challenge was made from.
+    /// Exchanges a code for the person's token; `verifier` is the value from which the challenge was computed.
     pub async fn exchange_code(&self, callback: &Url, code: &str, verifier: &Secret) -> Result<Secret, GitHubError> {
         let what = "/login/oauth/access_token";
         let body = json!({
@@ -86,7 +87,7 @@ impl OauthClient {
                 credential: "the client's id and secret",
                 advice: "check CANONRY_OAUTH_CLIENT_ID and CANONRY_OAUTH_CLIENT_SECRET",
             }),
-            // Expired, used before, or somebody else's.
+            // Expired, used before, or issued to another person.
             (_, Some("bad_verification_code")) => {
                 Err(GitHubError::Unauthorized { credential: "the code of this sign-in", advice: "sign in again" })
             }
@@ -123,7 +124,7 @@ impl fmt::Debug for OauthClient {
     }
 }
 
-/// The proof that goes with the browser: only whoever has the verifier can use the code.
+/// The PKCE challenge that the browser carries: only the owner of the verifier can use the code.
 pub fn code_challenge(verifier: &Secret) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.expose()))
 }

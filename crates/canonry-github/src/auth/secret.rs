@@ -1,4 +1,4 @@
-//! A text that must never be printed.
+//! Defines a text that must never be printed.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a secret in; white space around it, which files and shells leave behind, is cut.
+    /// Trims white space, which files and shells leave around a secret.
     pub fn new(text: &str) -> Self {
         Self(text.trim().to_owned())
     }

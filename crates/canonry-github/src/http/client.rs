@@ -1,4 +1,4 @@
-//! The client: its options, and what all calls share.
+//! Defines the client: its options, and what all calls share.
 
 use canonry_boxed::boxed;
 use std::fmt;
@@ -16,33 +16,32 @@ use crate::http::rate_budget::{RateBudget, RateLeft, WaitReason, Waiting};
 use crate::http::transport::Transport;
 use canonry_clock::{Clock, SystemClock};
 
-/// How a client is set up. Start from [`ClientOptions::new`] and change what differs.
+/// The options of a client. Start from [`ClientOptions::new`] and change what differs.
 #[derive(Clone)]
 pub struct ClientOptions {
-    /// Where the API is: `https://api.github.com`, or `https://HOST/api/v3` for GitHub Enterprise.
+    /// The address of the API: `https://api.github.com`, or `https://HOST/api/v3` for GitHub Enterprise.
     pub api: Url,
     pub auth: Auth,
-    /// What we call ourselves; GitHub refuses requests without it.
+    /// GitHub refuses requests without a user agent.
     pub user_agent: String,
     pub clock: Arc<dyn Clock>,
     /// Numbers from 0 to 1 that spread retries.
     pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
-    /// Told before every wait.
+    /// Called before every wait.
     pub on_wait: Arc<dyn Fn(&Waiting) + Send + Sync>,
     /// The longest single wait; a longer one ends the call with [`GitHubError::RateLimited`].
     pub longest_wait: SignedDuration,
-    /// How often a read is tried when GitHub or the network fails.
+    /// How often a read is tried if GitHub or the network fails.
     pub tries: u32,
-    /// How long a connection may take to stand.
     pub connect_timeout: Duration,
-    /// How long a request may take as a whole.
+    /// The limit for a request as a whole.
     pub request_timeout: Duration,
     /// The largest answer that is read, in bytes after decompression.
     pub answer_limit: usize,
 }
 
 impl ClientOptions {
-    /// The options for github.com and the machine's own clock.
+    /// The options for github.com and the system clock.
     pub fn new(auth: Auth) -> Self {
         Self {
             api: Url::parse("https://api.github.com").expect("invariant: a constant URL"),
@@ -51,12 +50,12 @@ impl ClientOptions {
             clock: Arc::new(SystemClock),
             jitter: Arc::new(rand::random::<f64>),
             on_wait: Arc::new(|waiting| tracing::info!(%waiting)),
-            // Long enough for secondary limits (a minute, doubled a few times), too short for an
-            // exhausted hour: a command should end with a sentence then, not hang.
+            // Long enough for secondary limits (a minute, doubled a few times), too short for an exhausted hour: then a
+            // command should end with a sentence and not hang.
             longest_wait: SignedDuration::from_mins(10),
             tries: 5,
             connect_timeout: Duration::from_secs(10),
-            // GitHub cuts its own work at ten seconds; the rest is for slow lines and big pages.
+            // GitHub ends its own work after ten seconds; the rest is for slow connections and large pages.
             request_timeout: Duration::from_secs(60),
             // A page of 100 issues with the longest bodies (64 KiB each, escaped) is about 14 MB.
             answer_limit: 64 << 20,
@@ -109,23 +108,23 @@ impl GitHub {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// What the latest answer said about the hour's budget of a scope; `None` before the first.
+    /// The hourly budget of a scope from the latest answer; `None` before the first.
     pub async fn rate_left(&self, scope: &Scope) -> Result<Option<RateLeft>, GitHubError> {
         let credential = self.credential(scope).await?;
         Ok(self.shared.budget.left(&credential.account))
     }
 
-    /// The same for every account that was used, by its name (`token`, `app`, `installation 5`). Asks nobody.
+    /// The hourly budget of every account that was used, by name (`token`, `app`, `installation 5`). Sends no request.
     pub fn rates_left(&self) -> Vec<(String, RateLeft)> {
         self.shared.budget.all_left()
     }
 
-    /// The moment it is for this client.
+    /// The present time of the client's clock.
     pub fn now(&self) -> Timestamp {
         self.shared.options.clock.now()
     }
 
-    /// Tells whoever watches what is waited for.
+    /// Reports a wait to the `on_wait` callback.
     pub fn tell_wait(&self, reason: WaitReason, until: Timestamp) {
         (self.shared.options.on_wait)(&Waiting { reason, until });
     }
@@ -134,7 +133,7 @@ impl GitHub {
         self.shared.options.clock.sleep_until(until).await;
     }
 
-    /// The longest that this client waits for anything; whoever would have to wait longer gives up.
+    /// The longest that this client waits for anything; a caller that would have to wait longer stops.
     pub fn longest_wait(&self) -> SignedDuration {
         self.shared.options.longest_wait
     }
@@ -173,7 +172,7 @@ impl GitHub {
         url
     }
 
-    /// Whether a URL that GitHub named is on the API, so that our token may go there.
+    /// Whether a URL from an answer belongs to the API, so that our token may be sent there.
     pub(crate) fn is_ours(&self, url: &Url) -> bool {
         let api = &self.options().api;
         let base = api.path().trim_end_matches('/');
@@ -181,7 +180,7 @@ impl GitHub {
         url.origin() == api.origin() && below_base && url.username().is_empty() && url.password().is_none()
     }
 
-    /// A URL in words for a person: its path below the API, without the query.
+    /// A URL for messages: its path below the API, without the query.
     pub(crate) fn what(&self, url: &Url) -> String {
         let base = self.options().api.path().trim_end_matches('/');
         url.path().strip_prefix(base).unwrap_or(url.path()).to_owned()
@@ -194,7 +193,7 @@ impl fmt::Debug for GitHub {
     }
 }
 
-/// Whether this is an address of the machine itself.
+/// Whether this is an address of the local machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -204,7 +203,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// A token goes out with every request, so the way must be encrypted, or not leave the machine.
+/// A token is sent with every request, so the connection must be encrypted, or stay on the machine.
 pub(crate) fn check_api(api: &Url) -> Result<(), GitHubError> {
     let detail = match api.scheme() {
         "https" if api.has_host() => None,

@@ -1,11 +1,11 @@
-//! What a person is told when GitHub does not do what was asked.
+//! Defines the errors for requests that GitHub did not fulfil.
 
 use jiff::Timestamp;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 
-/// Why GitHub did not answer as wanted. Each `Display` is one sentence that says what happened and
-/// what to do next; none contains a token.
+/// Why GitHub did not answer as wanted. Each `Display` is one sentence that says what happened and what to do next;
+/// none contains a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitHubError {
@@ -17,9 +17,9 @@ pub enum GitHubError {
     Forbidden {
         what: String,
         message: String,
-        /// What the call needs, from `X-Accepted-GitHub-Permissions` or `X-Accepted-OAuth-Scopes`.
+        /// What the call requires, from `X-Accepted-GitHub-Permissions` or `X-Accepted-OAuth-Scopes`.
         needs: Option<String>,
-        /// The scopes the token has, from `X-OAuth-Scopes`.
+        /// The scopes of the token, from `X-OAuth-Scopes`.
         has: Option<String>,
     },
     /// The thing does not exist, or the token cannot see it (404).
@@ -29,7 +29,7 @@ pub enum GitHubError {
     NotFound { what: String },
     #[error("the GitHub App is not installed on {repo}; install it there, or check the name")]
     NotInstalled { repo: String },
-    /// Only those who may push see a repository's collaborators.
+    /// Only accounts that may push see a repository's collaborators.
     #[error(
         "GitHub does not show the collaborators of {repo} to this token ({message}); use a token that can push there, or run `canonry maintainers set LOGIN… --repo {repo}`"
     )]
@@ -46,14 +46,11 @@ pub enum GitHubError {
     Moved { what: String, to: String },
     /// The rate limit is used up for longer than the caller wants to wait.
     #[error("GitHub's rate limit is used up until {}; run this again then, what is done so far is kept", clock_time(*.until))]
-    RateLimited {
-        /// When requests are allowed again.
-        until: Timestamp,
-    },
+    RateLimited { until: Timestamp },
     /// No answer came: the host is unreachable, or the connection broke.
     #[error("{host} cannot be reached ({detail}); check the network and the API's address, then run this again")]
     Network { host: String, detail: String },
-    /// GitHub answers, but with an error of its own (5xx), and still did after several tries.
+    /// GitHub answered with a server error (5xx), even after several tries.
     #[error(
         "GitHub failed to answer {what} (status {status}, {tries} tries); try again later, www.githubstatus.com tells whether it is down"
     )]
@@ -63,12 +60,12 @@ pub enum GitHubError {
         status: u16,
         tries: u32,
     },
-    /// GitHub says that the request itself is wrong.
+    /// GitHub rejects the request itself as wrong.
     #[error("GitHub refuses {what} (status {status}: {message})")]
     Refused { what: String, status: u16, message: String },
     #[error("the answer to {what} is not GitHub's ({detail}); check the API's address and any proxy in between")]
     BadAnswer { what: String, detail: String },
-    /// The client cannot be set up as asked.
+    /// The client's options are invalid.
     #[error("the GitHub client cannot start: {detail}")]
     BadSetup { detail: String },
 }
@@ -79,7 +76,7 @@ impl GitHubError {
         matches!(self, Self::RateLimited { .. } | Self::Network { .. } | Self::Unavailable { .. })
     }
 
-    /// The error that a refusing answer (4xx) means.
+    /// The error for a refusal (4xx).
     pub(crate) fn from_refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], what: &str, app: bool) -> Self {
         let (what, message) = (what.to_owned(), message_of(body));
         match status.as_u16() {
@@ -102,13 +99,13 @@ impl GitHubError {
     }
 }
 
-/// A header's text, if it has any.
+/// A header's text, if it is not empty.
 pub(crate) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     let text = headers.get(name)?.to_str().ok()?.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// GitHub's own words from the body of a refusal: one line, bounded, with secrets taken out.
+/// GitHub's message from the body of a refusal: one line, bounded, without secrets.
 pub(crate) fn message_of(body: &[u8]) -> String {
     let words = match serde_json::from_slice::<serde_json::Value>(body) {
         Ok(answer) => {
@@ -133,7 +130,7 @@ fn permissions(needs: Option<&str>, has: Option<&str>) -> String {
     needs + &has
 }
 
-/// A moment for a person: the minute when it is near enough to be today's, rounded up.
+/// A time for people: rounded up to the minute.
 pub(crate) fn clock_time(moment: Timestamp) -> String {
     let up = moment.saturating_add(jiff::SignedDuration::from_secs(59)).unwrap_or(moment);
     up.strftime("%H:%M UTC on %Y-%m-%d").to_string()

@@ -1,4 +1,4 @@
-//! Where the ETags of earlier answers are kept.
+//! Caches the ETags of earlier answers.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,22 +7,22 @@ use futures_util::future::BoxFuture;
 
 /// The ETag of one URL's answer.
 ///
-/// It is handed to the caller, who gives it to an [`EtagCache`] once the answer itself is stored: an
-/// ETag kept before its answer would make GitHub say "not modified" about something never seen.
+/// The caller gets it and passes it to an [`EtagCache`] once the answer itself is stored: if an ETag were stored before
+/// its answer, GitHub would say "not modified" about something never seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Etag {
     pub url: String,
     pub value: String,
 }
 
-/// Remembers ETags by URL. The store has one that outlives the process; [`MemoryEtags`] is for a
-/// process that asks the same thing again and again.
+/// Stores ETags by URL. The store has a cache that outlives the process; [`MemoryEtags`] is for a process that asks the
+/// same thing again and again.
 ///
-/// A cache that cannot answer says `None`: the only cost is a full answer.
+/// A cache that fails returns `None`: the only cost is a full answer.
 pub trait EtagCache: Send + Sync {
     fn get<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>>;
 
-    /// Keeps a tag in place of the URL's earlier one.
+    /// Replaces the URL's earlier ETag.
     fn put<'a>(&'a self, etag: &'a Etag) -> BoxFuture<'a, ()>;
 }
 

@@ -1,4 +1,4 @@
-//! GitHub's own time, from the `Date` of its answers, and how far our clock is from it.
+//! Reads GitHub's own time from the `Date` of its answers, and how far our clock differs from it.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -8,24 +8,24 @@ use reqwest::header::HeaderMap;
 use crate::http::client::GitHub;
 use crate::http::error::header;
 
-/// What the latest answer said about the time.
+/// The time of the latest answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GithubTime {
     /// The time on GitHub's clock when it answered, in whole seconds.
     pub date: Timestamp,
-    /// How far our clock is ahead of GitHub's; negative where it is behind. The time that the answer took on its way
-    /// is no difference.
+    /// How far our clock is ahead of GitHub's; negative if it is behind. The duration of the request does not count as
+    /// a difference.
     pub skew: SignedDuration,
 }
 
 impl GithubTime {
-    /// Reads an answer to a request that was sent and answered at these moments of our clock.
+    /// Reads an answer to a request that was sent and answered at these times of our clock.
     fn read(headers: &HeaderMap, sent_at: Timestamp, answered_at: Timestamp) -> Option<Self> {
         let text = header(headers, "date")?;
         let date = DateTime::strptime("%a, %d %b %Y %H:%M:%S GMT", &text).ok()?;
         let date = date.to_zoned(TimeZone::UTC).ok()?.timestamp();
         let skew = if date < sent_at {
-            // GitHub tells whole seconds, so that its clock may be up to a second further.
+            // GitHub sends whole seconds, so its clock may be up to a second later.
             (sent_at.duration_since(date) - SignedDuration::from_secs(1)).max(SignedDuration::ZERO)
         } else {
             answered_at.duration_since(date).min(SignedDuration::ZERO)
@@ -35,12 +35,12 @@ impl GithubTime {
 }
 
 impl GitHub {
-    /// What the latest answer said about the time; `None` before the first, or when it said nothing.
+    /// The time of the latest answer; `None` before the first, or if it contained none.
     pub fn github_time(&self) -> Option<GithubTime> {
         *self.latest_time()
     }
 
-    /// Takes the time of an answer to a request that was sent and answered at these moments of our clock.
+    /// Records the time of an answer to a request that was sent and answered at these times of our clock.
     pub(crate) fn note_time(&self, headers: &HeaderMap, sent_at: Timestamp, answered_at: Timestamp) {
         *self.latest_time() = GithubTime::read(headers, sent_at, answered_at);
     }

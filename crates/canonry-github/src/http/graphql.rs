@@ -1,4 +1,4 @@
-//! GraphQL, for the little that REST cannot do.
+//! Sends GraphQL requests, for the few things that REST cannot do.
 
 use jiff::SignedDuration;
 use reqwest::Method;
@@ -10,11 +10,11 @@ use crate::http::client::GitHub;
 use crate::http::error::{GitHubError, message_of};
 use crate::http::write::WriteError;
 
-/// A used-up budget is told without a moment in the body; GitHub asks for at least a minute.
+/// The body of a rate limit error contains no time; GitHub asks for at least a minute.
 const LIMIT_PAUSE: SignedDuration = SignedDuration::from_secs(60);
 
 impl GitHub {
-    /// Asks a question; answers with its `data`.
+    /// Sends a query; returns its `data`.
     pub(crate) async fn graphql_read(
         &self,
         scope: &Scope,
@@ -37,7 +37,7 @@ impl GitHub {
         }
     }
 
-    /// Sends a mutation, once; answers with its `data`. A refusal has the status that REST would give it.
+    /// Sends a mutation, once; returns its `data`. A refusal has the status that REST would give it.
     pub(crate) async fn graphql_write(
         &self,
         scope: &Scope,
@@ -52,7 +52,7 @@ impl GitHub {
                 "NOT_FOUND" => WriteError::Refused { status: 404, message },
                 "FORBIDDEN" | "INSUFFICIENT_SCOPES" => WriteError::Refused { status: 403, message },
                 "RATE_LIMITED" => WriteError::NotSent(GitHubError::RateLimited { until: self.now() + LIMIT_PAUSE }),
-                // GitHub tells its own failures here as well, with a word that nobody documents.
+                // GitHub also reports its own failures here, with undocumented types.
                 "" | "INTERNAL" | "SERVICE_UNAVAILABLE" => WriteError::Ambiguous { detail: message },
                 _ => WriteError::Refused { status: 422, message },
             }),
@@ -72,7 +72,7 @@ impl GitHub {
     }
 }
 
-/// The first error of an answer; GitHub gives them with status 200.
+/// The first error of an answer; GitHub sends errors with status 200.
 struct Trouble {
     kind: String,
     message: String,

@@ -1,10 +1,10 @@
-//! The `Link` header: where the next page is.
+//! Parses the `Link` header, which contains the address of the next page.
 
-/// The target of `rel="next"`, if the header names one.
+/// The target of `rel="next"`, if the header contains one.
 ///
-/// Parsed by RFC 8288 as far as GitHub and its proxies use it: several links parted by commas,
-/// parameters in any order and letter case, quoted or bare, commas and semicolons inside `<…>` or
-/// quotes left alone. What does not fit is skipped.
+/// Parsed by RFC 8288 as far as GitHub and its proxies use it: several links separated by commas, parameters in any
+/// order and letter case, quoted or bare, commas and semicolons inside `<…>` or quotes left alone. Anything else is
+/// skipped.
 pub(crate) fn next_link(header: &str) -> Option<&str> {
     split_outside(header, ',').into_iter().find_map(|link| {
         let link = link.trim();
@@ -23,7 +23,7 @@ fn names_next(parameter: &str) -> bool {
     value.trim().trim_matches('"').split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case("next"))
 }
 
-/// Splits at `separator` where it stands neither in `<…>` nor in quotes.
+/// Splits at `separator` unless it is in `<…>` or in quotes.
 fn split_outside(text: &str, separator: char) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut in_target, mut in_quotes) = (0, false, false);

@@ -1,4 +1,4 @@
-//! Requests to GitHub: paced, retried, cached, read page by page.
+//! Sends requests to GitHub: paced, retried, cached, read page by page.
 
 pub(crate) mod client;
 pub(crate) mod error;

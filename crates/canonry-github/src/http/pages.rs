@@ -1,4 +1,4 @@
-//! Lists in pages, followed by GitHub's own `Link` cursors.
+//! Reads lists page by page, along GitHub's `Link` cursors.
 
 use std::collections::HashSet;
 use std::marker::PhantomData;
@@ -15,27 +15,27 @@ use crate::http::read::{Answer, Got};
 
 /// No list has more pages: two million items, several times the largest repository known.
 const MOST_PAGES: usize = 20_000;
-/// The most that GitHub gives at once.
+/// The most that GitHub returns at once.
 pub(crate) const PER_PAGE: (&str, &str) = ("per_page", "100");
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// What is on it, in GitHub's order.
+    /// In GitHub's order.
     pub items: Vec<T>,
     pub is_last: bool,
-    /// The tag to keep once the items are stored. Only a first page that is also the last has one:
-    /// "not modified" then speaks for the whole list.
+    /// The ETag to store once the items are stored. Only a first page that is also the last has one: "not modified" is
+    /// then about the whole list.
     pub etag: Option<Etag>,
 }
 
-/// A list being read. A page that failed can be asked for again: the place is kept.
+/// A list that is being read. A page that failed can be requested again: the position is kept.
 #[derive(Debug)]
 pub struct Pages<T> {
     github: GitHub,
     scope: Scope,
     next: Option<Url>,
     seen: HashSet<String>,
-    /// The field that holds the list, where the answer is an object.
+    /// The field that contains the list, if the answer is an object.
     field: Option<&'static str>,
     items: PhantomData<fn() -> T>,
 }
@@ -46,7 +46,7 @@ impl<T: DeserializeOwned> Pages<T> {
         Self { github: github.clone(), scope, next: Some(first), seen, field: None, items: PhantomData }
     }
 
-    /// A list that stands in a field of its answers.
+    /// A list in a field of its answers.
     pub(crate) fn below(github: &GitHub, scope: Scope, first: Url, field: &'static str) -> Self {
         Self { field: Some(field), ..Self::new(github, scope, first) }
     }
@@ -58,7 +58,7 @@ impl<T: DeserializeOwned> Pages<T> {
         self.take(&got).map(Some)
     }
 
-    /// The first page, unless the whole list is as it was when its ETag was kept. Then the list ends.
+    /// The first page, unless the whole list is unchanged since its ETag was stored. In that case the list ends.
     pub async fn first_if_changed(&mut self, etags: &dyn EtagCache) -> Result<Answer<Page<T>>, GitHubError> {
         let Some(url) = self.next.clone() else { return Ok(Answer::NotModified) };
         match self.github.get_if_changed(&self.scope, url, etags).await? {
@@ -74,7 +74,7 @@ impl<T: DeserializeOwned> Pages<T> {
         }
     }
 
-    /// Everything that is left, for lists that are short by nature.
+    /// All remaining pages, for lists that are short by nature.
     pub async fn all(mut self) -> Result<Vec<T>, GitHubError> {
         let mut all = Vec::new();
         while let Some(page) = self.next().await? {
@@ -102,7 +102,7 @@ impl<T: DeserializeOwned> Pages<T> {
         Ok(Page { items, is_last, etag: None })
     }
 
-    /// A cursor is a word from outside: it must lead on, on the same API, and not in a circle.
+    /// Checks an untrusted cursor: it must lead to a new page of the same API, and not in a circle.
     fn checked(&self, what: &str, next: &str) -> Result<Url, GitHubError> {
         let bad = |detail: &str| GitHubError::BadAnswer { what: what.to_owned(), detail: detail.to_owned() };
         let next = Url::parse(next).map_err(|_| bad("its next page has no address"))?;

@@ -1,4 +1,4 @@
-//! The rate budget: what GitHub's headers say about how much may still be asked, and until when to wait.
+//! Tracks the rate budget: how many requests GitHub's headers still allow, and until when to wait.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,23 +12,21 @@ use crate::http::error::{clock_time, header, message_of};
 
 /// Without any advice GitHub asks clients to wait at least a minute after a secondary limit.
 const SECONDARY_PAUSE: SignedDuration = SignedDuration::from_secs(60);
-/// Clocks differ by a little; a second more avoids asking just too early.
+/// Clocks differ slightly; one more second avoids asking just too early.
 const CLOCK_MARGIN: SignedDuration = SignedDuration::from_secs(1);
 
-/// What is being waited for, told to whoever watches.
+/// A wait, for the `on_wait` callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
     pub reason: WaitReason,
-    /// Until when.
     pub until: Timestamp,
 }
 
-/// Why the client waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WaitReason {
     RateLimit,
     SecondaryLimit,
-    /// GitHub or the network failed; it is tried again.
+    /// GitHub or the network failed; the request is retried.
     Retry,
     /// Another process closes or reopens in the repository, or was killed while it did.
     CloseLease,
@@ -52,12 +50,12 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// How much of the hour's budget is left, from the latest answer.
+/// How much of the hourly budget is left, from the latest answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLeft {
     pub limit: i64,
     pub remaining: i64,
-    /// When the window begins anew.
+    /// When the next window begins.
     pub reset: Timestamp,
 }
 
@@ -76,7 +74,6 @@ impl RateLeft {
     }
 }
 
-/// The budget of every credential in use.
 #[derive(Debug, Default)]
 pub(crate) struct RateBudget {
     accounts: Mutex<HashMap<String, Account>>,
@@ -89,17 +86,16 @@ struct Account {
 }
 
 impl RateBudget {
-    /// What has to be waited for before the next request, if anything.
+    /// The wait before the next request, if any.
     pub(crate) fn blocked(&self, account: &str, now: Timestamp) -> Option<Waiting> {
         self.with(account, |account| account.blocked.filter(|waiting| waiting.until > now))
     }
 
-    /// The latest word on what is left.
     pub(crate) fn left(&self, account: &str) -> Option<RateLeft> {
         self.with(account, |account| account.left)
     }
 
-    /// The latest word on every account that has had one, by name.
+    /// The latest known budget of every account, by name.
     pub(crate) fn all_left(&self) -> Vec<(String, RateLeft)> {
         let accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left: Vec<(String, RateLeft)> =
@@ -108,8 +104,8 @@ impl RateBudget {
         left
     }
 
-    /// Takes an answer in. `Some` when the answer is GitHub's refusal for a limit: then the request
-    /// was not carried out. `limited_before` counts such refusals in a row.
+    /// Records an answer. `Some` if GitHub refused the request for a limit: then the request was not carried out.
+    /// `limited_before` counts such refusals in a row.
     pub(crate) fn note(
         &self,
         account: &str,
@@ -151,8 +147,8 @@ fn limit_of(
     if status != StatusCode::FORBIDDEN && status != StatusCode::TOO_MANY_REQUESTS {
         return None;
     }
-    // Refusals in a row double the least pause, so that a wrong clock or an unhelpful header does
-    // not turn into hammering.
+    // Refusals in a row double the shortest pause, so that a wrong clock or an unhelpful header does not turn into
+    // hammering.
     let grown = SECONDARY_PAUSE.saturating_mul(1 << limited_before.min(6));
     if let Some(seconds) = retry_after(headers) {
         return Some(Waiting { reason: WaitReason::SecondaryLimit, until: now + seconds });
@@ -162,14 +158,14 @@ fn limit_of(
         return Some(Waiting { reason: WaitReason::RateLimit, until: (left.reset + CLOCK_MARGIN).max(least) });
     }
     let message = message_of(body).to_lowercase();
-    // The last one follows wrong tokens from the same address, and is told to right ones as well.
+    // The last message follows wrong tokens from the same address, and also hits correct tokens.
     let says_so = ["rate limit", "abuse detection", "number of login attempts exceeded"];
     let says_so = says_so.iter().any(|words| message.contains(words));
     (status == StatusCode::TOO_MANY_REQUESTS || says_so)
         .then_some(Waiting { reason: WaitReason::SecondaryLimit, until: now + grown })
 }
 
-/// `Retry-After` in seconds, at most a day: what is longer is a mistake.
+/// `Retry-After` in seconds, at most a day: a longer time is a mistake.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<SignedDuration> {
     let seconds: i64 = header(headers, "retry-after")?.parse().ok()?;
     Some(SignedDuration::from_secs(seconds.clamp(1, 86_400)))
@@ -199,8 +195,7 @@ mod tests {
         ])
     }
 
-    /// Until how many seconds from now the budget wants to wait after one answer, and whether the
-    /// answer itself was refused.
+    /// The wait in seconds after one answer, and whether the answer itself was refused.
     fn after(status: u16, headers: &HeaderMap, body: &str, limited_before: u32) -> (Option<(WaitReason, i64)>, bool) {
         let (budget, now) = (RateBudget::default(), Timestamp::from_second(NOW).expect("valid"));
         let status = StatusCode::from_u16(status).expect("valid");

@@ -1,4 +1,4 @@
-//! Reading: tried again when GitHub or the network fails, waiting when a limit says so.
+//! Sends reads: retried if GitHub or the network fails, delayed if a limit requires it.
 
 use canonry_clock::BackOff;
 use jiff::{SignedDuration, Timestamp};
@@ -16,23 +16,22 @@ use crate::http::link_header::next_link;
 use crate::http::rate_budget::{WaitReason, Waiting, retry_after};
 use crate::http::transport::{Broken, Incoming, Outgoing};
 
-/// Most hiccups of GitHub's are shorter than a second; what takes longer than half a minute is told as an outage.
+/// Most failures of GitHub are shorter than a second; one longer than half a minute is reported as an outage.
 const BETWEEN_TRIES: BackOff = BackOff { first: SignedDuration::from_secs(1), longest: SignedDuration::from_secs(30) };
 /// A renamed repository answers with one redirect; more than a few are a loop.
 const MOST_REDIRECTS: u32 = 5;
-/// How many refusals for a limit one call sits through, each after its wait.
+/// How many refusals for a limit one call waits for.
 const MOST_LIMITED: u32 = 6;
 
-/// An answer to a question that said "only if it changed".
+/// The answer to a conditional request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<T> {
-    /// It changed, or was never asked before.
+    /// It changed, or was never requested before.
     Fresh(T),
-    /// It is as it was when its ETag was kept.
+    /// It is unchanged since its ETag was stored.
     NotModified,
 }
 
-/// One successful answer.
 #[derive(Debug)]
 pub(crate) struct Got {
     pub(crate) what: String,
@@ -47,7 +46,7 @@ impl Got {
             .map_err(|error| GitHubError::BadAnswer { what: self.what.clone(), detail: error.to_string() })
     }
 
-    /// What stands in one field of an object.
+    /// Parses one field of an object.
     pub(crate) fn json_in<T: DeserializeOwned>(&self, field: &str) -> Result<T, GitHubError> {
         let mut object: Value = self.json()?;
         let list = object.get_mut(field).map(Value::take).unwrap_or_default();
@@ -57,7 +56,7 @@ impl Got {
 }
 
 impl Answer<Got> {
-    /// The answer to a question without conditions.
+    /// The answer to an unconditional request.
     pub(crate) fn fresh(self) -> Result<Got, GitHubError> {
         match self {
             Self::Fresh(got) => Ok(got),
@@ -78,7 +77,7 @@ impl GitHub {
         self.get(scope, url).await?.json()
     }
 
-    /// Asks only for what changed since the kept ETag.
+    /// Requests a URL only if it changed since the stored ETag.
     pub(crate) async fn get_if_changed(
         &self,
         scope: &Scope,
@@ -92,7 +91,7 @@ impl GitHub {
     async fn get_conditional(&self, scope: &Scope, url: Url, etag: Option<&str>) -> Result<Answer<Got>, GitHubError> {
         let credential = self.credential(scope).await?;
         let answer = self.request_as(&credential, Method::GET, url.clone(), None, etag).await;
-        // An installation token can be revoked before its hour is over: once, a fresh one is made.
+        // An installation token can be revoked before its hour is over: a new one is created, once.
         if matches!(answer, Err(GitHubError::Unauthorized { .. })) && self.forget(&credential).await {
             let credential = self.credential(scope).await?;
             return self.request_as(&credential, Method::GET, url, None, etag).await;
@@ -100,7 +99,7 @@ impl GitHub {
         answer
     }
 
-    /// Asks a question that is sent as a POST, as GraphQL wants it.
+    /// Sends a read as a POST, as GraphQL requires.
     pub(crate) async fn ask(&self, scope: &Scope, url: Url, question: &Value) -> Result<Got, GitHubError> {
         let credential = self.credential(scope).await?;
         let answer = self.request_as(&credential, Method::POST, url.clone(), Some(question), None).await;
@@ -111,7 +110,7 @@ impl GitHub {
         answer?.fresh()
     }
 
-    /// Sends a request that may be repeated without harm until it is answered for good.
+    /// Sends a request that may be repeated without harm, until there is a final answer.
     pub(crate) async fn request_as(
         &self,
         credential: &Credential,
@@ -181,7 +180,7 @@ impl GitHub {
         }
     }
 
-    /// Where a redirect leads, if our token may go there.
+    /// The target of a redirect, if our token may be sent there.
     fn redirect_target(&self, what: &str, from: &Url, incoming: &Incoming, redirects: u32) -> Result<Url, GitHubError> {
         let bad = |detail: &str| GitHubError::BadAnswer { what: what.to_owned(), detail: detail.to_owned() };
         if redirects > MOST_REDIRECTS {
@@ -210,8 +209,8 @@ impl GitHub {
     }
 }
 
-/// Proxies cut answers at times and set the length right. JSON that lacks its last bracket is such a
-/// piece, and asking again helps.
+/// Proxies sometimes cut an answer and set the length to match. JSON without its last bracket is such a piece, and a
+/// retry helps.
 fn whole(incoming: Incoming) -> Result<Incoming, Broken> {
     let text = incoming.body.trim_ascii();
     let closing = match text.first() {

@@ -1,4 +1,4 @@
-//! One request, one answer: headers, time-outs, the size limit, and what is known when it fails.
+//! Sends one request and reads one answer: headers, timeouts, the size limit, and what is known if it fails.
 
 use std::error::Error;
 use std::time::Duration;
@@ -16,14 +16,12 @@ const API_VERSION: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-github-api-version"), HeaderValue::from_static("2022-11-28"));
 const JSON: HeaderValue = HeaderValue::from_static("application/vnd.github+json");
 
-/// The connection side of the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Transport {
     http: reqwest::Client,
     answer_limit: usize,
 }
 
-/// One request, as it goes out.
 pub(crate) struct Outgoing<'a> {
     pub(crate) method: Method,
     pub(crate) url: &'a Url,
@@ -32,7 +30,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) etag: Option<&'a str>,
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     pub(crate) status: StatusCode,
@@ -40,12 +38,12 @@ pub(crate) struct Incoming {
     pub(crate) body: Vec<u8>,
 }
 
-/// No whole answer came.
+/// No complete answer came.
 #[derive(Debug)]
 pub(crate) struct Broken {
     /// Whether it is certain that GitHub has not seen the request.
     pub(crate) before_sending: bool,
-    /// Whether an answer came that is larger than the limit.
+    /// Whether the answer is larger than the limit.
     pub(crate) too_large: bool,
     pub(crate) detail: String,
 }
@@ -63,16 +61,16 @@ impl Transport {
         // A proxy is for other machines, whatever its variables say.
         let builder = reqwest::Client::builder();
         let builder = if is_loopback(api) { builder.no_proxy() } else { builder };
-        // Without TLS nobody asks for the machine's certificates, and reading them is most of what a client takes. Another
-        // machine may answer by leading to https.
+        // Without TLS the machine's certificates are not needed, and reading them takes most of the time to create a
+        // client. A client of another machine keeps them, because that machine may redirect to https.
         let is_plain = is_loopback(api) && api.scheme() == "http";
         let builder = if is_plain { builder.tls_certs_only([]) } else { builder };
         let http = builder
             .user_agent(user_agent)
             .connect_timeout(connect_timeout)
             .timeout(request_timeout)
-            // Redirects and retries are decided above: a redirected write would be sent as another
-            // request, and a token must not follow a redirect to a stranger.
+            // Redirects and retries are decided by the caller: a redirected write would be sent as another request, and
+            // a token must not follow a redirect to an unknown host.
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .build()
@@ -103,7 +101,7 @@ impl Transport {
         self.answer(request).await
     }
 
-    /// Posts a document without any credential in a header, for the one place that takes it in the document.
+    /// Posts a document without a credential in a header, for the one place that expects it in the document.
     pub(crate) async fn post_openly(&self, url: &Url, body: &Value) -> Result<Incoming, Broken> {
         let plain = HeaderValue::from_static("application/json");
         self.answer(self.http.post(url.clone()).header(ACCEPT, plain).json(body)).await
@@ -134,7 +132,7 @@ impl Transport {
     }
 }
 
-/// The innermost cause in words, which says more than "error sending request"; never the URL.
+/// The innermost cause, which says more than "error sending request"; never the URL.
 fn describe(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "no answer in time".to_owned();

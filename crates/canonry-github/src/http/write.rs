@@ -1,4 +1,4 @@
-//! Writing: sent once, never repeated here, and honest about what is known when it fails.
+//! Sends writes once, without retries, and reports exactly what is known if one fails.
 
 use jiff::Timestamp;
 use reqwest::{Method, StatusCode};
@@ -14,13 +14,13 @@ use crate::http::transport::{Broken, Incoming, Outgoing};
 /// What is known about a write that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// GitHub has not carried it out and has not judged it: it may be sent again later.
+    /// GitHub neither carried it out nor judged it: it may be sent again later.
     #[error("{0}")]
     NotSent(GitHubError),
-    /// GitHub has seen it and said no: sending it again unchanged is useless.
+    /// GitHub refused it: sending it again unchanged is useless.
     #[error("GitHub refuses the write (status {status}: {message})")]
     Refused { status: u16, message: String },
-    /// It may have been carried out or not; only looking tells.
+    /// It is unknown whether it was carried out; only reading the state from GitHub tells.
     #[error("it is not known whether GitHub carried the write out ({detail}); look before it is sent again")]
     Ambiguous {
         /// What happened instead of an answer.
@@ -29,7 +29,7 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// When a write that was not sent may be tried again, if GitHub said so.
+    /// When a write that was not sent may be retried, if GitHub said so.
     pub fn retry_at(&self) -> Option<Timestamp> {
         match self {
             Self::NotSent(GitHubError::RateLimited { until }) => Some(*until),
@@ -39,7 +39,7 @@ impl WriteError {
 }
 
 impl GitHub {
-    /// Sends a write and reads the thing it made or changed.
+    /// Sends a write and parses the thing it created or changed.
     pub(crate) async fn write_json<T: DeserializeOwned>(
         &self,
         scope: &Scope,
@@ -48,12 +48,12 @@ impl GitHub {
         body: &Value,
     ) -> Result<T, WriteError> {
         let answer = self.write(scope, method, url, Some(body)).await?;
-        // It was carried out, but what came of it is unknown: the same as no answer.
+        // It was carried out, but the result is unknown: the same as no answer.
         serde_json::from_slice(&answer)
             .map_err(|error| WriteError::Ambiguous { detail: format!("the answer cannot be read: {error}") })
     }
 
-    /// Sends a write; answers with the body.
+    /// Sends a write; returns the body of the answer.
     pub(crate) async fn write(
         &self,
         scope: &Scope,
@@ -63,8 +63,8 @@ impl GitHub {
     ) -> Result<Vec<u8>, WriteError> {
         let credential = self.credential(scope).await.map_err(WriteError::NotSent)?;
         let answer = self.write_as(&credential, method.clone(), &url, body).await;
-        // A 401 is certain not to have been carried out, so a revoked installation token costs one
-        // more try and no doubt.
+        // After a 401 it is certain that nothing was carried out, so a revoked installation token costs one more try
+        // and leaves no doubt.
         if matches!(answer, Err(WriteError::Refused { status: 401, .. })) && self.forget(&credential).await {
             let credential = self.credential(scope).await.map_err(WriteError::NotSent)?;
             return self.write_as(&credential, method, &url, body).await;
@@ -103,7 +103,7 @@ impl GitHub {
 }
 
 fn refusal(status: StatusCode, incoming: &Incoming) -> WriteError {
-    // 408 is a gateway's word for "took too long", not a judgement.
+    // 408 comes from a gateway that waited too long; it is not a refusal.
     if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT {
         return WriteError::Ambiguous { detail: format!("status {}", status.as_u16()) };
     }

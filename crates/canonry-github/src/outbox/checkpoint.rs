@@ -1,4 +1,4 @@
-//! The points between two steps, where work can end without harm.
+//! Defines the points between two steps at which work can stop without harm.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ pub enum Point {
     Looked,
     Checked,
     SendStored,
-    /// GitHub has answered, or has not; what it said is not stored yet.
+    /// GitHub has answered, or has not; the answer is not stored yet.
     Answered,
     StepStored,
 }
 
-/// Asked at every point whether to go on. A service that drains breaks here; what it leaves behind is
-/// what a kill would leave, and the next worker goes on from there once the lease has ended.
+/// Called at every point to decide whether to continue. A service that drains stops here; the state it leaves is the
+/// same as after a kill, and the next worker continues from it once the lease has ended.
 pub type Checkpoint = Arc<dyn Fn(Point) -> ControlFlow<()> + Send + Sync>;

@@ -1,7 +1,7 @@
-//! Making the draft of a review, and finding out which comments GitHub does not take.
+//! Creates the draft of a review, and finds the comments that GitHub refuses.
 //!
-//! GitHub refuses a whole review for one comment that is off the diff, and does not say which. Drafts are seen by
-//! nobody else, so halves of the comments are tried as drafts until the offending ones are known.
+//! GitHub refuses a whole review for one comment that is off the diff, and does not say which. Nobody else sees drafts,
+//! so halves of the comments are tried as drafts until the offending ones are known.
 
 use canonry_domain::GithubId;
 use jiff::{SignedDuration, Timestamp};
@@ -15,33 +15,33 @@ use crate::http::write::WriteError;
 use crate::text::marker::Marker;
 
 /// Two offending comments of thirty are found with twenty tries at most. More would come near the pace that GitHub
-/// allows; what is not known to be good by then is left out.
+/// allows; comments that are not known to be accepted by then are left out.
 const MOST_TRIES: usize = 20;
 
-/// How long the search may take: large drafts take seconds each, and the last one must still be made in time.
+/// How long the search may take: large drafts take seconds each, and the last one must still be created in time.
 const SIFT_LIMIT: SignedDuration = SignedDuration::from_secs(60);
 
 /// Why a draft is neither submitted nor deleted.
 pub(super) const OTHER_WORDS: &str =
     "somebody has written in the draft with our account; submit or delete those comments, then it goes on";
 
-/// What came of asking GitHub for a draft.
+/// GitHub's answer to a draft.
 enum DraftAnswer {
     Made(GithubId),
-    /// GitHub does not take it as it is (422).
+    /// GitHub refuses it in this form (422).
     Refused(String),
 }
 
-/// What has become of a draft that was to go.
+/// What became of a draft that had to be deleted.
 pub(super) enum Withdrawn {
     Gone,
-    /// It is no draft any more: it was submitted after all, whatever the looks have said.
+    /// It is no longer a draft: it was submitted after all, whatever earlier reads showed.
     Submitted,
     Kept,
 }
 
 impl WriteJob<'_> {
-    /// Makes the draft, without the comments that GitHub does not take.
+    /// Creates the draft, without the comments that GitHub refuses.
     pub(super) async fn draft_review(&self, review: &ReviewWrite) -> Event {
         match self.try_draft(review).await {
             Ok(event) | Err(event) => event,
@@ -56,7 +56,7 @@ impl WriteJob<'_> {
             DraftAnswer::Made(id) => return Ok(Event::Drafted(draft(id, review, &all))),
             DraftAnswer::Refused(reason) => reason,
         };
-        // Is it the comments, or the review itself?
+        // Tests whether the comments or the review itself caused the refusal.
         let bare = match self.ask_again(review, &[]).await? {
             DraftAnswer::Made(id) => id,
             DraftAnswer::Refused(_) => return Err(self.refused_draft(reason).await),
@@ -81,11 +81,11 @@ impl WriteJob<'_> {
         }
     }
 
-    /// Which comments are known to be taken, given that not all are.
+    /// The comments that are known to be accepted, given that not all are.
     async fn sift(&self, review: &ReviewWrite, all: Vec<usize>, until: Timestamp) -> Result<Vec<usize>, Event> {
         let (mut taken, mut tries) = (Vec::new(), 0);
         let mut refused = vec![all];
-        // The largest first, so that the most is known wherever it ends.
+        // The largest group first, so that as much as possible is known when the search stops.
         while let Some(largest) = (0..refused.len()).max_by_key(|index| refused[*index].len()) {
             let mut left = refused.swap_remove(largest);
             if left.len() == 1 || tries >= MOST_TRIES || self.outbox.now() >= until {
@@ -93,7 +93,7 @@ impl WriteJob<'_> {
             }
             let right = left.split_off(left.len() / 2);
             let left_fits = self.fits(review, &left).await?;
-            // Where one half is fine, the other one holds what the whole was refused for.
+            // If one half is accepted, the other half contains the reason for the refusal of the whole.
             let right_fits = !left_fits && self.fits(review, &right).await?;
             tries += if left_fits { 1 } else { 2 };
             for (half, fits) in [(right, right_fits), (left, left_fits)] {
@@ -111,8 +111,8 @@ impl WriteJob<'_> {
         }
     }
 
-    /// One more draft than the send was counted for. It is counted as well, so that whatever comes later keeps the
-    /// pace; it does not wait, since the search would begin anew.
+    /// Sends one more draft than the send was counted for. It is counted as well, so that later writes keep the pace;
+    /// it does not wait, because the search would start again.
     async fn ask_again(&self, review: &ReviewWrite, comments: &[usize]) -> Result<DraftAnswer, Event> {
         if let Err(error) = self.outbox.store.outbox().count_content_write(self.outbox.now()).await {
             return Err(Event::NotSent { hold: Hold::Try, reason: error.to_string() });
@@ -143,8 +143,8 @@ impl WriteJob<'_> {
         }
     }
 
-    /// A review that GitHub does not take even without comments; unless that is for another draft, which a request of
-    /// before may have made late.
+    /// A review that GitHub refuses even without comments, unless the reason is another draft, which an earlier request
+    /// may have created late.
     async fn refused_draft(&self, reason: String) -> Event {
         match self.drafts().await {
             Ok(drafts) if drafts.is_empty() => Event::Refused(reason),
@@ -153,8 +153,8 @@ impl WriteJob<'_> {
         }
     }
 
-    /// Takes away what earlier tries have left behind. A draft that the outbox did not make is somebody's work: the
-    /// token may be a person's.
+    /// Deletes drafts of earlier tries. A draft that the outbox did not create is a person's work: the token may be a
+    /// person's.
     async fn clear_drafts(&self) -> Result<(), Event> {
         for draft in self.drafts().await? {
             if !self.made(&draft) {
@@ -166,7 +166,7 @@ impl WriteJob<'_> {
         Ok(())
     }
 
-    /// Leaves no draft of the entry behind when it ends without being sent.
+    /// Leaves no draft of the entry behind if the entry ends without being sent.
     pub(super) async fn clean_up(&self, draft: Option<&Draft>) -> Event {
         if let Some(draft) = draft {
             return match self.withdraw(draft.review).await {
@@ -214,7 +214,7 @@ impl WriteJob<'_> {
         Err(Event::NotSent { hold: Hold::Try, reason: reason.to_owned() })
     }
 
-    /// Takes a draft away, unless a person's own words are in it.
+    /// Deletes a draft, unless it contains a person's own comments.
     pub(super) async fn withdraw(&self, id: GithubId) -> Result<Withdrawn, Event> {
         if self.holds_other_words(id).await? {
             let (repo, number) = (&self.entry.repo.name, self.entry.number);
@@ -228,19 +228,19 @@ impl WriteJob<'_> {
         }
     }
 
-    /// Whether a draft has a comment that the outbox did not write. GitHub puts into it whatever its account writes on
-    /// the pull request, and the token may be a person's.
+    /// Whether a draft has a comment that the outbox did not write. GitHub adds whatever its account writes on the pull
+    /// request, and the token may be a person's.
     pub(super) async fn holds_other_words(&self, id: GithubId) -> Result<bool, Event> {
         let (github, repo) = (&self.outbox.github, &self.entry.repo.name);
         match github.comments_of_review(repo, self.entry.number, id).all().await {
             Ok(comments) => Ok(comments.iter().any(|comment| !self.outbox.wrote_review_comment(comment))),
-            // A replica that lags does not know a draft of seconds ago, in which nobody has written yet.
+            // A lagging replica does not know a draft that is seconds old, and nobody has written in it yet.
             Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => Ok(false),
             Err(error) => Err(self.unasked(&error).await),
         }
     }
 
-    /// A draft may be made anew whatever has become of the request: nobody sees it, and the next try takes it away.
+    /// A draft may be created again whatever became of the request: nobody sees it, and the next try deletes it.
     async fn undrafted(&self, error: &WriteError) -> Event {
         match self.unsent(error).await {
             Event::NoAnswer(reason) => Event::NotSent { hold: Hold::Try, reason },
@@ -248,7 +248,7 @@ impl WriteJob<'_> {
         }
     }
 
-    /// What a failed reading means in the middle of a send.
+    /// The event for a read that failed in the middle of a send.
     pub(super) async fn unasked(&self, error: &GitHubError) -> Event {
         match self.unreadable(error).await {
             Event::LookFailed { hold, reason } => Event::NotSent { hold, reason },
@@ -267,7 +267,7 @@ fn draft(review: GithubId, of: &ReviewWrite, taken: &[usize]) -> Draft {
     Draft { review, left_out: left_out(of, taken) }
 }
 
-/// The keys of the comments that are not taken.
+/// The keys of the comments that are left out.
 fn left_out(of: &ReviewWrite, taken: &[usize]) -> Vec<String> {
     let left_out = of.comments.iter().enumerate().filter(|(index, _)| !taken.contains(index));
     left_out.map(|(_, comment)| comment.key.clone()).collect()

@@ -1,4 +1,4 @@
-//! Looking for a review of ours: is it a draft, is it submitted, and which comments does it have?
+//! Finds a review of ours: whether it is a draft or submitted, and which comments it has.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::api::{RestReview, RestUser};
 use crate::http::error::GitHubError;
 
 impl WriteJob<'_> {
-    /// Whether the entry's review stands there for everybody.
+    /// Whether the entry's review is visible to everybody.
     pub(super) async fn find_review(&self, progress: &Progress) -> Result<Event, GitHubError> {
         let Some(draft) = &progress.draft else { return self.find_submitted_review().await };
         let review = self.outbox.github.review(&self.entry.repo.name, self.entry.number, draft.review).await;
@@ -22,13 +22,13 @@ impl WriteJob<'_> {
             Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) if progress.act == Act::Correct => {
                 Event::SawThere { objected: false }
             }
-            // A replica that lags does not know it yet. Being asked to submit it, GitHub will say whether it is there.
+            // A lagging replica may not know it yet. GitHub's answer to the submission will say whether it exists.
             Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => Event::SawAbsent,
             Err(error) => return Err(error),
         })
     }
 
-    /// Looks for a submitted review of ours with the entry's marker.
+    /// Searches for a submitted review of ours with the entry's marker.
     async fn find_submitted_review(&self) -> Result<Event, GitHubError> {
         let reviews = self.outbox.github.reviews(&self.entry.repo.name, self.entry.number).all().await?;
         let ours = |review: &&RestReview| {
@@ -40,7 +40,7 @@ impl WriteJob<'_> {
         }))
     }
 
-    /// Reads which comment of the submitted review is which.
+    /// Maps the comments of the submitted review to their keys.
     pub(super) async fn list_review(&self, draft: &Draft, wanted: &ReviewWrite) -> Result<Event, GitHubError> {
         let (outbox, repo) = (self.outbox, &self.entry.repo.name);
         let listed = outbox.github.comments_of_review(repo, self.entry.number, draft.review).all().await?;

@@ -1,4 +1,4 @@
-//! Looking at comments on a diff and at the conversations they begin.
+//! Reads comments on a diff and the conversations they started.
 
 use canonry_domain::GithubId;
 
@@ -8,13 +8,13 @@ use super::write_job::WriteJob;
 use crate::api::{RestReviewComment, RestReviewThread, RestUser, ThreadComment};
 use crate::http::error::GitHubError;
 
-/// Why a conversation is not resolved in which somebody else wrote, or which somebody else began.
+/// Why a conversation is not resolved if another account wrote in it or started it.
 pub const THREAD_NOT_OURS: &str = "somebody else takes part in the conversation";
 
-/// Why a conversation is not resolved that GitHub does not let us resolve.
+/// Why a conversation is not resolved if GitHub does not allow it.
 pub const THREAD_FORBIDDEN: &str = "GitHub does not allow this account to resolve the conversation";
 
-/// Why a conversation is not resolved that is not there any more: somebody deleted the comment that began it.
+/// Why a conversation is not resolved if its first comment was deleted.
 pub const THREAD_GONE: &str = "the conversation is gone";
 
 pub(super) enum Conversation {
@@ -36,7 +36,7 @@ impl Conversation {
 }
 
 impl WriteJob<'_> {
-    /// The conversation that a comment of ours began.
+    /// The conversation that a comment of ours started.
     pub(super) async fn conversation(&self, comment: GithubId) -> Result<Conversation, GitHubError> {
         let threads = self.outbox.github.review_threads(&self.entry.repo.name, self.entry.number).await?;
         let began = |thread: &RestReviewThread| thread.comments.first().is_some_and(|first| first.id == comment);
@@ -44,13 +44,13 @@ impl WriteJob<'_> {
         if thread.is_resolved {
             return Ok(Conversation::Resolved);
         }
-        // The account alone does not tell: the token may be a person's, who answers in our conversations too.
+        // The account alone does not decide: the token may be a person's, who also replies in our conversations.
         let wrote = |comment: &ThreadComment| self.outbox.wrote_as(comment.author.as_ref(), &comment.body);
         let alone = thread.comments.iter().all(wrote);
         Ok(if alone && !thread.more_comments { Conversation::Open(thread.id) } else { Conversation::NotOurs })
     }
 
-    /// Whether a comment on the diff says what it shall say.
+    /// Whether a comment on the diff has the wanted text.
     pub(super) async fn find_review_comment_edit(&self, id: GithubId, body: &str) -> Result<Event, GitHubError> {
         Ok(match self.own_review_comment(id).await? {
             Ok(comment) if same_text(&comment.body, &self.with_own_markers(&comment, body)) => {
@@ -61,7 +61,7 @@ impl WriteJob<'_> {
         })
     }
 
-    /// A comment on the diff, if the outbox wrote it; otherwise why it must not be touched.
+    /// A comment on the diff, if the outbox wrote it; otherwise why it must not be changed.
     pub(super) async fn own_review_comment(
         &self,
         id: GithubId,
@@ -74,7 +74,7 @@ impl WriteJob<'_> {
         }
     }
 
-    /// Another text for a comment, with the markers that it has.
+    /// A new text for a comment, with its present markers.
     pub(super) fn with_own_markers(&self, comment: &RestReviewComment, body: &str) -> String {
         let outbox = self.outbox;
         let author = comment.user.as_ref().and_then(RestUser::to_login);

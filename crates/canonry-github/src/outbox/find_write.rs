@@ -1,4 +1,4 @@
-//! Looking at GitHub: what of an entry is there already?
+//! Finds out which part of an entry is already on GitHub.
 
 use canonry_domain::GithubId;
 use jiff::Timestamp;
@@ -15,14 +15,14 @@ use crate::api::{
 use crate::auth::credentials::Scope;
 use crate::http::error::GitHubError;
 
-/// The drift kind for an item that somebody else has closed.
+/// The drift kind for an item that another account has closed.
 const SOURCE_CLOSED: &str = "drift:source_closed";
 
-/// Why an edit is refused whose comment somebody deleted: [`canonry_store::OutboxEntry::reason`] says so then.
+/// Why an edit is refused if its comment was deleted: the value of [`canonry_store::OutboxEntry::reason`].
 pub const COMMENT_GONE: &str = "the comment is gone";
 
 impl WriteJob<'_> {
-    /// Looks for what may have been sent.
+    /// Searches for what may have been sent.
     pub(super) async fn find_sent(&self, progress: &Progress) -> Event {
         let seen = match (&progress.phase, &progress.draft, &self.write) {
             (Phase::Listing { .. }, Some(draft), Write::Review(review)) => self.list_review(draft, review).await,
@@ -35,8 +35,8 @@ impl WriteJob<'_> {
         }
     }
 
-    /// What must be known before a first send: set-like things are read, then set, and nothing is said
-    /// about closing what is closed. `None` when nothing stands against sending.
+    /// What must be known before a first send: labels, states and texts are read before they are set, and a close is
+    /// not announced on a closed item. `None` if nothing prevents sending.
     pub(super) async fn check_before_sending(&self, progress: &Progress) -> Option<Event> {
         let seen = match (progress.act, &self.write) {
             (Act::Comment, Write::Close(_)) => self
@@ -44,7 +44,8 @@ impl WriteJob<'_> {
                 .await
                 .map(|open| if open { Event::SawAbsent } else { Event::Refused(SOURCE_CLOSED.to_owned()) }),
             (Act::Comment, _) => Ok(Event::SawAbsent),
-            // A draft can be submitted or deleted once, so that nothing has to be known before: GitHub itself will say.
+            // A draft can be submitted or deleted only once, so nothing has to be known before: GitHub itself refuses
+            // the second time.
             (Act::Set | Act::Correct, Write::Review(_)) => Ok(Event::SawAbsent),
             (Act::Draft | Act::Set | Act::Correct, _) => self.find_change(progress).await,
         };
@@ -88,7 +89,7 @@ impl WriteJob<'_> {
         }
     }
 
-    /// Our own comments on the item, or on its diff, that carry the entry's marker, oldest first.
+    /// Our own comments on the item, or on its diff, with the entry's marker, oldest first.
     async fn own_comments(&self) -> Result<Vec<WrittenComment>, GitHubError> {
         let (github, repo, number) = (&self.outbox.github, &self.entry.repo.name, self.entry.number);
         let mut found: Vec<WrittenComment> = match &self.write {
@@ -107,13 +108,13 @@ impl WriteJob<'_> {
         Ok(found)
     }
 
-    /// Whether a text is what this entry wrote.
+    /// Whether this entry wrote a text.
     pub(super) fn is_this(&self, author: Option<&RestUser>, text: &str) -> bool {
         let author = author.and_then(RestUser::to_login);
         author.is_some_and(|author| self.outbox.signer.carries(text, &author, &self.outbox.own, &self.marker))
     }
 
-    /// Our check runs with the key of this one. Two of them are there when a request was carried out late.
+    /// Our check runs with the key of this one. There are two if a request was carried out late.
     pub(super) async fn own_check_runs(&self, run: &CheckRunWrite) -> Result<Vec<RestCheckRun>, GitHubError> {
         let mut runs = self.outbox.github.check_runs(&self.entry.repo.name, &run.head).all().await?;
         let own = self.outbox.own.to_string();
@@ -128,7 +129,7 @@ impl WriteJob<'_> {
 
     async fn has_reacted(&self, on: ReactTo, content: ReactionContent) -> Result<bool, GitHubError> {
         let reactions = match self.outbox.github.reactions(&self.entry.repo.name, self.subject(on)).all().await {
-            // A replica that lags does not know a young comment yet. Reacting to one that is gone is refused.
+            // A lagging replica does not know a young comment yet. Reacting to a deleted comment is refused.
             Err(GitHubError::NotFound { .. }) => return Ok(false),
             reactions => reactions?,
         };
@@ -146,7 +147,7 @@ impl WriteJob<'_> {
         }
     }
 
-    /// Whether a comment says what it shall say; with `wanted` `None`, whether it is gone.
+    /// Whether a comment has the wanted text; with `wanted` `None`, whether it is deleted.
     async fn find_comment_edit(&self, id: Option<GithubId>, wanted: Option<&str>) -> Result<Event, GitHubError> {
         let Some(id) = id else {
             return Ok(Event::SawAgainst("the comment was never written".to_owned()));
@@ -182,8 +183,8 @@ impl WriteJob<'_> {
         Ok(item.state == "open")
     }
 
-    /// Whether our close is there. The comment went first, so a close of ours that is not older than the
-    /// comment is this one, by GitHub's own clock.
+    /// Whether our close is there. The comment was sent first, so a close of ours that is not older than the comment is
+    /// this one, by GitHub's own clock.
     async fn find_close(&self, progress: &Progress) -> Result<Event, GitHubError> {
         let outbox = self.outbox;
         let item = outbox.github.issue(&self.entry.repo.name, self.entry.number).await?;
@@ -207,14 +208,14 @@ impl WriteJob<'_> {
         };
         let reopened = timeline[closed..].iter().any(|event| event.event == "reopened");
         if open && !reopened {
-            // One of the two answers lags; which one decides whether somebody objects.
+            // One of the two answers lags; which one decides whether a person objected.
             let reason = "GitHub shows both an open item and its close".to_owned();
             return Ok(Event::LookFailed { hold: Hold::Try, reason });
         }
         Ok(Event::SawThere { objected: reopened })
     }
 
-    /// What a failed reading means for the entry.
+    /// The event for a read that failed.
     pub(super) async fn unreadable(&self, error: &GitHubError) -> Event {
         let reason = error.to_string();
         match error {
@@ -237,7 +238,7 @@ pub(super) fn written_on_diff(comment: &RestReviewComment) -> WrittenComment {
     WrittenComment { id: GithubId(comment.id), created_at: comment.created_at }
 }
 
-/// GitHub may cut white space at the ends and change line ends.
+/// GitHub may trim white space at the ends and change line ends.
 pub(super) fn same_text(one: &str, other: &str) -> bool {
     one.trim().lines().eq(other.trim().lines())
 }

@@ -1,10 +1,10 @@
-//! Repositories are renamed while writes to them wait.
+//! Follows repositories that are renamed while writes to them wait.
 
 use super::write_job::WriteJob;
 
 impl WriteJob<'_> {
-    /// Asks GitHub what the repository is called now and notes it; `true` when that is another name than
-    /// the one the entry was about to be sent to. What fails here is told by the refusal that led here.
+    /// Asks GitHub for the repository's present name and records it; `true` if it differs from the name that the entry
+    /// was about to use. A failure here is not reported: the refusal that led here is.
     pub(super) async fn learn_new_name(&self) -> bool {
         let repo = &self.entry.repo;
         let github = &self.outbox.github;

@@ -1,7 +1,7 @@
-//! The outbox: the one door through which every write to GitHub goes.
+//! Sends every write to GitHub: nothing is written except through the outbox.
 //!
-//! A write is stored under a key before it is sent, and it ends in one of three states: sent, refused,
-//! failed. A crash at any point neither loses nor repeats it, as far as GitHub allows.
+//! A write is stored under a key before it is sent, and it ends in one of three states: sent, refused, failed. A crash
+//! at any point neither loses nor repeats it, as far as GitHub allows.
 
 mod checkpoint;
 mod draft_review;

@@ -1,4 +1,4 @@
-//! How fast content may be written: GitHub's advice, kept to exactly.
+//! Limits how fast content is written, by GitHub's own advice.
 
 use canonry_store::WritePriority;
 use jiff::{SignedDuration, Timestamp};
@@ -8,12 +8,12 @@ pub const WRITES_PER_MINUTE: usize = 80;
 /// GitHub asks for at most this many content-creating requests an hour (its secondary limits).
 pub const WRITES_PER_HOUR: usize = 500;
 
-/// Of these, what ordinary writes use at most: the rest is kept for reopenings and corrections, so that nobody waits a
-/// minute, or an hour, for a wrong close to be undone because others have much to say.
+/// The part of these for ordinary writes: the rest is reserved for reopenings and corrections, so that undoing a wrong
+/// close never waits a minute, or an hour, because there is much else to write.
 pub const ORDINARY_WRITES_PER_MINUTE: usize = 60;
 pub const ORDINARY_WRITES_PER_HOUR: usize = 400;
 
-/// A limit, and the time it is for.
+/// Limits, each with its period.
 type Windows = [(usize, SignedDuration); 2];
 
 const fn windows(priority: WritePriority) -> Windows {
@@ -24,11 +24,11 @@ const fn windows(priority: WritePriority) -> Windows {
     [(minute, SignedDuration::from_secs(60)), (hour, SignedDuration::from_hours(1))]
 }
 
-/// When the next content write of a priority may go, given when the earlier ones of both went (in any order): `now`, or
-/// the first later moment at which neither limit would be broken.
+/// When the next content write of a priority may be sent, given the times of earlier ones of both priorities (in any
+/// order): `now`, or the first later time at which neither limit would be broken.
 ///
-/// Only the last hour's writes matter; older ones may be left out or not. Times later than `now`
-/// (another replica's clock runs ahead) count as well, so the answer never breaks a limit.
+/// Only the last hour's writes matter; older ones may be included. Times later than `now` (another replica's clock runs
+/// ahead) count as well, so the answer never breaks a limit.
 pub fn next_write_at(earlier: &[Timestamp], now: Timestamp, priority: WritePriority) -> Timestamp {
     let mut latest_first = earlier.to_vec();
     latest_first.sort_unstable_by(|one, other| other.cmp(one));

@@ -1,12 +1,12 @@
-//! A mark by which other processes of this machine can tell whether one that holds a lease still runs.
+//! Marks leases, so that other processes of this machine can tell whether the owner of a lease still runs.
 
 use std::sync::OnceLock;
 
-/// Begins a mark, so that it is found in words for people.
+/// The start of a mark, so that it can be found inside a longer text.
 const BEGIN: &str = "process/";
 
-/// The mark of this process, which no other one has: `process/BOOT/NAMESPACE/PID/START`. Where the system does not tell
-/// these, a mark that nobody can look up.
+/// The unique mark of this process: `process/BOOT/NAMESPACE/PID/START`. If the system does not provide these, a mark
+/// that cannot be checked.
 pub fn process_mark() -> &'static str {
     static MARK: OnceLock<String> = OnceLock::new();
     MARK.get_or_init(|| {
@@ -16,8 +16,8 @@ pub fn process_mark() -> &'static str {
     })
 }
 
-/// Whether the process whose mark stands in `owner` has certainly ended: it ran since the same start of this machine and
-/// among the same processes, and is not there any more. Of all others nobody here knows.
+/// Whether the process whose mark is in `owner` has certainly ended: it ran since the same boot of this machine and in
+/// the same process namespace, and no longer exists. `false` for all others, because nothing is known about them.
 pub fn is_process_gone(owner: &str) -> bool {
     let Some((_, mark)) = owner.split_once(BEGIN) else { return false };
     let mut parts = mark.split(['/', ' ', ':']);
@@ -26,11 +26,11 @@ pub fn is_process_gone(owner: &str) -> bool {
         return false;
     };
     let Ok(id) = id.parse::<u32>() else { return false };
-    // A number may be another process's by now.
+    // Another process may have the same id by now.
     machine().is_some_and(|machine| machine == format!("{boot}/{namespace}")) && start_of(id).as_deref() != Some(start)
 }
 
-/// This start of this machine, and the processes that see each other here.
+/// The boot of this machine and the process namespace.
 fn machine() -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
@@ -38,10 +38,10 @@ fn machine() -> Option<String> {
     Some(format!("{}/{namespace}", boot.trim()))
 }
 
-/// When a process began, by the system's count; `None` when it has ended.
+/// The start time of a process in the system's ticks; `None` if it has ended.
 fn start_of(id: u32) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name, which may hold anything, ends with the last bracket.
+    // The process name may contain anything; it ends with the last bracket.
     let (_, rest) = status.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
     let state = fields.next()?;

@@ -1,9 +1,9 @@
-//! How far an entry has come: a state machine without any I/O.
+//! Tracks the progress of an entry: a state machine without any I/O.
 //!
-//! What was sent without an answer may turn up or not. So each such send is followed by a minute's wait
-//! and two looks before anything is sent again, and a comment that was sent again is followed by looks
-//! for a twin. A review is a draft first, which nobody else sees; a draft is submitted once at most, so that a review
-//! has no twin whatever goes wrong.
+//! A send without an answer may still take effect. So each such send is followed by a minute's wait and two reads
+//! before anything is sent again, and a comment that was sent again is followed by reads for a twin. A review is a
+//! draft first, which nobody else sees; a draft is submitted once at most, so a review never has a twin, whatever goes
+//! wrong.
 
 #[cfg(test)]
 mod tests;
@@ -16,44 +16,44 @@ use serde::{Deserialize, Serialize};
 use super::receipt::{Receipt, WrittenComment, WrittenReview};
 use crate::http::error::GitHubError;
 
-/// How long a write without an answer may take to show. GitHub ends its own work on a request after ten
-/// seconds; the rest is for queues and for listings that lag.
+/// How long a write without an answer may take to appear. GitHub ends its own work on a request after ten seconds; the
+/// rest is for queues and for lagging listings.
 const DOUBT_WAIT: SignedDuration = SignedDuration::from_secs(60);
-/// Between two looks, so that the second does not meet the same lagging replica.
+/// The pause between two reads, so that the second does not meet the same lagging replica.
 const LOOK_GAP: SignedDuration = SignedDuration::from_secs(10);
-/// After a look that failed. In doubt there is no last try: only a look can say how it ended.
+/// The pause after a read that failed. In doubt there is no last try: only a read can tell how the send ended.
 const LOOK_RETRY: SignedDuration = SignedDuration::from_secs(120);
-/// How many looks must find nothing before it is sent again.
+/// How many reads must find nothing before it is sent again.
 const LOOKS_IN_DOUBT: u8 = 2;
-/// How many looks must show one comment and no twin.
+/// How many reads must show one comment and no twin.
 const CALM_LOOKS: u8 = 2;
-/// A listing that still lacks our comment after so many looks lacks it because somebody deleted it.
+/// If a listing still lacks our comment after so many reads, a person deleted it.
 const MOST_LOOKS: u8 = 6;
-/// With the pauses below it is about an hour until a write is given up.
+/// With the pauses below, a write fails after about an hour.
 const MOST_TRIES: u32 = 8;
 const BETWEEN_TRIES: BackOff = BackOff { first: SignedDuration::from_secs(15), longest: SignedDuration::from_mins(30) };
-/// How long GitHub may be out of reach before a write is given up: a weekend, in which nobody renews a token.
+/// How long GitHub may be unreachable before a write fails: a weekend, in which nobody renews a token.
 const LONGEST_OUTAGE: SignedDuration = SignedDuration::from_hours(72);
 
-/// What is done for an entry, one after the other.
+/// The steps of an entry, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
     Comment,
-    /// Making the draft of its review, which nobody else sees.
+    /// Creates the draft of its review, which nobody else sees.
     Draft,
-    /// Changing something that can be read back: a label, a state, the text of a comment. A draft is submitted.
+    /// Changes something that can be read back: a label, a state, the text of a comment. A draft is submitted.
     Set,
-    /// Making its comment say that the change did not come about, or taking its draft away.
+    /// Edits its comment to say that the change did not happen, or deletes its draft.
     Correct,
 }
 
-/// Which acts an entry consists of.
+/// The acts of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Comment,
     Set,
-    /// The comment goes first, so that nobody finds an item closed without a word.
+    /// The comment is sent first, so that nobody finds an item closed without a comment.
     CommentThenSet,
     DraftThenSet,
 }
@@ -62,7 +62,7 @@ pub(super) enum Shape {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Draft {
     pub(super) review: GithubId,
-    /// The keys of the comments that GitHub did not take.
+    /// The keys of the comments that GitHub refused.
     #[serde(default)]
     pub(super) left_out: Vec<String>,
 }
@@ -75,75 +75,73 @@ pub(super) enum Verdict {
     Fail(String),
 }
 
-/// How far an entry has come; stored with it.
+/// The progress of an entry; stored with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Progress {
     pub(super) act: Act,
     pub(super) phase: Phase,
     #[serde(default)]
     pub(super) tries: u32,
-    /// Since when GitHub is out of reach for the act.
+    /// Since when GitHub is unreachable for the act.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outage_since: Option<Timestamp>,
-    /// How many sends of the act may still turn up.
+    /// How many sends of the act may still take effect.
     #[serde(default)]
     pub(super) unsure: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) comment: Option<WrittenComment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) draft: Option<Draft>,
-    /// GitHub was asked for a draft, and one may have stayed behind of which nothing is known here.
+    /// GitHub was asked for a draft, and an unrecorded one may be left behind.
     #[serde(default)]
     pub(super) asked: bool,
-    /// How it ends once the comment is corrected.
+    /// The end of the entry once the comment is corrected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) verdict: Option<Verdict>,
 }
 
-/// Where an act stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Phase {
     Ready,
-    /// It is being sent. Stored before the send: whoever finds it stored does not know how it ended.
+    /// It is being sent. This is stored before the send: a worker that finds it does not know how the send ended.
     Sending,
     Doubt {
-        /// How many looks in a row found nothing.
+        /// How many reads in a row found nothing.
         absent: u8,
-        /// How it ends when nothing is found; without a verdict it is sent again.
+        /// The end if nothing is found; without a verdict it is sent again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         otherwise: Option<Verdict>,
     },
-    /// The comment was sent more than once: a twin may turn up.
+    /// The comment was sent more than once: a twin may appear.
     Settling {
         known: WrittenComment,
         calm: u8,
         looks: u8,
     },
-    /// The review is submitted; which comments it has is to be read.
+    /// The review is submitted; its comments have to be read.
     Listing {
         already: bool,
         looks: u8,
     },
-    /// A newer twin is to be deleted.
+    /// A newer twin has to be deleted.
     Twin {
         keep: WrittenComment,
         twin: WrittenComment,
     },
 }
 
-/// Why it has to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hold {
-    /// Until that moment, for a reason that is not the write's: a limit, the pace, a new name.
+    /// Until that time, for a reason outside of the write: a limit, the pace, a new name.
     Until(Timestamp),
-    /// Until GitHub is there again: it cannot be reached, fails, or does not accept the token.
+    /// Until GitHub is available: it cannot be reached, fails, or does not accept the token.
     Outage,
     Try,
 }
 
 impl Hold {
-    /// What a failed request means for a write that was not sent because of it.
+    /// The hold for a write that was not sent because of a failed request.
     pub(super) fn of(error: &GitHubError) -> Self {
         match error {
             GitHubError::RateLimited { until } => Self::Until(*until),
@@ -154,7 +152,7 @@ impl Hold {
         }
     }
 
-    /// When to look again where only a look can say how it ended, and no try is the last one.
+    /// When to read again if only a read can tell how the send ended, and no try is the last one.
     fn next_look(self, now: Timestamp) -> Timestamp {
         match self {
             Self::Until(until) => until.max(now),
@@ -163,15 +161,14 @@ impl Hold {
     }
 }
 
-/// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A stored send was found whose end nobody saw.
+    /// A stored send was found whose end is unknown.
     Died,
     Done(Option<WrittenComment>),
     Drafted(Draft),
     DraftGone(String),
-    /// The draft is taken away, since it would have had to wait.
+    /// The draft was deleted because it would have had to wait.
     Withdrawn {
         hold: Hold,
         reason: String,
@@ -182,10 +179,10 @@ pub(super) enum Event {
         reason: String,
     },
     Refused(String),
-    /// GitHub says that what is to be taken away is not there, or that we cannot see it.
+    /// GitHub says that the thing to delete does not exist, or that we cannot see it.
     NotThere(String),
     NoAnswer(String),
-    /// GitHub could not be asked how things stand.
+    /// The state could not be read from GitHub.
     LookFailed {
         hold: Hold,
         reason: String,
@@ -194,27 +191,26 @@ pub(super) enum Event {
     /// Our own comments with the entry's marker, oldest first.
     SawComments(Vec<WrittenComment>),
     SawAbsent,
-    /// What is to be set is so.
+    /// The wanted state is already there.
     SawThere {
         objected: bool,
     },
     SawSubmitted(Draft),
-    /// The submitted review and its comments; whether none is missing that should be there.
+    /// The submitted review and its comments; whether none of the expected comments is missing.
     SawReview {
         review: WrittenReview,
         is_whole: bool,
     },
-    /// What is to be set cannot be set any more.
+    /// The wanted state cannot be reached any more.
     SawAgainst(String),
     TwinGone,
     TwinStays,
 }
 
-/// What follows from an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Move {
     On(Progress),
-    /// Go on at that moment.
+    /// Continue at that time.
     Wait {
         progress: Progress,
         until: Timestamp,
@@ -249,13 +245,13 @@ impl Progress {
         Self { act, phase: Phase::Ready, tries: 0, outage_since: None, unsure: 0, comment, draft, asked, verdict }
     }
 
-    /// What is stored right before the act is sent.
+    /// The progress that is stored right before the act is sent.
     pub(super) fn sending(self) -> Self {
         let asked = self.asked || self.act == Act::Draft;
         Self { asked, ..self.in_phase(Phase::Sending) }
     }
 
-    /// What follows when something happens.
+    /// The next move after an event.
     pub(super) fn advance(self, shape: Shape, event: Event, now: Timestamp) -> Result<Move, OutOfPlace> {
         Ok(match (self.phase.clone(), event) {
             (Phase::Ready, Event::SawAbsent) => Move::On(self),
@@ -334,7 +330,7 @@ impl Progress {
             (Phase::Twin { .. }, Event::NotSent { hold, reason }) => {
                 Move::Wait { progress: self, until: hold.next_look(now), reason: Some(reason) }
             }
-            // Deleting twice does no harm: a twin that is gone answers so.
+            // Deleting twice is harmless: a deleted twin answers with "not found".
             (Phase::Twin { .. }, Event::NoAnswer(reason)) => {
                 Move::Wait { progress: self, until: now + LOOK_GAP, reason: Some(reason) }
             }
@@ -348,7 +344,7 @@ impl Progress {
         Self { phase, ..self }
     }
 
-    /// A send that may turn up. When it was the last one, a look still decides how it ended.
+    /// A send that may still take effect. If it was the last one, a read still decides how it ended.
     fn doubt(self, reason: String, now: Timestamp) -> Move {
         let tries = self.tries + 1;
         let otherwise = (tries >= MOST_TRIES).then(|| Verdict::Fail(reason.clone()));
@@ -357,10 +353,10 @@ impl Progress {
         Move::Wait { progress, until: now + DOUBT_WAIT, reason: Some(reason) }
     }
 
-    /// Nothing left this time. An earlier send may have turned up meanwhile, so the looks begin anew.
+    /// Nothing was sent this time. An earlier send may have taken effect meanwhile, so the reads start again.
     fn later(self, hold: Hold, reason: String, now: Timestamp) -> Move {
         let (progress, until, is_last) = match hold {
-            // A limit is not the write's fault: it waits as long as it takes.
+            // A limit is not the write's fault: it waits as long as necessary.
             Hold::Until(until) => (Self { outage_since: None, ..self }, until.max(now), false),
             Hold::Outage => {
                 let since = self.outage_since.unwrap_or(now);
@@ -388,7 +384,7 @@ impl Progress {
         if self.unsure == 0 {
             return self.give_up(Verdict::Refuse(reason));
         }
-        // What was sent before may have arrived all the same.
+        // An earlier send may have arrived anyway.
         self.refused_unless_seen(reason, now)
     }
 
@@ -426,7 +422,7 @@ impl Progress {
         now: Timestamp,
     ) -> Move {
         if let [keep, .., twin] = found {
-            // GitHub says each time that it is gone and shows it all the same: two are better than none.
+            // GitHub says each time that it is deleted and still shows it: two are better than none.
             if self.tries >= MOST_TRIES {
                 return self.act_done(shape, Some(*keep), false, false);
             }
@@ -460,7 +456,8 @@ impl Progress {
         Move::On(Self { act: Act::Set, ..self }.in_phase(Phase::Listing { already, looks: 0 }))
     }
 
-    /// Ends with what was read, unless it is worth another look: a comment that never shows was deleted by somebody.
+    /// Ends with the comments that were read, unless another read may help: a comment that never appears was deleted by
+    /// a person.
     fn listed(self, already: bool, looks: u8, review: Option<WrittenReview>, now: Timestamp) -> Move {
         let looks = looks + 1;
         if looks >= MOST_LOOKS {
@@ -470,7 +467,7 @@ impl Progress {
         Move::Wait { progress, until: now + LOOK_GAP, reason: None }
     }
 
-    /// A draft that is gone was never submitted: GitHub itself says so when it is asked to submit it.
+    /// A draft that does not exist any more was never submitted: GitHub's answer to the submission says so.
     fn draft_again(self, shape: Shape, reason: String, now: Timestamp) -> Move {
         let tries = self.tries + 1;
         if tries >= MOST_TRIES {
@@ -480,7 +477,7 @@ impl Progress {
         Move::Wait { progress, until: now + BETWEEN_TRIES.pause(tries, 0.0), reason: Some(reason) }
     }
 
-    /// Ends without having sent it; a comment that says otherwise is corrected first, a draft taken away.
+    /// Ends without having sent it; first a comment that says otherwise is corrected, and a draft is deleted.
     fn give_up(self, verdict: Verdict) -> Move {
         let left_behind = self.comment.is_some() || self.draft.is_some();
         match (self.act, left_behind) {
@@ -493,7 +490,7 @@ impl Progress {
                 verdict: Some(verdict),
                 ..self
             }),
-            // Nobody sees a draft that stays behind, and the next review of ours takes it away.
+            // Nobody sees a draft that stays behind, and our next review deletes it.
             (Act::Correct, _) if self.comment.is_none() => Move::End(End::Without(self.verdict.unwrap_or(verdict))),
             (Act::Correct, _) => {
                 Move::End(End::Without(self.verdict.map_or(verdict.clone(), |first| first.with_note(&verdict))))

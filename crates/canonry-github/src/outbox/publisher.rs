@@ -1,4 +1,4 @@
-//! The outbox itself: storing writes, and seeing them through.
+//! Stores writes in the outbox, and sends them.
 
 use canonry_boxed::boxed;
 use std::fmt;
@@ -26,16 +26,16 @@ use crate::http::rate_budget::WaitReason;
 use crate::outbox::process_mark::{is_process_gone, process_mark};
 use crate::text::marker::{InvalidMarker, MarkerSigner};
 
-/// How often is looked whether another worker has ended, and how long after each other.
+/// How often it is checked whether another worker has ended, and the pause between two checks.
 const LOOKS: u32 = 20;
 const LOOK: SignedDuration = SignedDuration::from_secs(1);
 
-/// Why the outbox could not do its work. What was stored is kept.
+/// Why the outbox could not do its work. Stored writes are kept.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// GitHub did not say which account is ours.
+    /// GitHub did not return our account.
     #[error(transparent)]
     GitHub(#[from] GitHubError),
     #[error("the write cannot be stored: {0}")]
@@ -44,18 +44,18 @@ pub enum OutboxError {
     Unknown,
     #[error("the work was ended between two steps ({0:?}); it goes on when it is started again")]
     Stopped(Point),
-    /// A bug: the state machine met something that cannot be.
+    /// A bug: the state machine met an impossible event.
     #[error(transparent)]
     OutOfPlace(#[from] OutOfPlace),
 }
 
-/// The one door through which every write to GitHub goes.
+/// Every write to GitHub goes through the outbox.
 #[derive(Clone)]
 pub struct Outbox {
     pub(super) store: Store,
     pub(super) github: GitHub,
     pub(super) signer: MarkerSigner,
-    /// Whether the digests of markers are kept, since their secret is not.
+    /// Whether the digests of markers are stored, because their secret is not.
     pub(super) notes_markers: bool,
     pub(super) own: Login,
     checkpoint: Checkpoint,
@@ -63,16 +63,16 @@ pub struct Outbox {
 
 #[boxed]
 impl Outbox {
-    /// Opens the outbox of a store. The first time, `fresh_secret` becomes the secret that signs
-    /// markers: it must be random.
+    /// Opens the outbox of a store. The first time, `fresh_secret` becomes the secret that signs markers: it must be
+    /// random.
     pub async fn open(store: Store, github: GitHub, fresh_secret: [u8; 32]) -> Result<Self, OutboxError> {
         let secret = store.outbox().marker_secret(fresh_secret, github.now()).await?;
         let signer = MarkerSigner::new(Secret::new(&STANDARD_NO_PAD.encode(secret)));
         Self::signing_with(signer, false, store, github).await
     }
 
-    /// The same where the secret must not be in the database, because others can read that: `secret` signs instead, for
-    /// as long as the outbox lives. What it signed is known to the next one by its digest.
+    /// Opens the outbox without a secret in the database, for a database that others can read: `secret` signs instead,
+    /// for the lifetime of the outbox. The next outbox recognizes the signed markers by their digests.
     pub async fn open_with_secret(store: Store, github: GitHub, secret: Secret) -> Result<Self, OutboxError> {
         store.outbox().delete_marker_secret().await?;
         let signer = MarkerSigner::new(secret).knowing(store.outbox().issued_markers().await?);
@@ -92,7 +92,7 @@ impl Outbox {
         Ok(outbox)
     }
 
-    /// The same outbox, which asks between two steps whether to go on.
+    /// Sets the checkpoint that is called between two steps.
     #[must_use]
     pub fn with_checkpoint(self, checkpoint: Checkpoint) -> Self {
         Self { checkpoint, ..self }
@@ -102,18 +102,18 @@ impl Outbox {
         &self.own
     }
 
-    /// Whether the outbox wrote a comment. The account alone does not tell: the token may be a person's,
-    /// who writes comments too.
+    /// Whether the outbox wrote a comment. The account alone does not decide: the token may be a person's, who writes
+    /// comments too.
     pub fn wrote(&self, comment: &RestComment) -> bool {
         self.wrote_text(comment.user.as_ref(), &comment.body)
     }
 
-    /// The same for a comment on a diff.
+    /// Whether the outbox wrote a comment on a diff.
     pub fn wrote_review_comment(&self, comment: &RestReviewComment) -> bool {
         self.wrote_text(comment.user.as_ref(), &comment.body)
     }
 
-    /// Whether a review is the one that the outbox wrote under this key.
+    /// Whether the outbox wrote a review under this key.
     pub fn wrote_review(&self, review: &RestReview, key: &str) -> bool {
         let (author, body) = (review.user.as_ref().and_then(RestUser::to_login), review.body.as_deref());
         author.is_some_and(|author| {
@@ -129,9 +129,8 @@ impl Outbox {
         author.is_some_and(|author| !self.signer.find(text, author, &self.own).is_empty())
     }
 
-    /// Stores a write, to be sent later. Under a key that was used before it is the entry of before,
-    /// and nothing is written twice. A text with a secret in it is refused at once, and stored without
-    /// the secret.
+    /// Stores a write, to be sent later. A key that was used before returns the earlier entry, and nothing is written
+    /// twice. A text with a secret is refused at once, and stored without the secret.
     pub async fn enqueue(
         &self,
         repo: RepoId,
@@ -143,7 +142,7 @@ impl Outbox {
         self.enqueue_as(priority, repo, number, key, write).await
     }
 
-    /// The same for what takes something back, and is sent before everything that does not.
+    /// Stores a write that undoes something; it is sent before all ordinary writes.
     pub async fn enqueue_correction(
         &self,
         repo: RepoId,
@@ -170,8 +169,8 @@ impl Outbox {
         Ok(self.store.outbox().enqueue_as(&new, priority, self.now()).await?)
     }
 
-    /// Sees an entry through, and those of its item that come before it, waiting as long as the client
-    /// is allowed to wait, all waits together. Answers with the entry as it is then: still pending when it takes longer.
+    /// Sends an entry, and the entries of its item before it. All waits together take at most as long as the client may
+    /// wait. Returns the entry's state then: still pending if it takes longer.
     pub async fn publish(&self, id: OutboxId, recheck: &dyn Recheck) -> Result<OutboxEntry, OutboxError> {
         let (start, mut told) = (self.now(), None);
         let give_up = start.saturating_add(self.github.options().longest_wait).unwrap_or(Timestamp::MAX);
@@ -190,7 +189,7 @@ impl Outbox {
             if is_at_work && self.release_leases_of_gone_processes().await? {
                 continue;
             }
-            // A lease lasts for minutes, and most writes for a second: whoever has it is about to end.
+            // A lease lasts for minutes, and most writes take a second: its owner is about to end.
             if looks < LOOKS && is_at_work {
                 looks += 1;
                 self.github.options().clock.beat(LOOK).await;
@@ -200,7 +199,7 @@ impl Outbox {
             if next > now && next > give_up {
                 return Ok(entry);
             }
-            // Another worker may be about to end; it is not asked more often than each second.
+            // Another worker may be about to end; it is not checked more often than each second.
             let until = next.max(now + SignedDuration::from_secs(1));
             tracing::debug!(%until, waiting_for = entry.reason, "the outbox waits");
             let reason = if is_at_work { WaitReason::WriteLease } else { WaitReason::Write };
@@ -212,19 +211,19 @@ impl Outbox {
         }
     }
 
-    /// Works on everything that is due and says when something will be due next.
+    /// Processes all entries that are due and returns when the next one is due.
     pub async fn publish_due(&self, recheck: &dyn Recheck) -> Result<Option<Timestamp>, OutboxError> {
         while self.work_on_next(OutboxScope::All, recheck).await? {}
         Ok(self.store.outbox().next_moment(OutboxScope::All).await?)
     }
 
-    /// Works on one write that a service may send by itself, which a close never is; `false` when none is due. Several
-    /// may do so at once: each works on another item.
+    /// Processes one write that a service may send unattended, which a close never is; `false` if none is due. Several
+    /// workers may do so at once: each processes another item.
     pub async fn publish_unattended(&self, recheck: &dyn Recheck) -> Result<bool, OutboxError> {
         self.work_on_next(OutboxScope::Unattended, recheck).await
     }
 
-    /// Takes one entry and brings it to its end or its next wait; `false` when none can be taken now.
+    /// Claims one entry and processes it to its end or its next wait; `false` if none can be claimed now.
     async fn work_on_next(&self, scope: OutboxScope, recheck: &dyn Recheck) -> Result<bool, OutboxError> {
         let now = self.now();
         let owner = format!("{}:{:032x}", process_mark(), rand::random::<u128>());
@@ -235,8 +234,8 @@ impl Outbox {
         Ok(true)
     }
 
-    /// Ends the leases of processes of this machine that were killed. What they were sending is in doubt then, as it is
-    /// after a lease ran out, and is looked for before it is sent again.
+    /// Releases the leases of killed processes of this machine. Their sends are in doubt then, as after an expired
+    /// lease, and are searched for on GitHub before they are sent again.
     async fn release_leases_of_gone_processes(&self) -> Result<bool, OutboxError> {
         let mut released = false;
         for owner in self.store.outbox().lease_owners(self.now()).await? {

@@ -1,4 +1,4 @@
-//! The caller's last look at live state before something is sent.
+//! Defines the caller's last check of live state before something is sent.
 
 use canonry_store::OutboxEntry;
 use futures_util::future::{BoxFuture, ready};
@@ -10,12 +10,12 @@ use super::progress::Act;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
     Proceed,
-    /// It does not; nothing more is sent, and what was said already is corrected.
+    /// It does not; nothing more is sent, and a comment that was sent already is corrected.
     Refuse {
-        /// Why, in one word or sentence, such as `drift:source_edited`.
+        /// One word or sentence, such as `drift:source_edited`.
         reason: String,
     },
-    /// It will, but not yet. Waiting costs no try, however long it takes.
+    /// It will, but not yet. Waiting does not count as a try, however long it takes.
     Wait {
         /// When to ask again.
         until: Timestamp,
@@ -23,18 +23,18 @@ pub enum Ruling {
     },
 }
 
-/// Why a check could not be made. Nothing is sent until it can. Where GitHub's limit or an outage is the reason, the
-/// [`GitHubError`](crate::GitHubError) must be found in it or among its sources: such a wait does not count as a try.
+/// Why a check failed. Nothing is sent until it succeeds. If GitHub's limit or an outage is the reason, the error or
+/// one of its sources must be the [`GitHubError`](crate::GitHubError): such a wait does not count as a try.
 pub type RecheckError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Reads live state again right before each send.
 pub trait Recheck: Send + Sync {
-    /// Rules on what is about to be done for an entry: its comment ([`Act::Comment`]), the draft of its
-    /// review ([`Act::Draft`]) or the change itself ([`Act::Set`]). Corrections of our own are not asked about.
+    /// Rules on the next act of an entry: its comment ([`Act::Comment`]), the draft of its review ([`Act::Draft`]) or
+    /// the change itself ([`Act::Set`]). Our own corrections are sent without a check.
     fn recheck<'a>(&'a self, entry: &'a OutboxEntry, act: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>>;
 }
 
-/// For writes that hold whatever has changed meanwhile.
+/// For writes that are valid whatever has changed meanwhile.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unconditional;
 

@@ -1,4 +1,4 @@
-//! Sending one act of an entry, once.
+//! Sends one act of an entry, once.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::api::{CheckRunWrite, IssuePatch};
 use crate::http::error::GitHubError;
 use crate::http::write::WriteError;
 
-/// The longest that a send may take, fetching a token included. The lease is longer, so that nobody
-/// else works on the entry while its request is under way.
+/// The limit for a send, including the request for a token. The lease is longer, so that no other worker processes the
+/// entry while its request is running.
 pub(super) const SEND_LIMIT: Duration = Duration::from_secs(120);
 
 impl WriteJob<'_> {
@@ -91,11 +91,11 @@ impl WriteJob<'_> {
         patched.map(|_| Event::Done(None))
     }
 
-    /// Shows the draft to everybody. A draft is submitted once: a second time GitHub says no.
+    /// Submits the draft, which makes it visible. A draft is submitted once: GitHub refuses the second time.
     async fn submit(&self, draft: Option<&Draft>) -> Result<Event, WriteError> {
         let Some(draft) = draft else { return Ok(Event::DraftGone("there is no draft".to_owned())) };
         let (repo, number, body) = (&self.entry.repo.name, self.entry.number, self.comment_text(Act::Set));
-        // An App's account has no person behind it, and nothing shall come between the last check and the submission.
+        // No person writes with an App's account, and nothing must come between the last check and the submission.
         let is_app = self.outbox.github.is_app();
         match if is_app { Ok(false) } else { self.holds_other_words(draft.review).await } {
             Ok(false) => {}
@@ -110,7 +110,7 @@ impl WriteJob<'_> {
         }
     }
 
-    /// Makes the check run, or makes those that are there say the same.
+    /// Creates the check run, or updates the existing ones to the same content.
     async fn check_run(&self, run: &CheckRunWrite) -> Event {
         let (github, repo) = (&self.outbox.github, &self.entry.repo.name);
         let shown = match self.own_check_runs(run).await {
@@ -132,12 +132,12 @@ impl WriteJob<'_> {
         }
     }
 
-    /// Answers in a conversation. GitHub wants to be told the comment that began it.
+    /// Replies in a conversation. GitHub requires the comment that started it.
     async fn reply(&self, to: GithubId) -> Event {
         let (github, repo) = (&self.outbox.github, &self.entry.repo.name);
         let first = match github.review_comment(repo, to).await {
             Ok(comment) => comment.in_reply_to_id.map_or(to, GithubId),
-            // A replica that lags does not know a young comment yet. Answering one that is gone is refused.
+            // A lagging replica does not know a young comment yet. Replying to a deleted comment is refused.
             Err(GitHubError::NotFound { .. }) => to,
             Err(error) => return self.unasked(&error).await,
         };
@@ -181,7 +181,7 @@ impl WriteJob<'_> {
         let reason = error.to_string();
         match error {
             WriteError::NotSent(why) => Event::NotSent { hold: Hold::of(why), reason },
-            // A token that is not accepted says nothing about the write: a new one may be on its way.
+            // A token that is not accepted says nothing about the write: a new one may come soon.
             WriteError::Refused { status: 401, .. } => Event::NotSent { hold: Hold::Outage, reason },
             WriteError::Refused { status: 300..=399, .. } if self.learn_new_name().await => {
                 Event::NotSent { hold: Hold::Until(self.outbox.now()), reason }
@@ -192,7 +192,7 @@ impl WriteJob<'_> {
     }
 }
 
-/// A 404 may say that somebody else was faster, or that we may not: a look tells which.
+/// A 404 may mean that another account was faster, or that we have no permission: a read tells which.
 fn taken_away(answer: Result<(), WriteError>) -> Result<Event, WriteError> {
     match answer {
         Err(error @ WriteError::Refused { status: 404 | 410, .. }) => Ok(Event::NotThere(error.to_string())),

@@ -1,4 +1,4 @@
-//! The kinds of writes, as they are stored.
+//! Defines the kinds of writes, as they are stored.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,18 @@ use super::progress::Shape;
 use crate::api::{CheckRunWrite, IssuePatch, ReactionContent};
 use crate::text::marker::{InvalidMarker, Marker, MarkerSigner};
 
-/// The kind of the markers in comments on a diff.
+/// The marker kind for comments on a diff.
 pub(super) const FINDING: &str = "finding";
 
-/// Something to be written to an issue or a pull request.
+/// A write to an issue or a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Write {
     Comment {
-        /// What it says. A signed marker is added below.
+        /// A signed marker is added below the text.
         body: String,
     },
-    /// Another text for a comment that the outbox wrote.
+    /// Replaces the text of a comment that the outbox wrote.
     EditComment {
         comment_key: String,
         body: String,
@@ -39,7 +39,7 @@ pub enum Write {
     Reopen,
     /// A review of a pull request, which neither approves nor blocks.
     Review(ReviewWrite),
-    /// A check run beside a commit, made or changed.
+    /// Creates or updates a check run of a commit.
     CheckRun(CheckRunWrite),
     React {
         on: ReactTo,
@@ -47,15 +47,15 @@ pub enum Write {
     },
     Reply {
         to: GithubId,
-        /// What it says. A signed marker is added below.
+        /// A signed marker is added below the text.
         body: String,
     },
-    /// Another text for a comment on a diff that the outbox wrote. Its markers stay.
+    /// Replaces the text of a comment on a diff that the outbox wrote. Its markers stay.
     EditReviewComment {
         comment: GithubId,
         body: String,
     },
-    /// The end of a conversation on a diff in which nobody else has spoken.
+    /// Resolves a conversation on a diff in which nobody else has written.
     ResolveThread {
         comment: GithubId,
     },
@@ -65,10 +65,10 @@ pub enum Write {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewWrite {
     pub commit: String,
-    /// What it says as a whole. A signed marker is added below.
+    /// A signed marker is added below the text.
     pub body: String,
     pub comments: Vec<InlineComment>,
-    /// What the body says, by keys of the caller's; it is kept for the caller and not sent.
+    /// The caller's keys for what the body contains; stored for the caller and not sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
 }
@@ -76,15 +76,15 @@ pub struct ReviewWrite {
 /// A comment on a line of the new side of a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InlineComment {
-    /// What it is known by, in its marker and in the receipt; one of a kind in its review.
+    /// The comment's key in its marker and in the receipt; unique in its review.
     pub key: String,
     pub path: String,
-    /// The last line it is about.
+    /// The last line of its range.
     pub line: u32,
-    /// The first line, when it is about several.
+    /// The first line, if the range has several lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_line: Option<u32>,
-    /// What it says. A signed marker is added below.
+    /// A signed marker is added below the text.
     pub body: String,
 }
 
@@ -96,13 +96,13 @@ pub enum ReactTo {
     Item,
 }
 
-/// A close and what is said about it.
+/// A close and its comment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Close {
     pub close_as: CloseAs,
-    /// What the comment says, which comes before the close.
+    /// The text of the comment, which is sent before the close.
     pub comment: String,
-    /// What the comment says instead when the close does not come about after all.
+    /// The text that replaces it if the close does not happen.
     pub comment_if_refused: String,
 }
 
@@ -145,12 +145,12 @@ impl Write {
         }
     }
 
-    /// What a stored entry writes; `None` when a newer version stored it.
+    /// The write of a stored entry; `None` if a newer version stored it.
     pub fn of_entry(entry: &OutboxEntry) -> Option<Self> {
         Self::deserialize(&entry.payload).ok()
     }
 
-    /// The text that it makes a comment say.
+    /// The text of the comment that it writes.
     pub fn into_text(self) -> Option<String> {
         match self {
             Self::Comment { body } | Self::EditComment { body, .. } => Some(body),
@@ -168,7 +168,7 @@ impl Write {
         }
     }
 
-    /// Whether all the keys it needs fit into markers.
+    /// Whether all its keys fit into markers.
     pub(super) fn check_keys(&self, key: &str) -> Result<(), InvalidMarker> {
         Marker::new(self.kind().as_str(), key)?;
         match self {
@@ -182,8 +182,8 @@ impl Write {
         }
     }
 
-    /// Why this must not leave, whatever anybody checks: a secret, also one that Markdown disguises, or a marker that somebody smuggled
-    /// into the text.
+    /// Why this must not be sent, whatever any check rules: a secret, also one that Markdown disguises, or a marker
+    /// that was smuggled into the text.
     pub(super) fn forbidden(&self, signer: &MarkerSigner, own: &Login) -> Option<String> {
         let texts = self.texts();
         let kinds: BTreeSet<_> =
@@ -196,10 +196,10 @@ impl Write {
         marked.then(|| "the text holds a marker of Canonry's, which only the outbox may add".to_owned())
     }
 
-    /// The same without secrets, and without what a database cannot keep.
+    /// The write without secrets, and without characters that a database cannot store.
     pub(super) fn storable(mut self) -> Self {
         for text in self.texts_mut() {
-            // PostgreSQL keeps no NUL in a text, and GitHub shows none.
+            // PostgreSQL stores no NUL in a text, and GitHub shows none.
             *text = redact_shown(&text.replace('\0', "\u{fffd}"));
         }
         self
@@ -320,7 +320,7 @@ mod tests {
             }
         }
 
-        /// Quoting takes it out, so that the rest is said and nothing is refused.
+        /// Quoting removes the secret, so that the rest can be written and nothing is refused.
         #[test]
         fn what_is_quoted_can_be_said(which in 0usize..14, how in 0usize..8, limit in 1usize..400) {
             let text = disguised(&sample_secrets()[which], how);

@@ -1,4 +1,4 @@
-//! Working on one entry: from where it stands to its end, or to the next wait.
+//! Processes one entry: from its present progress to its end, or to the next wait.
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -20,16 +20,15 @@ use crate::http::error::GitHubError;
 use crate::outbox::pacing::next_write_at;
 use crate::text::marker::Marker;
 
-/// Longer than a send can take (see `SEND_LIMIT`): a worker that finds an entry whose lease has ended
-/// knows that no request for it is under way.
+/// Longer than a send can take (see `SEND_LIMIT`): a worker that finds an entry with an expired lease knows that no
+/// request for it is running.
 pub(super) const LEASE: SignedDuration = SignedDuration::from_mins(5);
 
-/// How soon a caller that says "not yet" is asked again.
+/// The shortest pause before a caller that ruled "wait" is asked again.
 const LEAST_WAIT: SignedDuration = SignedDuration::from_secs(1);
 
 const PACE_WINDOW: SignedDuration = SignedDuration::from_hours(1);
 
-/// One entry being worked on.
 pub(super) struct WriteJob<'a> {
     pub(super) outbox: &'a Outbox,
     pub(super) entry: OutboxEntry,
@@ -39,7 +38,7 @@ pub(super) struct WriteJob<'a> {
     owner: String,
 }
 
-/// Whether the loop goes on.
+/// Whether the loop continues.
 type Flow = ControlFlow<(), Progress>;
 
 impl<'a> WriteJob<'a> {
@@ -57,7 +56,7 @@ impl<'a> WriteJob<'a> {
             Err(error) => return outbox.end(lease, &End::Without(Verdict::Fail(unreadable(&error)))).await,
         };
         write.check_keys(&entry.key)?;
-        // Texts are scanned when they are stored; again here, since this is the last door.
+        // Texts are scanned when they are stored; again here, because this is the last check before sending.
         if let Some(reason) = write.forbidden(&outbox.signer, &outbox.own) {
             return outbox.end(lease, &End::Without(Verdict::Refuse(reason))).await;
         }
@@ -114,12 +113,12 @@ impl<'a> WriteJob<'a> {
         self.send_stored(progress, sending).await
     }
 
-    /// Stores that it is sent, at the pace GitHub asks for, sends it, and stores what came of it.
+    /// Stores that it is being sent, at the pace GitHub asks for, sends it, and stores the result.
     async fn send_stored(&self, before: Progress, sending: Progress) -> Result<Flow, OutboxError> {
         let now = self.outbox.now();
         let lease = self.lease(now);
         let is_review = matches!(self.write, Write::Review(_));
-        // What was announced and did not come is taken back as soon as other corrections are.
+        // Correcting an announced change that did not happen is as urgent as other corrections.
         let priority = if sending.act == Act::Correct { WritePriority::Correction } else { self.entry.priority };
         let pace = |earlier: &[Timestamp]| match sending.act {
             // A draft must not wait for its turn to be submitted: there must be room for both.
@@ -149,8 +148,8 @@ impl<'a> WriteJob<'a> {
         }
     }
 
-    /// Nothing is sent this time. A draft does not wait as well: GitHub keeps one for each account, and what a person
-    /// writes on the pull request in the meantime with that account would go into ours.
+    /// Nothing is sent this time. A draft is deleted instead of waiting: GitHub keeps one for each account, and
+    /// whatever a person writes on the pull request in the meantime with that account would become part of ours.
     async fn not_now(&self, progress: Progress, hold: Hold, reason: String) -> Result<Flow, OutboxError> {
         let waits = Event::NotSent { hold, reason: reason.clone() };
         let draft = progress.draft.as_ref().filter(|_| progress.act == Act::Set);
@@ -207,7 +206,7 @@ impl<'a> WriteJob<'a> {
         OutboxLease { id: self.entry.id, owner: &self.owner, until: now + LEASE }
     }
 
-    /// What the comment says in an act, with its marker.
+    /// The text of the comment in an act, with its marker.
     pub(super) fn comment_text(&self, act: Act) -> String {
         let text = match (&self.write, act) {
             (Write::Close(close), Act::Correct) => &close.comment_if_refused,
@@ -240,7 +239,7 @@ impl Outbox {
     }
 }
 
-/// The marker of the entry's comment; for edits, of the comment that is edited, and that comment's id.
+/// The marker of the entry's comment; for edits, the marker and the id of the edited comment.
 async fn marked_comment(
     outbox: &Outbox,
     entry: &OutboxEntry,
@@ -257,7 +256,7 @@ async fn marked_comment(
     Ok((Marker::new(origin.kind.as_str(), comment_key)?, comment))
 }
 
-/// What a check that could not be made means for the write: GitHub's own trouble is not the write's.
+/// The hold for a check that failed: trouble on GitHub's side does not count against the write.
 fn hold_of(error: &(dyn Error + 'static)) -> Hold {
     let mut chain = std::iter::successors(Some(error), |error| (*error).source());
     chain.find_map(|error| error.downcast_ref::<GitHubError>()).map_or(Hold::Try, Hold::of)

@@ -1,4 +1,4 @@
-//! Signed markers: how Canonry recognises what it wrote itself.
+//! Signs markers, by which Canonry recognizes its own texts.
 
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
@@ -19,14 +19,13 @@ static MARKER: LazyLock<Regex> = LazyLock::new(|| {
         .expect("invariant: a constant pattern")
 });
 
-/// What a text stands for: a kind of write, and the key that makes it unique.
+/// The identity of a text: a kind of write, and the key that makes it unique.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Marker {
     kind: String,
     key: String,
 }
 
-/// A marker that cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMarker {
     /// The kind has other characters than a–z and `_`, or is empty or too long.
@@ -38,8 +37,8 @@ pub enum InvalidMarker {
 }
 
 impl Marker {
-    /// A marker. The key may be any text; put into it everything that makes the write unique, the
-    /// repository and the item too, so that a copied marker means nothing elsewhere.
+    /// Creates a marker. The key may be any text; it should contain everything that makes the write unique, including
+    /// the repository and the item, so that a copied marker means nothing elsewhere.
     pub fn new(kind: &str, key: &str) -> Result<Self, InvalidMarker> {
         let fits = (1..=32).contains(&kind.len()) && kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
         if !fits {
@@ -60,7 +59,7 @@ impl Marker {
     }
 }
 
-/// Makes and checks markers with a secret that only Canonry knows.
+/// Signs and verifies markers with a secret that only Canonry knows.
 #[derive(Debug, Clone)]
 pub struct MarkerSigner {
     secret: Secret,
@@ -72,13 +71,13 @@ impl MarkerSigner {
         Self { secret, issued: Arc::default() }
     }
 
-    /// The same, which also takes the markers of these digests for genuine: earlier secrets signed them.
+    /// Also accepts the markers with these digests: earlier secrets signed them.
     #[must_use]
     pub fn knowing(self, issued: impl IntoIterator<Item = [u8; 32]>) -> Self {
         Self { issued: Arc::new(issued.into_iter().collect()), ..self }
     }
 
-    /// What a marker that this secret signs is known by to a signer with another one.
+    /// The digest by which a signer with another secret recognizes a marker of this one.
     pub fn digest(&self, marker: &Marker) -> [u8; 32] {
         digest(&self.sign(marker))
     }
@@ -89,13 +88,13 @@ impl MarkerSigner {
         format!("<!-- {signed}:{} -->", URL_SAFE_NO_PAD.encode(self.signature(&signed)))
     }
 
-    /// The genuine markers in a text, in order. A text that another account than our own wrote has
-    /// none, whatever it contains: markers can be copied.
+    /// The genuine markers in a text, in order. A text by another account than our own has none, whatever it contains:
+    /// markers can be copied.
     pub fn find(&self, text: &str, author: &Login, own: &Login) -> Vec<Marker> {
         self.find_with_texts(text, author, own).into_iter().map(|(marker, _)| marker).collect()
     }
 
-    /// The same, each with the words by which it stands there.
+    /// The genuine markers, each with its original text.
     pub(crate) fn find_with_texts<'t>(&self, text: &'t str, author: &Login, own: &Login) -> Vec<(Marker, &'t str)> {
         if author != own {
             return Vec::new();
@@ -120,7 +119,7 @@ impl MarkerSigner {
     fn signature(&self, signed: &str) -> [u8; 32] {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.expose().as_bytes())
             .expect("invariant: HMAC takes keys of any length");
-        // The secret may sign other things elsewhere; this word keeps them apart.
+        // The secret may sign other things elsewhere; this prefix keeps them apart.
         mac.update(b"marker\0");
         mac.update(signed.as_bytes());
         mac.finalize().into_bytes().into()
@@ -136,8 +135,7 @@ fn signed_part(kind: &str, encoded_key: &str) -> String {
     format!("canonry:v1:{kind}:{encoded_key}")
 }
 
-/// Percent-encodes all but a few harmless characters; hyphens too, since two of them end or break an
-/// HTML comment.
+/// Percent-encodes all but a few harmless characters; hyphens too, because two of them end or break an HTML comment.
 fn encode(key: &str) -> String {
     key.bytes().fold(String::with_capacity(key.len()), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'/' | b'#') {

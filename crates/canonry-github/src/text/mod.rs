@@ -1,4 +1,4 @@
-//! Text in comments: signed markers and quotations.
+//! Handles text in comments: signed markers and quotations.
 
 pub(crate) mod marker;
 pub(crate) mod quote;

@@ -1,29 +1,29 @@
-//! Quoting text from strangers so that it pings nobody, links nothing, tells no secret and renders as plain words.
+//! Quotes text from strangers so that it pings nobody, links nothing, reveals no secret and renders as plain text.
 
 use canonry_domain::printable::is_invisible;
 use canonry_domain::redact_shown;
 
-/// Parts a word for GitHub without a visible gap. GitHub looks for mentions and references in the
-/// rendered text, so a backslash before `@` or `#` does not help; this entity does.
+/// Splits a word for GitHub without a visible gap. GitHub searches for mentions and references in the rendered text, so
+/// a backslash before `@` or `#` does not help; this entity does.
 const GAP: &str = "&ZeroWidthSpace;";
 
-/// One line of quoted text: line breaks become spaces, at most `limit` characters of the text are
-/// taken, and a cut is shown as `…`.
+/// Quotes text as one line: line breaks become spaces, at most `limit` characters of the text are used, and a cut is
+/// shown as `…`.
 ///
-/// Mentions (teams too), issue references (`#12`, `GH-12`, `owner/repo#1`), URLs, Markdown, HTML and
-/// marker-like comments lose their meaning; control, zero-width and direction characters are removed, and secrets redacted.
+/// Mentions (teams too), issue references (`#12`, `GH-12`, `owner/repo#1`), URLs, Markdown, HTML and marker-like
+/// comments lose their meaning; control, zero-width and direction characters are removed, and secrets redacted.
 pub fn quote_line(text: &str, limit: usize) -> String {
     let visible = without_secrets(text);
     let words: Vec<&str> = visible.split_whitespace().collect();
     escape_line(&cut(&words.join(" "), limit))
 }
 
-/// A block quote: as [`quote_line`], but keeps the lines, each behind `> `.
+/// Quotes text as a block quote: as [`quote_line`], but keeps the lines, each after `> `.
 pub fn quote_block(text: &str, limit: usize) -> String {
     let visible = cut(&without_secrets(text), limit);
     let mut quoted: Vec<String> = Vec::new();
     for line in visible.lines().map(str::trim) {
-        // Several blank lines say no more than one.
+        // Several blank lines become one.
         if !(line.is_empty() && quoted.last().is_none_or(|last| last == ">")) {
             quoted.push(format!("> {}", escape_line(line)).trim_end().to_owned());
         }
@@ -34,12 +34,13 @@ pub fn quote_block(text: &str, limit: usize) -> String {
     quoted.join("\n")
 }
 
-/// What can be seen of the text, without secrets: cut or escaped ones would not be recognised any more.
+/// The visible text without secrets. Secrets are removed first: a cut or escaped secret would not be recognized any
+/// more.
 fn without_secrets(text: &str) -> String {
     redact_shown(&visible(text))
 }
 
-/// The text without what cannot be seen. All kinds of line ends become `\n`, other white space a space.
+/// The text without invisible characters. All kinds of line ends become `\n`, other white space becomes a space.
 fn visible(text: &str) -> String {
     text.replace("\r\n", "\n")
         .chars()
@@ -96,7 +97,7 @@ fn escape_line(line: &str) -> String {
                 escaped.push('\\');
                 escaped.push(character);
             }
-            // What makes a list, a rule or a heading of a line that begins with it.
+            // At the start of a line these make a list, a rule or a heading.
             '-' | '+' | '=' if before.is_empty() => {
                 escaped.push('\\');
                 escaped.push(character);

@@ -1,4 +1,4 @@
-//! Reading a webhook: typed where Canonry acts on it, kept as ignored where it does not.
+//! Parses a webhook: typed if Canonry acts on it, otherwise kept as ignored.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -12,7 +12,6 @@ use super::payloads::{
 use crate::api::lenient;
 use crate::api::{RestRepo, RestUser};
 
-/// A webhook's content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// The name from `X-GitHub-Event`.
@@ -26,36 +25,24 @@ pub struct Event {
     pub raw: Value,
 }
 
-/// What an event says, for the events that Canonry acts on.
+/// The content of the events that Canonry acts on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventBody {
-    /// `issues`.
     Issues(IssuesEvent),
-    /// `issue_comment`.
     IssueComment(IssueCommentEvent),
-    /// `pull_request`.
     PullRequest(PullRequestEvent),
-    /// `pull_request_review`.
     PullRequestReview(PullRequestReviewEvent),
-    /// `pull_request_review_comment`.
     PullRequestReviewComment(PullRequestReviewCommentEvent),
-    /// `pull_request_review_thread`.
     PullRequestReviewThread(PullRequestReviewThreadEvent),
-    /// `push`.
     Push(PushEvent),
-    /// `installation`.
     Installation(InstallationEvent),
-    /// `installation_repositories`.
     InstallationRepositories(InstallationRepositoriesEvent),
-    /// `repository`.
     Repository(RepositoryEvent),
-    /// `label`.
     Label(LabelEvent),
     /// `check_run` and `check_suite`.
     Check(CheckEvent),
-    /// `ping`.
     Ping(PingEvent),
-    /// An event Canonry does not act on, or one of another shape than expected.
+    /// An event that Canonry does not act on, or that has an unexpected form.
     Ignored,
 }
 
@@ -63,7 +50,7 @@ pub enum EventBody {
 #[error("the webhook's body is not JSON ({0})")]
 pub struct NotJson(String);
 
-/// What all events may carry.
+/// The fields that all events may have.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Envelope {
@@ -82,8 +69,8 @@ struct InstallationId {
     id: i64,
 }
 
-/// Reads a webhook. Only a body that is not JSON is an error: unknown names, actions and shapes are
-/// [`EventBody::Ignored`], with everything that was sent in [`Event::raw`].
+/// Parses a webhook. Only a body that is not JSON is an error: unknown names, actions and forms become
+/// [`EventBody::Ignored`], with the whole body in [`Event::raw`].
 pub fn parse_event(name: &str, body: &[u8]) -> Result<Event, NotJson> {
     let raw: Value = serde_json::from_slice(body).map_err(|error| NotJson(error.to_string()))?;
     let envelope = Envelope::deserialize(&raw).unwrap_or_default();
@@ -104,7 +91,6 @@ pub(crate) fn known_events() -> impl Iterator<Item = &'static str> {
     READERS.iter().map(|(name, _)| *name)
 }
 
-/// Reads the payload of one kind of event.
 type Reader = fn(&Value) -> EventBody;
 
 const READERS: [(&str, Reader); 14] = [
@@ -129,7 +115,7 @@ fn read_body(name: &str, raw: &Value) -> EventBody {
 }
 
 fn typed<T: DeserializeOwned>(raw: &Value, wrap: fn(T) -> EventBody) -> EventBody {
-    // An array would be read as a payload by position.
+    // Serde would read an array as a payload by position.
     if !raw.is_object() {
         return EventBody::Ignored;
     }

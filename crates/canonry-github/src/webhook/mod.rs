@@ -1,4 +1,4 @@
-//! Webhooks: whether they are GitHub's, and what they say.
+//! Verifies and parses webhooks.
 
 mod event;
 mod payloads;

@@ -1,45 +1,41 @@
-//! The parts of webhooks that Canonry reads. What an event cannot do without is required; all else
-//! may be missing, null or of a shape that does not exist yet.
+//! Defines the parts of webhooks that Canonry reads. Essential fields are required; all others may be missing, null or
+//! of a form that does not exist yet.
 
 use serde::{Deserialize, Serialize};
 
 use crate::api::lenient;
 use crate::api::{AppSlug, RestComment, RestIssue, RestLabel, RestPull, RestReview, RestReviewComment, RestUser};
 
-/// Something happened to an issue.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct IssuesEvent {
     pub issue: RestIssue,
-    /// The label, when one was added or removed.
+    /// The added or removed label.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub label: Option<RestLabel>,
-    /// The person, when one was assigned or unassigned.
+    /// The assigned or unassigned person.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub assignee: Option<RestUser>,
-    /// What was there before.
+    /// The values before an edit.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub changes: IssueChanges,
 }
 
-/// What an edit replaced.
+/// The values before an edit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IssueChanges {
-    /// The title before, when it was edited.
     #[serde(deserialize_with = "lenient::or_default")]
     pub title: Option<TextBefore>,
-    /// The body before, when it was edited.
     #[serde(deserialize_with = "lenient::or_default")]
     pub body: Option<TextBefore>,
-    /// The issue in its new repository, when it was transferred.
+    /// The issue in its new repository, if it was transferred.
     #[serde(deserialize_with = "lenient::or_default")]
     pub new_issue: Option<RestIssue>,
-    /// The branch a pull request wanted to go to before, when it was retargeted.
+    /// The former base of a pull request, if it was retargeted.
     #[serde(deserialize_with = "lenient::or_default")]
     pub base: Option<BaseBefore>,
 }
 
-/// The base of a pull request before it was retargeted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BaseBefore {
@@ -49,7 +45,6 @@ pub struct BaseBefore {
     pub sha: TextBefore,
 }
 
-/// A text before an edit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextBefore {
@@ -57,33 +52,32 @@ pub struct TextBefore {
     pub from: String,
 }
 
-/// Something happened to a comment on an issue or a pull request.
+/// An event of a comment on an issue or a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct IssueCommentEvent {
     pub issue: RestIssue,
     pub comment: RestComment,
-    /// What was there before.
+    /// The values before an edit.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub changes: IssueChanges,
 }
 
-/// Something happened to a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PullRequestEvent {
     pub pull_request: RestPull,
-    /// The label, when one was added or removed.
+    /// The added or removed label.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub label: Option<RestLabel>,
-    /// Who was asked for a review, when somebody was.
+    /// The person whose review was requested.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub requested_reviewer: Option<RestUser>,
-    /// The head before, when commits were pushed.
+    /// The head before a push.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub before: Option<String>,
-    /// The head after, when commits were pushed.
+    /// The head after a push.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub after: Option<String>,
-    /// What was there before.
+    /// The values before an edit.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub changes: IssueChanges,
 }
@@ -95,17 +89,17 @@ pub struct PullRequestReviewEvent {
     pub review: RestReview,
 }
 
-/// Something happened to a comment on a diff.
+/// An event of a comment on a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PullRequestReviewCommentEvent {
     pub pull_request: RestPull,
     pub comment: RestReviewComment,
-    /// What was there before.
+    /// The values before an edit.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub changes: IssueChanges,
 }
 
-/// A conversation on a diff was resolved, or opened again.
+/// A conversation on a diff was resolved or reopened.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PullRequestReviewThreadEvent {
     pub pull_request: RestPull,
@@ -115,23 +109,23 @@ pub struct PullRequestReviewThreadEvent {
 /// A conversation on a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewThread {
-    /// Its id in the GraphQL API; it has no other.
+    /// The id in the GraphQL API; there is no other.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub node_id: String,
     #[serde(default, deserialize_with = "lenient::fitting")]
     pub comments: Vec<RestReviewComment>,
 }
 
-/// Commits arrived on a branch, or a branch or tag came or went.
+/// Commits were pushed to a branch, or a branch or tag was created or deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PushEvent {
     /// `refs/heads/…` or `refs/tags/…`.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// The commit before; zeros when the branch is new.
+    /// The commit before the push; zeros if the branch is new.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub before: String,
-    /// The commit after; zeros when the branch is gone.
+    /// The commit after the push; zeros if the branch was deleted.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub after: String,
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -140,14 +134,14 @@ pub struct PushEvent {
     pub forced: bool,
 }
 
-/// The App was installed, removed, suspended, or given other permissions.
+/// The App was installed, removed, suspended, or got other permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct InstallationEvent {
     #[serde(default, deserialize_with = "lenient::fitting")]
     pub repositories: Vec<InstalledRepo>,
 }
 
-/// The App got or lost repositories.
+/// Repositories were added to or removed from an installation.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct InstallationRepositoriesEvent {
     #[serde(default, deserialize_with = "lenient::fitting")]
@@ -156,7 +150,7 @@ pub struct InstallationRepositoriesEvent {
     pub repositories_removed: Vec<InstalledRepo>,
 }
 
-/// A repository as installations name it.
+/// A repository in events about installations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstalledRepo {
     pub id: i64,
@@ -164,46 +158,45 @@ pub struct InstalledRepo {
     pub full_name: String,
 }
 
-/// A repository was renamed, moved, archived, deleted …; it stands in the event itself.
+/// A repository was renamed, transferred, archived, deleted …; the event itself contains the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct RepositoryEvent {
-    /// What was there before, by what changed.
+    /// The values before the change, by changed field.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub changes: serde_json::Map<String, serde_json::Value>,
 }
 
 impl RepositoryEvent {
-    /// The name before a renaming, without the owner.
+    /// The name before a rename, without the owner.
     pub fn name_before(&self) -> Option<&str> {
         self.changes.get("repository")?["name"]["from"].as_str()
     }
 
-    /// The owner before a move.
+    /// The owner before a transfer.
     pub fn owner_before(&self) -> Option<&str> {
         let from = &self.changes.get("owner")?["from"];
         from["user"]["login"].as_str().or_else(|| from["organization"]["login"].as_str())
     }
 }
 
-/// A label was made, edited or deleted.
+/// A label was created, edited or deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct LabelEvent {
     pub label: RestLabel,
-    /// What was there before.
+    /// The values before an edit.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub changes: Edited,
 }
 
-/// What an edit of a label replaced.
+/// The values before an edit of a label.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Edited {
-    /// The name before.
     #[serde(deserialize_with = "lenient::or_default")]
     pub name: Option<TextBefore>,
 }
 
-/// Something happened to a check run or a check suite.
+/// An event of a check run or a check suite.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CheckEvent {
     #[serde(alias = "check_run", alias = "check_suite")]
@@ -213,14 +206,14 @@ pub struct CheckEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckRun {
     pub id: i64,
-    /// What it is called; runs only.
+    /// Check runs only.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub name: String,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub app: Option<AppSlug>,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub head_sha: String,
-    /// The key its maker gave it; runs only.
+    /// The key that the creator set; check runs only.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub external_id: Option<String>,
     /// `queued`, `in_progress`, `completed`, …
@@ -234,28 +227,27 @@ pub struct CheckRun {
     pub pull_requests: Vec<PullLink>,
 }
 
-/// A pull request as checks name it.
+/// A pull request in events about checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullLink {
     pub number: i64,
-    /// What it is to be merged into. Checks also name pull requests of forks, which number theirs on their own.
+    /// The target of the pull request. Checks also list pull requests of forks, which have their own numbers.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub base: Option<PullLinkBase>,
 }
 
-/// What a pull request that a check names is to be merged into.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullLinkBase {
     pub repo: LinkedRepo,
 }
 
-/// A repository as checks name it.
+/// A repository in events about checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkedRepo {
     pub id: i64,
 }
 
-/// GitHub tries a new webhook out.
+/// GitHub tests a new webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PingEvent {
     #[serde(default, deserialize_with = "lenient::or_default")]

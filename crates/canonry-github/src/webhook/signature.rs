@@ -1,4 +1,4 @@
-//! Whether a webhook was signed with our secret.
+//! Verifies that a webhook was signed with our secret.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 
 use crate::auth::secret::Secret;
 
-/// Why a webhook is not taken for GitHub's.
+/// Why a webhook is not accepted as GitHub's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadSignature {
     /// There is no secret to check with: nothing can be trusted.

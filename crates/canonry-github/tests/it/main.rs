@@ -1,4 +1,4 @@
-//! The client and the outbox against the emulated GitHub.
+//! Tests the client and the outbox against the emulated GitHub.
 
 mod github;
 mod outbox;

@@ -1,4 +1,5 @@
-//! Anthropic's messages. The answer is asked for as the input of a tool, which is how a schema reaches every model of theirs.
+//! Anthropic's messages API. The answer is requested as the input of a tool: this is how a schema reaches all its
+//! models.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use crate::chat::chat_model::ChatRequest;
 use crate::chat::remote_chat::ProviderReply;
 use crate::chat::thinking::Thinking;
 
-/// The version of the interface that this file speaks.
+/// The version of the API that this file uses.
 pub(super) const VERSION: &str = "2023-06-01";
 
 pub(super) fn body(model: &str, request: &ChatRequest, thinking: Option<Thinking>) -> Value {
@@ -25,7 +26,8 @@ pub(super) fn body(model: &str, request: &ChatRequest, thinking: Option<Thinking
         "tool_choice": {"type": "tool", "name": request.schema_name},
     });
     if let Some(thinking) = thinking {
-        // While it thinks, a model can be neither forced to a tool nor given a temperature; it is told to use the tool.
+        // While it thinks, a model can be neither forced to use a tool nor given a temperature; the prompt tells it
+        // to use the tool.
         body["max_tokens"] = json!(request.max_tokens + thinking.tokens());
         body["thinking"] = json!({"type": "enabled", "budget_tokens": thinking.tokens()});
         body["temperature"] = json!(1);

@@ -1,4 +1,4 @@
-//! How a chat model fails.
+//! The errors of a chat model.
 
 use crate::remote_failure::RemoteFailure;
 
@@ -12,7 +12,7 @@ pub enum ChatError {
     Refused {
         provider: &'static str,
         said: String,
-        /// The tokens it read, where the provider tells: they are paid for all the same.
+        /// The tokens that it read, if the provider reports them: they are paid for all the same.
         input_tokens: Option<u64>,
         output_tokens: Option<u64>,
     },
@@ -20,7 +20,7 @@ pub enum ChatError {
     CutOff {
         provider: &'static str,
         max_tokens: u32,
-        /// The tokens it read, where the provider tells: they are paid for all the same.
+        /// The tokens that it read, if the provider reports them: they are paid for all the same.
         input_tokens: Option<u64>,
         output_tokens: Option<u64>,
     },
@@ -29,8 +29,8 @@ pub enum ChatError {
 }
 
 impl ChatError {
-    /// Whether every further question would fail as well: a wrong key, no money left, an unknown model. The caller stops
-    /// instead of failing item by item. 403 is not among them: some services refuse single texts with it.
+    /// Whether every further question would fail as well: a wrong key, no money left, an unknown model. The caller
+    /// then stops instead of failing item by item. 403 is not among them: some services reject single texts with it.
     pub fn is_hopeless(&self) -> bool {
         match self {
             Self::Settings { .. } => true,
@@ -39,8 +39,8 @@ impl ChatError {
         }
     }
 
-    /// The tokens read and written of an answer that is of no use, which is paid for all the same; `None` where there was
-    /// no answer.
+    /// The tokens read and written for a useless answer, which is paid for all the same; `None` if there was no
+    /// answer.
     pub fn paid_tokens(&self) -> Option<(Option<u64>, Option<u64>)> {
         match self {
             Self::Refused { input_tokens, output_tokens, .. } | Self::CutOff { input_tokens, output_tokens, .. } => {

@@ -1,4 +1,4 @@
-//! What a chat model is asked, and what it gives.
+//! The request to a chat model, and its answer.
 
 use std::time::Duration;
 
@@ -7,34 +7,34 @@ use serde_json::Value;
 
 use crate::chat::chat_error::ChatError;
 
-/// One question. It is asked at temperature 0: an answer that is stored should come out the same again.
+/// One question. It is asked at temperature 0, so that asking again gives the same answer as the stored one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatRequest {
-    /// Who the model is and what it does; never holds text from strangers.
+    /// The role and the instructions of the model. They never contain text from strangers.
     pub system: String,
     pub user: String,
     /// The name of the answer's schema, in letters and underscores.
     pub schema_name: &'static str,
-    /// The JSON schema of the answer: an object, all keys required, none beyond them.
+    /// The JSON schema of the answer: an object whose keys are all required, without additional keys.
     pub json_schema: Value,
     pub max_tokens: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatAnswer {
-    /// What the model wrote. It is as untrusted as what it read.
+    /// The answer of the model. It is as untrusted as the text that the model read.
     pub text: String,
     pub input_tokens: Option<u64>,
-    /// The tokens it wrote, thoughts included, where the provider tells.
+    /// The tokens that it wrote, thoughts included, if the provider reports them.
     pub output_tokens: Option<u64>,
-    /// From the first attempt to the answer, waiting included.
+    /// The time from the first attempt to the answer, waiting included.
     pub latency: Duration,
 }
 
 pub trait ChatModel: Send + Sync {
-    /// The model's name, as it is stored beside what it said.
+    /// The model's name, as stored with its answers.
     fn model_id(&self) -> &str;
 
-    /// Asks once; what can be asked again is asked again.
+    /// Asks one question; temporary failures are retried.
     fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<ChatAnswer, ChatError>>;
 }

@@ -10,19 +10,19 @@ use crate::chat::chat_model::{ChatAnswer, ChatModel, ChatRequest};
 use crate::program::{ProgramError, run_confined_program};
 use crate::remote_service::quoted;
 
-/// What a program may write; the rest is not read.
+/// The maximum number of bytes that are read from a program.
 const LARGEST_ANSWER: usize = 4 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandSettings {
     pub program: String,
-    /// Its arguments, handed over as they are: no shell reads them.
+    /// The arguments, passed without a shell.
     pub arguments: Vec<String>,
     pub timeout: Duration,
 }
 
 impl CommandSettings {
-    /// Takes a line apart at its spaces; `None` when there is no word in it.
+    /// Splits a line at its spaces; `None` if it is blank.
     pub fn from_line(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace().map(str::to_owned);
         let program = words.next()?;
@@ -30,7 +30,7 @@ impl CommandSettings {
     }
 }
 
-/// A chat model that is a program, so that a subscription to a command-line tool can serve.
+/// A program as a chat model, so that a subscription to a command-line tool can be used.
 #[derive(Debug, Clone)]
 pub struct CommandChat {
     settings: CommandSettings,
@@ -38,7 +38,7 @@ pub struct CommandChat {
 }
 
 impl CommandChat {
-    /// Takes the settings; the program is started for each question.
+    /// The program is started for each question, not here.
     pub fn new(settings: CommandSettings) -> Self {
         let words = std::iter::once(&settings.program).chain(&settings.arguments);
         let model_id = words.map(String::as_str).collect::<Vec<_>>().join(" ");
@@ -87,7 +87,7 @@ impl ChatModel for CommandChat {
     }
 }
 
-/// One text with everything that other providers take apart.
+/// One text with all parts that other providers receive separately.
 fn prompt(request: &ChatRequest) -> String {
     let schema = serde_json::to_string_pretty(&request.json_schema).unwrap_or_default();
     format!("{}\n\nThe schema of the answer:\n\n{schema}\n\n{}\n", request.system.trim_end(), request.user)

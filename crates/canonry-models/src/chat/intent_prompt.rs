@@ -1,4 +1,4 @@
-//! The question by which a model extracts an intent card.
+//! The prompt with which a model extracts an intent card.
 
 use canonry_domain::{
     BODY_LIMIT, CARD_PROMPT_VERSION, IntentSource, ItemType, TITLE_LIMIT, intent_card_schema, normalise_text,
@@ -8,7 +8,7 @@ use crate::chat::chat_model::ChatRequest;
 
 /// The instructions, one file for each version.
 const SYSTEM: &str = include_str!("../../prompts/intent_v1.md");
-// A new prompt has a new version and a new file: cards are told apart by it.
+// A new prompt has a new version and a new file: the version distinguishes cards.
 const _: () = assert!(CARD_PROMPT_VERSION == 1, "the prompt's file belongs to another version");
 
 const PATHS_SHOWN: usize = 100;
@@ -16,10 +16,10 @@ const PATHS_SHOWN: usize = 100;
 const PATH_LIMIT: usize = 300;
 /// Characters of a diff that are shown; with the body they stay far below every model's context.
 const DIFF_LIMIT: usize = 12_000;
-/// A full card has some 1,500 tokens; models that think first count their thoughts as well.
+/// A full card has some 1,500 tokens; models that think first also count their thoughts.
 const MAX_TOKENS: u32 = 4_096;
 
-/// The question about one item, whose secrets the caller has taken out.
+/// The question about one item, from which the caller has removed secrets.
 ///
 /// `boundary` is a word that the item's author cannot know: without it, text in the item could pretend that the item
 /// has ended. The same word for the same item keeps the question the same.
@@ -43,7 +43,7 @@ pub fn intent_request(source: IntentSource<'_>, boundary: &str) -> ChatRequest {
             ItemType::Issue => "an issue",
             ItemType::Pr => "a pull request",
         },
-        // An author who has somehow learned the word still cannot write it.
+        // An author who has learned the word still cannot use it.
         item.replace(boundary, "[boundary]").replace('\0', "\u{fffd}").trim_end(),
     );
     ChatRequest {

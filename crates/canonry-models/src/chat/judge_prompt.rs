@@ -1,4 +1,4 @@
-//! The question by which a model judges whether an item is a duplicate of one of its candidates.
+//! The prompt with which a model judges whether an item is a duplicate of one of its candidates.
 
 use canonry_domain::{
     ItemNumber, ItemType, JUDGE_PROMPT_VERSION, PullChanges, TITLE_LIMIT, judge_answer_schema, normalise_text,
@@ -8,41 +8,41 @@ use crate::chat::chat_model::ChatRequest;
 
 /// The instructions, one file for each version.
 const SYSTEM: &str = include_str!("../../prompts/judge_v1.md");
-// A new prompt has a new version and a new file: decisions are told apart by it.
+// A new prompt has a new version and a new file: the version distinguishes decisions.
 const _: () = assert!(JUDGE_PROMPT_VERSION == 1, "the prompt's file belongs to another version");
 
-/// Characters of a body that are shown. A report says what it is about at its beginning, and nine items at this length
+/// Characters of a body that are shown. A report states its problem at the beginning, and nine items of this length
 /// still fit every model's context.
 const JUDGED_BODY_LIMIT: usize = 4_000;
-/// Characters of a card that are shown: more than a card of full length has.
+/// Characters of a card that are shown: more than a full card has.
 const CARD_LIMIT: usize = 8_000;
 const FILES_SHOWN: usize = 30;
 /// Characters of a changed file's path.
 const PATH_LIMIT: usize = 300;
 /// Characters of all changed lines of an item.
 const CHANGES_LIMIT: usize = 12_000;
-/// An answer has some 200 tokens; models that think first count their thoughts as well.
+/// An answer has some 200 tokens; models that think first also count their thoughts.
 const MAX_TOKENS: u32 = 4_096;
 
-/// What a judge is shown of an item. Its secrets are taken out by the caller.
+/// What a judge sees of an item. The caller removes secrets.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgeText<'a> {
     pub item_type: ItemType,
     pub number: ItemNumber,
     pub title: &'a str,
     pub body: &'a str,
-    /// Its rendered intent card, if there is a fresh one. Cards are shown only when every item has one: a card beside a
+    /// The rendered intent card, if there is a fresh one. Cards are shown only if every item has one: a card beside a
     /// raw text would be judged by its form.
     pub card: Option<&'a str>,
-    /// What a pull request changes, where that is to be shown. A limit for each file is for whoever knows which line is
-    /// of which file; here the first lines are shown.
+    /// What a pull request changes, if that should be shown. A limit per file is the caller's task, because only the
+    /// caller knows which line belongs to which file; here the first lines are shown.
     pub changes: Option<&'a PullChanges>,
 }
 
 /// The question whether `source` is a duplicate of one of `candidates`.
 ///
-/// `boundary` is a word that no author can know, such as a hash over all the texts. The candidates are shown by their
-/// number, without state, score or rank: an order that means something would be believed.
+/// `boundary` is a word that no author can know, such as a hash over all the texts. The candidates are ordered by
+/// number and shown without state, score or rank, because a model would trust an order that means something.
 pub fn judge_request(source: JudgeText<'_>, candidates: &[JudgeText<'_>], boundary: &str) -> ChatRequest {
     let mut candidates: Vec<JudgeText<'_>> = candidates.to_vec();
     candidates.sort_by_key(|candidate| candidate.number);
@@ -124,8 +124,8 @@ fn push_changes(text: &mut String, item: &JudgeText<'_>) {
     }
 }
 
-/// Every line behind a mark, and the boundary's word nowhere: no text can end before its end, whatever its author has
-/// found out.
+/// Puts a mark before every line and removes the boundary word: no text can pretend to end early, whatever its author
+/// knows.
 fn as_data(text: &str, boundary: &str) -> String {
     let text = if boundary.is_empty() { text.to_owned() } else { text.replace(boundary, "[boundary]") };
     let mut data = String::with_capacity(text.len() + text.len() / 16);
@@ -136,8 +136,8 @@ fn as_data(text: &str, boundary: &str) -> String {
     data
 }
 
-/// The text as a person would see it: without controls, zero-width and filler characters, direction marks, variation
-/// selectors and tags, in which instructions can be hidden. Every kind of line end becomes `\n`.
+/// The text as a person would see it: without control, zero-width and filler characters, direction marks, variation
+/// selectors and tags, which can hide instructions. Every kind of line end becomes `\n`.
 fn visible(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\u{b}' | '\u{c}' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some('\n'),
@@ -174,7 +174,7 @@ mod tests {
         JudgeText { item_type: ItemType::Issue, number, title, body, card: None, changes: None }
     }
 
-    /// The lines outside of the items' texts: all that tells a model what it is asked.
+    /// The lines outside of the items' texts: the instructions to the model.
     fn ours(user: &str) -> Vec<&str> {
         user.lines().filter(|line| !line.starts_with("| ") && *line != "|").collect()
     }

@@ -1,4 +1,5 @@
-//! Chat models behind one trait: OpenAI and its likes, Anthropic, Gemini, and any program that reads a prompt.
+//! Chat models behind one trait: OpenAI and compatible servers, Anthropic, Gemini, and any program that reads a
+//! prompt.
 
 mod anthropic;
 mod chat_error;

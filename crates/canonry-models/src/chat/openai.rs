@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, as its own service and many servers speak them.
+//! OpenAI's chat completions API, which many other servers also offer.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::chat::chat_model::ChatRequest;
 use crate::chat::remote_chat::ProviderReply;
 use crate::chat::thinking::Thinking;
 
-/// OpenAI's own newer models refuse `max_tokens`, and other servers know nothing else.
+/// OpenAI's newer models reject `max_tokens`; other servers know only that name.
 pub(super) fn body(model: &str, request: &ChatRequest, thinking: Option<Thinking>, is_own_service: bool) -> Value {
     let limit = if is_own_service { "max_completion_tokens" } else { "max_tokens" };
     let mut body = json!({
@@ -22,7 +22,7 @@ pub(super) fn body(model: &str, request: &ChatRequest, thinking: Option<Thinking
         },
     });
     match thinking {
-        // Models that think take no temperature.
+        // Models that think accept no temperature.
         Some(thinking) => {
             body["reasoning_effort"] = json!(thinking.as_str());
             body[limit] = json!(request.max_tokens + thinking.tokens());

@@ -20,10 +20,9 @@ use crate::remote_service::{RemoteService, ServiceSettings, Vendor};
 /// An answer of some thousand tokens has some ten thousand bytes; thoughts may be ten times as long.
 const LARGEST_ANSWER: usize = 4 << 20;
 
-/// A vendor's interface for chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChatProvider {
-    /// OpenAI, and every server with the same interface.
+    /// OpenAI, and every server with the same API.
     OpenAi,
     Anthropic,
     Gemini,
@@ -34,7 +33,7 @@ impl ChatProvider {
         self.vendor().name
     }
 
-    /// With small models that take a schema.
+    /// The default models are small and support a schema.
     const fn vendor(self) -> Vendor {
         match self {
             Self::OpenAi => Vendor {
@@ -61,7 +60,7 @@ impl ChatProvider {
         }
     }
 
-    /// The address to post to; `None` where the base cannot have a path.
+    /// The URL for the request; `None` if the base URL cannot have a path.
     fn endpoint(self, base: &Url, model: &str) -> Option<Url> {
         let mut url = base.clone();
         let mut path = url.path_segments_mut().ok()?;
@@ -76,13 +75,12 @@ impl ChatProvider {
     }
 }
 
-/// How a chat model is reached.
 #[derive(Debug, Clone)]
 pub struct ChatSettings {
     pub provider: ChatProvider,
     pub model: String,
     pub base_url: String,
-    /// The key; a server of one's own may need none.
+    /// The key; a self-hosted server may need none.
     pub key: Option<ApiKey>,
     /// How often one question is sent before it counts as failed.
     pub attempts: u32,
@@ -92,7 +90,7 @@ pub struct ChatSettings {
 }
 
 impl ChatSettings {
-    /// The provider's own service with its usual model and no key.
+    /// The provider's own service with its default model and no key.
     pub fn new(provider: ChatProvider) -> Self {
         let Vendor { model, base_url, .. } = provider.vendor();
         Self {
@@ -106,7 +104,7 @@ impl ChatSettings {
         }
     }
 
-    /// The same, with the key that the environment holds.
+    /// The same, with the key from the environment.
     pub fn from_environment(provider: ChatProvider) -> Self {
         Self { key: provider.vendor().key_of_environment(), ..Self::new(provider) }
     }
@@ -119,7 +117,7 @@ pub struct RemoteChat {
     service: RemoteService,
 }
 
-/// What a provider's answer says, in one form for all of them.
+/// A provider's answer, in one form for all of them.
 pub(super) struct ProviderReply {
     pub(super) text: String,
     pub(super) refusal: Option<String>,
@@ -134,7 +132,7 @@ impl RemoteChat {
         Self::with_clock(settings, Arc::new(SystemClock))
     }
 
-    /// The same with another clock to wait by.
+    /// The same with another clock for waiting.
     pub fn with_clock(settings: ChatSettings, clock: Arc<dyn Clock>) -> Result<Self, ChatError> {
         let provider = settings.provider;
         let wrong = |problem: String| ChatError::Settings { provider: provider.name(), problem };
@@ -154,7 +152,7 @@ impl RemoteChat {
         }
         let endpoint = |base: &Url| provider.endpoint(base, &settings.model);
         let service = RemoteService::new(&reached, endpoint, headers, clock).map_err(wrong)?;
-        // Another effort gives other answers, which must not be taken for one another.
+        // A different effort gives different answers, so the stored model name must differ too.
         let model_id = match settings.thinking {
             Some(thinking) => format!("{} thinking {thinking}", settings.model),
             None => settings.model.clone(),
@@ -215,7 +213,7 @@ impl std::fmt::Debug for RemoteChat {
     }
 }
 
-/// After 429, 5xx and timeouts only: any other failure would be paid for and fail again.
+/// After 429, 5xx and timeouts only: any other request would cost money and fail again.
 fn is_sent_again(failure: &RemoteFailure) -> bool {
     match failure {
         RemoteFailure::TimedOut { .. } => true,

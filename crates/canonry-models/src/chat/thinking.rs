@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// An effort that every provider can be asked for in its own words.
+/// An effort that is translated for every provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thinking {
     Low,
@@ -12,7 +12,6 @@ pub enum Thinking {
 }
 
 impl Thinking {
-    /// The word that is read and printed.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -21,7 +20,7 @@ impl Thinking {
         }
     }
 
-    /// The tokens that thoughts may take, for providers that count them.
+    /// The tokens that thoughts may use, for providers that count them.
     pub(super) const fn tokens(self) -> u32 {
         match self {
             Self::Low => 1_024,

@@ -1,4 +1,4 @@
-//! How often a model may be asked, and for how much.
+//! Limits on how often a model may be asked, and on the cost.
 
 use canonry_boxed::boxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// What a million tokens cost, in US dollars. Prices change, so that the operator names them.
+/// The price of a million tokens, in US dollars. Prices change, so the operator sets them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenPrices {
     pub input: f64,
@@ -14,22 +14,22 @@ pub struct TokenPrices {
 }
 
 impl TokenPrices {
-    /// US dollars; `None` where a count is not known.
+    /// The cost in US dollars; `None` if a count is not known.
     pub fn cost(self, input: Option<u64>, output: Option<u64>) -> Option<f64> {
         Some((input? as f64 * self.input + output? as f64 * self.output) / 1e6)
     }
 }
 
-/// The most that a run may ask and spend; `None` for no limit.
+/// The limits of a run; `None` for no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TokenLimits {
     pub max_calls: Option<u64>,
     pub max_cost: Option<f64>,
-    /// Without prices nothing is known about cost.
+    /// Without prices the cost is unknown.
     pub prices: Option<TokenPrices>,
 }
 
-/// What may be asked and spent, and what of it is spent. Clones share it: one run has one budget.
+/// The limits of a run and what it has spent so far. Clones share it: one run has one budget.
 #[derive(Debug, Clone, Default)]
 pub struct TokenBudget {
     limits: TokenLimits,
@@ -43,14 +43,13 @@ pub struct TokenSpending {
     pub cost: f64,
     under_way: u64,
     reserved: f64,
-    /// What one question cost at most, once that is known of any.
+    /// The highest cost of a question so far, once one is known.
     dearest: Option<f64>,
-    /// It stays: a cheap answer that comes late must not open the budget again.
+    /// This never changes back: a late cheap answer must not reopen the budget.
     closed: Option<BudgetRefusal>,
     has_refused: bool,
 }
 
-/// Why a question is not asked.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum BudgetRefusal {
     #[error("the budget of {limit} calls is used up")]
@@ -66,13 +65,13 @@ pub enum BudgetRefusal {
 }
 
 impl BudgetRefusal {
-    /// The reason that is stored.
+    /// The reason as stored.
     pub fn as_str(self) -> &'static str {
         if self == Self::NoPrices { "no_prices" } else { "over_budget" }
     }
 }
 
-/// A question that was counted as asked, and what is set aside for it until it is settled or released.
+/// A question that counts as asked, and the amount reserved for it until it is settled or released.
 #[derive(Debug)]
 #[must_use]
 pub struct TokenReservation(f64);
@@ -89,22 +88,21 @@ impl TokenBudget {
         Self { limits, ..Self::default() }
     }
 
-    /// What is left of a cap that outlives one run, such as a month's; nothing is asked when nothing is left.
+    /// The rest of a limit that spans several runs, such as a month's. If nothing is left, no question is asked.
     pub fn up_to(cost_left: f64, prices: Option<TokenPrices>) -> Self {
         Self::new(TokenLimits { max_calls: None, max_cost: Some(cost_left.max(0.0)), prices })
     }
 
-    /// Why a question was turned away, if one was. An answer that was paid for is used, whatever it says about the next
-    /// question.
+    /// Why a question was refused, if one was. An answer that was paid for is used, even if it exhausts the budget.
     pub fn refusal(&self) -> Option<BudgetRefusal> {
         let spending = self.lock();
         spending.closed.filter(|_| spending.has_refused)
     }
 
-    /// Takes a question of any size out of the budget. The first refusal closes the budget.
+    /// Reserves a question of any size. The first refusal closes the budget.
     ///
-    /// Questions under way count as much as the dearest one so far. Until one is known, they are asked one after the
-    /// other: otherwise every worker would spend before anybody knows what a question costs.
+    /// Pending questions count as much as the most expensive one so far. Until a cost is known, questions are asked
+    /// one after the other: otherwise every worker would spend before the cost of a question is known.
     pub async fn take(&self) -> Result<TokenReservation, BudgetRefusal> {
         loop {
             let settled = self.settled();
@@ -123,9 +121,9 @@ impl TokenBudget {
         }
     }
 
-    /// Takes a question that costs so much at most, or the dearest so far if that is more: thoughts come on top of an
-    /// answer's limit. `None` while there may be room for it once others are settled for less than they could cost; a
-    /// smaller question may still fit after a refusal.
+    /// Reserves a question that costs at most `most`, or as much as the most expensive one so far if that is more:
+    /// thoughts come on top of an answer's limit. Returns `None` if there may be room later, once pending questions
+    /// are settled for less than they could cost. After a refusal a smaller question may still fit.
     pub fn try_reserve(&self, most: f64) -> Result<Option<TokenReservation>, BudgetRefusal> {
         let mut spending = self.lock();
         match self.decide_sized(&spending, most) {
@@ -135,7 +133,7 @@ impl TokenBudget {
         }
     }
 
-    /// The next time that a question ends. Made before `try_reserve` it misses none.
+    /// Waits for the end of the next question. Call it before `try_reserve` to miss none.
     pub fn settled(&self) -> Notified<'_> {
         self.settled.notified()
     }
@@ -183,7 +181,7 @@ impl TokenBudget {
         }
     }
 
-    /// Records what a question cost; `None` when nobody knows, which closes a budget that limits cost.
+    /// Records the cost of a question. `None` means unknown, which closes a budget that limits cost.
     pub fn settle(&self, reservation: TokenReservation, cost: Option<f64>) {
         let mut spending = self.lock();
         spending.end(reservation);
@@ -201,7 +199,7 @@ impl TokenBudget {
         self.settled.notify_waiters();
     }
 
-    /// Ends a question that cost nothing and says nothing about what one costs.
+    /// Ends a question that cost nothing and says nothing about the cost of others.
     pub fn release(&self, reservation: TokenReservation) {
         self.lock().end(reservation);
         self.settled.notify_waiters();
@@ -211,7 +209,7 @@ impl TokenBudget {
         self.limits.prices?.cost(input, output)
     }
 
-    /// Whether cost is limited and nobody knows yet what a question costs.
+    /// Whether cost is limited and the cost of a question is still unknown.
     pub fn awaits_price(&self) -> bool {
         self.limits.max_cost.is_some() && self.lock().dearest.is_none()
     }
@@ -239,7 +237,8 @@ impl TokenSpending {
 
     fn end(&mut self, TokenReservation(reserved): TokenReservation) {
         self.under_way -= 1;
-        // Not what is left of a sum of fractions: nobody would wait for its end in vain.
+        // Exactly zero, not the rounding rest of a sum: otherwise a caller could wait although no question is
+        // pending.
         self.reserved = if self.under_way == 0 { 0.0 } else { self.reserved - reserved };
     }
 }
@@ -275,7 +274,7 @@ mod tests {
         spend(&budget, cost).await;
         let second = budget.take().await.expect("there is money for one more");
         assert_eq!(budget.refusal(), None);
-        // .02 is spent, .02 under way; a third would make it .06.
+        // .02 is spent and .02 is pending; a third question would make it .06.
         assert!(budget.take().await.is_err());
         budget.settle(second, Some(0.0));
         assert!(budget.take().await.is_err(), "an answer that comes late opens nothing");

@@ -85,7 +85,7 @@ async fn every_provider_is_asked_in_its_own_form() {
             names.iter().filter_map(|name| Some(format!("{name}: {}", headers.get(*name)?.to_str().ok()?))).collect();
         asked.push(json!({"path": path, "headers": headers, "body": body}));
     }
-    // Whether objects keep their order is up to a feature that other crates of the build decide.
+    // Whether objects keep their order depends on a feature that other crates of the build enable.
     insta::with_settings!({sort_maps => true}, { insta::assert_json_snapshot!("asked", asked) });
 }
 
@@ -154,7 +154,7 @@ async fn refusals_and_cut_answers_are_told_as_such() {
     ] {
         let (error, requests, _) = fails(provider, with(provider, pointer, value)).await;
         assert_eq!((requests, error.to_string()), (1, format!("ask {}: {expected}", provider.name())));
-        // It is paid for all the same.
+        // The answer is paid for all the same.
         let (ChatError::Refused { input_tokens, output_tokens, .. }
         | ChatError::CutOff { input_tokens, output_tokens, .. }) = error
         else {
@@ -230,7 +230,7 @@ async fn a_program_gets_the_whole_prompt_and_its_output_is_the_answer() {
     assert!(answer.text.starts_with("You count.\n\nThe schema of the answer:\n\n{"), "{}", answer.text);
     assert!(answer.text.contains("\"additionalProperties\": false") && answer.text.ends_with("How many?\n"));
     assert_eq!((answer.input_tokens, echo.model_id()), (None, "cat"));
-    // No shell reads the arguments, and more than a pipe holds goes through.
+    // No shell interprets the arguments, and input larger than a pipe buffer gets through.
     let long = ChatRequest { user: "x".repeat(1 << 20), ..request() };
     let counted = program("wc", &["-c", "--", "-"]).complete(&long).await.unwrap();
     assert!(counted.text.trim_start().starts_with("1048"), "{}", counted.text);
@@ -276,7 +276,7 @@ async fn thinking_is_asked_for_in_each_providers_words() {
         let settings = ChatSettings { thinking: Some("high".parse().unwrap()), ..settings };
         let model = RemoteChat::new(settings).unwrap();
         assert_eq!(model.model_id(), "m1 thinking high");
-        // What the answer says is not looked at here.
+        // The content of the answer does not matter here.
         let _ = model.complete(&request()).await;
         let requests = server.requests.lock().unwrap();
         assert_eq!(requests[0].2.pointer(place), Some(&wanted), "{provider:?}");

@@ -1,4 +1,4 @@
-//! The compiled-in model against the published tokeniser and the fp32 network.
+//! Compares the compiled-in model with the published tokeniser and the fp32 network.
 #![expect(clippy::unwrap_used, reason = "a test stops where something is not as it set it up")]
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! The compiled-in model, and the remote ones against scripted servers on loopback.
+//! Tests of the compiled-in model, and of remote models with scripted servers on loopback.
 
 mod chat;
 mod local;

@@ -1,4 +1,4 @@
-//! Remote embedders against small scripted servers on loopback.
+//! Tests of remote embedders with small scripted servers on loopback.
 #![expect(clippy::unwrap_used, reason = "a test stops where something is not as it set it up")]
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::scripted_server::{KEY, Server, Step, Waits};
 
-/// The server, and settings that reach it.
+/// Starts a server, and returns settings that reach it.
 async fn start(provider: Provider, script: impl IntoIterator<Item = Step>) -> (Arc<Server>, RemoteSettings) {
     let (server, address) = Server::start(script, good).await;
     let settings = RemoteSettings {
@@ -54,7 +54,7 @@ fn close(left: &[Vec<f32>], right: &[Vec<f32>]) -> bool {
         && left.concat().iter().zip(right.concat()).all(|(left, right)| (left - right).abs() < 1e-6)
 }
 
-/// The failure of one call, with the index range it names, and how long was waited before it.
+/// The failure of one call with its index range, the number of requests, and the waits before it.
 async fn fails(provider: Provider, script: Vec<Step>, texts: &[String]) -> (EmbedError, usize, Vec<Duration>) {
     let (server, settings) = start(provider, script).await;
     let waits = Arc::new(Waits::default());
@@ -146,7 +146,7 @@ async fn a_refused_key_is_told_once_and_never_shown() {
 
 #[tokio::test]
 async fn a_text_the_model_refuses_is_found_among_its_neighbours() {
-    // All four, then the first half (fine), the second half, then its first text.
+    // All four texts, then the first half (succeeds), the second half, then its first text.
     let refused = || Step::Answer(400, None, "too long".to_owned());
     let (error, requests, _) =
         fails(Provider::OpenAi, vec![refused(), Step::Good, refused(), refused()], &texts([1, 2, 3, 4])).await;

@@ -1,4 +1,4 @@
-//! A small scripted server on loopback, and a clock that only its own waiting moves.
+//! A small scripted server on loopback, and a clock that advances only when a caller waits.
 #![expect(clippy::unwrap_used, reason = "a test stops where something is not as it set it up")]
 
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ pub(crate) const KEY: &str = "sk-test-very-secret";
 
 /// What the server does with one request.
 pub(crate) enum Step {
-    /// What the server answers usually, as after the end of the script.
+    /// The default answer, which also applies after the end of the script.
     Good,
     Answer(u16, Option<&'static str>, String),
     Hang,
@@ -32,7 +32,6 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The server, and where it is.
     pub(crate) async fn start(
         script: impl IntoIterator<Item = Step>,
         good: fn(&Value) -> Value,

@@ -10,22 +10,23 @@ use flate2::read::GzDecoder;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// An item of a set. Its number is its position in order of creation, from 1: numbers of the trackers occur twice.
+/// An item of a set. Its number is its position in order of creation, from 1: the numbers of the trackers occur
+/// twice.
 pub(crate) struct BenchItem {
     pub number: ItemNumber,
     pub title: String,
     pub body: String,
     pub changes: Option<PullChanges>,
     pub author: Option<Login>,
-    /// When it was opened, where that is known.
+    /// When it was opened, if known.
     pub created_at: Option<Timestamp>,
     pub vector: Option<Vec<f32>>,
     pub tokens: Option<TokenVectors>,
-    /// The earlier members of its cluster; empty for what is no query.
+    /// The earlier members of its cluster; empty for an item that is not a query.
     pub relevant: BTreeSet<ItemNumber>,
 }
 
-/// The folder with the sets, or what to do about its absence.
+/// The folder with the sets, or an error that says what to do if it is missing.
 pub(crate) fn folder() -> Result<PathBuf, String> {
     let folder = std::env::var_os("CANONRY_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from);
     if folder.join("rust.jsonl.gz").exists() {
@@ -37,7 +38,6 @@ pub(crate) fn folder() -> Result<PathBuf, String> {
     ))
 }
 
-/// The items of a type in a set, oldest first.
 pub(crate) fn load(
     folder: &Path,
     set: &str,
@@ -57,13 +57,13 @@ pub(crate) fn load(
     let path = folder.join(format!("{set}.jsonl.gz"));
     for line in lines(GzDecoder::new(open(&path)?)) {
         let mut value: Value = serde_json::from_str(&line?).map_err(|error| format!("{}: {error}", path.display()))?;
-        // Bugzilla and Jira have other words for states, which no measure here uses.
+        // Bugzilla and Jira have other names for states; no measure here uses them.
         if let Some(object) = value.as_object_mut() {
             object.remove("state");
         }
         let record = parse_import_value(&value).map_err(|error| format!("{}: {error}", path.display()))?.record;
         if record.item_type == item_type {
-            // A text without any word has a vector of zeros, which points nowhere.
+            // A text without words has a vector of zeros, which has no direction.
             let vector = vectors.as_ref().and_then(|vectors| vectors.get(records.len()));
             let vector = vector.filter(|vector| vector.iter().any(|part| *part != 0.0)).cloned();
             let tokens = tokens.get_mut(records.len()).and_then(Option::take);
@@ -85,7 +85,7 @@ pub(crate) fn load(
             body: record.body.unwrap_or_default(),
             changes: record.changes,
             author: record.author,
-            // The dates of rails are made up.
+            // The dates of rails are invented.
             created_at: record.created_at.filter(|_| set != "rails"),
             vector,
             tokens,
@@ -112,8 +112,8 @@ pub(crate) fn load(
     Ok(items)
 }
 
-/// Vectors in the order of the set's lines: `CNRYVEC1`, dimension and count as u32, then for each item its
-/// number as i64 and its numbers as f32, all little-endian.
+/// Reads vectors in the order of the set's lines: `CNRYVEC1`, dimension and count as u32, then for each item its
+/// number as i64 and its vector as f32, all little-endian.
 fn read_vectors(path: &Path) -> Result<Vec<Vec<f32>>, String> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -124,8 +124,8 @@ fn read_vectors(path: &Path) -> Result<Vec<Vec<f32>>, String> {
     Ok(rows.map(|row| row[8..].as_chunks::<4>().0.iter().map(|&number| f32::from_le_bytes(number)).collect()).collect())
 }
 
-/// Token vectors in the order of the set's lines: `CNRYTOK1`, the count as u32, then for each item its number as i64, the
-/// length of its token vectors as u32, and those.
+/// Reads token vectors in the order of the set's lines: `CNRYTOK1`, the count as u32, then for each item its number
+/// as i64, the length of its token vectors as u32, and the vectors.
 fn read_tokens(path: &Path) -> Result<Vec<Option<TokenVectors>>, String> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes).map_err(|error| format!("{}: {error}", path.display()))?;

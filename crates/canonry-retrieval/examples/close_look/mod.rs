@@ -1,4 +1,4 @@
-//! Candidates of a bench item as the product looks at them: with tokens, authors and times.
+//! Candidates of a bench item as the product compares them: with tokens, authors and times.
 
 use canonry_domain::Similarity;
 use canonry_retrieval::{Ask, CandidatePool, Entry, ItemIndex, LateQuery, Query, RetrievalMode, SHORTLIST};
@@ -16,7 +16,7 @@ pub(crate) fn query(item: &BenchItem) -> Query {
     query
 }
 
-/// The hundred that are compared closely, with all that is known of them.
+/// The hundred candidates that are compared closely, with everything known about them.
 pub(crate) fn looked_at(index: &ItemIndex, items: &[BenchItem], item: &BenchItem) -> CandidatePool {
     let mode = if item.vector.is_some() { RetrievalMode::Hybrid } else { RetrievalMode::Lexical };
     let ask = Ask { mode, k: SHORTLIST, min_score: Similarity::ZERO, calibrate: &f64::from, filter: &|_| true };

@@ -1,10 +1,10 @@
-//! BM25 as the textbooks have it, which knows nothing of code: what our own parts are measured beside.
+//! Textbook BM25, which knows nothing about code: the baseline for our own parts.
 
 use std::collections::{BTreeSet, HashMap};
 
 use canonry_domain::PullChanges;
 
-// The defaults of the common Python packages, which the published figures were made with.
+// The defaults of the common Python packages, which the published figures used.
 const K1: f64 = 1.5;
 const B: f64 = 0.75;
 const STOP_WORDS: [&str; 33] = [
@@ -12,7 +12,7 @@ const STOP_WORDS: [&str; 33] = [
     "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
 ];
 
-/// Items by their words; an item is known by its position, from 0.
+/// An index of words; an item is identified by its position, from 0.
 #[derive(Default)]
 pub(crate) struct PlainBm25 {
     postings: HashMap<String, Vec<(usize, f64)>>,
@@ -34,7 +34,7 @@ impl PlainBm25 {
         }
     }
 
-    /// All items, best first, and of equals the newest. Each word of the query counts once.
+    /// All items, best first; among equals the newest first. Each word of the query counts once.
     pub(crate) fn order(&self, query: Vec<String>) -> Vec<usize> {
         let items = self.lengths.len() as f64;
         let mean_length = self.total_length / items;
@@ -53,7 +53,7 @@ impl PlainBm25 {
     }
 }
 
-/// The words of a text, the title's three times.
+/// The words of a text; those of the title count three times.
 pub(crate) fn text_words(title: &str, body: &str) -> Vec<String> {
     let words = [title, title, title, body].into_iter().flat_map(|text| words(text, 2)).map(str::to_lowercase);
     words.filter(|word| !STOP_WORDS.contains(&word.as_str())).collect()

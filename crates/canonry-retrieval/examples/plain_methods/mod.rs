@@ -1,4 +1,4 @@
-//! The methods of the published baselines, beside which ours are measured.
+//! The methods of the published baselines, with which ours are compared.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::close_look::{add, query};
 use crate::plain_bm25::{PlainBm25, identifier_words, path_words, text_words};
 use crate::{Answer, DEPTH, standard};
 
-/// Everything that came before.
+/// All earlier items.
 pub(crate) struct Plain {
     text: PlainBm25,
     paths: PlainBm25,
@@ -78,7 +78,7 @@ impl Plain {
     }
 }
 
-/// Equals are ordered newest first: a duplicate is usually filed soon after its original.
+/// Equal scores are ordered newest first: a duplicate is usually filed soon after its original.
 fn best_first(mut scored: Vec<(ItemNumber, f64)>) -> Vec<ItemNumber> {
     scored.sort_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
     scored.into_iter().map(|(number, _)| number).collect()

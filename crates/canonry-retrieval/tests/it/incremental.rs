@@ -1,4 +1,4 @@
-//! An index that was changed item by item answers like one that was built at once.
+//! An index that was changed item by item gives the same answers as one that was built at once.
 
 use canonry_domain::{ItemNumber, ItemType, PullChanges, Similarity};
 use canonry_retrieval::{Ask, Entry, Hit, ItemIndex, Query, RetrievalMode, read_snapshot, write_snapshot};
@@ -105,7 +105,7 @@ proptest! {
         for (at, made) in known.iter().enumerate() {
             prop_assert_eq!(reloaded.stamp(number(at)), made.as_ref().map(|_| at as u64));
         }
-        // What came from a snapshot can be taken apart again to the last item.
+        // Every item of an index from a snapshot can be removed.
         for (at, made) in known.iter().enumerate() {
             prop_assert_eq!(reloaded.remove(number(at)), made.is_some());
         }

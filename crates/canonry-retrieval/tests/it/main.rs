@@ -1,4 +1,4 @@
-//! Retrieval against itself: by parts as at once, and after a snapshot as before.
+//! Retrieval compared with itself: built in steps or at once, before and after a snapshot.
 
 mod incremental;
 mod neighbours;

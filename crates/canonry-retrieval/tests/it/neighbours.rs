@@ -1,4 +1,4 @@
-//! Neighbours and searches through the front door, with the inputs that trackers really send.
+//! Neighbours and searches through the public API, with realistic inputs from trackers.
 
 use canonry_domain::{ItemNumber, ItemType, PullChanges, Similarity};
 use canonry_retrieval::{Ask, Entry, ItemIndex, Query, RetrievalMode, TextFacts};
@@ -171,7 +171,7 @@ fn facts_of_more_than_one_in_fifty_items_are_common() {
     let common = index.common_facts(&TextFacts::of(text));
     let telling = TextFacts::of_which(text, |found| !common.contains(found));
     assert_eq!(telling, TextFacts::of("`rare_cache` and `usual_cache`"));
-    // Of a few items nothing is common.
+    // In a small index no fact is common.
     let mut small = ItemIndex::new(ItemType::Issue, "model");
     for at in 1..=8 {
         small.upsert(number(at), entry("", text, None)).expect("indexed");

@@ -75,7 +75,7 @@ fn a_snapshot_is_for_its_user_alone() {
 
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("index");
-    // One that an earlier version left.
+    // A snapshot that an earlier version left.
     fs::write(&path, "").expect("written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("set");
     write_snapshot(&index(), &path).expect("a snapshot");

@@ -1,4 +1,4 @@
-//! A repository's settings, read from the commit that a change is to be merged into.
+//! Reads a repository's settings from the base commit of a change.
 
 use canonry_boxed::boxed;
 use canonry_config::{MAX_FILE_BYTES, RepoConfig, SETTINGS_FILE, parse_bytes};
@@ -8,14 +8,14 @@ use crate::change::git::{Git, GitError};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadSettings {
-    /// The settings, with defaults wherever the file says nothing or nothing usable.
+    /// The settings; a setting that is missing or invalid in the file has its default.
     pub config: RepoConfig,
     pub notes: Vec<String>,
     pub has_file: bool,
 }
 
-/// Reads the settings file of a commit. It is the base's and never the head's: a change must not silence its own review.
-/// Without a file, or where git does not answer, the defaults hold.
+/// Reads the settings file of the base commit. The head's file is never used: a change must not silence its own review.
+/// The defaults apply if there is no file or git fails.
 #[boxed]
 pub async fn read_settings(git: &Git, base: &CommitSha) -> ReadSettings {
     match settings_file(git, base).await {
@@ -38,9 +38,9 @@ async fn settings_file(git: &Git, base: &CommitSha) -> Result<Option<Vec<u8>>, G
         return Ok(None);
     }
     let blobs = git.blobs_at(base, &[&path]).await?;
-    // It is there, and what it says is not to be had: that is no file without settings.
+    // The file exists but cannot be read. That is an error, not a repository without settings.
     let blob = blobs.get(&path).ok_or(GitError::NotHere { what: "read the settings" })?;
-    // One byte more than is looked at, so that the parser says that it is too large.
+    // One byte more than the limit, so that the parser reports that the file is too large.
     if blob.bytes > MAX_FILE_BYTES as u64 {
         return Ok(Some(vec![b' '; MAX_FILE_BYTES + 1]));
     }

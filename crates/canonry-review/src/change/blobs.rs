@@ -1,4 +1,4 @@
-//! The text of files as they are in a commit, read in one go.
+//! Reads the texts of files in a commit, many in one call to git.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -8,10 +8,10 @@ use canonry_domain::review::{CommitSha, RepoPath};
 
 use crate::change::git::{Git, GitError};
 
-/// Larger files are not read: nobody wrote them line by line.
+/// Larger files are not read: they are not written by hand.
 const LARGEST: u64 = 2 * 1024 * 1024;
 
-/// What is read of all files together; those that come later are left out.
+/// The limit for all files together; files beyond it are left out.
 const ALL: u64 = 256 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -20,20 +20,21 @@ pub struct Blob {
     pub bytes: u64,
 }
 
-/// Paths that one call names: far from what a command line may hold, however long they are.
+/// Paths per call to git: well within the limit of a command line, however long the paths are.
 const PATHS: usize = 200;
 
 #[boxed]
 impl Git {
-    /// How many bytes blobs have, by their ids; those that are not here are left out.
+    /// Blob sizes in bytes, by id. Blobs that are not in the repository are left out.
     pub async fn sizes(&self, ids: &[&str]) -> Result<HashMap<String, u64>, GitError> {
         Ok(self.look_up(ids).await?.into_iter().map(|blob| (blob.id, blob.bytes)).collect())
     }
 
-    /// The ids of the files at these paths in a commit; folders, submodules and what is not there are left out. Nothing is
-    /// fetched for it.
+    /// The blob ids of the files at these paths in a commit. Folders, submodules and missing files are left out.
+    /// Nothing is fetched.
     ///
-    /// The tree is asked and not `<commit>:<path>`: git takes a path that ends like `-g1a2b3c4` for the name of a commit.
+    /// This reads the tree instead of `<commit>:<path>`: git takes a path that ends like `-g1a2b3c4` for the name of a
+    /// commit.
     pub async fn files_at(
         &self,
         commit: &CommitSha,
@@ -50,7 +51,7 @@ impl Git {
         Ok(files)
     }
 
-    /// The files at these paths in a commit; those that are not there are left out.
+    /// The files at these paths in a commit; missing files are left out.
     pub async fn blobs_at(&self, commit: &CommitSha, paths: &[&RepoPath]) -> Result<HashMap<RepoPath, Blob>, GitError> {
         let files = self.files_at(commit, paths).await?;
         let ids: Vec<&str> = files.values().map(String::as_str).collect();
@@ -62,7 +63,7 @@ impl Git {
         Ok(found.collect())
     }
 
-    /// The texts of blobs by their ids; those that are too large or not text are left out.
+    /// The texts of blobs, by id. Blobs that are too large or not text are left out.
     pub async fn texts(&self, ids: &[&str]) -> Result<HashMap<String, String>, GitError> {
         let mut all = 0;
         let small = self.look_up(ids).await?.into_iter().filter(|blob| blob.bytes <= LARGEST).take_while(|blob| {
@@ -77,14 +78,14 @@ impl Git {
         Ok(texts_of(&self.as_it_is().tell("read files", &arguments, &small).await?))
     }
 
-    /// The blobs of these ids. Where something may be fetched, all that are not here come in one go: git itself would fetch
-    /// each alone, and end at the first that nobody has.
+    /// Finds the blobs of these ids. If fetching is allowed, all missing blobs are fetched in one call: git itself
+    /// would fetch each one alone, and stop at the first that the remote does not have.
     async fn look_up(&self, ids: &[&str]) -> Result<Vec<Blob>, GitError> {
         let (found, missing) = self.look_up_here(ids).await?;
         if missing.is_empty() || !self.fetches() {
             return Ok(found);
         }
-        // Without them the review goes on: what cannot be read is left out.
+        // The review continues without them: files that cannot be read are left out.
         let _ = self.get_objects(&missing).await;
         Ok(self.look_up_here(ids).await?.0)
     }
@@ -103,7 +104,7 @@ impl Git {
     }
 }
 
-/// The name that a path stands for where its `%XX` are bytes that are no text; such a file has no other path.
+/// The file name in bytes, if the `%XX` in a path encode bytes that are not UTF-8. Such a file has no other path.
 #[cfg(unix)]
 fn name_in_bytes(path: &RepoPath) -> Option<OsString> {
     use std::os::unix::ffi::OsStringExt as _;
@@ -138,7 +139,7 @@ fn blob_of(line: &str) -> Option<Blob> {
     (kind == "blob").then_some(Blob { id: id.to_owned(), bytes: bytes.parse().ok()? })
 }
 
-/// `<id> <size>\n<content>\n`, one after the other. What is not UTF-8 is read as far as it is: its lines are lines.
+/// Reads `<id> <size>\n<content>\n`, repeated. Content that is not UTF-8 is converted lossily, so its lines stay lines.
 fn texts_of(mut read: &[u8]) -> HashMap<String, String> {
     let mut texts = HashMap::new();
     while let Some(end) = read.iter().position(|byte| *byte == b'\n') {
@@ -151,7 +152,7 @@ fn texts_of(mut read: &[u8]) -> HashMap<String, String> {
         };
         read = read.get(content.len() + 1..).unwrap_or_default();
         if !content.contains(&0) {
-            // A mark of the byte order is no part of the first line.
+            // A byte order mark is not part of the first line.
             let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
             texts.insert(id.to_owned(), String::from_utf8_lossy(content).into_owned());
         }

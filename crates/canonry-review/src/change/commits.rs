@@ -1,4 +1,4 @@
-//! Commits and what differs between them.
+//! Finds commits and the differences between them.
 
 use canonry_boxed::boxed;
 use canonry_domain::review::CommitSha;
@@ -17,8 +17,8 @@ pub enum CommitsError {
     Unreadable(#[from] UnreadableDiff),
 }
 
-/// What every `git diff` is told, whatever anybody configured. Up to a thousand files on each side are compared to find
-/// renames, as git does by itself; beyond, only renames without a change are found.
+/// The arguments of every `git diff`; they override any configuration. Git compares up to a thousand files on each side
+/// to find renames, its own default; beyond that, it finds only renames without a change.
 const DIFF: [&str; 13] = [
     "diff",
     "--no-color",
@@ -37,7 +37,7 @@ const DIFF: [&str; 13] = [
 
 #[boxed]
 impl Git {
-    /// The commit that a name such as `main` or `HEAD~2` stands for.
+    /// Resolves a name such as `main` or `HEAD~2` to a commit.
     pub async fn commit(&self, name: &str) -> Result<CommitSha, CommitsError> {
         let unknown = || CommitsError::Unknown { name: name.chars().take(200).collect() };
         // A name that begins with a dash would be an option.
@@ -52,7 +52,7 @@ impl Git {
         }
     }
 
-    /// Whether a commit is here; nothing is fetched to find out.
+    /// Whether the repository contains a commit; nothing is fetched.
     pub async fn has_commit(&self, sha: &CommitSha) -> Result<bool, GitError> {
         let object = format!("{sha}^{{commit}}");
         match self.as_it_is().ask("look for a commit", &["cat-file", "-e", &object]).await {
@@ -62,7 +62,7 @@ impl Git {
         }
     }
 
-    /// The commit from which two lines of work parted; `None` when they have none in common.
+    /// The merge base of two commits; `None` if they have no common history.
     pub async fn merge_base(&self, one: &CommitSha, other: &CommitSha) -> Result<Option<CommitSha>, GitError> {
         match self.ask("find where the branches part", &["merge-base", one.as_str(), other.as_str()]).await {
             Ok(answer) => Ok(String::from_utf8_lossy(&answer).lines().next().and_then(|line| line.parse().ok())),
@@ -77,7 +77,7 @@ impl Git {
         Ok(parse_diff(&self.without_attributes(to).ask("read what differs", &arguments).await?)?)
     }
 
-    /// The difference as people and programs read it, with three lines of context.
+    /// The difference as a patch with three lines of context.
     pub async fn patch(&self, from: &CommitSha, to: &CommitSha) -> Result<Vec<u8>, GitError> {
         let more = ["-M", "-p", "-U3", from.as_str(), to.as_str(), "--"];
         let arguments: Vec<&str> = DIFF.into_iter().chain(more).collect();

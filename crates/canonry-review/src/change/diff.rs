@@ -1,24 +1,24 @@
-//! Git's description of a difference, read.
+//! Parses the output of `git diff`.
 //!
-//! The list of files comes first, where no path is quoted; the parts of the patch follow in the same order. So nothing is
-//! ever read from the headers of a patch, in which a path can look like anything.
+//! The list of files comes first and contains no quoted paths; the parts of the patch follow in the same order. So the
+//! headers of the patch, in which a path can look like anything, are never parsed.
 
 use canonry_domain::review::{Hunk, RepoPath};
 
 use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 
-/// Why a difference could not be read: Git said something that nobody here expects.
+/// A difference could not be parsed: git's output has an unexpected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("read what git says about the difference: {0}")]
 pub struct UnreadableDiff(String);
 
-/// Lines longer than this are kept up to here: a minified file has one line of megabytes.
+/// Longer lines are cut here: a minified file can have one line of megabytes.
 const LONGEST_LINE: usize = 2_000;
 
-/// Nor is there a file with more lines: with this, adding a few to a number never leaves its range.
+/// The highest line number that is accepted, so that adding a few to a line number never overflows.
 const MOST_LINES: u32 = 1 << 30;
 
-/// Reads the answer of `git diff --raw -z --abbrev=64 -p -U0 -M`.
+/// Parses the output of `git diff --raw -z --abbrev=64 -p -U0 -M`.
 pub fn parse_diff(answer: &[u8]) -> Result<Vec<FileChange>, UnreadableDiff> {
     let mut rest = answer;
     let mut listed = Vec::new();
@@ -30,13 +30,13 @@ pub fn parse_diff(answer: &[u8]) -> Result<Vec<FileChange>, UnreadableDiff> {
     let mut parts = split_patch(rest.strip_prefix(b"\0").unwrap_or(rest)).into_iter();
     let mut changes = Vec::with_capacity(listed.len());
     for (entry, old, new) in listed {
-        // A file that became a link, or the other way round, is told as a deletion and a new file.
+        // Git shows a file that became a link, or a link that became a file, as a deletion and a new file.
         let tells = if entry.status == b'T' { 2 } else { 1 };
         let mut told = Patch::default();
         for _ in 0..tells {
             told.read(parts.next().ok_or_else(|| UnreadableDiff("the patch ends early".to_owned()))?)?;
         }
-        // A name that is no path inside the repository cannot be in it either: git refuses to make one.
+        // A name that is not a path inside the repository cannot be in the repository: git refuses to create it.
         let (Ok(new), Ok(old)) = (RepoPath::of_bytes(new), old.map(RepoPath::of_bytes).transpose()) else { continue };
         changes.push(entry.into_change(old, new, told));
     }
@@ -46,7 +46,7 @@ pub fn parse_diff(answer: &[u8]) -> Result<Vec<FileChange>, UnreadableDiff> {
     Ok(changes)
 }
 
-/// What comes before the next zero byte.
+/// Reads up to the next zero byte.
 fn field<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], UnreadableDiff> {
     let end =
         rest.iter().position(|byte| *byte == 0).ok_or_else(|| UnreadableDiff("the list ends early".to_owned()))?;
@@ -95,8 +95,8 @@ impl RawEntry {
     }
 }
 
-/// The parts of a patch, one for each file. Only a header line begins with `diff --git ` at the start of a line: lines of
-/// content begin with `+`, `-` or a backslash, and there is no context.
+/// Splits a patch into one part for each file. Only a header line begins with `diff --git `: lines of content begin
+/// with `+`, `-` or a backslash, and there is no context.
 fn split_patch(patch: &[u8]) -> Vec<&[u8]> {
     let mut starts = Vec::new();
     let mut at = 0;
@@ -121,7 +121,7 @@ struct Patch {
 impl Patch {
     fn read(&mut self, part: &[u8]) -> Result<(), UnreadableDiff> {
         let read = self;
-        // Header lines `---` and `+++` come before the first hunk only: within one they are content.
+        // The header lines `---` and `+++` come only before the first hunk; within a hunk such lines are content.
         let mut left = (0_u32, 0_u32);
         let mut line_number = 0;
         for line in part.split(|byte| *byte == b'\n') {

@@ -1,4 +1,4 @@
-//! Two commits fetched into a folder of their own: no work tree, no files but those that are asked for.
+//! Fetches two commits into a separate folder, without a work tree and without files that nobody reads.
 
 use canonry_boxed::boxed;
 use std::path::Path;
@@ -9,15 +9,15 @@ use canonry_domain::review::CommitSha;
 use crate::change::git::{Git, GitError};
 use crate::change::remote::Remote;
 
-/// How many commits of each line of work come first: most pull requests part from their base within so many.
+/// The history fetched first for each commit: most pull requests have their merge base within so many commits.
 const DEPTH: u32 = 100;
 
-/// How many come when those do not reach the commit from which the two part.
+/// The history fetched if the first fetch does not reach the merge base.
 const DEEPER: u32 = 5_000;
 
 const TIME: Duration = Duration::from_secs(120);
 
-/// What deepening may take, and looking for the head of an earlier review: a review goes on without.
+/// The limit for deepening, and for fetching the head of an earlier review: a review continues without either.
 const MORE_TIME: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone)]
@@ -27,13 +27,13 @@ pub struct FetchedRepository {
 
 #[boxed]
 impl FetchedRepository {
-    /// Fetches two commits, without the files in them; git fetches those when they are read. The folder is made, or is
-    /// one that was fetched into before.
+    /// Fetches two commits without their files; git fetches a file when it is read. The folder is created unless it
+    /// exists from an earlier fetch.
     pub async fn fetch(folder: &Path, remote: &Remote, base: &CommitSha, head: &CommitSha) -> Result<Self, GitError> {
         std::fs::create_dir_all(folder)
             .map_err(|error| GitError::Pipe { what: "make a folder to fetch into", error })?;
         let git = Git::new(folder).opening(remote);
-        // Without a template no hook and no setting of this machine comes in.
+        // Without a template, no hook and no setting of this machine gets into the repository.
         let ids = if head.as_str().len() == 64 { "--object-format=sha256" } else { "--object-format=sha1" };
         git.ask("make a repository to fetch into", &["init", "--bare", "--quiet", "--template=", ids]).await?;
         for (name, value) in [
@@ -53,7 +53,6 @@ impl FetchedRepository {
         &self.git
     }
 
-    /// Fetches more of the history of two commits.
     pub(crate) async fn deepen(&self, base: &CommitSha, head: &CommitSha) -> Result<(), GitError> {
         self.get("fetch more history", DEEPER, &[base, head], MORE_TIME).await
     }
@@ -72,7 +71,7 @@ impl FetchedRepository {
 }
 
 impl Git {
-    /// Fetches objects by their ids, all in one go. Nothing of the history is told to the other side: it is not about commits.
+    /// Fetches objects by id, all in one call. The negotiation is switched off because these objects are not commits.
     pub(crate) async fn get_objects(&self, ids: &[&str]) -> Result<(), GitError> {
         let options =
             ["-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head"];

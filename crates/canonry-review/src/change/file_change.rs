@@ -1,15 +1,15 @@
-//! What a diff says about one file.
+//! Describes the change of one file in a diff.
 
 use canonry_domain::review::{Hunk, LineMap, RepoPath};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
     pub kind: ChangeKind,
-    /// Its path now; where it is gone, the path it had.
+    /// The path after the change; for a deleted file, its last path.
     pub path: RepoPath,
     pub old_path: Option<RepoPath>,
     pub content: ContentKind,
-    /// Git's id of its content now; `None` where it is gone.
+    /// Git's blob id after the change; `None` for a deleted file.
     pub blob: Option<String>,
     pub hunks: Vec<Hunk>,
     pub added: Vec<(u32, String)>,
@@ -22,14 +22,13 @@ pub enum ChangeKind {
     Deleted,
     Modified,
     Renamed,
-    /// It was made from another one, which is still there.
+    /// Copied from another file that still exists.
     Copied,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentKind {
     Text,
-    /// Something without lines.
     Binary,
     Symlink,
     Submodule,

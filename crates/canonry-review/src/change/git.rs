@@ -1,4 +1,4 @@
-//! Git, called as a program: argument vectors, no hooks, no helpers, a time limit.
+//! Runs the git program: argument vectors, no hooks, no helpers, a time limit.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeSet;
@@ -18,23 +18,22 @@ pub enum GitError {
     #[error("{what}: git says {said:?}")]
     Refused {
         what: &'static str,
-        /// The last line of what it said; empty when it said nothing.
+        /// The last line that git printed; empty if it printed nothing.
         said: String,
     },
     #[error("{what}: git took longer than {} s", limit.as_secs())]
     TooLong { what: &'static str, limit: Duration },
-    /// It said more than anybody reads.
     #[error("{what}: git answers with more than {} MiB", limit / 1024 / 1024)]
     TooMuch { what: &'static str, limit: usize },
-    /// The clone is a partial one, and lacks what is needed.
+    /// The clone is a partial clone without the files that are needed.
     #[error("{what}: this clone is a partial one and lacks some files; `git diff BASE...HEAD` there fetches them")]
     NotHere { what: &'static str },
     #[error("{what}: {error}")]
     Pipe { what: &'static str, error: std::io::Error },
 }
 
-/// Settings that hold for each call. A repository's own configuration may name programs to run: none of them is. Nor may
-/// it call files binary by their size, or let git wait for a file that never ends.
+/// Settings for each call. A repository's configuration may name programs to run: these settings disable all of them.
+/// They also keep it from marking files as binary by size, and from making git wait for a file that never ends.
 const SETTINGS: [&str; 14] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -52,7 +51,7 @@ const SETTINGS: [&str; 14] = [
     "gc.auto=0",
 ];
 
-/// Variables that would win over the folder or over what we ask for. Whoever calls us from a hook has some of them set.
+/// Variables that would override the folder or our settings. A caller that runs as a git hook has some of them set.
 const NOT_INHERITED: [&str; 20] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -76,18 +75,18 @@ const NOT_INHERITED: [&str; 20] = [
     "GIT_ICASE_PATHSPECS",
 ];
 
-/// What holds unless a repository is opened to fetch from. In somebody's partial clone git would fetch what is missing by
-/// itself, with programs that the clone's configuration names: an old git obeys the list of protocols, a newer one both.
-/// Replaced objects are not what their ids say.
+/// Applies unless the repository is opened for fetching. In a user's partial clone git would fetch missing objects by
+/// itself, with programs that the clone's configuration names: old versions of git obey only the protocol list, newer
+/// versions obey both variables. A replaced object does not have the content that its id stands for.
 const ALONE: [(&str, &str); 3] =
     [("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none"), ("GIT_NO_REPLACE_OBJECTS", "1")];
 
-/// The time one call has: a diff of a large change takes seconds.
+/// The time limit of one call: a diff of a large change takes seconds.
 const TIME: Duration = Duration::from_secs(120);
 
 const MOST: usize = 512 * 1024 * 1024;
 
-/// A repository that git is asked about. Its work tree is never touched.
+/// A repository that git reads. Its work tree is never touched.
 #[derive(Debug, Clone)]
 pub struct Git {
     folder: PathBuf,
@@ -103,21 +102,21 @@ impl Git {
         Self { folder: folder.to_owned(), time: TIME, most: MOST, fetches: false, environment: Vec::new() }
     }
 
-    /// The same with another time limit for each call.
+    /// Sets the time limit of each call.
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.time = time;
         self
     }
 
-    /// The same, reading at most so many bytes of one answer.
+    /// Sets the limit of one answer in bytes.
     #[must_use]
     pub fn reading(mut self, most: usize) -> Self {
         self.most = most;
         self
     }
 
-    /// The same, with another index than the clone's own, such as a copy of it: some answers write the index anew.
+    /// Uses another index than the clone's own, such as a copy of it: some git commands rewrite the index.
     #[must_use]
     pub fn with_index(self, index: &Path) -> Self {
         let index = index.to_string_lossy().into_owned();
@@ -133,23 +132,23 @@ impl Git {
         self.fetches
     }
 
-    /// The same, asked for what is here alone.
+    /// Fetches nothing: git answers from the objects that are in the repository.
     pub(crate) fn as_it_is(&self) -> Self {
         self.clone().with("GIT_NO_LAZY_FETCH", "1")
     }
 
-    /// The same, with a variable of git's own.
+    /// Sets an environment variable for git.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same, with none of the filters that are configured: git would run them to read a file of the work tree.
+    /// Switches off all configured filters: git would run them to read a file of the work tree.
     pub async fn without_filters(&self) -> Result<Self, GitError> {
         let listed = self.ask("read the filters", &["config", "--name-only", "-z", "--get-regexp", r"^filter\."]).await;
         let names = match listed {
             Ok(names) => String::from_utf8_lossy(&names).into_owned(),
-            // Nothing is said where none is configured.
+            // Git prints nothing if no filter is configured.
             Err(GitError::Refused { said, .. }) if said.is_empty() => return Ok(self.clone()),
             Err(error) => return Err(error),
         };
@@ -164,12 +163,12 @@ impl Git {
         Ok(git.with("GIT_CONFIG_COUNT", &count.to_string()))
     }
 
-    /// Asks git; `what` is what is asked, read after "failed to".
+    /// Runs git. `what` is the purpose, read after "failed to".
     pub async fn ask<S: AsRef<OsStr>>(&self, what: &'static str, arguments: &[S]) -> Result<Vec<u8>, GitError> {
         self.tell(what, arguments, &[]).await
     }
 
-    /// Asks git, and tells it something on its standard input.
+    /// Runs git with standard input.
     pub async fn tell<S: AsRef<OsStr>>(
         &self,
         what: &'static str,
@@ -187,7 +186,7 @@ impl Git {
             return Ok(ended.out);
         }
         let said = ended.telling_line();
-        // "could not fetch <id> from promisor remote", whichever way it was kept from fetching.
+        // "could not fetch <id> from promisor remote": git prints this however fetching was prevented.
         let is_missing = !self.fetches && said.ends_with("from promisor remote");
         Err(if is_missing { GitError::NotHere { what } } else { GitError::Refused { what, said } })
     }

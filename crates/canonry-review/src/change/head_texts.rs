@@ -1,4 +1,4 @@
-//! The texts of files as they are at the head of a change.
+//! Contains the texts of files at the head of a change.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -17,14 +17,14 @@ pub struct HeadTexts {
 
 #[boxed]
 impl HeadTexts {
-    /// Reads the changed files, and others that somebody speaks of. What is not text, too large or not there is left out.
+    /// Reads the changed files and the `others`. Files that are not text, too large or missing are left out.
     pub async fn read<'a>(
         git: &Git,
         head: &CommitSha,
         changes: impl IntoIterator<Item = &'a FileChange>,
         others: &BTreeSet<RepoPath>,
     ) -> Result<Self, GitError> {
-        // What a submodule points at is a commit of another repository, which is not to be had here.
+        // A submodule points at a commit of another repository, which cannot be reached here.
         let is_file =
             |change: &&FileChange| change.kind != ChangeKind::Deleted && change.content != ContentKind::Submodule;
         let there = changes.into_iter().filter(is_file);

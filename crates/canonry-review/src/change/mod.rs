@@ -1,4 +1,4 @@
-//! What is reviewed: commits, diffs and texts, read through git without a checkout.
+//! Reads the change under review (commits, diffs and texts) through git, without a checkout.
 
 pub(crate) mod base_settings;
 pub(crate) mod blobs;

@@ -1,12 +1,12 @@
-//! Where commits are fetched from, and what opens it.
+//! Describes a remote repository to fetch from, and its token.
 
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A repository on another machine. Its token is told to git through the environment: neither a list of processes nor a
-/// file on disk ever shows it.
+/// A repository on another machine. Git gets the token through the environment: it never appears in a list of processes
+/// or in a file on disk.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Remote {
     url: String,
@@ -32,7 +32,7 @@ impl Remote {
         &self.url
     }
 
-    /// Settings of git's for one call. The token goes to this host alone, wherever the host sends git to.
+    /// Git settings for one call. The token goes to this host only, even if the host redirects git elsewhere.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let mut settings = vec![("GIT_ALLOW_PROTOCOL", "https:http:file".to_owned())];
         if self.url.starts_with("http://127.0.0.1:") {

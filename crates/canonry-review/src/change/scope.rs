@@ -1,4 +1,4 @@
-//! How much of a change a review reads: everything, or what came since the last completed one.
+//! Decides how much of a change a review reads: everything, or what changed since the last completed review.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use crate::change::fetch::FetchedRepository;
 use crate::change::file_change::{ChangeKind, FileChange};
 use crate::change::git::{Git, GitError};
 
-/// The repository that is asked: a clone that somebody has, or one that was fetched and can be deepened.
+/// The repository that is read: a user's clone, or a fetched repository that can be deepened.
 #[derive(Debug, Clone)]
 pub enum Repository {
-    /// Somebody's own clone; nothing is fetched into it.
+    /// A user's clone; nothing is fetched into it.
     Local(Git),
     Fetched(FetchedRepository),
 }
@@ -39,15 +39,15 @@ pub struct ScopeRequest<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewScope {
     pub reason: ScopeReason,
-    /// Everything that the change touches, from where it parted from its base.
+    /// All changed files since the merge base.
     pub changes: Vec<FileChange>,
     pub read: BTreeSet<RepoPath>,
-    /// What differs between the head of the last completed review and this one, where it can be told.
+    /// The difference between the head of the last completed review and this head, if it is known.
     pub since: Option<Vec<FileChange>>,
     pub notes: Vec<String>,
 }
 
-/// Finds out what a review reads. Only a change that cannot be told at all is an error: whatever else fails makes the
+/// Decides what a review reads. The only error is a change that cannot be read at all: any other failure makes the
 /// review a full one.
 #[boxed]
 pub async fn find_scope(repository: &Repository, request: ScopeRequest<'_>) -> Result<ReviewScope, CommitsError> {
@@ -83,7 +83,7 @@ pub async fn find_scope(repository: &Repository, request: ScopeRequest<'_>) -> R
     Ok(ReviewScope { reason, changes, read, since, notes })
 }
 
-/// Where the change parted from its base. History that is too short is deepened once.
+/// The merge base of the change. A history that is too short is deepened once.
 async fn parting(repository: &Repository, request: ScopeRequest<'_>, notes: &mut Vec<String>) -> Option<CommitSha> {
     let (base, head) = (request.base, request.head);
     let asked = repository.git().merge_base(base, head).await;
@@ -104,7 +104,7 @@ async fn parting(repository: &Repository, request: ScopeRequest<'_>, notes: &mut
     None
 }
 
-/// What differs since the last review, or why nobody can tell.
+/// The difference since the last review, or the reason why it is unknown.
 async fn differences_since(
     repository: &Repository,
     last: &CommitSha,
@@ -133,8 +133,8 @@ async fn differences_since(
 
 #[boxed]
 impl ReviewScope {
-    /// Adds what a review before did not see because it compared its head with another base: files and lines that were no
-    /// part of the change then and are now, though they did not differ since.
+    /// Adds what the last review did not see because it compared its head with another base: files and lines that were
+    /// not part of the change then and are part of it now, although they did not change in between.
     pub(crate) async fn add_changes_hidden_by_base(&mut self, git: &Git, base: &CommitSha, head: &CommitSha) {
         let Some(since) = &self.since else { return };
         let touched: BTreeSet<&RepoPath> = since.iter().map(|change| &change.path).collect();
@@ -172,7 +172,7 @@ impl ReviewScope {
         self.changes.iter().filter(|change| self.read.contains(&change.path))
     }
 
-    /// What happened to the files of earlier findings since they were seen. `read` says who read which file in this run.
+    /// Maps the files of earlier findings to this head. `read` lists which reviewer read which file in this run.
     pub async fn file_maps(
         &self,
         git: &Git,
@@ -197,8 +197,8 @@ impl ReviewScope {
             .map(|change| &change.path)
             .collect();
         let touched: BTreeSet<&RepoPath> = since.iter().map(|change| &change.path).collect();
-        // A file that was put back to what it is in the base is there, but nothing in it is part of the change any more.
-        // Where nobody can tell what came since, the change as it is decides.
+        // A file that was reset to its content in the base still exists, but nothing in it is part of the change any
+        // more. If the difference since the last review is unknown, the present change decides.
         let is_put_back =
             |path: &RepoPath| !in_change.contains(path) && (self.since.is_none() || touched.contains(path));
         let is_gone = |path: &RepoPath| !there.contains_key(path) || is_put_back(path);

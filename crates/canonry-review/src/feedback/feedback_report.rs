@@ -1,4 +1,4 @@
-//! What people's reactions say about the patterns of a repository, and which of them that hides.
+//! Reports people's reactions to the patterns of a repository, and which patterns these reactions hide.
 
 use canonry_boxed::boxed;
 use canonry_config::AutoSuppress;
@@ -7,14 +7,14 @@ use canonry_domain::review::{FeedbackRule, Fingerprint, rejected_by_people, supp
 use canonry_github::quote_line;
 use canonry_store::{RepoId, Store, StoreError, StoredPattern, UndoneClear};
 
-/// As many patterns as an answer on GitHub lists; the command line lists them all.
+/// The patterns that an answer on GitHub lists; the command line lists them all.
 const LISTED: usize = 20;
-/// As much of a title as such an answer shows.
+/// The longest title in an answer on GitHub, in characters.
 const LONGEST_TITLE: usize = 120;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeedbackReport {
-    /// What it takes to hide a pattern, and whether anything is hidden at all.
+    /// The thresholds for hiding a pattern, and whether hiding is enabled.
     pub settings: AutoSuppress,
     pub patterns: Vec<RatedPattern>,
 }
@@ -35,7 +35,7 @@ pub async fn feedback_report(
 }
 
 impl FeedbackReport {
-    /// Tells of each of these patterns whether reactions hide it, by a repository's settings.
+    /// Decides for each pattern whether reactions hide it, by the repository's settings.
     pub fn rated(settings: &AutoSuppress, patterns: Vec<StoredPattern>) -> Self {
         let rated = patterns.into_iter().map(|pattern| RatedPattern { hidden: is_hidden(settings, &pattern), pattern });
         Self { patterns: rated.collect(), settings: settings.clone() }
@@ -54,7 +54,7 @@ impl FeedbackReport {
         format!("People reacted to {patterns}: {hidden}. {}", self.rule_in_words())
     }
 
-    /// It pattern by pattern, for a comment on GitHub; titles are quoted.
+    /// A table of the patterns for a comment on GitHub; titles are quoted.
     pub fn list_markdown(&self) -> String {
         if self.patterns.is_empty() {
             return NOBODY.to_owned();
@@ -78,14 +78,14 @@ impl FeedbackReport {
         format!("{text}\n{}", self.rule_in_words())
     }
 
-    /// What it takes to hide a pattern here.
+    /// The rule that hides a pattern, as a sentence.
     pub fn rule_in_words(&self) -> String {
         if !self.settings.enabled {
             return "Reactions change confidence only; `feedback.autoSuppress.enabled` is false, so they hide nothing here."
                 .to_owned();
         }
         let rule = rule(&self.settings);
-        // One vote a person: who gives the thumbs down are the people that are counted.
+        // Each person has one vote, so the thumbs down and the reactors are the same people.
         let people = rule.thumbs_down.max(rule.reactors);
         format!(
             "A pattern is hidden once {} reject it on {}. Critical findings and major ones about security or correctness are never hidden.",
@@ -96,7 +96,6 @@ impl FeedbackReport {
 }
 
 impl RatedPattern {
-    /// What becomes of its findings.
     pub fn what(&self) -> &'static str {
         match (self.pattern.protected, self.hidden) {
             (true, _) => "protected from reactions",

@@ -1,4 +1,4 @@
-//! Reactions to comments of findings, which GitHub tells by no webhook: they are asked for now and then.
+//! Polls reactions to comments of findings: GitHub sends no webhook for them.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,30 +12,29 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::feedback::maintainership::{MaintainershipError, is_maintainer};
 
-/// For how long reactions to a comment are asked for.
+/// How long the reactions to a comment are polled.
 const ASKED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// How long what was heard holds. Shorter than the time between two rounds, so that a round that GitHub's limit has
-/// interrupted goes on with the rest when it is begun again.
+/// How long polled reactions stay valid. This is shorter than the time between two rounds: a round that GitHub's limit
+/// interrupted continues with the rest when it starts again.
 const HOLDS: SignedDuration = SignedDuration::from_hours(3);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FindingReactionsReport {
     pub asked: u64,
-    /// Those among them that are gone, and their reactions with them.
+    /// Asked comments that were deleted, and their reactions with them.
     pub gone: u64,
     pub kept: u64,
     pub removed: u64,
-    /// Repositories that GitHub does not let us ask about, or a comment of them, and why.
+    /// Repositories or comments for which GitHub refused an answer, and why.
     pub failed: Vec<(RepoName, String)>,
-    /// When to ask for the rest, if GitHub's limit kept us from asking about some.
+    /// When to poll the rest, if GitHub's limit prevented some requests.
     pub retry_at: Option<Timestamp>,
 }
 
-/// Reads people's thumbs on every finding that a comment of the last 30 days tells of, as they are now: what was removed
-/// counts no more. Those that were asked about longest ago come first, and those of the last hours are left out. A
-/// repository that cannot be asked, and a comment that nothing can be said about, keep nobody from asking about the
-/// others.
+/// Reads people's thumbs on every finding with a comment of the last 30 days, as they are now: a removed thumb no
+/// longer counts. The findings polled longest ago come first; those polled within the last hours are left out. A
+/// repository or a comment that fails does not prevent the others from being polled.
 #[boxed]
 pub async fn poll_finding_reactions(
     store: &Store,
@@ -48,8 +47,7 @@ pub async fn poll_finding_reactions(
     ReactionPoll::new(store, github, own, now).hear(findings).await
 }
 
-/// The same for one pull request, whenever its reactions were last read: what people said until now shall count in its
-/// next review.
+/// Polls one pull request, whenever its reactions were last read: its next review must count all reactions so far.
 #[boxed]
 pub async fn poll_reactions_of_pull(
     store: &Store,
@@ -102,7 +100,7 @@ impl<'a> ReactionPoll<'a> {
                     self.report.retry_at = Some(self.report.retry_at.map_or(until, |earlier| earlier.min(until)));
                 }
                 error => {
-                    // An answer that makes no sense speaks of that comment alone.
+                    // An answer that cannot be understood concerns only that comment.
                     if !matches!(error, GitHubError::BadAnswer { .. } | GitHubError::Refused { .. }) {
                         left_out.insert(repo.id);
                     }
@@ -113,7 +111,7 @@ impl<'a> ReactionPoll<'a> {
         Ok(self.report)
     }
 
-    /// All comments of a finding together: what was removed can only be told when each of them was read.
+    /// Reads all comments of a finding together: a removed reaction is known only after each comment was read.
     async fn hear_one(&mut self, one: &FindingAwaitingReactions) -> Result<(), MaintainershipError> {
         let (mut asked, mut gone, mut thumbs) = (0, 0, Vec::new());
         for comment in &one.comments {
@@ -145,12 +143,12 @@ impl<'a> ReactionPoll<'a> {
         Ok(())
     }
 
-    /// The reactions to a comment; `None` when it is gone.
+    /// The reactions to a comment; `None` if it was deleted.
     async fn reactions(&self, repo: &RepoName, comment: GithubId) -> Result<Option<Vec<RestReaction>>, GitHubError> {
         match self.github.reactions(repo, ReactionSubject::ReviewComment(comment)).all().await {
             Ok(reactions) => Ok(Some(reactions)),
             Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => {
-                // A repository that we cannot see answers the same for each of its comments.
+                // A repository that we cannot access gives the same answer for each of its comments.
                 self.github.repo(repo).await?;
                 Ok(None)
             }
@@ -158,8 +156,8 @@ impl<'a> ReactionPoll<'a> {
         }
     }
 
-    /// Whether a person's thumb says something about the pattern. It is asked anew each time: people come to maintain a
-    /// repository, and cease to.
+    /// Whether a person's thumb counts for the pattern. This is checked each time: people become maintainers and stop
+    /// being maintainers.
     async fn teaches(&mut self, one: &FindingAwaitingReactions, by: &Login) -> Result<bool, MaintainershipError> {
         let author = self.author(&one.repo, one.number).await?;
         let mut maintainers = Maintainers::default();
@@ -182,8 +180,8 @@ impl<'a> ReactionPoll<'a> {
         Ok(author)
     }
 
-    /// Whether somebody maintains a repository. Where GitHub does not say so, they do not for now, and it is asked again
-    /// in the next round.
+    /// Whether a person maintains a repository. If GitHub does not answer, the person counts as no maintainer for now,
+    /// and the next round asks again.
     async fn maintains(&mut self, repo: &Repo, by: &Login) -> Result<bool, MaintainershipError> {
         let key = (repo.id, by.clone());
         if let Some(known) = self.maintain.get(&key) {
@@ -211,7 +209,7 @@ struct Thumb {
 }
 
 impl Thumb {
-    /// Bots, our own account and deleted ones are nobody; other reactions than thumbs say nothing.
+    /// Bots, our own account, deleted accounts and reactions other than thumbs do not count.
     fn of(reaction: &RestReaction, own: &Login) -> Option<Self> {
         let up = match reaction.content.as_str() {
             "+1" => true,

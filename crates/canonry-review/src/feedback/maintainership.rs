@@ -1,4 +1,4 @@
-//! Whether somebody maintains a repository, as it is known now.
+//! Decides whether a person maintains a repository now.
 
 use canonry_boxed::boxed;
 use canonry_domain::{Login, Maintainers};
@@ -13,8 +13,8 @@ pub enum MaintainershipError {
     Store(#[from] StoreError),
 }
 
-/// Whether somebody maintains a repository: by the list that a person set, if there is one, else by what GitHub lets them
-/// do there now. No bot does; and where there is neither list nor GitHub, nobody is known to.
+/// Whether a person maintains a repository: by the list that was set by hand, if there is one, otherwise by their
+/// current permission on GitHub. A bot is never a maintainer. Without a list and without GitHub, nobody is.
 #[boxed]
 pub async fn is_maintainer(
     store: &Store,
@@ -25,7 +25,7 @@ pub async fn is_maintainer(
     if login.is_bot() {
         return Ok(false);
     }
-    // A list that GitHub gave may be of weeks ago; who was asked to leave since must not rule any more.
+    // A list that was read from GitHub may be weeks old; a person who was removed since must not decide any more.
     let set = store.repos().maintainers(repo.id).await?.filter(|list| list.source == MaintainerSource::Set);
     match (set, github) {
         (Some(list), _) => Ok(list.logins.iter().collect::<Maintainers>().contains(login)),

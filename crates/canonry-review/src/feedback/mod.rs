@@ -1,4 +1,4 @@
-//! What people answer to findings: reactions, dismissals, and what that hides later.
+//! Processes people's answers to findings: reactions, dismissals, and what they hide later.
 
 pub(crate) mod feedback_report;
 pub(crate) mod finding_reactions;

@@ -1,4 +1,4 @@
-//! People's no to a finding in the thread that its comment began.
+//! Records dismissals of a finding in the thread of its comment.
 
 use canonry_boxed::boxed;
 use canonry_domain::review::{Dismissal, DismissalKind, Dismisser, is_protected};
@@ -18,7 +18,7 @@ pub struct FindingThread {
 
 #[boxed]
 impl FindingThread {
-    /// The finding that it is about; `None` when no finding of ours began it.
+    /// The finding of the thread; `None` if no finding of ours started it.
     pub async fn posted(self, store: &Store) -> Result<Option<PostedFinding>, StoreError> {
         let posted = store.findings().posted_of_comment(self.repo, self.thread).await?;
         Ok(posted.filter(|posted| posted.number == self.number))
@@ -28,11 +28,12 @@ impl FindingThread {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingDismissal {
     pub finding: FindingId,
-    /// Whether it is silent on this code from now on. A grave one is so only when a maintainer says no.
+    /// Whether the finding is hidden on this code from now on. A protected finding is hidden only if a maintainer
+    /// dismisses it.
     pub silences: bool,
 }
 
-/// As what a person may say no on a pull request; `None` when they may not, or are no person.
+/// In which role a person may dismiss findings on a pull request; `None` if they may not, or if the account is a bot.
 #[boxed]
 pub async fn dismisser(
     store: &Store,
@@ -46,7 +47,8 @@ pub async fn dismisser(
     Ok(Dismisser::of(by, author, &maintainers))
 }
 
-/// Notes that a person told Canonry that the finding of a thread is not useful; `None` when no finding of ours began it.
+/// Records that a person mentioned Canonry to dismiss the finding of a thread; `None` if no finding of ours started the
+/// thread.
 #[boxed]
 pub async fn dismiss_by_mention(
     store: &Store,
@@ -58,8 +60,8 @@ pub async fn dismiss_by_mention(
     dismiss_in_thread(store, at, DismissalKind::NotUseful, by, dismisser, now).await
 }
 
-/// Notes a person's no to the finding of a thread, about the code that the review saw which posted it; `None` when no
-/// finding of ours began the thread. The same said again changes nothing.
+/// Records a person's dismissal of the finding of a thread, for the code that the posting review saw; `None` if no
+/// finding of ours started the thread. A repeated dismissal changes nothing.
 #[boxed]
 pub async fn dismiss_in_thread(
     store: &Store,
@@ -78,8 +80,8 @@ pub async fn dismiss_in_thread(
     Ok(Some(FindingDismissal { finding: posted.finding, silences: dismissal.holds(&posted.said) }))
 }
 
-/// Takes back that the thread was resolved, as it is open again; `false` when that said nothing, or no finding of ours
-/// began it.
+/// Withdraws the dismissal by resolving, because the thread is open again; `false` if there was none, or if no finding
+/// of ours started the thread.
 #[boxed]
 pub async fn reopen_thread(store: &Store, at: FindingThread, now: Timestamp) -> Result<bool, StoreError> {
     match at.posted(store).await? {
@@ -93,8 +95,8 @@ pub async fn reopen_thread(store: &Store, at: FindingThread, now: Timestamp) -> 
     }
 }
 
-/// Takes back a person's "won't fix" in the thread, as they deleted it; `false` when there was none, or no finding of
-/// ours began it.
+/// Withdraws a person's "won't fix" in the thread, because they deleted it; `false` if there was none, or if no finding
+/// of ours started the thread.
 #[boxed]
 pub async fn withdraw_wont_fix(
     store: &Store,

@@ -1,4 +1,4 @@
-//! The code that findings are about, as it is at the head of the change.
+//! Adds to findings the code that they are about, from the head of the change.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use canonry_domain::review::{CodeExcerpt, RepoPath, without_secrets};
 use crate::change::head_texts::HeadTexts;
 use crate::run::report::ReportedFinding;
 
-/// Gives each finding that stands the code of its lines. A file is searched for secrets once.
+/// Adds the code of its lines to each finding that is not fixed. A file is searched for secrets once.
 pub(crate) fn add_excerpts(findings: &mut [ReportedFinding], texts: &HeadTexts) {
     let mut shown: BTreeMap<RepoPath, String> = BTreeMap::new();
     for one in findings.iter_mut().filter(|one| !one.is_fixed()) {

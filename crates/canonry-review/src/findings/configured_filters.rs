@@ -1,4 +1,4 @@
-//! What a repository's settings keep from being read or shown.
+//! Applies the repository's settings that skip files and hide findings.
 
 use canonry_config::{PathGlob, ReviewSettings, SuppressionRule};
 use canonry_domain::review::{Category, Finding, HiddenBy, RepoPath, Severity};
@@ -33,12 +33,12 @@ impl ConfiguredFilters {
         }
     }
 
-    /// Whether nothing in a file is reviewed.
+    /// Whether a file is excluded from the review.
     pub fn skips(&self, path: &RepoPath) -> bool {
         self.skipped.iter().any(|glob| glob.is_match(path.as_str()))
     }
 
-    /// What hides a finding, if anything; its severity is the raised one. A CRITICAL finding passes.
+    /// What hides a finding, if anything; the finding has its raised severity. A CRITICAL finding is never hidden.
     pub fn hides(&self, finding: &Finding) -> Option<HiddenBy> {
         if finding.severity == Severity::Critical {
             return None;

@@ -1,4 +1,4 @@
-//! What became of earlier findings of a pattern, told only where it says something.
+//! Counts what became of earlier findings of a pattern.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use canonry_store::LedgerFinding;
 
 use crate::run::report::PatternHistory;
 
-/// From how many earlier findings on a history is one: "fixed 0 of 1" says nothing.
+/// The fewest earlier findings for a history that is shown: "fixed 0 of 1" says nothing.
 const LEAST: u64 = 2;
 
-/// The histories of patterns, without the findings that still stand under review.
+/// The histories of patterns, without the findings that are still open under review.
 #[derive(Debug, Default)]
 pub(crate) struct EarlierOutcomes(BTreeMap<PatternKey, PatternHistory>);
 
 impl EarlierOutcomes {
-    /// Takes those that stand, by their patterns, out of what is stored: nothing has become of them yet.
+    /// Subtracts the open findings, given by their patterns, from the stored histories: they have no outcome yet.
     pub(crate) fn new<'a>(
         mut stored: BTreeMap<PatternKey, PatternHistory>,
         standing: impl IntoIterator<Item = &'a PatternKey>,
@@ -28,12 +28,12 @@ impl EarlierOutcomes {
         Self(stored)
     }
 
-    /// The patterns of the findings that stand, as far as histories count them: nobody was shown the others.
+    /// The patterns of the open findings that the histories count; findings that were never shown are not counted.
     pub(crate) fn counted(ledger: &[LedgerFinding]) -> impl Iterator<Item = &PatternKey> {
         ledger.iter().filter(|one| !one.earlier.fixed && one.first_shown).map(|one| one.earlier.finding.key())
     }
 
-    /// The history of a pattern, if there is one worth telling.
+    /// The history of a pattern, if it has enough findings to show.
     pub(crate) fn of(&self, key: &PatternKey) -> Option<PatternHistory> {
         self.0.get(key).copied().filter(|history| history.total >= LEAST)
     }

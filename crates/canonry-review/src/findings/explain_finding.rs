@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use crate::feedback::thread_dismissals::FindingThread;
 
-/// As many reviews as an answer on GitHub names; the command line names them all.
+/// The reviews that an answer on GitHub lists; the command line lists them all.
 const SEEN_IN_MARKDOWN: usize = 10;
-/// As much of a title, a path or a pattern as such an answer shows.
+/// The longest title, path or pattern in an answer on GitHub, in characters.
 const LONGEST: usize = 200;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub struct FindingLife {
     pattern: Option<StoredPattern>,
 }
 
-/// The life of the finding that a thread is about; `None` when no finding of ours began it.
+/// The history of the finding of a thread; `None` if no finding of ours started the thread.
 #[boxed]
 pub async fn explain_finding(store: &Store, at: FindingThread) -> Result<Option<FindingLife>, StoreError> {
     let Some(posted) = at.posted(store).await? else { return Ok(None) };
@@ -131,7 +131,7 @@ impl FindingLife {
         text
     }
 
-    /// It for a comment on GitHub; whatever others wrote is quoted.
+    /// The history for a comment on GitHub; text by others is quoted.
     pub fn markdown(&self) -> String {
         let finding = &self.found.finding;
         let quoted = |text: &str| quote_line(text, LONGEST);
@@ -174,8 +174,8 @@ impl FindingLife {
         }
     }
 
-    /// What the last review's confidence has beyond what is known now: a similar finding that people accepted, or reactions
-    /// that came or went since.
+    /// The part of the last review's confidence that the present data do not explain: a similar finding that people
+    /// accepted, or reactions that were added or removed since.
     pub fn other_points(&self) -> i64 {
         let explained = confidence(self.signs());
         self.sightings.last().map_or(0, |last| i64::from(last.confidence.get()) - i64::from(explained.get()))

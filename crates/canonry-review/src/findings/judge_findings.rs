@@ -1,4 +1,4 @@
-//! What is made of the findings of a run: followed, hidden or not, how sure, and in which order.
+//! Decides for the findings of a run their status, what hides them, their confidence and their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ use crate::findings::earlier_outcomes::EarlierOutcomes;
 use crate::findings::severity_floors::SeverityFloors;
 use crate::run::report::ReportedFinding;
 
-/// Says of each finding what it is now. The present ones were raised already; earlier ones are raised here, because whether
-/// a dismissal holds depends on the raised severity.
+/// Matches present findings with earlier ones. The present ones have their raised severity already; earlier ones are
+/// raised here, because whether a dismissal applies depends on the raised severity.
 pub(crate) fn follow(
     mut earlier: Vec<TrackedFinding>,
     now: Vec<Finding>,
@@ -37,16 +37,16 @@ pub(crate) struct FindingJudge<'a> {
     pub(crate) settings: &'a RepoConfig,
     pub(crate) filters: &'a ConfiguredFilters,
     pub(crate) changes: &'a [FileChange],
-    /// The ledger, in the order in which the findings were followed.
+    /// The ledger, in the same order as the earlier findings given to `follow`.
     pub(crate) ledger: &'a [LedgerFinding],
     pub(crate) patterns: &'a BTreeMap<PatternKey, StoredPattern>,
     pub(crate) outcomes: &'a EarlierOutcomes,
-    /// Those of which people accepted one that is very much alike, by their place.
+    /// The positions of findings for which people accepted a very similar finding.
     pub(crate) accepted: &'a BTreeSet<usize>,
 }
 
 impl FindingJudge<'_> {
-    /// The findings in the order in which they are told: those that stand, then those that are fixed.
+    /// The findings in the order in which they are shown: first the open ones, then the fixed ones.
     pub(crate) fn judge(&self, sightings: Vec<Sighting>) -> Vec<ReportedFinding> {
         let hunks: BTreeMap<&RepoPath, &[Hunk]> =
             self.changes.iter().map(|change| (&change.path, change.hunks.as_slice())).collect();
@@ -60,7 +60,7 @@ impl FindingJudge<'_> {
         let mut told = Vec::with_capacity(standing.len() + fixed.len());
         for (at, shown) in order {
             let one = standing[at].take().expect("invariant: each finding is arranged once");
-            // What may not hide a finding does not: then there is nothing to tell about it either.
+            // A reason that may not hide the finding is dropped, so that it is not shown.
             let hidden_by = one.hidden_by.filter(|_| shown == ShownAs::Suppressed);
             told.push(ReportedFinding { shown, hidden_by, ..one });
         }
@@ -87,7 +87,7 @@ impl FindingJudge<'_> {
             hidden_by: self.hidden_by(&sighting, pattern),
             confidence: confidence(signs),
             grounded,
-            // On other code it is judged afresh, and what was said is about the code before.
+            // On changed code the finding is judged afresh: what was posted is about the code before.
             said_inline: before.is_some_and(|one| one.said_inline) && sighting.is_known(),
             moved_from: before
                 .filter(|_| moved)
@@ -98,7 +98,7 @@ impl FindingJudge<'_> {
         }
     }
 
-    /// What hides a finding: a person's no, then people's feedback, then the settings.
+    /// What hides a finding: first a dismissal, then people's feedback, then the settings.
     fn hidden_by(&self, sighting: &Sighting, pattern: Option<&StoredPattern>) -> Option<HiddenBy> {
         match sighting.status {
             FindingStatus::Fixed => return None,

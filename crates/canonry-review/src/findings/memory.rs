@@ -1,4 +1,4 @@
-//! Findings of the past that are like the present ones, and what became of them.
+//! Finds past findings that resemble the present ones, and what became of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,21 @@ use jiff::Timestamp;
 use crate::reviewers::FileToRead;
 use crate::run::request::ReviewRequest;
 
-/// How many memories are compared: the newest say most about the code as it is.
+/// The memories that are compared: the newest say most about the present code.
 const MOST_MEMORIES: u32 = 5_000;
 
-/// How many findings are looked up, and how many are remembered, in one run: embedding takes milliseconds each, and a
-/// linter that runs for the first time has thousands.
+/// The findings that are looked up, and the findings that are remembered, in one run: embedding takes milliseconds
+/// each, and a linter that runs for the first time reports thousands.
 const MOST_FINDINGS: usize = 100;
 
-/// How many files a model's memory is looked up for.
+/// The files for which a model gets memories.
 const MOST_FILES: usize = 30;
 
-/// What of a message and of a file's new lines goes into a vector; the compiled-in model reads no further.
+/// The characters of a message, or of a file's new lines, that go into a vector; the compiled-in model reads no
+/// further.
 const LONGEST_TEXT: usize = 1_000;
 
-/// What of a remembered message a model is shown.
+/// The characters of a remembered message that a model is shown.
 const LONGEST_MESSAGE: usize = 300;
 
 #[derive(Debug, thiserror::Error)]
@@ -36,11 +37,11 @@ pub(crate) enum MemoryError {
     Embed(#[from] EmbedError),
 }
 
-/// What a repository remembers, as far as people said or did something about it.
+/// The past findings of a repository to which people reacted.
 pub(crate) struct Memory<'a> {
     embedder: &'a dyn Embedder,
     settings: &'a RetrievalSettings,
-    /// What the settings say, or else the embedder's own.
+    /// From the settings, or the embedder's defaults.
     distances: FindingDistances,
     memories: Vec<StoredMemory>,
 }
@@ -51,8 +52,8 @@ struct RecalledFinding<'a> {
 }
 
 impl<'a> Memory<'a> {
-    /// The memories of the request's repository, and of others of its owner where that is allowed; `None` when there are
-    /// none, or nobody wants them.
+    /// Loads the memories of the request's repository, and of its owner's other repositories if that is allowed; `None`
+    /// if there are none or the settings disable them.
     pub(crate) async fn open(
         store: &Store,
         request: &ReviewRequest<'a>,
@@ -73,7 +74,7 @@ impl<'a> Memory<'a> {
         Ok((!memory.memories.is_empty()).then_some(memory))
     }
 
-    /// What a model is told about findings of the past that are like what came with the change.
+    /// The past findings that resemble the new code, described for a model.
     pub(crate) async fn for_files(&self, files: &[FileToRead<'_>]) -> Result<Vec<String>, MemoryError> {
         let readable = files.iter().filter(|file| file.text.is_some() && !file.change.added.is_empty());
         let queries: Vec<String> = readable.take(MOST_FILES).map(text_of_file).collect();
@@ -101,8 +102,8 @@ impl<'a> Memory<'a> {
         Ok(told)
     }
 
-    /// The sightings, by their places, of which people accepted one that is very much alike. A finding is no twin of
-    /// itself: otherwise Canonry would believe what it said.
+    /// The positions of the sightings for which people accepted a very similar finding. A finding is not its own twin:
+    /// otherwise Canonry would confirm itself.
     pub(crate) async fn accepted_twins(
         &self,
         sightings: &[Sighting],
@@ -126,7 +127,7 @@ impl<'a> Memory<'a> {
         Ok(twins)
     }
 
-    /// The memories nearest to each text, nearest first, within this distance and the number that the settings allow.
+    /// The memories nearest to each text, nearest first, within `farthest` and the number that the settings allow.
     async fn recall(&self, queries: &[String], farthest: f64) -> Result<Vec<Vec<RecalledFinding<'_>>>, EmbedError> {
         if queries.is_empty() {
             return Ok(Vec::new());
@@ -156,7 +157,7 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// Keeps vectors of a subject's findings. What became of each is observed later, by others.
+/// Stores vectors of a subject's findings. What became of each is recorded later, elsewhere.
 pub(crate) async fn remember(
     store: &Store,
     request: &ReviewRequest<'_>,
@@ -180,7 +181,7 @@ pub(crate) async fn remember(
     Ok(store.findings().remember(&memories, now).await?)
 }
 
-/// 1 − cosine; a vector of zeros is as far as unrelated ones.
+/// 1 − cosine; a vector of zeros counts as unrelated.
 fn distance(one: &[f32], other: &[f32]) -> f64 {
     if one.len() != other.len() {
         return f64::INFINITY;
@@ -190,7 +191,8 @@ fn distance(one: &[f32], other: &[f32]) -> f64 {
     if lengths > 0.0 { 1.0 - dot(one, other) / lengths } else { 1.0 }
 }
 
-/// What goes into a finding's vector; secrets are taken out before anything is cut, because the embedder may be a service.
+/// The text for a finding's vector. Secrets are removed before anything is cut, because the embedder may be a remote
+/// service.
 fn text_of(finding: &Finding) -> String {
     let message = redact(&finding.message);
     format!("{}\n{}\n{}", redact(&finding.title), cut(&message, LONGEST_TEXT), finding.path)

@@ -1,4 +1,4 @@
-//! What becomes of what reviewers say: followed from push to push, filtered, rated, remembered.
+//! Processes reviewers' findings: tracked from push to push, filtered, rated, remembered.
 
 pub(crate) mod code_excerpts;
 pub(crate) mod configured_filters;

@@ -1,4 +1,4 @@
-//! What a reviewer says, before it is known what code it is about.
+//! Contains a reviewer's answer, before its findings are matched with the code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,23 +32,23 @@ pub struct RawFinding {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewerAnswer {
     pub reported: Vec<RawFinding>,
-    /// What went wrong and leaves a gap, in sentences for the details.
+    /// Problems that leave a gap in the review, as sentences for the details.
     pub problems: Vec<String>,
-    /// What is worth telling in the details and leaves no gap.
+    /// Notes for the details that leave no gap.
     pub notes: Vec<String>,
-    /// Which reviewers read which files; `None` stands for all there are.
+    /// Which reviewers read which files; `None` stands for all files.
     pub read: Vec<(ReviewerName, Option<BTreeSet<RepoPath>>)>,
 }
 
-/// A text as title and rest: the title is its first line that says something.
+/// Splits a text into its title, the first line that is not empty, and the rest.
 pub(crate) fn title_and_rest(text: &str) -> (String, String) {
-    // Before anything is cut: no rule knows half a secret.
+    // Redact before anything is cut: no rule recognizes half a secret.
     let text = redact(&printable(text));
     let text = text.trim();
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let first = first.trim();
     match first.char_indices().nth(TITLE) {
-        // Cut at a word, so that the title reads as one.
+        // Cut at a space, so that the title ends with a whole word.
         Some((cut, _)) => {
             let cut = first[..cut].rfind(' ').filter(|space| *space > 0).unwrap_or(cut);
             (format!("{}…", &first[..cut]), bounded(text))
@@ -57,12 +57,13 @@ pub(crate) fn title_and_rest(text: &str) -> (String, String) {
     }
 }
 
-/// The text as far as it is kept, without what steers a terminal or turns the order of what is read: reports repeat what
-/// stands in the code of strangers.
+/// The text, cut to a limit, without characters that control a terminal or reverse the reading order: reports repeat
+/// text from the code of strangers.
 fn printable(text: &str) -> String {
     let steers = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let kept = text.trim_start().chars().filter(|c| matches!(c, '\n' | '\t') || !steers(*c));
-    // Far more than is shown, since what is redacted afterwards shrinks, and half a secret at the end must not move in.
+    // The limit is far above what is shown: redaction shortens the text, and half a secret at the end must not move
+    // into the shown part.
     kept.take(16 * MESSAGE).collect()
 }
 
@@ -74,10 +75,10 @@ fn bounded(text: &str) -> String {
 }
 
 impl RawFinding {
-    /// The finding, with the code that it is about; `file` are the lines of the file now, where they are known.
+    /// The finding with the code that it is about. `file` contains the present lines of the file, if they are known.
     ///
-    /// No secret goes along: findings are stored, printed into public logs and repeated in comments, and what a tool or a
-    /// model says of a leak may quote it.
+    /// Secrets are redacted: findings are stored, printed into public logs and repeated in comments, and a tool or a
+    /// model that reports a leak may quote it.
     pub fn into_finding(self, file: Option<&[&str]>) -> Finding {
         let code = |hash: fn(&[&str], LineRange) -> _| self.lines.zip(file).and_then(|(lines, file)| hash(file, lines));
         let (flagged, around) = (code(flagged), code(around));
@@ -104,12 +105,13 @@ impl RawFinding {
     }
 }
 
-/// The findings of what all reviewers say: with the code that they are about, and those of several reviewers made one.
+/// Matches the findings of all reviewers with the code, and merges those that several reviewers report.
 pub fn merge_findings(heard: Vec<ReviewerAnswer>, texts: &HeadTexts) -> Vec<Finding> {
     merge_raised_findings(heard, texts, &SeverityFloors::default())
 }
 
-/// The same with floors under what each reviewer says: once findings are one, only the words of the first are left.
+/// Merges findings after applying the floors to each reviewer's finding: a merged finding keeps only the text of the
+/// first.
 pub(crate) fn merge_raised_findings(
     heard: Vec<ReviewerAnswer>,
     texts: &HeadTexts,
@@ -192,7 +194,7 @@ mod tests {
                 "[redacted GitHub token]"
             )
         );
-        // What the pattern goes by is no secret either, and another key is the same finding.
+        // The pattern key contains no secret either, and another secret gives the same finding.
         let other = said(&format!("Found key {}", ["AKIA", "Q8W3ERT5Y6UI7OPZ"].concat()), "").into_finding(None);
         assert_eq!((&other.fingerprint, other.key()), (&finding.fingerprint, finding.key()));
     }

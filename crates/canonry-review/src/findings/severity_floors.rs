@@ -1,4 +1,4 @@
-//! The least severity of findings that match a pattern.
+//! Applies the minimum severity of findings that match a pattern.
 
 use canonry_config::SeverityFloor;
 use canonry_domain::review::{Finding, Severity};
@@ -16,7 +16,7 @@ impl SeverityFloors {
         Self { floors: floors.iter().map(|floor| (floor.pattern.matcher(), floor.severity)).collect() }
     }
 
-    /// The severity of a finding with every floor under it; no floor lowers it.
+    /// The severity of a finding, raised by every matching floor; a floor never lowers it.
     pub fn apply(&self, finding: &Finding) -> Severity {
         let floors = self.floors.iter().filter(|(pattern, _)| is_about(pattern, finding)).map(|(_, floor)| *floor);
         floors.fold(finding.severity, Severity::max)

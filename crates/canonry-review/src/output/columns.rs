@@ -1,11 +1,12 @@
-//! Text from strangers fitted into the columns of a terminal.
+//! Fits untrusted text into the columns of a terminal.
 
 use canonry_domain::printable::{block, is_hidden, one_line};
 use unicode_width::UnicodeWidthChar as _;
 
 const TAB: usize = 4;
 
-/// A line of code: tabs become spaces, what would act on a terminal is shown, what does not fit is cut.
+/// Fits a line of code: tabs become spaces, characters that would control the terminal become visible, and the rest
+/// beyond `width` is cut.
 pub fn fitted(line: &str, width: usize) -> String {
     let mut shown = String::new();
     let (mut column, mut marks) = (0, 0);
@@ -16,7 +17,7 @@ pub fn fitted(line: &str, width: usize) -> String {
             other => other.to_string(),
         };
         let wide = columns(&piece);
-        // Marks take no column, and hundreds of them on one letter would cover the lines around it.
+        // Combining marks take no column, and hundreds of them on one letter would cover the lines around it.
         marks = if wide == 0 { marks + 1 } else { 0 };
         if marks > 8 {
             continue;
@@ -38,13 +39,13 @@ pub fn fitted(line: &str, width: usize) -> String {
     shown
 }
 
-/// How many columns a text takes that holds nothing hidden.
+/// The columns of a text without hidden characters.
 pub fn columns(text: &str) -> usize {
     text.chars().map(|character| character.width().unwrap_or_default()).sum()
 }
 
-/// A text in lines that fit: its own lines, broken between words, with blank lines in between made one. What does not fit
-/// into so many lines is left out, and it is shown that something is.
+/// Wraps a text between words and keeps its own lines; several blank lines become one. Text beyond `most` lines is left
+/// out, and a mark shows the cut.
 pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for own in block(text.trim()).lines() {
@@ -83,7 +84,7 @@ pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
     lines
 }
 
-/// A word in pieces that fit; most words are one.
+/// Breaks a word into pieces that fit; most words are one piece.
 fn broken(word: &str, width: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut column = 0;

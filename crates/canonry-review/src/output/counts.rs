@@ -1,4 +1,4 @@
-//! What a report comes to, in numbers.
+//! Counts the findings and gaps of a report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub(crate) fn gaps_of(reviewers: &[ReviewerRun], coverage: &Coverage) -> ReviewG
     }
 }
 
-/// The files that were not read, each once with all that is said of why.
+/// The files that were not read, each once with all its reasons.
 pub(crate) fn skipped_files(report: &ReviewReport) -> BTreeMap<&RepoPath, BTreeSet<&str>> {
     let mut files: BTreeMap<&RepoPath, BTreeSet<&str>> = BTreeMap::new();
     for one in &report.coverage.skipped {

@@ -1,9 +1,9 @@
-//! What the formats for other programs have in common: a finding's rule, its text, its path.
+//! Contains what the formats for programs share: a finding's rule, text and path.
 
 use canonry_domain::review::Finding;
 
-/// The name of the rule that a finding is an instance of: who reports it, and by which rule of its own. What has no rule
-/// goes by the fingerprint of its title, as its feedback does.
+/// The name of a finding's rule: the reviewer, and the reviewer's own rule. A finding without a rule uses the
+/// fingerprint of its title, as its feedback does.
 pub(super) fn rule_id(finding: &Finding) -> String {
     let witness = finding.witnesses.first().expect("invariant: a finding has a witness");
     match &witness.rule {
@@ -12,10 +12,10 @@ pub(super) fn rule_id(finding: &Finding) -> String {
     }
 }
 
-/// Everything that a finding says: the title is the first line, as programs that read it expect.
+/// The whole text of a finding. The title is the first line, as programs that read it expect.
 ///
-/// What could be done is part of it and no fix of the format's own: it may be a sentence, and a program that applied it
-/// would write it over the code.
+/// A suggested fix is part of the text and does not use the format's fix field: it may be a sentence, and a program
+/// that applied it would write it over the code.
 pub(super) fn message(finding: &Finding) -> String {
     let mut text = finding.title.clone();
     let fix = finding.fix.as_deref().map(|fix| format!("Suggested: {}", fix.trim()));
@@ -26,14 +26,14 @@ pub(super) fn message(finding: &Finding) -> String {
     text
 }
 
-/// A path that cannot be taken for one of Windows: with a drive, or with backslashes between its parts.
+/// A path that cannot be taken for a Windows path, with a drive or with backslashes between its parts.
 pub(super) fn plain_path(path: &str) -> String {
     let has_drive = path.as_bytes().get(1) == Some(&b':');
     let is_ambiguous = has_drive || (path.contains('\\') && !path.contains('/'));
     if is_ambiguous { format!("./{path}") } else { path.to_owned() }
 }
 
-/// The same path as a relative URI: everything is escaped but what has no meaning in any part of a URI.
+/// The path as a relative URI. Every byte is escaped unless it has no special meaning in any part of a URI.
 pub(super) fn relative_uri(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in plain_path(path).bytes() {

@@ -1,4 +1,4 @@
-//! A report for scripts.
+//! Writes a report as JSON for scripts.
 
 use canonry_domain::review::{FindingStatus, Severity};
 use serde_json::{Map, Value, json as object};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json as object};
 use super::counts::counts;
 use crate::run::report::{ReportedFinding, ReviewReport};
 
-/// The parts of the document that `review --json` prints: `run`, `findings`, `counts` and what else is known.
+/// The parts of the document that `review --json` prints: `run`, `findings`, `counts` and the other facts.
 pub fn json(report: &ReviewReport) -> Value {
     let skipped: Vec<Value> =
         report.coverage.skipped.iter().map(|one| object!({"path": one.path, "why": one.why, "gap": one.gap})).collect();

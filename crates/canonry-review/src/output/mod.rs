@@ -1,4 +1,4 @@
-//! A report in the formats that people and programs read.
+//! Writes a report in the formats that people and programs read.
 
 pub mod columns;
 mod counts;

@@ -1,4 +1,4 @@
-//! A report as reviewdog and its relatives read it: one diagnostic on each line.
+//! Writes a report for reviewdog and compatible tools: one diagnostic per line.
 
 use canonry_domain::review::Severity;
 use serde_json::{Value, json};
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::diagnostic::{message, plain_path, rule_id};
 use crate::run::report::{ReportedFinding, ReviewReport};
 
-/// The findings that are shown anywhere, each on a line of its own; nothing when there are none. What is fixed or
-/// suppressed is left out: the format has no word for it.
+/// The open findings that are shown, each on its own line; empty if there are none. Fixed and suppressed findings are
+/// left out: the format cannot express them.
 pub fn rdjsonl(report: &ReviewReport) -> String {
     report.standing().map(|one| format!("{}\n", diagnostic(one))).collect()
 }

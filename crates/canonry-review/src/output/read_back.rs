@@ -1,4 +1,4 @@
-//! What is written for other programs is read back as it was, as far as the format can hold it.
+//! Tests that reports in the formats for programs can be read back, as far as the format can express them.
 
 use canonry_domain::review::{Category, LineRange, RepoPath, Severity};
 use proptest::prelude::{Strategy, prop_assert_eq, prop_oneof, proptest};
@@ -9,7 +9,7 @@ use crate::findings::reviewer_answer::RawFinding;
 use crate::reviewers::{read_rdjson, read_sarif};
 use crate::run::report::{ReportedFinding, ReviewReport};
 
-/// A path with anything in it that git allows.
+/// A path with any characters that git allows.
 fn any_path() -> impl Strategy<Value = String> {
     let part = prop_oneof!["[a-z]{1,8}\\.rs", "[^/\0]{1,12}", "[A-Za-z]:", "[a-z]\\\\[a-z]", "%[0-9A-F]{2}[#?&+ ]"];
     proptest::collection::vec(part, 1..4)
@@ -17,7 +17,7 @@ fn any_path() -> impl Strategy<Value = String> {
         .prop_filter("no path", |path| RepoPath::exact(path).is_ok())
 }
 
-/// A title as reviewers' titles are: one line, trimmed, not longer than is kept.
+/// A title like those of reviewers: one line, trimmed, not longer than the limit.
 fn any_title() -> impl Strategy<Value = String> {
     prop_oneof!["[ -~]{1,60}", "\\PC{1,40}"]
         .prop_map(|title| title.trim().to_owned())
@@ -63,7 +63,7 @@ proptest! {
         let report = report(findings);
         let heard = read_sarif("own", sarif(&report).to_string().as_bytes(), None);
         prop_assert_eq!(&heard.problems, &[""; 0]);
-        // Only of weaknesses the format can say that they are critical.
+        // The format can express critical severity only for security findings.
         let held = |severity, category| match (severity, category) {
             (Severity::Critical, Category::Security) => Severity::Critical,
             (severity, _) => severity.min(Severity::Major),

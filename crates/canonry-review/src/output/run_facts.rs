@@ -1,23 +1,23 @@
-//! Who reviewed and what it cost, in plain words.
+//! Describes in plain text which reviewers ran and what they cost.
 
 use canonry_domain::counted;
 
 use crate::run::report::{ModelUse, ReviewReport, ReviewerRun};
 
-/// What is worth telling of the review and of each reviewer; it is put in as it is.
+/// The notes of the review and of each reviewer; nothing is quoted.
 pub(crate) fn notes(report: &ReviewReport) -> impl Iterator<Item = String> {
     let own = |one: &'_ ReviewerRun| one.notes.iter().map(|note| format!("{}: {note}", one.name)).collect::<Vec<_>>();
     report.notes.iter().cloned().chain(report.reviewers.iter().flat_map(own))
 }
 
-/// Who reviewed, and how much each of them has to say; names are put in as they are.
+/// The reviewers, and how many findings each reported; names are not quoted.
 pub fn reviewers_in_words(reviewers: &[ReviewerRun]) -> String {
     let words: Vec<String> =
         reviewers.iter().map(|one| format!("{} ({})", one.name, counted(one.findings as u64, "finding"))).collect();
     words.join(", ")
 }
 
-/// What was asked of a model, and what that cost. A price that is not known is not called free.
+/// The calls to a model and their cost. An unknown price is left out, not shown as free.
 pub fn model_in_words(model: &ModelUse) -> String {
     let cost = model.cost_usd.map_or_else(String::new, |cost| format!(", ${cost:.4}"));
     format!(

@@ -1,4 +1,4 @@
-//! Reports for tests.
+//! Builds reports for tests.
 
 use canonry_domain::review::{
     Category, CodeHash, Confidence, ConfidenceSigns, Finding, FindingStatus, Fingerprint, HiddenBy, LineRange,
@@ -31,7 +31,7 @@ pub(super) fn report(findings: Vec<ReportedFinding>) -> ReviewReport {
     }
 }
 
-/// A new finding of the linter about security, on one line, shown at it.
+/// A new security finding of the linter on one line, shown inline.
 pub(super) fn finding(path: &str, line: u32, title: &str, severity: Severity) -> ReportedFinding {
     let rule = format!("rule-{line}");
     let reviewer = ReviewerName::tool("semgrep");
@@ -71,7 +71,7 @@ pub(super) fn finding(path: &str, line: u32, title: &str, severity: Severity) ->
     }
 }
 
-/// The same, as it was left by an earlier review.
+/// Sets what the comparison with an earlier review found.
 pub(super) fn with_status(mut one: ReportedFinding, status: FindingStatus, code_unchanged: bool) -> ReportedFinding {
     (one.sighting.earlier, one.sighting.status) = (Some(0), status);
     one.sighting.code_unchanged = code_unchanged;

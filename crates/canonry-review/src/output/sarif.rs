@@ -1,4 +1,4 @@
-//! A report in SARIF 2.1.0, with what became of every finding since the last review.
+//! Writes a report in SARIF 2.1.0, with the status of every finding since the last review.
 
 use canonry_domain::review::{FindingStatus, HiddenBy, ReviewSubject, ShownAs};
 use serde_json::{Map, Value, json};
@@ -8,15 +8,15 @@ use super::run_facts::notes;
 use super::sarif_rules::{SarifRuleTable, level, security_severity};
 use crate::run::report::{ReportedFinding, ReviewReport};
 
-/// The name that paths are relative to: the root of the repository, wherever it lies.
+/// The base id of all paths: the root of the repository, wherever it is.
 const ROOT: &str = "%SRCROOT%";
 
-/// The whole log: one run of Canonry. Fixed findings are in it as absent, hidden ones as suppressed.
+/// The whole log with one run. It contains fixed findings as absent and hidden findings as suppressed.
 pub fn sarif(report: &ReviewReport) -> Value {
     log(report, &report.findings.iter().collect::<Vec<_>>())
 }
 
-/// The log for GitHub's code scanning, which takes every result for an open alert: with what stands and nothing else.
+/// The log for GitHub's code scanning, which treats every result as an open alert: it contains open findings only.
 pub fn code_scanning(report: &ReviewReport) -> Value {
     log(report, &report.standing().collect::<Vec<_>>())
 }
@@ -34,7 +34,7 @@ fn log(report: &ReviewReport, findings: &[&ReportedFinding]) -> Value {
                 "informationUri": env!("CARGO_PKG_REPOSITORY"),
                 "rules": rules.into_values(),
             }},
-            // What stands before the last slash is the same for every run, so that a later one replaces an earlier one.
+            // The part before the last slash is the same for every run, so that a later run replaces an earlier one.
             "automationDetails": {"id": format!("canonry/{}", report.head)},
             "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the repository."}}},
             "invocations": [invocation(report)],
@@ -54,7 +54,7 @@ fn log(report: &ReviewReport, findings: &[&ReportedFinding]) -> Value {
     log
 }
 
-/// Where the code comes from; `None` for a repository that GitHub does not have, as the format wants its address.
+/// Where the code comes from; `None` for a repository that is not on GitHub, because the format requires an address.
 fn provenance(report: &ReviewReport) -> Option<Value> {
     if report.repo.owner() == "local" {
         return None;
@@ -70,7 +70,7 @@ fn provenance(report: &ReviewReport) -> Option<Value> {
     Some(provenance)
 }
 
-/// How it went. With a reviewer that had problems it did not succeed: who reads this must not take silence for a fix.
+/// How the run went. A reviewer with problems makes it unsuccessful: a reader must not take silence for a fix.
 fn invocation(report: &ReviewReport) -> Value {
     let notification = |level: &str, text: String| json!({"level": level, "message": {"text": text}});
     let problems = report.reviewers.iter().flat_map(|one| {
@@ -108,7 +108,7 @@ fn result(one: &ReportedFinding, rules: &SarifRuleTable) -> Value {
         "message": {"text": message(finding)},
         "locations": [{"physicalLocation": location}],
         "baselineState": baseline_state(one),
-        // An empty list says that it is not suppressed; no list would leave it open.
+        // An empty list means that it is not suppressed; a missing list would leave that open.
         "suppressions": suppressions(one),
         "properties": properties(one),
     });
@@ -119,8 +119,8 @@ fn result(one: &ReportedFinding, rules: &SarifRuleTable) -> Value {
     result
 }
 
-/// What became of it, in the format's words: one that moved with its code is the same, one that came back was not there
-/// last time.
+/// The status in the format's terms: a finding that moved with its code is the same; a finding that came back was
+/// absent last time.
 fn baseline_state(one: &ReportedFinding) -> &'static str {
     match one.sighting.status {
         FindingStatus::New | FindingStatus::Reopened => "new",
@@ -149,7 +149,7 @@ fn suppressions(one: &ReportedFinding) -> Vec<Value> {
     vec![json!({"kind": "external", "status": "accepted", "justification": why})]
 }
 
-/// The tools' own, and one of the title with the code: it stays while the code moves.
+/// The tools' own fingerprints, and one of the title with the code: it stays the same when the code moves.
 fn partial_fingerprints(one: &ReportedFinding) -> Map<String, Value> {
     let finding = &one.sighting.finding;
     let own =
@@ -284,7 +284,7 @@ mod tests {
                 "partialFingerprints": run["results"][0]["partialFingerprints"],
             })
         );
-        // Of one rule there are findings of two categories: it has the greater level and neither tag.
+        // One rule has findings of two categories: it gets the higher level and neither tag.
         assert_eq!(
             run["tool"]["driver"]["rules"][0],
             json!({"id": "semgrep/rule-12", "shortDescription": {"text": "SQL injection"},
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(log["runs"][0]["properties"]["headSha"], "b".repeat(40));
     }
 
-    /// The rules of SARIF 2.1.0 for everything that is written, by the sections of the standard.
+    /// Checks everything that is written against the rules of SARIF 2.1.0, by the sections of the standard.
     fn check(log: &Value) {
         let keys = |value: &Value, allowed: &[&str]| {
             for key in value.as_object().expect("an object").keys() {

@@ -1,4 +1,4 @@
-//! The rules of a SARIF run: one for each pattern that findings are instances of.
+//! Builds the rules of a SARIF run: one for each pattern of the findings.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ struct SarifRuleEntry {
     id: String,
     title: String,
     severity: Severity,
-    /// `None` when its findings are of several.
+    /// `None` if its findings have several categories.
     category: Option<Category>,
 }
 
@@ -64,7 +64,7 @@ impl SarifRuleEntry {
             "shortDescription": {"text": self.title},
             "defaultConfiguration": {"level": level(self.severity)},
         });
-        // A tag or score that holds for some of the findings only would be taken to hold for all.
+        // A tag or score that fits only some of the findings would be applied to all.
         if let Some(category) = self.category {
             value["properties"] = json!({"tags": [category.as_str()]});
             if let Some(score) = security_severity(self.severity, category) {
@@ -75,7 +75,7 @@ impl SarifRuleEntry {
     }
 }
 
-/// SARIF's word for how much a finding matters.
+/// The SARIF level of a severity.
 pub(super) fn level(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical | Severity::Major => "error",
@@ -84,7 +84,7 @@ pub(super) fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// The score that GitHub derives critical, high, medium and low from; only weaknesses have one.
+/// The score from which GitHub derives critical, high, medium and low; only security findings have one.
 pub(super) fn security_severity(severity: Severity, category: Category) -> Option<&'static str> {
     (category == Category::Security).then_some(match severity {
         Severity::Critical => "9.5",

@@ -1,4 +1,4 @@
-//! Links from `path:line` to the code, for terminals that follow them (OSC 8).
+//! Builds links from `path:line` to the code, for terminals that support them (OSC 8).
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,26 +6,25 @@ use std::path::Path;
 use canonry_domain::printable::one_line;
 use canonry_domain::review::{CommitSha, LineRange, RepoPath};
 
-/// Where the code of a review can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceLinks {
     base: String,
-    /// What goes between a path and its line; `None` where an address has no place for a line.
+    /// The separator between a path and its line; `None` if an address cannot contain a line.
     line: Option<&'static str>,
 }
 
 impl SourceLinks {
-    /// To the files of a clone.
+    /// Links to the files of a clone.
     pub fn to_files(root: &Path) -> Self {
         Self { base: format!("file://{}", encoded(&root.to_string_lossy())), line: None }
     }
 
-    /// To the files of a commit on GitHub; `repository` is the address of the repository's page.
+    /// Links to the files of a commit on GitHub; `repository` is the address of the repository's page.
     pub fn to_commit(repository: &str, commit: &CommitSha) -> Self {
         Self { base: format!("{repository}/blob/{commit}"), line: Some("#L") }
     }
 
-    /// `path:line`, as a link where there are links.
+    /// `path:line`, as a link if `links` are given.
     pub fn place(links: Option<&Self>, path: &RepoPath, lines: Option<LineRange>) -> String {
         let place = match lines {
             Some(lines) => format!("{path}:{}", lines.first),
@@ -34,7 +33,6 @@ impl SourceLinks {
         Self::linked(links, path, lines, &one_line(&place))
     }
 
-    /// The words as a link to a place.
     pub fn linked(links: Option<&Self>, path: &RepoPath, lines: Option<LineRange>, words: &str) -> String {
         let Some(links) = links else { return words.to_owned() };
         let line = links.line.zip(lines).map(|(mark, lines)| format!("{mark}{}", lines.first)).unwrap_or_default();
@@ -43,7 +41,7 @@ impl SourceLinks {
     }
 }
 
-/// A path as an address spells it: nothing in it acts on a terminal or ends the address.
+/// Percent-encodes a path, so that nothing in it controls the terminal or ends the address.
 fn encoded(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! A report for a person at a terminal.
+//! Writes a report for a terminal.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,10 +17,10 @@ use super::run_facts::{model_in_words, notes, reviewers_in_words};
 use super::source_links::SourceLinks;
 use crate::run::report::{ReportedFinding, ReviewReport};
 
-/// Narrower than this nothing can be read; wider than that no line of prose can.
+/// The narrowest and the widest page: text that is narrower or wider than this is unreadable.
 const WIDTHS: (usize, usize) = (40, 120);
 const MESSAGE_LINES: usize = 12;
-/// Lines of one folded section that are shown.
+/// The lines of one folded section that are shown.
 const FOLDED: usize = 15;
 
 const BOLD: Style = Style::new().bold();
@@ -28,10 +28,10 @@ const DIM: Style = Style::new().dimmed();
 const WARNING: Style = AnsiColor::Yellow.on_default();
 const GOOD: Style = AnsiColor::Green.on_default();
 
-/// The report in words, at most `width` columns wide. It is coloured; what prints it takes the colours out where nobody
-/// would see them. Nothing in it from a title, a message, a path or the code acts on the terminal.
+/// The report as text, at most `width` columns wide. It is coloured; the printer removes the colours if they would not
+/// be shown. Nothing in a title, a message, a path or the code can control the terminal.
 ///
-/// Places become links where there are `links`.
+/// Places become links if `links` are given.
 pub fn text(report: &ReviewReport, width: usize, links: Option<&SourceLinks>) -> String {
     let counts = counts(report);
     let mut page = Page { text: String::new(), width: width.clamp(WIDTHS.0, WIDTHS.1), links };
@@ -50,7 +50,7 @@ struct Page<'l> {
 
 impl Page<'_> {
     fn line(&mut self, style: Style, words: &str) {
-        // A style around nothing would be an escape sequence for nothing.
+        // A style around an empty text would only add escape sequences.
         if words.is_empty() {
             self.text.push('\n');
         } else {
@@ -67,7 +67,7 @@ impl Page<'_> {
         }
     }
 
-    /// What there is to know first, then where and how much was read.
+    /// Writes the headline, then what was read and how much.
     fn opening(&mut self, report: &ReviewReport, counts: &ReviewCounts) {
         let gaps = gaps(report);
         let (known, unknown) = (counts.shown() > 0, gaps_in_words(&gaps));
@@ -101,7 +101,7 @@ impl Page<'_> {
         self.paragraph(DIM, 0, &one_line(&facts), 6);
     }
 
-    /// What belongs at lines of the change: file by file, the file with the gravest finding first.
+    /// Writes the inline findings file by file; the file with the most severe finding comes first.
     fn findings_by_file(&mut self, report: &ReviewReport) {
         let mut files: Vec<(&RepoPath, Vec<&ReportedFinding>)> = Vec::new();
         let mut places = HashMap::new();
@@ -168,7 +168,7 @@ impl Page<'_> {
         }
     }
 
-    /// One line each: further findings, those of low confidence, the fixed ones; the suppressed ones are only counted.
+    /// Writes one line for each further, low-confidence and fixed finding; suppressed findings are only counted.
     fn folded_findings(&mut self, report: &ReviewReport, counts: &ReviewCounts) {
         let shown_as = |place| report.standing().filter(move |one| one.shown == place);
         self.folded("Further findings", shown_as(ShownAs::Details), counts.details);
@@ -262,7 +262,7 @@ fn lines_in_words(finding: &Finding) -> String {
     }
 }
 
-/// Its place, category, confidence, reviewers, and what became of it.
+/// The place, category, confidence, reviewers and status of a finding.
 fn facts(one: &ReportedFinding, first_review: bool) -> String {
     let finding = &one.sighting.finding;
     let lines = lines_in_words(finding);

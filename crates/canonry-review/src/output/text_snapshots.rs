@@ -1,4 +1,4 @@
-//! What a person sees in a terminal, state by state.
+//! Tests the terminal output state by state.
 
 use canonry_domain::review::{
     Category, CodeExcerpt, FindingStatus, HiddenBy, LineRange, RepoPath, ReviewerName, ScopeReason, Severity, ShownAs,
@@ -270,7 +270,7 @@ fn strange_paths_and_texts() {
 
         four
     "#);
-    // The formats for programs hold it as it is.
+    // The formats for programs contain the text unchanged.
     let message = &sarif(&one)["runs"][0]["results"][0]["message"]["text"];
     assert!(message.as_str().is_some_and(|text| text.starts_with("\u{1b}[31mRed\u{7} 日本語の題名\n\none\r\n")));
 }
@@ -292,7 +292,7 @@ proptest! {
         report.reviewers[0].problems = vec![problem];
         let shown = text(&report, width, None);
         for line in shown.lines() {
-            // Taking our own colours out by hand leaves nothing that a terminal would act on.
+            // After our own colours are removed, nothing is left that a terminal would act on.
             let mut rest = String::new();
             let mut parts = line.split("\u{1b}[");
             rest.push_str(parts.next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The check run of a commit: in progress while it is reviewed, then how that ended; never green without a review.
+//! Writes the check run of a commit: in progress during the review, then its conclusion; never green without a review.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -17,9 +17,9 @@ use super::texts::SummaryParts;
 use crate::output::{counts, gaps};
 use crate::run::report::ReviewReport;
 
-/// Characters of a title: GitHub shows it in one line.
+/// The limit of a title in characters: GitHub shows it in one line.
 const TITLE: usize = 200;
-/// Characters of why a commit was not reviewed.
+/// The limit in characters of the reason why a commit was not reviewed.
 const WHY: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct WrittenCheck {
     pub at: Timestamp,
 }
 
-/// The last that was written about a review into the check run of its commit; `None` where no check run was written.
+/// The last state that was written for a review into the check run of its commit; `None` if no check run was written.
 #[boxed]
 pub async fn written_check(
     store: &Store,
@@ -49,8 +49,9 @@ pub async fn written_check(
 
 #[boxed]
 impl Publication<'_> {
-    /// Says that a commit is being reviewed, where there are check runs. What was said of the commit before stands
-    /// meanwhile, unless this is another change of it, such as against another branch: then it was about something else.
+    /// Marks a commit as being reviewed, if there are check runs. An earlier conclusion of the commit stays until the
+    /// review ends, unless this is another change with the same commit, such as against another branch: then the
+    /// conclusion was about something else.
     pub async fn begin(&self, head: &CommitSha, is_another_change: bool) -> Result<(), PublicationError> {
         if !self.check_runs {
             return Ok(());
@@ -58,8 +59,8 @@ impl Publication<'_> {
         ignore_stop(self.begin_or_stop(head, is_another_change).await)
     }
 
-    /// Ends every check run of this pull request that still says that its commit is being reviewed: nobody reviews it
-    /// any more. `reason` follows a colon in the title; `why` is the sentence below it.
+    /// Ends every check run of this pull request that is still in progress, because its commit is no longer being
+    /// reviewed. `reason` follows a colon in the title; `why` is the sentence below it.
     pub async fn leave(&self, reason: &str, why: &str) -> Result<(), PublicationError> {
         if !self.check_runs {
             return Ok(());
@@ -68,8 +69,8 @@ impl Publication<'_> {
         ignore_stop(self.end_unfinished(&mut writes, None, reason, &quoted::line(why, WHY)).await)
     }
 
-    /// Says that a commit could not be reviewed, and why: in the check run, which then asks for somebody's action, or in
-    /// the status comment where there are no check runs. The attempt's name keeps two tries apart.
+    /// Reports that a commit could not be reviewed, and why: in the check run, which then requires action, or in the
+    /// status comment if there are no check runs. The name of the attempt keeps two attempts apart.
     pub async fn could_not(&self, head: &CommitSha, why: &str, attempt: &str) -> Result<(), PublicationError> {
         ignore_stop(match self.check_runs {
             true => self.conclude_not_reviewed(head, why, attempt).await,
@@ -123,8 +124,8 @@ impl Publication<'_> {
         .map(drop)
     }
 
-    /// Says how a review ended; what could not be written comes back. Where the review could not be posted, the check
-    /// does not pass.
+    /// Writes the conclusion of a review into the check run; returns why it could not be written. If the review could
+    /// not be posted, the check does not pass.
     pub(super) async fn conclude_check(
         &self,
         writes: &mut PullWrites,
@@ -165,8 +166,8 @@ impl Publication<'_> {
         })
     }
 
-    /// Writes a check run unless the last one of its commit is the same, and of the same review or try: people may ask
-    /// GitHub to begin a check run anew.
+    /// Writes a check run unless the last one of its commit has the same content and belongs to the same review or
+    /// attempt: people may ask GitHub to rerun a check run.
     async fn write_check(
         &self,
         writes: &mut PullWrites,
@@ -186,7 +187,7 @@ impl Publication<'_> {
     }
 }
 
-/// The commits but this whose check runs still say that they are being reviewed.
+/// The commits except `but` whose check runs are still in progress.
 fn unfinished_checks(writes: &PullWrites, but: Option<&CommitSha>) -> Vec<String> {
     let last: BTreeMap<&str, CheckState> =
         checks(writes).map(|(_, check)| (check.head.as_str(), check.state)).collect();
@@ -206,7 +207,7 @@ fn check_of(one: &PullWrite) -> Option<(&OutboxEntry, &CheckRunWrite)> {
     }
 }
 
-/// What comes too late or has to wait is no error: the outbox sees to the rest.
+/// Being superseded or having to wait is not an error: the outbox does the rest.
 fn ignore_stop(ended: Result<(), PublicationStop>) -> Result<(), PublicationError> {
     match ended {
         Ok(()) | Err(PublicationStop::Superseded | PublicationStop::Waiting { .. }) => Ok(()),

@@ -1,14 +1,14 @@
-//! On which lines of a pull request GitHub takes comments.
+//! Finds the lines of a pull request on which GitHub accepts comments.
 
 use std::collections::BTreeMap;
 
 use canonry_domain::review::{LineRange, RepoPath};
 use canonry_github::api::RestPullFile;
 
-/// Lines that one comment spans at most: more would push the code off the page.
+/// The most lines that one comment spans: more would push the code off the page.
 const MOST_SPANNED: u32 = 25;
 
-/// The lines of the new side that each changed file shows in its diff; `None` where GitHub does not show it.
+/// The lines on the new side that the diff of each changed file shows; `None` if GitHub does not show the diff.
 #[derive(Debug, Default)]
 pub(super) struct CommentableLines(BTreeMap<String, Option<Vec<LineRange>>>);
 
@@ -23,8 +23,8 @@ impl CommentableLines {
         Self(files.iter().map(|file| (file.filename.clone(), file.patch.as_deref().map(shown_lines))).collect())
     }
 
-    /// Where a comment about these lines goes: the part of them that one hunk shows. Where GitHub does not say what it
-    /// shows, such as for a very large diff, it decides itself.
+    /// The place of a comment about these lines: the part of them that one hunk shows. If GitHub does not report what
+    /// it shows, such as for a very large diff, the lines are passed on and GitHub decides.
     pub(super) fn place(&self, path: &RepoPath, lines: LineRange) -> Option<CommentPlace> {
         let shown = match self.0.get(path.as_str()) {
             Some(Some(hunks)) => {
@@ -41,7 +41,7 @@ impl CommentableLines {
     }
 }
 
-/// The lines of the new side that the hunks of a patch show.
+/// The lines on the new side that the hunks of a patch show.
 fn shown_lines(patch: &str) -> Vec<LineRange> {
     patch.lines().filter_map(|line| hunk_of(line.strip_prefix("@@ ")?)).collect()
 }
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(place("a.rs", 10, 23), at(23, Some(22)));
         assert_eq!(place("a.rs", 10, 20), None);
         assert_eq!(place("a.rs", 43, 43), None);
-        // What looks like a header in the code is code.
+        // Code that looks like a hunk header is code.
         assert_eq!(place("a.rs", 9, 9), None);
         assert_eq!(place("large.rs", 7, 8), at(8, Some(7)));
         assert_eq!(place("unlisted.rs", 7, 99), at(7, None));

@@ -1,11 +1,11 @@
-//! The outbox keys of a publication. Each names the pull request, and the run or the commit that it is about.
+//! Builds the outbox keys of a publication. Each contains the pull request, and the run or the commit.
 
 use std::fmt::Display;
 
 use canonry_domain::{GithubId, ItemNumber, WriteArea, WriteKey, WriteOrigin};
 use canonry_store::{FindingId, OutboxEntry, ReviewId};
 
-/// Bytes of an attempt's name that go into a key: a marker holds 200 in all.
+/// The bytes of an attempt's name in a key: a marker contains at most 200 in all.
 const ATTEMPT_BYTES: usize = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,14 +17,14 @@ pub(super) struct PublicationKeys {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WriteSubject {
     Run(ReviewId),
-    /// A commit of which no review is completed.
+    /// A commit without a completed review.
     Head(String),
-    /// A commit that nobody waits for any more.
+    /// A commit whose review was abandoned.
     Left,
 }
 
 impl WriteSubject {
-    /// `None` for what is no write of a review.
+    /// `None` for a write that does not belong to a review.
     pub(super) fn of(entry: &OutboxEntry) -> Option<Self> {
         let source = &entry.source;
         match (source.origin.area(), source.origin, source.record, &source.commit) {
@@ -41,24 +41,24 @@ impl PublicationKeys {
         format!("{}#{}/{run}/{finding}", self.repo.0, self.number)
     }
 
-    /// What the keys of one origin begin with when they are about a review.
+    /// The start of the keys of one origin for a review.
     pub(super) fn of_run(&self, origin: WriteOrigin, run: ReviewId) -> WriteKey {
         self.key(origin, format_args!("{run}-")).with_record(run.get())
     }
 
-    /// What they begin with when they are about a commit that was not reviewed in one try.
+    /// The start of the keys for a commit that one attempt did not review.
     pub(super) fn not_reviewed(&self, origin: WriteOrigin, head: &str, attempt: &str) -> WriteKey {
         let safe = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
         let attempt: String = attempt.chars().map(safe).take(ATTEMPT_BYTES).collect();
         self.key(origin, format_args!("not-{head}-{attempt}-")).with_commit(head)
     }
 
-    /// What those of the check run of a commit begin with whose review begins.
+    /// The start of the keys for the check run of a commit whose review begins.
     pub(super) fn begin(&self, head: &str) -> WriteKey {
         self.key(WriteOrigin::ReviewCheck, format_args!("begin-{head}-")).with_commit(head)
     }
 
-    /// The same for a commit that nobody waits for any more.
+    /// The start of the keys for a commit whose review was abandoned.
     pub(super) fn left(&self, head: &str) -> WriteKey {
         self.key(WriteOrigin::ReviewCheckLeft, format_args!("left-{head}-")).with_commit(head)
     }
@@ -79,7 +79,7 @@ mod tests {
 
     use super::{PublicationKeys, finding_of};
 
-    /// A write that an earlier version stored is found by its key.
+    /// Writes that an earlier version stored are found by their keys.
     #[test]
     fn keys_stay_as_they_were() {
         let keys = PublicationKeys { repo: GithubId(9), number: ItemNumber::new(12).expect("positive") };

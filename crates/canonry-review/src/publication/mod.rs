@@ -1,8 +1,8 @@
-//! A review on GitHub: one review with its remarks at lines and a summary as its body, a check run, and threads that are
-//! resolved when there is nothing more to say.
+//! Publishes a review on GitHub: one review with inline comments and a summary as its body, a check run, and threads
+//! that are resolved when their finding is settled.
 //!
-//! Everything goes through the outbox under keys that name the run, so that whoever goes on after a crash finds what was
-//! posted and posts the rest. What reviewers and people wrote is quoted before it is put into any text.
+//! Everything goes through the outbox under keys that contain the run, so that a process that continues after a crash
+//! finds what was posted and posts the rest. Text by reviewers and people is quoted before it is used anywhere.
 
 mod check_run;
 mod commentable;

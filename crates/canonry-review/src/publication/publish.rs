@@ -1,4 +1,4 @@
-//! A review brought to GitHub, step by step; done again after a crash or a wait it goes on where it was.
+//! Publishes a review on GitHub step by step; a repeated call after a crash or a wait continues where it stopped.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use super::said_findings::{SaidFindings, further_key, said_key};
 use super::texts::{self, SummaryParts};
 use crate::run::report::{ReportedFinding, ReviewReport};
 
-/// The least that somebody waits before they ask again whether the outbox is done.
+/// The shortest wait before a caller asks again whether the outbox is done.
 const LEAST_WAIT: SignedDuration = SignedDuration::from_secs(5);
 
 #[derive(Clone, Copy)]
@@ -31,9 +31,9 @@ pub struct Publication<'a> {
     pub outbox: &'a Outbox,
     pub repo: &'a Repo,
     pub number: ItemNumber,
-    /// Whether check runs can be made, which GitHub allows to Apps only.
+    /// Whether check runs can be written; GitHub allows that only to Apps.
     pub check_runs: bool,
-    /// The last look before each write.
+    /// The last check before each write.
     pub recheck: &'a dyn Recheck,
     pub handle: &'a str,
 }
@@ -47,7 +47,7 @@ pub enum PublicationResult {
         settled: usize,
         refused: Vec<String>,
     },
-    /// A newer commit or review has taken its place; nothing more is said.
+    /// A newer commit or review replaced this one; nothing more is written.
     Superseded,
     Waiting {
         until: Timestamp,
@@ -55,7 +55,7 @@ pub enum PublicationResult {
     },
 }
 
-/// Why a review could not be published. Doing it again does no harm: nothing is written twice.
+/// Why a review could not be published. Repeating is harmless: nothing is written twice.
 #[derive(Debug, thiserror::Error)]
 pub enum PublicationError {
     #[error(transparent)]
@@ -68,7 +68,6 @@ pub enum PublicationError {
     NotPublishable(&'static str),
 }
 
-/// What came of posting a review.
 pub(super) enum ReviewPost {
     New,
     /// It was posted before.
@@ -96,8 +95,8 @@ pub(super) enum PublicationEnd {
 
 #[boxed]
 impl Publication<'_> {
-    /// Publishes a completed review: one review on GitHub where there is something new to say, the check run, the ends of
-    /// threads. A review that is published already changes nothing.
+    /// Publishes a completed review: one review on GitHub if there is something new, the check run, the resolved
+    /// threads. Publishing the same review again changes nothing.
     pub async fn publish(&self, report: &ReviewReport) -> Result<PublicationResult, PublicationError> {
         match self.publish_or_stop(report).await {
             Ok(done) => Ok(done),
@@ -136,7 +135,7 @@ impl Publication<'_> {
         if self.check_runs {
             refused.extend(self.conclude_check(&mut writes, report, run, &parts, unposted.is_some()).await?);
         }
-        // Last: people wait for the check, and nobody for these.
+        // Last: people wait for the check, and nobody waits for these.
         let (settled, trouble) = self.settle_threads(&mut writes, report, run, &said.posted).await?;
         refused.extend(trouble);
         let inline = said.posted.iter().filter(|one| one.run == run).count();
@@ -156,8 +155,8 @@ impl Publication<'_> {
         Ok(SaidFindings::new(writes, posted, run, given_up))
     }
 
-    /// Records the comments of earlier reviews whose process died between GitHub's answer and the record: what they say
-    /// must not be said again. The posts that were given up, and stand on GitHub all the same, come back.
+    /// Records the comments of earlier reviews whose process died between GitHub's answer and the record, so that they
+    /// are not posted again. Returns the failed posts that are on GitHub after all.
     async fn note_earlier_posts(
         &self,
         writes: &mut PullWrites,
@@ -181,7 +180,7 @@ impl Publication<'_> {
         if failed.is_empty() { Ok(BTreeSet::new()) } else { self.find_given_up(&failed).await }
     }
 
-    /// Looks for the reviews that were given up without an answer: GitHub may have them after all.
+    /// Searches for the reviews whose sending failed without an answer: GitHub may have them after all.
     async fn find_given_up(&self, failed: &[&OutboxEntry]) -> Result<BTreeSet<OutboxId>, PublicationStop> {
         let reviews = self.github.reviews(&self.repo.name, self.number).all().await?;
         let there = self.github.review_comments(&self.repo.name, self.number).all().await?;
@@ -208,7 +207,8 @@ impl Publication<'_> {
         Ok(standing)
     }
 
-    /// Posts the review where it says anything that no earlier one did. `given_up` stand on GitHub without a record.
+    /// Posts the review if it contains anything that no earlier review posted. `given_up` are failed posts that are on
+    /// GitHub without a record.
     async fn post(
         &self,
         writes: &mut PullWrites,
@@ -219,7 +219,7 @@ impl Publication<'_> {
         let mut is_known = false;
         let (key, write) = match writes.of_run(WriteOrigin::ReviewPost, run).next_back() {
             Some(last) if given_up.contains(&last.entry.id) => return Ok(ReviewPost::Known),
-            // What was refused is not on GitHub, and of what was given up it is known by now.
+            // A refused post is not on GitHub, and a failed post was searched for above.
             Some(last) if last.entry.is_sent_or_pending() => {
                 is_known = last.entry.state == OutboxState::Sent;
                 let unreadable = PublicationError::NotPublishable("its comments cannot be read back");
@@ -242,8 +242,8 @@ impl Publication<'_> {
         })
     }
 
-    /// The review to be posted: a remark for each new finding at its line, and a body with all of them. `None` when there
-    /// is nothing new to say.
+    /// The review to be posted: an inline comment for each new finding, and a body with all of them. `None` if there is
+    /// nothing new.
     async fn review_to_post(
         &self,
         writes: &PullWrites,
@@ -273,7 +273,7 @@ impl Publication<'_> {
         Ok(Some(ReviewWrite { commit: report.head.as_str().to_owned(), body, comments, said }))
     }
 
-    /// The remarks at lines, as far as GitHub takes any there.
+    /// The inline comments, on lines where GitHub accepts them.
     async fn comments_to_post(
         &self,
         run: ReviewId,
@@ -323,7 +323,7 @@ impl Publication<'_> {
         PullWrites::load(self.store, self.repo.id, self.number).await
     }
 
-    /// Stores a write, or finds the one of before, and sees it through.
+    /// Stores a write, or finds the stored one, and sends it.
     pub(super) async fn see_through(
         &self,
         writes: &mut PullWrites,
@@ -341,8 +341,8 @@ impl Publication<'_> {
         }
     }
 
-    /// Sends an entry. The outbox keeps the order of a pull request's writes: what waited before this one was sent or
-    /// refused on the way, and only then is there anything else to read again.
+    /// Sends an entry. The outbox keeps the order of a pull request's writes: it sends or refuses earlier pending
+    /// entries first, and only in that case the writes have to be reloaded.
     async fn send(&self, writes: &mut PullWrites, id: OutboxId) -> Result<OutboxEntry, PublicationStop> {
         let entry = self.outbox.publish(id, self.recheck).await?;
         if writes.is_another_pending(id) {
@@ -358,7 +358,7 @@ impl Publication<'_> {
         let until = next.unwrap_or(entry.not_before).max(self.github.now() + LEAST_WAIT);
         let mut reason = entry.reason.clone();
         if reason.is_none() {
-            // It waits behind another one, whose reason the outbox has just stored.
+            // The entry waits behind another one, whose reason the outbox has just stored.
             let entries = self.store.outbox().of_item(self.repo.id, self.number).await?;
             reason = entries.into_iter().filter(|one| one.state == OutboxState::Pending).find_map(|one| one.reason);
         }
@@ -367,7 +367,8 @@ impl Publication<'_> {
     }
 }
 
-/// Of the findings that several comments say, all of these but the newest: what they say is said anew.
+/// The comments of findings that have several open comments, without the newest of each finding: the newest repeats
+/// what they say.
 pub(super) fn outspoken_by_newer(posted: &[PostedFinding]) -> BTreeSet<GithubId> {
     let mut newest: BTreeMap<FindingId, &PostedFinding> = BTreeMap::new();
     let mut older = BTreeSet::new();

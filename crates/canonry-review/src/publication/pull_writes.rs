@@ -1,4 +1,4 @@
-//! What the outbox has written, or is about to write, on a pull request.
+//! Loads the writes that the outbox has sent, or is about to send, on a pull request.
 
 use canonry_domain::{ItemNumber, WriteKey, WriteOrigin};
 use canonry_github::outbox::{COMMENT_GONE, Write};
@@ -6,15 +6,15 @@ use canonry_store::{OutboxEntry, OutboxId, OutboxState, RepoId, ReviewId, Store,
 
 use super::keys::WriteSubject;
 
-/// The writes of one pull request, the oldest first: read once for a publication, which notes in it what it sends.
+/// The writes of one pull request, oldest first: loaded once for a publication, which adds what it sends.
 ///
-/// Nobody else's write can go unseen for long enough to matter. What an older review enqueues after this was read is
-/// refused before it is sent, since its review is not the latest; a newer review's ends this publication in the same way.
+/// Missing a write of another process does no harm. A write that an older review enqueues after the load is refused
+/// before it is sent, because its review is not the latest; a newer review ends this publication in the same way.
 pub(super) struct PullWrites(Vec<PullWrite>);
 
 pub(super) struct PullWrite {
     pub(super) entry: OutboxEntry,
-    /// `None` when a newer version stored it.
+    /// `None` if a newer version stored it.
     pub(super) write: Option<Write>,
 }
 
@@ -35,7 +35,7 @@ impl PullWrite {
     }
 }
 
-/// The one comment in the conversation: the status where there are no check runs, or the summary of an earlier version.
+/// The one comment in the conversation: the status if there are no check runs, or the summary of an earlier version.
 pub(super) struct StandingSummary<'a> {
     pub(super) key: &'a str,
     pub(super) text: Option<&'a str>,
@@ -66,13 +66,13 @@ impl PullWrites {
         self.of_origin(origin).filter(move |one| one.entry.source.record == Some(run.get()))
     }
 
-    /// The check runs of all commits without those that were refused or failed.
+    /// The check runs of all commits, without refused and failed ones.
     pub(super) fn living_checks(&self) -> impl DoubleEndedIterator<Item = &PullWrite> {
         let is_check = |origin| matches!(origin, WriteOrigin::ReviewCheck | WriteOrigin::ReviewCheckLeft);
         self.0.iter().filter(move |one| is_check(one.entry.source.origin) && one.entry.is_sent_or_pending())
     }
 
-    /// The keys that begin so and were used, which are numbered from zero: each try has its own.
+    /// The used keys with this start, numbered from zero: each attempt has its own.
     pub(super) fn tries(&self, begins: &WriteKey) -> impl Iterator<Item = WriteKey> {
         let is_used = move |key: &WriteKey| self.0.iter().any(|one| one.entry.key == key.text);
         (0..=self.0.len()).map(move |number| begins.numbered(number)).take_while(is_used)
@@ -88,7 +88,7 @@ impl PullWrites {
         comment.chain(self.0.iter().filter(move |one| one.edits(key))).filter(|one| one.entry.is_sent_or_pending())
     }
 
-    /// The status or summary comment of a pull request; `None` when there is none, or people deleted it.
+    /// The status or summary comment of a pull request; `None` if there is none, or if people deleted it.
     pub(super) fn standing_summary(&self) -> Option<StandingSummary<'_>> {
         let is_gone = |comment: &PullWrite| {
             let mut edits = self.0.iter().filter(|one| one.edits(&comment.entry.key));
@@ -100,7 +100,7 @@ impl PullWrites {
         Some(StandingSummary { key: &comment.entry.key, text: last.body(), last })
     }
 
-    /// What the last completed review made that comment say.
+    /// The text of that comment after the last completed review.
     pub(super) fn last_reviews_summary(&self) -> Option<&str> {
         let standing = self.standing_summary()?;
         let of_reviews = self

@@ -1,20 +1,20 @@
-//! What reviewers and people wrote, so that nobody is mentioned, nothing is rendered, and nothing leaves its place.
+//! Quotes text by reviewers and people, so that it mentions nobody, renders nothing and stays in its place.
 
 use canonry_domain::review::{LineRange, RepoPath, fenced};
 use canonry_domain::{code_span, redact_shown};
 use canonry_github::quote_line;
 
-/// Characters of a quoted text at most: an `@` alone becomes seventeen.
+/// The longest quoted text in characters: a single `@` becomes seventeen.
 const MOST_QUOTED: usize = 12_000;
 
-/// Characters of a name or a place.
+/// The limit in characters of a name or a place.
 const CODE: usize = 300;
 
-/// Lines of a suggested fix that are shown.
+/// The lines of a suggested fix that are shown.
 const FIX_LINES: usize = 40;
 const FIX_CHARACTERS: usize = 4_000;
 
-/// One line of text. Short code between backticks stays code; everything else loses its meaning for GitHub.
+/// Quotes one line of text. Short code between backticks stays code; everything else loses its meaning for GitHub.
 pub(super) fn line(text: &str, limit: usize) -> String {
     bounded(limit, |limit| {
         let words: Vec<String> = redact_shown(text).split_whitespace().map(str::to_owned).collect();
@@ -22,12 +22,12 @@ pub(super) fn line(text: &str, limit: usize) -> String {
     })
 }
 
-/// Text of several lines, quoted as [`line`] does it.
+/// Quotes text of several lines, each as [`line`] does.
 pub(super) fn prose(text: &str, limit: usize) -> String {
     bounded(limit, |limit| {
         let mut lines: Vec<String> = Vec::new();
         for one in cut(&redact_shown(text), limit).lines().map(str::trim) {
-            // Several blank lines say no more than one.
+            // Several blank lines become one.
             if !(one.is_empty() && lines.last().is_none_or(String::is_empty)) {
                 lines.push(with_code(one));
             }
@@ -36,7 +36,7 @@ pub(super) fn prose(text: &str, limit: usize) -> String {
     })
 }
 
-/// A name or a place as code, where it can be code.
+/// A name or a place as code, if it can be code.
 pub(super) fn code(text: &str) -> String {
     code_span(text, usize::MAX, CODE).unwrap_or_else(|| quote_line(text, CODE))
 }
@@ -45,10 +45,10 @@ pub(super) fn place(path: &RepoPath, lines: Option<LineRange>) -> String {
     code(&lines.map_or_else(|| path.to_string(), |lines| format!("{path}:{}", lines.first)))
 }
 
-/// What could be done: a sentence as text, anything else as a code block that nothing in it can end.
+/// A suggested fix: a sentence as text, anything else as a code block that its content cannot end.
 pub(super) fn fix(text: &str) -> Option<String> {
     let text: String = redact_shown(text).chars().filter(|c| *c == '\n' || *c == '\t' || !is_hidden(*c)).collect();
-    // A marker that was copied from elsewhere would stop the whole text at the outbox's door.
+    // The outbox refuses a text that contains a marker, such as one copied from elsewhere.
     let text = text.replace("canonry:v1:", "canonry: v1:");
     let text = text.trim_matches('\n').trim_end();
     if text.trim().is_empty() {
@@ -68,7 +68,7 @@ fn is_sentence(text: &str) -> bool {
     text.trim().starts_with(char::is_uppercase) && words.count() >= 4 && text.trim().ends_with('.')
 }
 
-/// A quoted text that is not longer than GitHub takes, whatever its characters become.
+/// Quotes a text with lower and lower limits until the result is short enough for GitHub.
 fn bounded(limit: usize, quote: impl Fn(usize) -> String) -> String {
     let mut limit = limit;
     loop {
@@ -80,11 +80,11 @@ fn bounded(limit: usize, quote: impl Fn(usize) -> String) -> String {
     }
 }
 
-/// A line whose parts between backticks are code where all of them can be.
+/// Quotes a line; its parts between backticks stay code if all of them can be code.
 fn with_code(line: &str) -> String {
     let parts: Vec<&str> = line.split('`').collect();
     let are_plain = parts.iter().skip(1).step_by(2).all(|part| is_plain_code(part));
-    // Two pieces of code that touch would be one.
+    // Two adjacent pieces of code would become one.
     let touch = parts.len() > 3 && parts[1..parts.len() - 1].iter().skip(1).step_by(2).any(|part| part.is_empty());
     if parts.len().is_multiple_of(2) || !are_plain || touch {
         return quote_line(line, usize::MAX);
@@ -106,7 +106,7 @@ fn with_code(line: &str) -> String {
     quoted
 }
 
-/// Whether a text can stand between backticks and be nothing but code, also for whoever searches a text for mentions.
+/// Whether a text between backticks is nothing but code, also for a program that searches the text for mentions.
 fn is_plain_code(text: &str) -> bool {
     let is_plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
     !text.is_empty()
@@ -116,7 +116,7 @@ fn is_plain_code(text: &str) -> bool {
         && !text.contains("<!")
 }
 
-/// Characters that change how a text is read without being seen in it.
+/// Invisible characters that change how a text is read.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(u32::from(character),
@@ -189,7 +189,7 @@ mod tests {
             for (at, _) in quoted.match_indices('@') {
                 prop_assert!(quoted[at..].starts_with("@&ZeroWidthSpace;"), "{quoted}");
             }
-            // Between backticks a sign is only a sign.
+            // Between backticks, characters have no special meaning.
             let (mut outside, mut in_code, mut signs) = (String::new(), false, quoted.chars());
             while let Some(sign) = signs.next() {
                 match sign {

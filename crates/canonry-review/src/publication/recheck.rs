@@ -1,4 +1,4 @@
-//! The last look before something of a review is written.
+//! Checks a write of a review one last time before it is sent.
 
 use canonry_domain::review::ReviewSubject;
 use canonry_domain::{ItemNumber, WriteKind};
@@ -10,17 +10,17 @@ use jiff::SignedDuration;
 
 use super::keys::WriteSubject;
 
-/// Why a write is refused whose review is not the latest, or whose commit is not the head any more.
+/// The refusal of a write whose review is not the latest, or whose commit is not the head any more.
 pub const SUPERSEDED: &str = "superseded";
-/// Why a write is refused whose pull request is closed or merged.
+/// The refusal of a write whose pull request is closed or merged.
 pub const CLOSED: &str = "closed";
 
-/// Beyond what a caller waits for: it is told what is waited for instead of waiting for it again and again.
+/// Longer than a caller waits: the caller gets the reason instead of waiting again and again.
 const WAIT: SignedDuration = SignedDuration::from_mins(1);
 
-/// Asks GitHub about a pull request right before something of a review is written there: only the latest review of the
-/// present head speaks, only while the pull request is open, and not while a person has paused Canonry. What is not of a
-/// review waits for whoever has a check of their own for it.
+/// Asks GitHub about a pull request right before a write of a review: only the latest review of the present head is
+/// written, only while the pull request is open, and not while Canonry is paused. A write that does not belong to a
+/// review waits for the component that has its own check for it.
 #[derive(Debug, Clone)]
 pub struct PublicationRecheck {
     pub store: Store,
@@ -71,7 +71,6 @@ impl Recheck for PublicationRecheck {
     }
 }
 
-/// The latest completed review of a pull request.
 pub(super) async fn latest_review(
     store: &Store,
     repo: RepoId,

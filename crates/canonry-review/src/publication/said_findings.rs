@@ -1,4 +1,4 @@
-//! Which findings people can read on a pull request already, and where.
+//! Decides which findings are already posted on a pull request, and where.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use crate::run::report::ReportedFinding;
 
 pub(super) struct SaidFindings {
     run: ReviewId,
-    /// The remarks at lines.
+    /// The inline comments.
     pub(super) posted: Vec<PostedFinding>,
-    /// What the bodies of other reviews say that stands at no line, by [`said_key`].
+    /// Findings without an inline comment in the bodies of other reviews, by [`said_key`].
     in_bodies: BTreeSet<String>,
 }
 
 impl SaidFindings {
-    /// `given_up` are the posts that stand on GitHub although their sending was given up.
+    /// `given_up` are the posts that are on GitHub although their sending failed.
     pub(super) fn new(
         writes: &PullWrites,
         posted: Vec<PostedFinding>,
@@ -41,30 +41,30 @@ impl SaidFindings {
         Self { run, posted, in_bodies }
     }
 
-    /// Whether a remark at its line is about the code that is there now.
+    /// Whether an inline comment is about the present code.
     pub(super) fn stands_at_its_line(&self, one: &ReportedFinding) -> bool {
         self.at_its_line(one).next().is_some()
     }
 
-    /// Whether it belongs at a line and neither stands there nor in a body. That a credential is gone from the code and
-    /// still to be revoked is said in a body alone.
+    /// Whether a finding belongs at a line and is posted neither there nor in a body. A credential that was removed
+    /// from the code and still has to be revoked is posted in a body only.
     pub(super) fn is_unsaid(&self, one: &ReportedFinding) -> bool {
         let is_removed = one.sighting.finding.is_removed_credential();
         !self.is_in_a_body(one) && (is_removed || !self.stands_at_its_line(one))
     }
 
-    /// Whether another review has said it about the same code: at its line, or in its body.
+    /// Whether another review posted it about the same code: inline or in its body.
     pub(super) fn is_said_before(&self, one: &ReportedFinding) -> bool {
         let is_removed = one.sighting.finding.is_removed_credential();
         self.is_in_a_body(one) || (!is_removed && self.at_its_line(one).any(|row| row.run != self.run))
     }
 
-    /// Whether the body of another review has said it about the same code, and it was not fixed in between.
+    /// Whether the body of another review contains it about the same code, and it was not fixed in between.
     pub(super) fn is_in_a_body(&self, one: &ReportedFinding) -> bool {
         self.has(one, said_key(one))
     }
 
-    /// The same for one that a list of further findings may name as well.
+    /// Whether a body contains it, also in the list of further findings.
     pub(super) fn is_in_a_list(&self, one: &ReportedFinding) -> bool {
         self.is_in_a_body(one) || self.has(one, further_key(one))
     }
@@ -81,8 +81,8 @@ impl SaidFindings {
     }
 }
 
-/// What is kept of a finding that the body of a review says: which one, and about which code. A credential that is gone
-/// from the code is something else to say.
+/// The key of a finding in the body of a review: the finding and its code. A credential that was removed from the code
+/// has another key, because it needs another text.
 pub(super) fn said_key(one: &ReportedFinding) -> Option<String> {
     let finding = &one.sighting.finding;
     let code = finding.code.as_ref().map_or("", |code| code.as_str());
@@ -90,7 +90,8 @@ pub(super) fn said_key(one: &ReportedFinding) -> Option<String> {
     one.id.map(|id| format!("{id}/{code}{removed}"))
 }
 
-/// The same of a finding that is only among the further ones: it still gets a remark once there is room for it.
+/// The key of a finding that is only in the list of further findings: it still gets an inline comment once there is
+/// room for it.
 pub(super) fn further_key(one: &ReportedFinding) -> Option<String> {
     said_key(one).map(|key| format!("{key}/further"))
 }

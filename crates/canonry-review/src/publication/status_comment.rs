@@ -1,6 +1,6 @@
-//! The comment that stands in for the check run where there is none: written once, then edited in place.
+//! Writes the comment that replaces the check run if there are no check runs: posted once, then edited in place.
 //!
-//! Where there are check runs, a summary comment that an earlier version left says once where the summaries are now.
+//! If there are check runs, a summary comment of an earlier version is edited once to say where the summaries are now.
 
 use canonry_domain::review::{CommitSha, RETIRED_SUMMARY, not_reviewed_comment};
 use canonry_domain::{WriteKey, WriteOrigin, redact_shown};
@@ -13,22 +13,22 @@ use super::quoted;
 use super::texts::SummaryParts;
 use crate::run::report::ReviewReport;
 
-/// How often it is begun anew in one go because the comment turns out to be gone.
+/// How often one call starts again because the comment was deleted.
 const MOST_ROUNDS: usize = 3;
 
-/// Characters of why there is no review: quoted they fit above the longest status.
+/// The limit in characters of the reason why there is no review: the quoted reason fits above the longest status.
 const WHY: usize = 300;
 
-/// Which keys the comment is written under: what a new one's and an edit's begin with.
+/// The starts of the keys for a new comment and for an edit.
 struct SummaryKeys {
-    /// `None` where only a comment that is there is edited.
+    /// `None` if only an existing comment is edited.
     comment: Option<WriteKey>,
     edit: WriteKey,
 }
 
 impl Publication<'_> {
-    /// Makes it say how the review ended, unless a review was posted and says so itself; whether it said something else
-    /// before, and what could not be written.
+    /// Writes how the review ended, unless a posted review contains that. Returns whether the text changed, and what
+    /// could not be written.
     pub(super) async fn say_status(
         &self,
         writes: &mut PullWrites,
@@ -47,8 +47,8 @@ impl Publication<'_> {
         self.say_under(writes, &text, under).await
     }
 
-    /// Ends the summary comment of an earlier version, if there is one: whether it was edited now, and what could not be
-    /// written.
+    /// Retires the summary comment of an earlier version, if there is one. Returns whether it was edited now, and what
+    /// could not be written.
     pub(super) async fn retire_summary(
         &self,
         writes: &mut PullWrites,
@@ -58,7 +58,7 @@ impl Publication<'_> {
         self.say_under(writes, RETIRED_SUMMARY, SummaryKeys { comment: None, edit }).await
     }
 
-    /// Makes it say that a commit could not be reviewed.
+    /// Writes that a commit could not be reviewed.
     pub(super) async fn say_not_reviewed(
         &self,
         head: &CommitSha,
@@ -86,7 +86,7 @@ impl Publication<'_> {
         text: &str,
         under: SummaryKeys,
     ) -> Result<(bool, Option<String>), PublicationStop> {
-        // As the outbox keeps it, so that the same text is known to be the same.
+        // Redacted as the outbox stores it, so that an equal text is recognized.
         let body = redact_shown(text);
         let mut ended = None;
         for _ in 0..MOST_ROUNDS {
@@ -96,7 +96,7 @@ impl Publication<'_> {
                     let Some(write) = standing.last.write.clone().filter(|_| entry.state != OutboxState::Sent) else {
                         return Ok((false, None));
                     };
-                    // Whoever looks after it ends here.
+                    // The same text is already in the outbox and not yet sent: this call sends it.
                     (entry.write_key(), write, true)
                 }
                 Some(standing) => {

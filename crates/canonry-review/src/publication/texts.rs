@@ -1,4 +1,4 @@
-//! A report in the words that go to GitHub, with everything from reviewers and people quoted.
+//! Builds the texts for GitHub from a report; everything by reviewers and people is quoted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,14 +14,14 @@ use super::said_findings::SaidFindings;
 use crate::output::{counts, gaps, model_in_words, notes, reviewers_in_words, skipped_files};
 use crate::run::report::{ReportedFinding, ReviewReport};
 
-/// Characters of a title in a list and above a remark.
+/// The limit in characters of a title in a list and above an inline comment.
 const TITLE: usize = 200;
-/// Characters of a message in a remark, and in a list.
+/// The limits in characters of a message in an inline comment, and in a list.
 const MESSAGE: usize = 3_000;
 const SHORT_MESSAGE: usize = 400;
-/// Characters of a problem, a note, or the names of all reviewers.
+/// The limit in characters of a problem, a note, or the names of all reviewers.
 const NOTE: usize = 400;
-/// Rules that a remark names.
+/// The rules that an inline comment lists.
 const RULES: usize = 3;
 
 pub(super) fn comment_of(one: &ReportedFinding, posted: &[PostedFinding], handle: &str) -> String {
@@ -42,12 +42,12 @@ pub(super) fn comment_of(one: &ReportedFinding, posted: &[PostedFinding], handle
     })
 }
 
-/// Whether the summary of a review has a line of its own for a finding: it is new, or it stands at no line.
+/// Whether the summary of a review lists a finding: it is new, or it has no inline comment.
 pub(super) fn is_listed(one: &ReportedFinding, said: &SaidFindings, placed: &BTreeSet<FindingId>) -> bool {
     is_off_lines(one, said, placed) || (one.shown == ShownAs::Inline && !said.is_said_before(one))
 }
 
-/// What the review, the status comment and the check run say, quoted.
+/// The quoted texts of the review, the status comment and the check run.
 pub(super) struct SummaryParts {
     listed: Vec<ListedFinding>,
     unposted: Option<String>,
@@ -65,8 +65,8 @@ pub(super) struct SummaryParts {
 }
 
 impl SummaryParts {
-    /// Gathers them. `placed` are the findings that get remarks at their lines with this; `unposted` is why the review
-    /// could not be posted.
+    /// Collects the texts. `placed` are the findings that get inline comments with this review; `unposted` is the
+    /// reason why the review could not be posted.
     pub(super) async fn read(
         store: &Store,
         repo: RepoId,
@@ -75,7 +75,8 @@ impl SummaryParts {
         placed: &BTreeSet<FindingId>,
         unposted: Option<&str>,
     ) -> Result<Self, StoreError> {
-        // First: an iterator that is held while somebody waits keeps a service from going on elsewhere.
+        // Loaded before the iterators below exist: an iterator that lives across an await keeps the future from moving
+        // to another thread.
         let since = store.review().first_heads(repo, &report.subject).await?;
         let earlier = earlier_findings(store, report, said, placed, &since).await?;
         let resolved = resolved_by_authors(store, report, said, placed).await?;
@@ -114,7 +115,7 @@ impl SummaryParts {
         self.with_summary(report, handle, review_body)
     }
 
-    /// The status comment. What a review that is posted says is not repeated there.
+    /// The status comment. It does not repeat what a posted review contains.
     pub(super) fn status(&self, report: &ReviewReport, handle: &str, is_posted: bool) -> String {
         self.with_summary(report, handle, |summary| match is_posted {
             true => status_comment(&PostedSummary { listed: &[], further: &[], ..summary.clone() }),
@@ -122,7 +123,6 @@ impl SummaryParts {
         })
     }
 
-    /// The title and the text of the check run.
     pub(super) fn check_output(&self, report: &ReviewReport, handle: &str) -> (String, String) {
         self.with_summary(report, handle, check_output)
     }
@@ -154,14 +154,14 @@ impl SummaryParts {
     }
 }
 
-/// Whether a finding belongs at a line and stands at none, or is a credential that the code no longer has, and that is
-/// still to be revoked.
+/// Whether a finding belongs at a line and has no inline comment, or is a credential that was removed from the code and
+/// still has to be revoked.
 fn is_off_lines(one: &ReportedFinding, said: &SaidFindings, placed: &BTreeSet<FindingId>) -> bool {
     let is_placed = said.stands_at_its_line(one) || one.id.is_some_and(|id| placed.contains(&id));
     (one.shown == ShownAs::Inline && !is_placed) || one.sighting.finding.is_removed_credential()
 }
 
-/// The heads of the reviews that first told of findings.
+/// The heads of the reviews that first reported the findings.
 type FirstHeads = BTreeMap<FindingId, CommitSha>;
 
 fn listed(one: &ReportedFinding, is_off_lines: bool, since: &FirstHeads) -> ListedFinding {
@@ -187,8 +187,8 @@ fn listed(one: &ReportedFinding, is_off_lines: bool, since: &FirstHeads) -> List
     }
 }
 
-/// The grave findings that stand in threads which their authors resolved: the dismissal does not hold, and the thread is
-/// collapsed all the same.
+/// The protected findings in threads that the pull request's author resolved: the dismissal does not apply, but the
+/// thread is collapsed.
 async fn resolved_by_authors<'r>(
     store: &Store,
     report: &'r ReviewReport,
@@ -212,8 +212,8 @@ async fn resolved_by_authors<'r>(
     Ok(resolved)
 }
 
-/// What became of the earlier findings that no other list has: the good news first. Those that feedback or settings hide
-/// are counted and not named.
+/// The earlier findings that no other list contains, with their outcome: the good news first. Findings that feedback or
+/// settings hide are counted and not listed.
 async fn earlier_findings(
     store: &Store,
     report: &ReviewReport,

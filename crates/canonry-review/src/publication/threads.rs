@@ -1,4 +1,4 @@
-//! The ends of threads: a finding that is gone, or that a newer comment says, needs no open thread.
+//! Resolves threads: a finding that is fixed, or that a newer comment repeats, needs no open thread.
 
 use canonry_domain::WriteOrigin;
 use canonry_domain::review::{CommitSha, FindingStatus, ReviewSubject, fixed_comment, repeated_finding_comment};
@@ -10,20 +10,19 @@ use super::publish::{Publication, PublicationEnd, PublicationStop, outspoken_by_
 use super::pull_writes::PullWrites;
 use crate::run::report::ReviewReport;
 
-/// What came of a thread in which there is nothing more to say.
 enum Settling {
     Done(PostedThreadState),
     Refused(String),
 }
 
-/// Why there is nothing more to say in a thread.
+/// Why a thread ends.
 enum ThreadEnd {
     Fixed,
     SaidAnew,
 }
 
 impl Publication<'_> {
-    /// Ends the threads in which there is nothing more to say; how many, and what could not be written.
+    /// Resolves the threads that are over. Returns how many, and what could not be written.
     pub(super) async fn settle_threads(
         &self,
         writes: &mut PullWrites,
@@ -61,8 +60,8 @@ impl Publication<'_> {
         Ok((settled, refused))
     }
 
-    /// Whether GitHub lists the conversations, without which none can be resolved. What does not last is no no: the
-    /// outbox waits for its end.
+    /// Whether GitHub lists the conversations, without which none can be resolved. A temporary error counts as yes: the
+    /// outbox waits until it is over.
     async fn can_read_conversations(&self) -> bool {
         match self.github.review_threads(&self.repo.name, self.number).await {
             Err(error @ (GitHubError::Refused { .. } | GitHubError::BadAnswer { .. })) => {
@@ -73,7 +72,7 @@ impl Publication<'_> {
         }
     }
 
-    /// Ends one thread, or says in its comment why it is over; the reason when neither could be done.
+    /// Resolves one thread, or edits its comment to say why it is over; `Refused` if neither is possible.
     async fn settle(
         &self,
         writes: &mut PullWrites,
@@ -112,7 +111,7 @@ impl Publication<'_> {
         })
     }
 
-    /// What a comment of ours said when it was posted.
+    /// The text of a comment of ours when it was posted.
     fn text_of(&self, writes: &PullWrites, row: &PostedFinding) -> Result<Option<String>, PublicationStop> {
         let key = self.keys()?.comment(row.run, row.finding);
         let mut comments = writes.of_run(WriteOrigin::ReviewPost, row.run).flat_map(|one| match &one.write {
@@ -122,7 +121,7 @@ impl Publication<'_> {
         Ok(comments.find(|one| one.key == key).map(|one| one.body.clone()))
     }
 
-    /// The commit whose review first found it gone.
+    /// The commit whose review first found it fixed.
     async fn fixed_in(&self, report: &ReviewReport, finding: FindingId) -> Result<CommitSha, PublicationStop> {
         if report.fixed().any(|one| one.id == Some(finding)) {
             return Ok(report.head.clone());

@@ -1,4 +1,4 @@
-//! All reviewers, asked side by side; one that fails is told and takes nothing from the others.
+//! Asks all reviewers concurrently; a reviewer that fails is reported and does not affect the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,22 +20,19 @@ use crate::run::reading_progress::{Assignment, ReviewerReads};
 use crate::run::report::{ModelUse, ReviewerRun, SkippedFile};
 use crate::run::request::{ReviewRequest, ReviewerChoice};
 
-/// What reviewers are asked about.
 pub(crate) struct ReviewTask<'a> {
     pub(crate) request: &'a ReviewRequest<'a>,
     pub(crate) scope: &'a ReviewScope,
     pub(crate) files: &'a [FileToRead<'a>],
-    /// What each reviewer of the request is to read.
+    /// What each reviewer of the request has to read.
     pub(crate) assigned: &'a [Assignment],
     pub(crate) filters: &'a ConfiguredFilters,
-    /// What was found before.
     pub(crate) earlier: &'a [TrackedFinding],
-    /// What a model is told about similar findings of the past.
+    /// Similar past findings, described for a model.
     pub(crate) memory: &'a [String],
     pub(crate) llm: Option<&'a LlmReviewer>,
 }
 
-/// What all of them say.
 #[derive(Debug, Default)]
 pub(crate) struct CollectedAnswers {
     pub(crate) heard: Vec<ReviewerAnswer>,
@@ -43,15 +40,15 @@ pub(crate) struct CollectedAnswers {
     pub(crate) model: Option<ModelUse>,
     pub(crate) skipped: Vec<SkippedFile>,
     pub(crate) read: BTreeSet<RepoPath>,
-    /// How much those who were asked have read, by what they are called.
+    /// How much each asked reviewer has read, by its name across runs.
     pub(crate) has_read: Vec<(String, ReviewerReads)>,
-    /// Whether anybody read a file, reports something, or had nothing to read and no trouble.
+    /// Whether any reviewer read a file, reported something, or had nothing to read and no problems.
     pub(crate) is_heard: bool,
 }
 
 #[derive(Default)]
 struct NamedAnswer {
-    /// What the reviewer is called where it gives no name itself.
+    /// The reviewer's name if its answer contains none.
     called: String,
     heard: ReviewerAnswer,
     model: Option<ModelUse>,
@@ -64,11 +61,11 @@ pub(crate) async fn collect_answers(question: &ReviewTask<'_>) -> CollectedAnswe
         question.request.reviewers.iter().zip(question.assigned).filter(|(_, assigned)| assigned.is_asked).collect();
     let mut answers = join_all(asked.iter().map(|(choice, assigned)| question.ask(choice, assigned))).await;
     let mut collected = CollectedAnswers::default();
-    // What is gone can be looked at too.
+    // Deleted files count as readable.
     let readable = question.files.iter().filter(|file| file.text.is_some() || file.change.kind == ChangeKind::Deleted);
     let readable: BTreeSet<&RepoPath> = readable.map(|file| &file.change.path).collect();
     for (answer, (choice, assigned)) in answers.iter_mut().zip(&asked) {
-        // Nothing is reviewed in the paths to skip, whoever speaks of them.
+        // Findings in skipped paths are dropped, whichever reviewer reports them.
         answer.heard.reported.retain(|one| !question.filters.skips(&one.path));
         let read: Vec<&RepoPath> = readable.iter().copied().filter(|path| has_read(&answer.heard, path)).collect();
         collected.reviewers.push(run_of(answer, read.len()));
@@ -122,13 +119,12 @@ impl<'a> ReviewTask<'a> {
         self.files.iter().filter(|file| assigned.paths.contains(&file.change.path)).copied().collect()
     }
 
-    /// How much of the change a reviewer has read after its answer.
     fn has_read(&self, choice: &ReviewerChoice, assigned: &Assignment, answer: &NamedAnswer) -> ReviewerReads {
         let gaps: BTreeSet<&RepoPath> = answer.skipped.iter().filter(|one| one.gap).map(|one| &one.path).collect();
         let (mut left_out, is_whole) = (BTreeSet::new(), choice.is_heard_whole());
         for file in self.files_of(assigned).into_iter().filter(|file| !is_whole && file.change.is_readable()) {
             let path = &file.change.path;
-            // A file that is too large stays so; one that is not to be had may be had the next time.
+            // A file that is too large stays too large; a file that could not be fetched may be readable next time.
             if file.text.map_or(file.bytes.is_none(), |_| gaps.contains(path)) {
                 left_out.insert(path.clone());
             }
@@ -136,7 +132,7 @@ impl<'a> ReviewTask<'a> {
         ReviewerReads::of(&answer.heard.problems, !answer.heard.read.is_empty(), left_out)
     }
 
-    /// Bounds what reports and programs say they read.
+    /// Limits the files that reports and programs claim to have read.
     fn bound(&self, answers: &mut [NamedAnswer], asked: &[(&ReviewerChoice, &Assignment)]) {
         let tools = answers.iter_mut().zip(asked).filter(|(_, (choice, _))| choice.is_heard_whole());
         let mut tools: Vec<ToolAnswer<'_>> = tools
@@ -189,7 +185,7 @@ impl<'a> ReviewTask<'a> {
         NamedAnswer { heard: heard.heard, model: Some(heard.model_use), skipped: heard.skipped, ..called("llm") }
     }
 
-    /// The files as they were where the change parted from its base, by their paths then.
+    /// The texts of the files at the merge base, by their paths there.
     async fn texts_before(&self, files: &[FileToRead<'_>]) -> Result<BTreeMap<RepoPath, String>, GitError> {
         let git = self.request.repository.git();
         let from = parting(git, self.request.base, self.request.head).await;
@@ -197,13 +193,13 @@ impl<'a> ReviewTask<'a> {
         let blobs = git.blobs_at(&from, &paths).await?;
         let ids: Vec<&str> = blobs.values().map(|blob| blob.id.as_str()).collect();
         let texts = git.texts(&ids).await?;
-        // Two files with one content have one blob.
+        // Two files with the same content have one blob.
         let before = blobs.iter().filter_map(|(path, blob)| Some((path.clone(), texts.get(&blob.id)?.clone())));
         Ok(before.collect())
     }
 }
 
-/// Where the change parted from its base, or the base where nobody knows: as the scope has it.
+/// The merge base, or the base if it is unknown: the same as in the scope.
 async fn parting(git: &Git, base: &CommitSha, head: &CommitSha) -> CommitSha {
     git.merge_base(base, head).await.ok().flatten().unwrap_or_else(|| base.clone())
 }
@@ -228,7 +224,7 @@ fn troubled(name: &str, problem: String) -> NamedAnswer {
     NamedAnswer { heard: ReviewerAnswer { problems: vec![problem], ..ReviewerAnswer::default() }, ..called(name) }
 }
 
-/// What is told of a reviewer. A report may be of several tools, which are named instead of the file.
+/// The record of a reviewer. A report may contain several tools; their names replace the name of the file.
 fn run_of(answer: &NamedAnswer, files: usize) -> ReviewerRun {
     let heard = &answer.heard;
     let read = heard.read.iter().map(|(reviewer, _)| reviewer);

@@ -1,4 +1,4 @@
-//! A program of the operator's choice: it gets the diff on its standard input and reports on its standard output.
+//! Runs a program that the operator chose: it gets the diff on standard input and reports on standard output.
 
 use canonry_boxed::boxed;
 use std::path::Path;
@@ -11,35 +11,35 @@ use tokio::process::Command;
 use super::report_file::read_any;
 use crate::findings::reviewer_answer::ReviewerAnswer;
 
-/// What is read of a report.
+/// The largest report that is read.
 const LARGEST: usize = 32 * 1024 * 1024;
 
-/// Which program is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandReviewer {
     pub program: String,
-    /// Its arguments, handed over as they are: no shell reads them.
+    /// The arguments, passed unchanged: no shell interprets them.
     pub arguments: Vec<String>,
     pub timeout: Duration,
 }
 
 #[boxed]
 impl CommandReviewer {
-    /// Takes a line apart at its spaces; `None` when there is no word in it.
+    /// Splits a line at its spaces; `None` if it contains no word.
     pub fn from_line(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace().map(str::to_owned);
         let program = words.next()?;
         Some(Self { program, arguments: words.collect(), timeout: Duration::from_secs(300) })
     }
 
-    /// The name that its findings go by where it gives none: the program's, without its folder.
+    /// The reviewer's name if the report contains none: the program's name without its folder.
     pub fn name(&self) -> ReviewerName {
         let name = Path::new(&self.program).file_name().and_then(|name| name.to_str());
         ReviewerName::tool(name.unwrap_or(&self.program))
     }
 
-    /// Asks the program, in a folder, about a diff. It answers in SARIF, in rdjson (one document or lines), or with
-    /// `{"findings": […]}`. How it ends counts only when it reported nothing: linters end with 1 when they find something.
+    /// Runs the program in a folder with a diff. It answers in SARIF, in rdjson (one document or lines), or with
+    /// `{"findings": […]}`. Its exit status counts only if it reported nothing: linters end with 1 when they find
+    /// something.
     pub async fn ask(&self, folder: &Path, diff: &[u8]) -> ReviewerAnswer {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).current_dir(folder);
@@ -56,17 +56,17 @@ impl CommandReviewer {
             Err(ProgramError::Pipe(error)) => return failed(format!("cannot be read: {error}")),
         };
         if ended.out.iter().all(u8::is_ascii_whitespace) {
-            // Silence is a report without findings.
+            // An empty output is a report without findings.
             if ended.status.success() {
                 return ReviewerAnswer { read: vec![(name, None)], ..ReviewerAnswer::default() };
             }
-            // What it says of itself is for the operator: problems are published.
+            // The program's own error output is for the operator's log: problems are published.
             tracing::warn!(%name, status = %ended.status, said = canonry_domain::redact(&ended.telling_line()), "a reviewing program failed");
             return failed(format!("ended with {} and no report", ended.status));
         }
         let mut heard = read_any(&format!("the report of {name}"), &name, &ended.out, Some(folder));
         if ended.status.code().is_none() {
-            // A signal: it may have had more to say.
+            // A signal ended it: the report may be incomplete.
             heard.problems.push(format!("{name} ended with {}; nothing counts as fixed by it", ended.status));
             heard.read.clear();
         }

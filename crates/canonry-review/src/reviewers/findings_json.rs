@@ -1,4 +1,4 @@
-//! Findings in Canonry's own words: `{"findings": [{"title", "path", "line", …}]}`.
+//! Reads findings in Canonry's own format: `{"findings": [{"title", "path", "line", …}]}`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer, title_and_res
 
 const TOLD: usize = 5;
 
-/// Reads the findings of one reviewer; what cannot be used is told, and the rest stands. `name` is who or what they come
-/// from, for the problems.
+/// Reads the findings of one reviewer. Unusable findings become problems, and the others are kept. `name` is their
+/// source, for the problems.
 pub fn read_findings(name: &str, reviewer: &ReviewerName, bytes: &[u8], root: Option<&Path>) -> ReviewerAnswer {
     let mut heard = ReviewerAnswer::default();
     let document: FindingsJson = match serde_json::from_slice(bytes) {
@@ -39,7 +39,7 @@ pub fn read_findings(name: &str, reviewer: &ReviewerName, bytes: &[u8], root: Op
     if more > 0 {
         heard.problems.push(format!("{name}: {more} more are left out"));
     }
-    // Whether an earlier finding is among those that cannot be used, nobody knows.
+    // Nobody knows whether an earlier finding is among the unusable ones.
     match heard.problems.last_mut() {
         Some(last) => last.push_str("; nothing counts as fixed"),
         None => heard.read.push((reviewer.clone(), None)),

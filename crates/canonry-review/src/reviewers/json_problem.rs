@@ -1,8 +1,8 @@
-//! Why a text is not the JSON that it should be.
+//! Describes why a text is not the expected JSON.
 
 use serde_json::error::Category;
 
-/// The reason, without the values that were met: a file's content may be anybody's.
+/// The reason, without any value from the text: a file's content may be private.
 pub(super) fn reason(error: &serde_json::Error) -> String {
     let kind = match error.classify() {
         Category::Eof => "it ends early",

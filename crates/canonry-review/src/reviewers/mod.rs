@@ -1,4 +1,4 @@
-//! Who says something about a change.
+//! Contains the reviewers of a change.
 
 mod builtin;
 pub(crate) mod collect;

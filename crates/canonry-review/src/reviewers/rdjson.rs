@@ -1,4 +1,4 @@
-//! Results of other tools in the Reviewdog Diagnostic Format: one document, or one diagnostic on each line.
+//! Reads results of other tools in the Reviewdog Diagnostic Format: one document, or one diagnostic per line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,11 +16,11 @@ use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer, title_and_res
 
 const TOLD: usize = 5;
 
-/// Diagnostics of one report that are used: nobody reads more, and all of them may be about one line.
+/// The diagnostics of one report that are used: nobody reads more, and all of them may be about one line.
 const MOST: usize = 50_000;
 
-/// Reads diagnostics; what cannot be used is told, and the rest stands. `name` is the file's, for the problems; `root` is
-/// where the tools saw the repository.
+/// Reads diagnostics. Unusable ones become problems, and the others are kept. `name` is the file's name, for the
+/// problems; `root` is the repository's folder as the tools saw it.
 pub fn read_rdjson(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAnswer {
     let mut reading = RdjsonReader {
         root,
@@ -34,14 +34,14 @@ pub fn read_rdjson(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAns
     let text = report_text(name, bytes, &mut reading.heard.problems);
     match serde_json::from_str::<RdjsonDocument>(&text) {
         Ok(document) => {
-            // A tool that has nothing to say has looked all the same.
+            // A tool without diagnostics has read the files as well.
             reading.tools.extend(document.source.iter().filter_map(tool_of));
             let (source, severity) = (document.source.as_ref(), document.severity.as_ref());
             for (at, diagnostic) in document.diagnostics.iter().enumerate() {
                 reading.diagnostic(&format!("diagnostic {}", at + 1), diagnostic.get(), source, severity);
             }
         }
-        // A document of one line would have been read: this is no document, but it may be lines.
+        // A document on one line would have parsed: this is not a document, but it may be lines.
         Err(error) => {
             let has_location =
                 |line: &str| serde_json::from_str::<RdjsonProbe>(line).is_ok_and(|line| line.location.is_some());
@@ -63,11 +63,11 @@ struct RdjsonReader<'a> {
     root: Option<&'a Path>,
     heard: ReviewerAnswer,
     tools: BTreeSet<ReviewerName>,
-    /// Tools that speak of files outside of the repository.
+    /// Tools that report files outside of the repository.
     elsewhere: BTreeSet<ReviewerName>,
     problems: Vec<String>,
     more: usize,
-    /// Whether all was read that may be a finding; whose it is that was not, nobody knows.
+    /// Whether everything that may be a finding was read. Nobody knows which tool an unreadable part belongs to.
     is_complete: bool,
 }
 
@@ -145,7 +145,7 @@ impl RdjsonReader<'_> {
         if self.more > 0 {
             self.heard.problems.push(format!("{name}: {} more are left out", self.more));
         }
-        // A tool that speaks of nothing but files elsewhere may have seen the repository under another path.
+        // A tool that reports only files elsewhere may have seen the repository under another path.
         for reported in &self.heard.reported {
             self.elsewhere.remove(&reported.reviewer);
         }
@@ -167,7 +167,7 @@ fn tool_of(source: &RdjsonSource) -> Option<ReviewerName> {
         .map(|name| ReviewerName::tool(&short_name(name)))
 }
 
-/// A word, or its number in the format's own enumeration.
+/// A word, or its number in the format's enumeration.
 fn severity_of(severity: Option<&Value>) -> Severity {
     match severity {
         Some(Value::String(word)) if word.eq_ignore_ascii_case("error") => Severity::Major,
@@ -182,12 +182,12 @@ fn severity_of(severity: Option<&Value>) -> Severity {
 struct RdjsonDocument<'a> {
     source: Option<RdjsonSource>,
     severity: Option<Value>,
-    /// One by one, so that one that is not what it should be costs only itself.
+    /// Parsed one by one, so that an invalid diagnostic does not spoil the others.
     #[serde(borrow)]
     diagnostics: Vec<&'a RawValue>,
 }
 
-/// What tells a diagnostic from other JSON.
+/// The field that distinguishes a diagnostic from other JSON.
 #[derive(Deserialize)]
 struct RdjsonProbe {
     location: Option<IgnoredAny>,

@@ -1,4 +1,4 @@
-//! Files that other tools wrote, read within a limit.
+//! Reads report files of other tools, within a limit.
 
 use canonry_boxed::boxed;
 use std::path::Path;
@@ -25,8 +25,8 @@ pub enum ReportError {
     TooLarge { name: String, bytes: u64 },
 }
 
-/// Reads a report; one that is too large is not opened at all, and of one whose size is not known, such as a pipe, no more
-/// is read than of others.
+/// Reads a report. A report that is too large is not opened; a report of unknown size, such as a pipe, is read up to
+/// the same limit.
 #[boxed]
 pub async fn read_report(path: &Path) -> Result<Vec<u8>, ReportError> {
     let name = || path.display().to_string();

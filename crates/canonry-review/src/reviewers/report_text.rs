@@ -1,4 +1,4 @@
-//! The text of a report, in whichever encoding it came, and what is taken of the words in it.
+//! Decodes the text of a report, and limits the values in it.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ const LONGEST_NAME: usize = 200;
 
 const LONGEST_FIX: usize = 8_000;
 
-/// There is no file with more lines: with this, adding a few to a number never leaves its range.
+/// The highest line number that is accepted, so that adding a few to a line number never overflows.
 const MOST_LINES: i64 = 1 << 30;
 
-/// The text of a report. Some shells write UTF-16; and a piece of code in another encoding must not cost the whole report,
-/// so what is not UTF-8 is replaced, which is told.
+/// The text of a report. Some shells write UTF-16. Code in another encoding must not cost the whole report: bytes that
+/// are not UTF-8 are replaced, and a problem says so.
 pub(super) fn report_text<'a>(name: &str, bytes: &'a [u8], problems: &mut Vec<String>) -> Cow<'a, str> {
     let wide = |bytes: &[u8], number: fn([u8; 2]) -> u16| -> String {
         let numbers = bytes.chunks_exact(2).map(|two| number([two[0], two[1]]));
@@ -40,7 +40,7 @@ pub(super) fn short_fix(text: &str) -> String {
     text.chars().take(LONGEST_FIX).collect()
 }
 
-/// The lines that a tool means; `None`, which stands for the file as a whole, where it names none that a file can have.
+/// The lines that a tool means; `None`, which stands for the whole file, if it names no possible line.
 pub(super) fn tool_lines(first: Option<i64>, last: Option<i64>) -> Option<LineRange> {
     let line = |number: i64| u32::try_from(number).ok().filter(|_| (1..=MOST_LINES).contains(&number));
     let first = line(first?)?;

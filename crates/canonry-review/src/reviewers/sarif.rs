@@ -1,4 +1,4 @@
-//! Results of other tools in SARIF 2.1.0.
+//! Reads results of other tools in SARIF 2.1.0.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -12,28 +12,28 @@ use super::sarif_log::{ArtifactLocation, Properties, SarifArtifact, SarifLog, Sa
 use super::tool_path::{absolute_path, uri_path};
 use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer, title_and_rest};
 
-/// Problems of one kind that are told one by one.
+/// The problems of one kind that are listed one by one.
 const TOLD: usize = 5;
 
-/// Results of one report that are used: nobody reads more, and all of them may be about one line.
+/// The results of one report that are used: nobody reads more, and all of them may be about one line.
 const MOST_RESULTS: usize = 50_000;
 
-/// Fingerprints of a tool's own that are kept, and the longest of them: they are stored with each finding.
+/// The fingerprints of a tool that are kept, and the longest of them: they are stored with each finding.
 const PARTIAL: usize = 10;
 const LONGEST_PARTIAL: usize = 300;
 
-/// Folders of a run that absolute paths are looked for below; runs name one or two.
+/// The folders of a run below which absolute paths are searched; runs name one or two.
 const FOLDERS: usize = 20;
 
-/// Why results are left out that say nothing about the files of the repository.
+/// The reasons for dropping results that are not about files of the repository.
 const ABOUT_NO_FILE: &str = "without a file";
 const OUTSIDE: &str = "outside the repository";
 
-/// Where a text is no longer filled with its arguments: each may be named a thousand times.
+/// The length at which a text is no longer filled with its arguments: each may be used a thousand times.
 const LONGEST_TEXT: usize = 16_000;
 
-/// Reads a SARIF file; what cannot be used is told, and the rest stands. `name` is the file's, for the problems; `root` is
-/// where the tools saw the repository.
+/// Reads a SARIF file. Unusable results become problems, and the others are kept. `name` is the file's name, for the
+/// problems; `root` is the repository's folder as the tools saw it.
 pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAnswer {
     let mut heard = ReviewerAnswer::default();
     let text = report_text(name, bytes, &mut heard.problems);
@@ -44,7 +44,7 @@ pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAnsw
             return heard;
         }
     };
-    // A missing version is forgiven, another one is not: 1.0 had other names for everything.
+    // A missing version is accepted, another version is not: 1.0 had other names for everything.
     if let Some(version) = log.version.as_str().filter(|version| !version.starts_with("2.")) {
         let version: String = version.chars().take(20).collect();
         heard.problems.push(format!("{name} is not used: it is SARIF {version:?}, and 2.1.0 is read"));
@@ -75,7 +75,7 @@ pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAnsw
             failed.insert(tool);
         }
     }
-    // Whose run it was that cannot be read, nobody knows.
+    // Nobody knows which tool an unreadable run belongs to.
     heard.read.retain(|(tool, _)| is_complete && !failed.contains(tool));
     heard
 }
@@ -85,11 +85,11 @@ struct RunReading<'a> {
     run: &'a SarifRun<'a>,
     root: Option<&'a Path>,
     tool: ReviewerName,
-    /// The rules by their ids: there may be as many as results.
+    /// The rules by id: there may be as many as results.
     rules: HashMap<&'a str, &'a SarifRule<'a>>,
-    /// Folders that the run itself names: its bases, and where the tool was run; the shortest first.
+    /// Folders that the run itself names, shortest first: its bases, and the tool's working directory.
     folders: Vec<String>,
-    /// What was left out, by the reason: how many, and the first of them.
+    /// The dropped results by reason: their number, and the first of them.
     dropped: BTreeMap<&'static str, (usize, Vec<String>)>,
     is_complete: bool,
 }
@@ -97,19 +97,19 @@ struct RunReading<'a> {
 impl<'a> RunReading<'a> {
     fn new(name: &'a str, run: &'a SarifRun<'a>, root: Option<&'a Path>, tool: ReviewerName) -> Self {
         let rules = run.tool.driver.rules.iter().chain(run.tool.extensions.iter().flat_map(|one| &one.rules));
-        // The first of one id counts.
+        // The first rule with an id counts.
         let rules = rules.collect::<Vec<_>>().into_iter().rev().map(|rule| (rule.id.as_str(), rule)).collect();
         let ran_in = run.invocations.iter().filter_map(|one| one.working_directory.as_ref());
         let named = run.original_uri_base_ids.values().chain(ran_in).filter_map(|one| one.uri.as_deref());
         let folders: BTreeSet<String> = named.filter_map(absolute_path).filter(|folder| folder.len() > 1).collect();
-        // The shortest is the root of the repository, if others are folders in it.
+        // The shortest is the root of the repository, if the others are folders in it.
         let mut folders: Vec<String> = folders.into_iter().collect();
         folders.sort_by_key(String::len);
         folders.truncate(FOLDERS);
         Self { name, run, root, tool, rules, folders, dropped: BTreeMap::new(), is_complete: true }
     }
 
-    /// Reads the run; whether all of it could be read that may be a finding.
+    /// Reads the run. Returns whether everything that may be a finding could be read.
     fn read(mut self, heard: &mut ReviewerAnswer) -> bool {
         let before = heard.reported.len();
         for (at, result) in self.run.results.iter().enumerate() {
@@ -124,12 +124,12 @@ impl<'a> RunReading<'a> {
                 self.leave_out("which are not what SARIF says", "a result of another shape");
                 continue;
             };
-            // A result that somebody suppressed in the source, or that says that all is well, is no finding.
+            // A result that is suppressed in the source, or that reports no problem, is not a finding.
             let is_finding = result.kind.as_deref().is_none_or(|kind| matches!(kind, "fail" | "open" | "review"));
             let accepted = |status: Option<&str>| status.is_none_or(|status| status == "accepted");
             let is_suppressed = result.suppressions.iter().any(|one| accepted(one.status.as_deref()));
             if is_finding && result.baseline_state.as_deref() != Some("absent") {
-                // What is critical is not silenced by a comment in the change itself.
+                // A comment in the change itself cannot silence a critical finding.
                 let reported = self.reported(&result);
                 heard.reported.extend(reported.filter(|one| !is_suppressed || one.severity == Severity::Critical));
             }
@@ -138,7 +138,7 @@ impl<'a> RunReading<'a> {
         for (why, (number, shown)) in &self.dropped {
             let more = if *number > TOLD { format!(" and {} more", number - TOLD) } else { String::new() };
             let (name, tool, shown) = (self.name, &self.tool, shown.join(", "));
-            // What is about no file never was a finding. A tool that speaks of files elsewhere alone may have seen the
+            // A result about no file is never a finding. A tool that reports only files elsewhere may have seen the
             // repository under another path.
             let may_be_findings = *why != ABOUT_NO_FILE && (*why != OUTSIDE || !used);
             self.is_complete &= !may_be_findings;
@@ -160,7 +160,7 @@ impl<'a> RunReading<'a> {
         }
     }
 
-    /// The files that the tool looked at, where it tells.
+    /// The files that the tool analysed, if the run lists them.
     fn targets(&self) -> Option<BTreeSet<RepoPath>> {
         let is_target = |artifact: &&SarifArtifact| artifact.roles.iter().any(|role| role == "analysisTarget");
         let targets = self.run.artifacts.iter().filter(is_target);
@@ -258,7 +258,7 @@ impl<'a> RunReading<'a> {
         let index =
             result.rule_index.or(reference.and_then(|rule| rule.index)).and_then(|index| usize::try_from(index).ok());
         let id = result.rule_id.as_deref().or(reference.and_then(|rule| rule.id.as_deref()));
-        // Where both are given they should agree; a sub-rule `a/b` belongs to the rule `a`.
+        // If both are given they should agree; a sub-rule `a/b` belongs to the rule `a`.
         let by_id = || {
             let id = id?;
             let families = id.rmatch_indices('/').take(10).map(|(at, _)| &id[..at]);
@@ -287,7 +287,7 @@ fn severity_of(result: &SarifResult, rule: Option<&SarifRule>, properties: [&Pro
     }
 }
 
-/// A number, or a number in a text, as tools differ.
+/// A number, or a number in a string: tools differ.
 fn security_severity(properties: &Properties) -> Option<f64> {
     let value = &properties.security_severity;
     value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()).filter(|score| score.is_finite())
@@ -315,7 +315,7 @@ fn category_of(tags: &BTreeSet<String>) -> Category {
     }
 }
 
-/// `cwe-89` of `external/cwe/cwe-089` and the like.
+/// `cwe-89` from `external/cwe/cwe-089` and the like.
 fn weakness(tag: &str) -> Option<String> {
     let tag = tag.to_lowercase();
     let digits: String = tag.split("cwe-").nth(1)?.chars().take_while(char::is_ascii_digit).collect();
@@ -330,7 +330,7 @@ fn text_of(result: &SarifResult, rule: Option<&SarifRule>) -> Option<String> {
     Some(filled(text, &message.arguments))
 }
 
-/// A text with its arguments in the places of `{0}`, `{1}`, …; those are not read for places of their own.
+/// A text with its arguments in place of `{0}`, `{1}`, …; placeholders in arguments are not replaced.
 fn filled(text: &str, arguments: &[String]) -> String {
     let mut filled = String::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! The parts of a SARIF log that are read.
+//! Defines the parts of a SARIF log that are read.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 pub(super) struct SarifLog<'a> {
     #[serde(default)]
     pub(super) version: Value,
-    /// One by one, so that a run that is not what it should be costs only itself.
+    /// Parsed one by one, so that an invalid run does not spoil the others.
     #[serde(default, borrow, deserialize_with = "or_default")]
     pub(super) runs: Vec<&'a RawValue>,
 }
@@ -21,7 +21,7 @@ pub(super) struct SarifLog<'a> {
 pub(super) struct SarifRun<'a> {
     #[serde(borrow)]
     pub(super) tool: SarifTool<'a>,
-    /// One by one, so that a result that is not what it should be costs only itself.
+    /// Parsed one by one, so that an invalid result does not spoil the others.
     #[serde(default, borrow, deserialize_with = "or_default")]
     pub(super) results: Vec<&'a RawValue>,
     #[serde(default, deserialize_with = "or_default")]
@@ -57,7 +57,7 @@ pub(super) struct SarifRule<'a> {
     pub(super) default_configuration: Option<SarifConfiguration>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) message_strings: BTreeMap<String, SarifMessage>,
-    /// Read when it is asked for: it may hold anything, in any amount.
+    /// Parsed on demand: it may contain anything, in any amount.
     #[serde(default, borrow)]
     pub(super) properties: Option<&'a RawValue>,
 }
@@ -83,12 +83,12 @@ pub(super) struct SarifResult<'a> {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) fixes: Vec<Fix>,
     pub(super) baseline_state: Option<String>,
-    /// Read when it is asked for: it may hold anything, in any amount.
+    /// Parsed on demand: it may contain anything, in any amount.
     #[serde(default, borrow)]
     pub(super) properties: Option<&'a RawValue>,
 }
 
-/// Objects of which everything may be absent.
+/// Objects in which everything may be absent.
 macro_rules! sarif_objects {
     ($($name:ident { $($field:ident: $type:ty),* })*) => {$(
         #[derive(Deserialize, Default)]
@@ -127,7 +127,7 @@ impl Properties {
     }
 }
 
-/// Null where SARIF wants a value: tools write it all the same.
+/// Accepts null for a value that SARIF requires: tools write it anyway.
 fn or_default<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

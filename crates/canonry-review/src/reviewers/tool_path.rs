@@ -1,4 +1,4 @@
-//! Paths as tools write them: as URIs, absolute, relative, escaped.
+//! Reads paths as tools write them: as URIs, absolute, relative, escaped.
 
 use std::path::Path;
 
@@ -7,17 +7,17 @@ use canonry_domain::review::{InvalidPath, RepoPath};
 /// No system opens a longer path, and a path is stored with each finding.
 const LONGEST: usize = 4_096;
 
-/// The path inside the repository that a tool's URI means; `root` is where the tool saw the repository, if anybody knows.
+/// The repository path of a tool's URI; `root` is the repository's folder as the tool saw it, if it is known.
 pub(crate) fn uri_path(written: &str, root: Option<&Path>) -> Result<RepoPath, InvalidPath> {
     match absolute_path(written) {
         Some(path) => plain_path(&path, root),
-        // An address on the network is no file of the repository.
+        // A network address is not a file of the repository.
         None if written.contains("://") => Err(InvalidPath::Absolute),
         None => plain_path(&unescaped(written.strip_prefix("file:").unwrap_or(written)), root),
     }
 }
 
-/// The path inside the repository that a tool means by a path as the system writes it.
+/// The repository path of a path in the system's own form.
 pub(crate) fn plain_path(text: &str, root: Option<&Path>) -> Result<RepoPath, InvalidPath> {
     if text.len() > LONGEST {
         return Err(InvalidPath::Outside);
@@ -31,7 +31,7 @@ pub(crate) fn plain_path(text: &str, root: Option<&Path>) -> Result<RepoPath, In
     RepoPath::new(text)
 }
 
-/// The absolute path that a URI stands for: `file:///a`, `file://localhost/a`, `file:/a`, `/a`.
+/// The absolute path of a URI: `file:///a`, `file://localhost/a`, `file:/a`, `/a`.
 pub(crate) fn absolute_path(uri: &str) -> Option<String> {
     let rest = match uri.strip_prefix("file://") {
         Some(rest) => &rest[rest.find('/')?..],
@@ -43,7 +43,7 @@ pub(crate) fn absolute_path(uri: &str) -> Option<String> {
     path.starts_with('/').then(|| drive.unwrap_or(&path).to_owned())
 }
 
-/// The text without percent escapes. One that does not stand for UTF-8 text is left as it is written.
+/// Decodes percent escapes. A text that does not decode to UTF-8 stays unchanged.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Which files a tool's silence is about.
+//! Decides for which files a tool's silence counts.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use crate::findings::reviewer_answer::ReviewerAnswer;
 
 pub(crate) struct ToolAnswer<'a> {
     pub(crate) heard: &'a mut ReviewerAnswer,
-    /// What a program is called; the tools of a report are named in it.
+    /// The name of a program; a report contains the names of its tools.
     pub(crate) program: Option<ReviewerName>,
-    /// Whether it missed the last review.
+    /// Whether the tool missed the last review.
     pub(crate) is_behind: bool,
 }
 
-/// Bounds what tools say they read where they do not name it.
+/// Limits the files that tools count as having read, if they do not list them.
 ///
-/// A linter often runs on changed files only, and says nothing about the others: its silence counts in files that came
-/// since the last review (in the whole change, where it missed that) and in those that it speaks of. A tool of which
-/// another report is damaged may have said there what it does not say here, and so may any, where nobody can tell whose
-/// report that is: then nothing counts.
+/// A linter often runs on changed files only and reports nothing about the others. So its silence counts in files that
+/// changed since the last review (in the whole change, if it missed that review) and in files that it reports on. If
+/// another report of the same tool is damaged, that report may contain what this one does not: then nothing counts as
+/// read. The same applies to every report if it is unknown which tool the damaged report belongs to.
 pub(crate) fn bound_reads(
     tools: &mut [ToolAnswer<'_>],
     since: Option<&BTreeSet<RepoPath>>,

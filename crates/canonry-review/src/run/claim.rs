@@ -1,4 +1,4 @@
-//! The right to review one head of a change, held while the review runs.
+//! Holds the lease on one head of a change while its review runs.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::run::request::ReviewRequest;
 
-/// How long nobody else may take a run over after its process was last heard of: short, so that a review that somebody
-/// stopped does not keep them waiting.
+/// How long after a process's last heartbeat no other process may take over its run: short, so that a stopped review
+/// does not block the next one for long.
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
 
-/// How often a run says that it is there; three times within a lease, so that one lost word does not lose the run.
+/// How often a run renews its lease: three times within a lease, so that one lost heartbeat does not lose the run.
 const HEARTBEAT: Duration = Duration::from_secs(20);
 
-/// The time, as the caller tells it.
+/// The caller's clock.
 pub type TimeSource<'a> = &'a (dyn Fn() -> Timestamp + Send + Sync);
 
 pub(crate) struct HeldRun<'a> {
@@ -58,19 +58,20 @@ pub(crate) async fn claim_run<'a>(
 }
 
 impl HeldRun<'_> {
-    /// Whether the run is still this process's; it is held for longer then. Otherwise it must end without writing.
+    /// Renews the lease. Returns whether the run still belongs to this process; otherwise the run must end without
+    /// writing.
     pub(crate) async fn is_current(&self) -> Result<bool, StoreError> {
         self.store.review().renew_claim(self.run.id, self.owner, (self.clock)() + LEASE).await
     }
 
-    /// Holds the run for as long as it takes, and ends only when it was lost.
+    /// Renews the lease for as long as it takes, and returns only when the run was lost.
     pub(crate) async fn until_lost(&self) {
         loop {
             tokio::time::sleep(HEARTBEAT).await;
             match self.is_current().await {
                 Ok(true) => {}
                 Ok(false) => return,
-                // The next word may get through; if none does, the lease ends by itself.
+                // The next heartbeat may succeed; if none does, the lease ends by itself.
                 Err(error) => tracing::warn!(%error, "a running review could not be held for longer"),
             }
         }

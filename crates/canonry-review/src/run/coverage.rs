@@ -1,4 +1,4 @@
-//! What of a change was read, and what was not and why.
+//! Records what of a change was read, and what was not read and why.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::findings::configured_filters::ConfiguredFilters;
 use crate::reviewers::FileToRead;
 use crate::run::report::{Coverage, SkippedFile};
 
-/// Takes the paths to skip out of what is read, and says which they are.
+/// Removes the skipped paths from what is read, and returns them.
 pub(crate) fn leave_out_skipped(scope: &mut ReviewScope, filters: &ConfiguredFilters) -> Vec<SkippedFile> {
     let (skipped, read): (BTreeSet<RepoPath>, BTreeSet<RepoPath>) =
         std::mem::take(&mut scope.read).into_iter().partition(|path| filters.skips(path));
@@ -19,8 +19,8 @@ pub(crate) fn leave_out_skipped(scope: &mut ReviewScope, filters: &ConfiguredFil
     skipped.into_iter().map(|path| SkippedFile { path, why: why(), gap: false }).collect()
 }
 
-/// How much of a change of so many files was read. `files` were to be read and `read` are those that somebody read;
-/// `skipped` were left out before, and `by_model` by a model.
+/// How much of a change was read. `files` had to be read and `read` are those that a reviewer read; `skipped` were left
+/// out before, and `by_model` by a model.
 pub(crate) fn coverage(
     files_changed: usize,
     files: &[FileToRead<'_>],
@@ -54,8 +54,8 @@ pub(crate) fn coverage(
     coverage
 }
 
-/// What nobody read in the last review and nobody is to read now, such as a file that is too large: it is as unread as it
-/// was, and a push of something else must not make the review look whole.
+/// Files that nobody read in the last review and nobody has to read now, such as a file that is too large: they are
+/// still unread, and a push of something else must not make the review look complete.
 pub(crate) fn still_unread(
     before: Vec<SkippedFile>,
     scope: &ReviewScope,
@@ -71,9 +71,9 @@ pub(crate) fn is_idle(reason: &ScopeReason) -> bool {
     matches!(reason, ScopeReason::NoChangesSince(_))
 }
 
-/// Why nobody can read a file line by line, and whether that leaves a gap.
+/// Why a file cannot be read line by line, and whether that leaves a gap.
 fn unreadable(file: &FileToRead<'_>) -> Option<(String, bool)> {
-    // What is gone needs no text: its lines went, and that is all there is to know.
+    // A deleted file needs no text: all its lines are gone.
     if file.change.kind == ChangeKind::Deleted {
         return None;
     }

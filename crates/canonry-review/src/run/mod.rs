@@ -1,4 +1,4 @@
-//! One review, from the request and its claim to the report and the record.
+//! Runs one review, from the request and its claim to the report and the record.
 
 pub(crate) mod claim;
 pub(crate) mod coverage;

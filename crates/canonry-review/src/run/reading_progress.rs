@@ -1,4 +1,4 @@
-//! How much of a change each reviewer has read, kept from run to run: one that failed or is new has more to read.
+//! Tracks from run to run how much of a change each reviewer has read: a failed or new reviewer has more to read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,17 @@ use crate::findings::configured_filters::ConfiguredFilters;
 use crate::run::coverage::is_idle;
 use crate::run::request::{ReviewRequest, ReviewerChoice};
 
-/// How much of the change as it was at a head a reviewer has read by then.
+/// How much of the change at a head a reviewer has read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReviewerReads {
     All,
-    /// Everything but these.
     AllBut(BTreeSet<RepoPath>),
-    /// Nobody can say what: it failed, or it was not asked.
+    /// Unknown, because the reviewer failed or was not asked.
     Unknown,
 }
 
-/// How much each reviewer has read, by what it is called; who is not here never was asked.
+/// How much each reviewer has read, by its name across runs; a reviewer that is not in the map was never asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ReadingProgress(BTreeMap<String, ReviewerReads>);
@@ -31,14 +30,14 @@ pub(crate) struct ReadingProgress(BTreeMap<String, ReviewerReads>);
 pub(crate) struct Assignment {
     pub(crate) is_asked: bool,
     pub(crate) paths: BTreeSet<RepoPath>,
-    /// Whether it missed the last review, so that what it says now is about the whole change.
+    /// Whether the reviewer missed the last review, so that its answer is about the whole change.
     pub(crate) is_behind: bool,
 }
 
 impl ReadingProgress {
-    /// What each reviewer of a request is to read, in their order, and what is to be told about it. When nothing came since
-    /// the last review, only those are asked who have something left to read, and reports that somebody hands over with a
-    /// request of their own: a linter may have run meanwhile.
+    /// What each reviewer of a request has to read, in their order, with notes for the report. If nothing changed since
+    /// the last review, only reviewers with unread files are asked, and reports that come with a requested review: a
+    /// linter may have run meanwhile.
     pub(crate) fn assign(
         &self,
         request: &ReviewRequest<'_>,
@@ -51,7 +50,7 @@ impl ReadingProgress {
         let mut notes = Vec::new();
         let mut assign = |choice: &ReviewerChoice| {
             let name = choice.called();
-            // Reports and programs are about the whole change anyway, once they are heard.
+            // Reports and programs are always about the whole change.
             let is_told = (idle || !choice.is_heard_whole()) && !all.is_empty() && !choice.is_missing();
             let (paths, is_behind) = match self.0.get(&name) {
                 before if scope.reason.mode() == ReviewMode::Full => {
@@ -77,12 +76,12 @@ impl ReadingProgress {
                     if is_told {
                         notes.push(format!("{name} reads everything: it is new to this change"));
                     }
-                    // What a tool left out that was never heard before, nobody knows.
+                    // Nobody knows what a tool left out that was never asked before.
                     (if is_told { all.clone() } else { scope.read.clone() }, false)
                 }
             };
             let is_handed_over = request.requested && choice.is_report();
-            // One that is missing stays a gap, also when nothing new came.
+            // A missing reviewer stays a gap, even if nothing changed.
             let is_asked = !idle || !paths.is_empty() || is_handed_over || choice.is_missing();
             Assignment { is_asked, paths, is_behind }
         };
@@ -90,14 +89,14 @@ impl ReadingProgress {
         (assigned, notes)
     }
 
-    /// The same after a run. Who was not asked though there was something to read has missed it.
+    /// The progress after a run. A reviewer that was not asked although something had to be read has missed it.
     pub(crate) fn after(&self, idle: bool, read: impl IntoIterator<Item = (String, ReviewerReads)>) -> Self {
         let missed = |(name, before): (&String, &ReviewerReads)| {
             (name.clone(), if idle { before.clone() } else { ReviewerReads::Unknown })
         };
         let mut now: BTreeMap<String, ReviewerReads> = BTreeMap::new();
         for (name, read) in read {
-            // Of two that are called the same, nobody knows which is which.
+            // Two reviewers with the same name cannot be told apart.
             let read = if now.get(&name).is_some_and(|other| *other != read) { ReviewerReads::Unknown } else { read };
             now.insert(name, read);
         }
@@ -108,7 +107,7 @@ impl ReadingProgress {
 }
 
 impl ReviewerReads {
-    /// What a reviewer that was asked has read, by its problems and the files that it left out.
+    /// What an asked reviewer has read, by its problems and the files that it left out.
     pub(crate) fn of(problems: &[String], has_read_any: bool, left_out: BTreeSet<RepoPath>) -> Self {
         match (problems.is_empty(), left_out.is_empty()) {
             (true, true) => Self::All,

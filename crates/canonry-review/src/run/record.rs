@@ -1,4 +1,4 @@
-//! A review as it is stored, and read back.
+//! Stores a review, and reads it back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::run::report::{Coverage, ModelUse, PatternHistory, ReportedFinding, Re
 use crate::run::request::ReviewRequest;
 use crate::run::review::ReviewError;
 
-/// Reviews among which the last one is looked for: a run may end after one that was asked for later.
+/// The reviews among which the last one is searched: a run may end after one that was requested later.
 const RECENT: u32 = 10;
 
 #[derive(Serialize, Deserialize)]
@@ -21,25 +21,25 @@ pub(crate) struct ReviewDetailsJson {
     pub(crate) reviewers: Vec<ReviewerRun>,
     pub(crate) coverage: Coverage,
     pub(crate) hidden_patterns: usize,
-    /// The head of the last review, which the reason names in seven digits only.
+    /// The head of the last review; the reason contains only its first seven digits.
     pub(crate) since: Option<CommitSha>,
     pub(crate) model: Option<ModelUse>,
-    /// Where findings were that moved, by their places.
+    /// The earlier places of moved findings, by position in the list of findings.
     moved_from: Vec<(usize, RepoPath, Option<LineRange>)>,
     read: ReadingProgress,
 }
 
 #[derive(Default)]
 pub(crate) struct LastReview {
-    /// What its head was compared with; `None` where nobody knows.
+    /// The commit with which the head was compared; `None` if unknown.
     pub(crate) base: Option<CommitSha>,
     pub(crate) read: ReadingProgress,
-    /// Files that somebody should have read and nobody did.
+    /// Files that had to be read and that nobody read.
     pub(crate) unread: Vec<SkippedFile>,
 }
 
-/// Reads that back for the last review of a subject, which was of this head. One that cannot be read has told nothing: all
-/// reviewers read everything again.
+/// Loads the details of the last review of a subject, which was of this head. If they cannot be parsed, all reviewers
+/// read everything again.
 pub(crate) async fn last_review(
     store: &Store,
     request: &ReviewRequest<'_>,
@@ -56,7 +56,8 @@ pub(crate) async fn last_review(
     Ok(LastReview { base, read: details.read, unread })
 }
 
-/// Stores a review, all of it or nothing, and gives its findings their ids; `false` when the run is not ours any more.
+/// Stores a review completely or not at all, and sets the ids of its findings; `false` if the run no longer belongs to
+/// this process.
 pub(crate) async fn record_review(
     store: &Store,
     owner: &str,
@@ -102,7 +103,7 @@ pub(crate) async fn record_review(
 
 fn finding_record(one: &ReportedFinding) -> FindingRecord<'_> {
     FindingRecord {
-        // Before it is stored, only a finding that was known has an id.
+        // Before the review is stored, only a known finding has an id.
         earlier: one.id,
         finding: &one.sighting.finding,
         excerpt: one.excerpt.as_ref(),

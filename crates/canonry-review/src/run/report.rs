@@ -1,4 +1,4 @@
-//! What a review has to say, before it is put into any format.
+//! Defines the result of a review, before it is put into any format.
 
 use canonry_domain::RepoName;
 use canonry_domain::review::{
@@ -17,7 +17,7 @@ pub struct ReviewReport {
     pub base: CommitSha,
     pub head: CommitSha,
     pub reason: ScopeReason,
-    /// The findings, the gravest and surest first; fixed ones come last.
+    /// The findings, most severe and most certain first; fixed ones come last.
     pub findings: Vec<ReportedFinding>,
     pub coverage: Coverage,
     pub reviewers: Vec<ReviewerRun>,
@@ -31,24 +31,24 @@ pub struct ReviewReport {
 pub struct ReportedFinding {
     pub id: Option<FindingId>,
     pub sighting: Sighting,
-    /// The flagged code as it is at the head.
+    /// The flagged code at the head.
     pub excerpt: Option<CodeExcerpt>,
     pub shown: ShownAs,
     pub hidden_by: Option<HiddenBy>,
     pub confidence: Confidence,
     pub grounded: bool,
-    /// Whether a comment at its line says it already.
+    /// Whether an inline comment already contains it.
     pub said_inline: bool,
     /// Where it was when it was last seen, if it moved since.
     pub moved_from: Option<(RepoPath, Option<LineRange>)>,
-    /// What became of earlier findings of its pattern in this repository.
+    /// The outcomes of earlier findings of its pattern in this repository.
     pub history: Option<PatternHistory>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
     pub files_changed: usize,
-    /// Files that somebody read; one that is gone is read when somebody looked at what went.
+    /// Files that a reviewer read; a deleted file counts if a reviewer saw what was deleted.
     pub files_read: usize,
     pub lines_read: u64,
     pub skipped: Vec<SkippedFile>,
@@ -64,14 +64,14 @@ pub struct SkippedFile {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewerRun {
-    /// Its name: `builtin`, `llm`, or the name of a tool, a report or a program.
+    /// `builtin`, `llm`, or the name of a tool, a report or a program.
     pub name: String,
     pub findings: usize,
-    /// How many of the files that were read it looked at.
+    /// How many of the read files it read.
     pub files: usize,
-    /// What went wrong with it and leaves a gap, in sentences.
+    /// Problems that leave a gap, as sentences.
     pub problems: Vec<String>,
-    /// What else is worth telling of it, in sentences.
+    /// Notes that leave no gap, as sentences.
     pub notes: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ pub struct ModelUse {
     pub calls: u32,
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// What that cost, in US dollars; `None` when no price is known.
+    /// The cost in US dollars; `None` if no price is known.
     pub cost_usd: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What is to be reviewed, and by whom.
+//! Describes what has to be reviewed, and by which reviewers.
 
 use std::path::{Path, PathBuf};
 
@@ -18,24 +18,24 @@ pub struct ReviewRequest<'a> {
     pub name: &'a RepoName,
     pub subject: &'a ReviewSubject,
     pub repository: &'a Repository,
-    /// Where the repository's files lie for other programs: reports name paths in it, and commands run in it.
+    /// The folder with the repository's files for other programs: reports contain paths in it, and commands run in it.
     pub root: Option<&'a Path>,
     pub base: &'a CommitSha,
-    /// The branch that it is to be merged into, if anybody knows: against another one the same commit is another change.
+    /// The target branch, if it is known: against another branch the same commit is another change.
     pub base_branch: Option<&'a str>,
     pub head: &'a CommitSha,
-    /// When this head was asked for, such as by a push: of two heads the one that was asked for later is the newer,
-    /// whoever begins first.
+    /// When this head was requested, such as by a push: of two heads the one that was requested later is newer,
+    /// whichever starts first.
     pub asked_at: Timestamp,
-    /// Whether a person asked for this review: it runs even if the same head was reviewed before.
+    /// Whether a person requested this review: it runs even if the same head was reviewed before.
     pub requested: bool,
     pub full: bool,
     pub settings: &'a RepoConfig,
-    /// What was found out on the way here, for the details.
+    /// Notes of the caller, for the details.
     pub notes: &'a [String],
     pub reviewers: &'a [ReviewerChoice],
     pub llm_budget: LlmReviewBudget,
-    /// Who holds the run: a name that no other process has.
+    /// The owner of the run: a name that no other process has.
     pub owner: &'a str,
 }
 
@@ -46,12 +46,12 @@ pub enum ReviewerChoice {
     Sarif(PathBuf),
     Rdjson(PathBuf),
     Command(CommandReviewer),
-    /// One that the settings name and that is not to be had: a review without it is not whole.
+    /// A reviewer that the settings name and that is not available: a review without it is incomplete.
     Missing(Reviewer),
 }
 
-/// Who reviews by the settings, with the reports and the program at hand, which are always used. What is wanted and not
-/// to be had is among them as missing.
+/// The reviewers that the settings name, and the available reports and programs, which are always used. A reviewer that
+/// is wanted and not available is included as missing.
 pub fn choose_reviewers(settings: &ReviewSettings, at_hand: &[ReviewerChoice]) -> Vec<ReviewerChoice> {
     let mut chosen = Vec::new();
     for wanted in &settings.reviewers {
@@ -74,12 +74,11 @@ pub fn choose_reviewers(settings: &ReviewSettings, at_hand: &[ReviewerChoice]) -
 }
 
 impl ReviewerChoice {
-    /// Whether it is named and not to be had.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Missing(_))
     }
 
-    /// What it is called from run to run: tools change what they say, and reports are written anew.
+    /// A name that stays the same from run to run, although tools change their names and reports are rewritten.
     pub(crate) fn called(&self) -> String {
         match self {
             Self::Builtin => "builtin".to_owned(),
@@ -92,12 +91,11 @@ impl ReviewerChoice {
         }
     }
 
-    /// Whether it is a report that somebody hands over.
     pub(crate) fn is_report(&self) -> bool {
         matches!(self, Self::Sarif(_) | Self::Rdjson(_))
     }
 
-    /// Whether it is heard about the whole change, whatever is to be read.
+    /// Whether its answer is about the whole change, whatever has to be read.
     pub(crate) fn is_heard_whole(&self) -> bool {
         !matches!(self, Self::Builtin | Self::Llm)
     }

@@ -1,4 +1,4 @@
-//! A whole review, from the claim to the record.
+//! Runs a whole review, from the claim to the record.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,14 +34,14 @@ use crate::run::request::{ReviewRequest, ReviewerChoice};
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReviewOutcome {
     Reviewed(Box<ReviewReport>),
-    /// The same head was reviewed before, and nobody asked for it again: what was said then.
+    /// The same head was reviewed before, and nobody requested it again: the earlier report.
     AlreadyReviewed(Box<ReviewReport>),
-    /// A newer head has taken its place; nothing was stored.
+    /// A newer head replaced it; nothing was stored.
     Superseded {
         by: Option<ReviewId>,
     },
     Busy {
-        /// When it can be taken over, if that process is heard of no more.
+        /// When another process can take over, if the present one sends no more heartbeats.
         until: Timestamp,
     },
 }
@@ -65,10 +65,10 @@ fn why(problems: &[String]) -> String {
     if problems.is_empty() { "no reviewer is configured".to_owned() } else { problems.join("; ") }
 }
 
-/// Reviews a change: claim, scope, texts, reviewers, then everything that is made of their findings, then the record.
+/// Reviews a change: claim, scope, texts, reviewers, then the processing of their findings, then the record.
 ///
-/// What is optional fails open and is told in the notes: feedback, history, memory, and each reviewer as long as another
-/// one read the change. What is not optional fails the run, which is stored as failed with its reason.
+/// Optional parts fail open and are reported in the notes: feedback, history, memory, and each reviewer as long as
+/// another one read the change. Any other failure fails the run, which is stored as failed with its reason.
 #[boxed]
 pub async fn review(
     store: &Store,
@@ -104,8 +104,8 @@ struct ReviewInProgress<'a> {
 
 impl ReviewInProgress<'_> {
     async fn run(&self) -> Result<ReviewOutcome, ReviewError> {
-        // A run that lost its place ends at once, whatever it waits for. Storing is left out of that: a run that was
-        // just completed is not to be held any more, and must not look like a lost one.
+        // A run that lost its claim ends at once, whatever it waits for. Storing is not part of this: the claim of a
+        // completed run is not renewed any more, and must not look like a lost one.
         let report = tokio::select! {
             biased;
             report = self.read_and_judge() => report?,
@@ -127,7 +127,7 @@ impl ReviewInProgress<'_> {
         Ok(ReviewOutcome::Reviewed(Box::new(report)))
     }
 
-    /// Everything before the record; `None` when the run is not ours any more.
+    /// Everything before the record; `None` if the run no longer belongs to this process.
     async fn read_and_judge(&self) -> Result<Option<(ReviewReport, ReadingProgress)>, ReviewError> {
         let request = self.request;
         let (settings, git) = (&request.settings.review, request.repository.git());
@@ -248,7 +248,7 @@ impl ReviewInProgress<'_> {
         or_without("findings of the past", opened, notes)
     }
 
-    /// What a model is told about the past; nothing where none is asked.
+    /// Similar past findings, described for a model; empty if no model is asked.
     async fn recall(
         &self,
         memory: Option<&Memory<'_>>,
@@ -262,7 +262,7 @@ impl ReviewInProgress<'_> {
         }
     }
 
-    /// What later reviews are better for. The review is stored: nothing here can take it back.
+    /// Stores what improves later reviews. The review is stored already: a failure here does not undo it.
     async fn learn(&self, report: &mut ReviewReport) {
         let knowledge = &self.request.settings.knowledge;
         let shared = self
@@ -278,7 +278,7 @@ impl ReviewInProgress<'_> {
     }
 }
 
-/// A run in which nobody read anything is no review: without findings it would look like an approval.
+/// A run in which nobody read anything is not a review: without findings it would look like an approval.
 fn refuse_unread(
     scope: &ReviewScope,
     request: &ReviewRequest<'_>,

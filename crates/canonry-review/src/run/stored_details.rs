@@ -1,4 +1,4 @@
-//! What is known of a stored review beyond its counts, for whoever shows it later.
+//! Reads the details of a stored review beyond its counts, for showing it later.
 
 use canonry_domain::review::{CheckConclusion, CountedFinding, ReviewCounts, check_conclusion, scope_in_words};
 use canonry_store::{SightingCount, StoredReview};
@@ -13,15 +13,16 @@ pub struct StoredDetails {
     pub reviewers: Vec<ReviewerRun>,
     pub hidden_patterns: usize,
     pub model: Option<ModelUse>,
-    /// Why it read what it read, in a sentence without a full stop; `None` for a reason that this version does not know.
+    /// Why it read what it read, as a sentence without a full stop; `None` for a reason that this version does not
+    /// know.
     pub scope: Option<String>,
-    /// How a check run of it concludes; `None` for the same reason.
+    /// The conclusion of its check run; `None` for the same reason.
     pub conclusion: Option<CheckConclusion>,
 }
 
 impl StoredDetails {
-    /// Reads what belongs to a review, given how many findings it told of; `None` when another version of Canonry stored it
-    /// in another shape.
+    /// Reads the details of a review with its counts of findings; `None` if another version of Canonry stored them in
+    /// another form.
     pub fn of(review: &StoredReview, told: &[SightingCount]) -> Option<Self> {
         let details: ReviewDetailsJson = serde_json::from_value(review.reviewers.clone()).ok()?;
         let reason = reason_of(&review.reason, details.since);

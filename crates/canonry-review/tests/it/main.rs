@@ -1,4 +1,4 @@
-//! Reviews: real repositories, real databases, the emulated GitHub, and what strangers put into all of them.
+//! Tests reviews with real repositories, real databases, the emulated GitHub, and hostile input to all of them.
 
 mod bad_input;
 mod feedback_on_github;

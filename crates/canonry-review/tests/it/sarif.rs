@@ -1,4 +1,4 @@
-//! Reports in SARIF: what other tools write, and what nobody should.
+//! Tests reports in SARIF: from other tools, and malformed ones.
 
 use std::path::Path;
 
@@ -119,7 +119,7 @@ fn several_runs_and_tools() {
         (ReviewerName::tool("B"), None),
         (ReviewerName::tool("Scoped"), Some([path].into())),
     ];
-    // A tool that failed once fixes nothing, whatever its other run says.
+    // A tool that failed once fixes nothing, whatever its other run reports.
     assert_eq!(heard.read, expected);
     assert_eq!(heard.problems, ["r.sarif: broken did not finish; nothing counts as fixed by it"]);
 }
@@ -197,7 +197,7 @@ fn what_is_left_out_fixes_nothing() {
     ] {
         assert_eq!(read(&log(&results, &json!([]))).read.len(), reads, "{results}");
     }
-    // Another run of the same tool does not make up for it.
+    // Another run of the same tool does not compensate for it.
     let run = |results: Value| json!({"tool": {"driver": {"name": "T"}}, "results": results});
     let both = json!({"version": "2.1.0", "runs": [run(json!([at("a.rs")])), run(json!([{"ruleId": 7}]))]});
     assert_eq!(read(&both).read, []);

@@ -1,4 +1,4 @@
-//! `GET /api/repos/{owner}/{repo}/triage/threshold-state`: what `canonry thresholds --json` prints.
+//! `GET /api/repos/{owner}/{repo}/triage/threshold-state`: the JSON that `canonry thresholds --json` prints.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -44,13 +44,13 @@ async fn find(
     token: Option<&str>,
     peer: Option<IpAddr>,
 ) -> Result<Value, ApiRefusal> {
-    // A name that cannot be one of GitHub's is not asked about; a stranger learns nothing from that.
+    // A name that cannot exist on GitHub is answered without a request. The answer reveals nothing to a stranger.
     let Ok(name) = format!("{owner}/{name}").parse::<RepoName>() else {
         return Err(if token.is_none() { ReadDenial::NoToken } else { ReadDenial::NotFound }.into());
     };
     let repo = match shared.readers.check(token, &name, peer).await? {
         ApiReader::Operator => shared.store.repos().find(&name).await?,
-        // By id, never by name: a name can be given up by one repository and taken by another, with other readers.
+        // By id, never by name: a name can move from one repository to another that has other readers.
         ApiReader::OnGithub(id) => shared.store.repos().by_github_id(id).await?,
     };
     let repo = repo.ok_or(ReadDenial::NotFound)?;
@@ -98,7 +98,7 @@ fn refuse(refused: &ApiRefusal) -> Response {
     answer
 }
 
-/// What is for one reader must not be kept for another.
+/// A cache must not keep one reader's answer for another reader.
 fn private(mut answer: Response) -> Response {
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer

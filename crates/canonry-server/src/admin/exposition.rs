@@ -6,13 +6,13 @@ pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum MetricKind {
-    /// They only grow while the process lives.
+    /// A counter only grows while the process runs.
     Counter,
     Gauge,
     Histogram,
 }
 
-/// A page of families, each begun once.
+/// A metrics page. Each family begins once.
 #[derive(Debug, Default)]
 pub(crate) struct Exposition {
     text: String,
@@ -45,7 +45,7 @@ impl MetricFamily<'_> {
         self.part("", labels, value);
     }
 
-    /// Adds a histogram: how many samples are at most each bound, all of them together, and their sum.
+    /// Adds a histogram: the number of samples up to each bound, the number of all samples, and their sum.
     pub(crate) fn histogram(&mut self, labels: &[(&str, &str)], at_most: &[(f64, u64)], count: u64, sum: f64) {
         let bounds = at_most.iter().map(|(bound, count)| (number(*bound), *count));
         for (bound, count) in bounds.chain([("+Inf".to_owned(), count)]) {
@@ -65,7 +65,7 @@ impl MetricFamily<'_> {
 
 const INFALLIBLE: &str = "invariant: a String takes everything";
 
-/// A label's value: names of labels and repositories are strangers' words, and must not begin a line of their own.
+/// Escapes a label's value. Label and repository names come from strangers and must not begin a new line.
 fn escaped(value: &str) -> String {
     value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
 }

@@ -1,4 +1,4 @@
-//! Whether the process lives, and whether it can do its work.
+//! Liveness and readiness: whether the process runs, and whether it can write to the database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use canonry_store::Store;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// A database that takes longer to answer is of no use to a webhook, which GitHub gives ten seconds.
+/// GitHub gives a webhook ten seconds, so a slower database cannot serve webhooks.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// For how long an answer holds: however often anybody asks, the database is written to once a second.
+/// How long an answer is reused, so that health checks write to the database at most once a second.
 const KEPT: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 pub(crate) struct Readiness {
     store: Store,
     clock: Arc<dyn Clock>,
-    /// The last answer and when it was found. Whoever asks meanwhile waits for the same one.
+    /// The last answer and its time. Concurrent requests wait for the same answer.
     latest: Arc<Mutex<Option<(Instant, ReadyAnswer)>>>,
 }
 
@@ -42,7 +42,7 @@ impl Readiness {
     }
 }
 
-/// `GET /healthz`: the process lives.
+/// `GET /healthz`: the process runs.
 pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }

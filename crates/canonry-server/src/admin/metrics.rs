@@ -1,4 +1,4 @@
-//! What this process counts in memory: answers to webhooks, and how long jobs take.
+//! Metrics that this process counts in memory: answers to webhooks, and the duration of jobs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,10 +14,10 @@ use jiff::{SignedDuration, Timestamp};
 use crate::admin::exposition::{Exposition, MetricKind};
 use crate::jobs::job_handler::{JobError, JobHandler, LeasedJob};
 
-/// From a job that finds nothing to do to the sync of a large repository, in seconds.
+/// Upper bounds in seconds, from a job that finds nothing to do to the sync of a large repository.
 const BOUNDS: [f64; 12] = [0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0];
 
-/// The counters of a process. Clones count together; what a restart forgets, Prometheus knows how to bear.
+/// The counters of a process. Clones share their counts. A restart resets the counts, which Prometheus handles.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
     counted: Arc<Mutex<ProcessCounters>>,
@@ -31,7 +31,8 @@ struct ProcessCounters {
 
 #[derive(Debug, Default)]
 struct Histogram {
-    /// How many fell between a bound and the one before it; the last are those above all bounds.
+    /// The number of samples between each bound and the one before it; the last entry counts samples above all
+    /// bounds.
     counts: [u64; BOUNDS.len() + 1],
     sum: f64,
 }
@@ -41,7 +42,7 @@ impl Metrics {
         Self::default()
     }
 
-    /// A handler that does the same, and whose time is taken by `clock`.
+    /// Wraps a handler and measures its time with `clock`.
     pub fn measured(&self, handler: Arc<dyn JobHandler>, clock: Arc<dyn Clock>) -> Arc<dyn JobHandler> {
         Arc::new(MeasuredHandler { handler, clock, metrics: self.clone() })
     }
@@ -131,7 +132,7 @@ impl JobHandler for MeasuredHandler {
     }
 }
 
-/// Counts when it is dropped: also where the handler panics, or its task is ended because the lease was lost.
+/// Counts on drop, so that a panic of the handler or a task aborted after a lost lease is counted too.
 struct Stopwatch<'a> {
     measured: &'a MeasuredHandler,
     kind: &'a str,
@@ -141,7 +142,7 @@ struct Stopwatch<'a> {
 
 impl Drop for Stopwatch<'_> {
     fn drop(&mut self) {
-        // A clock that was set back must not take time away.
+        // A clock that was set back must not give a negative duration.
         let seconds = self.measured.clock.now().duration_since(self.begun).as_secs_f64().max(0.0);
         self.measured.metrics.job_ended(self.kind, self.result, seconds);
     }

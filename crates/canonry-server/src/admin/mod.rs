@@ -1,4 +1,4 @@
-//! What operators and programs read: health, metrics, the API.
+//! What operators and programs read: health, metrics and the API.
 
 pub(crate) mod api;
 pub(crate) mod exposition;

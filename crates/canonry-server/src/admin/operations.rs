@@ -1,4 +1,4 @@
-//! The routes for operators and for programs: `/metrics` and `/api`.
+//! The routes for operators and programs: `/metrics` and `/api`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -24,24 +24,24 @@ use crate::admin::metrics::Metrics;
 use crate::admin::repo_readers::RepoReaders;
 use crate::admin::stored_metrics::StoredMetrics;
 
-/// However often and by however many it is asked, the database is read once in this time, whether it answers or not.
+/// The database is read at most once in this time, whether it answers or not, however many requests come.
 const KEPT: SignedDuration = SignedDuration::from_secs(5);
-/// Prometheus gives up after ten seconds.
+/// Prometheus stops waiting after ten seconds.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What proxies add to a request. Who asks through one may be anybody, wherever the proxy itself is.
+/// Headers that proxies add. A request that comes through a proxy may come from anyone, even if the proxy is local.
 const FORWARDED: [&str; 5] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
 
 pub struct Operations {
     pub store: Store,
-    /// Whose rate budget is told; none without credentials.
+    /// The client whose rate limit is shown; `None` without credentials.
     pub github: Option<GitHub>,
-    /// Where GitHub is asked whether a token may read a repository.
+    /// The GitHub API that says whether a token may read a repository.
     pub github_api: Url,
     pub clock: Arc<dyn Clock>,
     pub metrics: Metrics,
-    /// Who may see the metrics; without it, whoever asks from this machine.
+    /// The token that shows the metrics; without it, any request from this machine may read them.
     pub metrics_token: Option<Secret>,
-    /// Who may read everything through the API; nobody without it.
+    /// The token that may read everything through the API; without it, no client may.
     pub admin_token: Option<Secret>,
 }
 
@@ -52,13 +52,13 @@ pub(crate) struct OperationsState {
     github: Option<GitHub>,
     metrics: Metrics,
     metrics_token: Option<Secret>,
-    /// The latest reading of the database and when it was made; no text when that failed. Held while one is made: one
-    /// reading serves all.
+    /// The last database reading and its time; the text is `None` if the reading failed. The lock is kept during a
+    /// reading, so that one reading serves all requests.
     reading: Mutex<Option<(Timestamp, Option<String>)>>,
 }
 
-/// `GET /metrics` and `GET /api/repos/{owner}/{repo}/triage/threshold-state`. Whoever serves them has to tell who asks,
-/// as [`ConnectInfo`]: without a token the metrics are shown to nobody else than this machine.
+/// `GET /metrics` and `GET /api/repos/{owner}/{repo}/triage/threshold-state`. The server must provide the peer's
+/// address as [`ConnectInfo`]: without a token the metrics are shown only to this machine.
 pub fn operations_routes(operations: Operations) -> Router {
     let Operations { store, github, github_api, clock, metrics, metrics_token, admin_token } = operations;
     let readers = RepoReaders::new(github_api, admin_token, Arc::clone(&clock));
@@ -105,7 +105,7 @@ async fn show_metrics(
 }
 
 impl OperationsState {
-    /// What the database knows, at most a few seconds old; `None` when it does not answer.
+    /// Metrics from the database, at most a few seconds old; `None` if the database does not answer.
     async fn stored(&self, now: Timestamp) -> Option<String> {
         let mut reading = self.reading.lock().await;
         if let Some((read_at, text)) = &*reading
@@ -128,22 +128,23 @@ impl OperationsState {
                 None
             }
         };
-        // A failure may have taken a while, and it is the end of it from which a database that is down is left alone.
+        // A failed reading may have taken a while. The pause for a database that is down begins at the end of the
+        // failure.
         let read_at = if text.is_some() { now } else { self.clock.now() };
         *reading = Some((read_at, text.clone()));
         text
     }
 }
 
-/// Whether somebody on this machine asks, as far as that can be seen. A proxy on this machine that says nothing of those
-/// it speaks for cannot be told apart; the operator's guide says what to do about it.
+/// Whether the request comes from this machine, as far as that is visible. A local proxy that adds no forwarding
+/// header looks like a local client; the operator's guide describes what to do about it.
 fn is_local(peer: Option<SocketAddr>, headers: &HeaderMap) -> bool {
     peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback())
         && !FORWARDED.iter().any(|name| headers.contains_key(*name))
 }
 
-/// Whether the request is for a name that is always this machine's. A page that a browser on this machine shows can have a
-/// name of its own lead here, and would read the answer.
+/// Whether the `Host` is a name that always means this machine. A page in a local browser can point its own domain at
+/// this address (DNS rebinding) and would then read the answer.
 fn names_this_machine(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else { return false };
     let name = if host.starts_with('[') {
@@ -154,7 +155,7 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// What the latest answers said. A window that is over says nothing about the one now.
+/// Exposes the rate limits of the latest answers. A window that has ended says nothing about the current one.
 fn expose_rates(github: &GitHub, now: Timestamp, page: &mut Exposition) {
     let mut rates = github.rates_left();
     rates.retain(|(_, left)| left.reset > now);
@@ -181,14 +182,14 @@ fn expose_rates(github: &GitHub, now: Timestamp, page: &mut Exposition) {
     }
 }
 
-/// The token of `Authorization: Bearer …`, or `token …` as GitHub's own tools write it.
+/// The token of `Authorization: Bearer …`, or of `token …` as GitHub's own tools write it.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
     let known = ["bearer", "token"].iter().any(|word| scheme.eq_ignore_ascii_case(word));
     known.then(|| token.trim()).filter(|token| !token.is_empty())
 }
 
-/// Compares in a time that tells nothing about the secret, not even its length.
+/// Compares in a time that reveals nothing about the secret, not even its length.
 pub(crate) fn is_same(given: &str, secret: &Secret) -> bool {
     let hashes = [given, secret.expose()].map(Sha256::digest);
     hashes[0].as_slice().ct_eq(hashes[1].as_slice()).into()

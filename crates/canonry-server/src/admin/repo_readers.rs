@@ -1,4 +1,4 @@
-//! Who may read about a repository: whoever GitHub shows it to, and the operator.
+//! Who may read data about a repository: accounts that can read it on GitHub, and the operator.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -15,28 +15,29 @@ use url::Url;
 use crate::admin::operations::is_same;
 use crate::admin::wrong_tokens::WrongTokens;
 
-/// How long GitHub's word is believed: a reader who lost access reads for this much longer.
+/// How long GitHub's answer is cached. A reader who lost access can read for this much longer.
 const BELIEVED: SignedDuration = SignedDuration::from_mins(1);
-/// Words that are kept; when there are more, the old ones are asked for again.
+/// The most answers in the cache. Beyond this number, expired answers are removed.
 const MOST_KEPT: usize = 1_000;
 const MOST_ASKED: usize = 60;
-/// Tokens a minute that GitHub may turn down; after them it is shown no further one that it has not accepted before.
-/// It locks out the address that many wrong tokens come from, valid tokens and all, and the service works from that
-/// address.
+/// The most tokens a minute that GitHub may refuse. Beyond this number, GitHub is shown no token that it has not
+/// accepted before. GitHub locks out an address that sends many wrong tokens, including their valid ones, and the
+/// service uses the same address.
 const MOST_BAD: usize = 5;
-/// How long a token counts as one that GitHub accepts: readers are not kept out by somebody who guesses.
+/// How long a token counts as accepted by GitHub, so that an attacker who guesses tokens does not lock out readers.
 const PROVEN: SignedDuration = SignedDuration::from_hours(1);
 /// A person waits for the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// GitHub's tokens have at most 255 characters.
 const LONGEST_TOKEN: usize = 255;
-/// How GitHub's tokens begin, but for old ones of 40 hexadecimal digits. What looks otherwise need not be asked about.
+/// The prefixes of GitHub's tokens; old tokens are 40 hexadecimal digits instead. Other tokens are refused without a
+/// request.
 const PREFIXES: [&str; 6] = ["ghp_", "github_pat_", "gho_", "ghu_", "ghs_", "ghr_"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApiReader {
     Operator,
-    /// Somebody who can read the repository with this id on GitHub.
+    /// An account that can read the repository with this id on GitHub.
     OnGithub(GithubId),
 }
 
@@ -58,29 +59,29 @@ pub(crate) enum ReadDenial {
     Unreachable,
 }
 
-/// What GitHub said: which repository the token can read, or why none.
+/// GitHub's answer: the repository that the token can read, or why it can read none.
 type ReadVerdict = Result<GithubId, ReadDenial>;
 
-/// Asks GitHub, with the reader's own token, and remembers the answer for a minute.
+/// Asks GitHub with the reader's own token and caches the answer for a minute.
 pub(crate) struct RepoReaders {
     api: Url,
     operator: Option<Secret>,
     wrong: WrongTokens,
     clock: Arc<dyn Clock>,
     known: Mutex<ReadVerdicts>,
-    /// Rung when GitHub has answered.
+    /// Notified when GitHub has answered.
     answered: Notify,
 }
 
 #[derive(Default)]
 struct ReadVerdicts {
-    /// By the hash of token and repository: no token is kept.
+    /// By the hash of token and repository, so that no token is stored.
     words: HashMap<Hash, (Timestamp, ReadVerdict)>,
     proven: HashMap<Hash, Timestamp>,
     asked: VecDeque<Timestamp>,
-    /// When GitHub did not accept a token, or may not have.
+    /// When GitHub refused a token, or may have refused it.
     bad: VecDeque<Timestamp>,
-    /// Unproven tokens that GitHub has been shown and not answered yet. All may turn out bad.
+    /// The number of unproven tokens that GitHub was shown and has not answered yet. All of them may be refused.
     unanswered: usize,
 }
 
@@ -104,7 +105,7 @@ impl RepoReaders {
         Self { api, operator, wrong: WrongTokens::default(), clock, known: Mutex::default(), answered: Notify::new() }
     }
 
-    /// Who the holder of this token is to the repository.
+    /// Checks what the holder of this token may read.
     pub(crate) async fn check(
         &self,
         token: Option<&str>,
@@ -115,8 +116,8 @@ impl RepoReaders {
         let is_githubs = looks_like_githubs(token);
         if let Some(operator) = &self.operator {
             let now = self.clock.now();
-            // Here as where people sign in: what a person chose can be guessed. What looks like one of GitHub's is tried
-            // at GitHub, which counts for itself.
+            // The same limit as on the sign-in page, because a token that a person chose can be guessed. A token that
+            // looks like GitHub's is checked by GitHub, which has its own limit.
             if !is_githubs && !self.wrong.may_try(peer, now) {
                 return Err(ReadDenial::TooMany);
             }
@@ -134,7 +135,7 @@ impl RepoReaders {
         let word = Sha256::digest(format!("{}\n{token}", repo.key())).into();
         let question = ReadQuestion { token: Sha256::digest(token).into(), word };
         let is_proven = loop {
-            // Before the look: an answer that comes after it is heard.
+            // Subscribes before the check, so that an answer that arrives after the check is not missed.
             let answered = self.answered.notified();
             let next = self.lock().next(question, self.clock.now())?;
             match next {
@@ -183,7 +184,8 @@ impl RepoReaders {
     }
 }
 
-/// A question under way. Its end is noted also where nobody waits for the answer any more: GitHub was shown the token.
+/// A question under way. Its end is recorded on drop, because GitHub was shown the token even if the caller stopped
+/// waiting.
 struct PendingQuestion<'a> {
     readers: &'a RepoReaders,
     question: ReadQuestion,
@@ -200,7 +202,7 @@ impl Drop for PendingQuestion<'_> {
 }
 
 impl ReadVerdicts {
-    /// GitHub's word if it is still believed; else whether it may be asked for now.
+    /// GitHub's cached answer if it is recent; otherwise whether GitHub may be asked now.
     fn next(&mut self, question: ReadQuestion, now: Timestamp) -> Result<NextStep, ReadDenial> {
         let recent = |moment: &Timestamp| now.duration_since(*moment) < BELIEVED;
         if let Some((_, word)) = self.words.get(&question.word).filter(|(at, _)| recent(at)) {
@@ -225,7 +227,7 @@ impl ReadVerdicts {
         Ok(NextStep::Ask { is_proven })
     }
 
-    /// Notes what came of a question; `None` when nobody heard it.
+    /// Records the result of a question; `None` if the caller stopped waiting.
     fn end(&mut self, question: ReadQuestion, was_proven: bool, word: Option<ReadVerdict>, now: Timestamp) {
         if !was_proven {
             self.unanswered -= 1;
@@ -291,14 +293,14 @@ mod tests {
             assert_eq!(known.next(about(token, 0), now), ASK);
         }
         assert_eq!(known.next(about(5, 0), now), Ok(NextStep::Wait));
-        // One proves good: it may ask about anything, and one other may be tried.
+        // A token that proves good may ask about anything, and frees a place for another unproven token.
         let good = Ok(GithubId(7));
         known.end(about(0, 0), false, Some(good), now);
         assert_eq!(known.next(about(0, 0), now), Ok(NextStep::Verdict(good)));
         assert_eq!(known.next(about(0, 1), now), Ok(NextStep::Ask { is_proven: true }));
         assert_eq!(known.next(about(5, 0), now), ASK);
         assert_eq!(known.next(about(6, 0), now), Ok(NextStep::Wait));
-        // Turned down, not waited for, and locked out are all the same; that GitHub is away is not.
+        // A refused token, an abandoned question and a rate limit all count as bad; an unreachable GitHub does not.
         known.end(about(1, 0), false, Some(Err(ReadDenial::BadToken)), now);
         known.end(about(2, 0), false, None, now);
         known.end(about(3, 0), false, Some(Err(ReadDenial::Limited)), now);
@@ -310,7 +312,7 @@ mod tests {
         assert_eq!(known.next(about(6, 0), now), Err(ReadDenial::TooMany));
         assert_eq!(known.next(about(1, 0), now), Ok(NextStep::Verdict(Err(ReadDenial::BadToken))));
         assert_eq!(known.next(about(0, 2), now), Ok(NextStep::Ask { is_proven: true }));
-        // A proven one that is turned down is a stranger's again.
+        // A proven token that is refused counts as unproven again.
         known.end(about(0, 2), true, Some(Err(ReadDenial::BadToken)), now);
         assert_eq!(known.next(about(0, 3), now), Err(ReadDenial::TooMany));
         assert_eq!(known.next(about(6, 0), now + SignedDuration::from_mins(1)), ASK);

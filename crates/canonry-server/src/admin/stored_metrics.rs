@@ -1,4 +1,4 @@
-//! What is read from the database when somebody asks for metrics: jobs, deliveries, outcomes, thresholds, models.
+//! Metrics that are read from the database on request: jobs, deliveries, outcomes, thresholds, models.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use jiff::Timestamp;
 
 use crate::admin::exposition::{Exposition, MetricKind};
 
-/// More repositories than this are not listed one by one: each costs a query and a few lines.
+/// The most repositories that are listed one by one: each costs a query and a few lines.
 const MOST_REPOS: usize = 500;
-/// Above every threshold, and above every score.
+/// Shown for a silent threshold: above every threshold and every score.
 const SILENT: f64 = 101.0;
 
-/// A family about models: its name, its help, and what it tells.
+/// A metric family about models: name, help, and value.
 type Figure = (&'static str, &'static str, fn(&LlmTotals) -> f64);
 
 pub(crate) struct StoredMetrics {
@@ -103,7 +103,7 @@ impl StoredMetrics {
     }
 
     fn expose_learning(&self, page: &mut Exposition) {
-        // No counter, in spite of its name: a person's correction moves an outcome from one kind to another.
+        // Not a counter, in spite of its name: a person's correction moves an outcome from one kind to another.
         let mut outcomes = page.family(
             "canonry_triage_outcomes_total",
             MetricKind::Gauge,
@@ -154,7 +154,7 @@ impl StoredMetrics {
         let mut waiting: BTreeMap<(String, String), u64> = BTreeMap::new();
         for grace in &self.graces {
             let is_due = grace.due_at <= self.read_at;
-            // Words of GitHub or of a failure are no label's business.
+            // Texts from GitHub or from a failure must not become a label.
             let reason = grace.reason.as_deref().filter(|reason| is_due && !reason.contains(' '));
             let state = match (is_due, reason) {
                 (false, _) => "running",

@@ -1,4 +1,4 @@
-//! The thresholds of a repository as programs read them, from the command line and from the API alike.
+//! The thresholds of a repository as JSON, for the command line and the API.
 
 use canonry_boxed::boxed;
 use canonry_domain::{
@@ -10,23 +10,23 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Adjustments that are told; the log has all of them.
+/// The number of adjustments in a report; the log has all of them.
 const ADJUSTMENTS: u32 = 20;
 
-/// Thresholds, what they follow from, and how they moved.
+/// Thresholds, their evidence, and their adjustments.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ThresholdReport {
     pub settings: ReportedSettings,
     /// The repository's own threshold, then those of its components by name.
     pub thresholds: Vec<ReportedThreshold>,
-    /// The latest moves of more than 5 points, and into and out of silence; the newest first.
+    /// The latest changes of more than 5 points, and into and out of silence; the newest first.
     pub adjustments: Vec<ReportedAdjustment>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ReportedSettings {
     pub rule: ThresholdRule,
-    /// The threshold that holds until another is learned.
+    /// The threshold in use until another is learned.
     pub configured: Threshold,
     /// The share of predictions that should be right.
     pub wanted_precision: Probability,
@@ -36,7 +36,7 @@ pub struct ReportedSettings {
 pub struct ReportedThreshold {
     /// The component; null for the repository itself.
     pub component: Option<Component>,
-    /// The score, times 100, from which Canonry speaks; null when it is silent.
+    /// The score, times 100, at which Canonry begins to comment; null if it is silent.
     pub current: CurrentThreshold,
     pub source: ThresholdSource,
     pub rule: ThresholdRule,
@@ -47,7 +47,7 @@ pub struct ReportedThreshold {
     pub confirmed: u64,
     pub false_positives: u64,
     pub missed: u64,
-    /// Items without a prediction that were no duplicates.
+    /// Items without a prediction that were not duplicates.
     pub true_negatives: u64,
     pub reason: String,
     pub evidence: ThresholdReason,
@@ -58,9 +58,9 @@ pub struct ReportedAdjustment {
     pub at: Timestamp,
     /// The component; null for the repository itself.
     pub component: Option<Component>,
-    /// What held before; null when silent.
+    /// The threshold before; null if silent.
     pub previous_threshold: CurrentThreshold,
-    /// What held from then on; null when silent.
+    /// The threshold after; null if silent.
     pub new_threshold: CurrentThreshold,
     pub alpha: f64,
     pub beta: f64,

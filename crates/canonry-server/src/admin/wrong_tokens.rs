@@ -1,4 +1,4 @@
-//! How often a wrong admin token may be tried from one address.
+//! Limits how often a wrong admin token may be tried from one address.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,19 +6,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Wrong tries within [`WINDOW`] before nobody at that address may try for a while. Whoever mistypes has enough of them; at
-/// ten a minute even a token of six letters takes decades to guess.
+/// Wrong tries within [`WINDOW`] before the address is blocked for a while. They are enough for typing errors; at ten
+/// a minute even a token of six letters takes decades to guess.
 const MOST: usize = 10;
 const WINDOW: SignedDuration = SignedDuration::from_mins(1);
-/// Addresses that are kept at most; whoever has more of them than this is not held up by counting.
+/// The most addresses that are stored. An attacker with more addresses than this is not slowed down by counting.
 const MOST_ADDRESSES: usize = 10_000;
 
-/// The latest wrong tries by address, so that a stranger keeps nobody else out. `None` is whoever is not known by one.
+/// The latest wrong tries by address, so that one address cannot lock out another. `None` counts clients without a
+/// known address.
 #[derive(Default)]
 pub struct WrongTokens(Mutex<HashMap<Option<IpAddr>, VecDeque<Timestamp>>>);
 
 impl WrongTokens {
-    /// Whether a token from there is looked at at all now.
+    /// Whether a token from this address is checked at all now.
     pub fn may_try(&self, peer: Option<IpAddr>, now: Timestamp) -> bool {
         let tries = self.lock();
         tries.get(&peer.map(network)).is_none_or(|tries| tries.iter().filter(|at| is_recent(**at, now)).count() < MOST)
@@ -48,7 +49,8 @@ fn is_recent(at: Timestamp, now: Timestamp) -> bool {
     at.duration_until(now) < WINDOW
 }
 
-/// What one person is given of addresses: of IPv6 that is a network of 64 bits, with more of them than can be counted.
+/// The address range that one person usually has. For IPv6 that is a /64 network, which has more addresses than can
+/// be counted.
 pub(crate) fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(peer) => IpAddr::V4(peer),

@@ -1,4 +1,4 @@
-//! Sending what the outbox holds, and the recheck before each write.
+//! Sends the outbox's writes to GitHub, with a recheck before each write.
 
 pub(crate) mod publisher;
 pub(crate) mod recheck;

@@ -1,4 +1,4 @@
-//! Sends what handlers have put into the outbox, while GitHub comes and goes.
+//! Sends what handlers put into the outbox, and retries while GitHub is down.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::jobs::outage::Outage;
 use crate::jobs::owned_task::OwnedTask;
 use crate::service::Service;
 
-/// Writes under way at once. GitHub takes 80 a minute from one account; one alone would spend that minute waiting
-/// for answers.
+/// Writes under way at once. GitHub accepts 80 a minute from one account; a single writer would spend that minute
+/// waiting for answers.
 pub(crate) const PUBLISHERS: usize = 4;
-/// How often is looked without being woken: for waits that have ended, and for what other processes stored.
+/// How often the outbox is polled without a wake: for waits that have ended, and for entries of other processes.
 const POLL: SignedDuration = SignedDuration::from_secs(1);
 /// The longest pause after failures in a row.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(60);
 
 pub trait Publish: Send + Sync {
-    /// Brings one that is due to its end, or to its next wait; `false` when none is due.
+    /// Sends one entry that is due, until it ends or has to wait; `false` if none is due.
     fn publish_one(&self) -> BoxFuture<'_, Result<bool, JobError>>;
 }
 
@@ -34,8 +34,8 @@ impl Publish for Service {
     }
 }
 
-/// One of several loops that publish; only the `first` looks by itself, the others follow when there is more to do.
-/// What is under way when `stop` comes is seen through.
+/// One of several publishing loops. Only the `first` polls; the others run when there is more to do. A write under
+/// way is finished after `stop`.
 pub(crate) async fn keep_publishing(
     publisher: Arc<dyn Publish>,
     clock: Arc<dyn Clock>,
@@ -78,7 +78,7 @@ pub(crate) async fn keep_publishing(
     }
 }
 
-/// Doubles from a second on.
+/// Doubles, beginning with one second.
 fn pause(failures: u32) -> SignedDuration {
     POLL.saturating_mul(1 << failures.clamp(1, 7).saturating_sub(1)).min(LONGEST_PAUSE)
 }

@@ -1,4 +1,4 @@
-//! The last look before the service writes something: whether a person paused it, and whether what is to be said still holds.
+//! The last check before a write: whether a maintainer paused Canonry, and whether the text is still right.
 
 use canonry_domain::{WriteArea, WriteKind};
 use canonry_github::GitHub;
@@ -9,13 +9,13 @@ use canonry_triage::TriageRecheck;
 use futures_util::future::BoxFuture;
 use jiff::SignedDuration;
 
-/// How often is looked whether a pause is over.
+/// How often a paused write is rechecked.
 pub(crate) const PAUSED_FOR: SignedDuration = SignedDuration::from_mins(5);
 
-/// How often is looked whether a close or its undoing, which somebody else sees through, is over.
+/// How soon a write is rechecked if it waits for a close or reopen that another task performs.
 const CLOSED_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
-/// Rules on whatever the service has to say, by what it is about.
+/// Rechecks every write of the service, according to its area.
 #[derive(Clone)]
 pub(crate) struct ServiceRecheck {
     store: Store,
@@ -30,7 +30,7 @@ impl ServiceRecheck {
     async fn rule(&self, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
         let is_close = matches!(entry.kind, WriteKind::Close | WriteKind::Reopen);
         let area = entry.source.origin.area();
-        // Who pauses Canonry, or asks why it is silent, gets an answer.
+        // A person who pauses Canonry or asks why it is silent gets an answer.
         if (is_close || area != WriteArea::Mention)
             && self.store.close().brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some()
         {
@@ -38,7 +38,7 @@ impl ServiceRecheck {
         }
         let (store, github) = (self.store.clone(), self.github.clone());
         match area {
-            // Whoever closes or reopens has a check of their own for it, and does so soon: no try is used up for them.
+            // The task that closes or reopens has its own check and acts soon, so the publisher uses up no try.
             _ if is_close => {
                 let reason = format!("{} of this item comes first", entry.key);
                 Ok(Ruling::Wait { until: self.github.now() + CLOSED_WITHIN, reason })

@@ -1,4 +1,4 @@
-//! Whether a repository's corpus is there: without it a new item has nothing to be compared with.
+//! Makes a new item wait for the repository's corpus, because it has nothing to be compared with until then.
 
 use canonry_store::{JobKind, JobState, Repo};
 use jiff::SignedDuration;
@@ -8,14 +8,14 @@ use crate::jobs::job_handler::JobError;
 use crate::jobs::job_keys::sync_key;
 use crate::service::Service;
 
-/// How often a new item looks whether the corpus has arrived.
+/// How often a new item rechecks whether the corpus is there.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(30);
-/// For how long a sync that failed is not begun again by the next new item.
+/// How long a failed sync is not restarted by the next new item.
 const REST: SignedDuration = SignedDuration::from_hours(1);
 
-/// Waits for the corpus, and begins to fetch it when nobody has.
+/// Waits for the corpus, and queues its sync if there is none.
 pub(crate) async fn ensure_synced(service: &Service, repo: &Repo) -> Result<(), JobError> {
-    // Without GitHub what was imported is all there will ever be.
+    // Without GitHub, the imported items are the whole corpus.
     if service.github().is_none() || service.store().corpus().sync_progress(repo.id).await?.finished_at.is_some() {
         return Ok(());
     }
@@ -30,7 +30,7 @@ pub(crate) async fn ensure_synced(service: &Service, repo: &Repo) -> Result<(), 
         return fetching(soon);
     };
     match last.state {
-        // It only waits for its turn among the others of this night, and somebody waits for it here.
+        // The sync only waits for its turn in the nightly schedule, and this item needs it now.
         JobState::Queued if last.error.is_none() && last.run_after > now => {
             service.store().jobs().requeue(last.id, now).await?;
             return fetching(soon);

@@ -1,4 +1,4 @@
-//! Which stored repository a webhook is about: by GitHub's id, whatever its name is now.
+//! Finds the stored repository of a webhook by GitHub's id, whatever its name is now.
 
 use canonry_domain::{GithubId, RepoName};
 use canonry_github::GitHubError;
@@ -10,7 +10,7 @@ use crate::jobs::service_job::queue_once;
 use crate::jobs::sync_job::SyncJob;
 use crate::service::Service;
 
-/// How often at most is looked whether a repository that is out of sight is back.
+/// The shortest time between two checks whether an inaccessible repository is back.
 const LOOK_EVERY: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(Debug, Clone)]
@@ -20,22 +20,22 @@ pub(crate) struct NamedRepo {
 }
 
 impl NamedRepo {
-    /// `None` when the name is none: nothing can be asked about such a repository.
+    /// `None` if the name is invalid: GitHub cannot be asked about such a repository.
     pub(crate) fn new(id: i64, full_name: &str) -> Option<Self> {
         Some(Self { github_id: GithubId(id), name: full_name.parse().ok()? })
     }
 }
 
-/// The repository in the store, if it is there; nothing is asked or changed.
+/// The repository in the store, if it is there. Makes no request and changes nothing.
 pub(crate) async fn stored_repo(service: &Service, told: &NamedRepo) -> Result<Option<Repo>, JobError> {
     if let Some(repo) = service.store().repos().by_github_id(told.github_id).await? {
         return Ok(Some(repo));
     }
-    // One that was imported has no id yet.
+    // An imported repository has no id yet.
     Ok(service.store().repos().find(&told.name).await?.filter(|repo| repo.github_id.is_none()))
 }
 
-/// The repository with that id, for a job about it.
+/// The repository with this id, for a job about it.
 pub(crate) async fn active_repo(service: &Service, id: GithubId) -> Result<Repo, JobError> {
     let Some(repo) = service.store().repos().by_github_id(id).await? else {
         return Err(JobError::ignored("this repository is not stored"));
@@ -46,10 +46,10 @@ pub(crate) async fn active_repo(service: &Service, id: GithubId) -> Result<Repo,
     }
 }
 
-/// The repository in the store under the name it has now. One that is new is remembered, and a sync of it is queued.
+/// The repository in the store under its current name. A new repository is stored, and a sync of it is queued.
 ///
-/// Webhooks come late and out of order, so that a name in one may be a former name: where it differs from the stored
-/// one, GitHub is asked. The id alone says which repository it is.
+/// Webhooks come late and out of order, so a webhook may contain a former name. If it differs from the stored name,
+/// GitHub is asked. Only the id identifies the repository.
 pub(crate) async fn known_repo(service: &Service, told: &NamedRepo) -> Result<Repo, JobError> {
     let store = service.store();
     if let Some(repo) = store.repos().by_github_id(told.github_id).await? {
@@ -63,7 +63,7 @@ pub(crate) async fn known_repo(service: &Service, told: &NamedRepo) -> Result<Re
     }
     let repo = match store.repos().find(&told.name).await? {
         Some(repo) if repo.github_id.is_none() => repo,
-        // Another worker has noted it since it was looked for by its id.
+        // Another worker has stored it since the search by id.
         Some(repo) if repo.github_id == Some(told.github_id) => return Ok(repo),
         Some(former) => {
             free_name(service, &former).await?;
@@ -72,13 +72,13 @@ pub(crate) async fn known_repo(service: &Service, told: &NamedRepo) -> Result<Re
         None => store.repos().ensure(&told.name, service.now()).await?,
     };
     let noted = store.repos().identify(repo.id, told.github_id, &told.name).await?;
-    // Another worker was quicker with the same repository, and the next try finds it.
+    // Another worker stored the same repository first; the next try finds it.
     let repo = noted.ok_or_else(|| JobError::Retry(format!("another worker stored {} at the same time", told.name)))?;
     queue_sync(service, &repo).await?;
     Ok(repo)
 }
 
-/// Gives a stored repository the name that it has now.
+/// Stores the repository's current name.
 pub(crate) async fn renamed(
     service: &Service,
     repo: &Repo,
@@ -95,7 +95,7 @@ pub(crate) async fn renamed(
     noted.ok_or_else(|| JobError::Retry(format!("another repository took the name {name} at the same time")))
 }
 
-/// Queues a sync of a repository, unless one waits already or there is no GitHub to ask.
+/// Queues a sync of a repository, unless one is already queued or there is no GitHub client.
 pub(crate) async fn queue_sync(service: &Service, repo: &Repo) -> Result<(), JobError> {
     if service.github().is_none() {
         return Ok(());
@@ -104,10 +104,10 @@ pub(crate) async fn queue_sync(service: &Service, repo: &Repo) -> Result<(), Job
     Ok(())
 }
 
-/// Whether a repository that was out of sight is there again, now that a webhook about it came at `told_at`: GitHub may
-/// have said by mistake that there is none.
+/// Whether an inaccessible repository is back, now that a webhook about it came at `told_at`. GitHub may have
+/// answered "not found" by mistake.
 ///
-/// What came before the last look is answered by it; what came after it waits for the next one.
+/// A webhook from before the last check uses its result; a webhook from after it waits for the next check.
 pub(crate) async fn is_back(service: &Service, repo: &Repo, told_at: Timestamp) -> Result<bool, JobError> {
     let Some(github) = service.github() else { return Ok(false) };
     if let Some(looked) = service.looked_at(repo.id)
@@ -134,7 +134,7 @@ pub(crate) async fn is_back(service: &Service, repo: &Repo, told_at: Timestamp) 
     }
 }
 
-/// What a repository is called now; `None` when nobody tells.
+/// The current name of a repository; `None` if GitHub does not show it.
 pub(crate) async fn name_now(
     service: &Service,
     id: GithubId,
@@ -158,11 +158,11 @@ fn is_out_of_sight(error: &GitHubError) -> bool {
     )
 }
 
-/// Takes a name from the repository that is stored under it, because another one has it now: the former one was renamed
-/// too, or deleted.
+/// Takes a name from the repository that is stored under it, because another repository has the name now: the former
+/// one was renamed too, or deleted.
 async fn free_name(service: &Service, former: &Repo) -> Result<(), JobError> {
     let Some(id) = former.github_id else {
-        // Which of the two the items belong to cannot be told, and two corpora must never be mixed.
+        // It is not known to which repository the items belong, and two corpora must never be mixed.
         return Err(JobError::Hopeless(format!(
             "a repository was renamed to {0}, and the database already has items under that name; export one of the two to another database",
             former.name
@@ -181,7 +181,7 @@ async fn free_name(service: &Service, former: &Repo) -> Result<(), JobError> {
     Ok(())
 }
 
-/// A name that no other repository has, for one whose own name is taken and whose new one nobody tells.
+/// A unique name for a repository whose name is taken and whose new name is not known.
 fn aside(name: &RepoName, id: GithubId) -> RepoName {
     let ending = format!(".was-{}", id.0);
     // GitHub's names have at most 100 characters, all of them ASCII.

@@ -1,4 +1,4 @@
-//! What webhooks tell that ends a grace at once, or objects to a close.
+//! Webhooks that end a grace at once or object to a close.
 
 use canonry_domain::{GraceEnd, ItemNumber, ItemType, POSSIBLE_DUPLICATE, fixed_issues, has_protected_label};
 use canonry_github::api::{RestLabel, RestUser};
@@ -20,7 +20,7 @@ pub(super) async fn on_comment(hook: Webhook<'_>, repo: &Repo, about: &IssueComm
     cancel(hook, repo, record.item_type, record.number, GraceEnd::HumanCommented).await
 }
 
-/// A person spoke in a review of a pull request, at a line or as a whole.
+/// A person reviewed a pull request, at a line or as a whole.
 pub(super) async fn on_review(hook: Webhook<'_>, repo: &Repo, number: ItemNumber) -> Result<(), JobError> {
     cancel(hook, repo, ItemType::Pr, number, GraceEnd::HumanCommented).await
 }
@@ -35,7 +35,7 @@ pub(super) async fn on_issue(
     on_change(hook, repo, ItemType::Issue, number, is_edited, about.label.as_ref()).await
 }
 
-/// Something happened to a pull request; it may fix issues, too.
+/// A pull request changed; it may also fix issues.
 pub(super) async fn on_pull(
     hook: Webhook<'_>,
     repo: &Repo,
@@ -64,7 +64,7 @@ async fn on_change(
 ) -> Result<(), JobError> {
     let sender = hook.event.sender.as_ref();
     if is_own(hook, sender).await? {
-        // The account may be a person's.
+        // Canonry's account may belong to a person.
         if hook.action() == "reopened" && sender.is_some_and(|sender| !sender.is_bot()) {
             object(hook, repo, item_type, number, sender, true).await?;
         }
@@ -75,7 +75,7 @@ async fn on_change(
         "closed" => GraceEnd::Closed,
         "reopened" => GraceEnd::Reopened,
         "edited" if is_edited => GraceEnd::Edited,
-        // What was judged is not what is proposed now.
+        // New commits: the judged change is no longer the proposed one.
         "synchronize" => GraceEnd::Edited,
         "assigned" => GraceEnd::Assigned,
         "milestoned" => GraceEnd::Milestoned,
@@ -94,7 +94,7 @@ async fn on_change(
     Ok(())
 }
 
-/// A person opened again what Canonry may have closed.
+/// Records the objection of a person who reopened an item that Canonry may have closed.
 async fn object(
     hook: Webhook<'_>,
     repo: &Repo,
@@ -137,7 +137,7 @@ async fn is_own(hook: Webhook<'_>, user: Option<&RestUser>) -> Result<bool, JobE
     Ok(own.is_some() && user.and_then(RestUser::to_login).as_ref() == own)
 }
 
-/// Whether a label keeps items open, by the settings as they were last read; right before a close they are read again.
+/// Whether a label keeps items open, by the settings as last read. The settings are read again right before a close.
 async fn is_protected(hook: Webhook<'_>, repo: &Repo, label: Option<&RestLabel>) -> Result<bool, JobError> {
     let Some(label) = label else { return Ok(false) };
     let settings = RepoSettings::last_read(hook.service, repo).await?;

@@ -1,4 +1,4 @@
-//! `installation` and `installation_repositories`: where Canonry may look, and where not any more.
+//! `installation` and `installation_repositories`: which repositories Canonry may access.
 
 use canonry_domain::GithubId;
 use canonry_github::webhook::{InstallationEvent, InstallationRepositoriesEvent, InstalledRepo};
@@ -15,7 +15,7 @@ pub(super) async fn installation(hook: Webhook<'_>, about: &InstallationEvent) -
             dismiss(hook, &about.repositories, RepoAccess::Removed).await?;
             of_installation(hook, RepoAccess::Active, RepoAccess::Removed).await
         }
-        // Their payloads list no repositories: all are meant.
+        // These payloads list no repositories: all are meant.
         "suspend" => of_installation(hook, RepoAccess::Active, RepoAccess::Suspended).await,
         "unsuspend" => of_installation(hook, RepoAccess::Suspended, RepoAccess::Active).await,
         action => Err(JobError::Ignored(format!("an installation's {action} event changes nothing here"))),
@@ -27,7 +27,7 @@ pub(super) async fn repositories(hook: Webhook<'_>, about: &InstallationReposito
     admit(hook, &about.repositories_added).await
 }
 
-/// Repositories that Canonry may look at now: remembered, and fetched.
+/// Stores and syncs repositories that Canonry may now access.
 async fn admit(hook: Webhook<'_>, repos: &[InstalledRepo]) -> Result<(), JobError> {
     for told in told(repos) {
         let repo = known_repo(hook.service, &told).await?;
@@ -38,7 +38,7 @@ async fn admit(hook: Webhook<'_>, repos: &[InstalledRepo]) -> Result<(), JobErro
     Ok(())
 }
 
-/// Repositories that Canonry may not look at any more. Those that are not known need no mark.
+/// Marks repositories that Canonry may no longer access. Unknown repositories need no mark.
 async fn dismiss(hook: Webhook<'_>, repos: &[InstalledRepo], access: RepoAccess) -> Result<(), JobError> {
     for told in told(repos) {
         if let Some(repo) = stored_repo(hook.service, &told).await? {
@@ -48,8 +48,8 @@ async fn dismiss(hook: Webhook<'_>, repos: &[InstalledRepo], access: RepoAccess)
     Ok(())
 }
 
-/// The same for all repositories of the installation whose access is `from`. An App is installed once on an account, so
-/// that those of the account are its repositories, also where nobody told which they are.
+/// Changes the access of all repositories of the installation from `from` to `to`. An App is installed once on an
+/// account, so the account's repositories are the installation's, even if no webhook listed them.
 async fn of_installation(hook: Webhook<'_>, from: RepoAccess, to: RepoAccess) -> Result<(), JobError> {
     let store = hook.service.store();
     let installed = match hook.event.installation_id {

@@ -1,5 +1,5 @@
-//! `issue_comment`: what people say around a closing tells what an issue is a duplicate of; what they ask Canonry for is
-//! done and answered; and any word of theirs stops a close that was announced.
+//! `issue_comment`: comments around a close show what an issue is a duplicate of; commands to Canonry are carried out
+//! and answered; and any comment of a person stops an announced close.
 
 use canonry_domain::GithubId;
 use canonry_github::item_from_issue;
@@ -40,7 +40,7 @@ pub(super) async fn issue_comment(hook: Webhook<'_>, repo: &Repo, about: &IssueC
         }
         None => None,
     };
-    // Whoever rules that it is a duplicate wants it closed; everybody else has something to say first.
+    // A person who rules that the item is a duplicate wants it closed; any other comment stops the close.
     if !mentioned.as_ref().is_some_and(|mentioned| mentioned.rules_duplicate) {
         graces::on_comment(hook, repo, about).await?;
     }

@@ -1,5 +1,5 @@
-//! `issues`: taken in, learned from, and triaged when they are new or their text changed. Much of what happens to one ends
-//! its grace.
+//! `issues`: stores the issue, learns from it, and triages it if it is new or its text changed. Many changes end its
+//! grace.
 
 use canonry_domain::{GoneReason, ItemType};
 use canonry_github::item_from_issue;
@@ -25,15 +25,15 @@ pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) 
     }
     let own = hook.own_login().await?;
     let event = match hook.action() {
-        // The only ones that tell of an outcome.
+        // Only these actions contain an outcome.
         "closed" | "reopened" | "labeled" | "unlabeled" if record.item_type == ItemType::Issue => {
             let maintainers = hook.maintainers(repo).await?;
             hook.outcome_source(&repo.name, KnownPeople { own, maintainers: &maintainers }).of_issue(about)
         }
         _ => None,
     };
-    // The webhook knows who did what taking the issue in would discover: recorded first, it is all there is to learn. About
-    // an issue that nobody knows nothing can be recorded before it is taken in.
+    // The webhook says who made the change; an upsert only sees the change. So the event is recorded first. An
+    // unknown issue must be stored before anything can be recorded about it.
     let number = record.number;
     let (before, after) = match event {
         Some(event) if hook.service.store().corpus().item(repo.id, record.item_type, number).await?.is_some() => {
@@ -44,7 +44,7 @@ pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) 
     learn(hook, repo, before).await?;
     let item = take_item(hook, repo, record).await?;
     learn(hook, repo, after).await?;
-    // Before triage, which may say something else about what was edited.
+    // Before triage, which may post another comment about the edited text.
     graces::on_issue(hook, repo, number, about).await?;
     let occasion = match hook.action() {
         "opened" => TriageOccasion::Opened,

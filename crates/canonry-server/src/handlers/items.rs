@@ -1,4 +1,4 @@
-//! Items as webhooks tell of them, taken into the corpus.
+//! Upserts items from webhooks into the corpus.
 
 use canonry_domain::{GoneReason, Item, ItemNumber, ItemRecord, OutcomeEvent, RecordChange};
 use canonry_store::Repo;
@@ -7,10 +7,10 @@ use canonry_triage::refetch_item;
 use super::webhook::Webhook;
 use crate::jobs::job_handler::JobError;
 
-/// Takes in what a webhook says about an item; the item as it is now, or none when it has left the repository.
+/// Upserts an item from a webhook. Returns the item as it is now, or `None` if it has left the repository.
 ///
-/// A record that is older than what is known changes nothing, and one that cannot be put in order neither ("close with
-/// comment" is two webhooks of one second, in any order): the store sees to that, and GitHub is asked.
+/// The store ignores a record that is older than the stored one, or that cannot be put in order ("close with comment"
+/// sends two webhooks of the same second, in any order). In the second case GitHub is asked.
 pub(super) async fn take_item(hook: Webhook<'_>, repo: &Repo, record: ItemRecord) -> Result<Option<Item>, JobError> {
     let (store, now) = (hook.service.store(), hook.service.now());
     let (item, change) = store.corpus().upsert_webhook_item(repo, record.clone(), now).await?;
@@ -32,7 +32,8 @@ fn told_meanwhile() -> JobError {
     JobError::Retry("another delivery about the same item came at the same time".to_owned())
 }
 
-/// Takes in what cannot be put in order when nobody can be asked: only a webhook about the state itself changes the state.
+/// Upserts a record that cannot be put in order when GitHub cannot be asked: only a webhook about the state itself
+/// changes the state.
 async fn take_blindly(hook: Webhook<'_>, repo: &Repo, known: &Item, record: ItemRecord) -> Result<Item, JobError> {
     let is_about_state = matches!(hook.action(), "closed" | "reopened");
     let record = match is_about_state {
@@ -45,7 +46,7 @@ async fn take_blindly(hook: Webhook<'_>, repo: &Repo, known: &Item, record: Item
     }
 }
 
-/// An item that left the repository: its history stays, and nothing is compared with it any more.
+/// Marks an item that left the repository: its history stays, and nothing is compared with it any more.
 pub(super) async fn leave(
     hook: Webhook<'_>,
     repo: &Repo,
@@ -58,7 +59,7 @@ pub(super) async fn leave(
     Ok(())
 }
 
-/// Adds what people did with an issue to the log, and learns from it.
+/// Records what people did with an issue, and learns from it.
 pub(super) async fn learn(hook: Webhook<'_>, repo: &Repo, event: Option<OutcomeEvent>) -> Result<(), JobError> {
     let Some(event) = event else { return Ok(()) };
     hook.service.store().learning().record_outcome_events(repo.id, &[event], hook.service.now()).await?;

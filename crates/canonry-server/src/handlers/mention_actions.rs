@@ -1,4 +1,4 @@
-//! What each command does. The caller has checked that the person may use it.
+//! Carries out each command. The caller has checked that the person may use it.
 
 use canonry_domain::mention::{
     MentionCommand, MentionRole, MentionVerb, NothingToUndo, close_cancelled, could_not, dismissed, duplicate_ruled,
@@ -29,10 +29,10 @@ use crate::jobs::grace_job::queue_grace_sweep;
 use crate::jobs::job_handler::JobError;
 use crate::review::review_requests::{ReviewJob, queue_review};
 
-/// Characters of somebody else's words in an answer.
+/// The most characters of another person's text in an answer.
 const QUOTED: usize = 200;
 
-/// How often an unfinished undo is tried again.
+/// How often an unfinished undo is retried.
 const GOES_ON: SignedDuration = SignedDuration::from_mins(1);
 
 #[derive(Clone, Copy)]
@@ -44,17 +44,18 @@ pub(super) struct MentionActions<'a> {
     pub(super) by: &'a Login,
     pub(super) role: MentionRole,
     pub(super) settings: &'a RepoSettings,
-    /// When it was said. Rulings and brakes hold from then on, so that words that arrive late lose against later ones.
+    /// When the comment was written. Rulings and pauses count from then on, so that a comment that arrives late loses
+    /// against later ones.
     pub(super) said_at: Timestamp,
-    /// Whether that is so long ago that the comment was read again.
+    /// Whether that is so long ago that the comment was fetched again.
     pub(super) is_old: bool,
 }
 
-/// What came of a command, and what is said about it.
+/// The outcome of a command, and its answer.
 type ActionResult = Result<(MentionOutcome, MentionReply), JobError>;
 
 impl MentionActions<'_> {
-    /// Does it. Everything may be done twice, after a kill.
+    /// Carries out a command. Everything may be done twice, after a kill.
     pub(super) async fn carry_out(self, command: MentionCommand) -> ActionResult {
         match command {
             MentionCommand::Review => self.review(&command, false).await,
@@ -110,7 +111,7 @@ impl MentionActions<'_> {
         Ok((MentionOutcome::Done, MentionReply::React(ReactionContent::Eyes)))
     }
 
-    /// As far as is known; one that nobody has told of yet counts as open.
+    /// As far as is known; an item that is not stored yet counts as open.
     async fn is_open(&self) -> Result<bool, StoreError> {
         let item = self.hook.service.store().corpus().item(self.repo.id, self.said.item_type, self.said.number).await?;
         Ok(item.is_none_or(|item| item.state == ItemState::Open))
@@ -148,18 +149,18 @@ impl MentionActions<'_> {
         }
     }
 
-    /// Whether something happened after the comment was written. GitHub tells whole seconds.
+    /// Whether something happened after the comment was written. GitHub's times are whole seconds.
     fn is_after(&self, at: Timestamp) -> bool {
         at.as_second() > self.said_at.as_second()
     }
 
-    /// Whether a later comment asked for this, and got it.
+    /// Whether a later comment gave this command and it was carried out.
     async fn said_later(&self, verb: MentionVerb) -> Result<bool, StoreError> {
         let (store, PostedComment { place, comment, .. }) = (self.hook.service.store(), self.said);
         store.deliveries().has_later_mention(self.repo.id, place, comment, verb.as_str()).await
     }
 
-    /// The thread that the comment stands in, at a line.
+    /// The review thread of the comment.
     fn thread(&self) -> Option<FindingThread> {
         let thread = self.said.in_reply_to.filter(|_| self.said.place == MentionPlace::Review)?;
         Some(FindingThread { repo: self.repo.id, number: self.said.number, thread })
@@ -200,7 +201,7 @@ impl MentionActions<'_> {
         let cleared = store.findings().clear_feedback(self.repo.id, pattern, self.by, now).await?;
         let words = cleared_markdown(pattern, cleared);
         done(match (pattern, cleared) {
-            // All at once is easily said by mistake.
+            // A reset of everything is easily sent by mistake.
             (None, 1..) => format!("{words} `/{} feedback restore` undoes it.", self.handle()),
             (Some(_), _) | (None, 0) => words,
         })
@@ -271,7 +272,7 @@ impl MentionActions<'_> {
             Err(error) => return self.not_ruled(error),
         };
         let outbox = self.hook.service.outbox().await?;
-        // Before the grace ends, which would edit the same comment with fewer words.
+        // Before the grace ends, which would edit the same comment with a shorter text.
         withdraw_suggestion(store, outbox, self.repo, item_type, number, target, self.by, ruled.id).await?;
         self.hook.service.wake_publisher();
         let cancelled =
@@ -287,11 +288,12 @@ impl MentionActions<'_> {
         done(if cancelled { close_cancelled(self.by, target) } else { ruled_apart(target) })
     }
 
-    /// Whether the item is closed by now as a duplicate of another, or a close that no cancelling reaches is under way.
+    /// Whether the item is now closed as a duplicate of `target`, or a close that can no longer be cancelled is under
+    /// way.
     async fn is_being_closed_for(&self, target: ItemNumber) -> Result<bool, StoreError> {
         let PostedComment { item_type, number, .. } = self.said;
         let store = self.hook.service.store();
-        // In this order: a grace that ends meanwhile has left a close behind.
+        // The order matters: a grace that ends between the two reads has left a close behind.
         let waiting = store.close().waiting_grace(self.repo.id, item_type, number).await?;
         if waiting.is_some_and(|grace| grace.target == target && grace.plan.is_some()) {
             return Ok(true);
@@ -301,7 +303,7 @@ impl MentionActions<'_> {
         Ok(last.is_some_and(|close| close.undone_at.is_none() && close.target == target))
     }
 
-    /// What the item was taken for a duplicate of, and by whom.
+    /// The item that Canonry or a person considers the original, and who decided it.
     async fn taken_for(&self, named: Option<ItemNumber>) -> Result<PresumedTarget, StoreError> {
         let PostedComment { item_type, number, .. } = self.said;
         let store = self.hook.service.store();
@@ -318,20 +320,20 @@ impl MentionActions<'_> {
         let predicted = records.iter().filter(|stored| stored.record.verdict != Verdict::NotDuplicate);
         let predicted = predicted.filter_map(|stored| stored.record.target).next();
         let target = named.or(closed).or(waiting).or(ruled).or(predicted);
-        // Undone before the answer was stored: the same comment asks again.
+        // The close was undone before the answer was stored, and the same comment is handled again.
         let target = target.or(last.map(|close| close.target));
-        // A ruling apart ends one together whichever of the two it was about.
+        // A not-duplicate ruling ends a duplicate ruling of the two items in either direction.
         let is_ruled = |target: &ItemNumber| {
             duplicates.iter().any(|pair| *pair == (number, *target) || *pair == (*target, number))
         };
-        // A row of a plan that a person approved is a maintainer's word as well.
+        // An approved row of a plan is a maintainer's ruling too.
         let approved = last.filter(|close| close.undone_at.is_none() && close.approved == Some(true));
         let is_approved = |target: &ItemNumber| approved.is_some_and(|close| close.target == *target);
         Ok(PresumedTarget { target, closed, ruled: target.filter(|target| is_ruled(target) || is_approved(target)) })
     }
 
     async fn undo(self) -> ActionResult {
-        // Old words are about an earlier close. New ones may be written while the close is still being recorded.
+        // An old comment is about an earlier close. A new one may be written while the close is still being recorded.
         if self.is_old {
             let PostedComment { item_type, number, .. } = self.said;
             let closes = self.hook.service.store().plans().applied_closes(self.repo.id, item_type).await?;
@@ -350,7 +352,7 @@ impl MentionActions<'_> {
         }
     }
 
-    /// A close that is taken back in part: nobody but this job goes on with it, and nothing is answered before.
+    /// The close is partly undone. Only this job continues it, and nothing is answered before it is done.
     fn goes_on(&self, reason: String) -> JobError {
         JobError::Postpone { reason, until: self.hook.service.now() + GOES_ON }
     }
@@ -365,7 +367,7 @@ impl MentionActions<'_> {
         Ok(undone.await?)
     }
 
-    /// Who ruled, for who reads the ruling later.
+    /// Names the person who ruled, for later readers of the ruling.
     fn note(&self) -> String {
         format!("{} in a comment on #{}", self.by, self.said.number)
     }
@@ -381,7 +383,7 @@ impl MentionActions<'_> {
 
 struct PresumedTarget {
     target: Option<ItemNumber>,
-    /// What Canonry closed it as a duplicate of, if it did so last.
+    /// The item that Canonry last closed this one as a duplicate of.
     closed: Option<ItemNumber>,
     /// The same item, if a person ruled that one of the two is a duplicate of the other, or approved the close.
     ruled: Option<ItemNumber>,
@@ -391,7 +393,7 @@ fn done(words: String) -> ActionResult {
     Ok((MentionOutcome::Done, MentionReply::Reply(words)))
 }
 
-/// The comment that reopens an item says what was done.
+/// Only a reaction: the comment that reopens the item already describes it.
 fn thumb() -> ActionResult {
     Ok((MentionOutcome::Done, MentionReply::React(ReactionContent::PlusOne)))
 }

@@ -1,4 +1,4 @@
-//! A comment that asks Canonry for something: who asks, whether they may, and the one answer.
+//! A comment with a command for Canonry: its author, the author's permission, and the one answer.
 
 use canonry_domain::mention::{
     ANSWERED_A_DAY, MentionCommand, MentionRequest, MentionRole, MentionVerb, is_mention_answered, may_contain_mention,
@@ -16,14 +16,14 @@ use super::mention_actions::MentionActions;
 use super::webhook::Webhook;
 use crate::jobs::job_handler::JobError;
 
-/// For so long a person who was told no on an item is not told again in words.
+/// How long a refusal on an item is not repeated in words to the same person.
 const TOLD_ONCE: SignedDuration = SignedDuration::from_hours(24);
 
-/// What the delivery of a mention shows that is not answered.
+/// The reason that the delivery of an unanswered mention shows.
 const TOO_MANY: &str = "too many commands from people who are not maintainers within an hour; this one is not answered";
 
-/// A comment that is handled later than this is read again before: deliveries that failed come again for days, and
-/// whoever saw nothing happen may have taken their words back.
+/// A comment that is handled later than this is fetched again first: failed deliveries are repeated for days, and an
+/// author who saw no effect may have withdrawn the command.
 const FRESH: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(Clone, Copy)]
@@ -32,35 +32,35 @@ pub(super) struct PostedComment<'a> {
     pub(super) comment: GithubId,
     pub(super) text: &'a str,
     pub(super) by: &'a RestUser,
-    /// When, by GitHub's clock.
+    /// By GitHub's clock.
     pub(super) written_at: Option<Timestamp>,
     pub(super) number: ItemNumber,
     pub(super) item_type: ItemType,
     pub(super) author: Option<&'a RestUser>,
-    /// The comment that began the thread, at a line.
+    /// The comment that began the review thread.
     pub(super) in_reply_to: Option<GithubId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MentionReply {
-    /// A reaction to the comment, where another comment says what was done, or words would be too many.
+    /// A reaction to the comment, if another comment describes what was done or an answer in words would be noise.
     React(ReactionContent),
     Reply(String),
 }
 
 pub(super) struct HandledMention {
     pub(super) ignored: Option<&'static str>,
-    /// Whether it ruled that the item is a duplicate: such a comment objects to nothing.
+    /// Whether the comment ruled that the item is a duplicate: such a comment is not an objection.
     pub(super) rules_duplicate: bool,
 }
 
-/// Does what a new comment asks for, and answers once; `None` when nobody in it calls Canonry.
+/// Carries out the command of a new comment and answers once; `None` if the comment does not mention Canonry.
 pub(super) async fn handle_mention(
     hook: Webhook<'_>,
     repo: &Repo,
     said: PostedComment<'_>,
 ) -> Result<Option<HandledMention>, JobError> {
-    // An edited comment may have been answered, and may say by now what its author never said to Canonry.
+    // An edited comment may already be answered, and its text may no longer be what its author sent to Canonry.
     if hook.action() != "created" || !may_contain_mention(said.text) {
         return Ok(None);
     }
@@ -150,7 +150,7 @@ pub(super) async fn handle_mention(
     Ok(Some(HandledMention { ignored, rules_duplicate }))
 }
 
-/// Why a comment does not ask any more for what it asked for when it was written; `None` when it still does.
+/// Why a comment no longer gives the command it gave when it was written; `None` if it still does.
 async fn taken_back(
     github: &GitHub,
     repo: &Repo,
@@ -179,12 +179,12 @@ async fn taken_back(
     })
 }
 
-/// Words the first time, a face after that.
+/// Words the first time, a reaction after that.
 fn once(told: bool, words: String) -> MentionReply {
     if told { MentionReply::React(ReactionContent::Confused) } else { MentionReply::Reply(words) }
 }
 
-/// What a person is to the item. Who maintains the repository does so on their own items too.
+/// The role of a person for the item. A maintainer is a maintainer on their own items too.
 async fn role(hook: Webhook<'_>, repo: &Repo, by: &Login, author: Option<&RestUser>) -> Result<MentionRole, JobError> {
     let (store, github) = (hook.service.store(), hook.service.github());
     if is_maintainer(store, github, repo, by).await? {

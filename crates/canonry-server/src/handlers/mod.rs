@@ -1,4 +1,4 @@
-//! What is done about each webhook.
+//! The handlers of all webhook events.
 
 pub(crate) mod ensure_synced;
 pub(crate) mod find_repo;

@@ -1,5 +1,5 @@
-//! `pull_request`: taken in, reviewed when something asks for that, and triaged when it is new or its text changed. Its
-//! closing tells nothing about duplicates.
+//! `pull_request`: stores the pull request, reviews it if requested, and triages it if it is new or its text changed.
+//! A closed pull request says nothing about duplicates.
 
 use canonry_github::item_from_pull;
 use canonry_github::webhook::PullRequestEvent;
@@ -40,7 +40,7 @@ pub(super) async fn pull_request(hook: Webhook<'_>, repo: &Repo, about: &PullReq
     together(review, triaged)
 }
 
-/// What became of a webhook that is about a review and about triage: nothing was done only if nothing was done of either.
+/// The result of a webhook that concerns a review and triage: it is ignored only if both ignored it.
 fn together(review: ReviewDecision, triaged: Result<(), JobError>) -> Result<(), JobError> {
     match (review, triaged) {
         (ReviewDecision::Queued, Err(JobError::Ignored(_))) => Ok(()),

@@ -10,7 +10,7 @@ pub(super) async fn push(hook: Webhook<'_>, push: &PushEvent) -> Result<(), JobE
     let told = hook.named_repo()?;
     let default = hook.event.repository.as_ref().map(|repo| repo.default_branch.as_str()).unwrap_or_default();
     let is_default = push.reference.strip_prefix("refs/heads/").is_some_and(|branch| branch == default);
-    // A payload that does not name the default branch may be about it.
+    // A payload without a default branch may be about it.
     if !is_default && !default.is_empty() {
         return Err(JobError::ignored("only a push to the default branch changes the settings"));
     }

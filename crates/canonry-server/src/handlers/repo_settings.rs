@@ -1,4 +1,4 @@
-//! The settings that a repository sets for itself: `.canonry.yml` of its default branch, as it is now.
+//! A repository's own settings: `.canonry.yml` of its default branch, as it is now.
 
 use canonry_config::{ParsedSettings, RepoConfig, SETTINGS_FILE, SettingsSection, TriageSettings, parse};
 use canonry_domain::{Probability, Threshold, ThresholdSettings, TriageMode};
@@ -11,13 +11,13 @@ use tokio::sync::OnceCell;
 use crate::jobs::job_handler::JobError;
 use crate::service::Service;
 
-/// The settings of one repository, with defaults wherever the file says nothing or nothing usable.
+/// The settings of one repository, with defaults for missing and invalid values.
 #[derive(Debug, Clone)]
 pub(crate) struct RepoSettings {
     parsed: ParsedSettings,
 }
 
-/// The settings of a job's repository, read when they are first needed and once.
+/// The settings of a job's repository, read once, on first use.
 #[derive(Debug, Default)]
 pub(crate) struct LazySettings(OnceCell<RepoSettings>);
 
@@ -28,7 +28,7 @@ impl LazySettings {
 }
 
 impl RepoSettings {
-    /// As they are now; while GitHub is down the last ones hold.
+    /// The current settings; the last known ones while GitHub is down.
     pub(crate) async fn load(service: &Service, repo: &Repo) -> Result<Self, JobError> {
         Ok(Self::read(settings_text(service, repo).await?.as_deref()))
     }
@@ -54,17 +54,17 @@ impl RepoSettings {
         &self.parsed.config.mentions.handle
     }
 
-    /// What is wrong with them, in sentences for the details of a review.
+    /// The problems of the settings, as sentences for the details of a review.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.parsed.problems.iter().map(|problem| format!("{SETTINGS_FILE}: {problem}")).collect()
     }
 
-    /// Whether the section `review` could be read, or is not there.
+    /// Whether the section `review` is valid or absent.
     pub(crate) fn is_review_readable(&self) -> bool {
         !self.parsed.fell_back(SettingsSection::Review)
     }
 
-    /// What hosted models may cost in a calendar month, in US dollars, where the operator has a limit too.
+    /// The most that hosted models may cost in a calendar month, in US dollars. The operator may have a limit too.
     pub(crate) fn monthly_cost(&self, operator: Option<f64>) -> Option<f64> {
         let own = self.parsed.config.budget.monthly_cost_usd;
         match operator {
@@ -87,7 +87,7 @@ impl RepoSettings {
         }
     }
 
-    /// The thresholds that the file asks for; none when that cannot be told.
+    /// The thresholds of the file; `None` if they cannot be read.
     fn thresholds(&self) -> Option<ThresholdSettings> {
         if self.parsed.fell_back(SettingsSection::Triage) {
             return None;
@@ -95,7 +95,7 @@ impl RepoSettings {
         thresholds_of(&self.parsed.config.triage)
     }
 
-    /// How new items are triaged. Thresholds are learned anew when the file asks for other ones.
+    /// The rules for new items. Thresholds are learned again if the file asks for other ones.
     pub(crate) async fn triage_rules(&self, service: &Service, repo: &Repo) -> Result<TriageRules, JobError> {
         let mut rules = self.file_rules();
         if let Some(thresholds) = self.thresholds() {
@@ -112,7 +112,7 @@ impl RepoSettings {
     }
 }
 
-/// The file's text as it is now. While GitHub is down, what is kept holds.
+/// The file's current text. While GitHub is down, the stored text is used.
 async fn settings_text(service: &Service, repo: &Repo) -> Result<Option<String>, JobError> {
     let store = service.store();
     let live = match service.github() {
@@ -129,13 +129,13 @@ async fn settings_text(service: &Service, repo: &Repo) -> Result<Option<String>,
             tracing::warn!(repo = %repo.name, %error, "the settings could not be fetched; the last ones hold");
             Ok(kept.text)
         }
-        // Not a word about the file: the rest of the work finds out what it means for the repository.
+        // This says nothing about the file: later steps find out what it means for the repository.
         None if matches!(error, GitHubError::NotInstalled { .. }) => Ok(None),
         None => Err(error.into()),
     }
 }
 
-/// How duplicates are closed; none where a mistake stands in place of what somebody chose.
+/// The rules for closing duplicates; `None` if an invalid value replaced a chosen one.
 fn grace_rules(parsed: &ParsedSettings) -> Option<GraceRules> {
     if triage_mode(parsed) != TriageMode::Grace || parsed.fell_back(SettingsSection::Close) {
         return None;
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(cost("budget: {monthlyCostUsd: 5}", Some(3.0)), Some(3.0));
         assert_eq!(cost("budget: {monthlyCostUsd: 5}", Some(9.0)), Some(5.0));
         assert_eq!(cost("budget: {monthlyCostUsd: 0}", Some(9.0)), Some(9.0));
-        // No limit of the repository's own is none at all where the operator has none either.
+        // If neither the repository nor the operator has a limit, there is none.
         assert_eq!(cost("budget: {monthlyCostUsd: 0}", None), None);
         assert_eq!(cost("", None), None);
         assert_eq!(cost("budget: {monthlyCostUsd: a lot}", None), Some(0.0));

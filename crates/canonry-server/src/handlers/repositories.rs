@@ -1,4 +1,4 @@
-//! `repository`: renamed, moved, archived, deleted.
+//! `repository`: renamed, transferred, archived, deleted.
 
 use canonry_domain::RepoName;
 use canonry_github::webhook::RepositoryEvent;
@@ -20,7 +20,7 @@ pub(super) async fn repository(hook: Webhook<'_>, about: &RepositoryEvent) -> Re
         "unarchived" => {
             let repo = known_repo(service, &told).await?;
             set_access(hook, &repo, RepoAccess::Active).await?;
-            // What happened meanwhile nobody told. A sync that came first would find the repository archived.
+            // No webhook reported what happened meanwhile. A sync that ran first would find the repository archived.
             queue_sync(service, &repo).await?;
             Ok(())
         }
@@ -32,7 +32,7 @@ pub(super) async fn repository(hook: Webhook<'_>, about: &RepositoryEvent) -> Re
             let repo = rename(hook, &told, about).await?;
             set_access(hook, &repo, RepoAccess::Active).await
         }
-        // The default branch may be another one now.
+        // The default branch may have changed.
         "edited" => {
             let repo = known_repo(service, &told).await?;
             store.repos().expire_settings(repo.id).await?;
@@ -45,8 +45,8 @@ pub(super) async fn repository(hook: Webhook<'_>, about: &RepositoryEvent) -> Re
     }
 }
 
-/// Gives the repository its new name. Where GitHub can be asked it says what that is; else the webhook's word is taken
-/// if it tells of the name that is stored, because one that comes late must not bring a former name back.
+/// Stores the repository's new name. GitHub is asked for it if possible. Otherwise the webhook's name is used only if
+/// its former name is the stored one, because a late webhook must not restore a former name.
 async fn rename(hook: Webhook<'_>, told: &NamedRepo, about: &RepositoryEvent) -> Result<Repo, JobError> {
     let repo = known_repo(hook.service, told).await?;
     if hook.service.github().is_some() || repo.name.key() == told.name.key() {

@@ -1,4 +1,4 @@
-//! `pull_request_review_comment`: what people ask for in a thread, and their "won't fix" to a finding.
+//! `pull_request_review_comment`: commands in a review thread, and the answer "won't fix" to a finding.
 
 use canonry_domain::review::{DismissalKind, is_refusal};
 use canonry_domain::{GithubId, ItemNumber, ItemType, WriteKey, WriteOrigin};
@@ -67,7 +67,7 @@ pub(super) async fn review_comment(
     Ok(())
 }
 
-/// Who deletes their "won't fix" takes it back, unless they say it in the thread all the same.
+/// A person who deletes their "won't fix" withdraws it, unless another comment of theirs in the thread says it too.
 async fn deleted(
     hook: Webhook<'_>,
     repo: &Repo,
@@ -99,7 +99,7 @@ async fn deleted(
     if withdrawn { Ok(()) } else { Err(JobError::ignored("no dismissal depended on it")) }
 }
 
-/// A thumb says that it was heard; words would only make the thread longer.
+/// A thumb acknowledges the answer; a reply would only make the thread longer.
 async fn acknowledge(hook: Webhook<'_>, repo: &Repo, number: ItemNumber, comment: GithubId) -> Result<(), JobError> {
     let Some(github_id) = repo.github_id.filter(|_| hook.service.github().is_some()) else { return Ok(()) };
     let key = WriteKey::on_github(WriteOrigin::DismissalAnswer, github_id, number, comment.0).with_record(comment.0);

@@ -1,4 +1,5 @@
-//! `pull_request_review_thread`: who resolves the thread of a finding says no to it; opening it again takes that back.
+//! `pull_request_review_thread`: resolving the thread of a finding rejects the finding; unresolving it withdraws
+//! that.
 
 use canonry_domain::review::DismissalKind;
 use canonry_domain::{GithubId, ItemNumber};
@@ -12,8 +13,8 @@ use super::items::no_item;
 use super::webhook::Webhook;
 use crate::jobs::job_handler::JobError;
 
-/// How long a thread that we began may be unknown: between a review's posting and its record lie a crash, or GitHub's
-/// lists that come later than its webhooks.
+/// How long one of our threads may be unknown: a crash may come between posting a review and recording it, and
+/// GitHub's lists lag behind its webhooks.
 const RECORDED_WITHIN: SignedDuration = SignedDuration::from_mins(15);
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 
@@ -29,7 +30,7 @@ pub(super) async fn review_thread(
         _ => return Err(JobError::ignored("the thread was neither resolved nor reopened")),
     };
     let own = hook.own_login().await?;
-    // Canonry resolves threads of what is fixed, which says nothing about whether the finding was right.
+    // Canonry resolves the threads of fixed findings, which says nothing about whether the finding was right.
     if let Some(why) = hook.not_a_person(own, None) {
         return Err(JobError::ignored(why));
     }
@@ -55,8 +56,8 @@ pub(super) async fn review_thread(
     Ok(())
 }
 
-/// Has whatever happens in a thread wait while the comment of ours that began it is not recorded yet: GitHub tells of it at
-/// once, and who posted it may be slow, or have crashed.
+/// Postpones events of a thread while our comment that began it is not recorded yet: GitHub sends the event at once,
+/// and the process that posted the comment may be slow or have crashed.
 pub(super) async fn await_record(hook: Webhook<'_>, repo: &Repo, thread: FindingThread) -> Result<(), JobError> {
     let now = hook.service.now();
     let Some(github) = hook.service.github() else { return Ok(()) };

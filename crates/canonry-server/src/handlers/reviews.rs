@@ -1,4 +1,4 @@
-//! What webhooks about pull requests and checks mean for reviews.
+//! Decides which webhooks about pull requests and checks start a review.
 
 use canonry_domain::review::{CommitSha, NoReview, ReviewOccasion, ReviewSubject, ReviewTrigger};
 use canonry_domain::review::{TriggerFacts, TriggerRules, review_trigger};
@@ -19,7 +19,7 @@ pub(super) enum ReviewDecision {
     Skipped(NoReview),
 }
 
-/// Has a pull request reviewed if what happened to it asks for that.
+/// Queues a review of a pull request if the event asks for one.
 pub(super) async fn of_pull_request(
     hook: Webhook<'_>,
     repo: &Repo,
@@ -28,7 +28,7 @@ pub(super) async fn of_pull_request(
 ) -> Result<ReviewDecision, JobError> {
     let Some(own) = hook.own_login().await? else { return Ok(ReviewDecision::NotAsked) };
     if hook.action() == "synchronize" {
-        // Whatever the triggers say: what is under way is about commits that nobody looks at any more.
+        // Whatever the triggers are: the review under way is about commits that are no longer the head.
         supersede(hook, repo, item.number, &about.pull_request.head.sha).await?;
     }
     let Some(occasion) = occasion(hook.action(), about, own) else { return Ok(ReviewDecision::NotAsked) };
@@ -41,7 +41,8 @@ pub(super) async fn of_pull_request(
     request_review(hook, repo, own, occasion, &pull).await
 }
 
-/// `pull_request_review`: who reviews a pull request is at work on it; what they say is read comment by comment.
+/// `pull_request_review`: a person who reviews a pull request is working on it. Their comments are handled one by
+/// one.
 pub(super) async fn review(hook: Webhook<'_>, repo: &Repo, about: &PullRequestReviewEvent) -> Result<(), JobError> {
     let is_person = hook.not_a_person(hook.own_login().await?, about.review.user.as_ref()).is_none();
     if hook.action() == "submitted"
@@ -53,7 +54,7 @@ pub(super) async fn review(hook: Webhook<'_>, repo: &Repo, about: &PullRequestRe
     Err(JobError::ignored("comments of a review arrive in events of their own"))
 }
 
-/// `check_run` and `check_suite`: somebody wants Canonry's check to run again.
+/// `check_run` and `check_suite`: a person wants Canonry's check to run again.
 pub(super) async fn check(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) -> Result<(), JobError> {
     let Some(own) = hook.own_login().await? else {
         return Err(JobError::ignored("reviews need credentials for GitHub"));
@@ -69,7 +70,7 @@ pub(super) async fn check(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) ->
         let pull = TriggeringPull {
             number,
             is_open: item.state == ItemState::Open && item.gone.is_none(),
-            // Whoever asks gets one of a draft, too.
+            // A requested review includes drafts.
             is_draft: false,
             author: item.author.clone(),
         };
@@ -86,7 +87,7 @@ pub(super) async fn check(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) ->
     }
 }
 
-/// A pull request as an occasion for a review looks at it.
+/// The facts of a pull request that decide whether to review it.
 struct TriggeringPull {
     number: ItemNumber,
     is_open: bool,
@@ -94,7 +95,7 @@ struct TriggeringPull {
     author: Option<Login>,
 }
 
-/// What an action means; `None` when it has nothing to do with reviews.
+/// The occasion for a review that an action is; `None` if it has nothing to do with reviews.
 fn occasion(action: &str, about: &PullRequestEvent, own: &Login) -> Option<ReviewOccasion> {
     let asked = about.requested_reviewer.as_ref().and_then(RestUser::to_login);
     match action {
@@ -158,15 +159,15 @@ async fn request_review(
             return Ok(ReviewDecision::Skipped(why));
         }
     };
-    // A check may be about several pull requests, each of which has a job of its own.
+    // A check may be about several pull requests, each of which has its own job.
     let by = sender.and_then(RestUser::to_login);
     let job = ReviewJob::new(repo, pull.number, by, because(occasion), &hook.delivery.id)?;
     queue_review(hook.service, repo, ReviewJob { requests: u32::from(requested), ..job }).await?;
     Ok(ReviewDecision::Queued)
 }
 
-/// Ends what is under way for other heads. A webhook may tell of a head that is none any more: then what is under way is
-/// begun again for the one that is.
+/// Ends reviews under way for other heads. A late webhook may name a former head: then the review starts again for
+/// the current one.
 async fn supersede(hook: Webhook<'_>, repo: &Repo, number: ItemNumber, head: &str) -> Result<(), JobError> {
     let Ok(head) = head.parse::<CommitSha>() else { return Ok(()) };
     let (store, subject) = (hook.service.store(), ReviewSubject::Pull(number));
@@ -177,8 +178,8 @@ async fn supersede(hook: Webhook<'_>, repo: &Repo, number: ItemNumber, head: &st
     Ok(())
 }
 
-/// The pull requests that a check is about. GitHub names none where the head is in a fork; then it is the one that the
-/// check's own key names, or those whose head was looked at.
+/// The pull requests of a check. GitHub names none if the head is in a fork; then it is the one in the check's own
+/// key, or those whose head was fetched.
 async fn pulls_of(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) -> Result<Vec<ItemNumber>, JobError> {
     let named = named_in(&about.check.pull_requests, repo.github_id);
     if !named.is_empty() {
@@ -192,8 +193,8 @@ async fn pulls_of(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) -> Result<
     Ok(subjects.iter().filter_map(ReviewSubject::pull).collect())
 }
 
-/// The pull requests of a repository among those that a check names: those of its forks have the same head at times, and
-/// numbers that mean others here.
+/// The pull requests of this repository among those that a check names. Pull requests in forks sometimes have the
+/// same head, and their numbers mean other pull requests here.
 fn named_in(links: &[PullLink], repo: Option<GithubId>) -> Vec<ItemNumber> {
     let is_own = |link: &&PullLink| link.base.as_ref().is_none_or(|base| Some(GithubId(base.repo.id)) == repo);
     links.iter().filter(is_own).filter_map(|link| ItemNumber::new(link.number).ok()).collect()

@@ -1,4 +1,4 @@
-//! A new item, or one with a new text, is looked at.
+//! Triages a new item, or one whose text changed.
 
 use canonry_domain::{Item, ItemState, OnlineThresholds, TriageMode, month_of};
 use canonry_models::chat::TokenBudget;
@@ -16,14 +16,14 @@ use crate::jobs::triage_job::TriageJob;
 use crate::service::Service;
 
 const NEIGHBOURS: usize = 8;
-/// How long after an item was looked at its next text is: who edits a text edits it again, and each look costs.
+/// How long an edited item waits after its last triage: an author often edits again, and each triage costs.
 const PAUSE: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TriageOccasion {
     Opened,
     Edited,
-    /// Its text changed a while ago.
+    /// The text changed a while ago.
     EditedBefore,
 }
 
@@ -84,8 +84,8 @@ pub(crate) async fn triage(
     if triaged.triage_id.is_some() { Ok(()) } else { Err(JobError::Ignored(triaged.reason)) }
 }
 
-/// Asks who maintains a repository of which nobody has asked yet. An item gets one suggestion: made without that answer, it
-/// would never announce a close.
+/// Fetches a repository's maintainers if they were never fetched. An item gets only one suggestion, and a suggestion
+/// made without the maintainers would never announce a close.
 async fn know_maintainers(service: &Service, repo: &Repo) -> Result<(), JobError> {
     let (store, Some(github)) = (service.store(), service.github()) else { return Ok(()) };
     match store.repos().maintainers(repo.id).await? {
@@ -94,14 +94,14 @@ async fn know_maintainers(service: &Service, repo: &Repo) -> Result<(), JobError
     }
 }
 
-/// Leaves an item whose text changed to a later job if it was triaged just now; one job for however many changes.
+/// Leaves an edited item to a later job if it was triaged recently. Several edits share one job.
 async fn triage_later(service: &Service, repo: &Repo, item: &Item, last: Option<Timestamp>) -> Result<bool, JobError> {
     let (store, now) = (service.store(), service.now());
     let Some(id) = repo.github_id else { return Ok(false) };
     let job = TriageJob { github_id: id, item_type: item.item_type, number: item.number };
     let rested = last.map_or(now, |last| last + PAUSE);
     let before = store.jobs().last_of(&triage_key(id, item.number), JobKind::Triage).await?;
-    // Two of them at once would both comment.
+    // Two triage runs at once would both comment.
     let is_owed = before.is_some_and(|job| job.state.is_active());
     if rested <= now && !is_owed {
         return Ok(false);
@@ -111,7 +111,7 @@ async fn triage_later(service: &Service, repo: &Repo, item: &Item, last: Option<
 }
 
 struct PastTriage {
-    /// Whether one of them was about the text that it has now.
+    /// Whether a past triage was about the current text.
     saw_this_text: bool,
     last: Option<Timestamp>,
 }

@@ -1,4 +1,4 @@
-//! A webhook on its way to the handler of its event.
+//! Passes a webhook to the handler of its event.
 
 use canonry_domain::{Login, Maintainers, RepoName};
 use canonry_github::api::RestUser;
@@ -16,7 +16,7 @@ use crate::handlers::webhook_outcomes::{KnownPeople, OutcomeSource};
 use crate::jobs::job_handler::JobError;
 use crate::service::Service;
 
-/// From this many bytes on a body is read aside, so that the other work of its thread goes on.
+/// From this many bytes on, a body is parsed on a blocking thread, so that other work continues.
 const LARGE: usize = 256 * 1024;
 
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub(super) struct Webhook<'a> {
     pub(super) settings: &'a LazySettings,
 }
 
-/// Does what a webhook asks for. It may come late, twice, or out of order.
+/// Handles a webhook. It may come late, twice, or out of order.
 pub(crate) async fn webhook(service: &Service, delivery: &Delivery, body: &str) -> Result<(), JobError> {
     let event = read(&delivery.event, body).await?;
     let hook = Webhook { service, delivery, event: &event, settings: &LazySettings::default() };
@@ -40,7 +40,7 @@ pub(crate) async fn webhook(service: &Service, delivery: &Delivery, body: &str) 
         EventBody::Issues(about) => issues::issues(hook, &hook.repo().await?, about).await,
         EventBody::IssueComment(about) => issue_comments::issue_comment(hook, &hook.repo().await?, about).await,
         EventBody::PullRequest(about) => pull_requests::pull_request(hook, &hook.repo().await?, about).await,
-        // GitHub tells of every check of every App.
+        // GitHub sends every check of every App.
         EventBody::Check(_) if hook.action() != "rerequested" => {
             Err(JobError::ignored("only a check that is requested again starts a review"))
         }
@@ -69,7 +69,7 @@ async fn read(name: &str, body: &str) -> Result<Event, JobError> {
 }
 
 impl<'a> Webhook<'a> {
-    /// What happened; empty where the event has no actions.
+    /// Empty if the event has no actions.
     pub(super) fn action(&self) -> &str {
         self.event.action.as_deref().unwrap_or_default()
     }
@@ -100,18 +100,17 @@ impl<'a> Webhook<'a> {
         Err(JobError::Ignored(format!("nothing is done in {}: {why}", repo.name)))
     }
 
-    /// The settings of its repository, read once.
+    /// The settings of the webhook's repository, read once.
     pub(super) async fn settings(&self, repo: &Repo) -> Result<&'a RepoSettings, JobError> {
         self.settings.get(self.service, repo).await
     }
 
-    /// Whether a repository that was out of sight is worth a look: an App's own webhooks come only from where it is
-    /// installed.
+    /// Whether to recheck an inaccessible repository: an App's own webhooks come only from where it is installed.
     fn may_be_back(&self) -> bool {
         !self.service.is_app() || self.event.installation_id.is_some()
     }
 
-    /// The account that Canonry writes with; none without GitHub.
+    /// The account that Canonry writes with; `None` without GitHub.
     pub(super) async fn own_login(&self) -> Result<Option<&Login>, JobError> {
         if self.service.github().is_none() {
             return Ok(None);
@@ -130,7 +129,7 @@ impl<'a> Webhook<'a> {
         OutcomeSource { delivery_id, received_at, repo, event: self.event, people }
     }
 
-    /// Why nobody is to be answered: Canonry or another bot did it, or wrote the item.
+    /// Why the event gets no answer: Canonry or another bot caused it, or wrote the item.
     pub(super) fn not_a_person(&self, own: Option<&Login>, author: Option<&RestUser>) -> Option<&'static str> {
         let is_own = |user: &RestUser| own.is_some() && user.to_login().as_ref() == own;
         match self.event.sender.as_ref() {

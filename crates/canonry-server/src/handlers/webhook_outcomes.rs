@@ -1,4 +1,4 @@
-//! What a webhook tells about the outcome of an issue. Pure: the payload in, events out.
+//! Extracts the outcome of an issue from a webhook. Pure: the payload in, events out.
 
 use canonry_domain::{
     EventBy, GithubId, HUMAN_LABEL, ItemNumber, Login, Maintainers, OutcomeEvent, OutcomeKind, RepoName,
@@ -8,7 +8,7 @@ use canonry_github::api::{RestIssue, RestUser};
 use canonry_github::webhook::{Event, IssueCommentEvent, IssuesEvent};
 use jiff::Timestamp;
 
-/// What has to be known about people to say who did something.
+/// What is known about accounts, to say who did something.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KnownPeople<'a> {
     pub(crate) own: Option<&'a Login>,
@@ -33,12 +33,12 @@ impl KnownPeople<'_> {
 }
 
 impl OutcomeSource<'_> {
-    /// The event of an issue's own webhook; most tell of no outcome.
+    /// The event of an issue's own webhook; most contain no outcome.
     pub(crate) fn of_issue(&self, issues: &IssuesEvent) -> Option<OutcomeEvent> {
         let issue = &issues.issue;
         let changed_at = issue.updated_at.unwrap_or(self.received_at);
         let (kind, occurred_at) = match self.event.action.as_deref()? {
-            // GitHub tells a corrected reason as another closing, with the time of the first.
+            // GitHub reports a corrected reason as another close, with the time of the first.
             "closed" => (OutcomeKind::Closed, reason_given_at(issue.closed_at, issue.updated_at).unwrap_or(changed_at)),
             "reopened" => (OutcomeKind::Reopened, changed_at),
             "labeled" if is_human_label(issues) => (OutcomeKind::Labeled, changed_at),
@@ -46,7 +46,7 @@ impl OutcomeSource<'_> {
             _ => return None,
         };
         let sender = self.event.sender.as_ref();
-        // GitHub tells the role of the issue's author only.
+        // GitHub reports only the role of the issue's author.
         let is_author = sender.is_some_and(|sender| issue.user.as_ref().is_some_and(|author| same(author, sender)));
         let role = is_author.then(|| self.event.raw["issue"]["author_association"].as_str()).flatten();
         let event = self.event(issue, kind, sender, role, occurred_at)?;
@@ -58,8 +58,8 @@ impl OutcomeSource<'_> {
         })
     }
 
-    /// The event of a comment's webhook: what the comment names, or that it names nothing any more. Both go by who
-    /// wrote it, not by who edited or deleted it.
+    /// The event of a comment's webhook: the item that the comment names, or that it no longer names one. It is
+    /// attributed to the comment's author, not to the account that edited or deleted it.
     pub(crate) fn of_comment(&self, commented: &IssueCommentEvent) -> Option<OutcomeEvent> {
         let (issue, comment) = (&commented.issue, &commented.comment);
         if issue.pull_request.is_some() {
@@ -68,15 +68,15 @@ impl OutcomeSource<'_> {
         let number = ItemNumber::new(issue.number).ok()?;
         let changed_at = comment.updated_at.or(comment.created_at).unwrap_or(self.received_at);
         let names = self.named(&comment.body, number);
-        // What it named before, where that is told; what is not told may have been anything.
+        // The item that the comment named before, if the payload contains it. Without it, any item is possible.
         let was = self.event.raw["changes"]["body"]["from"].as_str();
         let may_have_named = was.is_none_or(|was| self.named(was, number).is_some());
-        // A comment that never named anything says nothing, and has nothing to take back. What one named that was
-        // deleted, its deletion tells, whether or not its creation has come; what an earlier edit took away, that edit.
+        // A comment that never named an item has nothing to withdraw. The deletion itself reports what a deleted
+        // comment named, whether or not its creation has arrived. An earlier edit reports what that edit removed.
         let (occurred_at, names, is_told) = match self.event.action.as_deref()? {
             "created" => (comment.created_at.unwrap_or(self.received_at), names, names.is_some()),
             "edited" => (changed_at, names, names.is_some() || may_have_named),
-            // Its payload has no time of its own.
+            // The payload has no time of its own.
             "deleted" => (self.received_at.max(changed_at), None, names.is_some()),
             _ => return None,
         };

@@ -1,4 +1,4 @@
-//! How many connections, or requests, one address has at once.
+//! Limits how many connections or requests one address has at once.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ pub(crate) struct AddressPlaces {
     taken: Arc<Mutex<HashMap<IpAddr, usize>>>,
 }
 
-/// A place of an address, until it is dropped.
+/// One address's place, freed on drop.
 #[derive(Debug)]
 pub(crate) struct AddressPlace {
     places: AddressPlaces,
@@ -24,7 +24,7 @@ impl AddressPlaces {
         Self { most, taken: Arc::default() }
     }
 
-    /// A place; `None` when this address has all of its own.
+    /// Takes a place; `None` if this address has used all of its places.
     pub(crate) fn take(&self, address: IpAddr) -> Option<AddressPlace> {
         let network = network(address);
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,29 +1,29 @@
-//! How many bytes of bodies are in memory at once, all requests together: what is beyond is refused, not swallowed.
+//! Limits the bytes of request bodies in memory, for all requests together. Bodies beyond the limit are refused.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What nearly every webhook fits into; GitHub's examples have 5 to 30 KB.
+/// Nearly every webhook is smaller; GitHub's examples have 5 to 30 KB.
 const SMALL: usize = 128 * 1024;
-/// For the first [`SMALL`] bytes of every body: 256 that large at once, thousands of the usual ones.
+/// For the first [`SMALL`] bytes of every body: 256 bodies of that size at once, thousands of the usual ones.
 const FOR_ALL: usize = 32 * 1024 * 1024;
-/// For what large bodies have beyond that: three of the largest that GitHub sends. Senders of large bodies, who may
-/// be anybody and slow, can use up this and still leave room for the usual webhooks.
+/// For the rest of large bodies: three of the largest that GitHub sends. Senders of large bodies may be strangers and
+/// slow; they can use up this budget and still leave room for the usual webhooks.
 const FOR_LARGE: usize = 96 * 1024 * 1024;
-/// What a request counts as at least. Its headers and its task take memory too.
+/// The least that a request counts. Its headers and its task take memory too.
 const LEAST: usize = 4 * 1024;
-/// Memory is asked for in steps, not for each packet.
+/// Memory is reserved in steps, not for each packet.
 const STEP: usize = 64 * 1024;
 
-/// The bytes that all requests together may hold.
+/// The bytes that all requests together may use.
 #[derive(Debug, Clone)]
 pub(crate) struct BodyBudget {
     for_all: Arc<Semaphore>,
     for_large: Arc<Semaphore>,
 }
 
-/// The bytes that one request holds, until it is dropped.
+/// The bytes that one request uses, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct BodyPermit {
     small: OwnedSemaphorePermit,
@@ -35,14 +35,14 @@ impl BodyBudget {
         Self { for_all: Arc::new(Semaphore::new(FOR_ALL)), for_large: Arc::new(Semaphore::new(FOR_LARGE)) }
     }
 
-    /// Room for a request whose body has yet to come; `None` when there is none.
+    /// Reserves memory for a request whose body has not arrived; `None` if there is no room.
     pub(crate) fn begin(&self) -> Option<BodyPermit> {
         Some(BodyPermit { small: take(&self.for_all, LEAST)?, large: take(&self.for_large, 0)? })
     }
 }
 
 impl BodyPermit {
-    /// Room for a body of this length; `false` when there is none.
+    /// Reserves memory for a body of this length; `false` if there is no room.
     pub(crate) fn grow_to(&mut self, length: usize) -> bool {
         grow(&mut self.small, length.min(SMALL).next_multiple_of(LEAST))
             && grow(&mut self.large, length.saturating_sub(SMALL).next_multiple_of(STEP))

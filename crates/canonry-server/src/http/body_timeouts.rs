@@ -1,4 +1,4 @@
-//! A request's body that has to be there in time, whichever route reads it.
+//! A request body with a time limit, whichever route reads it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,9 +15,9 @@ pub(crate) enum BodyError {
     Broken(#[from] hyper::Error),
 }
 
-/// A body that ends in an error when it is not whole within a time. The time begins when somebody first wants to read:
-/// a route may have to ask GitHub before, while the body waits in the socket. A body that nobody wants does not keep the
-/// connection open.
+/// A body that ends in an error if it is not complete in time. The time begins with the first read: a route may have
+/// to ask GitHub first, while the body waits in the socket. A body that no route reads does not keep the connection
+/// open.
 pub(crate) struct TimedBody {
     arriving: Incoming,
     patience: Duration,

@@ -1,4 +1,4 @@
-//! The door: how many may be connected at once, and for how long somebody who neither speaks nor listens is waited for.
+//! Accepts connections: limits how many are open at once, and how long an idle or slow client may keep one.
 
 use std::convert::Infallible;
 use std::io;
@@ -26,39 +26,39 @@ use crate::http::body_timeouts::TimedBody;
 use crate::http::trusted_proxies::TrustedProxies;
 use crate::http::write_timeouts::TakingStream;
 
-/// The headers of a request are smaller by far. The largest part of a body that is read at once, too, so that a full
-/// house of slow senders holds 32 MiB.
+/// Request headers are far smaller. It is also the largest part of a body that is read at once, so that slow senders
+/// on all connections use 32 MiB.
 const MAX_HEAD: usize = 64 * 1024;
-/// The machine has no files or no memory left; asking again at once would only heat it.
+/// The machine has no file handles or no memory left; an immediate retry would only waste CPU.
 const NO_MEANS: Duration = Duration::from_secs(1);
 
-/// What an address hears whose places are all taken.
+/// The answer to an address that has used all of its places.
 const CROWDED: &str = "this address has too many connections; try again later\n";
-/// Seconds after which it may try again: who is slow is hung up on in little more.
+/// Seconds after which the address may try again: slow clients are disconnected in little more.
 const TRY_AGAIN: &str = "10";
 
-/// What strangers may use up before they have said anything.
+/// What strangers may use before they have sent anything.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionLimits {
-    /// Connections at once. Whoever comes then waits until one of them ends.
+    /// Connections at once. A further client waits until one of them ends.
     pub(crate) most: usize,
-    /// Connections of one address at once, or requests where a trusted proxy tells whose they are. More are turned away.
+    /// Connections of one address at once, or requests if a trusted proxy forwards their addresses. More are refused.
     pub(crate) per_address: usize,
-    /// How long a request's headers may take, from the moment on in which the connection could have sent them: a
+    /// How long a request's headers may take, counted from the moment the connection could have sent them. A
     /// connection that is idle for as long is closed too.
     pub(crate) headers: Duration,
-    /// How long a request's body may take. Longer than what routes that read one wait themselves: they can say what is
-    /// wrong, and this is for a route that forgets to.
+    /// How long a request's body may take. Longer than the routes' own limits: they can say what is wrong, and this
+    /// is for a route without a limit.
     pub(crate) body: Duration,
-    /// How long an answer that is there may wait until some of it is taken; one that is still being made may take as long
-    /// as it likes. Linux says that there is room again when a third of what it holds is gone, of 4 MiB at most: a reader
-    /// who takes 22 KB/s is never cut off, and most answers are smaller than what it holds.
+    /// How long a finished part of an answer may wait until the client accepts some of it; a handler may take as long
+    /// as it likes to produce it. Linux reports free room when a third of its buffer, at most 4 MiB, is empty: a
+    /// client that accepts 22 KB/s is never cut off, and most answers are smaller than the buffer.
     pub(crate) taking: Duration,
 }
 
 impl ConnectionLimits {
     /// Half of the 1,024 open files that most systems allow a process: the database, GitHub and models need some too.
-    /// GitHub opens a few dozen, so that a quarter of them is enough for one address.
+    /// GitHub opens a few dozen connections, so a quarter of them is enough for one address.
     pub(crate) const USUAL: Self = Self {
         most: 512,
         per_address: 128,
@@ -68,9 +68,9 @@ impl ConnectionLimits {
     };
 }
 
-/// Answers requests from `routes` until it is told to stop; then it waits for the answers to those under way. Handlers
-/// find out who asks by [`ConnectInfo`]: through one of these proxies, whoever asked it. Where this is dropped, all
-/// connections are.
+/// Serves requests with `routes` until it is stopped; then it waits for the answers under way. Handlers get the
+/// client's address from [`ConnectInfo`]: behind one of these proxies, the address that the proxy forwards. Dropping
+/// this future closes all connections.
 pub(crate) async fn serve_connections(
     listener: TcpListener,
     routes: Router,
@@ -92,7 +92,7 @@ pub(crate) async fn serve_connections(
     loop {
         tokio::select! {
             (place, stream, peer) = next(&listener, &places) => {
-                // A proxy has as many connections as there are; those it speaks for have places of their own.
+                // A proxy may use all connections; the clients behind it have their own places.
                 let own = if routes.proxies.trusts(peer.ip()) { Ok(None) } else { addresses.take(peer.ip()).map(Some).ok_or(()) };
                 let Ok(own) = own else {
                     turn_away(stream, peer);
@@ -104,7 +104,7 @@ pub(crate) async fn serve_connections(
                     drop((place, own));
                 });
             }
-            // A handler that panicked has said so; its connection is gone, and the others do not mind.
+            // A panic of a handler is already logged. Its connection is gone, and the others continue.
             Some(_) = open.join_next() => {}
             () = until_told(&mut stop) => break,
         }
@@ -113,7 +113,7 @@ pub(crate) async fn serve_connections(
     while open.join_next().await.is_some() {}
 }
 
-/// Who comes next, once there is a place.
+/// The next client, once there is a place.
 async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (OwnedSemaphorePermit, TcpStream, SocketAddr) {
     let place = match Arc::clone(places).try_acquire_owned() {
         Ok(place) => place,
@@ -125,7 +125,7 @@ async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (OwnedSemaphor
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => return (place, stream, peer),
-            // It hung up before it was its turn.
+            // The client disconnected before its turn.
             Err(error) if is_of_the_peer(&error) => {}
             Err(error) => {
                 tracing::error!(%error, "no connection can be taken; it is tried again");
@@ -140,7 +140,7 @@ fn is_of_the_peer(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Says so and hangs up, without waiting for anything.
+/// Sends the refusal and disconnects, without waiting for anything.
 fn turn_away(stream: TcpStream, peer: SocketAddr) {
     tracing::debug!(%peer, "an address has as many connections as it may; one more is turned away");
     let length = CROWDED.len();
@@ -148,7 +148,7 @@ fn turn_away(stream: TcpStream, peer: SocketAddr) {
         "HTTP/1.1 503 Service Unavailable\r\nretry-after: {TRY_AGAIN}\r\ncontent-length: {length}\r\n\
         connection: close\r\n\r\n{CROWDED}"
     );
-    // Into the empty buffer of a new socket; who does not hear it sees the end.
+    // Written into the empty buffer of a new socket. A client that does not read it sees the end of the connection.
     if let Ok(mut stream) = stream.into_std() {
         let _ = io::Write::write_all(&mut stream, answer.as_bytes());
     }
@@ -159,14 +159,14 @@ struct RequestAnswerer {
     routes: TowerToHyperService<Router>,
     limits: ConnectionLimits,
     proxies: Arc<TrustedProxies>,
-    /// Requests under way by whom trusted proxies say they are from.
+    /// Requests under way by the client address that trusted proxies forward.
     forwarded: AddressPlaces,
 }
 
 impl RequestAnswerer {
     async fn answer(self, mut request: Request<Incoming>, peer: SocketAddr) -> Result<Response, Infallible> {
         let asks = self.proxies.forwarded_for(peer.ip(), request.headers());
-        // Kept until there is an answer.
+        // Kept until the answer is there.
         let _place = match asks.map(|asks| self.forwarded.take(asks)) {
             Some(None) => {
                 let answer = (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, TRY_AGAIN)], CROWDED);
@@ -180,7 +180,7 @@ impl RequestAnswerer {
     }
 }
 
-/// Sees one connection through, request by request.
+/// Serves one connection, request by request.
 async fn talk(
     http: http1::Builder,
     stream: TcpStream,
@@ -188,7 +188,8 @@ async fn talk(
     answering: RequestAnswerer,
     mut stop: watch::Receiver<bool>,
 ) {
-    // An answer is one small packet, and the next request of a connection waits for it. Without it things are slower.
+    // An answer is one small packet, and the next request of the connection waits for it. Without this option,
+    // connections are only slower.
     let _ = stream.set_nodelay(true);
     let stream = TokioIo::new(TakingStream::new(stream, answering.limits.taking));
     let service = service_fn(move |request| answering.clone().answer(request, peer));
@@ -196,7 +197,7 @@ async fn talk(
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = until_told(&mut stop) => {
-            // Closes an idle one at once, another one after its answer.
+            // Closes an idle connection at once, and another one after its answer.
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -207,7 +208,7 @@ async fn talk(
 }
 
 async fn until_told(stop: &mut watch::Receiver<bool>) {
-    // Whoever would tell is gone together with everything else: that is as good.
+    // If the sender is gone, the service is stopping too.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
@@ -235,7 +236,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(600);
     const PATIENT: ConnectionLimits =
         ConnectionLimits { most: 8, per_address: 8, headers: LONG, body: LONG, taking: LONG };
-    /// More than the sockets of both sides hold on the way.
+    /// More than the sockets of both sides buffer.
     const MUCH: usize = 32 * 1024 * 1024;
 
     struct Door {
@@ -247,8 +248,9 @@ mod tests {
     }
 
     impl Door {
-        /// `/who` tells who asks; `/slow` says that it has begun, and waits for the gate; `/much` is a large answer,
-        /// `/parts` one whose second part comes after minutes; `/echo` says back what it is sent.
+        /// `/who` answers with the client's address; `/slow` reports that it has begun and waits for the gate;
+        /// `/much` is a large answer; `/parts` sends its second part after minutes; `/echo` returns the request's
+        /// body.
         async fn open(limits: ConnectionLimits) -> Self {
             Self::behind(TrustedProxies::default(), limits).await
         }
@@ -296,7 +298,7 @@ mod tests {
         stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: tide\r\n\r\n").as_bytes()).await.expect("sent");
     }
 
-    /// The answer up to its body, which is this.
+    /// Reads the answer up to its end, which must be `body`.
     async fn hears(stream: &mut TcpStream, body: &str) -> String {
         let mut text = String::new();
         while !text.ends_with(body) {
@@ -315,10 +317,10 @@ mod tests {
         hears(stream, &own).await;
     }
 
-    /// Nothing more comes, because the other side has hung up.
+    /// Nothing more arrives, because the server has disconnected.
     async fn is_over(stream: &mut TcpStream) {
         let mut rest = Vec::new();
-        // A reset says the same as an end.
+        // A reset means the same as an end.
         if stream.read_to_end(&mut rest).await.is_ok() {
             assert_eq!(String::from_utf8_lossy(&rest), "");
         }
@@ -331,7 +333,7 @@ mod tests {
         let mut silent = door.connect().await;
         let mut stuck = door.connect().await;
         stuck.write_all(b"GET /who HTTP/1.1\r\nHo").await.expect("sent");
-        // A header each second, for as long as anybody listens.
+        // One header each second, for as long as the server reads.
         let mut endless = door.connect().await;
         let sending = async {
             let (mut reading, mut writing) = endless.split();
@@ -360,7 +362,7 @@ mod tests {
         let head = b"POST /echo HTTP/1.1\r\nHost: tide\r\nContent-Length: 100\r\n\r\n";
         let mut silent = door.connect().await;
         silent.write_all(head).await.expect("sent");
-        // A letter each second.
+        // One byte each second.
         let mut dripping = door.connect().await;
         dripping.write_all(head).await.expect("sent");
         let (mut hearing, mut drips) = dripping.split();
@@ -390,7 +392,7 @@ mod tests {
         let begun = Instant::now();
         let mut deaf = door.connect().await;
         ask(&mut deaf, "/much").await;
-        // Waits for the one place.
+        // Waits for the only place.
         who(&mut door.connect().await).await;
         let took = begun.elapsed();
         assert!((60..600).contains(&took.as_secs()), "{took:?}");
@@ -429,7 +431,7 @@ mod tests {
         who(&mut second).await;
     }
 
-    /// Other systems than Linux have no second address of this machine by themselves.
+    /// Only Linux has a second local address without configuration.
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn one_address_does_not_take_all_places() {
@@ -519,7 +521,7 @@ mod tests {
         let door = Door::open(PATIENT).await;
         let mut stream = door.connect().await;
         stream.write_all(b"GET /who HTTP/1.1\r\nx: ").await.expect("sent");
-        // It may hang up while this is sent.
+        // The server may disconnect during this write.
         let _ = stream.write_all(&vec![b'y'; 2 * super::MAX_HEAD]).await;
         let mut some = [0; 512];
         if let Ok(length) = stream.read(&mut some).await {

@@ -1,4 +1,4 @@
-//! Connections and bodies: how many at once, how large, and for how long.
+//! Connections and bodies: limits on number, size and time.
 
 pub(crate) mod address_limits;
 pub(crate) mod body_budget;

@@ -1,4 +1,4 @@
-//! Who asks, where a proxy stands before the service: proxies that the operator named tell it, and nobody else.
+//! The client's address behind a proxy. Only proxies that the operator named are trusted to forward it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 use axum::http::HeaderMap;
 use ipnet::IpNet;
 
-/// What proxies append the address to that they were asked from.
+/// The header to which each proxy appends the address of its client.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// A network of proxies, such as `10.0.0.0/8`, or one proxy by its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrustedProxy(IpNet);
 
-/// A text that is neither an address nor a network.
+/// The text is neither an address nor a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an address such as 10.0.0.2 or a network such as 10.0.0.0/8")]
 pub struct InvalidProxy;
@@ -36,10 +36,10 @@ impl TrustedProxies {
         self.0.iter().any(|proxy| proxy.0.contains(&address))
     }
 
-    /// Who asks through a trusted proxy; `None` when whoever is connected asks for themselves.
+    /// The client behind a trusted proxy; `None` if the connected peer is the client itself.
     ///
-    /// Each proxy appends whom it was asked by, so that the last address that is none of ours is the one that somebody we
-    /// trust has seen. What stands before it anybody may have written.
+    /// Each proxy appends the address of its client, so the last address that is not a trusted proxy is the one that
+    /// a trusted proxy has seen. Any client may have written the addresses before it.
     pub(crate) fn forwarded_for(&self, peer: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
         if !self.trusts(peer) {
             return None;

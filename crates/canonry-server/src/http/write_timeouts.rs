@@ -1,4 +1,4 @@
-//! A connection whose other side has to take what it asked for.
+//! A connection that times out if the client does not accept the answer.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,19 +8,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// What has to be taken before patience ends and begins anew, unless less is left. In a minute that is less than any line
-/// takes, and whoever wants to hold 512 places with it has to take 140 KB/s.
+/// The bytes that the client must accept before the time limit ends and restarts, unless less is left. Per minute
+/// that is less than any line transfers, and an attacker who wants to occupy 512 connections this way must accept 140
+/// KB/s.
 const LEAST: usize = 16 * 1024;
 
-/// A stream that breaks when the other side does not take what is written. It is counted only while something waits to be
-/// taken: an answer may come in parts, with as long a time between them as whoever writes it likes.
+/// A stream that fails if the client does not accept what is written. The time counts only while bytes wait to be
+/// accepted: an answer may come in parts, with any time between them.
 pub(crate) struct TakingStream<S> {
     stream: S,
     patience: Duration,
     waiting: Option<PendingWrite>,
 }
 
-/// Something could not be written at once.
+/// Bytes that could not be written at once.
 struct PendingWrite {
     end: Pin<Box<Sleep>>,
     taken: usize,
@@ -74,7 +75,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TakingStream<S> {
         self.stream.is_write_vectored()
     }
 
-    /// Comes when nothing is left to be written.
+    /// Ready when nothing is left to be written.
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let flushed = Pin::new(&mut this.stream).poll_flush(context);
@@ -107,7 +108,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_mins(1);
 
-    /// Takes so many bytes every 20 seconds, until nothing comes.
+    /// Reads this many bytes every 20 seconds, until nothing comes.
     async fn takes(mut other: DuplexStream, at_once: usize) -> usize {
         let (mut taken, mut some) = (0, vec![0; at_once]);
         loop {
@@ -138,7 +139,7 @@ mod tests {
     async fn who_takes_little_is_waited_for_and_who_takes_next_to_nothing_is_not() {
         assert_eq!(writes(8 * 1024, 256 * 1024).await, Ok(()));
         assert_eq!(writes(100, 256 * 1024).await, Err(ErrorKind::TimedOut));
-        // What is left may be little.
+        // The rest may be small.
         assert_eq!(writes(1_500, 10 * 1024).await, Ok(()));
         assert_eq!(writes(1, 8 * 1024).await, Ok(()), "nobody waits for it");
     }

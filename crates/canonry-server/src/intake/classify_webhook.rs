@@ -1,4 +1,4 @@
-//! Which repository and item a webhook is about, and the job it causes.
+//! Finds the repository and item of a webhook, and the job it causes.
 
 use canonry_domain::{GithubId, ItemNumber, RepoName};
 use canonry_github::webhook::{EventBody, NotJson, parse_event};
@@ -9,12 +9,12 @@ use crate::jobs::job_keys::{KeyedRepo, delivery_key, installation_key, item_key,
 use crate::jobs::service_job::PreparedJob;
 use crate::jobs::webhook_job::WebhookJob;
 
-/// A webhook with everything that its rows need, its body apart.
+/// A webhook with everything that its rows need, except its body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ClassifiedWebhook {
     pub(crate) id: String,
     pub(crate) event: String,
-    /// What happened, for events that have several actions.
+    /// For events that have several actions.
     pub(crate) action: Option<String>,
     repo: Option<RepoName>,
     number: Option<ItemNumber>,
@@ -22,8 +22,8 @@ pub(crate) struct ClassifiedWebhook {
     ignored: Option<String>,
 }
 
-/// Classifies a webhook; `id` is GitHub's id of the delivery. The handler reads all of the body later and may find that it
-/// cannot be read after all; here it is only looked at, since GitHub waits for the answer.
+/// Classifies a webhook; `id` is GitHub's id of the delivery. GitHub waits for the answer, so the body is only
+/// scanned here. The handler parses all of it later and may find that it is invalid after all.
 pub(crate) fn classify_webhook(id: &str, event: &str, body: &str) -> Result<ClassifiedWebhook, NotJson> {
     let seen = match glance(event, body) {
         Some(seen) => seen,
@@ -32,7 +32,7 @@ pub(crate) fn classify_webhook(id: &str, event: &str, body: &str) -> Result<Clas
     let repo: Option<RepoName> = seen.repo.and_then(|name| name.parse().ok());
     // A number means nothing without its repository.
     let number = repo.as_ref().and_then(|_| ItemNumber::new(seen.number?).ok());
-    // By its id: what is told before and after a renaming is about one repository, and goes in order.
+    // By id: webhooks from before and after a rename are about one repository and are handled in order.
     let github_id = repo.as_ref().and(seen.repo_id).map(GithubId);
     let key = match (github_id.map(KeyedRepo::Id), number, seen.installation) {
         (Some(repo), Some(number), _) => item_key(repo, number),
@@ -55,7 +55,7 @@ pub(crate) fn classify_webhook(id: &str, event: &str, body: &str) -> Result<Clas
 }
 
 impl ClassifiedWebhook {
-    /// The delivery as it is stored; `body` is what came.
+    /// The delivery as it is stored; `body` is the received body.
     pub(crate) fn delivery<'a>(&'a self, body: &'a PackedText) -> NewDelivery<'a> {
         NewDelivery {
             id: &self.id,
@@ -71,12 +71,12 @@ impl ClassifiedWebhook {
         }
     }
 
-    /// The job that it causes, or would cause if it were not ignored.
+    /// The job that the webhook causes, or would cause if it were not ignored.
     pub(crate) fn job(&self) -> NewJob<'_> {
         self.job.row()
     }
 
-    /// What it is about: what has the same key is handled in order.
+    /// Webhooks with the same key are handled in order.
     pub(crate) fn key(&self) -> &str {
         &self.job.key
     }
@@ -92,10 +92,10 @@ struct WebhookFacts {
     acted_on: bool,
 }
 
-/// The events that come by the thousand, read without building what is not needed: a tenth of the time that all of it
-/// takes. `None` when there is anything unusual about it.
+/// Parses only the needed fields of the most frequent events, in a tenth of the time that a full parse takes. `None`
+/// if anything about the body is unusual.
 fn glance(event: &str, body: &str) -> Option<WebhookFacts> {
-    // An array would be read as a payload by position.
+    // Serde would read an array as a payload by position.
     if !body.trim_start().starts_with('{') {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Deliveries that did not reach us: GitHub repeats none by itself, so they are asked for again, and the
-//! gap is synced.
+//! Deliveries that did not reach us: GitHub repeats none by itself, so they are requested again, and the gap is
+//! synced.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,28 +17,29 @@ use crate::service::Service;
 
 /// GitHub keeps deliveries this long.
 const KEPT: SignedDuration = SignedDuration::from_hours(72);
-/// How far behind the end of the last recovery the next one looks: what was under way then has ended since, and what was
-/// asked for and failed again is seen once more after [`PAUSE`], even if one recovery in between does not come.
+/// How far before the end of the last recovery the next one begins. Deliveries under way then have ended since, and a
+/// delivery that was requested and failed again is found once more after [`PAUSE`], even if one recovery in between
+/// is missed.
 const OVERLAP: SignedDuration = SignedDuration::from_hours(3);
-/// How long a delivery that was asked for again and failed again is left alone: less than the hour after which the next
-/// recovery comes, so that this one asks for it.
+/// How long a delivery that was requested and failed again is left alone: less than the hour until the next recovery,
+/// so that the next one requests it.
 const PAUSE: SignedDuration = SignedDuration::from_mins(30);
-/// Pages of a hundred: three days with fifty deliveries a minute. The list is read without GitHub's filter for failures,
-/// which leaves out those that got no answer at all.
+/// Pages of a hundred: three days with fifty deliveries a minute. The list is read without GitHub's filter for
+/// failures, which leaves out deliveries that got no answer at all.
 const MOST_PAGES: u32 = 2_200;
-/// Deliveries that are asked for in one go, below the 80 writes a minute that GitHub takes.
+/// Deliveries that are requested in one run, below the 80 writes a minute that GitHub accepts.
 const MOST_ASKED: usize = 300;
 const REST_AFTER: SignedDuration = SignedDuration::from_mins(5);
 const LOOKED_UP: usize = 500;
 
-/// Asks for deliveries that failed, then queues syncs of the repositories concerned.
+/// Requests failed deliveries again, then queues syncs of their repositories.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecoverJob {
     since: Option<Timestamp>,
 }
 
 impl RecoverJob {
-    /// What the last recovery saw is not read again.
+    /// Skips what the last recovery has read.
     pub(crate) async fn next(store: &Store, now: Timestamp) -> Result<Self, StoreError> {
         let kind = JobKind::Recover;
         let last = store.jobs().last_of(kind.as_str(), kind).await?.filter(|job| job.state == JobState::Done);
@@ -65,7 +66,8 @@ impl ServiceJob for RecoverJob {
         }
         let repos: BTreeSet<i64> = missed.iter().filter_map(|delivery| delivery.repository_id).collect();
         let asked = ask_again(github, &missed).await;
-        // Whatever comes of the asking: what is missing can be read from the repositories themselves.
+        // Queued whether or not the requests succeed: the missing changes can be read from the repositories
+        // themselves.
         queue_syncs(store, &repos, now).await?;
         tracing::info!(missed = missed.len(), repos = repos.len(), "deliveries that failed are asked for again");
         match asked {
@@ -112,7 +114,7 @@ async fn failed_since(github: &GitHub, since: Timestamp) -> Result<Vec<RestDeliv
     Ok(failed)
 }
 
-/// Leaves out what is stored: it arrived, and only our answer did not.
+/// Removes deliveries that are stored: they arrived, and only our answer was lost.
 async fn forget_known(store: &Store, missed: &mut Vec<RestDelivery>) -> Result<(), StoreError> {
     let mut known: HashSet<String> = HashSet::new();
     for some in missed.chunks(LOOKED_UP) {
@@ -127,14 +129,14 @@ fn recently_asked_for(delivery: &RestDelivery, now: Timestamp) -> bool {
     delivery.redelivery && delivery.delivered_at.is_some_and(|at| now.duration_since(at) < PAUSE)
 }
 
-/// Asks for as many as may be asked for now, and says for how many that is settled.
+/// Requests as many as allowed now, and returns how many are settled.
 async fn ask_again(github: &GitHub, missed: &[RestDelivery]) -> Result<usize, GitHubError> {
     let mut asked = 0;
     for delivery in missed.iter().take(MOST_ASKED) {
         match github.redeliver(delivery).await {
             Ok(()) => {}
             Err(WriteError::NotSent(error)) => return Err(error),
-            // The list will show whether it was repeated; it is read again soon.
+            // The list will show whether the delivery was repeated; it is read again soon.
             Err(WriteError::Ambiguous { detail }) => {
                 tracing::warn!(guid = delivery.guid, detail, "it is not known whether a delivery is repeated");
                 continue;
@@ -155,7 +157,7 @@ async fn ask_again(github: &GitHub, missed: &[RestDelivery]) -> Result<usize, Gi
 
 async fn queue_syncs(store: &Store, repos: &BTreeSet<i64>, now: Timestamp) -> Result<(), StoreError> {
     for id in repos {
-        // One that is not known yet is made known by its own deliveries.
+        // An unknown repository is stored when its own deliveries arrive.
         let Some(repo) = store.repos().by_github_id(GithubId(*id)).await? else { continue };
         queue_once(store, &SyncJob::of(&repo), Some(&repo.name), now, now).await?;
     }

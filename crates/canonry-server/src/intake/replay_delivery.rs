@@ -1,4 +1,4 @@
-//! A stored webhook, queued again.
+//! Queues a stored webhook again.
 
 use canonry_boxed::boxed;
 use canonry_github::webhook::NotJson;
@@ -21,8 +21,8 @@ pub enum ReplayError {
     Store(#[from] StoreError),
 }
 
-/// Queues a delivery again, whatever has become of it. One that was ignored gets a job: a newer program
-/// may know what to do about it.
+/// Queues a delivery again, whatever its state. An ignored delivery gets a job: a newer version may know how to
+/// handle it.
 #[boxed]
 pub async fn replay(store: &Store, id: &str, now: Timestamp) -> Result<(), ReplayError> {
     let Some(delivery) = store.deliveries().get(id).await? else {

@@ -1,4 +1,4 @@
-//! Webhooks that wait are stored together: one transaction, and one wait for the disk, for all of them.
+//! Stores waiting webhooks in batches: one transaction, and one wait for the disk, for all of them.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -12,52 +12,51 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::http::body_budget::BodyPermit;
 use crate::intake::classify_webhook::ClassifiedWebhook;
 
-/// How many are stored at once. More would hold up the first of them: 256 of the usual size take some 15 ms.
+/// Webhooks per batch. More would delay the first of them: 256 of the usual size take some 15 ms.
 const MOST: usize = 256;
-/// How many bytes are stored at once, a single larger body apart. The drivers copy a batch several times.
+/// Bytes per batch, except for a single larger body. The drivers copy a batch several times.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
-/// How many batches are stored at a time where the database takes several: one is put together and sent while another
-/// waits for the disk.
+/// Batches under way at once, if the database allows several: one is built and sent while another waits for the disk.
 const MOST_LANES: usize = 2;
-/// How long storing a batch may take, whatever the database does. GitHub waits ten seconds; who heard no by then can
-/// deliver it again, also what was stored after all: a delivery is known by its id.
+/// How long storing a batch may take, whatever the database does. GitHub waits ten seconds. A refused delivery can be
+/// sent again, even if it was stored after all: a delivery is recognized by its id.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// A database that takes longer to say that it is there is not there.
+/// A database that takes longer to answer a ping counts as unreachable.
 const PING: Duration = Duration::from_secs(3);
 
-/// A webhook is not stored; the log says why.
+/// A webhook is not stored; the log has the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotStored;
 
-/// Where checked webhooks are handed in to be stored.
+/// Accepts checked webhooks for storing.
 #[derive(Debug, Clone)]
 pub(crate) struct WebhookBatches {
-    /// One queue for each batch that may be stored at a time.
+    /// One queue for each batch that may be under way.
     lanes: Vec<mpsc::Sender<UnstoredWebhook>>,
 }
 
-/// A checked webhook, and who waits for its answer.
+/// A checked webhook, and the channel for its answer.
 #[derive(Debug)]
 struct UnstoredWebhook {
     webhook: ClassifiedWebhook,
     body: PackedText,
-    /// Given back when the answer is.
+    /// Released with the answer.
     _held: BodyPermit,
     answer: oneshot::Sender<Result<DeliveryReceipt, NotStored>>,
 }
 
 impl WebhookBatches {
-    /// Begins to store what is handed in, until the last of the clones is gone and everything is answered.
+    /// Starts to store webhooks, until the last clone is dropped and everything is answered.
     ///
-    /// Nothing is waited for: while one batch is stored the next one gathers, so that a lone webhook is stored at
-    /// once and a crowd in few transactions. What is about one item goes one way and keeps its order.
+    /// No batch waits to fill: while one batch is stored, the next one collects. A single webhook is stored at once,
+    /// and a burst in few transactions. Webhooks about one item use the same lane and keep their order.
     pub(crate) fn start(store: &Store, clock: &Arc<dyn Clock>) -> Self {
         let queued = tell_workers(store.clone());
         let lane = |_| lane(store.clone(), Arc::clone(clock), queued.clone());
         Self { lanes: (0..store.writers().min(MOST_LANES)).map(lane).collect() }
     }
 
-    /// Stores a webhook. It is on the disk when this says so.
+    /// Stores a webhook. It is on the disk when this returns.
     pub(crate) async fn store(
         &self,
         webhook: ClassifiedWebhook,
@@ -79,21 +78,21 @@ impl WebhookBatches {
     }
 }
 
-/// Stores what is sent, one batch after the other, in the order in which it came.
+/// Stores what is sent, one batch after the other, in the order in which it arrived.
 fn lane(store: Store, clock: Arc<dyn Clock>, queued: mpsc::Sender<()>) -> mpsc::Sender<UnstoredWebhook> {
     let (waiting, mut next) = mpsc::channel(MOST);
     tokio::spawn(async move {
         while let Some(first) = next.recv().await {
             let batch = gather(first, &mut next);
             store_batch(&store, clock.as_ref(), batch, Instant::now() + PATIENCE).await;
-            // A full channel has something to tell already.
+            // A full channel already has a signal.
             let _ = queued.try_send(());
         }
     });
     waiting
 }
 
-/// Tells other processes of new jobs, once for all that are queued while it tells.
+/// Signals new jobs to other processes, once for all jobs that are queued during a signal.
 fn tell_workers(store: Store) -> mpsc::Sender<()> {
     let (queued, mut next) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -106,7 +105,7 @@ fn tell_workers(store: Store) -> mpsc::Sender<()> {
     queued
 }
 
-/// The first one, and what waits behind it.
+/// The first webhook, and those that wait behind it.
 fn gather(first: UnstoredWebhook, next: &mut mpsc::Receiver<UnstoredWebhook>) -> Vec<UnstoredWebhook> {
     let mut bytes = first.body.bytes();
     let mut batch = vec![first];
@@ -133,14 +132,14 @@ async fn store_batch(store: &Store, clock: &dyn Clock, batch: Vec<UnstoredWebhoo
         }
     };
     drop(new);
-    // Whoever does not wait for the answer any more has hung up; GitHub will see it as failed and it is stored.
+    // A sender that no longer waits has disconnected. GitHub shows the delivery as failed, and it is stored.
     for (waiting, result) in batch.into_iter().zip(results) {
         let _ = waiting.answer.send(result);
     }
 }
 
-/// One delivery that the database does not take must not refuse the others: they are stored one by one, as many as
-/// there is time for.
+/// One delivery that the database refuses must not make the others fail: they are stored one by one, as many as time
+/// allows.
 async fn after_failure(
     store: &Store,
     clock: &dyn Clock,
@@ -189,7 +188,7 @@ mod tests {
     use crate::http::body_budget::BodyBudget;
     use crate::intake::classify_webhook::classify_webhook;
 
-    /// Takes a minute for the delivery `slow`, and never takes `bad`.
+    /// Takes a minute for the delivery `slow`, and refuses `bad`.
     const MOODY: &str = "CREATE FUNCTION moody() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             IF NEW.id = 'bad' THEN RAISE EXCEPTION 'no'; END IF;
             IF NEW.id = 'slow' THEN PERFORM pg_sleep(60); END IF;
@@ -198,10 +197,10 @@ mod tests {
         CREATE TRIGGER moody BEFORE INSERT ON deliveries FOR EACH ROW EXECUTE FUNCTION moody()";
 
     const SECOND: Duration = Duration::from_secs(1);
-    /// Shorter than what is slow, and more than a loaded machine needs.
+    /// Shorter than the slow delivery, and more than a loaded machine needs.
     const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 
-    /// What everybody hears who hands in one of these, within a limit.
+    /// The answers to these deliveries, stored within a limit.
     async fn answers(store: &Store, ids: &[&str], limit: Duration) -> Vec<Result<DeliveryReceipt, NotStored>> {
         let (mut batch, mut heard) = (Vec::new(), Vec::new());
         for id in ids {

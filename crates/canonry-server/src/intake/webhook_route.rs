@@ -1,4 +1,4 @@
-//! `POST /webhooks/github`: checked, stored with its job, and only then accepted.
+//! `POST /webhooks/github`: checks a webhook, stores it with its job, and only then accepts it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,20 +21,20 @@ use crate::http::body_budget::{BodyBudget, BodyPermit};
 use crate::intake::classify_webhook::{ClassifiedWebhook, classify_webhook};
 use crate::intake::webhook_batches::WebhookBatches;
 
-/// GitHub sends no webhook that is larger.
+/// GitHub sends no larger webhook.
 const MAX_BODY: usize = 25 * 1024 * 1024;
-/// GitHub waits ten seconds for an answer; who needs as long for the body alone is not GitHub. By the machine's own
-/// clock: it is about the network, not about Canonry's time.
+/// GitHub waits ten seconds for an answer, so a sender that needs as long for the body alone is not GitHub. By the
+/// machine's own clock: this is about the network, not about Canonry's time.
 const BODY_PATIENCE: Duration = Duration::from_secs(10);
-/// How long the rest of a body is read that is refused already.
+/// How long the rest of a refused body is read.
 const REFUSED_PATIENCE: Duration = Duration::from_secs(2);
-/// A delivery's id is a UUID; what is much longer is none.
+/// A delivery's id is a UUID; a much longer text is not one.
 const MAX_ID: usize = 100;
-/// What is declared has not come yet: no more than this is set aside for it.
+/// The most memory that is allocated for a declared body that has not arrived yet.
 const SET_ASIDE: usize = 64 * 1024;
-/// Hashing and reading more than this takes milliseconds, which other requests would wait for.
+/// Hashing and reading more than this takes milliseconds, for which other requests would wait.
 const LONG: usize = 256 * 1024;
-/// Seconds after which a sender may try again: a full house empties in less.
+/// Seconds after which a sender may try again: a full budget is free again in less.
 const TRY_AGAIN: &str = "5";
 
 #[derive(Clone)]
@@ -46,13 +46,13 @@ pub(crate) struct WebhookIntake {
 }
 
 impl WebhookIntake {
-    /// An intake that stores what comes, until the last clone is gone and everything is answered.
+    /// An intake that stores webhooks until the last clone is dropped and everything is answered.
     pub(crate) fn new(store: &Store, secret: Arc<Secret>, clock: &Arc<dyn Clock>, wake: Arc<Notify>) -> Self {
         Self { secret, budget: BodyBudget::new(), batches: WebhookBatches::start(store, clock), wake }
     }
 }
 
-/// A no, in words for whoever looks at the App's list of deliveries.
+/// A refusal, with a text for readers of the App's list of deliveries.
 type Refusal = (StatusCode, String);
 
 pub(crate) async fn webhook(State(intake): State<WebhookIntake>, request: Request) -> Response {
@@ -103,8 +103,8 @@ async fn take_in(intake: &WebhookIntake, request: Request) -> Result<DeliveryRec
     Ok(accepted)
 }
 
-/// The body, and the memory it may take. What is refused is read to its end and thrown away: a sender that is cut
-/// off while it sends does not hear the answer.
+/// The body, and its memory permit. A refused body is read to its end and discarded: a sender that is cut off while
+/// it sends does not get the answer.
 async fn read(intake: &WebhookIntake, headers: &HeaderMap, body: Body) -> Result<(Vec<u8>, BodyPermit), Refusal> {
     let mut arriving = body.into_data_stream();
     let declared = header(headers, CONTENT_LENGTH.as_str()).and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
@@ -124,12 +124,12 @@ async fn read(intake: &WebhookIntake, headers: &HeaderMap, body: Body) -> Result
             }
         }
     };
-    // Who is that slow is held up by nobody but themselves.
+    // A sender that slow delays only itself.
     let _ = tokio::time::timeout(REFUSED_PATIENCE, throwing_away).await;
     Err(refusal)
 }
 
-/// What can be said before the body is there. Nothing without a signature takes any memory.
+/// Checks that need no body. A request without a signature uses no memory.
 fn begin(intake: &WebhookIntake, headers: &HeaderMap, declared: usize) -> Result<BodyPermit, Refusal> {
     if header(headers, SIGNATURE).is_none() {
         check_signature(&intake.secret, headers, &[])?;
@@ -156,9 +156,9 @@ async fn collect(arriving: &mut BodyDataStream, held: &mut BodyPermit, declared:
     Ok(bytes)
 }
 
-/// Whether it is GitHub's, and what it is about.
+/// Checks whether the webhook comes from GitHub, and classifies it.
 fn check(secret: &Secret, headers: &HeaderMap, bytes: Vec<u8>) -> Result<(ClassifiedWebhook, PackedText), Refusal> {
-    // Before anything else is looked at: nobody but GitHub learns what we make of a request.
+    // Before any other check: only GitHub learns how we treat a request.
     check_signature(secret, headers, &bytes)?;
     let event = required(headers, "x-github-event")?;
     let id = required(headers, "x-github-delivery")?;
@@ -169,7 +169,7 @@ fn check(secret: &Secret, headers: &HeaderMap, bytes: Vec<u8>) -> Result<(Classi
     Ok((webhook, PackedText::pack(&text)))
 }
 
-/// Whether the webhook is set to the content type that GitHub offers first.
+/// Whether the webhook uses the content type that GitHub offers first.
 fn is_form(headers: &HeaderMap) -> bool {
     let media_type = header(headers, CONTENT_TYPE.as_str()).unwrap_or_default().split(';').next().unwrap_or_default();
     media_type.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
@@ -248,7 +248,7 @@ mod tests {
         webhook(State(intake.clone()), request.body(body).expect("a request")).await
     }
 
-    /// A body of which this much comes, and then nothing for ever.
+    /// A body of which this much arrives, and then nothing.
     fn stalled(bytes: usize) -> Body {
         let some = Bytes::from(vec![b' '; bytes]);
         Body::from_stream(stream::once(async { Ok::<_, std::io::Error>(some) }).chain(stream::pending()))

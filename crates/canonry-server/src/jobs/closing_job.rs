@@ -1,4 +1,4 @@
-//! The jobs that close and reopen because a person ordered it: in parts, with every check that the commands make.
+//! The jobs that close and reopen items on a person's order: in parts, with every check that the commands make.
 
 use canonry_config::{ParsedSettings, parse};
 use canonry_domain::{ItemNumber, ItemType, Login, UndoReason};
@@ -18,14 +18,14 @@ use crate::jobs::orders::{Order, OrderContext, order_of, run_number};
 use crate::jobs::sync_job::refresh_unless_set;
 use crate::service::Service;
 
-/// Rows of one try. Each takes about four writes, and when the hour's allowance is used up GitHub gets one in seven
-/// seconds: five minutes, of the fifteen that a try may take.
+/// Rows per try. Each takes about four writes. When the hourly write limit is used up, GitHub gets one write in seven
+/// seconds, so a part takes five of the fifteen minutes that a try may take.
 const PART: usize = 10;
-/// What waits for its turn to be written is looked at again so often.
+/// How soon the job rechecks writes that are queued.
 const GOES_ON: SignedDuration = SignedDuration::from_mins(1);
-/// Items that are named with what kept them closed.
+/// The most items that the message about items that were not reopened names.
 const MOST_NAMED: usize = 10;
-/// An apply that lets an undo go first looks so often whether it is done.
+/// How often an apply that waits for an undo rechecks it.
 const LETS_FIRST: SignedDuration = SignedDuration::from_secs(5);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,10 +33,10 @@ pub struct ApplyOrder {
     #[serde(with = "run_number")]
     pub plan: CloseRunId,
     pub approved_only: bool,
-    /// It was ordered to take back what was begun, of a plan that closes nothing any more.
+    /// The order only cancels unfinished closes of a plan that closes nothing any more.
     #[serde(default)]
     pub only_takes_back: bool,
-    /// Who ordered it; `None` is the operator.
+    /// The account that ordered it; `None` is the operator.
     pub by: Option<Login>,
 }
 
@@ -47,7 +47,7 @@ pub struct UndoOrder {
     pub item: Option<(ItemType, ItemNumber)>,
     pub reason: UndoReason,
     pub note: Option<String>,
-    /// Who ordered it; `None` is the operator.
+    /// The account that ordered it; `None` is the operator.
     pub by: Option<Login>,
 }
 
@@ -136,7 +136,7 @@ impl Order for UndoOrder {
     }
 }
 
-/// Which items an undo could not open, and why; `None` when there are none. No page but that of the order tells it.
+/// The items that an undo could not reopen, with reasons; `None` if there are none. Only the order's page shows this.
 fn not_opened(report: &CloseReport) -> Option<String> {
     let rows: Vec<&ReportedRow> = report.not_opened().collect();
     let why = |row: &&ReportedRow| format!("#{} ({})", row.number, row.reason.as_deref().unwrap_or("failed"));
@@ -148,7 +148,7 @@ fn not_opened(report: &CloseReport) -> Option<String> {
     (!rows.is_empty()).then(|| format!("not reopened: {}{more}", named.join(", ")))
 }
 
-/// What is said under the item beside the reason.
+/// The note that is posted under the item beside the reason.
 fn undo_note(order: &UndoOrder) -> Option<String> {
     let asked = order.by.as_ref().map(|by| format!("Requested by {by}."));
     let note = order.note.as_deref().map(str::trim).filter(|note| !note.is_empty()).map(str::to_owned);
@@ -175,7 +175,8 @@ fn go_on(report: &CloseReport, now: Timestamp) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Lets undos go first; one of the whole plan that was ordered later ends its apply, unless a rule forbade that one.
+/// Lets undos go first. An undo of the whole plan that was ordered later ends its apply, unless a rule refused the
+/// undo.
 async fn give_way(service: &Service, job: &Job, repo: &Repo, order: &ApplyOrder) -> Result<(), JobError> {
     let (store, key, plan) = (service.store(), reopening_key(repo.into()), order.plan);
     let waiting = store.jobs().unfinished_of_key(&key, JobKind::UndoClose).await?;
@@ -197,24 +198,25 @@ async fn give_way(service: &Service, job: &Job, repo: &Repo, order: &ApplyOrder)
                     "plan {plan} is being undone (job {undo} failed); nothing more of it is closed"
                 )));
             }
-            // It was refused, could not open everything, or is queued again and comes first next time.
+            // The undo was refused, could not reopen everything, or is queued again and goes first next time.
             _ => {}
         }
     }
-    // Also by a command, which leaves no job, and long ago: jobs are thrown away some day.
+    // Finds undos by a command, which leaves no job, and old undos, whose jobs have been deleted.
     if store.plans().was_undone_since(plan, job.created_at).await? {
         return Err(JobError::Ignored(format!("plan {plan} is being undone; nothing more of it is closed")));
     }
     Ok(())
 }
 
-/// GitHub, without which nothing can be closed or opened.
+/// The GitHub client, without which nothing can be closed or reopened.
 fn asked(service: &Service) -> Result<&GitHub, JobError> {
     let why = "closing and reopening need credentials for GitHub; set GITHUB_TOKEN or an App";
     service.github().ok_or_else(|| JobError::ignored(why))
 }
 
-/// Asks GitHub again whether who ordered it still may: between a click and its deed access can be taken away.
+/// Asks GitHub again whether the account that gave the order is still a maintainer: access can be revoked between the
+/// click and the job.
 pub(crate) async fn still_maintains(service: &Service, repo: &Repo, by: Option<&Login>) -> Result<(), JobError> {
     let Some(by) = by else { return Ok(()) };
     let may = match service.github() {
@@ -227,7 +229,8 @@ pub(crate) async fn still_maintains(service: &Service, repo: &Repo, by: Option<&
     Err(JobError::Ignored(format!("{by} may no longer push to {}; nothing was done", repo.name)))
 }
 
-/// The settings as they are on GitHub. Nothing is closed by older ones: a protected label may be new in them.
+/// The settings as they are on GitHub now. Older settings are never used to close, because a protected label may be
+/// new.
 async fn settings_now(store: &Store, github: &GitHub, repo: &Repo) -> Result<ParsedSettings, JobError> {
     match live_settings(store, github, repo).await {
         Ok(text) => Ok(parse(&text.unwrap_or_default())),
@@ -236,7 +239,7 @@ async fn settings_now(store: &Store, github: &GitHub, repo: &Repo) -> Result<Par
     }
 }
 
-/// Why settings may not be planned by, if so.
+/// Why a plan must not be made with these settings; `None` if it may.
 pub(crate) fn mistaken(config: &ParsedSettings) -> Option<String> {
     let section = config.unsafe_to_close_by()?;
     Some(format!(
@@ -245,7 +248,7 @@ pub(crate) fn mistaken(config: &ParsedSettings) -> Option<String> {
     ))
 }
 
-/// Has GitHub say who maintains the repository now. A list that a person has set stands.
+/// Refreshes the list of maintainers from GitHub. A list that a person has set stays.
 pub(crate) async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
     match refresh_unless_set(store, github, repo).await? {
         None => Ok(()),
@@ -258,8 +261,8 @@ pub(crate) async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo
     }
 }
 
-/// The run, and which try of it this is: whoever lost the job's lease and does not know it yet must not look like whoever
-/// has it now.
+/// The run with an id for this try: a worker that lost the job's lease and does not know it yet must not look like
+/// the worker that has the lease now.
 fn run_of_try(run_id: &str) -> String {
     format!("{run_id}/{:08x}", rand::random::<u32>())
 }

@@ -1,4 +1,4 @@
-//! The jobs that look after graces: what is announced begins, what is due is closed, and objections are heard.
+//! The jobs for announced closes: they start and end grace periods, close what is due, and record objections.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::jobs::job_handler::{JobError, LeasedJob};
 use crate::jobs::service_job::{PreparedJob, ServiceJob};
 use crate::service::Service;
 
-/// Looks after every grace. One at a time, whichever process runs it.
+/// Processes every grace. Only one such job runs at a time, in any process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct GraceJob {}
 
@@ -49,8 +49,8 @@ pub(crate) async fn queue_grace_sweep(service: &Service) -> Result<(), JobError>
     Ok(())
 }
 
-/// Looks after every grace: begins those that are announced, ends those that the settings no longer want, and closes
-/// what is due. One that fails keeps nobody from the others.
+/// Processes every grace: starts those that are announced, cancels those that the settings no longer allow, and
+/// closes what is due. A grace that fails does not stop the others.
 async fn sweep_graces(service: &Service) -> Result<(), JobError> {
     let Some(github) = service.github() else {
         return Err(JobError::ignored("closing needs credentials for GitHub"));
@@ -68,14 +68,14 @@ async fn sweep_graces(service: &Service) -> Result<(), JobError> {
     }
     service.wake_publisher();
     match failure {
-        // The next sweep comes soon enough: a try in vain must not end in a job that is given up.
+        // The next sweep comes soon enough, so a failed sweep must not become a failed job.
         Some(JobError::Hopeless(reason)) => Err(JobError::Ignored(reason)),
         Some(error) => Err(error),
         None => Ok(()),
     }
 }
 
-/// Asks what became of closes that no webhook told of: reopened items, and reactions to closing comments.
+/// Fetches what no webhook reported about closes: reopened items, and reactions to closing comments.
 async fn record_objections(service: &Service) -> Result<(), JobError> {
     let Some(github) = service.github() else {
         return Err(JobError::ignored("reading reactions needs credentials for GitHub"));
@@ -107,7 +107,7 @@ struct GraceSweep<'a> {
     service: &'a Service,
     github: &'a GitHub,
     outbox: &'a Outbox,
-    /// The settings of each repository as they are now; none where they cannot be read.
+    /// The current settings of each repository; `None` if they cannot be read.
     settings: HashMap<RepoId, Option<RepoSettings>>,
 }
 
@@ -119,7 +119,8 @@ impl GraceSweep<'_> {
         if store.repos().access(repo.id).await? != RepoAccess::Active {
             return self.wait(grace, is_due, "no_access").await;
         }
-        // A close that has begun has said so already: whatever ends it now, its own checks do, and correct that.
+        // A close that has begun has already posted its closing comment. Only its own checks may end it now, and they
+        // correct the comment.
         let has_begun = is_closing(store, grace).await?;
         if !has_begun && store.close().brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some() {
             return self.cancel(grace, GraceEnd::Breaker).await;
@@ -176,7 +177,7 @@ impl GraceSweep<'_> {
     }
 }
 
-/// The settings as they are now; none where they cannot be read or hold a mistake that matters here.
+/// The current settings; `None` if they cannot be read or have an error in a section that matters here.
 async fn readable_settings(service: &Service, github: &GitHub, repo: &Repo) -> Result<Option<RepoSettings>, JobError> {
     match live_settings(service.store(), github, repo).await {
         Ok(text) => {

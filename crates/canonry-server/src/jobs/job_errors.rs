@@ -1,4 +1,4 @@
-//! What a failure means for the job it happened in: another try, a wait, or the end.
+//! What a failure means for its job: another try, a wait, or the end.
 
 use canonry_domain::redact;
 use canonry_github::GitHubError;
@@ -11,7 +11,7 @@ use crate::jobs::job_handler::JobError;
 
 const MOST_WORDS: usize = 400;
 
-/// An error in words that may be stored: one line, bounded, without secrets.
+/// An error as text that may be stored: one line, of limited length, without secrets.
 pub(crate) fn in_words(error: &dyn std::error::Error) -> String {
     let line: String = error
         .to_string()
@@ -33,10 +33,10 @@ impl From<GitHubError> for JobError {
         let words = in_words(&error);
         match error {
             GitHubError::RateLimited { until } => Self::Postpone { reason: words, until },
-            // A key that is refused may be put right while the job waits.
+            // The operator may replace a refused key while the job waits.
             GitHubError::Unauthorized { .. } => Self::Unavailable(words),
             error if error.is_passing() => Self::Unavailable(words),
-            // GitHub forbids at times what it allows a minute later, and permissions are granted late.
+            // GitHub sometimes forbids what it allows a minute later, and permissions are sometimes granted late.
             GitHubError::Forbidden { .. } | GitHubError::BadAnswer { .. } => Self::Retry(words),
             _ => Self::Hopeless(words),
         }
@@ -121,7 +121,7 @@ impl From<TriageError> for JobError {
                 Self::Hopeless(in_words(&error))
             }
             TriageError::Detect(error @ DetectError::TooFewEmbedded { .. }) => Self::Retry(in_words(&error)),
-            // What a model says may quote the text it was given, so that its words are not repeated.
+            // A model's message may quote the text it was given, so it is not repeated.
             TriageError::JudgeFailed { repo, number, .. } => {
                 Self::Retry(format!("the judge gave no usable answer about {repo} #{number}"))
             }

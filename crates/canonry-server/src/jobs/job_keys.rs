@@ -1,10 +1,10 @@
-//! The keys of jobs, all of them: one job of a key runs at a time, and they go in order. A key is never read to decide
-//! anything.
+//! The keys of all jobs. Jobs with the same key run one at a time and in order. No decision is based on parsing a
+//! key.
 
 use canonry_domain::{GithubId, ItemNumber, RepoName};
 use canonry_store::Repo;
 
-/// Which repository a key is about: by GitHub's id where it has one, as a name may be another's tomorrow.
+/// The repository of a key: by GitHub's id if it has one, because its name may belong to another repository tomorrow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum KeyedRepo<'a> {
     Id(GithubId),
@@ -32,7 +32,7 @@ impl std::fmt::Display for KeyedRepo<'_> {
     }
 }
 
-/// What webhooks tell of an item, and what a person orders about it.
+/// For an item's webhooks and for a person's orders about the item.
 pub(crate) fn item_key(repo: KeyedRepo<'_>, number: ItemNumber) -> String {
     format!("repo/{repo}#{number}")
 }
@@ -49,12 +49,13 @@ pub(crate) fn delivery_key(delivery: &str) -> String {
     format!("delivery/{delivery}")
 }
 
-/// Not the repository's own: a first sync may take an hour, and webhooks about the repository must not wait for it.
+/// Not the repository's own key: a first sync may take an hour, and webhooks about the repository must not wait for
+/// it.
 pub(crate) fn sync_key(repo: KeyedRepo<'_>) -> String {
     format!("sync/{repo}")
 }
 
-/// Its own: what else is told about the item does not wait for it.
+/// A separate key, so that other jobs about the item do not wait for triage.
 pub(crate) fn triage_key(repo: GithubId, number: ItemNumber) -> String {
     format!("triage/{}#{number}", repo.0)
 }
@@ -63,18 +64,18 @@ pub(crate) fn review_key(repo: GithubId, number: ItemNumber) -> String {
     format!("review/{}#{number}", repo.0)
 }
 
-/// One of these at a time: a plan that is made while another is carried out would end that one.
+/// One at a time: a plan made while another is being applied would end that one.
 pub(crate) fn closing_key(repo: KeyedRepo<'_>) -> String {
     format!("repo/{repo}/closing")
 }
 
-/// Not the same: an apply may take hours, and what it did wrong must not wait for that. The close lease keeps the two
-/// apart.
+/// Not the closing key: an apply may take hours, and an undo of its mistakes must not wait. The close lease keeps the
+/// two apart.
 pub(crate) fn reopening_key(repo: KeyedRepo<'_>) -> String {
     format!("repo/{repo}/reopening")
 }
 
-/// The repository of a webhook's job whose payload does not say it.
+/// The repository of a webhook job whose payload does not contain it.
 pub(crate) fn webhook_repo(key: &str) -> Option<GithubId> {
     key.strip_prefix("repo/")?.split('#').next()?.parse().ok().map(GithubId)
 }

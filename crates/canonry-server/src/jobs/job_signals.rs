@@ -9,10 +9,10 @@ use tokio::sync::Notify;
 
 use crate::jobs::outage::Outage;
 
-/// How long until listening is tried again. Workers look by themselves each second anyway: a lost signal costs no more.
+/// The pause before listening is tried again. Workers poll every second anyway, so a lost signal costs at most that.
 const PAUSE: SignedDuration = SignedDuration::from_secs(5);
 
-/// Wakes a worker for each signal, for as long as it is let.
+/// Wakes a worker for each signal until the task is dropped.
 pub(crate) async fn wake_on_signals(store: Store, clock: Arc<dyn Clock>, wake: Arc<Notify>) {
     let mut outage = Outage::new("listening for other processes' jobs");
     loop {

@@ -1,4 +1,4 @@
-//! What is done later: the worker, the queue's rules, and one file for each kind of job.
+//! Jobs that run in the background: the worker, the queue's rules, and one file for each kind of job.
 
 pub(crate) mod closing_job;
 pub(crate) mod grace_job;

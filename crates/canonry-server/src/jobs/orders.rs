@@ -1,4 +1,4 @@
-//! What people order in the console: stored as jobs, so that no request waits for GitHub and no kill loses an order.
+//! Orders from the console, stored as jobs, so that no request waits for GitHub and a kill loses no order.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, ItemType, Login, RepoName, may_row_approval_change};
@@ -16,11 +16,11 @@ use crate::jobs::service_job::{PreparedJob, ServiceJob, payload_of, queue_once};
 use crate::jobs::sync_job::SyncJob;
 use crate::service::Service;
 
-/// How many applies and undos of a plan are looked for among the latest of its repository.
+/// How many of the repository's latest applies and undos are searched for those of a plan.
 const LATEST: u32 = 50;
 const SHOWN: usize = 10;
 
-/// What a person orders, and how it is carried out.
+/// An order of a person, and how it is carried out.
 pub(crate) trait Order: Serialize + DeserializeOwned + Send + Sync {
     const KIND: JobKind;
 
@@ -34,13 +34,13 @@ pub(crate) struct OrderContext<'a> {
     pub(crate) service: &'a Service,
     pub(crate) repo: &'a Repo,
     pub(crate) job: &'a Job,
-    /// Fixed when it was queued, so that another try of the job is the same run.
+    /// Fixed when the order was queued, so that another try of the job is the same run.
     pub(crate) run_id: &'a str,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OrderJob<T> {
-    /// GitHub's id of the repository: its name may be another's by the time the job is done.
+    /// GitHub's id of the repository: its name may belong to another repository when the job runs.
     github_id: Option<GithubId>,
     run_id: String,
     pub(crate) order: T,
@@ -51,7 +51,7 @@ impl<T: Order> OrderJob<T> {
         Self { github_id: repo.github_id, run_id: format!("console-{:016x}", rand::random::<u64>()), order }
     }
 
-    /// The repository that it is about, by GitHub's id where it has one.
+    /// The repository of the order, by GitHub's id if it has one.
     async fn repo(&self, service: &Service, name: Option<&RepoName>) -> Result<Repo, JobError> {
         let store = service.store();
         let repo = match (self.github_id, name) {
@@ -82,7 +82,7 @@ impl<T: Order> ServiceJob for OrderJob<T> {
     }
 }
 
-/// An order as a page or a command reads it back from its job.
+/// An order that a page or a command reads back from its job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConsoleOrder {
     Apply(ApplyOrder),
@@ -93,7 +93,7 @@ pub enum ConsoleOrder {
 }
 
 impl ConsoleOrder {
-    /// The order of a job; `None` for other work, and for what another version stored in a form that cannot be read.
+    /// The order of a job; `None` for other jobs, and for a payload of another version that cannot be read.
     pub fn of(job: &Job) -> Option<Self> {
         Some(match job.kind.known()? {
             JobKind::ApplyClose => Self::Apply(order_of(job)?),
@@ -118,8 +118,8 @@ pub(crate) fn order_of<T: Order>(job: &Job) -> Option<T> {
     payload_of::<OrderJob<T>>(job).map(|stored| stored.order)
 }
 
-/// Has a plan carried out, in parts, until nothing of it is left or a rule forbids it. `None` when an apply of it waits or
-/// runs already, however many order it at once.
+/// Queues an apply of a plan, which runs in parts until nothing is left or a rule forbids it. `None` if an apply of
+/// the plan is already queued or running, however many people order it at once.
 #[boxed]
 pub async fn queue_apply(
     store: &Store,
@@ -130,8 +130,8 @@ pub async fn queue_apply(
     queue_unless_active(store, repo, order, |other| other.plan == order.plan, now).await
 }
 
-/// Has opened again what a plan closed. It does not wait for an apply to end, and one of the whole plan ends its apply.
-/// `None` when an undo of the same waits or runs already.
+/// Queues an undo of a plan. It does not wait for an apply to end; an undo of the whole plan ends its apply. `None`
+/// if the same undo is already queued or running.
 #[boxed]
 pub async fn queue_undo(
     store: &Store,
@@ -159,7 +159,8 @@ pub async fn queue_canonicalize(
     queue(store, repo, &CanonicalizeOrder { item_type, by: by.cloned() }, now).await
 }
 
-/// Has an announced close cancelled. It goes in order with what webhooks tell of the item, and waits for nothing else.
+/// Queues the cancellation of an announced close. It runs in order with the item's webhooks and waits for nothing
+/// else.
 #[boxed]
 pub async fn queue_cancel_grace(
     store: &Store,
@@ -172,7 +173,7 @@ pub async fn queue_cancel_grace(
     queue(store, repo, &CancelGraceOrder { item_type, number, by: by.cloned() }, now).await
 }
 
-/// Has a repository synced; `None` when that waits to be done already.
+/// Queues a sync of a repository; `None` if one is already queued.
 #[boxed]
 pub async fn queue_sync(store: &Store, repo: &Repo, now: Timestamp) -> Result<Option<JobId>, StoreError> {
     queue_once(store, &SyncJob::of(repo), Some(&repo.name), now, now).await
@@ -196,7 +197,7 @@ async fn queue_unless_active<T: Order + Clone>(
     store.jobs().enqueue_unless_active(&job.row(), is_same, now, now).await
 }
 
-/// The latest apply, undo, plan or look at the clusters that was ordered in a repository.
+/// The latest apply, undo, plan or canonicalize job that was ordered in a repository.
 #[boxed]
 pub async fn last_closing_job(store: &Store, repo: &Repo) -> Result<Option<Job>, StoreError> {
     let (closing, reopening) = (closing_key(repo.into()), reopening_key(repo.into()));
@@ -213,14 +214,14 @@ pub async fn last_closing_job(store: &Store, repo: &Repo) -> Result<Option<Job>,
     Ok(last)
 }
 
-/// The latest applies and undos of a plan that were ordered, the latest first.
+/// The latest applies and undos of a plan, the latest first.
 #[boxed]
 pub async fn closing_jobs_of(store: &Store, repo: &Repo, plan: CloseRunId) -> Result<Vec<Job>, StoreError> {
     let mut jobs = Vec::new();
     for (key, kind) in
         [(closing_key(repo.into()), JobKind::ApplyClose), (reopening_key(repo.into()), JobKind::UndoClose)]
     {
-        // What goes on is shown, however much was ordered after it.
+        // Unfinished jobs are shown, however many orders came after them.
         jobs.extend(store.jobs().unfinished_of_key(&key, kind).await?);
         jobs.extend(store.jobs().of_key(&key, kind, LATEST).await?);
     }
@@ -241,8 +242,8 @@ pub async fn is_being_applied(store: &Store, repo: &Repo, plan: CloseRunId) -> R
     Ok(jobs.iter().filter_map(order_of::<ApplyOrder>).any(|order| order.plan == plan))
 }
 
-/// Whether a person's verdict on rows of a plan can be recorded now, wherever they give it: an apply may have been ordered
-/// in the console, or be carried out by a command that has the close lease.
+/// Whether a person's approval of plan rows can be recorded now, in the console or elsewhere. An apply may have been
+/// ordered in the console, or a command that has the close lease may be running it.
 #[boxed]
 pub async fn may_row_approval_change_now(
     store: &Store,
@@ -257,13 +258,13 @@ pub async fn may_row_approval_change_now(
     Ok(may_row_approval_change(approved, is_under_way))
 }
 
-/// GitHub's id of the repository that a job is about, which the payload of every kind says that is about one.
+/// GitHub's id of the repository of a job. Every job about a repository has it in its payload.
 pub fn repo_id_of(job: &Job) -> Option<GithubId> {
     let stored_by_earlier_versions = || webhook_repo(&job.key);
     job.payload["github_id"].as_i64().map(GithubId).or_else(stored_by_earlier_versions)
 }
 
-/// A run's number as it is stored in a job.
+/// (De)serializes the number of a run.
 pub(crate) mod run_number {
     use canonry_store::CloseRunId;
     use serde::{Deserialize as _, Deserializer, Serializer};

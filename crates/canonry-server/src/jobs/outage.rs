@@ -1,8 +1,8 @@
-//! Says once that something has stopped working, and once that it works again.
+//! Logs once that something has stopped working, and once that it works again.
 
 use std::fmt::Display;
 
-/// One thing that a loop tries again and again.
+/// Something that a loop tries again and again.
 #[derive(Debug)]
 pub(crate) struct Outage {
     what: &'static str,
@@ -10,7 +10,7 @@ pub(crate) struct Outage {
 }
 
 impl Outage {
-    /// `what` works as far as anybody knows.
+    /// Starts in the working state.
     pub(crate) const fn new(what: &'static str) -> Self {
         Self { what, lasts: false }
     }

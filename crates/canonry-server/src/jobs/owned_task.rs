@@ -1,9 +1,8 @@
-//! A task that does not outlive whoever waits for it, and whose panic is an answer.
+//! A task that is stopped when its owner is dropped, and whose panic is returned as an error.
 
 use tokio::task::JoinHandle;
 
-/// A task on its own, so that a panic in it ends nothing else. Dropped, it is stopped: work without a
-/// lease must end.
+/// A separate task, so that a panic in it ends nothing else. Dropping it stops it: work without a lease must end.
 #[derive(Debug)]
 pub(crate) struct OwnedTask<T>(JoinHandle<T>);
 
@@ -12,7 +11,7 @@ impl<T: Send + 'static> OwnedTask<T> {
         Self(tokio::spawn(future))
     }
 
-    /// Its answer, or in words why there is none. May be waited for again after it was not waited for to the end.
+    /// The task's result, or why there is none. It is safe to drop this future and wait again.
     pub(crate) async fn answer(&mut self) -> Result<T, &'static str> {
         (&mut self.0).await.map_err(|error| if error.is_panic() { "it panicked" } else { "it was stopped" })
     }

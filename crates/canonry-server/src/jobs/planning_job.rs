@@ -1,4 +1,4 @@
-//! The jobs that plan, cluster, and call announced closes off because a person ordered it. Nothing is closed here.
+//! The jobs that plan, cluster, and cancel announced closes on a person's order. They close nothing.
 
 use canonry_config::config_hash;
 use canonry_domain::{GraceEnd, ItemNumber, ItemType, Login, Probability, TargetPolicy};
@@ -16,15 +16,15 @@ use crate::jobs::job_keys::{KeyedRepo, closing_key, item_key};
 use crate::jobs::orders::{Order, OrderContext};
 use crate::service::Service;
 
-/// Makes a plan, as `plan-close` does. A job that is done again makes no second one.
+/// Makes a plan, as `plan-close` does. A job that runs again makes no second plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanOrder {
     pub item_type: Option<ItemType>,
-    /// The least confidence with which an item is closed; `None` is as the settings say.
+    /// The least confidence with which an item is closed; `None` uses the settings.
     pub min_close: Option<Probability>,
-    /// What must have been judged; `None` is as the settings say.
+    /// What must have been judged; `None` uses the settings.
     pub policy: Option<TargetPolicy>,
-    /// Who ordered it; `None` is the operator.
+    /// The account that ordered it; `None` is the operator.
     pub by: Option<Login>,
 }
 
@@ -32,7 +32,7 @@ pub struct PlanOrder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CanonicalizeOrder {
     pub item_type: Option<ItemType>,
-    /// Who ordered it; `None` is the operator.
+    /// The account that ordered it; `None` is the operator.
     pub by: Option<Login>,
 }
 
@@ -40,7 +40,7 @@ pub struct CanonicalizeOrder {
 pub struct CancelGraceOrder {
     pub item_type: ItemType,
     pub number: ItemNumber,
-    /// Who ordered it; `None` is the operator.
+    /// The account that ordered it; `None` is the operator.
     pub by: Option<Login>,
 }
 

@@ -1,4 +1,4 @@
-//! The job that counts reactions to Canonry's comments, which have no webhook.
+//! The job that counts reactions to Canonry's comments. Reactions have no webhook.
 
 use canonry_review::poll_finding_reactions;
 use canonry_store::JobKind;
@@ -10,7 +10,7 @@ use crate::jobs::job_handler::{JobError, LeasedJob};
 use crate::jobs::service_job::ServiceJob;
 use crate::service::Service;
 
-/// Reads the reactions to all comments that may still teach something: suggestions, and findings at their lines.
+/// Reads the reactions to all comments that may still teach something: suggestions and inline findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReactionsJob {}
 

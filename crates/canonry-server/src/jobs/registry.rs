@@ -1,4 +1,4 @@
-//! Which type does which kind of job.
+//! Maps each kind of job to its type.
 
 use canonry_store::{Job, JobKind, StoredJobKind};
 use futures_util::future::BoxFuture;
@@ -19,12 +19,12 @@ use crate::jobs::webhook_job::WebhookJob;
 use crate::review::review_requests::ReviewJob;
 use crate::service::Service;
 
-/// How often a job of a kind that this version does not know is looked at: a newer one may run beside it.
+/// How often a job of an unknown kind is rechecked: a newer version may run beside this one.
 const UNKNOWN_PAUSE: SignedDuration = SignedDuration::from_mins(1);
-/// For how long such a job waits for that newer version.
+/// How long such a job waits for the newer version.
 const UNKNOWN_FOR: SignedDuration = SignedDuration::from_hours(24);
 
-/// Evaluates an expression for the type of a stored kind.
+/// Evaluates an expression with the job type of a stored kind.
 macro_rules! with_job_type {
     ($kind:expr, $job:ident => $known:expr, else $unknown:expr) => {
         match $kind {
@@ -91,7 +91,7 @@ fn on_dead<'a, T: ServiceJob>(service: &'a Service, job: &'a Job, why: &'a str) 
     })
 }
 
-/// Another version queued it: it is left to that one for a day.
+/// Another version queued the job. It stays queued for that version for a day.
 fn unknown_kind(service: &Service, job: &Job) -> JobError {
     let (now, reason) = (service.now(), format!("this version has no handler for the kind {}", job.kind));
     if now.duration_since(job.created_at) < UNKNOWN_FOR {
@@ -116,7 +116,7 @@ mod tests {
         }, else None)
     }
 
-    /// Every form in which a version until now has stored a payload.
+    /// Every form in which any version so far has stored a payload.
     fn stored() -> Vec<(JobKind, Value)> {
         let order = |order: Value| json!({ "github_id": 77, "run_id": "console-00000000deadbeef", "order": order });
         vec![
@@ -165,7 +165,7 @@ mod tests {
     fn what_any_version_stored_is_read_and_stored_as_before() {
         for (kind, payload) in stored() {
             let again = read(kind, &payload).unwrap_or_else(|| panic!("{kind}: {payload}"));
-            // What the first syncs said beside it is not needed any more, and orders may have more fields by now.
+            // Other fields of the first syncs are no longer needed, and orders may have more fields by now.
             let fields = payload.as_object().into_iter().flatten();
             for (field, value) in fields.filter(|(field, _)| again.get(field).is_some() && *field != "order") {
                 assert_eq!(again[field], *value, "{kind}: {payload}");

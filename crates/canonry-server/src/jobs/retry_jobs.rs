@@ -1,4 +1,4 @@
-//! Trying work again that was given up or waits. An order to close or to open again is never revived.
+//! Retries jobs that failed or wait. An order to close or reopen is never retried.
 
 use canonry_boxed::boxed;
 use canonry_store::{Job, JobFilter, JobId, JobKind, Store, StoreError};
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryOutcome {
     Queued,
-    /// It is an order, which was for the day it was given: somebody has to give it anew.
+    /// The job is an order, which was meant for the day it was given. A person has to give it again.
     Order,
     LeftAlone,
 }
@@ -20,12 +20,12 @@ pub struct RetryCounts {
 
 const PAGE: u32 = 500;
 
-/// Whether a person ordered it to close or to reopen items, with words that hold for that day alone.
+/// Whether the job is a person's order to close or reopen items. Such an order is valid only on the day it was given.
 pub fn is_close_order(job: &Job) -> bool {
     matches!(job.kind.known(), Some(JobKind::ApplyClose | JobKind::UndoClose))
 }
 
-/// Has a job tried again that was given up or waits, unless it is an order.
+/// Retries a job that failed or waits, unless it is an order.
 #[boxed]
 pub async fn retry_job(store: &Store, job: &Job, now: Timestamp) -> Result<RetryOutcome, StoreError> {
     if is_close_order(job) {
@@ -35,7 +35,7 @@ pub async fn retry_job(store: &Store, job: &Job, now: Timestamp) -> Result<Retry
     Ok(if is_queued { RetryOutcome::Queued } else { RetryOutcome::LeftAlone })
 }
 
-/// The same for all jobs of a filter that are `wanted`, the oldest first as they came; at most so many at once.
+/// Retries all `wanted` jobs of a filter in the order in which they came, at most `most` at once.
 pub async fn retry_jobs(
     store: &Store,
     mut filter: JobFilter,
@@ -44,7 +44,7 @@ pub async fn retry_jobs(
     now: Timestamp,
 ) -> Result<RetryCounts, StoreError> {
     let (mut work, mut retried): (Vec<JobId>, _) = (Vec::new(), RetryCounts::default());
-    // All are found before the first is queued: one that is leaves the list that is being read.
+    // Finds all jobs before queueing the first: a queued job leaves the list that is being read.
     while work.len() < most {
         let jobs = store.jobs().list(&filter, PAGE).await?;
         let Some(last) = jobs.last() else { break };

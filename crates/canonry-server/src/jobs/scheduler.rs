@@ -1,4 +1,5 @@
-//! What is done by the clock: queued once for all processes together, and at once for what a stop has missed.
+//! Recurring jobs: queued once for all processes together, and at once for those missed while the service was
+//! stopped.
 
 use canonry_boxed::boxed;
 use std::sync::Arc;
@@ -16,49 +17,49 @@ use crate::jobs::service_job::PreparedJob;
 use crate::jobs::sync_job::SyncJob;
 
 const LOOK: SignedDuration = SignedDuration::from_mins(1);
-/// A service that restarts in a loop must not ask GitHub the same each time: what was queued this shortly before waits
-/// for the rest of it.
+/// A service that restarts in a loop must not send GitHub the same requests each time. A job that was queued more
+/// recently than this waits for the rest of the time.
 const CATCH_UP_PAUSE: SignedDuration = SignedDuration::from_mins(5);
-/// Nightly: what no webhook tells, such as items that left.
+/// Nightly, for changes that have no webhook, such as items that no longer exist.
 const SYNC_EVERY: SignedDuration = SignedDuration::from_hours(24);
 /// Reactions have no webhook.
 const REACTIONS_EVERY: SignedDuration = SignedDuration::from_hours(4);
 /// GitHub keeps deliveries for three days and repeats none by itself.
 const RECOVER_EVERY: SignedDuration = SignedDuration::from_hours(1);
-/// Hours of grace are not counted in minutes, and every look at one that is due costs a few requests.
+/// Grace periods last hours, so minutes do not matter, and every check of a grace that is due costs a few requests.
 const GRACE_EVERY: SignedDuration = SignedDuration::from_mins(10);
 /// Reactions to closing comments have no webhook either.
 const OBJECTIONS_EVERY: SignedDuration = SignedDuration::from_hours(4);
-/// The syncs of a night begin within this time, one after the other: together they would use up GitHub's limit, and
-/// what webhooks ask for would wait for the next hour's.
+/// The nightly syncs begin within this time, one after the other. Together they would use up GitHub's rate limit, and
+/// webhook jobs would wait for the next hour.
 const NIGHT: SignedDuration = SignedDuration::from_hours(1);
-/// With few repositories there is no need to take all of it.
+/// With few repositories the whole hour is not needed.
 const LONGEST_GAP: SignedDuration = SignedDuration::from_mins(1);
 
-/// The schedule that deletes what nobody needs any more.
+/// The schedule that deletes old rows.
 const PRUNE: &str = "prune";
 const PRUNE_EVERY: SignedDuration = SignedDuration::from_hours(24);
-/// How long the bodies of webhooks that are done, and other jobs that are done, are kept.
+/// How long webhook bodies and jobs are kept after they are done.
 const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// Rows that are deleted at once, so that nobody waits for it.
+/// Rows per delete, so that other writers do not wait.
 const PRUNED_AT_ONCE: u32 = 500;
-/// More than this many times what comes in a day; what is left over is deleted the next day.
+/// Many times what one day brings; the rest is deleted the next day.
 const MOST_PRUNES: u32 = 10_000;
 
-/// Which schedules run; it depends on who we are on GitHub.
+/// Which schedules run. It depends on the credentials for GitHub.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Schedules {
     #[default]
     Off,
-    /// Only those that need no GitHub: what is old is deleted.
+    /// Only schedules that do not need GitHub: deleting old rows.
     Alone,
-    /// Repositories are synced, reactions are counted, and graces are looked after too.
+    /// Also syncs repositories, counts reactions and processes graces.
     Token,
-    /// Failed deliveries are asked for again too; only an App has a list of them.
+    /// Also requests failed deliveries again; only an App has a list of them.
     App,
 }
 
-/// Queues the jobs of schedules. Any number of them may run on one store.
+/// Queues recurring jobs. Any number of schedulers may run on one store.
 #[derive(Clone)]
 pub struct Scheduler {
     pub store: Store,
@@ -66,12 +67,12 @@ pub struct Scheduler {
     pub schedules: Schedules,
 }
 
-/// A job and the moment from which on it may run.
+/// A job and the earliest time it may run.
 type ScheduledJob = (PreparedJob, Timestamp);
 
 #[boxed]
 impl Scheduler {
-    /// Queues what is due and says which schedules fired here, rather than in another process.
+    /// Queues what is due. Returns the schedules that fired in this process.
     pub async fn tick(&self) -> Result<Vec<&'static str>, StoreError> {
         self.store.maintenance().correct_future_times(|| self.clock.now()).await?;
         let now = self.clock.now();
@@ -108,7 +109,7 @@ impl Scheduler {
         Ok(fired)
     }
 
-    /// Queues what is due, and what was missed while nobody ran: failed deliveries are asked for again, and every
+    /// Queues what is due and what was missed while no service ran: failed deliveries are requested again, and every
     /// repository is synced.
     pub async fn catch_up(&self) -> Result<(), StoreError> {
         let fired = self.tick().await?;
@@ -127,7 +128,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Catches up, then looks each minute, until `stop`. Whatever it may have queued, it wakes a worker for.
+    /// Catches up, then ticks every minute until `stop`. Wakes a worker after each tick.
     pub(crate) async fn run(self, wake: Arc<Notify>, mut stop: watch::Receiver<bool>) {
         let mut outage = Outage::new("the schedules");
         let mut caught_up = false;
@@ -148,7 +149,7 @@ impl Scheduler {
         }
     }
 
-    /// One for each repository that is known from GitHub; what was only imported is nobody's business there.
+    /// One sync for each repository that is known from GitHub. A repository that was only imported is not synced.
     async fn syncs(&self, now: Timestamp) -> Result<Vec<ScheduledJob>, StoreError> {
         let mut repos = self.store.repos().active().await?;
         repos.retain(|repo| repo.github_id.is_some());
@@ -162,7 +163,7 @@ impl Scheduler {
         Ok((PreparedJob::new(&RecoverJob::next(&self.store, now).await?, None), now))
     }
 
-    /// Deletes what is old. What fails is left to the next day.
+    /// Deletes old rows. A failure is left to the next day.
     async fn prune(&self, now: Timestamp) {
         let (mut deliveries, mut jobs) = (0, 0);
         for _ in 0..MOST_PRUNES {

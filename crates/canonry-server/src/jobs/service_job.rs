@@ -1,5 +1,5 @@
-//! A kind of job: its payload, its key, and how it is done. Its type is all that has to be written for a new kind, with its
-//! line in [`with_job_type`](crate::jobs::registry).
+//! A kind of job: its payload, its key, and how it runs. A new kind needs only its type and its line in
+//! [`with_job_type`](crate::jobs::registry).
 
 use canonry_domain::RepoName;
 use canonry_store::{Job, JobId, JobKind, NewJob, Store, StoreError};
@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 use crate::jobs::job_handler::{JobError, LeasedJob};
 use crate::service::Service;
 
-/// Work that is stored until it is done. The value itself is the stored payload: what an earlier version stored has to be
-/// read for as long as such jobs may be in the queue. What a webhook caused is leased before everything else.
+/// A job that is stored until it is done. The value itself is the stored payload, so payloads of earlier versions
+/// must stay readable for as long as such jobs may be in the queue. Jobs that a webhook caused are leased first.
 pub(crate) trait ServiceJob: Serialize + DeserializeOwned + Send + Sync {
     const KIND: JobKind;
-    /// The longest that a try may take. Whatever hangs for longer hangs for ever, and holds up its key.
+    /// The longest that a try may take. A try that takes longer hangs forever and blocks its key.
     const LONGEST: SignedDuration = SignedDuration::from_mins(15);
 
-    /// What it goes in order with, and what a waiting one is found by; `repo` is what it is stored under. Without a
-    /// repository there is one at a time of a kind.
+    /// The job's key: jobs with the same key run in order, and a queued job is found by it. `repo` is the repository
+    /// the job is stored under. A kind without a repository runs one job at a time.
     fn key(&self, _repo: Option<&RepoName>) -> String {
         Self::KIND.to_string()
     }
@@ -49,7 +49,7 @@ impl PreparedJob {
     }
 }
 
-/// Queues a job unless one of its key waits already, in which case it is `None`.
+/// Queues a job. `None` if a job with its key is already queued.
 pub(crate) async fn queue_once<T: ServiceJob>(
     store: &Store,
     job: &T,
@@ -60,7 +60,7 @@ pub(crate) async fn queue_once<T: ServiceJob>(
     store.jobs().enqueue_once(&PreparedJob::new(job, repo).row(), run_after, now).await
 }
 
-/// What a stored job is about; `None` when it is another kind's, or another version stored it in a form that this one
+/// The payload of a stored job; `None` if the job is of another kind or another version stored a form that this one
 /// cannot read.
 pub(crate) fn payload_of<T: ServiceJob>(job: &Job) -> Option<T> {
     (job.kind == T::KIND).then(|| read_payload(&job.payload)).flatten()

@@ -1,4 +1,4 @@
-//! The job that brings a repository up to date: its items, their vectors, and what became of them.
+//! The job that syncs a repository: its items, their vectors, and their outcomes.
 
 use canonry_domain::{GithubId, RepoName};
 use canonry_github::{GitHub, GitHubError};
@@ -17,7 +17,7 @@ use crate::jobs::job_keys::{KeyedRepo, sync_key};
 use crate::jobs::service_job::ServiceJob;
 use crate::service::Service;
 
-/// Less than a day, so that a nightly sync that begins a little early is a whole one.
+/// Less than a day, so that a nightly sync that begins a little early is still a full one.
 const NIGHTLY: SignedDuration = SignedDuration::from_hours(20);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl SyncJob {
 
 impl ServiceJob for SyncJob {
     const KIND: JobKind = JobKind::Sync;
-    /// The first sync of a large repository.
+    /// Long enough for the first sync of a large repository.
     const LONGEST: SignedDuration = SignedDuration::from_hours(6);
 
     fn key(&self, repo: Option<&RepoName>) -> String {
@@ -45,7 +45,7 @@ impl ServiceJob for SyncJob {
     }
 }
 
-/// Syncs one repository. What takes a look at everything is done once a night.
+/// Syncs one repository. Work that reads the whole repository runs once a night.
 async fn sync_repo(service: &Service, id: Option<GithubId>, named: Option<&RepoName>) -> Result<(), JobError> {
     let Some(github) = service.github() else {
         return Err(JobError::ignored("syncing needs credentials for GitHub"));
@@ -54,7 +54,7 @@ async fn sync_repo(service: &Service, id: Option<GithubId>, named: Option<&RepoN
         return Err(JobError::Hopeless("the job names no repository".to_owned()));
     };
     let store = service.store();
-    // With an id, the id alone says which repository it is: the name may be another's by now.
+    // If there is an id, it alone identifies the repository: the name may belong to another repository by now.
     let known = match id {
         Some(id) => store.repos().by_github_id(id).await?,
         None => store.repos().find(named).await?,
@@ -70,7 +70,7 @@ async fn sync_repo(service: &Service, id: Option<GithubId>, named: Option<&RepoN
     }
     let mut asked = known.as_ref().map_or_else(|| named.clone(), |repo| repo.name.clone());
     let mut synced = sync(store, github, &asked, SyncOptions::default(), &mut |_| {}).await;
-    // Its name is another repository's by now, and no webhook has told what it is called.
+    // The stored name belongs to another repository by now, and no webhook reported the new name.
     if let (Some(repo), Err(failure)) = (&known, &synced)
         && let Some(id) = repo.github_id
         && has_lost_its_name(&failure.cause)
@@ -98,7 +98,7 @@ async fn sync_repo(service: &Service, id: Option<GithubId>, named: Option<&RepoN
     let repo = store.repos().find(name).await?;
     let repo = repo.ok_or_else(|| JobError::Retry(format!("{name} was renamed while it was synced")))?;
     tracing::info!(repo = %repo.name, fetched = synced.fetched, inserted = synced.inserted, updated = synced.updated, "a repository is synced");
-    // Each by itself: what fails must not keep the rest from being done.
+    // Each step runs even if another fails.
     let templates = look_at_templates(service, github, &repo).await;
     let embedded = embed_changed(service, &repo).await;
     let looked_through = look_through(service, github, &repo).await;
@@ -106,19 +106,19 @@ async fn sync_repo(service: &Service, id: Option<GithubId>, named: Option<&RepoN
     templates.and(embedded).and(looked_through).and(actors)
 }
 
-/// Whether GitHub shows us the repository no longer.
+/// Whether GitHub no longer shows us the repository.
 fn is_out_of_sight(error: &SyncError) -> bool {
     let SyncError::Identify(IdentifyError::GitHub(error)) = error else { return false };
     matches!(error, GitHubError::NotFound { .. } | GitHubError::NotInstalled { .. })
 }
 
-/// Whether GitHub means another repository by the name under which this one is stored, or by the one it has now.
+/// Whether the stored name of this repository, or its current one, belongs to another repository on GitHub.
 fn has_lost_its_name(error: &SyncError) -> bool {
     let SyncError::Identify(error) = error else { return false };
     matches!(error, IdentifyError::AnotherRepository { .. } | IdentifyError::NameTaken { .. })
 }
 
-/// Once a night, like everything that takes a look at the whole repository: the files that issues are made with.
+/// Reads the issue template files. Once a night, like everything that reads the whole repository.
 async fn look_at_templates(service: &Service, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
     let now = service.now();
     let swept_at = service.store().corpus().sync_progress(repo.id).await?.swept_at;
@@ -126,7 +126,7 @@ async fn look_at_templates(service: &Service, github: &GitHub, repo: &Repo) -> R
         return Ok(());
     }
     match read_templates(service.store(), github, repo, now).await {
-        // Without the right to read files, templates are learned from the issues.
+        // Without permission to read files, templates are learned from the issues.
         Err(SyncError::GitHub(error)) => {
             tracing::info!(repo = %repo.name, %error, "the template files could not be read");
             Ok(())
@@ -135,8 +135,8 @@ async fn look_at_templates(service: &Service, github: &GitHub, repo: &Repo) -> R
     }
 }
 
-/// Vectors, and cards where rules make them. A model makes cards of new items only: nobody is to pay for a whole
-/// repository without having asked for it.
+/// Computes vectors, and cards if rules make them. A model makes cards only for new items: the cost of a whole
+/// repository must be requested first.
 async fn embed_changed(service: &Service, repo: &Repo) -> Result<(), JobError> {
     let (store, with, now) = (service.store(), service.detectors(), service.now());
     if let Some(local @ IntentExtractor::Local) = with.extractor {
@@ -150,7 +150,7 @@ async fn embed_changed(service: &Service, repo: &Repo) -> Result<(), JobError> {
     embedded.map(drop).map_err(|_| tells_why(repo, "embed"))
 }
 
-/// A failure without its words: those of a model may quote what it was given.
+/// A failure without its message, because a model's message may quote the text it was given.
 fn tells_why(repo: &Repo, command: &str) -> JobError {
     let name = &repo.name;
     JobError::Retry(format!(
@@ -158,7 +158,7 @@ fn tells_why(repo: &Repo, command: &str) -> JobError {
     ))
 }
 
-/// Once a night: who maintains it, what duplicates are duplicates of, and which items have left.
+/// Once a night: refreshes the maintainers, the targets of duplicates, and which items no longer exist.
 async fn look_through(service: &Service, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
     let (store, now) = (service.store(), service.now());
     let progress = store.corpus().sync_progress(repo.id).await?;
@@ -167,7 +167,7 @@ async fn look_through(service: &Service, github: &GitHub, repo: &Repo) -> Result
         Some(_) => {}
         None => {
             refresh_unless_set(store, github, repo).await?;
-            // All of it has just been read for the first time: nothing can have left.
+            // Everything was just read for the first time, so no item can be missing.
             let swept = SyncProgress { swept_at: Some(now), ..progress };
             return store.corpus().write_sync_progress(repo.id, &swept).await.map_err(JobError::from);
         }
@@ -178,7 +178,8 @@ async fn look_through(service: &Service, github: &GitHub, repo: &Repo) -> Result
     maintainers.and(outcomes).and(swept)
 }
 
-/// Has GitHub say who maintains the repository now, or why it does not. A list that a person has set stands.
+/// Refreshes the list of maintainers from GitHub; returns GitHub's error if it does not show them. A list that a
+/// person has set stays.
 pub(crate) async fn refresh_unless_set(
     store: &Store,
     github: &GitHub,
@@ -198,7 +199,7 @@ pub(crate) async fn refresh_unless_set(
     }
 }
 
-/// Finds out who closed and reopened what only a sync has seen.
+/// Finds who closed and reopened items whose change only a sync has seen.
 async fn tell_actors(service: &Service, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
     let own = service.outbox().await?.own_login();
     let told = resolve_actors(service.store(), github, repo, Some(own), service.now()).await;

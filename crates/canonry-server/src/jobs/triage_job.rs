@@ -1,4 +1,4 @@
-//! The job that triages an item again, some time after its text changed.
+//! The job that triages an item again some time after its text changed.
 
 use canonry_domain::{GithubId, ItemNumber, ItemType, RepoName};
 use canonry_store::JobKind;

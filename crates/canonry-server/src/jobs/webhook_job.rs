@@ -1,4 +1,4 @@
-//! The job that does what a webhook asks for.
+//! The job that processes a webhook.
 
 use canonry_domain::{GithubId, RepoName};
 use canonry_store::JobKind;
@@ -17,7 +17,7 @@ pub(crate) struct WebhookJob {
     /// GitHub's id of the repository; earlier versions did not store it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) github_id: Option<GithubId>,
-    /// What it is about, which is stored in a column of its own.
+    /// Stored in a column of its own.
     #[serde(skip)]
     pub(crate) key: String,
 }

@@ -1,4 +1,4 @@
-//! A worker: leases a job, has it handled, and stores how that ended.
+//! A worker: leases a job, has it handled, and stores its result.
 
 use canonry_boxed::boxed;
 use std::sync::Arc;
@@ -12,35 +12,36 @@ use crate::jobs::job_handler::{JobError, JobHandler, LeasedJob};
 use crate::jobs::outage::Outage;
 use crate::jobs::owned_task::OwnedTask;
 
-/// Long enough that a hiccup of GitHub's or of a model's is over; with ten tries a job fails after about forty minutes.
+/// Long enough for a short failure of GitHub or a model to pass. With ten tries a job fails after about forty
+/// minutes.
 const BETWEEN_TRIES: BackOff = BackOff { first: SignedDuration::from_secs(5), longest: SignedDuration::from_mins(30) };
-/// How long a job of a worker that was killed waits for another one.
+/// How long a job of a killed worker waits for another worker.
 const LEASE: SignedDuration = SignedDuration::from_secs(20);
 /// Three renewals may fail before the lease is lost.
 const RENEWAL: SignedDuration = SignedDuration::from_secs(5);
-/// How often an idle worker looks by itself: for moments that have come, and for jobs of other processes.
+/// How often an idle worker polls: for jobs that have become due, and for jobs of other processes.
 const POLL: SignedDuration = SignedDuration::from_secs(1);
-/// How often an end is stored again while the database is away: for as long as the lease may last.
+/// How often storing a result is retried while the database is away: for as long as the lease may last.
 const END_TRIES: u32 = 20;
-/// For how long a job waits for something that does not answer, before its tries are counted: as long as GitHub keeps
+/// How long a job waits for a service that does not answer before its tries are counted: as long as GitHub keeps
 /// deliveries.
 const PATIENCE: SignedDuration = SignedDuration::from_hours(72);
-/// The longest that it may take to tell that a job is given up.
+/// The longest that reporting a failed job may take.
 const TOLD_WITHIN: SignedDuration = SignedDuration::from_mins(5);
-/// The part of a wait by which it may be longer, so that jobs that wait for the same moment do not all begin at it.
+/// The share by which a wait may be longer, so that jobs that wait for the same moment do not all begin at once.
 const SPREAD: f64 = 0.1;
 
-/// Does jobs, one at a time. Many may run on one store, in any number of processes.
+/// Runs jobs, one at a time. Many workers may run on one store, in any number of processes.
 #[derive(Clone)]
 pub struct Worker {
     pub store: Store,
     pub handler: Arc<dyn JobHandler>,
     pub clock: Arc<dyn Clock>,
     pub caps: JobCaps,
-    /// How often a job is tried before it is given up.
+    /// How many tries a job gets before it fails.
     pub tries: u32,
-    /// Which jobs it takes. Syncs take hours at times: where some workers take only what webhooks ask for, those never
-    /// wait for syncs alone.
+    /// Which jobs the worker leases. Syncs sometimes take hours: if some workers lease only webhook jobs, webhooks
+    /// never wait for syncs alone.
     pub scope: JobScope,
 }
 
@@ -56,8 +57,8 @@ pub enum AttemptEnd {
 
 #[boxed]
 impl Worker {
-    /// Does the next job that is due, if there is one. `owner` is a token that no other lease has;
-    /// `jitter` (0 to 1) spreads the next try of a job that fails.
+    /// Runs the next job that is due, if there is one. `owner` is a token that no other lease has; `jitter` (0 to 1)
+    /// spreads the next try of a job that fails.
     pub async fn work_once(&self, owner: &str, jitter: f64) -> Result<Option<AttemptEnd>, StoreError> {
         let now = self.clock.now();
         let Some(job) = self.store.jobs().lease(owner, self.caps, self.scope, now, now + LEASE).await? else {
@@ -66,7 +67,7 @@ impl Worker {
         self.see_through(job, owner, jitter).await.map(Some)
     }
 
-    /// Does jobs until `stop` says so; the job in hand is done first.
+    /// Runs jobs until `stop`, and finishes the current job first.
     pub(crate) async fn run(self, wake: Arc<Notify>, mut stop: watch::Receiver<bool>) -> u64 {
         let mut ended = 0;
         let mut outage = Outage::new("a worker's way to its jobs");
@@ -76,7 +77,7 @@ impl Worker {
                 Ok(Some(_)) => {
                     outage.over();
                     ended += 1;
-                    // Where there was one job there may be more, and only one worker was woken.
+                    // There may be more jobs, and only one worker was woken.
                     wake.notify_one();
                     continue;
                 }
@@ -97,7 +98,7 @@ impl Worker {
         let lease = JobLease { id, owner };
         let tries = i64::from(self.tries);
         let result = if attempts > tries {
-            // Only workers that never reported back get here: it may well be this job that kills them.
+            // Only workers that never reported back get here: this job may be what kills them.
             Err(JobError::Hopeless(format!("failed: none of {tries} tries finished")))
         } else {
             match self.handle(&job, lease).await? {
@@ -127,7 +128,7 @@ impl Worker {
             }
             Err(JobError::Postpone { reason, until }) => (JobEnd::Postponed(reason, *until), AttemptEnd::Postponed),
         };
-        // Before the end is stored: whoever takes the job over after a kill tells it then.
+        // Before the result is stored, so that after a kill the next worker reports it.
         if let JobEnd::Dead(why) = end
             && !self.give_up(&job, why, lease).await?
         {
@@ -160,7 +161,7 @@ impl Worker {
         self.leased(task, lease, longest).await
     }
 
-    /// Has whoever waits for a job told that it is given up; `false` when the lease is lost.
+    /// Reports a failed job to the person who waits for it; `false` if the lease is lost.
     async fn give_up(&self, job: &Job, why: &str, lease: JobLease<'_>) -> Result<bool, StoreError> {
         let (handler, job, why) = (Arc::clone(&self.handler), job.clone(), why.to_owned());
         let task = OwnedTask::begin(async move { handler.on_dead(&job, &why).await });
@@ -174,8 +175,8 @@ impl Worker {
         Ok(true)
     }
 
-    /// Waits for a task while the lease is renewed. It is a task of its own, so that its panic is a failure of the job and
-    /// not of the worker.
+    /// Waits for a task and renews the lease meanwhile. It is a separate task, so that its panic fails the job and
+    /// not the worker.
     async fn leased<T: Send + 'static>(
         &self,
         mut task: OwnedTask<T>,
@@ -200,7 +201,8 @@ impl Worker {
         }
     }
 
-    /// Stores how a try ended. Work that is done is not to be repeated because the database was away for a moment.
+    /// Stores the result of a try. Retries, so that finished work is not repeated because the database was away for a
+    /// moment.
     async fn store_end(&self, lease: JobLease<'_>, end: JobEnd<'_>) -> Result<bool, StoreError> {
         let mut tries = 1;
         loop {
@@ -223,8 +225,8 @@ enum LeaseEnd<T> {
     Lost,
 }
 
-/// What an error means for a job of this age: one that needs something that does not answer waits for it, and counts its
-/// tries only after days.
+/// Applies the age of a job to its error. A job that needs a service that does not answer waits for it, and its tries
+/// count only after days.
 fn waiting(error: JobError, now: Timestamp, age: SignedDuration, jitter: f64) -> JobError {
     match error {
         JobError::Unavailable(reason) if age < PATIENCE => {

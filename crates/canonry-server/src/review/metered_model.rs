@@ -1,4 +1,4 @@
-//! A model whose every answer is noted with its cost, whatever becomes of the review that asked.
+//! A model that records the cost of every answer, whatever happens to the review that asked.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use futures_util::future::BoxFuture;
 
 use crate::jobs::job_errors::in_words;
 
-/// A model that reads changes, as the operator set it up.
+/// A model that reads changes, as the operator configured it.
 #[derive(Clone)]
 pub struct ReviewModel {
     pub provider: Extractor,
     pub chat: Arc<dyn ChatModel>,
-    /// What its tokens cost; without it nothing is known about cost.
+    /// The price of its tokens; without it the cost is unknown.
     pub prices: Option<TokenPrices>,
 }
 

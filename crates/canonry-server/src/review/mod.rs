@@ -1,4 +1,4 @@
-//! Reviews of pull requests: who asks for them, and the job that makes and publishes them.
+//! Reviews of pull requests: their requests, and the job that makes and publishes them.
 
 pub(crate) mod metered_model;
 pub(crate) mod review_folder;

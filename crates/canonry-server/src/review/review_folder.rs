@@ -1,4 +1,5 @@
-//! The folders that changes are fetched into: removed with their review, or by the next one where a process was killed.
+//! The folders into which changes are fetched. They are removed with their review, or by the next review if a process
+//! was killed.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,14 +9,14 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 const PREFIX: &str = "canonry-review-";
-/// Whoever uses a folder has this file in it locked; the lock ends with its process, however that ends.
+/// The process that uses a folder locks this file in it. The lock ends with the process, however it ends.
 const LOCK: &str = "in-use";
-/// A folder is not locked at the very moment in which it is made.
+/// A new folder is not locked yet for a moment.
 const JUST_MADE: Duration = Duration::from_secs(60);
-/// When a folder without that file is nobody's any more.
+/// The age at which a folder without that file counts as abandoned.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A folder for what one review fetches. It is removed when it is dropped, also where a review is ended in the middle.
+/// A folder for the files of one review. It is removed on drop, even if a review ends early.
 #[derive(Debug)]
 pub struct ReviewFolder {
     folder: TempDir,
@@ -23,7 +24,7 @@ pub struct ReviewFolder {
 }
 
 impl ReviewFolder {
-    /// A new one in the system's folder for temporary files. What killed processes left there is removed first.
+    /// Makes a folder in the system's folder for temporary files. First removes what killed processes left there.
     pub fn make() -> io::Result<Self> {
         let parent = std::env::temp_dir();
         remove_left_over(&parent, SystemTime::now());
@@ -41,18 +42,18 @@ impl ReviewFolder {
         self.folder.path()
     }
 
-    /// Removes it, and says when that fails.
+    /// Removes the folder, and returns an error if that fails.
     pub fn close(self) -> io::Result<()> {
         self.folder.close()
     }
 }
 
-/// Removes the folders in the system's one for temporary files that killed processes left.
+/// Removes review folders of killed processes from the system's folder for temporary files.
 pub(crate) fn remove_left_over_review_folders() {
     remove_left_over(&std::env::temp_dir(), SystemTime::now());
 }
 
-/// What cannot be looked at or removed stays: it is somebody else's, or the system's to remove.
+/// Entries that cannot be read or removed stay: they belong to another user, or the system removes them.
 fn remove_left_over(parent: &Path, now: SystemTime) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -75,7 +76,7 @@ fn is_left_over(folder: &Path, now: SystemTime) -> bool {
     let Some(age) = age else { return false };
     let lock = folder.join(LOCK);
     match fs::symlink_metadata(&lock) {
-        // A pipe that somebody else put there would never open.
+        // A pipe that another user put there would never open.
         Ok(data) if data.is_file() => age >= JUST_MADE && File::open(&lock).is_ok_and(|lock| lock.try_lock().is_ok()),
         Ok(_) => false,
         Err(error) => error.kind() == io::ErrorKind::NotFound && age >= ABANDONED,
@@ -101,7 +102,7 @@ mod tests {
             std::fs::write(place(name).join(LOCK), "").expect("written");
         }
         std::fs::write(place("canonry-review-file"), "").expect("written");
-        // Whatever is no file is not opened.
+        // Only files are opened.
         std::fs::create_dir_all(place("canonry-review-odd").join(LOCK)).expect("made");
         let left = || ["killed", "older-program", "file"].map(|name| place(&format!("canonry-review-{name}")).exists());
 

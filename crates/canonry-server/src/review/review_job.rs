@@ -1,4 +1,5 @@
-//! The job that reviews a pull request: it ends when a review of what stands there now is published, or nothing is open.
+//! The job that reviews a pull request: it ends when a review of the current head is published, or the pull request
+//! is not open.
 
 use std::sync::Arc;
 
@@ -28,21 +29,22 @@ use crate::review::review_folder::ReviewFolder;
 use crate::review::review_requests::ReviewJob;
 use crate::service::Service;
 
-/// How often one try follows a pull request that moves on; then others get their turn.
+/// How often one try follows a pull request to a new head; then other jobs get their turn.
 const ROUNDS: usize = 4;
 const REST: SignedDuration = SignedDuration::from_secs(10);
-/// What commands begin with where the settings say nothing else.
+/// The prefix of commands if the settings do not set one.
 const DEFAULT_HANDLE: &str = "canonry";
 
-/// Who reviews beside Canonry's own rules, as the operator set it up. A repository's file says whether they do.
+/// The reviewers beside Canonry's own rules, as the operator configured them. A repository's file says whether they
+/// are used.
 #[derive(Clone, Default)]
 pub struct ReviewParts {
     pub llm: Option<ReviewModel>,
-    /// The program behind the reviewer `command`. It gets the diff, and runs in an empty folder.
+    /// The program of the reviewer `command`. It gets the diff and runs in an empty folder.
     pub command: Option<CommandReviewer>,
 }
 
-/// Reviews a pull request and publishes what was found.
+/// Reviews a pull request and publishes the findings.
 pub(crate) async fn review_pull(service: &Service, request: &ReviewJob, job: &Job) -> Result<(), JobError> {
     let Some(github) = service.github() else {
         return Err(JobError::ignored("reviews need credentials for GitHub"));
@@ -61,7 +63,7 @@ pub(crate) async fn review_pull(service: &Service, request: &ReviewJob, job: &Jo
     reviewed
 }
 
-/// Says on the pull request that its review failed, so that its check does not stay in progress for ever.
+/// Reports on the pull request that its review failed, so that its check does not stay in progress forever.
 pub(crate) async fn report_dead_review(
     service: &Service,
     request: &ReviewJob,
@@ -71,7 +73,7 @@ pub(crate) async fn report_dead_review(
     let Some(github) = service.github() else { return Ok(()) };
     let repo = active_repo(service, request.github_id).await?;
     let run = ReviewRun::new(service, github, &repo, request, job).await?;
-    // It may be the settings that cannot be read.
+    // Unreadable settings may be the reason for the failure.
     let handle = run.settings().await.map_or(DEFAULT_HANDLE, RepoSettings::handle);
     let publication = run.publication(handle);
     let words = format!("The review failed too often: {}.", why.trim_end_matches('.'));
@@ -103,7 +105,7 @@ struct ReviewRun<'a> {
 enum HeadReview {
     Published,
     MovedOn,
-    /// The review of this head may not be published any more, though the head still stands: only a new one may.
+    /// The review of this head may no longer be published, though the head is still current: only a new review may.
     Refused(CommitSha),
 }
 
@@ -124,16 +126,16 @@ struct ReviewSteps<'a> {
     live: &'a PullHead,
     settings: &'a RepoSettings,
     reviewers: &'a [ReviewerChoice],
-    /// The review that was asked for, and is only to be published.
+    /// The requested review, which only has to be published.
     done: Option<CompletedRun>,
-    /// Whether there is to be a new review whatever there was.
+    /// Whether to make a new review even if there was one.
     requested: bool,
     asked_at: Timestamp,
 }
 
 struct ReviewFailure {
     error: JobError,
-    /// `None` where nobody could be told, or it passes by itself.
+    /// `None` if the message could not be posted, or the failure is temporary.
     message: Option<String>,
 }
 
@@ -144,7 +146,7 @@ impl<E: Into<JobError>> From<E> for ReviewFailure {
 }
 
 impl ReviewFailure {
-    /// Tries again, and tells people: what they wait for may not come.
+    /// Retries, and reports the failure to people: the review they wait for may not come.
     fn reported(error: &dyn std::error::Error) -> Self {
         let words = in_words(error);
         Self { message: Some(format!("Canonry could not {words}.")), error: JobError::Retry(words) }
@@ -165,12 +167,12 @@ impl<'a> ReviewRun<'a> {
         Ok(Self { service, github, outbox, recheck, repo, number, subject, request, job, settings })
     }
 
-    /// The settings of the default branch, whatever a change says.
+    /// The settings of the default branch, whatever a change contains.
     async fn settings(&self) -> Result<&RepoSettings, JobError> {
         self.settings.get(self.service, self.repo).await
     }
 
-    /// Reviews the head, and the next one where it moves on meanwhile.
+    /// Reviews the head, and the next one if the head changes meanwhile.
     async fn follow_pull(&self) -> Result<(), JobError> {
         let mut refused = None;
         for _ in 0..ROUNDS {
@@ -203,14 +205,14 @@ impl<'a> ReviewRun<'a> {
         }
     }
 
-    /// Ends without a review; a check that says that one is in progress must not say so any longer.
+    /// Ends without a review; a check must not stay in progress.
     async fn leave(&self, why: &str) -> Result<HeadReview, JobError> {
         self.publication(DEFAULT_HANDLE).leave(why, &format!("This commit was not reviewed: {why}.")).await?;
         Err(JobError::ignored(why))
     }
 
     async fn review_head(&self, refused: Option<&CommitSha>) -> Result<HeadReview, JobError> {
-        // From before it is looked: whoever looks later knows a later head.
+        // The time before the fetch: a later fetch knows a later head.
         let asked_at = self.service.now();
         let live = match self.fetch_pull().await? {
             LivePull::Open(live) => live,
@@ -218,8 +220,8 @@ impl<'a> ReviewRun<'a> {
         };
         let settings = self.settings().await?;
         let config = settings.config();
-        // With settings that nobody can read, only what was reviewed before gets here: its old review must not pass for one
-        // of another change.
+        // If the settings cannot be read, only a pull request that was reviewed before gets here: its old review must
+        // not count for another change.
         if settings.is_review_readable() && !config.review.enabled {
             return self.leave("review.enabled is false").await;
         }
@@ -254,7 +256,7 @@ impl<'a> ReviewRun<'a> {
                 return Err(failure.error);
             }
         };
-        // Another branch to be merged into makes another change of the same head.
+        // Another base branch makes another change of the same head.
         match self.fetch_pull().await? {
             LivePull::Open(now) if now.head == live.head && now.base_branch == live.base_branch => {}
             LivePull::Open(_) => return Ok(HeadReview::MovedOn),
@@ -277,14 +279,14 @@ impl<'a> ReviewRun<'a> {
         }
     }
 
-    /// The pull request as GitHub tells of it now, whatever webhooks told; or why there is nothing to review.
+    /// The pull request as GitHub shows it now, whatever webhooks said; or why there is nothing to review.
     async fn fetch_pull(&self) -> Result<LivePull, JobError> {
         let pull = match self.github.pull(&self.repo.name, self.number).await {
             Ok(pull) => pull,
             Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => {
                 return Ok(LivePull::Over("the pull request is gone"));
             }
-            // The next try goes to the new name.
+            // The next try uses the new name.
             Err(error @ GitHubError::Moved { .. }) => return Err(JobError::Retry(in_words(&error))),
             Err(error) => return Err(error.into()),
         };
@@ -299,9 +301,9 @@ impl<'a> ReviewRun<'a> {
         }
     }
 
-    /// The review that was asked for and is made already: of the head as it is, against the branch that it is to be merged into
-    /// now, and, where somebody asked for a new one, made by this very job since. The commit that the head was compared
-    /// with then stands: main moves on all the time.
+    /// The requested review if it is already made: of the current head, against the current base branch, and, if a
+    /// new review was requested, made by this job since. The base commit it was compared with may be older: main
+    /// changes all the time.
     async fn done_before(&self, live: &PullHead) -> Result<Option<CompletedRun>, JobError> {
         let last = self.service.store().review().last_completed_run(self.repo.id, &self.subject).await?;
         Ok(last.filter(|last| {
@@ -311,19 +313,19 @@ impl<'a> ReviewRun<'a> {
         }))
     }
 
-    /// Whether the last review of the head was about another change: it was to be merged into another branch then.
+    /// Whether the last review of the head was about another change, because it had another base branch.
     async fn was_another_change(&self, live: &PullHead) -> Result<bool, JobError> {
         let last =
             self.service.store().review().last_completed_run_of_head(self.repo.id, &self.subject, &live.head).await?;
         Ok(last.and_then(|last| last.base_branch).is_some_and(|branch| branch != live.base_branch))
     }
 
-    /// How claims of this job begin; a request that joins it changes that.
+    /// The prefix of this job's claims; a request that joins the job changes it.
     fn claimed_by(&self) -> String {
         format!("job-{}-{}-", self.job.id, self.request.requests)
     }
 
-    /// The operator's program, where the repository wants it.
+    /// The operator's program, if the repository wants it.
     fn at_hand(&self, config: &RepoConfig) -> Vec<ReviewerChoice> {
         let command = self.service.parts().reviewers.command.clone();
         let is_wanted = config.review.reviewers.contains(&Reviewer::Command);
@@ -393,7 +395,7 @@ impl<'a> ReviewRun<'a> {
         fetched.map_err(|error: GitError| ReviewFailure::reported(&error))
     }
 
-    /// The operator's model, which notes what it costs.
+    /// The operator's model, which records its cost.
     fn llm(&self) -> Option<LlmReviewer> {
         let parts = self.service.parts();
         let metered = MeteredModel {
@@ -408,7 +410,7 @@ impl<'a> ReviewRun<'a> {
 
     async fn llm_budget(&self, settings: &RepoSettings, is_asked: bool) -> Result<LlmReviewBudget, JobError> {
         let model = self.service.parts().reviewers.llm.as_ref();
-        // A program does not tell how many tokens it took.
+        // A program does not report how many tokens it used.
         let prices = model.filter(|model| model.provider != Extractor::Command).and_then(|model| model.prices);
         let usual = LlmReviewBudget { prices, ..LlmReviewBudget::default() };
         if !is_asked {
@@ -419,7 +421,7 @@ impl<'a> ReviewRun<'a> {
         Ok(LlmReviewBudget { cost_usd: Some((monthly - spent).max(0.0)), ..usual })
     }
 
-    /// What people made of the last review counts for this one; a review does without where that cannot be read.
+    /// Reads the reactions to the last review, which count for this one; the review continues if they cannot be read.
     async fn poll_reactions(&self) {
         let (store, own, now) = (self.service.store(), self.outbox.own_login(), self.service.now());
         let polled = poll_reactions_of_pull(store, self.github, own, self.repo, self.number, now).await;
@@ -428,7 +430,7 @@ impl<'a> ReviewRun<'a> {
         }
     }
 
-    /// Says that there is no review and why; the same words once in a job.
+    /// Posts that there is no review, and why; the same text once per job.
     async fn tell(&self, publication: &Publication<'_>, head: &CommitSha, why: &str) {
         let words = canonry_domain::hex_digits(&Sha256::digest(why)[..4]);
         let told = publication.could_not(head, why, &format!("{}-{words}", self.job.id)).await;

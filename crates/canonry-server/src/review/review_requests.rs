@@ -1,4 +1,4 @@
-//! Requests for reviews, and the one job of a pull request that they become.
+//! Review requests, and the one job per pull request that they become.
 
 use canonry_domain::{GithubId, ItemNumber, Login, RepoName};
 use canonry_store::{Job, JobKind, JobState, Repo};
@@ -12,11 +12,11 @@ use crate::jobs::service_job::{PreparedJob, ServiceJob, payload_of};
 use crate::review::review_job::{report_dead_review, review_pull};
 use crate::service::Service;
 
-/// Deliveries that are kept with a job. More than that come only while a job waits for very long, and are not lost: they
-/// may be taken for new ones when they come again.
+/// Deliveries that are stored with a job. More than that come only while a job waits for very long. They are not
+/// lost: they may count as new when they come again.
 const MOST_DELIVERIES: usize = 50;
 
-/// A review of a pull request that somebody or something requested, or several requests of one.
+/// A requested review of a pull request, or several requests joined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReviewJob {
     pub(crate) github_id: GithubId,
@@ -26,7 +26,7 @@ pub(crate) struct ReviewJob {
     pub(crate) full: bool,
     pub(crate) by: Option<Login>,
     pub(crate) because: String,
-    /// What tells each request from all others, and is the same when it comes again.
+    /// The id of each request, which is the same when the request comes again.
     #[serde(rename = "wishes")]
     pub(crate) deliveries: Vec<String>,
 }
@@ -46,7 +46,7 @@ impl ReviewJob {
         Ok(Self { github_id, number, requests: 0, full: false, by, because, deliveries })
     }
 
-    /// Both in one: nothing that anybody asked for is lost.
+    /// Joins two requests without losing anything that was requested.
     fn joined(self, later: Self) -> Self {
         if later.deliveries.iter().all(|delivery| self.deliveries.contains(delivery)) {
             return self;
@@ -65,7 +65,7 @@ impl ReviewJob {
 
 impl ServiceJob for ReviewJob {
     const KIND: JobKind = JobKind::Review;
-    /// A large change, a model that thinks, and the pace at which GitHub accepts comments.
+    /// Enough for a large change, a slow model, and the rate at which GitHub accepts comments.
     const LONGEST: SignedDuration = SignedDuration::from_mins(45);
 
     fn key(&self, _repo: Option<&RepoName>) -> String {
@@ -84,8 +84,8 @@ impl ServiceJob for ReviewJob {
     }
 }
 
-/// Has a pull request reviewed. A request that comes while a job waits joins it; while one runs, it waits for the next one.
-/// The same request again changes nothing, unless its job failed.
+/// Queues a review. A request that comes while a job is queued joins it; while a job runs, the request waits for the
+/// next job. A repeated request changes nothing, unless its job failed.
 pub(crate) async fn queue_review(service: &Service, repo: &Repo, job: ReviewJob) -> Result<(), JobError> {
     let (store, now) = (service.store(), service.now());
     let prepared = PreparedJob::new(&job, Some(&repo.name));

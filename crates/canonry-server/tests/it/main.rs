@@ -1,4 +1,4 @@
-//! The service: through its front door, with its jobs, and against the emulated GitHub.
+//! The service: its HTTP interface, its jobs, and its work on the emulated GitHub.
 
 mod chaos;
 mod closing;

@@ -147,7 +147,7 @@ async fn plan(filling: &Filling, rows: &[NewPlanRow], hours: i64) -> Result<cano
     Ok(filling.store.plans().create(filling.repo.id, &new, rows, filling.ago(hours)).await?)
 }
 
-/// What an earlier plan closed, each with its write.
+/// Applies an earlier plan: each row with its write.
 async fn apply(filling: &Filling, plan: canonry_store::CloseRunId, rows: &[NewPlanRow]) -> Result<(), Failure> {
     let Filling { store, repo, now, .. } = filling;
     let run = store.plans().begin_apply(plan, "applied", filling.ago(47)).await?.ok_or("the plan is there")?;

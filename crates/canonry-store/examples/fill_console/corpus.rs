@@ -1,4 +1,4 @@
-//! Issues and pull requests with texts of usual length.
+//! Issues and pull requests with texts of typical length.
 
 use canonry_domain::{GithubId, ItemRecord, ItemState, ItemType, StateReason};
 

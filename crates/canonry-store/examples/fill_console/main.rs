@@ -1,7 +1,7 @@
-//! A database with much in it, for the console's timings: `fill_console URL [ITEMS]` with an empty SQLite database.
+//! Fills a database for the console's timings: `fill_console URL [ITEMS]` with an empty SQLite database.
 //!
-//! With 100,000 items: 5,000 clusters, a plan of 10,000 rows, 50,000 triage records, 30,000 outcomes, 20,000 findings in
-//! 2,000 reviews, and 200,000 deliveries with their jobs. Fewer items mean less of everything.
+//! With 100,000 items: 5,000 clusters, a plan of 10,000 rows, 50,000 triage records, 30,000 outcomes, 20,000 findings
+//! in 2,000 reviews, and 200,000 deliveries with their jobs. Fewer items mean less of everything.
 #![expect(clippy::print_stdout, reason = "what was written is what this program tells")]
 
 mod closing;
@@ -17,24 +17,25 @@ use canonry_domain::{GithubId, ItemNumber, Probability, Similarity};
 use canonry_store::{MaintainerSource, Repo, Store};
 use jiff::{SignedDuration, Timestamp};
 
-/// Rows of one transaction.
+/// Rows per transaction.
 const BATCH: usize = 1_000;
-/// Repositories beside the large one.
+/// Repositories besides the large one.
 const OTHER_REPOS: i64 = 200;
 
 type Failure = Box<dyn Error>;
 
-/// Where everything goes, and how much of it.
+/// The target database, and the amount of data.
 struct Filling {
     store: Store,
     repo: Repo,
     now: Timestamp,
-    /// Items in all; four of five are issues, which come first.
+    /// The number of items; four of five are issues, which come first.
     items: i64,
 }
 
 impl Filling {
-    /// Clusters, the large one counted as forty; 15 issues lie between the canonicals of two.
+    /// The number of clusters, with the large one counted as forty; there are 15 issues from one canonical to the
+    /// next.
     fn clusters(&self) -> i64 {
         self.items / 20 + 40
     }

@@ -1,4 +1,4 @@
-//! Reviews of pull requests, four pushes each, and what people think of their findings.
+//! Reviews of pull requests, four pushes each, and the feedback on their findings.
 
 use canonry_domain::review::{
     Category, CodeHash, CommitSha, Finding, FindingStatus, Fingerprint, LineRange, PatternKey, RepoPath, ReviewMode,
@@ -98,7 +98,7 @@ async fn react(filling: &Filling, at: i64, finding: FindingId) -> Result<(), Fai
 }
 
 fn finding(at: i64) -> Finding {
-    // Some titles come again and again, most do not.
+    // Some titles are repeated, most are not.
     let title =
         if at % 3 == 0 { format!("Call of eval {}", at % 60) } else { format!("A lock is held for too long ({at})") };
     let severity =

@@ -1,4 +1,4 @@
-//! Webhooks with their jobs, nearly all of them done, and what people did in the console.
+//! Webhooks with their jobs, nearly all of them done, and actions of people in the console.
 
 use std::time::Duration;
 
@@ -54,7 +54,8 @@ pub(crate) async fn fill(filling: &Filling, url: &str) -> Result<(), Failure> {
     end_jobs(url).await
 }
 
-/// Ends what workers would have ended, one by one, in hours: of a thousand jobs one waits, and two are dead.
+/// Ends the jobs that workers would take hours to end one by one: of a thousand jobs one is queued and two have
+/// failed.
 async fn end_jobs(url: &str) -> Result<(), Failure> {
     let options: SqliteConnectOptions = url.parse()?;
     let mut connection = options.busy_timeout(Duration::from_secs(30)).connect().await?;

@@ -1,4 +1,4 @@
-//! What was said about issues, what people did with them, and what was drawn to be looked at.
+//! Verdicts about issues, the actions of people on them, and the cases drawn for adjudication.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(crate) async fn fill(filling: &Filling) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The nearest are the ten before; one in four is a duplicate of the nearest.
+/// The nearest items are the ten before; one in four is a duplicate of the nearest.
 fn record(of: i64) -> NewTriageRecord {
     let verdict = match of % 8 {
         0 | 1 => Verdict::Duplicate,
@@ -91,7 +91,7 @@ fn closed(filling: &Filling, of: i64) -> OutcomeEvent {
         comment: None,
         labels: Some(vec![format!("area/{}", of % 12)]),
         cluster: Vec::new(),
-        // After the record: what happened before it says nothing about it.
+        // After the record: an earlier event says nothing about it.
         occurred_at: filling.ago((filling.items * 3 / 10 - of) / 8),
     }
 }

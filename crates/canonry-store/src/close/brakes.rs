@@ -1,4 +1,4 @@
-//! What holds Canonry back in a repository: a person's pause, or too many objections.
+//! Brakes that pause Canonry in a repository: a person's pause, or the breaker.
 
 use canonry_boxed::boxed;
 use canonry_domain::{Login, text_enum};
@@ -13,29 +13,29 @@ use crate::engine::transaction::{StoreError, on_pool};
 text_enum! {
     pub enum BrakeKind: "a kind of brake" {
         Pause = "pause",
-        /// Too many people objected to closes: nothing is closed without a person's word.
+        /// Too many people objected to closes: nothing is closed without a person's approval.
         Breaker = "breaker",
     }
 }
 
-/// A brake that was pulled once; in force until it is lifted.
+/// A brake that was set; in force until it is lifted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Brake {
-    /// Its row, for whatever is said once about it.
+    /// The key of its row, for notices that are posted once per brake.
     pub id: i64,
     pub kind: BrakeKind,
-    /// Who pulled it; `None` when Canonry did so by itself, or somebody at the command line.
+    /// Who set it; `None` for Canonry itself or the command line.
     pub set_by: Option<Login>,
     pub why: String,
     pub set_at: Timestamp,
-    /// Who lifted it; `None` while it is in force, or when somebody at the command line did.
+    /// Who lifted it; `None` while it is in force, or for the command line.
     pub lifted_by: Option<Login>,
     pub lifted_at: Option<Timestamp>,
 }
 
 #[boxed]
 impl CloseStore<'_> {
-    /// Pulls a brake; `false` says that it is in force already, and what was said first stays.
+    /// Sets a brake; `false` if it is already in force, and then the first record stays.
     pub async fn set_brake(
         self,
         repo: RepoId,
@@ -53,7 +53,7 @@ impl CloseStore<'_> {
         Ok(set > 0)
     }
 
-    /// Lifts a brake; `by` is `None` for whoever works on the database itself. `false` says that it was not in force.
+    /// Lifts a brake; `by` is `None` for a person who works on the database itself. `false` if it was not in force.
     pub async fn lift_brake(
         self,
         repo: RepoId,
@@ -70,7 +70,7 @@ impl CloseStore<'_> {
         Ok(lifted > 0)
     }
 
-    /// Lifts every brake, as `resume` does; `false` says that none was in force.
+    /// Lifts every brake, as `resume` does; `false` if none was in force.
     pub async fn lift_brakes(self, repo: RepoId, by: Option<&Login>, now: Timestamp) -> Result<bool, StoreError> {
         let mut lifted = false;
         for &kind in BrakeKind::ALL {
@@ -87,12 +87,12 @@ impl CloseStore<'_> {
         }))
     }
 
-    /// Every brake that was ever pulled, the newest first.
+    /// Returns all brakes that were ever set, newest first.
     pub async fn brakes(self, repo: RepoId) -> Result<Vec<Brake>, StoreError> {
         self.brake_pages(repo, None, u32::MAX).await
     }
 
-    /// The brakes that were ever pulled, the newest first, behind the one with that key.
+    /// Returns one page of the brakes that were ever set, newest first, older than the one with the key `before`.
     pub async fn brake_pages(self, repo: RepoId, before: Option<i64>, limit: u32) -> Result<Vec<Brake>, StoreError> {
         let query = "SELECT id, kind, set_by, why, set_at, lifted_by, lifted_at FROM brakes
             WHERE repo_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";

@@ -1,4 +1,4 @@
-//! Items that are closed at some moment unless somebody objects, and what became of them.
+//! Announced closes: items that are closed at a set time unless a person objects, and their results.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ContentVersion, ItemNumber, ItemType, Login, text_enum};
@@ -14,27 +14,27 @@ use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
 text_enum! {
     pub enum GraceState: "a state of a grace" {
-        /// It runs, or is over and the close is still to come.
+        /// The grace runs, or it is over and the close is still to come.
         Waiting = "waiting",
-        /// Somebody or something ended it, and the item stays open.
+        /// A person or a check ended it, and the item stays open.
         Cancelled = "cancelled",
         Closed = "closed",
-        /// A rule kept the item open when its time was over.
+        /// A rule kept the item open at the end of the grace.
         Refused = "refused",
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewGrace<'a> {
-    /// Issue or pull request; the target is of the same type.
+    /// The target has the same type.
     pub item_type: ItemType,
     pub number: ItemNumber,
     pub target: ItemNumber,
-    /// The triage record that announced it; `None` for a maintainer's ruling.
+    /// The triage record that announced the close; `None` for a maintainer's ruling.
     pub triage_id: Option<i64>,
     pub comment_key: Option<&'a str>,
     pub approved_by: Option<&'a Login>,
-    /// The version of the item's text that it is about.
+    /// The version of the item's text that the grace is about.
     pub content_version: ContentVersion,
     pub began_at: Timestamp,
     pub due_at: Timestamp,
@@ -42,7 +42,7 @@ pub struct NewGrace<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grace {
-    /// The store's key; a later one has a greater key.
+    /// A later grace has a greater key.
     pub id: i64,
     pub repo: Repo,
     pub item_type: ItemType,
@@ -51,18 +51,17 @@ pub struct Grace {
     pub triage_id: Option<i64>,
     pub comment_key: Option<String>,
     pub approved_by: Option<Login>,
-    /// The version of the item's text that it is about.
+    /// The version of the item's text that the grace is about.
     pub content_version: ContentVersion,
     pub began_at: Timestamp,
     pub due_at: Timestamp,
     pub state: GraceState,
-    /// Why it was cancelled or refused; of one that waits longer than it should, what it waits for.
+    /// Why the grace was cancelled or refused; for an overdue one, what it waits for.
     pub reason: Option<String>,
     pub plan: Option<CloseRunId>,
     pub ended_at: Option<Timestamp>,
 }
 
-/// A suggestion that announced a close.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnouncedClose {
     pub repo: Repo,
@@ -84,8 +83,8 @@ macro_rules! graces {
 
 #[boxed]
 impl CloseStore<'_> {
-    /// Begins a grace. `false` says that nothing was written: the item has one that waits, or had one that was announced
-    /// and this one is announced too, which happens once to an item.
+    /// Begins a grace. `false` if nothing was written: the item has a waiting grace, or both this grace and an
+    /// earlier one are announced, and an item gets only one announced grace.
     pub async fn begin_grace(self, repo: RepoId, new: &NewGrace<'_>) -> Result<bool, StoreError> {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(repo).await?;
@@ -115,7 +114,7 @@ impl CloseStore<'_> {
         Ok(begun == 1)
     }
 
-    /// Ends a grace that waits; `false` says that it has ended already, and what was said first stays.
+    /// Ends a waiting grace; `false` if it has already ended, and then the first result stays.
     pub async fn end_grace(
         self,
         id: i64,
@@ -131,7 +130,7 @@ impl CloseStore<'_> {
         Ok(ended == 1)
     }
 
-    /// Notes what a grace that is over waits for; `None` when it waits for nothing any more.
+    /// Records what an overdue grace waits for; `None` if it waits for nothing any more.
     pub async fn note_grace(self, id: i64, waits_for: Option<&str>) -> Result<(), StoreError> {
         let update = "UPDATE graces SET reason = $2 WHERE id = $1 AND state = 'waiting'";
         on_pool!(self.pool, |db| {
@@ -140,8 +139,8 @@ impl CloseStore<'_> {
         Ok(())
     }
 
-    /// Writes the plan that closes the item of a grace, together with the note that it does; `None` says that the grace
-    /// has ended or has a plan already, and nothing was written.
+    /// Writes the plan that closes the item of a grace and links the two; `None` if the grace has ended or already
+    /// has a plan, and then nothing is written.
     pub async fn plan_grace(
         self,
         id: i64,
@@ -167,7 +166,7 @@ impl CloseStore<'_> {
         Ok(Some(run))
     }
 
-    /// Forgets the plan of a grace that waits, so that another one can be made.
+    /// Unlinks the plan from a waiting grace, so that a new one can be made.
     pub async fn drop_grace_plan(self, id: i64, plan: CloseRunId) -> Result<(), StoreError> {
         let update = "UPDATE graces SET close_run_id = NULL WHERE id = $1 AND state = 'waiting' AND close_run_id = $2";
         on_pool!(self.pool, |db| {
@@ -186,7 +185,7 @@ impl CloseStore<'_> {
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_optional(db).await?))
     }
 
-    /// Every grace of an item, the newest first.
+    /// Returns all graces of an item, newest first.
     pub async fn graces_of_item(
         self,
         repo: RepoId,
@@ -209,7 +208,7 @@ impl CloseStore<'_> {
         Ok(graces.into_iter().find(|grace| grace.state == GraceState::Waiting))
     }
 
-    /// Every grace that waits, of one repository or of all: what maintainers have ruled, and then what is due first.
+    /// Returns all waiting graces of one repository or of all: first those that maintainers ruled, then by due time.
     pub async fn waiting_graces(self, repo: Option<RepoId>) -> Result<Vec<Grace>, StoreError> {
         let query = graces!(
             "WHERE g.state = 'waiting' AND ($1 IS NULL OR g.repo_id = $1)
@@ -218,8 +217,8 @@ impl CloseStore<'_> {
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.map(|repo| repo.0)).fetch_all(db).await?))
     }
 
-    /// The graces of a repository that wait, the first to end first; `after` is the end and the key of the last one of the
-    /// page before.
+    /// Returns the waiting graces of a repository, ordered by due time; `after` is the due time and key of the last
+    /// one of the previous page.
     pub async fn next_graces(
         self,
         repo: RepoId,
@@ -235,13 +234,13 @@ impl CloseStore<'_> {
         }))
     }
 
-    /// The graces that ended since then without a close.
+    /// Returns the graces that ended without a close since then.
     pub async fn graces_ended_since(self, since: Timestamp) -> Result<Vec<Grace>, StoreError> {
         let query = graces!("WHERE g.state IN ('cancelled', 'refused') AND g.ended_at >= $1 ORDER BY g.id");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?))
     }
 
-    /// The last grace of each item of a type that ever had one.
+    /// Returns the last grace of each item of a type.
     pub async fn last_graces(self, repo: RepoId, item_type: ItemType) -> Result<Vec<Grace>, StoreError> {
         let query = graces!(
             "WHERE g.repo_id = $1 AND i.type = $2
@@ -252,7 +251,7 @@ impl CloseStore<'_> {
         }))
     }
 
-    /// The items whose suggestion has announced a close since then and that have no grace yet.
+    /// Returns the items whose suggestion announced a close since then and that have no grace.
     pub async fn announced_without_grace(self, since: Timestamp) -> Result<Vec<AnnouncedClose>, StoreError> {
         let query = "SELECT DISTINCT r.id AS repo_id, r.github_id, r.name, i.type, i.number FROM triage_actions a
             JOIN triage_records d ON d.id = a.triage_id JOIN items i ON i.id = d.item_id JOIN repos r ON r.id = i.repo_id

@@ -1,4 +1,4 @@
-//! What plans, applies and undos had to do with single items.
+//! The rows of plans, applies and undos about single items.
 
 use canonry_boxed::boxed;
 use canonry_domain::{EarlierClose, ItemNumber, ItemType};
@@ -14,12 +14,12 @@ use crate::engine::row_values::{moment, number, optional_moment};
 use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// A row about an item in a plan, in a run that applies one, or in one that undoes one.
+/// A row about an item in a plan, or in a run that applies or undoes a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ItemClose {
     pub run: CloseRunId,
     pub mode: CloseMode,
-    /// The plan: the run itself, or the one that it applies or undoes.
+    /// The plan: the run itself, or the plan that the run applies or undoes.
     pub plan: CloseRunId,
     pub created_at: Timestamp,
     pub row: CloseRunRow,
@@ -27,7 +27,7 @@ pub struct ItemClose {
 
 #[boxed]
 impl CloseStore<'_> {
-    /// The rows about an item in the newest plans, applies and undos that have one, newest first.
+    /// Returns the rows about an item in the newest plans, applies and undos that have one, newest first.
     pub async fn closes_of_item(
         self,
         repo: RepoId,
@@ -48,7 +48,7 @@ impl CloseStore<'_> {
         }))
     }
 
-    /// Every close of some items that was applied, in their order.
+    /// Returns every applied close of these items, in order.
     pub async fn earlier_closes(
         self,
         repo: RepoId,

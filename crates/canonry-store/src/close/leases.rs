@@ -1,4 +1,4 @@
-//! The lease under which one process at a time closes or reopens in a repository.
+//! The close lease, with which one process at a time closes or reopens items in a repository.
 
 use canonry_boxed::boxed;
 use jiff::Timestamp;
@@ -8,17 +8,17 @@ use crate::engine::facets::CloseStore;
 use crate::engine::row_values::{micros, moment};
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// Who may close and reopen in a repository, and until when.
+/// Which process may close and reopen in a repository, and until when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCloseLease {
     pub owner: String,
-    /// When it ends by itself.
+    /// When the lease expires.
     pub until: Timestamp,
 }
 
 #[boxed]
 impl CloseStore<'_> {
-    /// Takes the lease, or keeps one's own for longer; `false` says that somebody else has it.
+    /// Takes the lease or extends the owner's own; `false` if another process has it.
     pub async fn take_lease(
         self,
         repo: RepoId,
@@ -44,7 +44,7 @@ impl CloseStore<'_> {
         Ok(())
     }
 
-    /// Whoever took the lease last and has not given it back; it may have ended.
+    /// Returns the lease that was last taken and not released; it may have expired.
     pub async fn lease(self, repo: RepoId) -> Result<Option<StoredCloseLease>, StoreError> {
         let query = "SELECT owner, until FROM close_leases WHERE repo_id = $1";
         let row: Option<(String, i64)> =

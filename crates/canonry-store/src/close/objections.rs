@@ -1,4 +1,4 @@
-//! What people said against closes of Canonry's: one for each close.
+//! Objections of people to closes by Canonry: one for each close.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, Login, text_enum};
@@ -28,7 +28,6 @@ pub struct NewObjection<'a> {
     pub close_key: &'a str,
     pub kind: ObjectionKind,
     pub by: Option<&'a Login>,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -39,7 +38,6 @@ pub struct Objection {
     pub close_key: String,
     pub kind: ObjectionKind,
     pub by: Option<Login>,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -47,7 +45,7 @@ from_row!(Objection { item_type: "type", number, close_key, kind, by: "by_login"
 
 #[boxed]
 impl CloseStore<'_> {
-    /// Notes an objection; `false` says that somebody objected to that close before.
+    /// Records an objection; `false` if that close already has one.
     pub async fn record_objection(self, repo: RepoId, new: &NewObjection<'_>) -> Result<bool, StoreError> {
         let mut tx = self.pool.begin().await?;
         let item = ItemKeys::read(&mut tx, repo, [new.number]).await?.id(new.item_type, new.number)?;
@@ -69,7 +67,7 @@ impl CloseStore<'_> {
         Ok(written == 1)
     }
 
-    /// How many closes were objected to since then.
+    /// Counts the closes with an objection since then.
     pub async fn objections_since(self, repo: RepoId, since: Timestamp) -> Result<u64, StoreError> {
         let query = "SELECT count(*) FROM objections WHERE repo_id = $1 AND at >= $2";
         let counted: i64 = on_pool!(self.pool, |db| {
@@ -78,7 +76,7 @@ impl CloseStore<'_> {
         count(counted)
     }
 
-    /// Every objection of a repository, the oldest first.
+    /// Returns all objections of a repository, oldest first.
     pub async fn objections(self, repo: RepoId) -> Result<Vec<Objection>, StoreError> {
         let query = "SELECT i.type, i.number, o.close_key, o.kind, o.by_login, o.at FROM objections o
             JOIN items i ON i.id = o.item_id WHERE o.repo_id = $1 ORDER BY o.at, o.id";

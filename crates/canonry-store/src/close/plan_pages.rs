@@ -1,4 +1,4 @@
-//! Plans as a list, newest first, and the rows of one a page at a time with how far it has come.
+//! Lists plans, newest first, and the rows of one plan page by page, with its progress.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub enum PlanOrigin {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanSummary {
     pub run: CloseRun,
-    /// How many rows of each kind it has, and what became of them.
+    /// The number of rows of each kind, and their results.
     pub totals: PlanTotals,
     pub apply: Option<CloseRun>,
     /// The runs that undo it, oldest first.
@@ -37,23 +37,23 @@ pub struct PlanTotals {
     pub closes: u64,
     pub skips: BTreeMap<SkipReason, u64>,
     pub approved: u64,
-    /// Rows that close and that a person left out.
+    /// Rows that close and that a person excluded.
     pub excluded: u64,
-    /// Rows that would be carried out now: they close, nobody left them out, and nothing became of them yet.
+    /// Rows that would be applied now: they close, nobody excluded them, and they have no result yet.
     pub left: u64,
     pub left_approved: u64,
     pub applied: u64,
-    /// Those of them that people opened again at once.
+    /// Applied rows whose items people reopened at once.
     pub objected: u64,
-    /// Rows that something kept from being carried out.
+    /// Rows that a check kept from being applied.
     pub skipped: u64,
     pub failed: u64,
-    /// Rows whose items were closed, and opened again by an undo.
+    /// Rows whose items were closed, and reopened by an undo.
     pub undone: u64,
 }
 
 impl PlanTotals {
-    /// Rows that would be carried out now and that nobody has said anything of.
+    /// Rows that would be applied now and that nobody decided.
     pub const fn undecided(&self) -> u64 {
         self.left - self.left_approved
     }
@@ -71,9 +71,9 @@ impl PlanTotals {
         self.applied + self.skipped + self.failed
     }
 
-    /// Rows that an undo could open again.
+    /// Rows that an undo could reopen.
     pub const fn can_be_undone(&self) -> u64 {
-        // Both are counted one after the other, so that the second may know more.
+        // Both are counted one after the other, so the second count may be newer.
         self.applied.saturating_sub(self.undone)
     }
 }
@@ -83,7 +83,7 @@ pub enum PlanRowFilter {
     #[default]
     All,
     Closes,
-    /// Rows that close, that nobody has said anything of, and that nothing became of.
+    /// Rows that close, without a decision and without a result.
     Undecided,
     Approved,
     /// Rows that a person excluded, in this plan or before.
@@ -94,7 +94,7 @@ pub enum PlanRowFilter {
 }
 
 impl PlanRowFilter {
-    /// The rows of it, but for the reason of those that do not close for one.
+    /// Returns the SQL condition, without the skip reason of `SkippedFor`.
     const fn condition(self) -> &'static str {
         match self {
             Self::All => "",
@@ -108,7 +108,6 @@ impl PlanRowFilter {
     }
 }
 
-/// A row with whether it was taken back.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewedRow {
     /// The row, with its result in the run that applies the plan.
@@ -118,7 +117,7 @@ pub struct ReviewedRow {
 
 #[boxed]
 impl PlanStore<'_> {
-    /// A page of a repository's plans, newest first, older than one of them.
+    /// Returns one page of a repository's plans, newest first, older than `before`.
     pub async fn list(
         self,
         repo: RepoId,
@@ -158,7 +157,7 @@ impl PlanStore<'_> {
         Ok(summaries)
     }
 
-    /// One plan of a repository with what came of it; `None` when there is no such plan there.
+    /// Returns one plan of a repository with its results; `None` if the repository has no such plan.
     pub async fn summary(self, repo: RepoId, plan: CloseRunId) -> Result<Option<PlanSummary>, StoreError> {
         let Some(run) = self.get(plan).await?.filter(|run| run.repo.id == repo) else { return Ok(None) };
         let (apply, undos) =
@@ -170,7 +169,7 @@ impl PlanStore<'_> {
         Ok(Some(PlanSummary { run, totals, apply, undos }))
     }
 
-    /// A page of a plan's rows, those of one target behind each other; `after` is the last row of the page before.
+    /// Returns one page of a plan's rows, grouped by target; `after` is the last row of the previous page.
     pub async fn rows_page(
         self,
         plan: &PlanSummary,
@@ -195,8 +194,8 @@ impl PlanStore<'_> {
         Ok(rows.into_iter().next())
     }
 
-    /// The row that a filter lets through and that comes before a row of the plan, whether or not the filter lets that one
-    /// through; a page that begins behind it begins with that row.
+    /// Returns the last row before this one that passes the filter, whether or not this row passes it. A page that
+    /// starts after that row starts with this one.
     pub async fn row_before(
         self,
         plan: &PlanSummary,
@@ -213,7 +212,7 @@ impl PlanStore<'_> {
             if let PlanRowFilter::SkippedFor(reason) = filter {
                 query.push(" AND c.skip_reason = ").push_bind(reason.as_str());
             }
-            // As in the page itself: the first condition alone finds its place in the index.
+            // As in the page itself: only the first condition uses the index.
             query.push(" AND COALESCE(c.target_item_id, 0) <= ").push_bind(target);
             query.push(" AND (COALESCE(c.target_item_id, 0) < ").push_bind(target);
             query.push(" OR c.item_id < ").push_bind(item).push(")");
@@ -223,7 +222,7 @@ impl PlanStore<'_> {
         row.map(|(item_type, of)| Ok((word(&item_type)?, crate::engine::row_values::number(of)?))).transpose()
     }
 
-    /// Where a row stands in the order of its plan.
+    /// Returns the position of a row in the order of its plan.
     async fn place_of(
         self,
         plan: &PlanSummary,
@@ -271,7 +270,7 @@ impl PlanStore<'_> {
                 query.push(" AND c.skip_reason = ").push_bind(reason.as_str());
             }
             if let Some((target, item)) = after {
-                // The first condition alone finds its place in the index.
+                // Only the first condition uses the index.
                 query.push(" AND COALESCE(c.target_item_id, 0) >= ").push_bind(target);
                 query.push(" AND (COALESCE(c.target_item_id, 0) > ").push_bind(target);
                 query.push(" OR c.item_id > ").push_bind(item).push(")");
@@ -309,7 +308,7 @@ impl PlanStore<'_> {
         Ok(of_plans)
     }
 
-    /// The rows of runs in numbers, from an index that has all that is counted.
+    /// Counts the rows of runs with a covering index.
     async fn totals_of(self, of: &[CloseRunId]) -> Result<BTreeMap<CloseRunId, PlanTotals>, StoreError> {
         if of.is_empty() {
             return Ok(BTreeMap::new());
@@ -331,7 +330,7 @@ impl PlanStore<'_> {
         Ok(totals)
     }
 
-    /// How many items each undo opened again.
+    /// Counts the items that each undo reopened.
     async fn undone_by(self, undos: &[CloseRunId]) -> Result<BTreeMap<CloseRunId, u64>, StoreError> {
         if undos.is_empty() {
             return Ok(BTreeMap::new());
@@ -347,11 +346,12 @@ impl PlanStore<'_> {
     }
 }
 
-/// The run that applies a plan, and those that undo it.
+/// The run that applies each plan, and the runs that undo it.
 type RunsOfPlans = BTreeMap<CloseRunId, (Option<CloseRun>, Vec<CloseRun>)>;
 
 impl PlanSummary {
-    /// The run whose rows say how the plan stands: people's words are on both, results only on the one that applies it.
+    /// The run whose rows show the plan's state: both runs have the decisions of people, only the apply run has
+    /// results.
     fn stated(&self) -> CloseRunId {
         self.apply.as_ref().map_or(self.run.id, |apply| apply.id)
     }

@@ -1,4 +1,4 @@
-//! What people say about the rows of a plan, and what makes a plan too old to be applied.
+//! Decisions of people about the rows of a plan, and the checks whether a plan is outdated.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -19,12 +19,12 @@ use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 #[boxed]
 impl PlanStore<'_> {
-    /// Notes a person's word on rows of a plan that close: yes, no, or none after all. How many rows it was noted on:
-    /// those that were dealt with already are left as they are, and the run that applies the plan hears of it too. Who
-    /// says so is noted where it is known.
+    /// Records a person's decision about rows of a plan that close: approved, excluded, or reset to undecided.
+    /// Returns the number of changed rows. Rows that already have a result do not change; the rows of the run that
+    /// applies the plan change too. `by` is recorded if known.
     ///
-    /// A no is a ruling that later plans follow too. Another word lifts it, also on a row that is left open for nothing
-    /// but an exclusion: that row closes from then on.
+    /// An exclusion is a ruling that later plans follow too. Another decision lifts it, also on a row that is skipped
+    /// only because of an exclusion: that row closes from then on.
     pub async fn set_approved(
         self,
         plan: CloseRunId,
@@ -45,8 +45,8 @@ impl PlanStore<'_> {
         Ok(noted)
     }
 
-    /// The same for every row of a plan that nobody has said anything of; or, to take words back, for every row. With a
-    /// type, for its rows alone.
+    /// Records the decision for every undecided row of a plan, or resets every decided row. With a type, only for
+    /// rows of that type.
     pub async fn set_all_approved(
         self,
         plan: CloseRunId,
@@ -64,7 +64,7 @@ impl PlanStore<'_> {
         Ok(noted)
     }
 
-    /// What a person has said of one row of a plan, as it is right now. A row that is not there is an error, and no word.
+    /// Returns the current decision about one row of a plan. A missing row is an error, not an undecided row.
     pub async fn approval_of_row(
         self,
         plan: CloseRunId,
@@ -80,10 +80,10 @@ impl PlanStore<'_> {
         }))
     }
 
-    /// A newer plan that names an item which this plan closes, or closes what this plan closes others onto. Plans that
-    /// graces made for one item each do not count: what they close is seen by the checks before each write.
+    /// Returns a newer plan that contains an item which this plan closes, or that closes a target of this plan. Plans
+    /// that graces made for one item each do not count: the checks before each write detect their closes.
     pub async fn newer_of_items(self, plan: CloseRunId) -> Result<Option<CloseRunId>, StoreError> {
-        // Three ways to meet, each by an index and at an end with the first that is found; pages ask this too.
+        // Three kinds of overlap, each found by an index and ended at the first match; pages run this query too.
         let query = "SELECT n.id FROM close_runs p JOIN close_runs n ON n.repo_id = p.repo_id AND n.mode = 'plan' AND n.id > p.id
             WHERE p.id = $1 AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.close_run_id = n.id) AND (
                 EXISTS (SELECT 1 FROM close_run_items c JOIN close_run_items m ON m.run_id = n.id AND m.item_id = c.item_id
@@ -98,8 +98,8 @@ impl PlanStore<'_> {
         Ok(newest.map(CloseRunId::new))
     }
 
-    /// Whether an item is to be closed as a duplicate of another one: its grace waits for that, or a plan of since then has
-    /// such a row that nobody excluded and that was not carried out yet.
+    /// Whether an item is about to be closed as a duplicate of another one: by its waiting grace, or by a row of a
+    /// plan made since `since` that nobody excluded and that is not applied yet.
     pub async fn is_closing_towards(
         self,
         repo: RepoId,
@@ -123,9 +123,9 @@ impl PlanStore<'_> {
         }))
     }
 
-    /// What rows of a plan are closed onto, where an override that was given or removed since the plan was made names it or
-    /// one of its rows; each with the newest override. Those rows are of a cluster that may be another one by now. An
-    /// exclusion is about its own row alone.
+    /// Returns the targets of a plan's rows for which an override of the target or one of its rows was added or
+    /// removed since the plan was made, each with its newest override. The cluster of those rows may have changed. An
+    /// exclusion concerns only its own row, so it is not included.
     pub async fn targets_ruled_since(
         self,
         plan: CloseRunId,
@@ -142,8 +142,8 @@ impl PlanStore<'_> {
         rows.into_iter().map(|(item_type, of, ruling)| Ok(((word(&item_type)?, number(of)?), ruling))).collect()
     }
 
-    /// How many rows of a plan are left to close, by whether they are approved, beside those whose cluster was ruled about
-    /// since the plan was made.
+    /// Counts the rows of a plan that are left to close, approved and not, and separately those whose cluster was
+    /// ruled about since the plan was made.
     pub async fn rows_left(self, plan: CloseRunId) -> Result<RowsLeft, StoreError> {
         let ruled = self.targets_ruled_since(plan).await?;
         let query = "SELECT t.type, t.number, c.approved, count(*) FROM close_run_items c
@@ -167,7 +167,7 @@ impl PlanStore<'_> {
         Ok(left)
     }
 
-    /// The approvals of items that the newest plan with a row of theirs has, and that nothing became of.
+    /// Returns the approvals in the newest plan of each item that were not applied.
     pub async fn standing_approvals(
         self,
         repo: RepoId,
@@ -193,7 +193,7 @@ impl PlanStore<'_> {
         rows.into_iter().map(read).collect()
     }
 
-    /// Asks whatever applies a plan to stop before the next row.
+    /// Asks the run that applies a plan to stop before the next row.
     pub async fn stop_apply(self, plan: CloseRunId, by: Option<&Login>, now: Timestamp) -> Result<(), StoreError> {
         let update = "UPDATE close_runs SET stop_asked_at = $2, stop_asked_by = $3 WHERE id = $1 AND mode = 'plan'";
         on_pool!(self.pool, |db| {
@@ -203,7 +203,7 @@ impl PlanStore<'_> {
         Ok(())
     }
 
-    /// When an apply of a plan was last asked to stop, and by whom, where that is known.
+    /// Returns when an apply of a plan was last asked to stop, and by whom if known.
     pub async fn stop_of_apply(self, plan: CloseRunId) -> Result<Option<(Timestamp, Option<Login>)>, StoreError> {
         let query = "SELECT stop_asked_at, stop_asked_by FROM close_runs WHERE id = $1 AND stop_asked_at IS NOT NULL";
         let row: Option<(i64, Option<String>)> =
@@ -217,35 +217,33 @@ impl PlanStore<'_> {
 pub struct RowsLeft {
     pub approved: u64,
     pub unapproved: u64,
-    /// Those that stay open because somebody ruled about their cluster since.
+    /// Rows that stay open because a person ruled about their cluster since the plan was made.
     pub ruled_since: u64,
-    /// The newest of those rulings.
     pub newest_ruling: Option<i64>,
 }
 
-/// A person's word on a row.
+/// A person's decision about a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowApproval {
     pub approved: bool,
     pub by: Option<Login>,
-    /// When it was said.
     pub at: Timestamp,
 }
 
 /// An approval that a newer plan may keep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StandingApproval {
-    /// What the item was to be closed as a duplicate of.
+    /// The item was to be closed as a duplicate of this one.
     pub target: ItemNumber,
     pub word: RowApproval,
-    /// Both items as they were when the row was planned.
+    /// Both items at planning time.
     pub snapshot: Value,
 }
 
 #[derive(Clone, Copy)]
 enum WordOn<'a> {
     Items(ItemType, &'a [ItemNumber]),
-    /// Those without a word, of one type or of both.
+    /// Rows without a decision, of one type or of both.
     Undecided(Option<ItemType>),
     Decided(Option<ItemType>),
 }
@@ -258,7 +256,7 @@ async fn note_word(
     by: Option<&Login>,
     now: Timestamp,
 ) -> Result<usize, StoreError> {
-    // A row that nothing but an exclusion keeps open closes as soon as that is lifted by name.
+    // A row that only an exclusion keeps open closes as soon as that exclusion is lifted by item number.
     let lifts = approved != Some(false) && matches!(on, WordOn::Items(..));
     let noted: Vec<(i64, i64)> = on_tx!(tx, |db| {
         let mut query = QueryBuilder::new("UPDATE close_run_items SET approved = ");
@@ -305,7 +303,7 @@ async fn note_word(
     Ok(items.len())
 }
 
-/// Rules that items are not to be closed as duplicates of what a plan closes them onto.
+/// Rules that items must not be closed as duplicates of their targets in a plan.
 async fn exclude(
     tx: &mut Transaction,
     plan: &CloseRun,
@@ -330,7 +328,7 @@ async fn exclude(
     Ok(())
 }
 
-/// Lifts the exclusions of items from the cluster that a plan closes them onto.
+/// Lifts the exclusions of items from the cluster of their targets in a plan.
 async fn lift_exclusions(
     tx: &mut Transaction,
     plan: &CloseRun,

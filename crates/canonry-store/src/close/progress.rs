@@ -1,4 +1,4 @@
-//! Which run has not ended or undid something lately.
+//! Finds unfinished undos, the plan of a program run, and undone plans.
 
 use canonry_boxed::boxed;
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use crate::engine::transaction::{StoreError, on_pool};
 
 #[boxed]
 impl PlanStore<'_> {
-    /// The run that undoes a plan and has not ended, if there is one.
+    /// Returns the unfinished run that undoes a plan.
     pub async fn running_undo(self, plan: CloseRunId) -> Result<Option<CloseRun>, StoreError> {
         let query = "SELECT id FROM close_runs WHERE plan_id = $1 AND mode = 'undo' AND finished_at IS NULL LIMIT 1";
         let found: Option<i64> =
@@ -22,7 +22,7 @@ impl PlanStore<'_> {
         }
     }
 
-    /// The plan that a program run has made in a repository, if it has.
+    /// Returns the plan that a program run made in a repository.
     pub async fn of_run(self, repo: RepoId, run_id: &str) -> Result<Option<CloseRunId>, StoreError> {
         let query =
             "SELECT id FROM close_runs WHERE repo_id = $1 AND mode = 'plan' AND run_id = $2 ORDER BY id LIMIT 1";
@@ -32,7 +32,7 @@ impl PlanStore<'_> {
         Ok(found.map(CloseRunId::new))
     }
 
-    /// Whether everything that was closed for a plan has been dealt with by undoing it, some of it after that moment.
+    /// Whether undos have handled every item that a plan closed, and at least one of them after `since`.
     pub async fn was_undone_since(self, plan: CloseRunId, since: Timestamp) -> Result<bool, StoreError> {
         let left = "SELECT count(*) FROM close_run_items a JOIN close_runs r ON r.id = a.run_id
             WHERE r.plan_id = $1 AND r.mode = 'apply' AND a.result = 'applied'

@@ -1,4 +1,4 @@
-//! What became of the rows of close runs: written once, together with what it means for the item.
+//! Records the results of rows of close runs, once each, together with their effect on the item.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, Login, OverrideKind, ThresholdAdjusted, whole_micros};
@@ -19,9 +19,9 @@ use crate::learning::thresholds::log_adjustments;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CloseOutcome {
-    /// It was done: the item was closed, or opened again by an undo.
+    /// The item was closed, or reopened by an undo.
     Applied {
-        /// Whether people had opened the item again by the time its close was seen to have worked; never so of an undo.
+        /// Whether people reopened the item before its close was confirmed; always `false` for an undo.
         objected: bool,
     },
     Skipped,
@@ -47,7 +47,7 @@ impl CloseOutcome {
     }
 }
 
-/// What became of a row, to be written.
+/// The result of a row, to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloseResult<'a> {
     pub outcome: CloseOutcome,
@@ -55,30 +55,30 @@ pub struct CloseResult<'a> {
     pub outbox_key: Option<&'a str>,
 }
 
-/// The ruling that an undo leaves: the item is no duplicate of what it was closed onto.
+/// The ruling that an undo adds: the item is not a duplicate of the target it was closed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotDuplicate<'a> {
     pub note: Option<&'a str>,
     pub by: Option<&'a Login>,
 }
 
-/// One close that Canonry carried out, whatever came of it later.
+/// One close that Canonry applied, whatever happened later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedClose {
     pub number: ItemNumber,
     pub target: ItemNumber,
     pub plan_id: CloseRunId,
     pub apply_run_id: CloseRunId,
-    /// A person's word on the row at that time.
+    /// A person's decision about the row at that time.
     pub approved: Option<bool>,
     pub applied_at: Timestamp,
-    /// Whether people had opened it again by the time the close was seen to have worked.
+    /// Whether people reopened the item before its close was confirmed.
     pub objected: bool,
     pub undone_at: Option<Timestamp>,
 }
 
 impl AppliedClose {
-    /// When the close was taken back, by an undo or by people who opened the item again at once.
+    /// When the close was reversed, by an undo or by people who reopened the item at once.
     pub fn taken_back_at(&self) -> Option<Timestamp> {
         self.undone_at.or(self.objected.then_some(self.applied_at))
     }
@@ -86,9 +86,9 @@ impl AppliedClose {
 
 #[boxed]
 impl PlanStore<'_> {
-    /// Notes what became of a row of a run that applies a plan, and closes the stored item where GitHub did.
+    /// Records the result of a row of an apply run, and closes the stored item if GitHub closed it.
     ///
-    /// `false` says that nothing was written: the row has a result already, which stays, or there is no such row.
+    /// `false` if nothing was written: the row already has a result, which stays, or it does not exist.
     pub async fn record_close_result(
         self,
         run: CloseRunId,
@@ -102,9 +102,9 @@ impl PlanStore<'_> {
         tx.lock_items_of(row.repo).await?;
         let Some(approved) = row.end(&mut tx, result, now).await? else { return Ok(false) };
         if result.outcome == (CloseOutcome::Applied { objected: false }) {
-            // GitHub's time of closing is not known here, and another one would look like a second closing to a sync.
-            // Neither is that of the last change: with the former one, whatever was read between our comment and the close
-            // would look like a reopening. And a person may have opened it again before this is stored.
+            // GitHub's close time is not known here, and another time would look like a second close to a sync. The
+            // update time is not known either: with the old one, any record that was read between our comment and the
+            // close would look like a reopening. A person may also have reopened the item before this is stored.
             let close = "UPDATE items SET state = 'closed', state_reason = CASE type WHEN 'issue' THEN 'duplicate' END,
                 closed_at = NULL, duplicate_of = $2, updated_at = NULL, last_synced_at = $3 WHERE id = $1
                 AND NOT EXISTS (SELECT 1 FROM outcome_events e WHERE e.item_id = $1 AND e.kind = 'reopened'
@@ -125,10 +125,10 @@ impl PlanStore<'_> {
         Ok(true)
     }
 
-    /// Notes what became of a row of a run that undoes a plan, opens the stored item where GitHub did, and adds the
-    /// ruling if there is one.
+    /// Records the result of a row of an undo run, reopens the stored item if GitHub reopened it, and adds the ruling
+    /// if there is one.
     ///
-    /// `false` says that nothing was written: the row has a result already, which stays, or there is no such row.
+    /// `false` if nothing was written: the row already has a result, which stays, or it does not exist.
     pub async fn record_undo_result(
         self,
         run: CloseRunId,
@@ -164,7 +164,7 @@ impl PlanStore<'_> {
         Ok(true)
     }
 
-    /// Every close of one type that Canonry carried out in a repository, in their order.
+    /// Returns every close of one item type that Canonry applied in a repository, in order.
     pub async fn applied_closes(self, repo: RepoId, item_type: ItemType) -> Result<Vec<AppliedClose>, StoreError> {
         let query = "SELECT i.number, t.number AS target, r.plan_id, r.id AS apply_run_id, c.approved, c.result_at, c.objected,
                 (SELECT max(u.result_at) FROM close_run_items u JOIN close_runs v ON v.id = u.run_id
@@ -178,7 +178,7 @@ impl PlanStore<'_> {
         }))
     }
 
-    /// How many items were closed since then without a person's approval.
+    /// Counts the items that were closed without a person's approval since then.
     pub async fn closes_since(self, repo: RepoId, since: Timestamp) -> Result<u64, StoreError> {
         let query = "SELECT count(*) FROM close_runs r JOIN close_run_items c ON c.run_id = r.id
             WHERE r.repo_id = $1 AND r.mode = 'apply' AND c.result = 'applied' AND c.approved IS NOT TRUE AND c.result_at >= $2";
@@ -188,7 +188,7 @@ impl PlanStore<'_> {
         u64::try_from(count).map_err(StoreError::damaged)
     }
 
-    /// A row that something can become of.
+    /// Returns a row that has no result yet.
     async fn open_row(
         self,
         run: CloseRunId,
@@ -217,7 +217,7 @@ struct OpenRow {
 }
 
 impl OpenRow {
-    /// Adds what Canonry did to the log of outcome events, so that it is there without any webhook.
+    /// Adds Canonry's own action to the outcome events, so that it is recorded without a webhook.
     async fn record_own_act(
         &self,
         tx: &mut Transaction,
@@ -234,7 +234,7 @@ impl OpenRow {
         Ok(add_events(tx, self.repo, &events, now).await?.adjusted)
     }
 
-    /// Writes the result, and tells whether a person approved the row; `None` when somebody else was faster.
+    /// Writes the result and returns whether a person approved the row; `None` if another process was faster.
     async fn end(
         &self,
         tx: &mut Transaction,

@@ -29,7 +29,7 @@ text_enum! {
     pub enum CloseMode: "a mode of a close run" {
         Plan = "plan",
         Apply = "apply",
-        /// Opening again what was closed for a plan.
+        /// Reopening the items that were closed for a plan.
         Undo = "undo",
     }
 }
@@ -45,16 +45,16 @@ pub struct NewPlan<'a> {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewPlanRow {
-    /// Issue or pull request; the target is of the same type.
+    /// The target has the same type.
     pub item_type: ItemType,
     pub number: ItemNumber,
-    /// What it is a duplicate of; a row that closes has one.
+    /// The item that this one duplicates; a row that closes has one.
     pub target: Option<ItemNumber>,
-    /// Why it is not closed; `None` closes it.
+    /// Why the item is not closed; `None` if it is closed.
     pub skip: Option<SkipReason>,
     pub confidence: Option<Probability>,
     pub evidence: Value,
-    /// Both items as they were, so that what changes is seen.
+    /// Both items at planning time, to detect changes.
     pub snapshot: Value,
 }
 
@@ -80,18 +80,18 @@ pub struct CloseRunRow {
     pub item_type: ItemType,
     pub number: ItemNumber,
     pub target: Option<ItemNumber>,
-    /// Why it is not closed; `None` for a row that closes.
+    /// Why the item is not closed; `None` for a row that closes.
     pub skip: Option<SkipReason>,
     pub confidence: Option<Probability>,
-    /// A person's word: `None` is none, `false` leaves the row out.
+    /// A person's decision: `None` is undecided, `false` excludes the row.
     pub approved: Option<bool>,
     pub approved_at: Option<Timestamp>,
-    /// Who said so, where that is known: the command line does not know it.
+    /// Who decided; `None` if unknown, as on the command line.
     pub approved_by: Option<Login>,
     pub evidence: Value,
-    /// Both items as they were when it was planned.
+    /// Both items at planning time.
     pub snapshot: Value,
-    /// What became of it; `None` until something did.
+    /// `None` until the row has a result.
     pub result: Option<StoredCloseResult>,
 }
 
@@ -100,7 +100,6 @@ pub struct StoredCloseResult {
     pub outcome: CloseOutcome,
     pub reason: Option<String>,
     pub outbox_key: Option<String>,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -129,7 +128,7 @@ impl PlanStore<'_> {
         self.create_keeping_approvals(repo, plan, rows, &BTreeMap::new(), now).await
     }
 
-    /// The same, with what people have said of rows before and what holds on.
+    /// Creates a plan with the decisions of people about rows that still apply.
     pub async fn create_keeping_approvals(
         self,
         repo: RepoId,
@@ -153,7 +152,6 @@ impl PlanStore<'_> {
         Ok(id)
     }
 
-    /// A plan, or a run that applies or undoes one.
     pub async fn run(self, id: CloseRunId) -> Result<Option<CloseRun>, StoreError> {
         let query = runs!("WHERE c.id = $1");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?))
@@ -168,14 +166,14 @@ impl PlanStore<'_> {
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_all(db).await?))
     }
 
-    /// The run that applies a plan, if one was begun.
+    /// Returns the run that applies a plan, if one has begun.
     pub async fn apply_of(self, plan: CloseRunId) -> Result<Option<CloseRun>, StoreError> {
         let query = runs!("WHERE c.plan_id = $1 AND c.mode = 'apply'");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.0).fetch_optional(db).await?))
     }
 
-    /// The run that applies a plan: the one there is, or a new one with the plan's rows. `None` says that there is no
-    /// such plan.
+    /// Returns the run that applies a plan: the existing one, or a new one with the plan's rows. `None` if the plan
+    /// does not exist.
     pub async fn begin_apply(
         self,
         plan: CloseRunId,
@@ -209,8 +207,8 @@ impl PlanStore<'_> {
         Ok(Some(run))
     }
 
-    /// A run that undoes a plan, with a row for each item that was closed for it and is not undone, or for those of
-    /// them that are named. One that has not ended is gone on with. `None` says that there is no such plan.
+    /// Returns a run that undoes a plan, with a row for each item that was closed for it and is not undone, or only
+    /// for the items in `only`. An unfinished undo is continued. `None` if the plan does not exist.
     pub async fn begin_undo(
         self,
         plan: CloseRunId,
@@ -247,7 +245,7 @@ impl PlanStore<'_> {
         Ok(Some(run))
     }
 
-    /// Notes that a run came to its end; the first time stays.
+    /// Records the end of a run; the first recorded time stays.
     pub async fn finish_run(self, id: CloseRunId, now: Timestamp) -> Result<(), StoreError> {
         let update = "UPDATE close_runs SET finished_at = $2 WHERE id = $1 AND finished_at IS NULL";
         on_pool!(self.pool, |db| {
@@ -261,7 +259,7 @@ impl PlanStore<'_> {
     }
 }
 
-/// 10 columns a row; SQLite takes at most 32,766 values in a statement.
+/// 10 columns a row; SQLite accepts at most 32,766 values in a statement.
 const ROWS_PER_STATEMENT: usize = 1_000;
 
 const BEGIN: &str =
@@ -269,11 +267,11 @@ const BEGIN: &str =
         created_at, run_id)
     SELECT $5, repo_id, $2, id, representation, target_policy, min_close, config_hash, $3, $4 FROM close_runs WHERE id = $1";
 
-/// A number that no run has or had. A purge may have deleted the runs with the largest ones, and comments on GitHub still
-/// name their plans.
+/// Returns a number that no run has or had. A purge may have deleted the runs with the largest numbers, and comments
+/// on GitHub still name their plans.
 async fn next_run(tx: &mut Transaction) -> Result<i64, StoreError> {
     let next = match tx {
-        // Nobody else writes meanwhile.
+        // No other transaction writes meanwhile.
         Transaction::Sqlite(db) => {
             let query = "SELECT 1 + max((SELECT coalesce(max(id), 0) FROM close_runs),
                 coalesce((SELECT last FROM used_numbers WHERE name = 'close_runs'), 0))";
@@ -351,7 +349,7 @@ async fn write_rows(
     Ok(())
 }
 
-/// Gives an undo its rows: what was closed for the plan and is neither undone nor among them.
+/// Adds the rows of an undo: the plan's closed items that are not undone and not yet in this undo.
 async fn copy_applied(
     tx: &mut Transaction,
     plan: CloseRunId,

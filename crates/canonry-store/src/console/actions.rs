@@ -1,4 +1,4 @@
-//! What people did in the console, kept for whoever asks later who it was.
+//! Records the actions of people in the console, so that it is known later who did what.
 
 use canonry_boxed::boxed;
 use canonry_domain::Login;
@@ -10,10 +10,9 @@ use crate::engine::row_values::{micros, storable};
 use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// Something that somebody does in the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewConsoleAction<'a> {
-    /// Who does it; `None` for whoever signed in with the admin token.
+    /// `None` for a person who signed in with the admin token.
     pub by: Option<&'a Login>,
     pub is_operator: bool,
     pub repo: Option<RepoId>,
@@ -21,14 +20,12 @@ pub struct NewConsoleAction<'a> {
     pub subject: &'a str,
 }
 
-/// Something that somebody did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsoleAction {
-    /// The store's key, by which a list goes on.
+    /// The key of the row, from which a list continues.
     pub id: i64,
-    /// When.
     pub at: Timestamp,
-    /// Who; `None` for whoever signed in with the admin token.
+    /// `None` for a person who signed in with the admin token.
     pub by: Option<Login>,
     pub is_operator: bool,
     pub action: String,
@@ -37,7 +34,7 @@ pub struct ConsoleAction {
 
 #[boxed]
 impl ConsoleStore<'_> {
-    /// Writes down what somebody is about to do.
+    /// Records an action before it is done.
     pub async fn record_action(self, new: &NewConsoleAction<'_>, now: Timestamp) -> Result<(), StoreError> {
         let insert = "INSERT INTO console_actions (at, by_login, operator, repo_id, action, subject)
             VALUES ($1, $2, $3, $4, $5, $6)";
@@ -49,12 +46,12 @@ impl ConsoleStore<'_> {
         Ok(())
     }
 
-    /// What people did about a repository, the latest first.
+    /// Returns the actions about a repository, latest first.
     pub async fn actions(self, repo: RepoId, limit: u32) -> Result<Vec<ConsoleAction>, StoreError> {
         self.action_pages(repo, None, limit).await
     }
 
-    /// What people did about a repository, the latest first, behind the deed with that key.
+    /// Returns one page of the actions about a repository, latest first, older than the one with the key `before`.
     pub async fn action_pages(
         self,
         repo: RepoId,

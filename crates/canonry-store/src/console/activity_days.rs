@@ -1,4 +1,4 @@
-//! What Canonry did day by day, and what people made of it.
+//! Canonry's activity day by day, and the reactions of people.
 
 use std::collections::BTreeMap;
 
@@ -14,32 +14,32 @@ use crate::engine::lists::PushList as _;
 use crate::engine::row_values::count;
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// A day in UTC.
+/// Counts of one day in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActivityDay {
     pub date: Date,
     /// Comments that named a possible duplicate.
     pub suggestions: u64,
-    /// Those of them that people confirmed since.
+    /// Suggestions of that day that people confirmed since.
     pub confirmed: u64,
-    /// Those of them that people rejected since.
+    /// Suggestions of that day that people rejected since.
     pub rejected: u64,
     pub closes: u64,
-    /// Closes that were undone, or whose items people opened again.
+    /// Closes that were undone, or whose items people reopened.
     pub undone: u64,
     pub reviews: u64,
-    /// Findings that a review of that day saw fixed.
+    /// Findings that a review of that day found fixed.
     pub fixed: u64,
 }
 
 const DAY: i64 = 86_400_000_000;
 
-/// A day's number since 1970 and what is counted of it.
+/// The number of a day since 1970 and its counts.
 type DayRow = (i64, i64, i64, i64);
 
 #[boxed]
 impl ConsoleStore<'_> {
-    /// So many days up to the one of `until`, the oldest first; days without anything are there too.
+    /// Returns `days` days up to the day of `until`, oldest first, with empty days.
     pub async fn activity_days(
         self,
         scope: RepoScope<'_>,
@@ -88,8 +88,8 @@ impl ConsoleStore<'_> {
     }
 }
 
-/// A question by days, up to the moment since which it counts, and the column that names the repository. SQLite joins from
-/// left to right where a join is a cross join: what happened since then comes first.
+/// A query for counts by day, up to the bind of its start time, and the column with the repository. SQLite runs a cross
+/// join from left to right: the events since that time come first.
 #[derive(Clone, Copy)]
 struct DayCounts {
     select: &'static str,
@@ -111,7 +111,7 @@ const CLOSES: DayCounts = DayCounts {
     repo: "r.repo_id",
 };
 
-/// Undoing is Canonry's own run, which is counted with the closes.
+/// Undos are not included: they are Canonry's own runs and are counted with the closes.
 const REOPENED: DayCounts = DayCounts {
     select: "SELECT o.at / 86400000000, count(*), CAST(0 AS BIGINT), CAST(0 AS BIGINT)
         FROM repos r JOIN objections o ON o.repo_id = r.id WHERE o.kind = 'reopened' AND o.at >= ",

@@ -1,4 +1,4 @@
-//! The hash of the token that makes an operator of the console, and where whoever made it left it.
+//! The hash of the admin token, which gives operator access to the console, and where the token was saved.
 
 use canonry_boxed::boxed;
 use jiff::Timestamp;
@@ -7,26 +7,26 @@ use crate::engine::facets::ConsoleStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// An admin token that was made and is kept by its hash: nobody can read it again here.
+/// A generated admin token, stored as a hash: it cannot be read again here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredAdminToken {
-    /// Its SHA-256.
+    /// The SHA-256 of the token.
     pub hash: [u8; 32],
-    /// Where it was left, in words for people; may be empty.
+    /// Where the token was saved, as text for people; may be empty.
     pub place: String,
 }
 
 #[boxed]
 impl ConsoleStore<'_> {
-    /// The token that was made for this database, if one was.
+    /// Returns the token that was generated for this database, if any.
     pub async fn admin_token(self) -> Result<Option<StoredAdminToken>, StoreError> {
         let select = "SELECT value FROM secrets WHERE name = 'admin_token_hash'";
         let kept: Option<Vec<u8>> = on_pool!(self.pool, |db| sqlx::query_scalar(select).fetch_optional(db).await?);
         kept.as_deref().map(read).transpose()
     }
 
-    /// Keeps a token that was made, unless there is one already, and says which one counts: of many that start at once one
-    /// makes it for all.
+    /// Stores a generated token unless there already is one, and returns the valid one: of several processes that
+    /// start at once one generates it for all.
     pub async fn ensure_admin_token(
         self,
         fresh: &StoredAdminToken,
@@ -39,14 +39,14 @@ impl ConsoleStore<'_> {
             on_pool!(self.pool, |db| {
                 sqlx::query(insert).bind(value.as_slice()).bind(micros(now)).execute(db).await?;
             });
-            // Another's may have been in the way, and forgotten since.
+            // Another process's token may have been in the way and deleted since.
             if let Some(kept) = self.admin_token().await? {
                 return Ok(kept);
             }
         }
     }
 
-    /// Forgets this very token, since it could not be given to anybody.
+    /// Deletes exactly this token, because it could not be given to anybody.
     pub async fn delete_admin_token(self, kept: &StoredAdminToken) -> Result<(), StoreError> {
         let delete = "DELETE FROM secrets WHERE name = 'admin_token_hash' AND value = $1";
         let value = [kept.hash.as_slice(), kept.place.as_bytes()].concat();
@@ -57,7 +57,7 @@ impl ConsoleStore<'_> {
     }
 }
 
-/// One value holds both, so that no process can see the one without the other.
+/// One value contains both, so that no process can see one without the other.
 fn read(value: &[u8]) -> Result<StoredAdminToken, StoreError> {
     let (hash, place) = value
         .split_first_chunk()

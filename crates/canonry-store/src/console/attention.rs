@@ -1,4 +1,4 @@
-//! What waits for a person in each repository, and the announced closes that are due next.
+//! What needs a person in each repository, and the announced closes that are due next.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType};
@@ -14,7 +14,6 @@ use crate::engine::row_values::micros;
 use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// Which repositories a question is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepoScope<'a> {
     All,
@@ -22,7 +21,8 @@ pub enum RepoScope<'a> {
 }
 
 impl RepoScope<'_> {
-    /// The keys of the repositories; `None` for all. One that no repository has is among them: an empty list is no SQL.
+    /// The keys of the repositories; `None` for all. Contains 0, which no repository has, because SQL accepts no
+    /// empty list.
     pub(crate) fn keys(self) -> Option<Vec<i64>> {
         match self {
             Self::All => None,
@@ -31,27 +31,26 @@ impl RepoScope<'_> {
     }
 }
 
-/// What waits for a person in a repository, and what keeps Canonry from working there.
+/// What needs a person in a repository, and what keeps Canonry from working there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoAttention {
     pub repo: Repo,
     pub access: RepoAccess,
     pub paused: bool,
     pub breaker: bool,
-    /// Announced closes that wait for the end of their grace.
+    /// Announced closes whose grace runs.
     pub announced: u64,
     /// The newest plan that a person asked for, unless it is too old or was applied.
     pub plan: Option<CloseRunId>,
-    /// Rows of that plan that nobody decided.
+    /// Undecided rows of that plan.
     pub undecided: u64,
-    /// Cases that were drawn for adjudication and that nobody answered.
+    /// Unanswered cases that were drawn for adjudication.
     pub unanswered: u64,
     pub failed_jobs: u64,
     /// Findings of open pull requests that were shown and are neither fixed nor dismissed.
     pub open_findings: u64,
 }
 
-/// An announced close, with what a list shows of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextClose {
     /// The key of its grace.
@@ -62,11 +61,11 @@ pub struct NextClose {
     pub title: String,
     pub target: ItemNumber,
     pub due_at: Timestamp,
-    /// What it waits for beside its time.
+    /// What it waits for besides its due time.
     pub reason: Option<String>,
 }
 
-/// Up to the moment since which a plan must have been made.
+/// The query, up to the bind of the time since which a plan must have been made.
 const ATTENTION: &str = "SELECT r.id AS repo_id, r.github_id, r.name, r.name_key, r.access,
         EXISTS (SELECT 1 FROM brakes b WHERE b.repo_id = r.id AND b.kind = 'pause' AND b.lifted_at IS NULL) AS paused,
         EXISTS (SELECT 1 FROM brakes b WHERE b.repo_id = r.id AND b.kind = 'breaker' AND b.lifted_at IS NULL) AS breaker,
@@ -86,7 +85,7 @@ const ATTENTION: &str = "SELECT r.id AS repo_id, r.github_id, r.name, r.name_key
 
 #[boxed]
 impl ConsoleStore<'_> {
-    /// The repositories where something waits for a person or keeps Canonry from working, by name.
+    /// Returns the repositories where something needs a person or keeps Canonry from working, ordered by name.
     pub async fn attention(
         self,
         scope: RepoScope<'_>,
@@ -107,7 +106,7 @@ impl ConsoleStore<'_> {
         }))
     }
 
-    /// The same of one repository, whether or not something waits there.
+    /// The same for one repository, whether or not something needs a person there.
     pub async fn repo_attention(self, repo: RepoId, plans_since: Timestamp) -> Result<RepoAttention, StoreError> {
         Ok(on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(ATTENTION);
@@ -116,7 +115,7 @@ impl ConsoleStore<'_> {
         }))
     }
 
-    /// The announced closes that are due first.
+    /// Returns the announced closes that are due first.
     pub async fn next_closes(self, scope: RepoScope<'_>, limit: u32) -> Result<Vec<NextClose>, StoreError> {
         Ok(on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(

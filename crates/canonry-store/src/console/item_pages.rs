@@ -1,4 +1,4 @@
-//! Items without their texts, newest first, filtered as a list on a page is.
+//! Lists items without their texts, newest first, with the filters of a page.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemState, ItemType, Login, StateReason, Verdict};
@@ -12,30 +12,32 @@ use crate::engine::row_values::storable;
 use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// Which items of a repository to list; `None` and an empty text leave a question open. What is gone is never listed.
+/// Selects items of a repository; `None` and an empty text mean any. Gone items are never listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ItemPageFilter<'a> {
     pub item_type: Option<ItemType>,
     pub state: Option<ItemState>,
-    /// Of which this was said last. Then the items whose record is newest come first, else those of the highest number.
+    /// Items whose newest triage record has this verdict, ordered by newest record. Without it, items are ordered by
+    /// highest number.
     pub verdict: Option<Verdict>,
-    /// In a cluster by their texts as they are, or in none.
+    /// Whether the items are in a cluster by their raw texts.
     pub clustered: Option<bool>,
-    /// With each of these words in the title, in capitals or not.
+    /// Items with each of these words in the title, ignoring case.
     pub title: &'a str,
     pub label: &'a str,
-    /// Written by this person, in capitals or not.
+    /// Items by this author, ignoring case.
     pub author: &'a str,
 }
 
 impl ItemPageFilter<'_> {
-    /// Whether items have to be looked at one by one: there is no index of what they say.
+    /// Whether items must be checked one by one: their texts have no index.
     const fn searches(&self) -> bool {
         !self.title.is_empty() || !self.label.is_empty() || !self.author.is_empty()
     }
 }
 
-/// Where a page ended, written as `12-issue`: the number of its last item, or the key of the record by which it is listed.
+/// Where a page ended, written as `12-issue`: the number of its last item, or the key of the record by which it is
+/// listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ItemPlace {
     key: i64,
@@ -58,10 +60,9 @@ impl std::str::FromStr for ItemPlace {
     }
 }
 
-/// An item as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemLine {
-    /// Behind which the next page begins, if this is the last one.
+    /// The next page starts after this place, if this is the last item.
     pub place: ItemPlace,
     pub item_type: ItemType,
     pub number: ItemNumber,
@@ -78,26 +79,27 @@ pub struct ItemLine {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemPage {
-    /// The items. Fewer than were asked for, even none, do not mean that there are no more: filters that hardly anything
-    /// passes are tried on so many items at a time.
+    /// Fewer items than requested, or none, do not mean the end: a rare filter is checked on a limited number of
+    /// items per page.
     pub lines: Vec<ItemLine>,
-    /// Behind which the next page begins; `None` at the end.
+    /// The next page starts after this place; `None` at the end.
     pub next: Option<ItemPlace>,
-    /// How many it looked at when it stopped before it was full. Those behind them were not looked at yet.
+    /// How many items were checked, if the page stopped before it was full. Later items are not checked yet.
     pub stopped_after: Option<u32>,
 }
 
-/// Records that a page by verdict looks at: at 100,000 items a question about all of them took 0.7 s, about 2,000 of them
-/// 50 ms.
+/// The number of records that a page by verdict checks: with 100,000 items a query over all of them took 0.7 s, over
+/// 2,000 of them 50 ms.
 const RECORDS_PER_PAGE: u32 = if cfg!(test) { 3 } else { 2_000 };
-/// Items whose words a page looks at, each with its row: 20,000 of 100,000 took SQLite 30 ms at best, and several times that
-/// on a busy machine. More than can have two numbers, so that every page goes on.
+/// The number of items whose texts a page checks, each with its row: 20,000 of 100,000 took SQLite 30 ms at best, and
+/// several times that on a busy machine. It is larger than the number of items with the same number (two), so that
+/// every page advances.
 const ITEMS_PER_PAGE: u32 = if cfg!(test) { 4 } else { 10_000 };
 
 const COLUMNS: &str = "i.type, i.number, i.title, i.state, i.state_reason, i.merged, i.draft, i.author, i.labels, \
     i.created_at, i.updated_at";
 
-/// Asks for what an item has to say.
+/// Pushes the conditions on title, label and author.
 macro_rules! push_words {
     ($query:ident, $words:ident) => {
         for word in &$words.title {
@@ -114,7 +116,7 @@ macro_rules! push_words {
 
 #[boxed]
 impl ConsoleStore<'_> {
-    /// Items of a repository behind `before`, which must be of the same filter.
+    /// Returns items of a repository after `before`, which must come from the same filter.
     pub async fn item_pages(
         self,
         repo: RepoId,
@@ -129,7 +131,7 @@ impl ConsoleStore<'_> {
         let mut lines = match filter.verdict {
             Some(verdict) => self.by_record(repo, filter, verdict, before, limit + 1).await?,
             None => {
-                // One question for each type: every index has the type before the number.
+                // One query for each type: in every index the type comes before the number.
                 let mut rows = Vec::new();
                 for item_type in [ItemType::Pr, ItemType::Issue] {
                     if filter.item_type.is_none_or(|wanted| wanted == item_type) {
@@ -145,7 +147,7 @@ impl ConsoleStore<'_> {
         let (next, looked_at) = match (more, filter.verdict) {
             (true, _) => (lines.last().map(|last| last.place), None),
             (false, Some(verdict)) => (self.last_looked_at(repo, verdict, before).await?, Some(RECORDS_PER_PAGE)),
-            // Behind the number above it, of both types.
+            // The next page starts after the number above it, for both types.
             (false, None) => {
                 let next = unseen.map(|number| ItemPlace { key: number + 1, item_type: ItemType::Issue });
                 (next, Some(ITEMS_PER_PAGE))
@@ -154,8 +156,8 @@ impl ConsoleStore<'_> {
         Ok(ItemPage { lines, next, stopped_after: looked_at.filter(|_| next.is_some()) })
     }
 
-    /// The number of the first item that a page which looks for words does not look at; `None` when it looks at all that
-    /// are left.
+    /// Returns the number of the first item that a page with a text filter does not check; `None` if it checks all
+    /// that are left.
     async fn first_unseen(
         self,
         repo: RepoId,
@@ -169,7 +171,7 @@ impl ConsoleStore<'_> {
                 query.push(" AND type = ").push_bind(item_type.as_str());
             }
             if let Some(before) = before {
-                // Of one number the issue is the last.
+                // For equal numbers the issue comes last.
                 let at = if before.item_type == ItemType::Issue { " AND number < " } else { " AND number <= " };
                 query.push(at).push_bind(before.key);
             }
@@ -178,7 +180,7 @@ impl ConsoleStore<'_> {
         }))
     }
 
-    /// The record at which a page by verdict stopped to look, unless it was the last one.
+    /// Returns the record at which a page by verdict stopped checking, unless it was the last one.
     async fn last_looked_at(
         self,
         repo: RepoId,
@@ -210,7 +212,7 @@ impl ConsoleStore<'_> {
             let mut query = QueryBuilder::new("SELECT i.number AS key, ");
             query.push(COLUMNS);
             if filter.clustered == Some(true) {
-                // There are far fewer members than items. SQLite joins from left to right where a join is a cross join.
+                // There are far fewer members than items. SQLite runs a cross join from left to right.
                 query.push(" FROM canonicals c CROSS JOIN items i WHERE c.repo_id = ").push_bind(repo.0);
                 query.push(" AND c.representation = 'raw' AND c.type = ").push_bind(item_type.as_str());
                 query.push(" AND i.number = c.item_number AND ");
@@ -228,7 +230,7 @@ impl ConsoleStore<'_> {
             }
             let number = if filter.clustered == Some(true) { "c.item_number" } else { "i.number" };
             if let Some(before) = before {
-                // Of one number the pull request stands before the issue.
+                // For equal numbers the pull request comes before the issue.
                 let includes = item_type.as_str() < before.item_type.as_str();
                 query.push(" AND ").push(number).push(if includes { " <= " } else { " < " }).push_bind(before.key);
             }
@@ -277,7 +279,7 @@ impl ConsoleStore<'_> {
     }
 }
 
-/// What an item has to say, as patterns.
+/// The text filters, as patterns.
 struct Words<'a> {
     title: Vec<String>,
     label: Option<String>,
@@ -286,7 +288,7 @@ struct Words<'a> {
 
 impl<'a> Words<'a> {
     fn of(filter: ItemPageFilter<'a>) -> Self {
-        // Labels are stored as JSON: with its quotes a label is not taken for a part of another one.
+        // Labels are stored as JSON: with its quotes a label does not match a part of another one.
         let quoted = |label: &str| pattern(&serde_json::Value::from(label).to_string());
         Self {
             title: patterns(filter.title),
@@ -366,7 +368,7 @@ mod tests {
             let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
             let repo = store.repos().ensure(&"tide/pool".parse().expect("a name"), now).await.expect("stored");
             let number = |of| ItemNumber::new(of).expect("a number");
-            // Each number is an issue's and a pull request's; only the oldest issue says it.
+            // Each number belongs to an issue and a pull request; only the oldest issue has the searched title.
             let mut items = Vec::new();
             for of in 1..=6 {
                 let title = if of == 1 { "The Tide" } else { "Foam" };
@@ -385,7 +387,7 @@ mod tests {
                 }
                 assert_eq!((found, before), (vec![1], None), "{looks} pages");
             }
-            // What fills a page did not stop.
+            // A full page did not stop early.
             let foam = ItemPageFilter { title: "foam", ..ItemPageFilter::default() };
             let full = store.console().item_pages(repo.id, foam, None, 2).await.expect("reads");
             assert_eq!((full.lines.len(), full.next.map(|place| place.to_string()), full.stopped_after), (2, Some("6-issue".to_owned()), None));

@@ -1,4 +1,4 @@
-//! Who is signed in, what they did, and the lists that only pages show.
+//! Sessions, actions of people, and lists that only pages show.
 
 pub(crate) mod actions;
 pub(crate) mod activity_days;

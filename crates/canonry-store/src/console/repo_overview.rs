@@ -1,4 +1,4 @@
-//! Every repository in a line: what a page about all of them shows.
+//! One line per repository, for the page about all of them.
 
 use canonry_boxed::boxed;
 use jiff::Timestamp;
@@ -17,23 +17,22 @@ pub struct RepoOverview {
     pub access: RepoAccess,
     pub open_issues: u64,
     pub open_prs: u64,
-    /// Announced closes that wait for the end of their grace.
+    /// Announced closes whose grace runs.
     pub waiting_graces: u64,
     pub paused: bool,
-    /// Whether too many objections ended closing without a person's word.
+    /// Whether the breaker stopped closes without a person's approval after too many objections.
     pub breaker: bool,
     pub dead_jobs: u64,
     pub synced_at: Option<Timestamp>,
-    /// Its configuration as last fetched; `None` when it has none, or none was ever fetched.
+    /// The configuration as last fetched; `None` if it has none or none was ever fetched.
     pub settings: Option<String>,
 }
 
-/// Which repositories to list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RepoPageFilter<'a> {
-    /// With each of these words in the name; empty for any.
+    /// Repositories with each of these words in the name; empty for any.
     pub text: &'a str,
-    /// Only where something holds Canonry back: no access, a brake, or jobs that were given up.
+    /// Only repositories where something blocks Canonry: no access, a brake, or failed jobs.
     pub in_trouble: bool,
 }
 
@@ -60,8 +59,8 @@ macro_rules! overviews {
 
 #[boxed]
 impl ConsoleStore<'_> {
-    /// Repositories by name, behind the one with the key `after`, whatever Canonry's access to them. A key tells whoever may
-    /// not see that repository nothing of its name.
+    /// Returns repositories ordered by name, after the one with the key `after`, whatever Canonry's access to them. A
+    /// key does not reveal the repository's name to a person who may not see it.
     pub async fn repo_pages(
         self,
         filter: RepoPageFilter<'_>,
@@ -84,7 +83,7 @@ impl ConsoleStore<'_> {
         }))
     }
 
-    /// Repositories by name with each of these words in it.
+    /// Returns repositories with each of these words in the name, ordered by name.
     pub async fn repo_names(self, text: &str, limit: u32) -> Result<Vec<Repo>, StoreError> {
         let words = patterns(text);
         Ok(on_pool!(self.pool, |db| {

@@ -1,4 +1,4 @@
-//! Items and findings of repositories by number or by words, for the search of the console.
+//! Finds items and findings by number or by words, for the search of the console.
 
 use canonry_boxed::boxed;
 use canonry_domain::review::{Finding, FindingStatus};
@@ -14,7 +14,8 @@ use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 use crate::review::runs::FindingId;
 
-/// Findings whose stored text has every word; some have them elsewhere than a search looks.
+/// How many findings are read whose stored JSON contains every word. Each is then checked again, because some contain a
+/// word only in fields that the search ignores.
 const CANDIDATES: u32 = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub struct FoundFinding {
 }
 
 impl FoundFinding {
-    /// Whether title, path or a rule has each of these words, in capitals or not.
+    /// Whether the title, the path or a rule contains each of these words, ignoring case.
     fn has(&self, words: &[String]) -> bool {
         let rules = self.finding.witnesses.iter().filter_map(|witness| witness.rule.as_deref());
         let texts = [self.finding.title.as_str(), self.finding.path.as_str()].into_iter().chain(rules);
@@ -47,7 +48,7 @@ impl FoundFinding {
 
 #[boxed]
 impl ConsoleStore<'_> {
-    /// The items with this number, by the names of their repositories.
+    /// Returns the items with this number, ordered by repository name.
     pub async fn items_numbered(
         self,
         scope: RepoScope<'_>,
@@ -68,7 +69,7 @@ impl ConsoleStore<'_> {
         }))
     }
 
-    /// Items of a repository with each of these words in the title, among its newest `looked_at`.
+    /// Returns items of a repository with each of these words in the title, among its newest `looked_at`.
     pub async fn items_titled(
         self,
         repo: RepoId,
@@ -94,7 +95,8 @@ impl ConsoleStore<'_> {
         }))
     }
 
-    /// Findings of a repository with each of these words in title, path or rule, among its newest `looked_at`.
+    /// Returns findings of a repository with each of these words in title, path or rule, among its newest
+    /// `looked_at`.
     pub async fn findings_with(
         self,
         repo: RepoId,
@@ -102,7 +104,7 @@ impl ConsoleStore<'_> {
         looked_at: u32,
         limit: u32,
     ) -> Result<Vec<FoundFinding>, StoreError> {
-        // Findings are stored as JSON, in which some signs of a word are written otherwise.
+        // Findings are stored as JSON, which escapes some characters of a word.
         let in_json = |word: &str| pattern(serde_json::Value::from(word).to_string().trim_matches('"'));
         let words: Vec<String> = words.split_whitespace().take(patterns(words).len()).map(str::to_lowercase).collect();
         let mut found: Vec<FoundFinding> = on_pool!(self.pool, |db| {

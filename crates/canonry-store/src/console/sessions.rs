@@ -1,4 +1,4 @@
-//! Who is signed in to the console.
+//! The sessions of people who are signed in to the console.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, Login};
@@ -9,20 +9,20 @@ use crate::engine::row_values::micros;
 use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// How long a session lasts that nobody uses: a working day, so that a forgotten browser is signed out overnight.
+/// How long an unused session lasts: a working day, so that a forgotten browser is signed out overnight.
 const UNSEEN: SignedDuration = SignedDuration::from_hours(12);
-/// How long a session lasts at most: whoever lost an account on GitHub is out after a week, whatever their browser does.
+/// How long a session lasts at most: a person who lost the GitHub account is signed out after a week, whatever the
+/// browser does.
 const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// How old the moment of the last use may be before it is written again: a page is many requests, and each write takes
-/// SQLite's only lock.
+/// How old the recorded time of last use may be before it is updated: a page makes many requests, and each write
+/// takes SQLite's only lock.
 const SEEN_ANEW: SignedDuration = SignedDuration::from_secs(60);
 
-/// Somebody who is signed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsoleSession {
-    /// GitHub's id of the account; `None` for whoever signed in with the admin token.
+    /// GitHub's id of the account; `None` for a person who signed in with the admin token.
     pub github_id: Option<GithubId>,
-    /// The account's name when it signed in.
+    /// The account's name at sign-in.
     pub login: Option<Login>,
     pub is_operator: bool,
     pub made_at: Timestamp,
@@ -30,12 +30,12 @@ pub struct ConsoleSession {
     pub ends_at: Timestamp,
 }
 
-/// Whose session is begun.
 #[derive(Debug, Clone, Copy)]
 pub enum SessionOwner<'a> {
-    /// Whoever showed the admin token. The seal is of that token and of this session: with another one it is over.
+    /// A person who entered the admin token. The seal binds the session to that token: with a new token the session
+    /// ends.
     Operator {
-        /// What only the token and what the browser gets can make.
+        /// Only the token together with the browser's secret can produce it.
         seal: [u8; 32],
     },
     Account(GithubId, &'a Login),
@@ -43,7 +43,7 @@ pub enum SessionOwner<'a> {
 
 #[boxed]
 impl ConsoleStore<'_> {
-    /// Begins a session; `id_hash` is the SHA-256 of what the browser gets.
+    /// Begins a session; `id_hash` is the SHA-256 of the browser's secret.
     pub async fn begin_session(
         self,
         id_hash: &[u8; 32],
@@ -67,8 +67,8 @@ impl ConsoleStore<'_> {
         Ok(ConsoleSession { github_id, login, is_operator, made_at: now, seen_at: now, ends_at })
     }
 
-    /// The session of that hash, which is seen by this; `None` when there is none or it has ended. `seal` is what an
-    /// operator's has with the admin token of today.
+    /// Returns the session with this hash and records its use; `None` if it does not exist or has ended. `seal` is
+    /// the seal that an operator's session has with the current admin token.
     pub async fn session(
         self,
         id_hash: &[u8; 32],
@@ -99,7 +99,7 @@ impl ConsoleStore<'_> {
         Ok(Some(session))
     }
 
-    /// Ends a session; `false` when there was none.
+    /// Ends a session; `false` if it did not exist.
     pub async fn end_session(self, id_hash: &[u8; 32]) -> Result<bool, StoreError> {
         let delete = "DELETE FROM console_sessions WHERE id = $1";
         let ended =

@@ -1,4 +1,4 @@
-//! Text that many items of a repository share, as it was learned from them last.
+//! Stores the text that many items of a repository share, as last learned from them.
 
 use canonry_boxed::boxed;
 use canonry_domain::{Boilerplate, ItemNumber, ItemType, Login};
@@ -16,11 +16,10 @@ use crate::engine::row_values::micros;
 use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
-/// What was learned, and from how much.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredBoilerplate {
     pub boilerplate: Boilerplate,
-    /// The [`CorpusStore::count_texts`] of that moment.
+    /// The result of [`CorpusStore::count_texts`] when the boilerplate was learned.
     pub texts: u64,
 }
 
@@ -37,7 +36,7 @@ from_row!(StoredBoilerplate { boilerplate: "learned", texts });
 
 #[boxed]
 impl CorpusStore<'_> {
-    /// What was learned last of the items of a type; `None` before the first time.
+    /// Returns the boilerplate last learned for an item type; `None` if none was learned yet.
     pub async fn boilerplate(self, repo: RepoId, item_type: ItemType) -> Result<Option<StoredBoilerplate>, StoreError> {
         let query = "SELECT learned, texts FROM boilerplate WHERE repo_id = $1 AND type = $2";
         Ok(on_pool!(self.pool, |db| {
@@ -45,7 +44,7 @@ impl CorpusStore<'_> {
         }))
     }
 
-    /// Grows with every new item and every change of a text.
+    /// Returns a number that grows with every new item and every text change.
     pub async fn count_texts(self, repo: RepoId, item_type: ItemType) -> Result<u64, StoreError> {
         let query = "SELECT CAST(COALESCE(sum(content_version), 0) AS BIGINT) FROM items
             WHERE repo_id = $1 AND type = $2 AND gone IS NULL";
@@ -55,7 +54,7 @@ impl CorpusStore<'_> {
         u64::try_from(texts).map_err(StoreError::damaged)
     }
 
-    /// A page of texts, by number, behind `after`. Those of items that are gone are left out.
+    /// Returns one page of texts after the number `after`, ordered by number, without gone items.
     pub async fn texts_after(
         self,
         repo: RepoId,
@@ -71,9 +70,10 @@ impl CorpusStore<'_> {
         }))
     }
 
-    /// Stores what was learned, and notes of which items less or more is their own now: their vectors are to be made
-    /// again, and count until then. `since` is the [`IndexVersion`](crate::IndexVersion) from before their texts were read:
-    /// whether something else is their own of what changed meanwhile was not seen.
+    /// Stores the learned boilerplate and marks the vectors of the items in `changed`, whose own text changed, as
+    /// outdated. An outdated vector counts until it is recomputed. `since` is the
+    /// [`IndexVersion`](crate::IndexVersion) from before the texts were read: items that changed later were not
+    /// compared with the new boilerplate.
     pub async fn write_boilerplate(
         self,
         repo: RepoId,

@@ -16,7 +16,7 @@ use crate::engine::row_values::micros;
 use crate::engine::rows::unwrap_all;
 use crate::engine::transaction::{Pool, StoreError, Transaction, on_pool};
 
-/// What is embedded: one representation by one model.
+/// What is embedded (the representation) and by which model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingKey {
     pub representation: Representation,
@@ -28,8 +28,8 @@ impl EmbeddingKey {
         Self { representation: Representation::Raw, model: model.to_owned() }
     }
 
-    /// Their intent cards, by a model. Cards of two extractors are two ways to put things, so their vectors
-    /// are kept apart by name.
+    /// The key of intent card vectors. Two extractors word their cards differently, so the model name in the key
+    /// contains the extractor and their vectors are never mixed.
     pub fn intent(model: &str, extractor: Extractor) -> Self {
         Self { representation: Representation::Intent, model: format!("{model}{}", cards_suffix(extractor)) }
     }
@@ -43,17 +43,17 @@ pub(crate) fn cards_suffix(extractor: Extractor) -> String {
 pub struct NewEmbedding {
     pub item_type: ItemType,
     pub number: ItemNumber,
-    /// The hash of the item's text that was embedded.
+    /// The content hash of the text that was embedded.
     pub embedded_hash: ContentHash,
     pub vector: Vec<f32>,
-    /// Those of the text's tokens, where the model makes them.
+    /// The vectors of the text's tokens, if the model produces them.
     pub tokens: Option<TokenVectors>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredEmbedding {
     pub number: ItemNumber,
-    /// The hash of the item's text that was embedded.
+    /// The content hash of the text that was embedded.
     pub embedded_hash: ContentHash,
     pub fresh: bool,
     pub vector: Vec<f32>,
@@ -63,13 +63,13 @@ pub struct StoredEmbedding {
 pub struct EmbedFilter {
     pub item_type: Option<ItemType>,
     pub state: Option<ItemState>,
-    /// Only items whose text, or what of it is their own, changed since they were embedded, or that never were.
+    /// Selects only items that were never embedded, or whose text or own text changed since.
     pub only_changed: bool,
 }
 
 #[boxed]
 impl CorpusStore<'_> {
-    /// A page of items to embed, by number, behind `after`. Those that are gone are left out.
+    /// Returns one page of items to embed after `after`, ordered by number, without gone items.
     pub async fn items_to_embed(
         self,
         repo: RepoId,
@@ -103,8 +103,8 @@ impl CorpusStore<'_> {
         })))
     }
 
-    /// Writes vectors, all or none; an earlier one of the same item, representation and model gives way, and those of
-    /// its tokens with it.
+    /// Writes all vectors or none. Each replaces an earlier vector of the same item, representation and model, and
+    /// the token vectors of that earlier vector.
     pub async fn write_embeddings(
         self,
         repo: RepoId,
@@ -122,7 +122,7 @@ impl CorpusStore<'_> {
         tx.commit().await
     }
 
-    /// A page of vectors of one type, by number, behind `after`. Those of items that are gone are left out.
+    /// Returns one page of vectors of one item type after the number `after`, ordered by number, without gone items.
     pub async fn embeddings_after(
         self,
         repo: RepoId,
@@ -165,7 +165,7 @@ impl CorpusStore<'_> {
             .collect()
     }
 
-    /// The models that a repository's items of a representation were embedded by, each with how many.
+    /// Returns the models that embedded a repository's items in one representation, each with its number of vectors.
     pub async fn embedding_models(
         self,
         repo: RepoId,
@@ -179,7 +179,7 @@ impl CorpusStore<'_> {
         rows.into_iter().map(|(model, count)| Ok((model, u64::try_from(count).map_err(StoreError::damaged)?))).collect()
     }
 
-    /// A model's calibration, as the text that was stored.
+    /// Returns a model's calibration as it was stored.
     pub async fn calibration(self, model: &str) -> Result<Option<serde_json::Value>, StoreError> {
         let query = "SELECT calibration FROM calibrations WHERE model = $1";
         let row: Option<sqlx::types::Json<serde_json::Value>> =
@@ -187,7 +187,7 @@ impl CorpusStore<'_> {
         Ok(row.map(|json| json.0))
     }
 
-    /// Stores a model's calibration in place of an earlier one.
+    /// Stores a model's calibration and replaces an earlier one.
     pub async fn write_calibration(
         self,
         model: &str,
@@ -236,7 +236,7 @@ async fn write_embedding(
             bound!(upsert, to_bytes(&embedding.vector)).execute(&mut **db).await?;
         }
         Transaction::Postgres(db) => {
-            // The driver knows no vectors; the server makes one of an array of reals.
+            // The driver has no vector type; the server converts an array of reals.
             let upsert =
                 "INSERT INTO embeddings (item_id, representation, model, dim, vector, embedded_hash, embedded_at)
                 SELECT id, $4, $5, $6, CAST(CAST($7 AS real[]) AS vector), $8, $9

@@ -1,4 +1,4 @@
-//! GitHub's ETags, so that asking again for what did not change costs nothing.
+//! Stores GitHub's ETags, so that a repeated request for unchanged data costs nothing.
 
 use canonry_boxed::boxed;
 use jiff::Timestamp;
@@ -10,13 +10,13 @@ use crate::engine::transaction::{StoreError, on_pool};
 
 #[boxed]
 impl RepoStore<'_> {
-    /// The ETag that came with the last answer of this address.
+    /// Returns the ETag of the last response from this URL.
     pub async fn etag(self, repo: RepoId, url: &str) -> Result<Option<String>, StoreError> {
         let query = "SELECT etag FROM etags WHERE repo_id = $1 AND url = $2";
         Ok(on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(url).fetch_optional(db).await?))
     }
 
-    /// Remembers the ETag of an answer that has been taken in.
+    /// Stores the ETag of a response whose content is already stored.
     pub async fn put_etag(self, repo: RepoId, url: &str, etag: &str, now: Timestamp) -> Result<(), StoreError> {
         let upsert = "INSERT INTO etags (repo_id, url, etag, written_at) VALUES ($1, $2, $3, $4)
             ON CONFLICT (repo_id, url) DO UPDATE SET etag = excluded.etag, written_at = excluded.written_at";

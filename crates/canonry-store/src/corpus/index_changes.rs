@@ -1,4 +1,5 @@
-//! What an index in memory has to catch up with: the version of a repository's items, and which of them changed since.
+//! The version of a repository's items and the items that changed since a version, so that an in-memory index can
+//! catch up.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType};
@@ -8,27 +9,29 @@ use crate::corpus::repos::RepoId;
 use crate::engine::facets::CorpusStore;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// How often what is indexed of a repository's items has changed.
+/// Counts the changes to the indexed data of a repository's items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexVersion {
-    /// Differs when the repository was purged and its key given to another one.
+    /// Changes when the repository was purged and its key was given to another repository.
     pub epoch: i64,
     pub version: i64,
-    /// The last version at which more changed than [`CorpusStore::items_changed_since`] names.
+    /// The last version with more changes than [`CorpusStore::items_changed_since`] lists.
     pub relisted: i64,
     /// The last version at which boilerplate was learned.
     pub boilerplate: i64,
 }
 
-/// More than these are not named one by one: imports and whole runs of `embed` would write as much again.
+/// A change of more items than this does not list them: imports and full runs of `embed` would write twice as many
+/// rows.
 const MOST_NAMED: usize = 100;
-/// The same of items whose own text changed with what was learned: without their names all are to be indexed again.
+/// The same limit for items whose own text changed with new boilerplate. It is higher because without the list all
+/// items must be indexed again.
 const MOST_NAMED_LEARNED: usize = 10_000;
 const NAMES_PER_STATEMENT: usize = 1_000;
 
 #[boxed]
 impl CorpusStore<'_> {
-    /// One row by its key: cheap enough to be asked before every use of an index.
+    /// Reads one row by its key, cheap enough to do before every use of an index.
     pub async fn index_version(self, repo: RepoId) -> Result<IndexVersion, StoreError> {
         let query = "SELECT epoch, version, relisted, boilerplate FROM index_versions WHERE repo_id = $1";
         let row: Option<(i64, i64, i64, i64)> =
@@ -37,7 +40,7 @@ impl CorpusStore<'_> {
         Ok(row.map(read).unwrap_or_default())
     }
 
-    /// The items that changed after a version, some of which may not be there any more.
+    /// Returns the items that changed after a version. Some of them may no longer exist.
     pub async fn items_changed_since(
         self,
         repo: RepoId,
@@ -52,13 +55,13 @@ impl CorpusStore<'_> {
     }
 }
 
-/// What of a repository's index changed in a transaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum IndexChange<'a> {
     Items(&'a [(ItemType, ItemNumber)]),
-    /// More than can be named, as in a purge.
+    /// More items than can be listed, as in a purge.
     Everything,
-    /// Shared text was learned, which changed what is their own of these items, and of all that changed after a version.
+    /// New boilerplate changed the own text of the items in `changed`, and perhaps of all items that changed after
+    /// the version `since`.
     Boilerplate {
         item_type: ItemType,
         changed: &'a [ItemNumber],
@@ -76,8 +79,8 @@ impl IndexChange<'_> {
     }
 }
 
-/// Raises the version, as the last write of a transaction: until its end all others that change items of this repository
-/// wait here, which keeps the versions in the order of the commits.
+/// Raises the version. Must be the last write of a transaction: all other transactions that change items of this
+/// repository wait here until it ends, which keeps the versions in commit order.
 pub(crate) async fn note_index_change(
     tx: &mut Transaction,
     repo: RepoId,
@@ -124,7 +127,7 @@ async fn name_items(
     items: &[(ItemType, ItemNumber)],
     version: i64,
 ) -> Result<(), StoreError> {
-    // A statement that names a row twice is refused by PostgreSQL.
+    // PostgreSQL refuses a statement that contains a row twice.
     let mut items = items.to_vec();
     items.sort_unstable();
     items.dedup();

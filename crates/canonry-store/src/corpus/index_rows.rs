@@ -1,4 +1,4 @@
-//! What an index in memory is built from, and what tells whether it is up to date.
+//! Reads what an in-memory index is built from, and what shows whether the index is up to date.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType, Login, PullChanges};
@@ -15,7 +15,6 @@ use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{optional_moment, optional_word, word};
 use crate::engine::transaction::{Pool, StoreError, on_pool};
 
-/// An item without its texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexRow {
     pub number: ItemNumber,
@@ -23,24 +22,24 @@ pub struct IndexRow {
     pub created_at: Option<Timestamp>,
     pub author: Option<Login>,
     pub duplicate_of: Option<ItemNumber>,
-    /// The beginning of its content hash.
+    /// The first bytes of the item's content hash.
     pub text_hash: u64,
     pub content_version: ContentVersion,
-    /// A hash of its stored changes, which differs between the engines; 0 when they are not known.
+    /// A hash of the stored changes of a pull request; 0 if the changes are unknown. SQLite and PostgreSQL hash
+    /// differently.
     pub changes_hash: u64,
     pub embedded: bool,
-    /// When that vector was made: another one may have taken its place although the text is the same.
+    /// When the vector was made: a new vector may have replaced it although the text is the same.
     pub embedded_at: Option<Timestamp>,
 }
 
-/// The texts of an item, and the vector of its present text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexEntry {
     pub number: ItemNumber,
     pub title: String,
     pub body: String,
     pub changes: Option<PullChanges>,
-    /// The vector, unless it is missing or of an older text.
+    /// `None` if the item has no vector, or only one of an older text.
     pub vector: Option<Vec<f32>>,
 }
 
@@ -50,7 +49,8 @@ type TextRow = (i64, String, String, Option<Json<PullChanges>>);
 
 #[boxed]
 impl CorpusStore<'_> {
-    /// The items of a type that are in the repository, by number, without their texts: all, or those of these numbers.
+    /// Returns the items of one type without their texts, ordered by number, without gone items: all, or those in
+    /// `numbers`.
     pub async fn index_rows(
         self,
         repo: RepoId,
@@ -79,7 +79,7 @@ impl CorpusStore<'_> {
                 };
                 let mut read = query.fetch($db);
                 let mut rows: Vec<Row> = Vec::new();
-                // One by one: the changes of all pull requests together may be larger than memory.
+                // Row by row, because the changes of all pull requests together may be larger than memory.
                 while let Some(row) = read.try_next().await? {
                     let (a, b, c, d, e, f, changes, h, i): RowWithChanges = row;
                     rows.push((a, b, c, d, e, f, changes.as_deref().map_or(0, hash_of), h, i));
@@ -89,7 +89,7 @@ impl CorpusStore<'_> {
         }
         let listed = numbers.as_ref().map(Json);
         let rows: Vec<Row> = match (self.pool, numbers.is_some()) {
-            // SQLite has no function that hashes.
+            // SQLite has no hash function.
             (Pool::Sqlite(db), false) => rows!(db, "i.changes", "", None::<i64>),
             (Pool::Sqlite(db), true) => {
                 rows!(db, "i.changes", " AND i.number IN (SELECT value FROM json_each($5))", listed)
@@ -120,7 +120,7 @@ impl CorpusStore<'_> {
             .collect()
     }
 
-    /// The texts of these items (a few hundred at most), and their vectors if they are wanted.
+    /// Returns the texts of these items (a few hundred at most), with their vectors if `vectors_of` is given.
     pub async fn index_entries(
         self,
         repo: RepoId,
@@ -128,7 +128,7 @@ impl CorpusStore<'_> {
         numbers: &[ItemNumber],
         vectors_of: Option<&EmbeddingKey>,
     ) -> Result<Vec<IndexEntry>, StoreError> {
-        // PostgreSQL takes no empty list.
+        // PostgreSQL accepts no empty list.
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
@@ -158,7 +158,7 @@ impl CorpusStore<'_> {
             .collect()
     }
 
-    /// The vector of an item's present text, if it has one.
+    /// Returns the vector of an item's current text.
     pub async fn item_vector(
         self,
         repo: RepoId,
@@ -169,7 +169,7 @@ impl CorpusStore<'_> {
         Ok(self.vectors_of(repo, item_type, &[number], key).await?.pop().map(|(_, vector)| vector))
     }
 
-    /// Vectors of the present texts of these items.
+    /// Returns the vectors of these items' current texts.
     async fn vectors_of(
         self,
         repo: RepoId,
@@ -201,7 +201,7 @@ impl CorpusStore<'_> {
     }
 }
 
-/// The first eight bytes of a text's SHA-256: whoever writes a pull request must not be able to make two alike.
+/// The first eight bytes of a text's SHA-256: the author of a pull request must not be able to construct a collision.
 fn hash_of(text: &str) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = <[u8; 32]>::from(Sha256::digest(text));
     u64::from_be_bytes([a, b, c, d, e, f, g, h])

@@ -1,4 +1,4 @@
-//! Intent cards: the current one of each item and extractor, which counts while it is about the item's text.
+//! Stores intent cards: one current card for each item and extractor, valid while the item's text does not change.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -19,14 +19,13 @@ use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{micros, moment, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// Who makes a card. Cards of this program's versions only are written and count.
+/// The extractor and model of a card. Only cards of this program's schema and prompt versions are written and count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardMaker {
     pub extractor: Extractor,
     pub model: String,
 }
 
-/// A card, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CardOutcome {
     Ready(Box<IntentCard>),
@@ -42,14 +41,15 @@ impl CardOutcome {
     }
 }
 
-/// An extractor's last word on an item.
+/// The latest result of one extractor for an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCard {
     pub maker: CardMaker,
     pub outcome: CardOutcome,
-    /// The version of the item's text that it is about.
+    /// The version of the item's text that the card was made from.
     pub source_version: ContentVersion,
-    /// Whether it counts: a card, in a shape that this program knows, of the text that the item has now.
+    /// Whether the card counts: it succeeded, this program knows its schema, and the item's text did not change
+    /// since.
     pub fresh: bool,
     pub created_at: Timestamp,
 }
@@ -67,7 +67,7 @@ struct CardRow {
 }
 
 impl CardRow {
-    /// A card of another schema has a shape that this program does not know: it is told as a failure to read it.
+    /// A card of an unknown schema version cannot be read, so it is returned as failed.
     fn read(self) -> Result<StoredCard, StoreError> {
         let known = self.schema_version == i64::from(CARD_SCHEMA_VERSION);
         let outcome = match (self.card, self.failure) {
@@ -89,11 +89,11 @@ impl CardRow {
 
 #[boxed]
 impl CorpusStore<'_> {
-    /// Writes a maker's word on items, in place of its earlier one, all in one transaction.
+    /// Writes a maker's results for items in one transaction and replaces its earlier ones.
     ///
-    /// Each item is given as it was read. `false` in an item's place says that nothing was written for it: it is not there
-    /// any more or has another text by now. Nor does a failure take the place of a card that the same maker made of the
-    /// same text: what was paid for stays.
+    /// Each item is passed as it was read. `false` at an item's position means that nothing was written: the item no
+    /// longer exists, its text has changed, or a failure would replace a card that the same maker made from the same
+    /// text (a paid result is kept).
     pub async fn write_intent_cards(
         self,
         repo: RepoId,
@@ -112,7 +112,7 @@ impl CorpusStore<'_> {
         Ok(written)
     }
 
-    /// The card of an item by one extractor, if it counts: it is about the text that the item has now.
+    /// Returns an item's card by one extractor if it was made from the item's current text.
     pub async fn fresh_intent_card(
         self,
         repo: RepoId,
@@ -128,7 +128,7 @@ impl CorpusStore<'_> {
         }))
     }
 
-    /// The last word of every extractor on an item, for people who want to see it.
+    /// Returns the latest result of every extractor for an item, for display.
     pub async fn intent_cards(
         self,
         repo: RepoId,
@@ -144,8 +144,8 @@ impl CorpusStore<'_> {
         rows.into_iter().map(CardRow::read).collect()
     }
 
-    /// For those of some items that have one: the text that the card of this very maker is about. A card by another
-    /// model, or with another prompt, is not this maker's.
+    /// Returns, for each of these items that has a card by exactly this maker, the hash of the text it was made from.
+    /// A card by another model or with another prompt is skipped.
     pub async fn intent_card_sources(
         self,
         repo: RepoId,
@@ -175,7 +175,7 @@ impl CorpusStore<'_> {
     }
 }
 
-/// SQLite takes at most 32,766 values in a statement.
+/// SQLite accepts at most 32,766 values in a statement.
 const NUMBERS_PER_STATEMENT: usize = 5_000;
 
 async fn write(
@@ -226,7 +226,7 @@ async fn write(
     Ok(written > 0)
 }
 
-/// The vectors of an extractor's earlier card of an item are not those of the new one.
+/// Deletes the vectors of the card that this maker's new card of an item replaces.
 async fn forget_vectors(tx: &mut Transaction, repo: RepoId, maker: &CardMaker, item: &Item) -> Result<(), StoreError> {
     let forget = "DELETE FROM embeddings WHERE representation = 'intent' AND model LIKE $4 AND item_id = \
         (SELECT id FROM items WHERE repo_id = $1 AND type = $2 AND number = $3)";

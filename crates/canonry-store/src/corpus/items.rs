@@ -1,4 +1,4 @@
-//! Reading items, and marking those that left their repository.
+//! Reads items, and marks those that left their repository.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use crate::engine::row_values::{micros, word};
 use crate::engine::rows::{Read, read_row, unwrap_all};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// The columns of an item, for SQL texts that are put together as constants.
+/// The columns of an item, for SQL that is a constant.
 macro_rules! item_columns {
     () => {
         "type, number, github_id, title, body, state, state_reason, merged, draft, author, assignees, labels, comments, \
@@ -26,7 +26,7 @@ macro_rules! item_columns {
 
 pub(crate) use item_columns;
 
-/// The same for texts that are put together at run time.
+/// The same columns, for SQL that is built at run time.
 pub(crate) const COLUMNS: &str = item_columns!();
 
 read_row! {
@@ -37,7 +37,7 @@ read_row! {
     }
 }
 
-/// Which items are meant; `None` leaves a question open.
+/// Selects items; `None` means any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ItemFilter {
     pub item_type: Option<ItemType>,
@@ -45,7 +45,7 @@ pub struct ItemFilter {
     pub with_gone: bool,
 }
 
-/// How many items a repository has, those that are gone not counted.
+/// The number of items of a repository, without gone items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ItemCounts {
     pub open_issues: u64,
@@ -70,7 +70,7 @@ impl CorpusStore<'_> {
         Ok(row.map(|Read(row)| row))
     }
 
-    /// Those of some items of one type that are there, by number; each once.
+    /// Returns those of the given items that exist, ordered by number, each once.
     pub async fn items_by_number(
         self,
         repo: RepoId,
@@ -93,8 +93,8 @@ impl CorpusStore<'_> {
         Ok(items)
     }
 
-    /// A page of items by number, behind `after`. Read page by page, so that a large repository never
-    /// has to fit in memory.
+    /// Returns one page of items after `after`, ordered by number. Pages keep a large repository from having to fit
+    /// in memory.
     pub async fn items_after(
         self,
         repo: RepoId,
@@ -140,13 +140,13 @@ impl CorpusStore<'_> {
         Ok(counts)
     }
 
-    /// The numbers of all items that are in the repository, with the type of each.
+    /// Returns the numbers and types of all items that are not gone.
     pub async fn item_numbers(self, repo: RepoId) -> Result<Vec<(ItemNumber, ItemType)>, StoreError> {
         let query = "SELECT number, type FROM items WHERE repo_id = $1 AND gone IS NULL ORDER BY number";
         Ok(unwrap_all(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?)))
     }
 
-    /// Marks an item that left the repository. It keeps its history; nothing is deleted.
+    /// Marks an item that left the repository. Nothing is deleted; the item keeps its history.
     pub async fn mark_gone(
         self,
         repo: RepoId,
@@ -159,7 +159,6 @@ impl CorpusStore<'_> {
         self.set_gone(repo, number, update, Some(gone), now).await
     }
 
-    /// The numbers of all items that left the repository.
     pub async fn gone_numbers(self, repo: RepoId) -> Result<Vec<ItemNumber>, StoreError> {
         let query = "SELECT number FROM items WHERE repo_id = $1 AND gone IS NOT NULL ORDER BY number";
         let rows: Vec<Read<(ItemNumber,)>> =
@@ -167,7 +166,7 @@ impl CorpusStore<'_> {
         Ok(rows.into_iter().map(|Read((number,))| number).collect())
     }
 
-    /// Takes the mark of an item back that is in the repository after all.
+    /// Removes the gone mark of an item that is in the repository after all.
     pub async fn mark_back(self, repo: RepoId, number: ItemNumber, now: Timestamp) -> Result<(), StoreError> {
         let update =
             "UPDATE items SET gone = $3, last_synced_at = $4 WHERE repo_id = $1 AND number = $2 RETURNING type";
@@ -195,7 +194,7 @@ impl CorpusStore<'_> {
         Ok(!marked.is_empty())
     }
 
-    /// Notes that an item has a milestone or is locked, as it was seen by who looked at nothing else of it.
+    /// Records whether an item has a milestone and is locked, without any other field of the item.
     pub async fn set_item_conditions(
         self,
         repo: RepoId,
@@ -212,7 +211,7 @@ impl CorpusStore<'_> {
         Ok(())
     }
 
-    /// Notes what people said an item is a duplicate of; `false` when there is no such item.
+    /// Records which item people named as the duplicate target; `false` if the item does not exist.
     pub async fn set_duplicate_of(
         self,
         repo: RepoId,
@@ -234,16 +233,16 @@ impl CorpusStore<'_> {
     }
 }
 
-/// Whole items are large, so that not too many come at once.
+/// Whole items are large, so few are read at once.
 const ITEMS_PER_STATEMENT: usize = 500;
-/// SQLite takes at most 32,766 values in a statement.
+/// SQLite accepts at most 32,766 values in a statement.
 pub(crate) const NUMBERS_PER_STATEMENT: usize = 5_000;
 
-/// The store's own keys of some items.
+/// The store's own keys of items.
 pub(crate) struct ItemKeys(HashMap<(ItemNumber, ItemType), i64>);
 
 impl ItemKeys {
-    /// Reads the keys of these items, whatever their type, in few questions.
+    /// Reads the keys of these items, of any type, in few queries.
     pub(crate) async fn read(
         tx: &mut Transaction,
         repo: RepoId,
@@ -271,7 +270,7 @@ impl ItemKeys {
         self.0.get(&(number, item_type)).copied().ok_or(StoreError::UnknownItem { item_type, number })
     }
 
-    /// The same for an item that need not be named.
+    /// The same for an optional number.
     pub(crate) fn optional_id(
         &self,
         item_type: ItemType,

@@ -1,4 +1,4 @@
-//! Who maintains a repository: a list that a person set, or what GitHub said.
+//! Who maintains a repository: a list that a person set, or the list from GitHub.
 
 use canonry_boxed::boxed;
 use canonry_domain::{Login, text_enum};
@@ -12,9 +12,9 @@ use crate::engine::transaction::{StoreError, on_pool};
 
 text_enum! {
     pub enum MaintainerSource: "a source of maintainers" {
-        /// A person set it; it stands in for GitHub.
+        /// A person set the list; it replaces the list from GitHub.
         Set = "set",
-        /// GitHub: collaborators with push or more.
+        /// GitHub's collaborators with push access or more.
         Github = "github",
     }
 }
@@ -22,7 +22,7 @@ text_enum! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaintainerList {
     pub source: MaintainerSource,
-    /// The maintainers, sorted, each once.
+    /// Sorted, without repetitions.
     pub logins: Vec<Login>,
     pub written_at: Timestamp,
 }
@@ -48,7 +48,7 @@ impl RepoStore<'_> {
         Ok(MaintainerList { source, logins, written_at: moment(micros(now))? })
     }
 
-    /// The list, if one was ever set or fetched.
+    /// Returns the list; `None` if none was ever set or fetched.
     pub async fn maintainers(self, repo: RepoId) -> Result<Option<MaintainerList>, StoreError> {
         let query = "SELECT source, logins, written_at FROM maintainer_lists WHERE repo_id = $1";
         let row: Option<(String, Json<Vec<Login>>, i64)> =

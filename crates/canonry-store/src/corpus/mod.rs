@@ -1,4 +1,4 @@
-//! Repositories and their items: texts, vectors, intent cards, and how far a sync has come.
+//! Repositories and their items: texts, vectors, intent cards, and the progress of syncs.
 
 pub(crate) mod boilerplate;
 pub(crate) mod embeddings;

@@ -1,4 +1,4 @@
-//! Nearest vectors by the database itself: pgvector's index on PostgreSQL.
+//! Finds the nearest vectors in the database, with pgvector's index on PostgreSQL.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -13,22 +13,22 @@ use crate::engine::lists::PushList as _;
 use crate::engine::postgres_limits::lift_limits;
 use crate::engine::transaction::{Pool, StoreError, Transaction};
 
-/// The largest vector that pgvector's half-precision index takes; larger ones are scanned.
+/// The largest dimension that pgvector's half-precision index supports; larger vectors are scanned.
 const INDEXED_DIMENSIONS: usize = 4_000;
-/// How many neighbours the index keeps in view. 40, its default, loses one in ten of the true fifty
-/// nearest on real issues; the look is in half precision and the answer is rescored in full.
+/// The index's search width (`hnsw.ef_search`). The default, 40, misses one in ten of the true fifty nearest on real
+/// issues. The index searches in half precision; the results are rescored in full precision.
 const IN_VIEW: u32 = 200;
 
 #[boxed]
 impl CorpusStore<'_> {
-    /// Makes the index for vectors of this dimension, once. SQLite has none: its vectors are scanned in
+    /// Creates the index for vectors of this dimension, once. On SQLite there is no index: vectors are scanned in
     /// memory.
     pub async fn ensure_vector_index(self, dim: usize) -> Result<(), StoreError> {
         let Pool::Postgres(db) = self.pool else { return Ok(()) };
         if dim == 0 || dim > INDEXED_DIMENSIONS {
             return Ok(());
         }
-        // Looked for first: even where it is there, to ask for it would wait for everybody who writes vectors.
+        // Check first: CREATE INDEX IF NOT EXISTS waits for all writers of vectors even if the index exists.
         let present: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
             .bind(format!("embeddings_near_{dim}"))
             .fetch_one(db)
@@ -36,7 +36,7 @@ impl CorpusStore<'_> {
         if present {
             return Ok(());
         }
-        // Only a number is put into the text.
+        // Only a number is inserted into the SQL.
         let create = format!(
             "CREATE INDEX IF NOT EXISTS embeddings_near_{dim} ON embeddings \
              USING hnsw ((vector::halfvec({dim})) halfvec_ip_ops) WHERE dim = {dim}"
@@ -49,8 +49,8 @@ impl CorpusStore<'_> {
         tx.commit().await
     }
 
-    /// The items of a repository whose vectors have the greatest inner product with this one, best first,
-    /// scored in full precision. `None` on SQLite, which leaves the scan to the index in memory.
+    /// Returns the items whose vectors have the greatest inner product with this vector, best first, scored in full
+    /// precision. `None` on SQLite, where the in-memory index scans.
     pub async fn nearest(
         self,
         repo: RepoId,
@@ -63,9 +63,9 @@ impl CorpusStore<'_> {
         let dim = vector.len();
         let by_index = format!("e.vector::halfvec({dim}) <#> CAST(CAST($1 AS real[]) AS halfvec({dim}))");
         let exactly = "e.vector <#> CAST(CAST($1 AS real[]) AS vector)".to_owned();
-        // The index is shared by all repositories and stops looking after a while: when it names fewer than
-        // were asked for, a scan of this repository's own vectors says whether there are no more. Without the
-        // last setting the planner sorts all vectors once it has statistics: 380 ms instead of 5 at 100,000.
+        // All repositories share the index, and its search stops early: if it returns fewer items than requested, a
+        // scan of this repository's vectors shows whether there are more. Without the last setting the planner sorts
+        // all vectors once it has statistics: 380 ms instead of 5 at 100,000.
         let look = format!(
             "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = {IN_VIEW}; SET LOCAL enable_sort = off"
         );
@@ -75,7 +75,7 @@ impl CorpusStore<'_> {
         }
         let mut rows: Vec<(i64, f32)> = Vec::new();
         for (distance, settings) in ways {
-            // Two texts, because a prepared statement keeps its plan, whatever the settings are later.
+            // Two SQL texts, because a prepared statement keeps its plan when the settings change later.
             let query = format!(
                 "WITH near AS MATERIALIZED (
                     SELECT e.item_id, e.vector FROM embeddings e
@@ -106,12 +106,11 @@ impl CorpusStore<'_> {
         rows.into_iter().map(read).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Whether the database itself finds the nearest vectors.
     pub fn searches_vectors(self) -> bool {
         matches!(self.pool, Pool::Postgres(_))
     }
 
-    /// The inner products of these items' vectors with this one, where they have one. Nothing on SQLite.
+    /// Returns the inner products of this vector with those items' vectors that exist. Empty on SQLite.
     pub async fn inner_products(
         self,
         repo: RepoId,

@@ -1,4 +1,4 @@
-//! Whether Canonry may still work on a repository, and through which installation of the App.
+//! Whether Canonry may work on a repository, and which installation of the App reaches it.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, text_enum};
@@ -12,10 +12,10 @@ use crate::engine::transaction::{StoreError, on_pool};
 text_enum! {
     pub enum RepoAccess: "an access to a repository" {
         Active = "active",
-        /// The App was taken away from it, or the token does not reach it any more.
+        /// The App was uninstalled from it, or the token can no longer reach it.
         Removed = "removed",
         Suspended = "suspended",
-        /// It is archived: it can be read, and nothing can be written.
+        /// Archived: readable, but not writable.
         Archived = "archived",
         Deleted = "deleted",
     }
@@ -23,7 +23,6 @@ text_enum! {
 
 #[boxed]
 impl RepoStore<'_> {
-    /// Notes whether Canonry may work on a repository.
     pub async fn set_access(self, repo: RepoId, access: RepoAccess, now: Timestamp) -> Result<(), StoreError> {
         let update = "UPDATE repos SET access = $2, access_since = $3 WHERE id = $1 AND access <> $2";
         on_pool!(self.pool, |db| {
@@ -38,13 +37,13 @@ impl RepoStore<'_> {
         word(&access)
     }
 
-    /// The repositories that Canonry may work on, by name.
+    /// Returns the repositories that Canonry may work on, ordered by name.
     pub async fn active(self) -> Result<Vec<Repo>, StoreError> {
         let query = "SELECT id AS repo_id, github_id, name FROM repos WHERE access = 'active' ORDER BY name_key";
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?))
     }
 
-    /// Notes through which installation of the App a repository is reached.
+    /// Records which installation of the App reaches a repository.
     pub async fn set_installation(self, repo: RepoId, installation: Option<GithubId>) -> Result<(), StoreError> {
         let update = "UPDATE repos SET installation_id = $2 WHERE id = $1";
         on_pool!(self.pool, |db| {
@@ -53,13 +52,13 @@ impl RepoStore<'_> {
         Ok(())
     }
 
-    /// The repositories that are reached through an installation of the App, by name.
+    /// Returns the repositories that an installation of the App reaches, ordered by name.
     pub async fn of_installation(self, installation: GithubId) -> Result<Vec<Repo>, StoreError> {
         let query = "SELECT id AS repo_id, github_id, name FROM repos WHERE installation_id = $1 ORDER BY name_key";
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(installation.0).fetch_all(db).await?))
     }
 
-    /// The installation of the App through which a repository is reached, as far as anybody told.
+    /// Returns the installation of the App that reaches a repository; `None` if unknown.
     pub async fn installation(self, repo: RepoId) -> Result<Option<GithubId>, StoreError> {
         let query = "SELECT installation_id FROM repos WHERE id = $1";
         let found: Option<Option<i64>> =

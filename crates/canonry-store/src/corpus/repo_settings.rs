@@ -8,12 +8,11 @@ use crate::engine::facets::RepoStore;
 use crate::engine::row_values::{micros, moment, storable};
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// A configuration as it was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSettings {
-    /// The file's text; `None` when the repository has none.
+    /// `None` if the repository has no configuration file.
     pub text: Option<String>,
-    /// When it was fetched; far in the past once it is known to be out of date.
+    /// The Unix epoch once the configuration is known to be out of date.
     pub fetched_at: Timestamp,
 }
 
@@ -27,7 +26,7 @@ impl RepoStore<'_> {
         Ok(Some(StoredSettings { text, fetched_at: moment(fetched_at)? }))
     }
 
-    /// Keeps a configuration that was just fetched.
+    /// Stores a configuration that was just fetched.
     pub async fn write_settings(self, repo: RepoId, text: Option<&str>, now: Timestamp) -> Result<(), StoreError> {
         let upsert = "INSERT INTO repo_settings (repo_id, text, fetched_at) VALUES ($1, $2, $3)
             ON CONFLICT (repo_id) DO UPDATE SET text = excluded.text, fetched_at = excluded.fetched_at";
@@ -37,7 +36,7 @@ impl RepoStore<'_> {
         Ok(())
     }
 
-    /// Marks the configuration as out of date. Its text is kept, for as long as no newer one can be fetched.
+    /// Marks the configuration as out of date. Its text stays in use until a newer one can be fetched.
     pub async fn expire_settings(self, repo: RepoId) -> Result<(), StoreError> {
         let update = "UPDATE repo_settings SET fetched_at = 0 WHERE repo_id = $1";
         on_pool!(self.pool, |db| {

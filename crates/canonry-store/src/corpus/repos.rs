@@ -1,4 +1,4 @@
-//! Repositories: known by name, and by GitHub's id once it is told.
+//! Repositories, identified by name, and by GitHub's id once that is known.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, RepoName};
@@ -19,9 +19,9 @@ store_id! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repo {
     pub id: RepoId,
-    /// GitHub's id, which survives renames; unknown until GitHub was asked.
+    /// GitHub's id, which survives renames; `None` until GitHub returned it.
     pub github_id: Option<GithubId>,
-    /// Its name as it was first written, or as GitHub writes it.
+    /// The name as first entered, or as GitHub writes it.
     pub name: RepoName,
 }
 
@@ -29,7 +29,7 @@ from_row!(Repo { id: "repo_id", github_id, name });
 
 #[boxed]
 impl RepoStore<'_> {
-    /// The repository of that name, created if it is not known.
+    /// Returns the repository with this name, and creates it if it is unknown.
     pub async fn ensure(self, name: &RepoName, now: Timestamp) -> Result<Repo, StoreError> {
         if let Some(repo) = self.find(name).await? {
             return Ok(repo);
@@ -43,7 +43,7 @@ impl RepoStore<'_> {
         repo.ok_or_else(|| StoreError::damaged(format!("the repository {name} vanished while it was created")))
     }
 
-    /// The repository of that name, in any letter case.
+    /// Finds a repository by name, ignoring case.
     pub async fn find(self, name: &RepoName) -> Result<Option<Repo>, StoreError> {
         let query = "SELECT id AS repo_id, github_id, name FROM repos WHERE name_key = $1";
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(name.key()).fetch_optional(db).await?))
@@ -54,10 +54,10 @@ impl RepoStore<'_> {
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?))
     }
 
-    /// Notes what GitHub says a repository is: its id and the name it has now.
+    /// Stores the id and the current name that GitHub returned for a repository.
     ///
-    /// `Ok(None)` says that another known repository already has that id or that name, so that nothing
-    /// was changed: two corpora must never be mixed silently.
+    /// `Ok(None)` means that another known repository already has that id or name and nothing was changed: two
+    /// corpora must never be mixed silently.
     pub async fn identify(
         self,
         repo: RepoId,

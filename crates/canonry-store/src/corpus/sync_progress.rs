@@ -1,4 +1,4 @@
-//! How far a sync has come, written with the items it brought.
+//! The progress of a sync, stored together with the items it fetched.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemRecord, RecordChange};
@@ -11,21 +11,21 @@ use crate::engine::row_values::{micros, optional_moment};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::thresholds::log_adjustments;
 
-/// How far a repository's sync has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SyncProgress {
-    /// Everything that changed up to here has been taken in.
+    /// All changes up to this time are stored.
     pub watermark: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
-    /// When the repository was last looked through for items that left it.
+    /// When the repository was last searched for items that left it.
     pub swept_at: Option<Timestamp>,
 }
 
-/// One page of GitHub's list, and how far it brings the sync.
+/// One page of GitHub's list, and the progress it completes.
 #[derive(Debug, Clone)]
 pub struct SyncPage {
     pub records: Vec<ItemRecord>,
-    /// The progress once they are stored; `None` leaves it, for a run that covers only part of the items.
+    /// The progress once the records are stored; `None` does not change it, for a run that covers only some of the
+    /// items.
     pub progress: Option<SyncProgress>,
 }
 
@@ -47,9 +47,9 @@ impl CorpusStore<'_> {
         })
     }
 
-    /// Takes a page in together with the progress it means: a kill between the two could lose a page or
-    /// make the next run start over. The progress is not written while a record is [`RecordChange::Unordered`]: GitHub has to be
-    /// asked about that item first.
+    /// Stores a page together with its progress: a crash between the two could lose a page or make the next run start
+    /// over. The progress is not written if a record is [`RecordChange::Unordered`]: that item must be fetched from
+    /// GitHub first.
     pub async fn upsert_sync_page(
         self,
         repo: &Repo,

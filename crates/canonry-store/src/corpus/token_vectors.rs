@@ -1,4 +1,5 @@
-//! The vectors of an item's tokens: written and forgotten with its one vector, and read for few items at a time.
+//! Stores the vectors of an item's tokens: written and deleted with the item's vector, and read for a few items at a
+//! time.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -12,8 +13,8 @@ use crate::engine::transaction::{Pool, StoreError, Transaction, on_tx};
 
 #[boxed]
 impl CorpusStore<'_> {
-    /// The vectors of the tokens of these items' present texts. An item that has none, or only those of an older text,
-    /// is left out; so is one whose bytes are damaged: it is only compared less closely.
+    /// Returns the token vectors of these items' current texts. An item is skipped if it has none, only those of an
+    /// older text, or damaged ones: it is then compared less precisely.
     pub async fn token_vectors(
         self,
         repo: RepoId,
@@ -25,7 +26,7 @@ impl CorpusStore<'_> {
             return Ok(HashMap::new());
         }
         let numbers: Vec<i64> = numbers.iter().map(|number| number.get()).collect();
-        // All numbers in one value: the statement stays the same, however many they are, and is prepared once.
+        // All numbers in one value: the statement is the same for any number of items and is prepared once.
         macro_rules! read {
             ($db:expr, $among:literal, $numbers:expr) => {{
                 let query = concat!(
@@ -57,7 +58,7 @@ impl CorpusStore<'_> {
     }
 }
 
-/// Writes those of an embedding that was just written, or forgets those of the vector that gave way to it.
+/// Writes the token vectors of an embedding that was just written, or deletes those of the vector it replaced.
 pub(crate) async fn write_token_vectors(
     tx: &mut Transaction,
     repo: RepoId,

@@ -1,4 +1,5 @@
-//! Taking records in: merged with what is known, versions grown, candidate sets made stale, in one transaction.
+//! Upserts records: merges them with the stored items, raises versions and makes candidate sets stale, in one
+//! transaction.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeSet, HashMap};
@@ -22,14 +23,14 @@ use crate::engine::transaction::{StoreError, Transaction, on_tx};
 use crate::learning::outcome_events::add_events;
 use crate::learning::thresholds::log_adjustments;
 
-/// What became of each record, in their order.
+/// What each record changed, in the order of the records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UpsertSummary {
     pub changes: Vec<RecordChange>,
 }
 
 impl UpsertSummary {
-    /// How many records had this effect on an item's row: inserted, updated, unchanged (those that were left aside among them).
+    /// Returns how many records inserted, updated and did not change an item; skipped records count as unchanged.
     pub fn counts(&self) -> (u64, u64, u64) {
         let (mut inserted, mut updated, mut unchanged) = (0, 0, 0);
         for change in &self.changes {
@@ -45,7 +46,8 @@ impl UpsertSummary {
 
 #[boxed]
 impl CorpusStore<'_> {
-    /// Takes a batch of records in, all or nothing. Later records of the same item see the earlier ones.
+    /// Upserts a batch of records, all or none. A later record of an item is merged with the result of an earlier
+    /// one.
     pub async fn upsert_items(
         self,
         repo: &Repo,
@@ -59,8 +61,7 @@ impl CorpusStore<'_> {
         Ok(taken)
     }
 
-    /// Takes in what a webhook says about one item ([`merge_webhook`]); the item as it is stored then, and what the
-    /// record did to it.
+    /// Upserts an item from a webhook with [`merge_webhook`]. Returns the stored item and what the record changed.
     pub async fn upsert_webhook_item(
         self,
         repo: &Repo,
@@ -70,8 +71,8 @@ impl CorpusStore<'_> {
         self.upsert_item(repo, record, &merge_webhook, now).await
     }
 
-    /// Takes in what GitHub answered about one item, asked after `seen` had been read here. It is left aside as
-    /// [`RecordChange::Unordered`] when somebody has stored something else meanwhile and the two cannot be put in order.
+    /// Upserts an item that was fetched from GitHub after `seen` was read from the store. The answer is skipped as
+    /// [`RecordChange::Unordered`] if the stored item changed meanwhile and the order of the two is unknown.
     pub async fn upsert_fetched_item(
         self,
         repo: &Repo,
@@ -83,7 +84,7 @@ impl CorpusStore<'_> {
         self.upsert_item(repo, answer, &merge, now).await
     }
 
-    /// Notes what a pull request changes, which no webhook tells; the pull request as it is stored then.
+    /// Stores what a pull request changes, which no webhook contains. Returns the stored pull request.
     pub async fn upsert_pull_changes(
         self,
         repo: &Repo,
@@ -92,7 +93,7 @@ impl CorpusStore<'_> {
         now: Timestamp,
     ) -> Result<Item, StoreError> {
         let record = ItemRecord { changes: Some(changes), ..ItemRecord::new(pull.item_type, pull.number, &pull.title) };
-        // Somebody may have stored another title since the pull request was read.
+        // Another process may have stored a new title since the pull request was read.
         let merge = |known: Option<&Item>, record: ItemRecord| {
             let title = known.map_or_else(|| record.title.clone(), |known| known.title.clone());
             merge_record(known, ItemRecord { title, ..record })
@@ -117,10 +118,10 @@ impl CorpusStore<'_> {
     }
 }
 
-/// The same inside a transaction that keeps more together, with the thresholds that moved.
+/// Upserts records inside a larger transaction, and returns the thresholds that moved.
 ///
-/// A record that GitHub gave (it has `synced_at`) and that changes an issue's state leaves an outcome
-/// event; one from a file does not, because a file may tell of any time.
+/// A record from GitHub (one with `synced_at`) that changes an issue's state adds an outcome event. A record from a
+/// file does not, because a file may be of any age.
 pub(crate) async fn upsert_records(
     tx: &mut Transaction,
     repo: &Repo,
@@ -131,10 +132,10 @@ pub(crate) async fn upsert_records(
     Ok((UpsertSummary { changes: merged.changes }, merged.adjusted))
 }
 
-/// How a record becomes part of what is known.
+/// Merges a record with the stored item.
 type Merge<'a> = &'a (dyn Fn(Option<&Item>, ItemRecord) -> MergedItem + Sync);
 
-/// What became of a batch, before it is committed.
+/// The result of merging a batch, before the commit.
 struct MergedBatch {
     changes: Vec<RecordChange>,
     items: HashMap<Key, Item>,
@@ -201,7 +202,7 @@ impl<'a> Merging<'a> {
         }
         let write = match merged.change {
             RecordChange::Inserted | RecordChange::Updated { .. } => true,
-            // When it was last asked about has changed, if GitHub was asked.
+            // If GitHub was asked, the time of the last request has changed.
             RecordChange::Unchanged => asked,
             RecordChange::Older | RecordChange::Unordered => false,
         };
@@ -219,7 +220,7 @@ impl<'a> Merging<'a> {
     }
 }
 
-/// Whether something changed that an index keeps of an item.
+/// Whether indexed data of an item changed.
 fn is_indexed_anew(before: &Item, now: &Item) -> bool {
     let kept = |item: &Item| (item.state, item.created_at, item.duplicate_of, item.content_version, item.gone);
     kept(before) != kept(now)
@@ -228,7 +229,7 @@ fn is_indexed_anew(before: &Item, now: &Item) -> bool {
         || before.changes != now.changes
 }
 
-/// 25 columns a row; SQLite takes at most 32,766 values in a statement.
+/// 25 columns a row; SQLite accepts at most 32,766 values in a statement.
 const ROWS_PER_STATEMENT: usize = 500;
 
 async fn read_known(
@@ -295,7 +296,7 @@ async fn write_items(tx: &mut Transaction, repo: RepoId, items: &[&Item]) -> Res
     Ok(())
 }
 
-/// What was derived from a text is stale once the text has changed.
+/// Marks an item's candidate sets as stale after its text changed.
 async fn make_sets_stale(
     tx: &mut Transaction,
     repo: RepoId,

@@ -1,4 +1,4 @@
-//! Taking webhooks in: many in one transaction, each stored with the job it causes, none twice.
+//! Stores webhooks: many in one transaction, each with the job it causes, none twice.
 
 use canonry_boxed::boxed;
 use std::borrow::Cow;
@@ -18,24 +18,24 @@ use crate::jobs::queue::NewJob;
 
 #[boxed]
 impl DeliveryStore<'_> {
-    /// Stores a delivery together with its job. One that is known stays as it is, except that a dead
-    /// one is queued again: somebody asked GitHub to deliver it once more.
+    /// Stores a delivery together with its job. A known delivery does not change, except that a failed one is queued
+    /// again: a redelivery was requested on GitHub.
     pub async fn accept(self, new: &NewDelivery<'_>, now: Timestamp) -> Result<DeliveryReceipt, StoreError> {
         let accepted = self.accept_all(std::slice::from_ref(new), now).await?;
         Ok(accepted[0])
     }
 
-    /// The same for many, all or none, with what came of each in their order. Their jobs are queued in that order; of
-    /// one id that comes twice the second is known.
+    /// Stores many deliveries, all or none, and returns a receipt for each in their order. Their jobs are queued in
+    /// that order. If an id occurs twice, the second one counts as known.
     ///
-    /// One transaction waits for the disk once, however many deliveries are in it. Other processes hear nothing of the
-    /// jobs before [`JobStore::notify_workers`](crate::JobStore::notify_workers) is called: of all transactions that tell something PostgreSQL commits one
-    /// at a time, and each would wait for the disk alone.
+    /// One transaction waits for the disk once, however many deliveries it contains. Other processes are not notified
+    /// of the jobs until [`JobStore::notify_workers`](crate::JobStore::notify_workers) is called: PostgreSQL commits
+    /// transactions that notify one at a time, and each would wait for the disk alone.
     pub async fn accept_all(self, new: &[NewDelivery<'_>], now: Timestamp) -> Result<Vec<DeliveryReceipt>, StoreError> {
         if new.is_empty() {
             return Ok(Vec::new());
         }
-        // Sorted, so that two processes that were given the same deliveries wait for each other and never both.
+        // Sorted, so that two processes with the same deliveries cannot deadlock.
         let mut first_of: Vec<&NewDelivery<'_>> = new.iter().collect();
         first_of.sort_by_key(|delivery| delivery.id);
         first_of.dedup_by_key(|delivery| delivery.id);
@@ -74,7 +74,7 @@ impl DeliveryStore<'_> {
         Ok(accepted)
     }
 
-    /// Those of some deliveries that are stored, by id.
+    /// Returns those of these ids that are stored.
     pub async fn stored_ids(self, ids: &[&str]) -> Result<HashSet<String>, StoreError> {
         let mut known = HashSet::with_capacity(ids.len());
         for batch in ids.chunks(NUMBERS_PER_STATEMENT) {
@@ -89,11 +89,11 @@ impl DeliveryStore<'_> {
     }
 }
 
-/// Rows per statement on SQLite. Only three lengths, so that the prepared statements are found again; longer ones gain
-/// nothing more, and each statement is a journey to the thread that runs it.
+/// Rows per statement on SQLite. There are only three lengths, so that prepared statements are reused. Longer
+/// statements are no faster, and each statement is a round trip to the thread that runs it.
 const ROWS: [usize; 3] = [16, 4, 1];
 
-/// A batch in statements of as many rows as the lengths allow.
+/// Splits a batch into statements of the longest allowed lengths.
 fn in_statements<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let length = ROWS.into_iter().find(|length| *length <= rows.len())?;
@@ -103,7 +103,7 @@ fn in_statements<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// How a new delivery looks in its row.
+/// The column values of a new delivery.
 struct DeliveryRow<'a> {
     id: &'a str,
     event: Cow<'a, str>,
@@ -136,7 +136,7 @@ impl<'a> DeliveryRow<'a> {
     }
 }
 
-/// Stores deliveries that are not known, and tells which those were.
+/// Stores the deliveries that are new, and returns their ids.
 async fn insert_deliveries(
     tx: &mut Transaction,
     new: &[&NewDelivery<'_>],
@@ -209,7 +209,7 @@ async fn insert_jobs(tx: &mut Transaction, jobs: &[(&str, &NewJob<'_>)], now: Ti
             }
         }
         Transaction::Postgres(transaction) => {
-            // Ids follow the order of the arrays: jobs of one key run in it.
+            // Ids follow the order of the arrays, and jobs with the same key run in that order.
             let insert =
                 "INSERT INTO jobs (delivery_id, key, repo, kind, payload, state, attempts, run_after, created_at)
                 SELECT n.delivery_id, n.key, n.repo, n.kind, n.payload, 'queued', 0, $6, $6
@@ -229,7 +229,7 @@ async fn insert_jobs(tx: &mut Transaction, jobs: &[(&str, &NewJob<'_>)], now: Ti
     Ok(())
 }
 
-/// The states of deliveries, which nobody else changes until the transaction ends.
+/// Returns the states of deliveries and locks them until the transaction ends.
 async fn lock_states(tx: &mut Transaction, ids: &[&str]) -> Result<HashMap<String, DeliveryState>, StoreError> {
     let mut states = HashMap::with_capacity(ids.len());
     for batch in ids.chunks(NUMBERS_PER_STATEMENT) {

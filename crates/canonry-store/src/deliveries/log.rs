@@ -1,4 +1,4 @@
-//! Webhooks as they came: what has become of them, and queueing them again.
+//! Stored webhooks: their states, and queueing them again.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, RepoName};
@@ -17,7 +17,7 @@ pub enum DeliveryState {
     Queued,
     Done,
     Dead,
-    /// Nothing is done about it, and the reason says why.
+    /// Nothing is done; the reason says why.
     Ignored,
 }
 
@@ -45,10 +45,10 @@ impl std::str::FromStr for DeliveryState {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewDelivery<'a> {
-    /// GitHub's id, the same when it is delivered again.
+    /// GitHub's id, which a redelivery keeps.
     pub id: &'a str,
     pub event: &'a str,
-    /// What happened, for events that have several actions.
+    /// The action, for events that have several.
     pub action: Option<&'a str>,
     pub repo: Option<&'a RepoName>,
     pub number: Option<ItemNumber>,
@@ -56,21 +56,20 @@ pub struct NewDelivery<'a> {
     pub fate: DeliveryAction<'a>,
 }
 
-/// What is to be done about a delivery.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeliveryAction<'a> {
     Job(NewJob<'a>),
     Ignored(&'a str),
 }
 
-/// What came of storing a delivery.
+/// The result of storing a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryReceipt {
     Queued,
-    /// It is new and kept without a job.
+    /// The delivery is new and stored without a job.
     Ignored,
     Known(DeliveryState),
-    /// It was there and given up; its job waits again.
+    /// The delivery was known and had failed; its job is queued again.
     Requeued,
 }
 
@@ -80,7 +79,7 @@ pub struct Delivery {
     pub id: String,
     pub event: String,
     pub action: Option<String>,
-    /// The repository it is about, in lower case.
+    /// In lower case.
     pub repo: Option<RepoName>,
     pub number: Option<ItemNumber>,
     pub state: DeliveryState,
@@ -89,13 +88,13 @@ pub struct Delivery {
     pub finished_at: Option<Timestamp>,
 }
 
-/// Which deliveries to list; `None` is any.
+/// Selects deliveries; `None` means any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeliveryFilter {
     pub state: Option<DeliveryState>,
     pub event: Option<String>,
     pub repo: Option<RepoName>,
-    /// Received before that moment, or at it with a lesser id: the last one of the page before.
+    /// Received before that time, or at that time with a smaller id: the last delivery of the previous page.
     pub before: Option<(Timestamp, String)>,
 }
 
@@ -110,8 +109,8 @@ macro_rules! deliveries {
 
 #[boxed]
 impl DeliveryStore<'_> {
-    /// Queues a delivery again whatever has become of it, with this job if it never had one; `false`
-    /// when its job has not ended yet, and then nothing is changed.
+    /// Queues a delivery again, whatever its state, with this job if it never had one; `false` if its job is
+    /// unfinished, and then nothing changes.
     pub async fn replay(self, id: &str, job: &NewJob<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.pool.begin().await?;
         if lock_state(&mut tx, id).await? == DeliveryState::Queued {
@@ -128,7 +127,8 @@ impl DeliveryStore<'_> {
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(storable(id)).fetch_optional(db).await?))
     }
 
-    /// The body of a delivery as it came; `None` when it is not known, or so old that its body was thrown away.
+    /// Returns the body of a delivery as received; `None` if the delivery is unknown or its body was deleted because
+    /// of its age.
     pub async fn payload(self, id: &str) -> Result<Option<String>, StoreError> {
         let query = "SELECT payload FROM deliveries WHERE id = $1 AND NOT emptied";
         let stored: Option<Vec<u8>> =
@@ -142,13 +142,14 @@ impl DeliveryStore<'_> {
         rows.into_iter().map(|(state, rows)| Ok((word(&state)?, count(rows)?))).collect()
     }
 
-    /// Deliveries, the latest first.
+    /// Returns deliveries, latest first.
     pub async fn list(self, filter: &DeliveryFilter, limit: u32) -> Result<Vec<Delivery>, StoreError> {
         let conditions = filter.conditions();
         let leader = self.rarest(&conditions).await?;
         Ok(on_pool!(self.pool, |db| {
-            // Only the conditions that there are: one that may be null keeps every index from being used. A condition on
-            // `event || ''` cannot be looked up, so that the rarest one is.
+            // Contains only the conditions that the filter sets: a condition that may be null prevents the use of any
+            // index. `event || ''` keeps a condition from using an index, so that the rarest condition uses its
+            // index.
             let mut query = QueryBuilder::new(deliveries!("WHERE TRUE"));
             for (place, (column, value)) in conditions.iter().enumerate() {
                 query.push(" AND ").push(column).push(if place == leader { " = " } else { " || '' = " });
@@ -167,8 +168,8 @@ impl DeliveryStore<'_> {
         }))
     }
 
-    /// Which of the conditions the fewest deliveries meet, as far as that is counted: SQLite does not know, and reads all
-    /// of another one's to find what two have in common.
+    /// Returns the position of the condition that the fewest deliveries meet, counted up to a limit. SQLite does not
+    /// know it, and reads all rows of another condition to intersect the two.
     async fn rarest(self, conditions: &[(&'static str, String)]) -> Result<usize, StoreError> {
         if conditions.len() < 2 {
             return Ok(0);
@@ -187,11 +188,11 @@ impl DeliveryStore<'_> {
     }
 }
 
-/// As far as deliveries are counted to choose an index.
+/// The limit up to which deliveries are counted to choose an index.
 const COUNTED: i64 = 5_000;
 
 impl DeliveryFilter {
-    /// The columns that have to be equal to something. Of those that are as frequent as can be told the first leads.
+    /// The columns with a required value. The first wins if several have the same count.
     fn conditions(&self) -> Vec<(&'static str, String)> {
         let repo = self.repo.as_ref().map(|repo| ("repo", repo.key()));
         let event = self.event.as_deref().map(|event| ("event", storable(event).into_owned()));
@@ -200,8 +201,7 @@ impl DeliveryFilter {
     }
 }
 
-/// The state of a delivery, which nobody else changes until the transaction ends. SQLite has one writer
-/// at a time anyway.
+/// Returns the state of a delivery and locks it until the transaction ends. SQLite has one writer at a time anyway.
 async fn lock_state(tx: &mut Transaction, id: &str) -> Result<DeliveryState, StoreError> {
     let state: Option<String> = match tx {
         Transaction::Sqlite(transaction) => {

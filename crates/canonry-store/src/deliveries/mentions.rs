@@ -1,4 +1,4 @@
-//! What people asked Canonry for in comments, and what came of it.
+//! Stores the commands of people in comments, and their results.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, ItemNumber, Login, text_enum};
@@ -11,7 +11,7 @@ use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
 text_enum! {
-    /// Where a comment stands: those of a conversation and those of a review have ids of their own.
+    /// The kind of comment: comments of a conversation and of a review have separate ids.
     pub enum MentionPlace: "a place of a mention" {
         Issue = "issue",
         Review = "review",
@@ -21,10 +21,10 @@ text_enum! {
 text_enum! {
     pub enum MentionOutcome: "an outcome of a mention" {
         Done = "done",
-        /// The person may not ask for it, or it makes no sense there.
+        /// The person may not use the command, or the command makes no sense there.
         Refused = "refused",
         NotUnderstood = "not_understood",
-        /// It was tried and did not work; the person was told.
+        /// The command failed; the person was informed.
         Failed = "failed",
     }
 }
@@ -35,16 +35,15 @@ pub struct Mention {
     pub comment: GithubId,
     pub number: ItemNumber,
     pub by: Login,
-    /// The command's words; `None` when nobody knows what was asked for.
+    /// The text of the command; `None` if it is unknown.
     pub command: Option<String>,
     pub outcome: MentionOutcome,
-    /// When it was handled.
     pub at: Timestamp,
 }
 
 #[boxed]
 impl DeliveryStore<'_> {
-    /// Notes what came of a mention; `false` says that this comment is known, and what was noted first stays.
+    /// Records the result of a mention; `false` if the comment is already recorded, and then the first record stays.
     pub async fn record_mention(self, repo: RepoId, mention: &Mention) -> Result<bool, StoreError> {
         let insert = "INSERT INTO mentions (repo_id, place, comment_id, number, by_login, command, outcome, at)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING";
@@ -56,7 +55,7 @@ impl DeliveryStore<'_> {
         Ok(recorded > 0)
     }
 
-    /// What came of the mention in a comment, if it was handled.
+    /// Returns the recorded result of the mention in a comment.
     pub async fn mention_in(
         self,
         repo: RepoId,
@@ -70,8 +69,8 @@ impl DeliveryStore<'_> {
         }))
     }
 
-    /// Whether a later comment of the same kind, anywhere in the repository, asked for a command and got it. GitHub
-    /// counts such comments up, so that it does not matter when they were delivered.
+    /// Whether a later comment of the same kind, anywhere in the repository, used this command with success. GitHub's
+    /// comment ids increase, so the order of delivery does not matter.
     pub async fn has_later_mention(
         self,
         repo: RepoId,
@@ -88,7 +87,7 @@ impl DeliveryStore<'_> {
         Ok(later > 0)
     }
 
-    /// Who asked for something in a repository since then, once for each time.
+    /// Returns the people who used commands in a repository since then, once per command.
     pub async fn mentioners_since(self, repo: RepoId, since: Timestamp) -> Result<Vec<Login>, StoreError> {
         let query = "SELECT by_login FROM mentions WHERE repo_id = $1 AND at >= $2";
         let logins: Vec<String> = on_pool!(self.pool, |db| {
@@ -97,7 +96,7 @@ impl DeliveryStore<'_> {
         logins.iter().map(|login| word(login)).collect()
     }
 
-    /// What a person asked for on an item since then, the oldest first.
+    /// Returns the commands of a person on an item since then, oldest first.
     pub async fn mentions_by(
         self,
         repo: RepoId,
@@ -110,7 +109,7 @@ impl DeliveryStore<'_> {
         let rows: Vec<Mention> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(number.get()).bind(micros(since)).fetch_all(db).await?
         });
-        // Letter case of logins is GitHub's matter, and the engines fold only ASCII alike.
+        // Compared here, because the database engines ignore case only for ASCII.
         Ok(rows.into_iter().filter(|mention| mention.by == *by).collect())
     }
 }

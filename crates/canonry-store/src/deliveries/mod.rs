@@ -1,4 +1,4 @@
-//! What GitHub and people sent: webhooks as they came, and mentions in comments.
+//! Stored webhooks, and commands in comments.
 
 pub(crate) mod accept;
 pub(crate) mod log;

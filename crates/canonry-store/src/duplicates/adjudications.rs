@@ -19,18 +19,18 @@ use crate::engine::row_values::{micros, number, similarity, word};
 use crate::engine::rows::{Read, StoreRow, from_row, read_row, unwrap_all};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// The newest verdicts that a sample is drawn from: older ones say little about what Canonry does today, and a page
-/// must not wait for all of them.
+/// How many of the newest verdicts a sample is drawn from: older ones say little about Canonry today, and a page must
+/// not wait for all of them.
 const NEWEST: i64 = 5_000;
 
-/// What a sample is drawn from.
+/// The kind of verdict that a sample is drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AdjudicationKind {
     Triage,
     Edge,
 }
 
-/// Which sampled verdicts are asked for; what Canonry said of them is no part of it, so that it stays hidden.
+/// Selects sampled verdicts. It does not contain Canonry's verdict, so that people do not see it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AdjudicationFilter {
     pub seed: Option<i64>,
@@ -49,28 +49,26 @@ pub struct Adjudication {
     pub kind: AdjudicationKind,
     pub seed: i64,
     pub drawn_at: Timestamp,
-    /// What a person said, and when; `None` while nobody has.
+    /// A person's answer; `None` while there is none.
     pub answer: Option<CaseAnswer>,
 }
 
-/// What a person said about a sampled verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseAnswer {
     pub word: AdjudicatedAnswer,
-    /// Who; `None` for the operator of the console, who has no account.
+    /// `None` for the operator of the console, who has no account.
     pub by: Option<Login>,
-    /// When.
     pub at: Timestamp,
 }
 
-/// A sample, and how far people have come with it.
+/// A sample, and how many of its cases are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleProgress {
     pub seed: i64,
     pub drawn_at: Timestamp,
     pub cases: u64,
     pub answered: u64,
-    /// Its newest case: where a page of samples ended, the next one begins behind it.
+    /// The newest case of the sample; the next page of samples starts after it.
     pub newest: AdjudicationId,
 }
 
@@ -86,10 +84,10 @@ macro_rules! adjudications {
 
 #[boxed]
 impl JudgeStore<'_> {
-    /// Draws verdicts for people to look at, and gives how many are new.
+    /// Draws verdicts for people to check, and returns the number of new ones.
     ///
-    /// The sample depends on the seed and on what there is to draw from, so that drawing it again adds nothing, and
-    /// drawing more of it adds to it. What another sample holds is left to that one: nobody is asked twice.
+    /// The sample depends on the seed and on the verdicts to draw from: drawing it again adds nothing, and a larger
+    /// size only adds cases. Verdicts in another sample are skipped, so that nobody is asked twice.
     pub async fn draw_adjudications(
         self,
         repo: RepoId,
@@ -139,7 +137,7 @@ impl JudgeStore<'_> {
         Ok(fresh.len() as u64)
     }
 
-    /// The next case without an answer, after one that was passed over; `None` when none is left behind it.
+    /// Returns the next case without an answer, after a case that was skipped; `None` if none is left after it.
     pub async fn next_adjudication(
         self,
         repo: RepoId,
@@ -148,7 +146,7 @@ impl JudgeStore<'_> {
         self.next_adjudication_of(repo, AdjudicationFilter::default(), after).await
     }
 
-    /// The same of the cases that a filter lets through.
+    /// The same for the cases that pass a filter.
     pub async fn next_adjudication_of(
         self,
         repo: RepoId,
@@ -175,8 +173,8 @@ impl JudgeStore<'_> {
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(id.0).fetch_optional(db).await?))
     }
 
-    /// Keeps what a person says about a case; whoever said something may say something else. `false` when there is no
-    /// such case, or somebody else has answered it.
+    /// Stores a person's answer about a case. The same person may change the answer. `false` if the case does not
+    /// exist or another person answered it.
     pub async fn adjudicate(
         self,
         repo: RepoId,
@@ -201,7 +199,7 @@ impl JudgeStore<'_> {
         Ok(updated == 1)
     }
 
-    /// The pairs of items that people called the same or different, with the last word on each.
+    /// Returns the pairs of items that people called the same or different, with the last answer about each.
     pub async fn adjudicated_pairs(
         self,
         repo: RepoId,
@@ -216,14 +214,14 @@ impl JudgeStore<'_> {
             .collect())
     }
 
-    /// The answers of a repository, counted by verdict, score and word.
+    /// Counts the answers of a repository by verdict, score and answer.
     pub async fn adjudication_totals(self, repo: RepoId) -> Result<Vec<CountedAnswers>, StoreError> {
         let query = "SELECT verdict, score, word, count(*) AS times FROM adjudications WHERE repo_id = $1
             GROUP BY verdict, score, word ORDER BY verdict, score, word";
         Ok(unwrap_all(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?)))
     }
 
-    /// The samples of a repository, latest first: those behind the one whose newest case is `before`.
+    /// Returns the samples of a repository, latest first, after the one whose newest case is `before`.
     pub async fn adjudication_samples(
         self,
         repo: RepoId,
@@ -241,10 +239,10 @@ impl JudgeStore<'_> {
     }
 }
 
-/// 10 columns a row; SQLite takes at most 32,766 values in a statement.
+/// 10 columns a row; SQLite accepts at most 32,766 values in a statement.
 const ROWS_PER_STATEMENT: usize = 1_000;
 
-/// What was drawn already, by the key of its record or decision: in this sample, and in others.
+/// Returns the keys of records or decisions that were already drawn: in this sample, and in others.
 async fn drawn_before(
     tx: &mut Transaction,
     repo: RepoId,
@@ -267,7 +265,7 @@ async fn drawn_before(
 
 type TriagedRow = (i64, String, i64, String, Option<i64>, Option<f64>, Option<i64>, Option<f64>);
 
-/// The newest verdict on each item that names another one, or that could have named its nearest neighbour.
+/// Returns the newest verdict about each item that has a target, or whose nearest neighbour could have been one.
 async fn triaged(tx: &mut Transaction, repo: RepoId) -> Result<Vec<(i64, AdjudicationCase)>, StoreError> {
     let query = "SELECT d.id, i.type, i.number, d.verdict, t.number, d.target_score, n.number, c.score
         FROM (SELECT id, item_id, verdict, target_item_id, target_score FROM triage_records
@@ -298,7 +296,7 @@ async fn triaged(tx: &mut Transaction, repo: RepoId) -> Result<Vec<(i64, Adjudic
 
 type AcceptedRow = (i64, String, i64, i64, Json<Vec<DecidedCandidate>>);
 
-/// The newest edges in force that a judge accepted.
+/// Returns the newest edges in force that a judge accepted.
 async fn accepted(tx: &mut Transaction, repo: RepoId) -> Result<Vec<(i64, AdjudicationCase)>, StoreError> {
     let query = "SELECT d.id, i.type, i.number, t.number, d.candidates FROM judge_decisions d
         JOIN items i ON i.id = d.item_id JOIN items t ON t.id = d.target_item_id

@@ -17,7 +17,7 @@ use crate::engine::rows::{Keyed, from_row};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 text_enum! {
-    /// The text that items were compared by.
+    /// The text by which items were compared.
     pub enum Representation: "a representation" {
         Raw = "raw",
         Intent = "intent",
@@ -28,14 +28,14 @@ text_enum! {
     /// Whether a set still describes its item.
     pub enum SetStatus: "a status of a candidate set" {
         Fresh = "fresh",
-        /// The text changed, or a newer set took its place.
+        /// The text changed, or a newer set replaced this one.
         Stale = "stale",
     }
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct CandidateMember {
-    /// The neighbour, of the same repository and type.
+    /// The number of the neighbour, which has the same repository and type.
     pub number: ItemNumber,
     pub score: f64,
     pub parts: BTreeMap<String, f64>,
@@ -49,15 +49,15 @@ pub struct NewCandidateSet {
     /// The version of the item's text that was compared.
     pub content_version: ContentVersion,
     pub model: String,
-    /// The neighbours, best first; there may be none.
+    /// Best first; may be empty.
     pub members: Vec<CandidateMember>,
-    /// How alike neighbours are to each other, as far as it is known.
+    /// The known similarities between neighbours.
     pub pairs: Vec<(ItemNumber, ItemNumber, f64)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct CandidateSet {
-    /// The store's key; a newer set has a greater one.
+    /// A newer set has a greater key.
     pub id: i64,
     pub item_type: ItemType,
     pub number: ItemNumber,
@@ -67,19 +67,19 @@ pub struct CandidateSet {
     pub content_version: ContentVersion,
     pub model: String,
     pub created_at: Timestamp,
-    /// The neighbours, best first.
+    /// Best first.
     pub members: Vec<CandidateMember>,
-    /// How alike neighbours are to each other, as far as it is known.
+    /// The known similarities between neighbours.
     pub pairs: Vec<(ItemNumber, ItemNumber, f64)>,
 }
 
-/// Which sets are meant; `None` leaves a question open.
+/// Selects sets; `None` means any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetFilter {
     pub item_type: Option<ItemType>,
     pub representation: Representation,
     pub source_state: Option<ItemState>,
-    /// Those too whose item has another text by now.
+    /// Include sets whose item's text has changed since.
     pub allow_stale: bool,
 }
 
@@ -102,10 +102,10 @@ macro_rules! sets {
 
 #[boxed]
 impl DuplicateStore<'_> {
-    /// Writes a set and makes the item's earlier fresh one of that representation stale, in one transaction.
+    /// Writes a set and makes the item's earlier fresh set of that representation stale, in one transaction.
     ///
-    /// `false` says that the item is not there, or its text has changed since `content_version`: the set
-    /// describes a text that is no more, and nothing was written.
+    /// `false` if the item does not exist or its text has changed since `content_version`: the set describes an old
+    /// text, and nothing was written.
     pub async fn write_candidate_set(
         self,
         repo: RepoId,
@@ -119,7 +119,7 @@ impl DuplicateStore<'_> {
             .is_some_and(|written| *written))
     }
 
-    /// The same for many sets in one transaction; the answers come in their order.
+    /// Writes many sets in one transaction; the answers are in their order.
     pub async fn write_candidate_sets(
         self,
         repo: RepoId,
@@ -138,7 +138,7 @@ impl DuplicateStore<'_> {
         Ok(written)
     }
 
-    /// An item's sets, newest first.
+    /// Returns an item's sets, newest first.
     pub async fn candidate_sets(
         self,
         repo: RepoId,
@@ -152,8 +152,7 @@ impl DuplicateStore<'_> {
         self.with_members(rows).await
     }
 
-    /// A page of the newest sets, one for each item that has one, by the item's number, behind `after`. Those of
-    /// items that are gone are left out.
+    /// Returns one page of the newest set of each item after `after`, ordered by item number, without gone items.
     pub async fn latest_candidate_sets(
         self,
         repo: RepoId,
@@ -184,7 +183,7 @@ impl DuplicateStore<'_> {
         self.with_members(rows).await
     }
 
-    /// Gives sets their members, with one question for thousands of sets.
+    /// Adds the members to sets, with one query for thousands of sets.
     async fn with_members(self, mut sets: Vec<CandidateSet>) -> Result<Vec<CandidateSet>, StoreError> {
         let mut members: HashMap<i64, Vec<CandidateMember>> = HashMap::with_capacity(sets.len());
         for batch in sets.chunks(NUMBERS_PER_STATEMENT) {
@@ -207,7 +206,7 @@ impl DuplicateStore<'_> {
     }
 }
 
-/// 5 columns a row; SQLite takes at most 32,766 values in a statement.
+/// 5 columns a row; SQLite accepts at most 32,766 values in a statement.
 const ROWS_PER_STATEMENT: usize = 5_000;
 
 /// Writes one set inside a transaction that has locked the repository's items.
@@ -234,7 +233,7 @@ async fn write_set(
         let insert = sqlx::query_scalar(insert).bind(item).bind(set.representation.as_str());
         let insert = insert.bind(set.content_version.get()).bind(set.model.as_str()).bind(micros(now));
         let id: i64 = insert.bind(Json(&set.pairs)).fetch_one(&mut *db).await?;
-        // A neighbour that is not there any more leaves its rank empty.
+        // A neighbour that no longer exists leaves a gap in the ranks.
         let members: Vec<_> = (1_i64..)
             .zip(&set.members)
             .filter_map(|(rank, member)| Some((rank, keys.id(set.item_type, member.number).ok()?, member)))

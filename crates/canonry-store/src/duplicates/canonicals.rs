@@ -1,4 +1,4 @@
-//! Canonicals: which item stands for the cluster of each member, kept between runs.
+//! The canonical of each cluster member, stored between runs.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ impl DuplicateStore<'_> {
         read(rows)
     }
 
-    /// Replaces the whole mapping. Members whose canonical stays keep the time since when it is.
+    /// Replaces the whole mapping. Members whose canonical does not change keep its start time.
     pub async fn set_canonicals(
         self,
         repo: RepoId,

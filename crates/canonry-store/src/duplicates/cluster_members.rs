@@ -17,8 +17,8 @@ use crate::engine::transaction::{StoreError, on_pool};
 
 #[boxed]
 impl DuplicateStore<'_> {
-    /// The canonical of a cluster and then its other members, by number; `after` one of those, the ones behind it alone.
-    /// Each comes with the time since when it is one.
+    /// Returns the canonical of a cluster and then its other members, ordered by number, each with its start time.
+    /// With `after`, returns only the members after that number.
     pub async fn cluster_members(
         self,
         repo: RepoId,
@@ -39,7 +39,7 @@ impl DuplicateStore<'_> {
         })))
     }
 
-    /// The stored canonical of each of some items that is in a cluster.
+    /// Returns the stored canonical of each of these items that is in a cluster.
     pub async fn canonicals_of(
         self,
         repo: RepoId,
@@ -62,7 +62,8 @@ impl DuplicateStore<'_> {
         Ok(canonicals)
     }
 
-    /// The accepted decisions in force about some items, by source; rulings that no judge has met yet are not among them.
+    /// Returns the accepted decisions in force about these items, ordered by source. Rulings without a decision of a
+    /// judge are not included.
     pub async fn edges_from(
         self,
         repo: RepoId,

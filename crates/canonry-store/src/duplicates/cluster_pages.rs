@@ -1,4 +1,4 @@
-//! Pages of clusters as they are stored, and how much of what is known they hold.
+//! Pages of stored clusters, and how many known edges they do not contain.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -16,28 +16,27 @@ use crate::engine::row_values::count;
 use crate::engine::rows::{Keyed, Read, from_row, keyed, unwrap_all};
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// Which clusters are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterFilter {
-    /// Of this type; `None` is both.
+    /// `None` means both types.
     pub item_type: Option<ItemType>,
     pub representation: Representation,
-    /// With at least so many members.
+    /// The smallest number of members.
     pub min_size: u32,
-    /// Only those with a duplicate that is open.
+    /// Only clusters with an open duplicate.
     pub with_open: bool,
-    /// Only those that no plan closes anything onto.
+    /// Only clusters for which no plan closes anything.
     pub unplanned: bool,
 }
 
 impl ClusterFilter {
-    /// Every cluster that was found by comparing this.
+    /// All clusters of this representation.
     pub const fn all(representation: Representation) -> Self {
         Self { item_type: None, representation, min_size: 2, with_open: false, unplanned: false }
     }
 }
 
-/// Where a page of clusters ended: the next one begins behind it.
+/// Where a page of clusters ended; the next page starts after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterKey {
     pub members: u64,
@@ -51,52 +50,51 @@ pub struct ClusterRow {
     pub canonical: ItemNumber,
     pub title: String,
     pub state: ItemState,
-    /// How many members there are, the canonical among them.
+    /// The number of members, with the canonical.
     pub members: u64,
     pub open: u64,
-    /// The least confidence among the accepted decisions about its members; `None` when only people joined them.
+    /// The lowest confidence of the accepted decisions about its members; `None` if only people joined them.
     pub least_confidence: Option<Probability>,
     /// The member with the greatest number, which was opened last.
     pub newest: ItemNumber,
     pub newest_at: Option<Timestamp>,
-    /// The newest plan that closes something onto it.
+    /// The newest plan that closes duplicates of this cluster.
     pub plan: Option<NewestClusterPlan>,
 }
 
-/// The newest plan that closes duplicates of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewestClusterPlan {
     pub id: CloseRunId,
     pub made_at: Timestamp,
-    /// The first of its rows for the cluster, by number, that would still be carried out.
+    /// The lowest-numbered item of the plan in this cluster that is still to be closed.
     pub left: Option<ItemNumber>,
 }
 
 impl ClusterRow {
-    /// Where a page ends that ends with this one.
+    /// The end of a page whose last cluster is this one.
     pub const fn key(&self) -> ClusterKey {
         ClusterKey { members: self.members, canonical: self.canonical, item_type: self.item_type }
     }
 }
 
-/// What is stored of clusters altogether.
+/// Totals of the stored clusters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClusterTotals {
     pub clusters: u64,
     pub members: u64,
-    /// When the last of them was put where it is.
+    /// When a member was last assigned to its canonical.
     pub as_of: Option<Timestamp>,
 }
 
-/// The newest edges, and the newest rulings, that are looked at for whether they are in the map: enough to tell that it is old, and few enough
-/// for a page.
+/// How many of the newest edges, and of the newest rulings, are compared with the clusters: enough to detect an
+/// outdated mapping, and few enough for a page.
 const EDGES_LOOKED_AT: i64 = 1_000;
 
 #[boxed]
 impl DuplicateStore<'_> {
-    /// A page of clusters behind `after`, the largest first; of equals the one with the greater canonical.
+    /// Returns one page of clusters after `after`, largest first; for equal sizes the greater canonical first.
     ///
-    /// Items are looked up for the clusters of the page alone; which those are is told by the mapping's own index.
+    /// The mapping's own index finds the clusters of the page; items are read only for those.
     pub async fn cluster_pages(
         self,
         repo: RepoId,
@@ -172,7 +170,7 @@ impl DuplicateStore<'_> {
         Ok(self.cluster_rows(repo, representation, &[found]).await?.pop())
     }
 
-    /// How many clusters there are, how many items are in them, and since when.
+    /// Counts the clusters and their members, with the time of the last assignment.
     pub async fn cluster_totals(
         self,
         repo: RepoId,
@@ -194,11 +192,11 @@ impl DuplicateStore<'_> {
         Ok(totals)
     }
 
-    /// How many of the newest edges, and of the newest of people's rulings, join two items that the stored clusters do not: what would
-    /// change if the clusters were worked out anew. Edges that would not count are left out.
+    /// Counts how many of the newest edges and rulings join two items that the stored clusters do not join: what
+    /// would change if the clusters were recomputed. Edges that would not count are skipped.
     pub async fn edges_not_in_clusters(self, repo: RepoId, representation: Representation) -> Result<u64, StoreError> {
-        // The limit of the middle one keeps rulings from being looked up for edges that the map holds: with a thousand of
-        // both that took 190 ms.
+        // The limit of the inner query prevents a search for rulings about edges that the clusters already contain:
+        // with a thousand of both that took 190 ms.
         let judged = "SELECT count(*) FROM (SELECT s.type, s.number AS one, t.number AS other FROM
                 (SELECT item_id, target_item_id, source_version, target_version, origin
                 FROM judge_decisions WHERE repo_id = $1 AND representation = $2 AND status = 'accepted'
@@ -213,7 +211,7 @@ impl DuplicateStore<'_> {
             WHERE NOT EXISTS (SELECT 1 FROM overrides o WHERE o.repo_id = $1 AND o.type = e.type AND o.removed_at IS NULL
                 AND o.kind = 'not_duplicate' AND ((o.item_number = e.one AND o.other_number = e.other)
                     OR (o.item_number = e.other AND o.other_number = e.one)))";
-        // One that the judge has met is an edge as well, and is counted there.
+        // A ruling that a judge has applied is also an edge, and is counted there.
         let ruled = "SELECT count(*) FROM (SELECT repo_id, type, item_number, other_number FROM overrides
                 WHERE repo_id = $1 AND kind = 'duplicate' AND removed_at IS NULL ORDER BY id DESC LIMIT $3) o
             JOIN items s ON s.repo_id = o.repo_id AND s.type = o.type AND s.number = o.item_number
@@ -232,7 +230,7 @@ impl DuplicateStore<'_> {
         count(judged + ruled)
     }
 
-    /// What a page says about its clusters.
+    /// Returns the displayed data of a page's clusters.
     async fn cluster_rows(
         self,
         repo: RepoId,
@@ -312,7 +310,7 @@ impl DuplicateStore<'_> {
         details.members =
             members.into_iter().map(|Read((canonical, open, least))| (canonical, (open, least))).collect();
         let plans: Vec<Keyed<ItemNumber, NewestClusterPlan>> = on_pool!(self.pool, |db| {
-            // What became of a row is told by the run that applies its plan.
+            // The result of a row is stored in the run that applies its plan.
             let mut query = QueryBuilder::new(
                 "SELECT n.canonical AS key, n.plan, p.created_at, min(CASE WHEN c.approved IS NOT FALSE AND NOT EXISTS (
                     SELECT 1 FROM close_runs a JOIN close_run_items d ON d.run_id = a.id AND d.item_id = c.item_id
@@ -334,7 +332,7 @@ impl DuplicateStore<'_> {
     }
 }
 
-/// A cluster of a page, as the mapping alone tells it.
+/// A cluster of a page, with data of the mapping only.
 struct FoundCluster {
     item_type: ItemType,
     canonical: ItemNumber,
@@ -345,7 +343,7 @@ struct FoundCluster {
 from_row!(FoundCluster { item_type: "type", canonical: "canonical_number", members, newest });
 from_row!(NewestClusterPlan { id: "plan", made_at: "created_at", left: "left_over" });
 
-/// What else is told of the clusters of one type.
+/// Further data about the clusters of one type.
 #[derive(Default)]
 struct ClusterDetails {
     canonicals: HashMap<ItemNumber, (String, ItemState)>,

@@ -1,4 +1,4 @@
-//! Writing decisions: every one is kept, and at most one accepted edge of an item and representation is in force.
+//! Writes decisions: all are kept, and each item has at most one accepted edge in force per representation.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -17,17 +17,17 @@ use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{micros, storable, word};
 use crate::engine::transaction::{StoreError, Transaction, on_tx};
 
-/// How much of an answer is kept. What a judge is asked for has a tenth of this.
+/// The stored length of an answer. A judge is asked for a tenth of this.
 pub const ANSWER_LIMIT: usize = 8_000;
 
 #[boxed]
 impl JudgeStore<'_> {
-    /// Writes decisions, all or none, as if one after the other; the keys come in their order.
+    /// Writes decisions, all or none, as if one after the other; the keys are returned in their order.
     ///
-    /// An accepted one takes the place of the accepted one of the same source and representation. One that accepts
-    /// nothing ends it too where it [`replaces`](NewDecision::replaces) it, or where the edge is about a text that the
-    /// source or the target no longer has; a skip because of an existing edge never does. A decision about an older text
-    /// of the source than that of the edge in force changes nothing: it came late.
+    /// An accepted decision replaces the accepted one of the same source and representation. A decision that accepts
+    /// nothing also ends it if it [`replaces`](NewDecision::replaces) it, or if the source's or the target's text has
+    /// changed since the edge was judged; a skip because of an existing edge never does. A decision about an older
+    /// source text than that of the edge in force changes nothing: it came late.
     pub async fn write_decisions(
         self,
         repo: RepoId,
@@ -55,7 +55,7 @@ impl JudgeStore<'_> {
     }
 }
 
-/// 24 columns a row; SQLite takes at most 32,766 values in a statement.
+/// 24 columns a row; SQLite accepts at most 32,766 values in a statement.
 const ROWS_PER_STATEMENT: usize = 500;
 
 struct NewRow<'a> {
@@ -65,11 +65,11 @@ struct NewRow<'a> {
     superseded: bool,
 }
 
-/// The accepted edge of a source and representation at some moment of the writing.
+/// The accepted edge of a source and representation at one point of the writing.
 struct InForce {
     place: Place,
     source_version: i64,
-    /// Whether the target still has the text that was judged.
+    /// Whether the target's text is still the judged one.
     target_fresh: bool,
 }
 
@@ -103,8 +103,8 @@ async fn edges_in_force(tx: &mut Transaction, rows: &[NewRow<'_>]) -> Result<Edg
     Ok(edges)
 }
 
-/// Lets the rows take effect one after the other: the stored decisions that end, while rows that end among
-/// themselves are marked.
+/// Applies the rows one after the other. Returns the stored decisions that end, and marks the rows that end each
+/// other.
 fn supersede(mut in_force: EdgesInForce, rows: &mut [NewRow<'_>]) -> Vec<i64> {
     let mut ended = Vec::new();
     for at in 0..rows.len() {
@@ -128,7 +128,7 @@ fn supersede(mut in_force: EdgesInForce, rows: &mut [NewRow<'_>]) -> Vec<i64> {
             in_force.remove(&place);
         }
         if accepted {
-            // What is written now is taken as fresh: whoever judged it read the target just before.
+            // A row that is written now counts as fresh: its judge read the target just before.
             in_force.insert(place, InForce { place: Place::New(at), source_version: version, target_fresh: true });
         }
     }
@@ -188,7 +188,8 @@ async fn insert(
         query.push(" RETURNING id");
         query.build_query_scalar().fetch_all(db).await?
     });
-    // Keys grow with the rows of a statement on both engines, but in which order they are returned is nowhere promised.
+    // On both engines the keys grow with the rows of a statement, but the order in which they are returned is not
+    // guaranteed.
     ids.sort_unstable();
     Ok(ids.into_iter().map(DecisionId).collect())
 }

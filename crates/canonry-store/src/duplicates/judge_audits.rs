@@ -1,4 +1,4 @@
-//! Audits: a sample of candidate sets that a cheap and a strong judge looked at, and how the two compare.
+//! Audits: a sample of candidate sets that a cheap and a strong judge answered, and the comparison of the two.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,13 +28,13 @@ pub struct NewAudit {
     pub strong_model: String,
     pub min_edge: Probability,
     pub run_id: String,
-    /// The version of the question; `None` of audits from before it was kept.
+    /// The version of the prompt; `None` for audits from before it was stored.
     pub prompt_version: Option<i64>,
-    /// How the cheap judge's accepted answers turned out, as far as that is known.
+    /// How many of the cheap judge's accepted answers were right, if known.
     pub proof: Option<JudgeProof>,
 }
 
-/// A judge as it is stored: another model or another question is another judge.
+/// A stored judge: another model or another prompt is another judge.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoredJudge {
     pub provider: String,
@@ -47,7 +47,7 @@ pub struct AuditedItem {
     pub item_type: ItemType,
     pub number: ItemNumber,
     pub candidate_set: Option<i64>,
-    /// Its candidates, and what each judge made of them.
+    /// The candidates of the item, and each judge's result.
     pub item: AuditItem,
     pub class: AuditClass,
 }
@@ -62,7 +62,7 @@ pub struct AuditRun {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AuditFilter<'a> {
-    /// With this kind of judge, cheap or strong.
+    /// Only audits in which the cheap or the strong judge has this provider.
     pub judge: Option<&'a str>,
     pub representation: Option<Representation>,
 }
@@ -80,7 +80,7 @@ macro_rules! audits {
 
 #[boxed]
 impl JudgeStore<'_> {
-    /// Writes an audit with all its sources, and gives its number.
+    /// Writes an audit with all its sources, and returns its number.
     pub async fn write_audit(
         self,
         repo: RepoId,
@@ -152,13 +152,13 @@ impl JudgeStore<'_> {
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?))
     }
 
-    /// A repository's newest audit.
+    /// Returns a repository's newest audit.
     pub async fn latest_audit(self, repo: RepoId) -> Result<Option<AuditRun>, StoreError> {
         let query = audits!("WHERE repo_id = $1 ORDER BY id DESC LIMIT 1");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?))
     }
 
-    /// The audits of a repository with how often each class occurs, newest first: those before one, or the newest.
+    /// Returns the audits of a repository with the count of each class, newest first, older than `before`.
     pub async fn audits(
         self,
         repo: RepoId,
@@ -201,7 +201,8 @@ impl JudgeStore<'_> {
         Ok(rows.into_iter().map(with_tally).collect())
     }
 
-    /// How a judge's accepted answers turned out in the newest audit of it that knows of at least so many.
+    /// Returns how many of a judge's accepted answers were right, from its newest audit with at least `least_answers`
+    /// known answers.
     pub async fn judge_proof(
         self,
         repo: RepoId,
@@ -218,7 +219,8 @@ impl JudgeStore<'_> {
         Ok(row.map(|Read(proof)| proof))
     }
 
-    /// Who made the accepted decisions in force of one type and representation, by source; rulings are not among them.
+    /// Returns the judges of the accepted decisions in force for one type and representation, by source, without
+    /// rulings.
     pub async fn accepted_judges(
         self,
         repo: RepoId,
@@ -238,7 +240,8 @@ impl JudgeStore<'_> {
         rows.into_iter().map(judge).collect()
     }
 
-    /// The judges whose accepted decisions are in force in a repository, and the one that judged its newest item.
+    /// Returns the judges whose accepted decisions are in force in a repository, and the judge of its newest triaged
+    /// item.
     pub async fn judges_in_use(self, repo: RepoId) -> Result<BTreeSet<StoredJudge>, StoreError> {
         let query = "SELECT DISTINCT provider, model, prompt_version FROM judge_decisions WHERE repo_id = $1
                 AND status = 'accepted' AND superseded_at IS NULL AND origin <> 'override'
@@ -250,7 +253,7 @@ impl JudgeStore<'_> {
         Ok(rows.into_iter().map(judge).collect())
     }
 
-    /// The sources of an audit, by number.
+    /// Returns the sources of an audit, ordered by number.
     pub async fn audit_items(self, id: i64) -> Result<Vec<AuditedItem>, StoreError> {
         let query = "SELECT i.type, i.number, a.candidate_set_id, a.candidates, a.cheap_status, a.cheap_target, a.cheap_confidence,
                 a.cheap_reason, a.strong_status, a.strong_target, a.strong_confidence, a.strong_reason, a.class
@@ -259,7 +262,7 @@ impl JudgeStore<'_> {
     }
 }
 
-/// 13 columns a row; SQLite takes at most 32,766 values in a statement.
+/// 13 columns a row; SQLite accepts at most 32,766 values in a statement.
 const ROWS_PER_STATEMENT: usize = 1_000;
 
 from_row!(AuditRun { id, repo: "repo_id", audit: flatten, created_at });

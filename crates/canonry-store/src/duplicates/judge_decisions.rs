@@ -1,4 +1,4 @@
-//! The judge's decisions, with everything that made them.
+//! The judge's decisions, with all their inputs.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::engine::rows::{Read, from_row, read_row, unwrap_all};
 use crate::engine::transaction::{StoreError, on_pool};
 
 store_id! {
-    /// The store's own key of a decision; a later one has a greater key.
+    /// The store's own key of a decision; a later decision has a greater key.
     DecisionId
 }
 
@@ -34,33 +34,33 @@ pub struct DecidedCandidate {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewDecision {
-    /// Issue or pull request; source and target are of one type.
+    /// Source and target have the same type.
     pub item_type: ItemType,
     pub number: ItemNumber,
-    /// The item it was found to be the same as. An accepted decision has one.
+    /// The item that the source duplicates. An accepted decision has one.
     pub target: Option<ItemNumber>,
     pub representation: Representation,
     pub candidate_set: Option<i64>,
     pub origin: DecisionOrigin,
     pub status: DecisionStatus,
-    /// Whether it ends the source's accepted edge even when it accepts nothing and that edge is not stale.
+    /// Whether this decision ends the source's accepted edge even if it accepts nothing and that edge is not stale.
     pub replaces: bool,
-    /// What the judge itself said; `None` when it was not asked or not understood.
+    /// The judge's own answer; `None` if it was not asked or its answer was invalid.
     pub model_is_duplicate: Option<bool>,
     /// The judge's confidence. An accepted decision has one.
     pub confidence: Option<Probability>,
     pub reasoning: Option<String>,
-    /// What the judge said about how the two relate.
+    /// The relation of the two items, as answered by the judge.
     pub structure: Option<Structure>,
-    /// The gate that decided, unless it was accepted or the judge itself said no.
+    /// The gate that decided, unless the decision was accepted or the judge itself rejected it.
     pub reason: Option<String>,
-    /// The judge's answer to the letter, for replaying it; kept up to [`ANSWER_LIMIT`](crate::ANSWER_LIMIT) characters.
+    /// The judge's verbatim answer, for replays; stored up to [`ANSWER_LIMIT`](crate::ANSWER_LIMIT) characters.
     pub answer: Option<String>,
     pub provider: String,
     pub model: String,
     pub prompt_version: i64,
     pub config_hash: String,
-    /// The hash of everything that the judge saw; empty when it saw nothing.
+    /// The hash of the judge's whole input; empty if it was not asked.
     pub input_hash: String,
     pub source_version: ContentVersion,
     /// The version of the target's text. An accepted decision has one.
@@ -79,13 +79,13 @@ pub struct StoredDecision {
     pub candidate_set: Option<i64>,
     pub origin: DecisionOrigin,
     pub status: DecisionStatus,
-    /// When another decision took its place, or the override behind it was removed; an accepted one without it is
+    /// When another decision replaced it, or the override behind it was removed; an accepted decision without it is
     /// the edge in force.
     pub superseded_at: Option<Timestamp>,
     pub model_is_duplicate: Option<bool>,
     pub confidence: Option<Probability>,
     pub reasoning: Option<String>,
-    /// What the judge said about how the two relate.
+    /// The relation of the two items, as answered by the judge.
     pub structure: Option<Structure>,
     pub reason: Option<String>,
     pub answer: Option<String>,
@@ -93,7 +93,7 @@ pub struct StoredDecision {
     pub model: String,
     pub prompt_version: i64,
     pub config_hash: String,
-    /// The hash of everything that the judge saw.
+    /// The hash of the judge's whole input.
     pub input_hash: String,
     pub source_version: ContentVersion,
     pub target_version: Option<ContentVersion>,
@@ -114,7 +114,7 @@ macro_rules! decisions {
 
 #[boxed]
 impl JudgeStore<'_> {
-    /// Every decision about an item as the source, newest first.
+    /// Returns every decision with this item as the source, newest first.
     pub async fn decisions_of(
         self,
         repo: RepoId,
@@ -127,7 +127,7 @@ impl JudgeStore<'_> {
         }))
     }
 
-    /// The newest decision about each of some items that has one.
+    /// Returns the newest decision about each of these items.
     pub async fn latest_decisions(
         self,
         repo: RepoId,
@@ -154,8 +154,8 @@ impl JudgeStore<'_> {
         Ok(newest)
     }
 
-    /// The newest decision about an item that holds a judge's answer to the very question with this hash, so that it
-    /// need not be asked again.
+    /// Returns the newest decision about an item that contains a judge's answer to the question with this hash, so
+    /// that the judge need not be asked again.
     pub async fn answered_decision(
         self,
         repo: RepoId,
@@ -175,7 +175,7 @@ impl JudgeStore<'_> {
         }))
     }
 
-    /// What the judge said of each source whose accepted decision is in force, where it said something.
+    /// Returns the judge's reasoning for each source with an accepted decision in force, if there is one.
     pub async fn accepted_reasonings(
         self,
         repo: RepoId,
@@ -192,8 +192,8 @@ impl JudgeStore<'_> {
         Ok(unwrap_all(rows).into_iter().collect())
     }
 
-    /// The accepted decisions in force of one type and representation, by source. Those that were stored because of a
-    /// person's override are marked; overrides themselves are not among them.
+    /// Returns the accepted decisions in force of one type and representation, ordered by source. Those that follow
+    /// from a person's override are marked; the overrides themselves are not included.
     pub async fn accepted_edges(
         self,
         repo: RepoId,

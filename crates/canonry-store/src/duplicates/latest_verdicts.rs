@@ -1,4 +1,4 @@
-//! The newest verdict about each of some items, and what became of them: for lists.
+//! The newest verdict and the outcome of each of several items, for lists.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub struct LatestTriage {
 
 #[boxed]
 impl DuplicateStore<'_> {
-    /// The newest triage record of each of some items that has one.
+    /// Returns the newest triage record of each of these items.
     pub async fn latest_triage(
         self,
         repo: RepoId,
@@ -54,7 +54,7 @@ impl DuplicateStore<'_> {
         Ok(newest)
     }
 
-    /// What became of each of some issues that something happened to.
+    /// Returns the outcome of each of these issues that has one.
     pub async fn outcomes_of(
         self,
         repo: RepoId,

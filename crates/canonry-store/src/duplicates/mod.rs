@@ -1,4 +1,4 @@
-//! Candidates, verdicts, clusters, and what people ruled about them.
+//! Candidates, verdicts, clusters, and the rulings of people about them.
 
 pub(crate) mod adjudications;
 pub(crate) mod candidate_sets;

@@ -1,4 +1,4 @@
-//! Overrides: what people ruled about items, in force until they take it back.
+//! Overrides: rulings of people about items, in force until they are removed.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -15,25 +15,24 @@ use crate::engine::row_values::{micros, storable};
 use crate::engine::rows::{Keyed, Read, read_row, unwrap_all};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// A ruling to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewOverride<'a> {
-    /// Issue or pull request; both items are of one type.
+    /// Both items have the same type.
     pub item_type: ItemType,
     pub kind: OverrideKind,
     pub item: ItemNumber,
     /// The other item of a pair; `None` for a canonical.
     pub other: Option<ItemNumber>,
     pub note: Option<&'a str>,
-    /// Who ruled, where that is known: the command line does not know it.
+    /// `None` if unknown, as on the command line.
     pub by: Option<&'a Login>,
 }
 
 #[boxed]
 impl DuplicateStore<'_> {
-    /// Adds a ruling. The same ruling of before gives way to it, so that one removal is enough.
+    /// Adds a ruling. An earlier identical ruling is replaced, so that one removal is enough.
     ///
-    /// [`StoreError::UnknownItem`] says that an item is not there, and nothing was written.
+    /// [`StoreError::UnknownItem`] means that an item does not exist and nothing was written.
     pub async fn add_override(
         self,
         repo: RepoId,
@@ -46,8 +45,7 @@ impl DuplicateStore<'_> {
         Ok(added)
     }
 
-    /// Takes a ruling back, and with it the edge that was stored because of it; `false` says that no such ruling is
-    /// in force.
+    /// Removes a ruling, and the edge that was stored because of it; `false` if no such ruling is in force.
     pub async fn remove_override(self, repo: RepoId, id: i64, now: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(repo).await?;
@@ -69,7 +67,7 @@ impl DuplicateStore<'_> {
         Ok(true)
     }
 
-    /// The rulings in force, oldest first.
+    /// Returns the rulings in force, oldest first.
     pub async fn overrides(self, repo: RepoId, item_type: Option<ItemType>) -> Result<Vec<Override>, StoreError> {
         let query = "SELECT id, type, kind, item_number, other_number, note, created_at, created_by FROM overrides
             WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND removed_at IS NULL ORDER BY id";
@@ -78,14 +76,14 @@ impl DuplicateStore<'_> {
         })))
     }
 
-    /// The rulings in force that name at least one of some items, oldest first.
+    /// Returns the rulings in force that name at least one of these items, oldest first.
     pub async fn overrides_naming(
         self,
         repo: RepoId,
         item_type: ItemType,
         numbers: &[ItemNumber],
     ) -> Result<Vec<Override>, StoreError> {
-        // A pair may be named by two batches.
+        // Two batches may name the same pair.
         let mut named = BTreeMap::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
             let rows: Vec<Read<Override>> = on_pool!(self.pool, |db| {
@@ -106,7 +104,7 @@ impl DuplicateStore<'_> {
         Ok(named.into_values().collect())
     }
 
-    /// A page of the rulings that are in force, the newest first, behind the one with that id.
+    /// Returns one page of the rulings in force, newest first, older than the one with the id `before`.
     pub async fn override_pages(
         self,
         repo: RepoId,
@@ -121,8 +119,8 @@ impl DuplicateStore<'_> {
         })))
     }
 
-    /// Every ruling that was ever made about an item, on either side of a pair, oldest first; each with the moment since
-    /// which it does not hold any more.
+    /// Returns every ruling ever made about an item, on either side of a pair, oldest first, each with the time of
+    /// its removal.
     pub async fn overrides_ever(
         self,
         repo: RepoId,
@@ -138,7 +136,7 @@ impl DuplicateStore<'_> {
     }
 }
 
-/// The same inside a transaction, for whoever rules together with something else.
+/// Adds a ruling inside a larger transaction.
 pub(crate) async fn add_override(
     tx: &mut Transaction,
     repo: RepoId,
@@ -149,9 +147,9 @@ pub(crate) async fn add_override(
     let keys = ItemKeys::read(tx, repo, std::iter::once(new.item).chain(new.other)).await?;
     keys.id(new.item_type, new.item)?;
     keys.optional_id(new.item_type, new.other)?;
-    // The same ruling again, and every other one of the same pair, gives way: what is taken back later must not bring an
-    // older one into force again. Only that each is a duplicate of the other can hold together, and that a duplicate is
-    // not to be closed: an exclusion replaces nothing else.
+    // The same ruling, and every other ruling about the same pair, is replaced: removing the new one later must not
+    // bring an older one back into force. Only two kinds of rulings can be in force together: that each is a
+    // duplicate of the other, and that a duplicate must not be closed, because an exclusion replaces nothing else.
     let replace = "UPDATE overrides SET removed_at = $6 WHERE repo_id = $1 AND type = $2 AND removed_at IS NULL AND (
         (kind = $3 AND item_number = $4 AND COALESCE(other_number, 0) = $5)
         OR (kind <> 'canonical' AND $3 NOT IN ('canonical', 'excluded') AND (kind <> $3 OR kind = 'not_duplicate')

@@ -17,9 +17,9 @@ text_enum! {
     pub enum TriageActionKind: "a triage action" {
         Recorded = "recorded",
         Commented = "commented",
-        /// The comment that is there says something else now.
+        /// The existing comment was edited to say something else.
         Edited = "edited",
-        /// The comment that is there says that it does not hold any more, and the label goes.
+        /// The existing comment was edited to say that it no longer applies, and the label is removed.
         Withdrawn = "withdrawn",
     }
 }
@@ -44,8 +44,8 @@ pub struct StoredTriageAction {
 
 #[boxed]
 impl DuplicateStore<'_> {
-    /// Notes what a record led to, and learns from that in the same transaction; of several for one record the first
-    /// stays.
+    /// Records what a triage record led to, and learns from it in the same transaction; of several actions for one
+    /// record the first stays.
     pub async fn record_triage_action(self, action: &TriageAction, now: Timestamp) -> Result<(), StoreError> {
         let insert = "INSERT INTO triage_actions (triage_id, mode, component, threshold, source, action, reason, comment_key, created_at)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (triage_id) DO NOTHING";
@@ -74,10 +74,11 @@ impl DuplicateStore<'_> {
                 .await?
                 .rows_affected()
         });
-        // What people were told decides which record their answer is about.
+        // The posted comment decides which record the answers of people are about.
         let is_said = written == 1 && action.action != TriageActionKind::Recorded;
         let adjusted = if is_said && word::<ItemType>(&item_type)? == ItemType::Issue {
-            // The thumbs so far were about other words. Those that are about these are counted when they are next read.
+            // The reactions so far were about another text. Reactions to this text are counted when they are next
+            // fetched.
             let forget = "UPDATE triage_comment_reactions SET up = 0, down = 0, mixed = 0 WHERE item_id = $1";
             on_tx!(&mut tx, |db| {
                 sqlx::query(forget).bind(item).execute(db).await?;
@@ -92,7 +93,7 @@ impl DuplicateStore<'_> {
         Ok(())
     }
 
-    /// What the records of an item led to, the newest first.
+    /// Returns the actions of an item's records, newest first.
     pub async fn triage_actions_of(
         self,
         repo: RepoId,
@@ -107,14 +108,14 @@ impl DuplicateStore<'_> {
         }))
     }
 
-    /// Why the latest record of a repository was or was not said on GitHub.
+    /// Returns why the latest record of a repository was or was not posted on GitHub.
     pub async fn last_triage_reason(self, repo: RepoId) -> Result<Option<String>, StoreError> {
         let query = "SELECT a.reason FROM triage_actions a JOIN triage_records d ON d.id = a.triage_id
             JOIN items i ON i.id = d.item_id WHERE i.repo_id = $1 ORDER BY a.triage_id DESC LIMIT 1";
         Ok(on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?))
     }
 
-    /// The latest record that a run made about an item.
+    /// Returns the latest record that a run made about an item.
     pub async fn triage_record_of_run(
         self,
         repo: RepoId,

@@ -1,4 +1,4 @@
-//! Triage records: what Canonry said about a new item, with every candidate it had.
+//! Triage records: Canonry's verdict about a new item, with all its candidates.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, HashMap};
@@ -20,31 +20,31 @@ use crate::learning::issue_outcomes::relearn;
 use crate::learning::predicted_cluster::freeze_clusters;
 use crate::learning::thresholds::log_adjustments;
 
-/// A neighbour that was there when an item was new.
+/// A neighbour of an item at triage time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriageCandidate {
     pub number: ItemNumber,
     pub score: Similarity,
     pub parts: BTreeMap<String, f64>,
     pub state: ItemState,
-    /// Whether the judge saw it; those below the threshold are kept all the same.
+    /// Whether the judge saw it; candidates below the threshold are stored too.
     pub judged: bool,
 }
 
-/// What is said about a new item.
+/// The verdict about a new item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewTriageRecord {
-    /// Issue or pull request; its candidates are of the same type.
+    /// The candidates have the same type.
     pub item_type: ItemType,
     pub number: ItemNumber,
     pub verdict: Verdict,
     pub target: Option<ItemNumber>,
     pub target_score: Option<Similarity>,
     pub is_duplicate: bool,
-    /// The judge's confidence; `None` when it gave no answer.
+    /// The judge's confidence; `None` if it gave no answer.
     pub confidence: Option<Probability>,
     pub reason: String,
-    /// The judge's own reason; empty when it gave none.
+    /// The judge's own reason; empty if it gave none.
     pub reasoning: String,
     pub effective_source: Representation,
     pub source_fallback_reason: Option<String>,
@@ -55,13 +55,13 @@ pub struct NewTriageRecord {
     pub content_version: ContentVersion,
     pub embed_model: String,
     pub run_id: String,
-    /// Its neighbours, best first.
+    /// Best first.
     pub candidates: Vec<TriageCandidate>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTriageRecord {
-    /// The store's key; a later one has a greater key.
+    /// A later record has a greater key.
     pub id: i64,
     pub record: NewTriageRecord,
     pub created_at: Timestamp,
@@ -69,7 +69,7 @@ pub struct StoredTriageRecord {
 
 #[boxed]
 impl DuplicateStore<'_> {
-    /// Writes a record with its candidates, and gives its key.
+    /// Writes a record with its candidates, and returns its key.
     pub async fn write_triage_record(
         self,
         repo: RepoId,
@@ -130,7 +130,7 @@ impl DuplicateStore<'_> {
             }
             id
         });
-        // A record that counts for what already became of the issue, or of reactions to an earlier comment.
+        // The record may count for an earlier outcome of the issue, or for reactions to an earlier comment.
         let adjusted = match record.item_type {
             ItemType::Issue => {
                 freeze_clusters(&mut tx, repo, item).await?;
@@ -143,7 +143,7 @@ impl DuplicateStore<'_> {
         Ok(id)
     }
 
-    /// What was said about an item, newest first.
+    /// Returns the triage records of an item, newest first.
     pub async fn triage_records_of(
         self,
         repo: RepoId,

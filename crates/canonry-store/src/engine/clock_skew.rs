@@ -1,4 +1,4 @@
-//! How far the database's clock is from ours.
+//! Measures how far the database's clock differs from the local clock.
 
 use canonry_boxed::boxed;
 use std::time::Instant;
@@ -11,10 +11,10 @@ use crate::engine::transaction::{Pool, StoreError};
 
 #[boxed]
 impl Store {
-    /// The database's time less ours, which is `now`; `None` on SQLite, which has no clock of its own. Leases of several
-    /// processes hold only while their clocks agree, and the server that they share can tell.
+    /// Returns the database's time minus `now`; `None` on SQLite, which has no clock of its own. Leases of several
+    /// processes work only if their clocks agree, and the shared server can check that.
     ///
-    /// The time until the server looks at its clock counts as a difference; that until a connection is there does not.
+    /// The time until the server reads its clock counts as a difference; the time to get a connection does not.
     pub async fn clock_skew(&self, now: Timestamp) -> Result<Option<SignedDuration>, StoreError> {
         let Pool::Postgres(pool) = &self.pool else { return Ok(None) };
         let begun = Instant::now();

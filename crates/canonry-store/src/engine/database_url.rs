@@ -1,17 +1,15 @@
-//! Which database: `sqlite:PATH` or `postgres://…`.
+//! The address of a database: `sqlite:PATH` or `postgres://…`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Where the store is.
 #[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseUrl {
     Sqlite(PathBuf),
     Postgres(String),
 }
 
-/// A text that names no database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{shown} is not a database; write sqlite:PATH or postgres://user@host/name")]
 pub struct InvalidDatabaseUrl {
@@ -37,7 +35,7 @@ impl FromStr for DatabaseUrl {
         match text.strip_prefix("sqlite:") {
             Some(path) => {
                 let path = path.strip_prefix("//").unwrap_or(path);
-                // A database in memory would be gone with the connection that made it.
+                // A database in memory would vanish with the connection that created it.
                 if path.is_empty() || path.starts_with(":memory:") {
                     return Err(InvalidDatabaseUrl { shown: format!("{text:?}") });
                 }
@@ -68,8 +66,8 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
-/// Cuts `:password` out of `scheme://user:password@host`, and every parameter behind `?`. A text of another
-/// shape may hold a password anywhere, so nothing of it is shown.
+/// Removes `:password` from `scheme://user:password@host`, and every parameter after `?`. Text of another form may
+/// contain a password anywhere, so it is not shown at all.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         let is_name = url.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '\\'));

@@ -1,4 +1,4 @@
-//! What a store is asked for, by capability: `store.jobs().lease(…)`.
+//! The facets of a store, one per capability: `store.jobs().lease(…)`.
 
 use crate::engine::open::Store;
 use crate::engine::transaction::Pool;
@@ -28,34 +28,34 @@ macro_rules! facets {
 }
 
 facets! {
-    /// Repositories: names, access, settings, maintainers.
+    /// Names, access, settings and maintainers of repositories.
     repos: RepoStore;
-    /// Items: texts, vectors, intent cards, and how far a sync has come.
+    /// Items: texts, vectors, intent cards, and the progress of syncs.
     corpus: CorpusStore;
-    /// Writes to GitHub that are owed.
+    /// Writes to GitHub.
     outbox: OutboxStore;
-    /// Webhooks as they came, and mentions in comments.
+    /// Stored webhooks, and mentions in comments.
     deliveries: DeliveryStore;
-    /// The queue of work and its schedules.
+    /// The job queue and its schedules.
     jobs: JobStore;
-    /// Candidates, triage records, clusters, and what people ruled about them.
+    /// Candidates, triage records, clusters, and the rulings of people about them.
     duplicates: DuplicateStore;
     /// The judge's decisions, audits of it, and samples that people adjudicate.
     judge: JudgeStore;
-    /// Questions to models and what they cost.
+    /// Model calls and their cost.
     models: ModelStore;
     /// Plans that people review, and the runs that apply or undo them.
     plans: PlanStore;
     /// Announced closes, objections and brakes.
     close: CloseStore;
-    /// What became of issues, and the thresholds that follow from it.
+    /// Outcomes of issues, and the thresholds that follow from them.
     learning: LearningStore;
     /// Review runs, reviews and their statistics.
     review: ReviewStore;
-    /// Findings, what people think of them, and the patterns among them.
+    /// Findings, feedback on them, and patterns among them.
     findings: FindingStore;
-    /// Who is signed in, what they did, and the lists that only pages show.
+    /// Sessions, actions of people, and lists that only pages show.
     console: ConsoleStore;
-    /// Pruning, purging, and times that lie in the future.
+    /// Pruning, purging, and correcting times in the future.
     maintenance: MaintenanceStore;
 }

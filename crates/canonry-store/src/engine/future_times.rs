@@ -1,4 +1,4 @@
-//! Times that a clock wrote which was ahead: nothing waits for them.
+//! Corrects times in the future that a fast clock wrote, so that nothing waits for them.
 
 use canonry_boxed::boxed;
 use canonry_domain::CLOCK_TOLERANCE;
@@ -8,34 +8,34 @@ use crate::engine::facets::MaintenanceStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{StoreError, on_tx};
 
-/// No job is put off for longer by a clock that is right: GitHub's limits end within an hour.
+/// A correct clock delays no job for longer: GitHub's rate limits end within an hour.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_hours(24);
 
-/// How many times in the future were found and corrected.
+/// The number of times in the future that were found and corrected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FutureTimes {
-    /// Schedules that had fired in the future; they are due.
+    /// Schedules that fired in the future; they are due now.
     pub schedules: u64,
-    /// Jobs that were to wait until then, or leased until then; they are due.
+    /// Jobs that waited, or were leased, until a time in the future; they are due now.
     pub jobs: u64,
-    /// Writes to GitHub that were to wait until then, or leased until then; they are due.
+    /// Writes to GitHub that waited, or were leased, until a time in the future; they are due now.
     pub writes: u64,
-    /// Writes that were counted as sent in the future, which would have held back all others; they count as sent now.
+    /// Writes that were counted as sent in the future, which would have delayed all others; they count as sent now.
     pub sent: u64,
-    /// Leases for closing that had begun in the future; they have ended.
+    /// Close leases that began in the future; they have ended.
     pub close_leases: u64,
 }
 
 #[boxed]
 impl MaintenanceStore<'_> {
-    /// Makes due what waits for a moment that only a clock which was ahead can have written.
+    /// Makes everything due that waits for a time which only a fast clock can have written.
     ///
-    /// Whoever still works under such a lease renews it by the clock as it is now, or finds at its next step that another
-    /// has taken over. All processes of a store have the same clock, as `serve` checks, so that the future is nobody's
-    /// present.
+    /// A process that still works under such a lease renews it with the current clock, or finds at its next step that
+    /// another process has taken over. All processes of a store have the same clock, which `serve` checks, so a time
+    /// in the future is not the present of another process.
     ///
-    /// The clock is read once the transaction has begun: who waits for the lock of a writer would take what that one
-    /// wrote in the meantime for the future.
+    /// The clock is read after the transaction has begun: while this process waits for a writer's lock, that writer
+    /// may write times that would otherwise count as the future.
     pub async fn correct_future_times(self, clock: impl Fn() -> Timestamp + Send) -> Result<FutureTimes, StoreError> {
         let mut tx = self.pool.begin().await?;
         let now = clock();
@@ -51,7 +51,7 @@ impl MaintenanceStore<'_> {
             WHERE state = 'pending' AND updated_at > $1";
         let sent = "UPDATE content_writes SET sent_at = $2 WHERE sent_at > $1";
         let close_leases = "UPDATE close_leases SET until = $2 WHERE until > $1";
-        // A lease for closing lasts a minute.
+        // A close lease lasts a minute.
         let lease_end = micros(now.saturating_add(CLOCK_TOLERANCE * 2).unwrap_or(Timestamp::MAX));
         let corrected = on_tx!(&mut tx, |db| {
             let queued = sqlx::query(jobs).bind(future).bind(present).bind(too_long);

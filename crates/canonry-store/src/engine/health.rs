@@ -1,4 +1,4 @@
-//! The database as such: whether it is still there, whether it can be written, and how many may write at a time.
+//! Checks that the database is reachable and writable, and says how many transactions can write at a time.
 
 use canonry_boxed::boxed;
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use crate::engine::transaction::{Pool, StoreError, on_tx};
 
 #[boxed]
 impl Store {
-    /// How many transactions may write at a time: SQLite lets one, and the others wait.
+    /// How many transactions can write at a time. SQLite allows one; the others wait.
     pub fn writers(&self) -> usize {
         match &self.pool {
             Pool::Sqlite(_) => 1,
@@ -18,8 +18,8 @@ impl Store {
         }
     }
 
-    /// Asks the database for an answer. A SQLite file that was removed goes on answering whoever has it
-    /// open, and keeps nothing: it counts as gone.
+    /// Checks that the database answers. A deleted SQLite file still answers a process that has it open but stores
+    /// nothing: it counts as missing.
     pub async fn ping(&self) -> Result<(), StoreError> {
         match &self.pool {
             Pool::Postgres(pool) => {
@@ -36,11 +36,11 @@ impl Store {
         Ok(())
     }
 
-    /// Writes one row and waits until it is on the disk: a database that is full or read-only fails here as it would for
-    /// a webhook.
+    /// Writes one row and waits until it is on the disk: a full or read-only database fails here as it would for a
+    /// webhook.
     ///
-    /// SQLite answers from what a connection remembers of the file, so the file is opened once more: one that was
-    /// overwritten, or may only be read by now, is found.
+    /// SQLite may answer from a connection's cache, so the file is opened again: this detects a file that was
+    /// overwritten or is now read-only.
     pub async fn check_writable(&self, now: Timestamp) -> Result<(), StoreError> {
         self.ping().await?;
         if let Pool::Sqlite(pool) = &self.pool {
@@ -50,7 +50,7 @@ impl Store {
             sqlx::query("ROLLBACK").execute(&mut fresh).await?;
             fresh.close().await?;
         }
-        // A schedule's row without a schedule: nothing else is written as often, and nothing reads it.
+        // A schedule row without a schedule: no other row is written as often, and nothing reads it.
         let write = "INSERT INTO schedules (name, last_fired_at) VALUES ('write_check', $1)
             ON CONFLICT (name) DO UPDATE SET last_fired_at = excluded.last_fired_at";
         let mut tx = self.pool.begin().await?;
@@ -60,7 +60,7 @@ impl Store {
         tx.commit().await
     }
 
-    /// Writes a row and takes it back: tells whether this account may write, and changes nothing.
+    /// Writes a row and rolls it back: checks whether this account may write, and changes nothing.
     pub async fn try_to_write(&self) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         // No repository can have this name.

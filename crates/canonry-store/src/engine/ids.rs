@@ -1,6 +1,6 @@
-//! The store's own keys.
+//! Defines the store's own keys.
 
-/// Defines a key, which is a number in every table and to whoever names it.
+/// Defines a key type: a number in every table and for every caller.
 macro_rules! store_id {
     ($(#[$docs:meta])* $name:ident) => {
         $(#[$docs])*
@@ -8,7 +8,7 @@ macro_rules! store_id {
         pub struct $name(pub(crate) i64);
 
         impl $name {
-            /// A number that a person gave; there may be nothing of that number.
+            /// Makes a key from a number that a person entered; it may not exist.
             pub const fn new(id: i64) -> Self {
                 Self(id)
             }

@@ -1,16 +1,16 @@
-//! Words that a column has to hold, in a pattern that both engines read alike.
+//! LIKE patterns for words that a column must contain, with the same meaning on both engines.
 
-/// So many words of a search count: each costs every row that is looked at.
+/// The number of words of a search that count: each word costs time for every row.
 const MOST_WORDS: usize = 8;
 
-/// One pattern for each word of a text, for `lower(column) LIKE lower(pattern) ESCAPE '\\'`.
+/// Returns one pattern for each word of a text, for `lower(column) LIKE lower(pattern) ESCAPE '\\'`.
 ///
-/// The engines lower both sides by what they know of letters: SQLite those of ASCII, PostgreSQL those of its locale.
+/// SQLite lowers only ASCII letters, PostgreSQL the letters of its locale.
 pub(crate) fn patterns(text: &str) -> Vec<String> {
     text.split_whitespace().take(MOST_WORDS).map(pattern).collect()
 }
 
-/// The pattern of a text that a column has to hold as it is, but for the case of its letters.
+/// Returns the pattern for a text that a column must contain literally, ignoring case.
 pub(crate) fn pattern(held: &str) -> String {
     let mut pattern = String::with_capacity(held.len() + 2);
     pattern.push('%');
@@ -18,7 +18,7 @@ pub(crate) fn pattern(held: &str) -> String {
         if matches!(character, '%' | '_' | '\\') {
             pattern.push('\\');
         }
-        // PostgreSQL takes no U+0000, and no column holds one.
+        // PostgreSQL accepts no U+0000, and no column contains one.
         pattern.push(if character == '\0' { '\u{fffd}' } else { character });
     }
     pattern.push('%');

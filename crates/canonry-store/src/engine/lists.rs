@@ -1,9 +1,9 @@
-//! Lists of values in SQL, bound one by one as both engines take them.
+//! Lists of values in SQL, bound one by one, which both engines accept.
 
 use sqlx::{Database, Encode, QueryBuilder, Type};
 
 pub(crate) trait PushList<DB: Database> {
-    /// Pushes the values of an `IN (` and the parenthesis that ends it.
+    /// Pushes the values of an `IN (` and the closing parenthesis.
     fn push_list<'t, T>(&mut self, values: impl IntoIterator<Item = T>) -> &mut Self
     where
         T: Encode<'t, DB> + Type<DB>;

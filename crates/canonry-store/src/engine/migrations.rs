@@ -1,4 +1,4 @@
-//! The numbered steps from an empty database to the schema that this program knows.
+//! The numbered migrations from an empty database to the newest schema.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -8,7 +8,6 @@ use sqlx::{Connection, PgConnection, SqliteConnection};
 use crate::engine::postgres_limits::lift_limits;
 use crate::engine::transaction::StoreError;
 
-/// How far a database has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SchemaVersion(pub i64);
 
@@ -28,7 +27,7 @@ macro_rules! migration {
     };
 }
 
-/// In order: the first one leads to version 1. Only ever appended to.
+/// In order: the first one leads to version 1. New ones are only appended.
 const MIGRATIONS: &[Migration] = &[
     migration!("0001_corpus"),
     migration!("0002_candidate_sets"),
@@ -70,15 +69,15 @@ const NOTE: &str = "INSERT INTO schema_migrations (version, name, applied_at) VA
 /// Any number that nothing else on the server uses as an advisory lock.
 pub(crate) const MIGRATION_LOCK: i64 = 0x0043_414e_4f4e_5259;
 
-/// Brings a SQLite database to the newest schema, or finds it there. The write lock of the one
-/// transaction is the lock of the migration.
+/// Migrates a SQLite database to the newest schema, if needed. The write lock of the single transaction is also the
+/// migration lock.
 pub(crate) async fn migrate_sqlite(connection: &mut SqliteConnection, now: i64) -> Result<SchemaVersion, StoreError> {
-    // Looked at before the first write, so that a newer database is not touched at all.
+    // Checked before the first write, so that a newer database is not changed at all.
     let before = version_of_sqlite(connection).await?;
     if before >= NEWEST_SCHEMA {
         return Ok(before);
     }
-    // Kept in the file, so that later connections need not ask for it; it cannot be set in a transaction.
+    // Stored in the file, so later connections need not set it; it cannot be set inside a transaction.
     sqlx::query("PRAGMA journal_mode = WAL").execute(&mut *connection).await?;
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::query(BOOK).execute(&mut *transaction).await?;
@@ -92,7 +91,7 @@ pub(crate) async fn migrate_sqlite(connection: &mut SqliteConnection, now: i64) 
     Ok(before.max(NEWEST_SCHEMA))
 }
 
-/// The same for PostgreSQL, where an advisory lock makes several starting replicas queue up.
+/// Migrates a PostgreSQL database; an advisory lock makes several starting replicas run one at a time.
 pub(crate) async fn migrate_postgres(connection: &mut PgConnection, now: i64) -> Result<SchemaVersion, StoreError> {
     let before = version_of_postgres(connection).await?;
     if before >= NEWEST_SCHEMA {
@@ -115,7 +114,7 @@ fn pending(before: SchemaVersion) -> impl Iterator<Item = (i64, &'static Migrati
     (1..).zip(MIGRATIONS).filter(move |(version, _)| *version > before.0)
 }
 
-/// The version of a database; one without our book of migrations is at 0.
+/// Returns the version of a database; 0 without a table of migrations.
 pub(crate) async fn version_of_sqlite(connection: &mut SqliteConnection) -> Result<SchemaVersion, StoreError> {
     let booked: i64 =
         sqlx::query_scalar("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations'")

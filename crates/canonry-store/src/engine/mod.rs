@@ -1,4 +1,4 @@
-//! Both engines behind one set of SQL texts: opening, migrating, transactions, and how values look in a row.
+//! Both engines behind the same SQL: opening, migrations, transactions, and the form of values in rows.
 
 pub(crate) mod clock_skew;
 pub(crate) mod database_url;

@@ -18,7 +18,7 @@ use crate::engine::row_values::micros;
 use crate::engine::transaction::{Pool, StoreError};
 use crate::learning::rule_changes::derive_outdated;
 
-/// Everything that Canonry keeps, on SQLite or PostgreSQL.
+/// All data of Canonry, on SQLite or PostgreSQL.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) pool: Pool,
@@ -26,7 +26,7 @@ pub struct Store {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// How many connections may be in use at once. Whoever does more at once than that waits for one.
+    /// How many connections may be in use at once. Further callers wait for a free one.
     pub connections: u32,
 }
 
@@ -36,31 +36,29 @@ impl Default for OpenOptions {
     }
 }
 
-/// Why a store could not be opened. Each sentence says what to do next.
+/// Why a store could not be opened. Each message says what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("there is no database at {url}; create it with `canonry init --db {url}`, or name another one with --db")]
     Absent {
-        /// The database's address, without its password.
+        /// Without its password.
         url: String,
     },
     #[error("the database at {url} cannot be opened: {reason}; check the address and your rights to it")]
     Unusable {
-        /// The database's address, without its password.
+        /// Without its password.
         url: String,
         reason: String,
     },
     #[error("{path} is not a SQLite database; nothing was changed; name another file with --db", path = path.display())]
     NotADatabase { path: PathBuf },
-    /// The file is the database of another program.
     #[error("{path} is another program's database; nothing was changed; name another file with --db", path = path.display())]
     Foreign { path: PathBuf },
-    /// The server has no pgvector.
     #[error(
         "the PostgreSQL server of {url} has no extension \"vector\"; install pgvector 0.8 or newer there and try again"
     )]
     NoVectors {
-        /// The database's address, without its password.
+        /// Without its password.
         url: String,
     },
     /// The schema is older than this program's, and this command only reads.
@@ -69,17 +67,16 @@ pub enum OpenError {
         found = found.0, needed = NEWEST_SCHEMA.0
     )]
     OlderSchema {
-        /// The database's address, without its password.
+        /// Without its password.
         url: String,
         found: SchemaVersion,
     },
-    /// A newer program wrote this database.
     #[error(
         "the database at {url} has schema {found}, newer than the {known} that this program knows; nothing was changed; use a newer canonry",
         found = found.0, known = NEWEST_SCHEMA.0
     )]
     NewerSchema {
-        /// The database's address, without its password.
+        /// Without its password.
         url: String,
         found: SchemaVersion,
     },
@@ -87,7 +84,7 @@ pub enum OpenError {
 
 #[boxed]
 impl Store {
-    /// Opens a store to write: creates a SQLite file that is not there, and brings the schema up to date.
+    /// Opens a store for writing: creates a missing SQLite file and migrates the schema.
     pub async fn open(url: &DatabaseUrl, now: Timestamp) -> Result<Self, OpenError> {
         Self::open_with(url, OpenOptions::default(), now).await
     }
@@ -97,7 +94,8 @@ impl Store {
             DatabaseUrl::Sqlite(path) => {
                 create_for_its_user_alone(path);
                 let pool = connect_sqlite(url, sqlite_options(path).create_if_missing(true), options).await?;
-                // A connection that is opened later must not put an empty file where somebody moved ours away.
+                // If the file is moved away, a connection that is opened later must not create an empty one in its
+                // place.
                 pool.set_connect_options(sqlite_options(path));
                 let mut connection = pool.acquire().await.map_err(|error| from_sqlx(url, &error))?;
                 if is_foreign(&mut connection).await.map_err(|error| from_sqlx(url, &error))? {
@@ -121,7 +119,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store that is there and up to date, without changing anything.
+    /// Opens an existing, up-to-date store without changing anything.
     pub async fn open_existing(url: &DatabaseUrl) -> Result<Self, OpenError> {
         let (pool, found) = Self::connect_existing(url).await?;
         if found == SchemaVersion(0) {
@@ -136,7 +134,7 @@ impl Store {
         Ok(Self { pool })
     }
 
-    /// The schema of a database, without changing anything; 0 for an empty one.
+    /// Returns the schema version of a database without changing anything; 0 for an empty database.
     pub async fn schema_version(url: &DatabaseUrl) -> Result<SchemaVersion, OpenError> {
         Self::connect_existing(url).await.map(|(_, found)| found)
     }
@@ -163,7 +161,7 @@ impl Store {
         })
     }
 
-    /// Closes every connection; SQLite folds its write-ahead log into the file.
+    /// Closes every connection; SQLite merges its write-ahead log into the file.
     pub async fn disconnect(self) {
         match self.pool {
             Pool::Sqlite(pool) => pool.close().await,
@@ -178,18 +176,19 @@ const BUSY: Duration = Duration::from_secs(30);
 fn sqlite_options(path: &std::path::Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
-        // NORMAL would lose the last transactions with the power, and Canonry promises what it stored.
+        // NORMAL would lose the last transactions at a power failure; Canonry guarantees what it stored.
         .synchronous(SqliteSynchronous::Full)
-        // Folding the log into the file holds up whoever writes, the longer the more of the file was touched, and many
-        // writes touch the same pages: a quarter more webhooks a second than with the usual 1000. With 16000 it is no
-        // more, and each pause twice as long.
+        // A checkpoint blocks writers, for longer the more pages changed, and many writes change the same pages. 4000
+        // handles a quarter more webhooks a second than the default 1000. 16000 handles no more, and each pause is
+        // twice as long.
         .pragma("wal_autocheckpoint", "4000")
         .foreign_keys(true)
         .busy_timeout(BUSY)
 }
 
-/// Puts an empty file where there is none, which nobody but its user can read: private repositories' texts will be in it.
-/// SQLite gives its log and index beside it the same rights. What stands in the way SQLite tells better.
+/// Creates an empty file that only its user can read, if there is none: it will contain texts of private
+/// repositories. SQLite gives the log and index files beside it the same permissions. An error is ignored here,
+/// because SQLite reports it better.
 fn create_for_its_user_alone(path: &std::path::Path) {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -198,7 +197,7 @@ fn create_for_its_user_alone(path: &std::path::Path) {
     let _ = options.open(path);
 }
 
-/// Whether a SQLite file has tables, but none of ours.
+/// Whether a SQLite file has tables, but none of Canonry's.
 async fn is_foreign(connection: &mut sqlx::SqliteConnection) -> Result<bool, sqlx::Error> {
     let query = "SELECT count(*) > 0 AND count(*) FILTER (WHERE name = 'schema_migrations') = 0
         FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
@@ -219,8 +218,8 @@ async fn connect_sqlite(
         .map_err(|error| from_sqlx(url, &error))
 }
 
-/// Whether a connection that was given back can be used again. A full disk and failing I/O make SQLite roll back by itself;
-/// the driver's own rollback then fails, and it goes on counting a transaction that is over: every later one fails.
+/// Whether a returned connection can be reused. On a full disk or an I/O error SQLite rolls back by itself; then the
+/// driver's rollback fails and the driver still counts the ended transaction, so every later one fails.
 fn is_reusable(connection: &sqlx::SqliteConnection) -> bool {
     !connection.is_in_transaction()
 }
@@ -236,12 +235,12 @@ async fn connect_postgres(url: &DatabaseUrl, text: &str, options: OpenOptions) -
         .map_err(|error| from_sqlx(url, &error))
 }
 
-/// SQLite's code for a file that is something else.
+/// SQLite's error code for a file that is not a database.
 const SQLITE_NOTADB: &str = "26";
-/// PostgreSQL's code for a database that does not exist.
+/// PostgreSQL's error code for a database that does not exist.
 const INVALID_CATALOG_NAME: &str = "3D000";
 
-/// PostgreSQL's codes for an extension that is not installed on the server, before and since version 16.
+/// PostgreSQL's error codes for an extension that is not installed on the server, before and since version 16.
 const UNDEFINED_FILE: &str = "58P01";
 const FEATURE_NOT_SUPPORTED: &str = "0A000";
 
@@ -285,7 +284,7 @@ mod tests {
         let database = TestDatabase::sqlite();
         let url = database.url().parse().expect("a URL");
         let store = Store::open_with(&url, OpenOptions { connections: 1 }, Timestamp::UNIX_EPOCH).await.expect("opens");
-        // What SQLite does when it meets a full disk or failing I/O: the whole transaction is rolled back at once.
+        // On a full disk or an I/O error SQLite rolls back the whole transaction at once, as this trigger does.
         let full = "CREATE TRIGGER full_disk BEFORE INSERT ON secrets
             BEGIN SELECT RAISE(ROLLBACK, 'database or disk is full'); END";
         database.execute(full).await;

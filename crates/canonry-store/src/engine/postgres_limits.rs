@@ -1,13 +1,13 @@
-//! How long PostgreSQL may take over a statement, a lock or a silence, so that nothing waits without end.
+//! Limits how long PostgreSQL may take for a statement, a lock or an idle transaction, so that nothing waits forever.
 
 use sqlx::PgConnection;
 
-/// In milliseconds, and only where neither the server, the role nor the address names a limit.
+/// In milliseconds, and only if neither the server, the role nor the address sets a limit.
 ///
-/// - A statement: the longest ones read a whole repository's rows at once, seconds for 100,000 items. Five minutes end
+/// - Statement: the longest ones read all rows of a repository at once, seconds for 100,000 items. Five minutes end
 ///   what would never end.
-/// - A lock: as long as a writer waits for another one on SQLite. All transactions that take locks are short.
-/// - Silence within a transaction: only a process that hangs is silent, and it may hold a lock that others wait for.
+/// - Lock: as long as a writer waits for another one on SQLite. All transactions that take locks are short.
+/// - Idle transaction: only a hanging process is idle, and it may have a lock that others wait for.
 const SET: &str = "SELECT set_config(l.name, l.value, false)
     FROM (VALUES ('statement_timeout', '300000'), ('lock_timeout', '30000'), ('idle_in_transaction_session_timeout', '60000'))
         l (name, value)
@@ -16,15 +16,15 @@ const SET: &str = "SELECT set_config(l.name, l.value, false)
 const LIFT: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
     SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// Limits everything that a new connection does.
+/// Sets the limits of a new connection.
 ///
-/// By a statement and not among the parameters of the connection: poolers between the two refuse those.
+/// With a statement and not with connection parameters, because poolers between the two refuse those.
 pub(crate) async fn set_limits(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     sqlx::query(SET).execute(connection).await?;
     Ok(())
 }
 
-/// Lets the transaction that the connection is in take as long as it takes: schema changes and the building of indexes.
+/// Removes the limits for the current transaction, for schema changes and index builds.
 pub(crate) async fn lift_limits(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     sqlx::raw_sql(LIFT).execute(connection).await?;
     Ok(())
@@ -102,7 +102,8 @@ mod tests {
         sqlx::query(lock).bind(MIGRATION_LOCK).execute(&mut holder).await.expect("locks");
         let url = format!("{}?options=-c%20lock_timeout=20ms", database.url());
         let opening = tokio::spawn(async move { open(&url).await.disconnect().await });
-        // Held for longer than the limit from when it waits; the bound only ends a test that has failed already.
+        // Keeps the lock for longer than the limit once the other connection waits; the bound only ends a test that
+        // has already failed.
         let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
         for _ in 0..500 {

@@ -1,4 +1,4 @@
-//! Throwing away what a service needs no more.
+//! Deletes data that a service no longer needs.
 
 use canonry_boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
@@ -7,27 +7,27 @@ use crate::engine::facets::MaintenanceStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// How much longer than all else it is kept who did what in the console: a year, which is when people ask.
+/// How much longer console actions are kept than other data: a year, because people ask about them that late.
 const ACTIONS_KEPT: SignedDuration = SignedDuration::from_hours(365 * 24);
 
-/// What was thrown away.
+/// The number of deleted rows and bodies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PruneCounts {
     pub deliveries: u64,
     pub jobs: u64,
-    /// Sessions of the console, and notes of what was done there, that are gone.
+    /// Deleted console sessions and console actions.
     pub console: u64,
 }
 
 #[boxed]
 impl MaintenanceStore<'_> {
-    /// Throws away the bodies of deliveries, and the jobs without a delivery, that were done or ignored before that
-    /// moment: at most `limit` of each, so that no writer waits for long. Called again until nothing is left. A
-    /// delivery's row stays, so that one that comes again is known; what was given up stays as it is. Sessions of the console
-    /// that had ended go with them, and what people did there a year before that moment.
+    /// Deletes the bodies of deliveries, and the jobs without a delivery, that were done or ignored before `before`:
+    /// at most `limit` of each, so that no writer waits for long. The caller repeats this until nothing is left. A
+    /// delivery's row stays, so that a redelivery is recognised; failed jobs and deliveries stay unchanged. Console
+    /// sessions that ended before `before` are deleted too, and console actions from a year before it.
     pub async fn prune(self, before: Timestamp, limit: u32) -> Result<PruneCounts, StoreError> {
-        // The state is looked at again by the update itself: it may have been replayed since. Not as a plain column,
-        // or SQLite would go through all that are done by the index of states.
+        // The update checks the state again, because a delivery may have been replayed since. It does not use the
+        // plain column, because SQLite would then walk all done deliveries in the index of states.
         let empty = "UPDATE deliveries SET payload = '', emptied = TRUE WHERE id IN (SELECT id FROM deliveries
                 WHERE state IN ('done', 'ignored') AND emptied = FALSE AND finished_at < $1 ORDER BY finished_at LIMIT $2)
             AND state || '' IN ('done', 'ignored')";

@@ -1,4 +1,4 @@
-//! Deleting what is kept of a repository: everything, or the vectors of one model; a few rows in each transaction.
+//! Deletes all data of a repository, or the vectors of one model, a few rows in each transaction.
 
 #[cfg(test)]
 mod tests;
@@ -13,10 +13,10 @@ use crate::engine::facets::MaintenanceStore;
 use crate::engine::row_values::count;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// Whose rows they are: how a table leads to its repository.
+/// How the rows of a table refer to their repository.
 #[derive(Debug, Clone, Copy)]
 enum Of {
-    /// It has the repository's name, which need not be one that is stored.
+    /// By the repository's name, which may not be a stored one.
     Name,
     Repo,
     Item,
@@ -26,7 +26,7 @@ enum Of {
 }
 
 impl Of {
-    /// The condition; `$1` is the name or the repository's key.
+    /// Returns the condition; `$1` is the name or the repository's key.
     const fn condition(self) -> &'static str {
         match self {
             Self::Name => "repo = $1",
@@ -43,7 +43,7 @@ impl Of {
     }
 }
 
-/// Every table that tells of repositories, but for their own. A test compares it with the schema.
+/// Every table with rows about repositories, except `repos`. A test compares it with the schema.
 const TABLES: &[(&str, Of)] = &[
     ("items", Of::Repo),
     ("embeddings", Of::Item),
@@ -97,24 +97,24 @@ const TABLES: &[(&str, Of)] = &[
     ("deliveries", Of::Name),
 ];
 
-/// What is deleted one part after the other. Whatever is not named here goes with what it hangs on: all of it is bound to
-/// its repository by foreign keys that delete. The order and the parts only keep the transactions short.
+/// The steps of a purge. Tables that no step names are deleted by cascading foreign keys, which tie all of them to
+/// the repository. The steps and their order only keep the transactions short.
 #[derive(Debug, Clone, Copy)]
 enum Part {
-    /// The rows of a table that has the repository's name.
+    /// The rows of a table that contains the repository's name.
     Named(&'static str),
-    /// The rows of a table that has the repository's key.
+    /// The rows of a table that contains the repository's key.
     Keyed(&'static str),
-    /// What hangs on items, for a few items at a time. An item is deleted after that: one that a thousand others
-    /// were compared with would take all of theirs with it.
+    /// The rows that refer to items, for a few items at a time. The items are deleted afterwards: deleting one to
+    /// which a thousand others were compared would also delete all of their rows.
     OfItems,
     SharedCounts,
-    /// The repository, and what was written about it meanwhile.
+    /// The repository, and rows that were written about it meanwhile.
     Repo,
 }
 
 const PARTS: &[Part] = &[
-    // Nothing is begun and nothing is sent any more.
+    // First, so that no job starts and nothing is sent any more.
     Part::Named("jobs"),
     Part::Named("deliveries"),
     Part::Keyed("outbox"),
@@ -136,8 +136,8 @@ const PARTS: &[Part] = &[
     Part::Repo,
 ];
 
-/// What hangs on an item. What only points to others of these rows comes before them: it would be changed otherwise, to
-/// be deleted right afterwards.
+/// The tables that refer to an item. A table whose rows refer to other rows in this list comes before them: its rows
+/// would otherwise be updated and then deleted right afterwards.
 const OF_ITEMS: &[&str] = &[
     "judge_audit_run_items",
     "judge_decisions",
@@ -153,11 +153,11 @@ const OF_ITEMS: &[&str] = &[
     "embeddings",
 ];
 
-/// How far a purge has come. Nothing depends on it: one that begins anew does what is left.
+/// The progress of a purge. A purge that starts again without it deletes what is left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PurgePlace {
     part: usize,
-    /// The number of the last item that nothing hangs on any more.
+    /// The number of the last item whose referring rows are deleted.
     after: i64,
 }
 
@@ -168,13 +168,13 @@ impl PurgePlace {
 }
 
 impl MaintenanceStore<'_> {
-    /// How many rows of each table are about a repository, in a fixed order. Under a name that is not stored there may
-    /// still be webhooks and jobs.
+    /// Returns the number of rows about a repository in each table, in a fixed order. There may be webhooks and jobs
+    /// for a name that is not stored.
     pub async fn rows_about(self, name: &RepoName) -> Result<Vec<(&'static str, u64)>, StoreError> {
         let repo = self.pool.repos().find(name).await?;
         let mut rows = Vec::with_capacity(TABLES.len());
         for &(table, of) in TABLES {
-            // Only names of our own tables are put into the text.
+            // Only names of Canonry's own tables are inserted into the SQL.
             let query = AssertSqlSafe(format!("SELECT count(*) FROM {table} WHERE {}", of.condition()));
             let found: i64 = match (of, &repo) {
                 (Of::Name, _) => {
@@ -190,11 +190,13 @@ impl MaintenanceStore<'_> {
         Ok(rows)
     }
 
-    /// Deletes the next few rows about a repository, in one transaction, and says where to go on; `None` is that nothing is
-    /// left. About `most` rows and what hangs on them are deleted at once, so that nobody waits for long.
+    /// Deletes the next few rows about a repository in one transaction and returns where to continue; `None` if
+    /// nothing is left. It deletes about `most` rows and the rows that refer to them, so that no other writer waits
+    /// for long.
     ///
-    /// The repository itself is deleted last: a purge that was interrupted finds it, and begins anew. It goes by its key,
-    /// because another one may get its name meanwhile; without a key only what has the name is deleted.
+    /// The repository itself is deleted last, so that an interrupted purge finds it and can start again. It is
+    /// deleted by key, because another repository may get its name meanwhile; without a key only rows with the name
+    /// are deleted.
     pub async fn purge_some(
         self,
         name: &RepoName,
@@ -228,8 +230,8 @@ impl MaintenanceStore<'_> {
         Ok((next.part < PARTS.len()).then_some(next))
     }
 
-    /// Deletes the vectors that a model made of a few items behind number `after`, and says behind which number to go
-    /// on; `None` is that there are no more items. A model is named as it is stored.
+    /// Deletes a model's vectors of a few items after the number `after` and returns the number after which to
+    /// continue; `None` if there are no more items. `model` is the stored name.
     pub async fn purge_vectors(
         self,
         repo: RepoId,
@@ -240,8 +242,8 @@ impl MaintenanceStore<'_> {
         self.delete_of_items(repo, &["embeddings"], Some(model), after, most).await
     }
 
-    /// A transaction that leaves nothing of what it deletes in a SQLite file, where the room of deleted rows is otherwise
-    /// only marked as free.
+    /// Begins a transaction that overwrites deleted rows in a SQLite file, which otherwise only marks their space as
+    /// free.
     async fn begin_purge(self) -> Result<Transaction, StoreError> {
         let mut tx = self.pool.begin().await?;
         if let Transaction::Sqlite(transaction) = &mut tx {
@@ -273,8 +275,8 @@ impl MaintenanceStore<'_> {
         Ok(deleted)
     }
 
-    /// Deletes from tables what hangs on the items behind number `after`, `most` numbers at a time, and says which was
-    /// the last; `None` when there are no more. With a model, only what it made.
+    /// Deletes the rows of these tables that refer to items after the number `after`, `most` numbers at a time, and
+    /// returns the last number; `None` if there are no more. With a model, deletes only that model's rows.
     async fn delete_of_items(
         self,
         repo: RepoId,
@@ -297,7 +299,8 @@ impl MaintenanceStore<'_> {
             (last, ids)
         });
         for table in tables {
-            // All keys in one value, so that both engines look each of them up, whatever they believe of the table's size.
+            // All keys in one value, so that both engines use the index for each key, whatever table size they
+            // assume.
             let made_by = if model.is_some() { " AND model = $2" } else { "" };
             macro_rules! delete {
                 ($db:expr, $among:literal, $ids:expr) => {{
@@ -324,7 +327,7 @@ impl MaintenanceStore<'_> {
         Ok(last)
     }
 
-    /// The repository's findings are gone by now: counted anew, nothing of them is left.
+    /// The repository's findings are already deleted, so recomputed patterns no longer contain them.
     async fn take_out_of_global_patterns(self, repo: RepoId) -> Result<(), StoreError> {
         let query = "SELECT shares_patterns FROM repos WHERE id = $1";
         let shares: Option<bool> =
@@ -333,8 +336,8 @@ impl MaintenanceStore<'_> {
     }
 }
 
-/// A statement that deletes at most `$2` rows of a table. They are named by where they lie, which is all that the tables
-/// have in common.
+/// Builds a statement that deletes at most `$2` rows of a table. Rows are addressed by their physical position, the
+/// only key that all tables have.
 fn delete_some(tx: &Transaction, table: &str, of: Of) -> String {
     let condition = of.condition();
     match tx {

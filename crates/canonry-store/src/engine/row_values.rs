@@ -1,4 +1,4 @@
-//! How domain values look in a row, the same on both engines.
+//! Converts domain values to and from columns, the same on both engines.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ pub(crate) fn optional_moment(micros: Option<i64>) -> Result<Option<Timestamp>, 
     micros.map(moment).transpose()
 }
 
-/// A stored word of one of the domain's enums or names.
+/// Parses the stored text of a domain enum or name.
 pub(crate) fn word<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, StoreError> {
     text.parse().map_err(StoreError::damaged)
 }
@@ -45,25 +45,26 @@ pub(crate) fn similarity(value: f64) -> Result<Similarity, StoreError> {
     Similarity::new(value).map_err(StoreError::damaged)
 }
 
-/// A text of a model or a person as both engines can keep it: PostgreSQL cannot keep U+0000.
+/// Makes text of a model or a person storable: PostgreSQL cannot store U+0000.
 pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
-/// As much of a key or a path as the indexes of findings hold. SQLite puts a value that a column must equal wherever the
-/// column stands and so loses the index, unless the column's own condition is written as `key || '' = …`.
+/// Returns the part of a key or a path that the indexes of findings contain. SQLite replaces a column by the value it
+/// must equal everywhere and then misses the index, unless the condition on the column itself is written as `key ||
+/// '' = …`.
 pub(crate) fn beginning(text: &str) -> String {
     text.chars().take(200).collect()
 }
 
-/// A stored component. Its name is what was left of a label, so that any text can be one.
+/// Reads a stored component. Its name is part of a label, so any text is valid.
 pub(crate) fn optional_component(name: Option<String>) -> Result<Option<Component>, StoreError> {
     let read =
         |name: String| Component::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(name));
     name.map(read).transpose().map_err(StoreError::damaged)
 }
 
-/// A stored threshold; null is silence.
+/// Reads a stored threshold; null means that Canonry does not comment.
 pub(crate) fn current_threshold(points: Option<i64>) -> Result<CurrentThreshold, StoreError> {
     let read = |points: i64| {
         let points = u8::try_from(points).map_err(StoreError::damaged)?;
@@ -80,7 +81,7 @@ pub(crate) fn count(rows: i64) -> Result<u64, StoreError> {
     u64::try_from(rows).map_err(StoreError::damaged)
 }
 
-/// A value as JSON that both engines can keep: PostgreSQL cannot keep U+0000 in it either.
+/// Converts a value to storable JSON: PostgreSQL cannot store U+0000 in JSON either.
 pub(crate) fn storable_json<T: serde::Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, StoreError> {
     let mut json = serde_json::to_value(value).map_err(StoreError::damaged)?;
     replace_nul(&mut json);

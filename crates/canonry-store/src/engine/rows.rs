@@ -1,4 +1,4 @@
-//! Reading structs of domain values from the rows of both engines.
+//! Reads structs of domain values from rows of both engines.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -40,7 +40,7 @@ use crate::outbox::entries::{OutboxState, WritePriority};
 use crate::review::posted_findings::PostedThreadState;
 use crate::review::runs::ReviewState;
 
-/// What both engines can hand over.
+/// A type that both engines can decode.
 pub(crate) trait RawColumn:
     for<'r> Decode<'r, Sqlite> + Type<Sqlite> + for<'r> Decode<'r, Postgres> + Type<Postgres>
 {
@@ -51,7 +51,7 @@ impl<T> RawColumn for T where
 {
 }
 
-/// A value that stands in one column.
+/// A value in one column.
 pub(crate) trait Column: Sized {
     type RawValue: RawColumn;
 
@@ -100,20 +100,20 @@ macro_rules! store_rows {
 
 store_rows!(SqliteRow, PgRow);
 
-/// A column that holds something that this program never writes.
+/// The error for a column with something that this program never writes.
 pub(crate) fn unreadable(column: &str, error: impl Into<Box<dyn Error + Send + Sync>>) -> sqlx::Error {
     sqlx::Error::ColumnDecode { index: column.to_owned(), source: error.into() }
 }
 
-/// A value that is read from several columns.
+/// A value in several columns.
 pub(crate) trait ReadRow: Sized {
     fn read_row(row: &impl StoreRow) -> Result<Self, sqlx::Error>;
 }
 
-/// Reads a value of another crate, for which `from_row!` cannot implement sqlx's trait.
+/// Wraps a value of another crate, for which `from_row!` cannot implement sqlx's trait.
 pub(crate) struct Read<T>(pub(crate) T);
 
-/// A value with what the column `key` says of it.
+/// A value together with the column `key`.
 pub(crate) struct Keyed<K, T>(pub(crate) K, pub(crate) T);
 
 pub(crate) fn unwrap_all<T>(rows: Vec<Read<T>>) -> Vec<T> {
@@ -142,8 +142,8 @@ tuples! {
 }
 
 /// Reads a struct column by column: `from_row!(Brake { id, kind, at: "set_at", repo: flatten, code: (read_code) })`.
-/// A field is the column of its name, the named column, a struct whose columns are in the same row, what a function
-/// makes of the row, or its default.
+/// A field is the column of its name, the named column, a struct with columns in the same row, the result of a
+/// function on the row, or its default.
 macro_rules! from_row {
     ($type:ident { $($fields:tt)+ }) => {
         $crate::engine::rows::read_row!($type { $($fields)+ });
@@ -162,7 +162,7 @@ macro_rules! from_row {
     };
 }
 
-/// The same for a struct of another crate, which is read as [`Read`].
+/// Like `from_row!`, for a struct of another crate, which is read as [`Read`].
 macro_rules! read_row {
     ($type:ident { $($field:ident $(: $how:tt)?),+ $(,)? }) => {
         impl $crate::engine::rows::ReadRow for $type {
@@ -201,7 +201,7 @@ impl<T: Column> Column for Option<T> {
     }
 }
 
-/// Says how types are made of what is stored.
+/// Defines how types are converted from their stored form.
 macro_rules! columns {
     ($($($type:ty),+: $raw:ty = $read:expr;)+) => {
         $($(impl Column for $type {
@@ -232,7 +232,7 @@ columns! {
         Ok(raw.map(threshold).transpose()?.into())
     };
     Confidence: i64 = |raw| Ok(Confidence::deserialize(IntoDeserializer::<ValueError>::into_deserializer(u8::try_from(raw)?))?);
-    // Its name is what was left of a label, so that any text can be one.
+    // The name is part of a label, so any text is valid.
     Component: String = |raw| Ok(Component::deserialize(IntoDeserializer::<ValueError>::into_deserializer(raw))?);
     ContentHash: String = |raw| Ok(ContentHash::stored(raw));
     CodeHash: String = |raw| Ok(CodeHash::stored(raw));

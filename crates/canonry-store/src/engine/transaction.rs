@@ -1,18 +1,18 @@
-//! One set of SQL texts for both engines: pools, transactions, and the macros that choose.
+//! Pools, transactions and macros that run the same SQL on both engines.
 
 use canonry_domain::{ItemNumber, ItemType};
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool};
 
-/// A failure of the database while the store was used.
+/// A database failure.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The engine said no, or could not be reached.
+    /// The engine returned an error or could not be reached.
     #[error("the database failed: {0}")]
     Database(#[source] sqlx::Error),
-    /// A row holds something that this program never writes.
+    /// A row contains something that this program never writes.
     #[error("the database holds a row that cannot be read: {0}")]
     Damaged(String),
-    /// Something was to be written about an item that is not stored; nothing was written.
+    /// A write refers to an item that is not stored; nothing was written.
     #[error("there is no {} #{number} in the database; run `canonry sync` or `canonry import` first", item_type.in_words())]
     UnknownItem { item_type: ItemType, number: ItemNumber },
 }
@@ -27,7 +27,7 @@ impl From<sqlx::Error> for StoreError {
 }
 
 impl StoreError {
-    /// For a stored word that is not one of ours.
+    /// For a stored value that this program does not know.
     pub(crate) fn damaged(error: impl std::fmt::Display) -> Self {
         Self::Damaged(error.to_string())
     }
@@ -45,7 +45,7 @@ pub(crate) enum Transaction {
     Postgres(sqlx::Transaction<'static, Postgres>),
 }
 
-/// Runs the same code on the pool of whichever engine it is: `on_pool!(pool, |db| query.fetch_all(db))`.
+/// Runs the same code on the pool of either engine: `on_pool!(pool, |db| query.fetch_all(db))`.
 macro_rules! on_pool {
     ($pool:expr, |$db:ident| $body:expr) => {
         match $pool {
@@ -74,8 +74,8 @@ macro_rules! on_tx {
 pub(crate) use {on_pool, on_tx};
 
 impl Pool {
-    /// Begins a transaction that writes. SQLite takes its write lock at once: one that is upgraded
-    /// later fails at once when another writer came first, whatever the busy timeout says.
+    /// Begins a transaction that writes. SQLite takes its write lock immediately: a later upgrade fails at once if
+    /// another writer came first, whatever the busy timeout is.
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
         Ok(match self {
             Self::Sqlite(pool) => Transaction::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
@@ -83,7 +83,7 @@ impl Pool {
         })
     }
 
-    /// Begins a transaction that only reads, and sees the database as it was at its first question.
+    /// Begins a transaction that only reads, with a snapshot of the database at its first query.
     pub(crate) async fn begin_reading(&self) -> Result<Transaction, StoreError> {
         Ok(match self {
             Self::Sqlite(pool) => Transaction::Sqlite(pool.begin().await?),
@@ -94,9 +94,9 @@ impl Pool {
     }
 }
 
-/// Begins in a task of its own. Whoever stops waiting between the statement and its answer (a request that was
-/// cancelled, a worker that drains) would give a connection back that nobody knows to be in a transaction: sqlx counts
-/// it only once the answer is read. The next user's statements would never be committed.
+/// Begins in a separate task. A caller that stops waiting between the statement and its answer (a cancelled request,
+/// a draining worker) would return a connection that is in a transaction without anybody knowing: sqlx counts the
+/// transaction only after it has read the answer. The next user's statements would never be committed.
 async fn begun(pool: PgPool, statement: &'static str) -> Result<sqlx::Transaction<'static, Postgres>, StoreError> {
     let begun = tokio::spawn(async move { pool.begin_with(statement).await }).await;
     Ok(begun.map_err(|_| sqlx::Error::WorkerCrashed)??)
@@ -119,9 +119,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Makes writers of one repository queue up, so that what one read is still true when it writes.
-    /// SQLite has one writer at a time anyway. Rows that refer to the repository may be inserted meanwhile, which a
-    /// plain FOR UPDATE would hold up.
+    /// Makes writers of one repository run one at a time, so that what a writer read is still true when it writes.
+    /// SQLite has one writer at a time anyway. Other transactions may still insert rows that refer to the repository,
+    /// which a plain FOR UPDATE would block.
     pub(crate) async fn lock_items_of(&mut self, repo: crate::RepoId) -> Result<(), StoreError> {
         if let Self::Postgres(transaction) = self {
             sqlx::query("SELECT id FROM repos WHERE id = $1 FOR NO KEY UPDATE")
@@ -132,7 +132,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Wakes the workers of all processes once this transaction is committed. On SQLite there is one process, which
+    /// Wakes the workers of all processes when this transaction is committed. On SQLite there is one process, which
     /// wakes its own.
     pub(crate) async fn notify_workers(&mut self) -> Result<(), StoreError> {
         if let Self::Postgres(transaction) = self {
@@ -142,5 +142,5 @@ impl Transaction {
     }
 }
 
-/// Where PostgreSQL tells that jobs wait.
+/// The PostgreSQL channel for notifications about queued jobs.
 pub(crate) const JOBS_CHANNEL: &str = "canonry_jobs";

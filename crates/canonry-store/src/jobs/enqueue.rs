@@ -1,4 +1,4 @@
-//! Queueing work that no delivery caused: schedules, syncs of new repositories, what people ask for.
+//! Queues jobs that no delivery caused: schedules, syncs of new repositories, requests of people.
 
 use canonry_boxed::boxed;
 use jiff::Timestamp;
@@ -9,13 +9,13 @@ use crate::engine::row_values::{micros, storable};
 use crate::engine::transaction::{StoreError, Transaction, on_tx};
 use crate::jobs::queue::{JobId, NewJob, insert_job};
 
-/// Any number that nothing else on the server uses as an advisory lock: whoever looks whether a job waits and queues
-/// it if none does goes one after the other.
+/// Any number that nothing else on the server uses as an advisory lock. The lock makes "queue a job unless one is
+/// queued" run one process at a time.
 const ONCE_LOCK: i64 = 0x0043_414e_4f4e_4f4e;
 
 #[boxed]
 impl JobStore<'_> {
-    /// Queues a job that may run from that moment on.
+    /// Queues a job that may run from `run_after` on.
     pub async fn enqueue(self, new: &NewJob<'_>, run_after: Timestamp, now: Timestamp) -> Result<JobId, StoreError> {
         let mut tx = self.pool.begin().await?;
         let id = insert_job(&mut tx, new, None, run_after, now).await?;
@@ -23,8 +23,8 @@ impl JobStore<'_> {
         Ok(id)
     }
 
-    /// Queues a job unless one of its key and kind waits already, in which case it is `None`. One that runs does not
-    /// count: what it read may be older than the reason for this one.
+    /// Queues a job; `None` if a job of its key and kind is already queued. A running job does not count: it may have
+    /// read data that is older than the reason for this job.
     pub async fn enqueue_once(
         self,
         new: &NewJob<'_>,
@@ -37,8 +37,8 @@ impl JobStore<'_> {
         Ok(id)
     }
 
-    /// Queues a job unless one of its key and kind waits or runs whose payload is for the same, in which case it is
-    /// `None`. However many ask at once, one of them queues it.
+    /// Queues a job; `None` if a queued or running job of its key and kind has an equivalent payload (`is_same`). Of
+    /// several concurrent callers exactly one queues it.
     pub async fn enqueue_unless_active(
         self,
         new: &NewJob<'_>,
@@ -63,9 +63,9 @@ impl JobStore<'_> {
         Ok(Some(id))
     }
 
-    /// Queues a job, or lets one of its key and kind that waits do this one's work too: `join` makes one payload of the
-    /// waiting one's and the new one's. It waits no longer than the new one would, and its tries begin anew. One that runs
-    /// does not count: what it read may be older than the reason for this one.
+    /// Queues a job, or merges it into a queued job of its key and kind: `join` combines both payloads. The merged
+    /// job runs at the earlier of the two times, and its attempts start at 0. A running job does not count: it may
+    /// have read data that is older than the reason for this job.
     pub async fn enqueue_joined(
         self,
         new: &NewJob<'_>,
@@ -83,7 +83,7 @@ impl JobStore<'_> {
         if let Some((id, payload)) = waiting {
             let payload: Value = serde_json::from_str(&payload).map_err(StoreError::damaged)?;
             let joined = join(&payload, new.payload).to_string();
-            // Somebody may have leased it since.
+            // A worker may have leased it since.
             let update = "UPDATE jobs SET payload = $2, attempts = 0, run_after = CASE WHEN run_after < $3 THEN run_after ELSE $3 END
                 WHERE id = $1 AND state = 'queued'";
             let changed = on_tx!(&mut tx, |db| {

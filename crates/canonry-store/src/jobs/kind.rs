@@ -4,25 +4,25 @@ use canonry_domain::text_enum;
 
 text_enum! {
     pub enum JobKind: "a kind of job" {
-        /// Doing what a webhook asks for.
+        /// Handling a webhook.
         Webhook = "webhook",
-        /// Bringing a repository up to date.
+        /// Syncing a repository.
         Sync = "sync",
         /// Reviewing a pull request.
         Review = "review",
-        /// Triaging an item again whose text changed shortly after it was triaged.
+        /// Triaging an item again because its text changed shortly after its triage.
         Triage = "triage",
         /// Counting the reactions to Canonry's comments.
         Reactions = "reactions",
-        /// Asking GitHub again for deliveries that failed.
+        /// Asking GitHub to redeliver failed deliveries.
         Recover = "recover",
-        /// Closing what was announced and nobody objected to.
+        /// Closing items whose announced grace ended without an objection.
         Grace = "grace",
-        /// Recording what people think of closes.
+        /// Recording reactions of people to closes.
         Objections = "objections",
-        /// Carrying out a plan that a person applied in the console.
+        /// Applying a plan that a person approved in the console.
         ApplyClose = "apply_close",
-        /// Reopening what a plan closed.
+        /// Reopening the items that a plan closed.
         UndoClose = "undo_close",
         Plan = "plan",
         /// Recomputing clusters and their canonicals.
@@ -32,7 +32,7 @@ text_enum! {
     }
 }
 
-/// The kind of a stored job. Another version may have stored one that this one does not know.
+/// The kind of a stored job. Another version of Canonry may have stored a kind that this one does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredJobKind {
     Known(JobKind),

@@ -1,4 +1,5 @@
-//! Who works on which job: one worker per key, never more than the caps, and only who holds the lease ends it.
+//! Leases jobs to workers: one job per key at a time, never more than the caps, and only the owner of a lease can end
+//! it.
 
 use canonry_boxed::boxed;
 use jiff::Timestamp;
@@ -8,24 +9,25 @@ use crate::engine::row_values::{micros, storable};
 use crate::engine::transaction::{Pool, StoreError, Transaction, on_pool, on_tx};
 use crate::jobs::queue::{Job, JobId, job_columns};
 
-/// How many jobs run at once, all processes of a store together.
+/// How many jobs run at once in all processes that share a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobCaps {
-    /// Of one repository. Where it is more than one, one of them is kept for what deliveries cause.
+    /// The cap for one repository. If it is more than 1, one place is reserved for jobs that deliveries caused.
     pub per_repo: u32,
     pub in_all: u32,
 }
 
-/// Which jobs a worker takes.
+/// Which jobs a worker leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobScope {
-    /// Any: what a delivery caused first, then what schedules and people asked for.
+    /// Any job: first those that deliveries caused, then those of schedules and people.
     All,
-    /// Only what a delivery caused. A worker that leaves the long work to others is there when a webhook comes.
+    /// Only jobs that deliveries caused. Such a worker leaves long jobs to others, so it is free when a webhook
+    /// arrives.
     Caused,
 }
 
-/// The right to work on one job, until it ends or another worker takes over.
+/// The right to work on one job, until the job ends or another worker takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobLease<'a> {
     pub id: JobId,
@@ -35,31 +37,31 @@ pub struct JobLease<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobEnd<'a> {
     Done,
-    /// There was nothing to do, for this reason, which it and its delivery show.
+    /// There was nothing to do. The job and its delivery show this reason.
     Ignored(&'a str),
-    /// It failed with this error and is tried again from that moment on; later jobs of its key wait for it.
+    /// The attempt failed with this error. The job is retried at that time; later jobs of its key wait for it.
     Retry(&'a str, Timestamp),
-    /// It cannot be done yet, for this reason: it waits until that moment as if it had not been tried.
+    /// The job cannot run yet, for this reason. It waits until that time, and this attempt does not count.
     Postponed(&'a str, Timestamp),
-    /// It is given up with this error, and so is its delivery.
+    /// The job and its delivery failed with this error.
     Dead(&'a str),
 }
 
-/// Caps and keys are counted over rows that other workers are about to change, which no lock of rows covers: leasing
-/// goes one after the other instead, for the length of one statement. The number is any that nothing else on the server
-/// uses as an advisory lock.
+/// Caps and keys are counted over rows that other workers are about to change. Row locks do not cover that, so
+/// leasing runs one worker at a time, for the length of one statement. The number is any that nothing else on the
+/// server uses as an advisory lock.
 ///
-/// Without statistics PostgreSQL believes that few jobs wait, and sorts all of them for each: 37 ms with 10,000 in the
-/// queue, and 0.2 ms when it may not sort but has to walk the index of unfinished ones.
+/// Without statistics PostgreSQL assumes that few jobs are queued, and sorts all of them for each lease: 37 ms with
+/// 10,000 in the queue. Without sorting it must walk the index of unfinished jobs: 0.2 ms.
 const BEFORE_LEASING: &str = "SET LOCAL enable_sort = off; SELECT pg_advisory_xact_lock(18930628033399375)";
 
-/// The first job that may run at $1, with at most $2 of a repository and $3 in all: the oldest that a delivery caused, or
-/// else, if $4, the oldest other one. Of a repository's places the last one is for what a delivery caused: reviews and
-/// syncs take long, and webhooks must not wait for them. Whether there is a delivery comes first in the index of unfinished jobs, so that
-/// the order and the end are those of a walk along it.
+/// Selects the first job that may run at $1, with at most $2 running jobs of a repository and $3 in all: the oldest
+/// that a delivery caused or, if $4, the oldest other one. The last place of a repository is reserved for jobs that
+/// deliveries caused: reviews and syncs take long, and webhooks must not wait for them. The index of unfinished jobs
+/// begins with whether there is a delivery, so a walk along it has the right order and can stop at the first match.
 ///
-/// Only the last condition looks at other rows for each row, and reads one entry of an index. Rows that may not run are
-/// walked over, 10,000 of them in 4 ms.
+/// Only the last condition reads other rows for each row: one index entry. Rows that may not run are skipped, 10,000
+/// of them in 4 ms.
 macro_rules! next_job {
     () => {
         "SELECT j.id FROM jobs j WHERE j.state IN ('queued', 'running')
@@ -79,9 +81,8 @@ macro_rules! next_job {
 
 #[boxed]
 impl JobStore<'_> {
-    /// Takes a job that may run now, so that nobody else does until `until`: the oldest whose moment has come, or
-    /// whose worker let its lease run out, with no earlier unfinished job and no running one of its key, within the
-    /// caps. What a delivery caused comes before everything else.
+    /// Leases the next job until `until`: the oldest that is due, or whose lease has expired, if its key has no
+    /// earlier unfinished job and no running job, within the caps. Jobs that deliveries caused come first.
     pub async fn lease(
         self,
         owner: &str,
@@ -90,8 +91,8 @@ impl JobStore<'_> {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<Option<Job>, StoreError> {
-        // On SQLite looked at without the write lock first: most looks of many workers find nothing, and would keep
-        // writers waiting.
+        // On SQLite check without the write lock first: with many workers most checks find nothing, and would make
+        // writers wait.
         if let Pool::Sqlite(pool) = self.pool {
             let find = sqlx::query_scalar::<_, i64>(next_job!()).bind(micros(now)).bind(i64::from(caps.per_repo));
             let find = find.bind(i64::from(caps.in_all)).bind(scope == JobScope::All);
@@ -118,7 +119,7 @@ impl JobStore<'_> {
         Ok(taken)
     }
 
-    /// Keeps a lease for longer; `false` says that another worker has taken over.
+    /// Extends a lease; `false` if another worker has taken over.
     pub async fn renew(self, lease: JobLease<'_>, until: Timestamp) -> Result<bool, StoreError> {
         let renew = "UPDATE jobs SET lease_until = $3 WHERE id = $1 AND lease_owner = $2 AND state = 'running'";
         let changed = on_pool!(self.pool, |db| {
@@ -128,8 +129,8 @@ impl JobStore<'_> {
         Ok(changed == 1)
     }
 
-    /// Ends a try, together with the job's delivery; `false` says that another worker has taken over
-    /// and nothing was stored.
+    /// Ends an attempt, and the job's delivery with it; `false` if another worker has taken over and nothing was
+    /// stored.
     pub async fn end(self, lease: JobLease<'_>, end: JobEnd<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let finish = "UPDATE jobs SET state = $3, error = $4, run_after = COALESCE($5, run_after), finished_at = $6,
                 attempts = attempts - $7, lease_owner = NULL, lease_until = NULL

@@ -1,4 +1,4 @@
-//! The queue: work that is owed, who works on it, and what comes round.
+//! The job queue: queued work, its leases, and schedules.
 
 pub(crate) mod enqueue;
 pub(crate) mod kind;

@@ -1,4 +1,4 @@
-//! Work that is owed: stored until it is done or given up, listed, and queued again by people.
+//! Stores jobs until they are done or have failed, lists them, and requeues them.
 
 use canonry_boxed::boxed;
 use canonry_domain::RepoName;
@@ -14,15 +14,15 @@ use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::jobs::kind::{JobKind, StoredJobKind};
 
 store_id! {
-    /// The store's own key of a job; jobs of one key run in its order.
+    /// The store's own key of a job; jobs with the same queue key run in this order.
     JobId
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobState {
-    /// It waits for its turn, or for its next try.
+    /// Waiting for its turn or for its next attempt.
     Queued,
-    /// A worker has it, or had it when it was killed.
+    /// A worker runs it, or was killed while it ran it.
     Running,
     Done,
     Dead,
@@ -38,7 +38,6 @@ impl JobState {
         }
     }
 
-    /// Whether it is still to be done, or being done.
     pub const fn is_active(self) -> bool {
         matches!(self, Self::Queued | Self::Running)
     }
@@ -57,7 +56,7 @@ impl std::str::FromStr for JobState {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewJob<'a> {
-    /// What it is about: one worker at a time has a job of a key, and they go in order.
+    /// What the job is about. Jobs with the same key run one at a time, in order.
     pub key: &'a str,
     pub repo: Option<&'a RepoName>,
     pub kind: JobKind,
@@ -69,30 +68,30 @@ pub struct Job {
     pub id: JobId,
     pub delivery_id: Option<String>,
     pub key: String,
-    /// The repository whose cap it counts under, in lower case.
+    /// The repository whose cap the job counts toward, in lower case.
     pub repo: Option<RepoName>,
     pub kind: StoredJobKind,
     pub payload: Value,
     pub state: JobState,
-    /// How often it was begun since somebody queued it.
+    /// How often it was started since it was last queued.
     pub attempts: i64,
-    /// When it may be begun.
+    /// The earliest time it may start.
     pub run_after: Timestamp,
     pub lease_until: Option<Timestamp>,
-    /// Why the last try failed, what it waits for, or, when it is done, why there was nothing or no more to do.
+    /// Why the last attempt failed, what the job waits for, or why a done job did nothing or stopped early.
     pub error: Option<String>,
     pub created_at: Timestamp,
     pub finished_at: Option<Timestamp>,
 }
 
-/// Which jobs to list; `None` is any.
+/// Selects jobs; `None` means any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobFilter {
     pub state: Option<JobState>,
     pub repo: Option<RepoName>,
     pub delivery: Option<String>,
     pub kind: Option<String>,
-    /// Stored before this one.
+    /// Only jobs that were stored before this one.
     pub before: Option<JobId>,
 }
 
@@ -117,12 +116,12 @@ impl JobStore<'_> {
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?))
     }
 
-    /// Jobs, the latest first.
+    /// Returns jobs, latest first.
     pub async fn list(self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
         Ok(on_pool!(self.pool, |db| {
-            // Only the conditions that there are: one that may be null keeps every index from being used. And of two
-            // indexes the one that leads to fewer rows, which SQLite cannot know: few jobs are not done, and nearly all
-            // are webhooks'. A condition on `kind || ''` cannot be looked up.
+            // Contains only the conditions that the filter sets: a condition that may be null prevents the use of any
+            // index. Of two indexes the one with fewer rows should be used. SQLite does not know which: few jobs are
+            // unfinished, and nearly all are webhook jobs. `kind || ''` keeps a condition from using an index.
             let not_done = filter.state.is_some_and(|state| state != JobState::Done);
             let by_kind = !not_done && filter.kind.as_deref().is_some_and(|kind| kind != "webhook");
             let mut query = QueryBuilder::new(jobs!("WHERE TRUE"));
@@ -146,7 +145,7 @@ impl JobStore<'_> {
         }))
     }
 
-    /// The latest job of a key and kind, whatever has become of it.
+    /// Returns the latest job of a key and kind, in any state.
     pub async fn last_of(self, key: &str, kind: JobKind) -> Result<Option<Job>, StoreError> {
         let query = jobs!("WHERE key = $1 AND kind = $2 ORDER BY id DESC LIMIT 1");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query)
@@ -156,15 +155,15 @@ impl JobStore<'_> {
             .await?))
     }
 
-    /// Queues a job that was given up, or ends the wait of one that is to be tried again; its delivery
-    /// waits with it. `false` when it runs, is done or is not known, and then nothing is changed.
+    /// Queues a failed job again, or makes a waiting job due now; its delivery is queued with it. `false` if the job
+    /// is running, done or unknown; then nothing changes.
     pub async fn requeue(self, id: JobId, now: Timestamp) -> Result<bool, StoreError> {
         let requeue = "UPDATE jobs SET state = 'queued', attempts = 0, run_after = $2, error = NULL, finished_at = NULL
             WHERE id = $1 AND state IN ('queued', 'dead')";
         let reopen = "UPDATE deliveries SET state = 'queued', reason = NULL, finished_at = NULL
             WHERE id = (SELECT delivery_id FROM jobs WHERE id = $1 AND state IN ('queued', 'dead'))";
         let mut tx = self.pool.begin().await?;
-        // The delivery first, as when it is replayed: in another order the two could wait for each other.
+        // Update the delivery first, as a replay does: in another order the two could deadlock.
         let changed = on_tx!(&mut tx, |db| {
             sqlx::query(reopen).bind(id.0).execute(&mut *db).await?;
             sqlx::query(requeue).bind(id.0).bind(micros(now)).execute(db).await?.rows_affected()
@@ -178,7 +177,7 @@ impl JobStore<'_> {
         Ok(changed == 1)
     }
 
-    /// The jobs of a key and kind that wait or run, the latest first.
+    /// Returns the queued and running jobs of a key and kind, latest first.
     pub async fn unfinished_of_key(self, key: &str, kind: JobKind) -> Result<Vec<Job>, StoreError> {
         let query = concat!(
             "SELECT ",
@@ -190,7 +189,7 @@ impl JobStore<'_> {
         }))
     }
 
-    /// The jobs of a key and kind that were queued after one, whatever has become of them, the latest first.
+    /// Returns the jobs of a key and kind that were queued after `after`, in any state, latest first.
     pub async fn of_key_after(self, key: &str, kind: JobKind, after: JobId) -> Result<Vec<Job>, StoreError> {
         let query =
             concat!("SELECT ", job_columns!(), " FROM jobs WHERE key = $1 AND kind = $2 AND id > $3 ORDER BY id DESC");
@@ -199,7 +198,7 @@ impl JobStore<'_> {
         }))
     }
 
-    /// The latest jobs of a key and kind, whatever has become of them, the latest first.
+    /// Returns the latest jobs of a key and kind, in any state, latest first.
     pub async fn of_key(self, key: &str, kind: JobKind, limit: u32) -> Result<Vec<Job>, StoreError> {
         let query =
             concat!("SELECT ", job_columns!(), " FROM jobs WHERE key = $1 AND kind = $2 ORDER BY id DESC LIMIT $3");
@@ -210,7 +209,7 @@ impl JobStore<'_> {
     }
 }
 
-/// Stores a job inside the transaction that stores its reason, and tells the workers.
+/// Stores a job inside the transaction that stores its reason, and notifies the workers.
 pub(crate) async fn insert_job(
     tx: &mut Transaction,
     new: &NewJob<'_>,
@@ -237,7 +236,7 @@ from_row! {
     }
 }
 
-/// A text on both engines, in contrast to other columns of JSON.
+/// The payload column is text on both engines, unlike other JSON columns.
 fn read_payload(row: &impl StoreRow) -> Result<Value, sqlx::Error> {
     serde_json::from_str(&row.column::<String>("payload")?).map_err(|error| unreadable("payload", error))
 }

@@ -1,4 +1,4 @@
-//! Work that comes round: each period once, however many processes keep the time.
+//! Schedules: each fires once per period, in however many processes.
 
 use canonry_boxed::boxed;
 use jiff::{SignedDuration, Timestamp};
@@ -11,9 +11,9 @@ use crate::jobs::queue::NewJob;
 
 #[boxed]
 impl JobStore<'_> {
-    /// Queues the jobs of a schedule, each to run from its own moment on, if `every` has gone by since it last fired, or
-    /// it never did. `true` for exactly one of several processes; a job that still waits from the last time is not
-    /// queued twice.
+    /// Queues the jobs of a schedule, each from its own time on, if the schedule never fired or `every` has passed
+    /// since it last fired. Returns `true` to exactly one of several processes. A job that is still queued from the
+    /// last time is not queued again.
     pub async fn fire_schedule(
         self,
         name: &str,
@@ -21,7 +21,7 @@ impl JobStore<'_> {
         jobs: &[(NewJob<'_>, Timestamp)],
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        // Waits for whoever is at it, and then finds that it has fired.
+        // Waits for a process that is firing the schedule, then finds that it has fired.
         let fire = "INSERT INTO schedules (name, last_fired_at) VALUES ($1, $2)
             ON CONFLICT (name) DO UPDATE SET last_fired_at = excluded.last_fired_at WHERE schedules.last_fired_at <= $3";
         let mut tx = self.pool.begin().await?;

@@ -1,4 +1,4 @@
-//! Hearing of jobs that another process queued.
+//! Notifies workers of jobs that another process queued.
 
 use canonry_boxed::boxed;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use sqlx::postgres::{PgListener, PgPoolOptions};
 use crate::engine::facets::JobStore;
 use crate::engine::transaction::{JOBS_CHANNEL, Pool, StoreError};
 
-/// Between two attempts to reach a server that is away.
+/// The pause between two attempts to reach an unreachable server.
 const RECONNECT: Duration = Duration::from_secs(1);
 
-/// Tells when jobs may have been queued by any process. It may tell once too often, so that a signal is a reason to
-/// look and nothing more.
+/// Signals that any process may have queued jobs. A signal may be spurious, so it is only a reason to check the
+/// queue.
 #[derive(Debug)]
 pub struct JobSignal {
     listening: Option<Listening>,
@@ -21,14 +21,14 @@ pub struct JobSignal {
 
 #[derive(Debug)]
 struct Listening {
-    /// A pool of one: a connection that listens for good must not be missing elsewhere.
+    /// A pool of one connection: this connection listens permanently, so it must not be taken from another pool.
     pool: PgPool,
     listener: Option<PgListener>,
 }
 
 #[boxed]
 impl JobStore<'_> {
-    /// Begins to listen. On SQLite there is nothing to hear: one process queues and works.
+    /// Starts to listen. On SQLite no signals come: one process queues and works.
     pub async fn signal(self) -> Result<JobSignal, StoreError> {
         let Pool::Postgres(pool) = self.pool else { return Ok(JobSignal { listening: None }) };
         let options = (*pool.connect_options()).clone();
@@ -41,7 +41,8 @@ impl JobStore<'_> {
 
 #[boxed]
 impl JobStore<'_> {
-    /// Tells every process that jobs were queued. Nothing hangs on it: whoever hears nothing finds them a little later.
+    /// Notifies every process that jobs were queued. The notification is optional: a process that misses it finds the
+    /// jobs a little later.
     pub async fn notify_workers(self) -> Result<(), StoreError> {
         if let Pool::Postgres(pool) = self.pool {
             // Nothing is written that must reach the disk.
@@ -54,8 +55,8 @@ impl JobStore<'_> {
 
 #[boxed]
 impl JobSignal {
-    /// Waits for the next signal; on SQLite without end. A lost connection is made anew, and then something may have
-    /// been missed, which is a signal too.
+    /// Waits for the next signal; on SQLite forever. A lost connection is reopened, which counts as a signal, because
+    /// a notification may have been missed.
     pub async fn next(&mut self) {
         match &mut self.listening {
             None => std::future::pending().await,
@@ -73,7 +74,7 @@ impl Listening {
     }
 
     async fn next(&mut self) {
-        // Errors that the listener does not get over by itself leave it unusable; it is made anew then.
+        // After an error that the listener cannot recover from it is unusable, so a new one is made.
         if let Some(listener) = &mut self.listener {
             match listener.try_recv().await {
                 Ok(_) => {

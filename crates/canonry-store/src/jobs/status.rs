@@ -1,4 +1,4 @@
-//! How much work waits, for metrics.
+//! The size of the queue, for metrics.
 
 use canonry_boxed::boxed;
 use jiff::Timestamp;
@@ -7,20 +7,19 @@ use crate::engine::facets::JobStore;
 use crate::engine::row_values::{count, micros, optional_moment};
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// How much work there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueStatus {
-    /// Jobs that wait, for their turn or for their next try.
+    /// Jobs that wait for their turn or for their next attempt.
     pub queued: u64,
     pub running: u64,
     pub dead: u64,
-    /// Since when the job waits whose moment came first.
+    /// When the job that has been due longest became due.
     pub oldest_due: Option<Timestamp>,
-    /// Since when the job runs that has run longest, its last try alone.
+    /// When the job that has been running longest started its current attempt.
     pub oldest_running: Option<Timestamp>,
 }
 
-/// How many wait and run, and the first moments of both.
+/// The number of queued and running jobs, and the earliest times of both.
 type Waiting = (i64, i64, Option<i64>, Option<i64>);
 
 #[boxed]

@@ -1,4 +1,4 @@
-//! What people's reactions say about triage comments, and which comments to ask about.
+//! Stores people's reactions to triage comments, and lists the comments whose reactions to fetch.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, HashMap};
@@ -25,16 +25,16 @@ pub struct TriageComment {
     pub number: ItemNumber,
     pub comment: GithubId,
     pub said_at: Timestamp,
-    /// Since when it says what it says: when it was written, or last edited. Reactions from before are about other words.
+    /// When the current text was posted or last edited. Earlier reactions are about another text.
     pub worded_at: Timestamp,
     pub synced_at: Option<Timestamp>,
 }
 
 #[boxed]
 impl LearningStore<'_> {
-    /// Notes how many people reacted to a triage comment and how, and learns from it while the issue has no outcome.
-    /// Reactions that were taken back are simply not counted any more. Under what is no stored issue, such as a pull
-    /// request, there is nothing to learn, and nothing is noted.
+    /// Records the reactions to a triage comment, and learns from them while the issue has no outcome. Removed
+    /// reactions are not counted any more. If the item is not a stored issue, such as a pull request, there is
+    /// nothing to learn, and nothing is recorded.
     pub async fn record_comment_reactions(
         self,
         repo: RepoId,
@@ -44,7 +44,7 @@ impl LearningStore<'_> {
         now: Timestamp,
     ) -> Result<LearningUpdate, StoreError> {
         let labels = "SELECT labels FROM items WHERE id = $1";
-        // The component stays what it was when somebody first reacted: later labels must not move the lesson.
+        // The component stays the one at the first reaction: later labels must not move the lesson.
         let upsert = "INSERT INTO triage_comment_reactions (item_id, comment_id, up, down, mixed, component, synced_at)
             VALUES ($1, $2, $3, $4, $5, $6, $7)
             ON CONFLICT (item_id, comment_id) DO UPDATE SET up = excluded.up, down = excluded.down, mixed = excluded.mixed,
@@ -77,8 +77,8 @@ impl LearningStore<'_> {
         Ok(LearningUpdate { new_events: 0, adjusted })
     }
 
-    /// The triage comments that were written since then, as the outbox knows them: first those whose reactions were
-    /// never recorded, then those for which that is longest ago.
+    /// Returns the triage comments in the outbox that were posted since then: first those whose reactions were never
+    /// recorded, then by the oldest recording.
     pub async fn triage_comments_since(self, since: Timestamp) -> Result<Vec<TriageComment>, StoreError> {
         let query = "SELECT o.repo_id, r.github_id, r.name, o.number, o.item_type, o.answer, o.updated_at,
                 (SELECT max(e.updated_at) FROM outbox e WHERE e.repo_id = o.repo_id AND e.number = o.number AND e.id > o.id
@@ -111,7 +111,7 @@ pub(crate) struct ItemReactions {
     pub(crate) component: Option<Component>,
 }
 
-/// The reactions to some items' triage comments, by the store's key of the item.
+/// Returns the reactions to these items' triage comments, by the store's key of the item.
 pub(crate) async fn reactions_of(
     tx: &mut Transaction,
     items: &[i64],
@@ -122,7 +122,7 @@ pub(crate) async fn reactions_of(
             let mut query = QueryBuilder::new(
                 "SELECT item_id, up, down, mixed, component FROM triage_comment_reactions WHERE item_id IN (",
             );
-            // GitHub's ids grow, so that the last one is the latest comment.
+            // GitHub's ids increase, so the last one is the latest comment.
             query.push_list(batch.iter().copied()).push(" ORDER BY item_id, comment_id");
             query.build_query_as().fetch_all(db).await?
         });
@@ -147,7 +147,7 @@ struct CommentRow {
     edited_at: Option<i64>,
 }
 
-/// What the outbox keeps of a comment that was sent.
+/// The stored answer to a comment that was sent.
 #[derive(Deserialize)]
 struct SentComment {
     comment: Option<WrittenComment>,
@@ -160,7 +160,7 @@ struct WrittenComment {
 }
 
 impl CommentRow {
-    /// `None` for an entry that left no comment.
+    /// `None` for an entry without a comment.
     fn read(self) -> Result<Option<TriageComment>, StoreError> {
         let Some(item_type) = self.item_type else { return Ok(None) };
         let Some(written) = self.answer.and_then(|answer| answer.0.comment) else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! What became of each issue and what that teaches: derived from its events, records and reactions, and kept equal to
-//! them in every transaction that adds one.
+//! The outcome and the lesson of each issue: derived from its events, records and reactions, and updated in every
+//! transaction that adds one.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ from_row!(StoredOutcome { outcome, lesson, triage_id, updated_at });
 
 #[boxed]
 impl LearningStore<'_> {
-    /// What became of an issue; `None` when nothing ever happened to it.
+    /// Returns the outcome of an issue; `None` if nothing ever happened to it.
     pub async fn issue_outcome(self, repo: RepoId, number: ItemNumber) -> Result<Option<StoredOutcome>, StoreError> {
         let query = "SELECT o.outcome, o.lesson, o.triage_id, o.updated_at FROM issue_outcomes o
             JOIN items i ON i.id = o.item_id WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3";
@@ -47,7 +47,7 @@ impl LearningStore<'_> {
         }))
     }
 
-    /// How many triaged issues of each repository taught what, by name.
+    /// Counts the triaged issues of each repository by lesson, ordered by name.
     pub async fn outcome_counts(self) -> Result<Vec<(RepoName, LessonKind, u64)>, StoreError> {
         let query = "SELECT r.name, o.lesson_kind, count(*) FROM issue_outcomes o JOIN repos r ON r.id = o.repo_id
             WHERE o.triage_id IS NOT NULL GROUP BY r.name, o.lesson_kind ORDER BY r.name, o.lesson_kind";
@@ -55,17 +55,18 @@ impl LearningStore<'_> {
     }
 }
 
-/// What the log says about one issue.
+/// The outcome of one issue, derived from the log.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Derived {
     outcome: IssueOutcome,
     triage_id: Option<i64>,
     pub(crate) lesson: Lesson,
-    /// The bucket that the lesson counts in: the issue's component when its outcome came, or when reactions came.
+    /// The bucket of the lesson: the issue's component at the time of its outcome or of the reactions.
     pub(crate) component: Option<Component>,
 }
 
-/// What the log says about some issues, by the store's key. One that nothing ever happened to is left out.
+/// Derives the outcomes of these issues from the log, by the store's key. Issues without events and reactions are
+/// skipped.
 pub(crate) async fn derive(tx: &mut Transaction, items: &[i64]) -> Result<BTreeMap<i64, Derived>, StoreError> {
     let mut events = events_of(tx, items).await?;
     let triages = triages_of(tx, items).await?;
@@ -78,7 +79,7 @@ pub(crate) async fn derive(tx: &mut Transaction, items: &[i64]) -> Result<BTreeM
         }
         let outcome = issue_outcome(&without_repeated_reports(events.unwrap_or_default()));
         let records = triages.get(item).map(Vec::as_slice).unwrap_or_default();
-        // Reactions count while there is no outcome, for what the comment says.
+        // Reactions count while there is no outcome, for the text of the comment.
         let heard = reactions.filter(|_| outcome.outcome == IssueResolution::Unknown);
         let reacted = heard.and_then(|heard| Some((records[reacted_triage(records)?], Some(heard.counts))));
         let counted = reacted.or_else(|| Some((records[counted_triage(records, &outcome)?], None)));
@@ -92,8 +93,8 @@ pub(crate) async fn derive(tx: &mut Transaction, items: &[i64]) -> Result<BTreeM
     Ok(derived)
 }
 
-/// Derives some issues anew inside a transaction that holds the repository's lock, and learns the thresholds from
-/// them where a lesson has changed.
+/// Derives issues again inside a transaction that has the repository's lock, and relearns the thresholds if a lesson
+/// has changed.
 pub(crate) async fn relearn(
     tx: &mut Transaction,
     repo: RepoId,
@@ -118,7 +119,7 @@ pub(crate) async fn relearn(
     if has_new_lesson { relearn_thresholds(tx, repo, now).await } else { Ok(Vec::new()) }
 }
 
-/// The issues of a repository that anything happened to.
+/// Returns the issues of a repository with events or reactions.
 pub(crate) async fn issues_with_events(tx: &mut Transaction, repo: RepoId) -> Result<Vec<i64>, StoreError> {
     let query = "SELECT i.id FROM items i WHERE i.repo_id = $1 AND i.type = 'issue'
         AND (EXISTS (SELECT 1 FROM outcome_events e WHERE e.item_id = i.id)

@@ -1,4 +1,4 @@
-//! What was learned when: outcomes counted by stretches of time, and the newest of them one by one.
+//! The history of lessons: counts per period, and the newest lessons one by one.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -17,12 +17,12 @@ use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{count, micros, moment, number, optional_word, word};
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// The most stretches that a log is cut into: as many as a chart can show side by side.
+/// The most periods of a log: as many as a chart can show side by side.
 const MOST_PERIODS: i64 = 60;
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 24 * 3_600 * SECOND;
-/// How long a stretch may be, in microseconds: lengths that people have words for.
+/// The possible lengths of a period in microseconds: lengths with common names.
 const LENGTHS: [(i64, LogStep); 7] = [
     (3_600 * SECOND, LogStep::Hour),
     (6 * 3_600 * SECOND, LogStep::SixHours),
@@ -35,7 +35,7 @@ const LENGTHS: [(i64, LogStep); 7] = [
 /// A Monday at midnight, so that weeks begin on Mondays.
 const MONDAY: i64 = -3 * DAY;
 
-/// How long each stretch of a log is.
+/// The length of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogStep {
     Hour,
@@ -47,33 +47,33 @@ pub enum LogStep {
     Year,
 }
 
-/// What was learned in a repository, by stretches of time.
+/// The lessons of a repository by period.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LessonLog {
     pub step: LogStep,
-    /// The stretches from the first outcome to the last, without gaps, at most 60; empty when nothing was learned.
+    /// The periods from the first outcome to the last, without gaps, at most 60; empty if nothing was learned.
     pub periods: Vec<LessonPeriod>,
 }
 
-/// Which outcomes to list; `None` leaves a question open.
+/// Selects outcomes; `None` means any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LessonFilter<'a> {
     pub component: Option<&'a Component>,
     pub kind: Option<LessonKind>,
 }
 
-/// One outcome, what it taught, and who decided it.
+/// One outcome, its lesson, and who decided it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearnedOutcome {
-    /// The store's key of the issue, by which, with the moment, a list goes on.
+    /// The store's key of the issue; a list continues from the time and this key.
     pub id: i64,
     pub number: ItemNumber,
     pub title: String,
     pub outcome: IssueOutcome,
     pub lesson: Lesson,
-    /// Who decided, when that is known.
+    /// Who decided, if known.
     pub by: Option<Login>,
-    /// What they are to the repository; `None` when it was learned from reactions to a comment.
+    /// The decider's role in the repository; `None` if the lesson comes from reactions to a comment.
     pub by_whom: Option<EventBy>,
     /// When it was learned.
     pub at: Timestamp,
@@ -81,12 +81,12 @@ pub struct LearnedOutcome {
 
 #[boxed]
 impl LearningStore<'_> {
-    /// What was learned in a repository, counted by stretches of time.
+    /// Counts the lessons of a repository by period.
     ///
-    /// Lessons of `component` carry its name and all others none: thresholds of a component depend on how much the
-    /// whole repository knows. Each outcome counts where it was last changed.
+    /// Lessons of `component` have its name and all others have none: thresholds of a component depend on how much is
+    /// known about the whole repository. Each outcome counts at the time of its last change.
     pub async fn lesson_log(self, repo: RepoId, component: Option<&Component>) -> Result<LessonLog, StoreError> {
-        // Each end by itself: SQLite finds one in the index, but reads all of it for both at once.
+        // Each end separately: SQLite finds one in the index, but reads the whole index for both at once.
         let span = "SELECT
             (SELECT min(updated_at) FROM issue_outcomes WHERE repo_id = $1 AND lesson_kind <> 'unknown'),
             (SELECT max(updated_at) FROM issue_outcomes WHERE repo_id = $1 AND lesson_kind <> 'unknown')";
@@ -115,7 +115,7 @@ impl LearningStore<'_> {
             periods.push(LessonPeriod { from: moment(from)?, until: moment(until)?, lessons: Vec::new() });
         }
         for (period, kind, level, inside, times) in rows {
-            // What was decided since the span was read belongs to the ends.
+            // Outcomes that were decided after the span was read belong to the first or the last period.
             let period = usize::try_from(period).unwrap_or(0).min(cut.periods - 1);
             periods[period].lessons.push(CountedLessons {
                 kind: word(&kind)?,
@@ -127,8 +127,8 @@ impl LearningStore<'_> {
         Ok(LessonLog { step: cut.step, periods })
     }
 
-    /// The outcomes that taught anything, the latest first; `before` is the moment and the key of the last one of the page
-    /// before.
+    /// Returns the outcomes with a lesson, latest first; `before` is the time and key of the last one of the previous
+    /// page.
     pub async fn latest_lessons(
         self,
         repo: RepoId,
@@ -150,7 +150,7 @@ impl LearningStore<'_> {
                 query.push(" AND o.lesson_kind = ").push_bind(kind.as_str());
             }
             if let Some((at, item)) = before {
-                // The moment alone leads into the index.
+                // Only the time uses the index.
                 query.push(" AND o.updated_at <= ").push_bind(micros(at));
                 query
                     .push(" AND (o.updated_at, o.item_id) < (")
@@ -181,7 +181,7 @@ impl LearningStore<'_> {
             .collect()
     }
 
-    /// Who did what decided these outcomes, by issue and delivery.
+    /// Returns who caused the events that decided these outcomes, by issue and delivery.
     async fn deciders_of(self, rows: &[LearnedRow]) -> Result<Deciders, StoreError> {
         if rows.is_empty() {
             return Ok(Deciders::default());
@@ -202,7 +202,7 @@ impl LearningStore<'_> {
 type LearnedRow = (i64, i64, String, Json<IssueOutcome>, Json<Lesson>, i64);
 type Deciders = HashMap<(i64, String), (Option<Login>, EventBy)>;
 
-/// How a span of time is cut.
+/// How a time span is divided into periods.
 struct Cut {
     start: i64,
     length: i64,
@@ -211,7 +211,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// The shortest stretches of which a chart can show all.
+    /// Chooses the shortest periods that a chart can show completely.
     fn of(first: i64, last: i64) -> Self {
         let mut cut = None;
         for (length, step) in LENGTHS {

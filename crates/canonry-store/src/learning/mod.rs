@@ -1,4 +1,4 @@
-//! What became of issues, the lessons of it, and the thresholds that they move.
+//! Outcomes of issues, their lessons, and the thresholds that they move.
 
 pub(crate) mod comment_reactions;
 pub(crate) mod issue_outcomes;

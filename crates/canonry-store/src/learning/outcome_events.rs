@@ -1,4 +1,4 @@
-//! The log of what people did with issues; only ever added to.
+//! The append-only log of what people did with issues.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,10 +35,10 @@ read_row! {
 
 #[boxed]
 impl LearningStore<'_> {
-    /// Adds events of known issues, and learns from them in the same transaction. One whose delivery id is known
-    /// already changes nothing, and so does one about an issue that is not stored.
+    /// Adds events of known issues, and learns from them in the same transaction. An event with a known delivery id,
+    /// or about an issue that is not stored, changes nothing.
     ///
-    /// An event without a cluster gets that of the target that was predicted for its issue, as it is now.
+    /// An event without a cluster gets the current cluster of the target that was predicted for its issue.
     pub async fn record_outcome_events(
         self,
         repo: RepoId,
@@ -53,7 +53,7 @@ impl LearningStore<'_> {
         Ok(learned)
     }
 
-    /// The events of one issue, in the order they happened.
+    /// Returns the events of one issue in the order they happened.
     pub async fn outcome_events(self, repo: RepoId, number: ItemNumber) -> Result<Vec<OutcomeEvent>, StoreError> {
         let query = concat!(
             "SELECT ",
@@ -67,7 +67,7 @@ impl LearningStore<'_> {
         })))
     }
 
-    /// The issues that somebody else than Canonry ever opened again, by number, each with the last time.
+    /// Returns the issues that anybody but Canonry ever reopened, ordered by number, each with the last time.
     pub async fn reopened_numbers(self, repo: RepoId) -> Result<Vec<(ItemNumber, Timestamp)>, StoreError> {
         let query = "SELECT i.number, max(e.occurred_at) FROM outcome_events e JOIN items i ON i.id = e.item_id
             WHERE i.repo_id = $1 AND e.kind = $2 AND e.by_whom <> 'canonry' GROUP BY i.number ORDER BY i.number";
@@ -77,7 +77,7 @@ impl LearningStore<'_> {
     }
 }
 
-/// Adds events and learns from them, inside a transaction that holds the repository's lock.
+/// Adds events and learns from them, inside a transaction that has the repository's lock.
 pub(crate) async fn add_events(
     tx: &mut Transaction,
     repo: RepoId,
@@ -101,8 +101,8 @@ pub(crate) async fn add_events(
     Ok(LearningUpdate { new_events, adjusted })
 }
 
-/// Adds one event; `false` when it is known. What a sync discovers is void when another event already tells the same
-/// change of the same issue at the same time: a webhook was quicker, and knows who did it.
+/// Adds one event; `false` if it is known. An event that a sync discovered is dropped if another event already
+/// records the same change of the same issue at the same time: a webhook was faster, and contains who did it.
 async fn write_event(tx: &mut Transaction, repo: RepoId, item: i64, event: &OutcomeEvent) -> Result<bool, StoreError> {
     let cluster = match event.cluster.as_slice() {
         [] => predicted_cluster(tx, repo, item, event).await?,
@@ -138,8 +138,8 @@ async fn write_event(tx: &mut Transaction, repo: RepoId, item: i64, event: &Outc
     Ok(written == 1)
 }
 
-/// The id of an event. That of a sync's tells the issue and the second, at which it may have been both closed and
-/// reopened.
+/// Returns the id of an event. The id of a sync's event contains the issue and the second, in which the issue may
+/// have been both closed and reopened.
 async fn distinct_id(tx: &mut Transaction, event: &OutcomeEvent) -> Result<String, StoreError> {
     let id = event.delivery_id.clone();
     if !id.starts_with("sync:") {
@@ -150,7 +150,7 @@ async fn distinct_id(tx: &mut Transaction, event: &OutcomeEvent) -> Result<Strin
     Ok(if kind.is_some_and(|kind| kind != event.kind.as_str()) { format!("{id}:{}", event.kind) } else { id })
 }
 
-/// The events of some issues, by the store's key of the issue, each in the order they were stored.
+/// Returns the events of these issues, by the store's key of the issue, in storing order.
 pub(crate) async fn events_of(
     tx: &mut Transaction,
     items: &[i64],

@@ -1,8 +1,8 @@
 //! Canonry's own closes and undos among an issue's events.
 //!
-//! What Canonry did is an event as soon as its result is stored, so that it is in the log without any webhook. GitHub
-//! may tell the same close as well, with its own time and without knowing which plan's row it was: that report is
-//! taken for the close, with what Canonry knows of it.
+//! A close by Canonry becomes an event as soon as its result is stored, so that it is in the log without a webhook.
+//! GitHub may report the same close too, with its own time and without the plan's row: that report counts as the same
+//! close, with what Canonry knows about it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,23 +11,23 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::close::runs::CloseRunId;
 
-/// How far GitHub's time of a close and that of its stored result may lie apart: a write without an answer is looked
-/// for over some minutes before it counts as done.
+/// How far apart GitHub's time of a close and the time of its stored result may be: an unanswered write is rechecked
+/// for some minutes before it counts as done.
 pub(crate) const SAME_CLOSE: SignedDuration = SignedDuration::from_mins(10);
 
-/// What Canonry did to an issue.
+/// Canonry's own action on an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnAct {
     Closed {
         onto: ItemNumber,
         approved: bool,
-        /// People had opened it again by the time the close was seen to have worked.
+        /// People reopened the issue before its close was confirmed.
         objected: bool,
     },
     Undone,
 }
 
-/// The events of something that Canonry did, as soon as it knows.
+/// Returns the events of Canonry's own action, as soon as its result is known.
 pub(crate) fn own_events(
     run: CloseRunId,
     number: ItemNumber,
@@ -65,7 +65,7 @@ pub(crate) fn own_events(
     }
 }
 
-/// The events of one issue with each own act told once.
+/// Returns the events of one issue, with each own action only once.
 pub(crate) fn without_repeated_reports(mut events: Vec<OutcomeEvent>) -> Vec<OutcomeEvent> {
     let reported_at = reported_at(&events);
     let own: Vec<OutcomeEvent> = events.iter().filter(|event| is_own(event)).cloned().collect();
@@ -76,7 +76,7 @@ pub(crate) fn without_repeated_reports(mut events: Vec<OutcomeEvent>) -> Vec<Out
             }
             continue;
         };
-        // The reports of one change may be several: a webhook and a sync tell the same time.
+        // One change may have several reports: a webhook and a sync report the same time.
         let of_it = |event: &&mut OutcomeEvent| {
             !is_own(event) && (event.kind, event.occurred_at) == (own.kind, *at) && !is_objection(&own)
         };
@@ -93,8 +93,8 @@ pub(crate) fn without_repeated_reports(mut events: Vec<OutcomeEvent>) -> Vec<Out
     events
 }
 
-/// When GitHub says that each own act happened: the nearest report, each for one act. A person may close again, a few
-/// minutes later, what Canonry closed and somebody opened.
+/// Returns GitHub's time of each own action: the nearest report, each used for one action only. A person may close
+/// the issue again a few minutes after Canonry closed it and it was reopened.
 fn reported_at(events: &[OutcomeEvent]) -> BTreeMap<String, Timestamp> {
     let mut pairs = Vec::new();
     for own in events.iter().filter(|event| is_own(event)) {
@@ -111,7 +111,7 @@ fn reported_at(events: &[OutcomeEvent]) -> BTreeMap<String, Timestamp> {
     reported
 }
 
-/// A result is stored some time after GitHub closed the issue, and a person may have been quicker to open it again.
+/// A result is stored some time after GitHub closed the issue, and a person may have reopened it before that.
 fn put_before_reopening(events: &mut [OutcomeEvent], own: &OutcomeEvent) {
     let window = own.occurred_at - SAME_CLOSE..=own.occurred_at;
     let reopenings = events.iter().filter(|event| event.kind == OutcomeKind::Reopened && !is_own(event));
@@ -135,8 +135,8 @@ fn distance(event: &OutcomeEvent, own: &OutcomeEvent) -> SignedDuration {
     event.occurred_at.duration_since(own.occurred_at).abs()
 }
 
-/// Whether an event from GitHub may tell an own act. Of an objection the act is somebody else's; of the rest nothing is
-/// ours that anybody else is known to have done.
+/// Whether an event from GitHub may report an own action. For an objection the actor is another person; any other own
+/// action is never one that another account is known to have done.
 fn is_report_of(event: &OutcomeEvent, own: &OutcomeEvent, events: &[OutcomeEvent]) -> bool {
     let is_known = |other: &OutcomeEvent| {
         !is_own(other)
@@ -209,7 +209,7 @@ mod tests {
         let own = acted(OwnAct::Closed { onto: number(3), approved: true, objected: false }, 5);
         let ours = github(OutcomeKind::Closed, EventBy::Canonry, 4);
         let reopened = github(OutcomeKind::Reopened, EventBy::Person, 60);
-        // Somebody closed it by hand with our token, or a sync found what somebody did.
+        // A person closed it by hand with Canonry's token, or a sync found a close by another person.
         for by in [EventBy::Canonry, EventBy::Unknown] {
             let again = github(OutcomeKind::Closed, by, 120);
             let told =

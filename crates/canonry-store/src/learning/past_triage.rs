@@ -1,4 +1,4 @@
-//! Triage records as far as learning looks at them.
+//! Triage records, with the fields that learning uses.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{moment, number, optional_word, similarity, word};
 use crate::engine::transaction::{StoreError, Transaction, on_tx};
 
-/// The records of some issues, by the store's key of the issue, the oldest first.
+/// Returns the records of these issues, by the store's key of the issue, oldest first.
 pub(crate) async fn triages_of(
     tx: &mut Transaction,
     items: &[i64],

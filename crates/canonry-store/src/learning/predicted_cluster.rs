@@ -1,4 +1,4 @@
-//! The cluster of the target that was predicted for an issue, as it is when something happens to the issue.
+//! The cluster of the target that was predicted for an issue, at the time of an event of the issue.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::engine::transaction::{StoreError, Transaction, on_tx};
 use crate::learning::outcome_events::events_of;
 use crate::learning::past_triage::triages_of;
 
-/// Far more than people ever close onto one issue; a chain of wrong links must not grow without end.
+/// Far more than people ever close as duplicates of one issue; a chain of wrong links must not grow forever.
 const MOST_MEMBERS: usize = 500;
 
-/// The cluster, the target itself included, sorted; empty when nothing was predicted.
+/// Returns the cluster with the target itself, sorted; empty if nothing was predicted.
 pub(crate) async fn predicted_cluster(
     tx: &mut Transaction,
     repo: RepoId,
@@ -30,8 +30,8 @@ pub(crate) async fn predicted_cluster(
     }
 }
 
-/// Freezes the clusters of an issue's events for the record that counts for them now. A triage takes its time, and
-/// what happens meanwhile is told before there is a record; what was spoken counts before what was only recorded.
+/// Freezes the clusters of an issue's events for the record that now counts for them. Triage takes time, so an event
+/// may be stored before its record. A posted record counts before one that was only recorded.
 pub(crate) async fn freeze_clusters(tx: &mut Transaction, repo: RepoId, item: i64) -> Result<(), StoreError> {
     let Some(events) = events_of(tx, &[item]).await?.remove(&item) else { return Ok(()) };
     let records = triages_of(tx, &[item]).await?.remove(&item).unwrap_or_default();
@@ -50,17 +50,17 @@ pub(crate) async fn freeze_clusters(tx: &mut Transaction, repo: RepoId, item: i6
     Ok(())
 }
 
-/// What was predicted by the time of an event, or after it when there was nothing before.
+/// Returns the prediction at the time of an event, or a later one if there was none before.
 fn predicted_target(records: &[PastTriage], at: Timestamp) -> Option<ItemNumber> {
     let place = last_triage(records, Some(at)).or_else(|| last_triage(records, None))?;
     records[place].prediction.map(|prediction| prediction.target)
 }
 
-/// The cluster of a target.
+/// Returns the cluster of a target.
 ///
-/// Members are joined by what anybody holds to be duplicates: stored canonicals, accepted decisions (which overrides
-/// make too), and what people closed as duplicates. The issue itself joins nothing: whatever it was closed as a
-/// duplicate of would be in the cluster through it.
+/// Members are joined by stored canonicals, accepted decisions (also those from overrides), and closes as duplicates
+/// by people. The issue itself joins nothing: otherwise the target it was closed for would be in the cluster because
+/// of it.
 async fn cluster_of(
     tx: &mut Transaction,
     repo: RepoId,
@@ -80,7 +80,7 @@ async fn cluster_of(
     Ok(members.into_iter().collect())
 }
 
-/// The issues that these are joined with, each way.
+/// Returns the issues that these are joined with, in both directions.
 async fn joined_with(tx: &mut Transaction, repo: RepoId, of: &[ItemNumber]) -> Result<Vec<ItemNumber>, StoreError> {
     const JOINS: [&str; 6] = [
         "SELECT canonical_number FROM canonicals WHERE type = 'issue' AND repo_id = ? AND item_number IN (?)",

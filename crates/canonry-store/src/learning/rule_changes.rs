@@ -1,4 +1,4 @@
-//! Outcomes that another version of the rules derived are derived anew when a store is opened.
+//! Derives outcomes again when a store is opened, if an older version of the rules derived them.
 
 use jiff::Timestamp;
 
@@ -9,10 +9,11 @@ use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::issue_outcomes::{issues_with_events, relearn};
 use crate::learning::thresholds::{log_adjustments, relearn_thresholds};
 
-/// Which rules derive outcomes and thresholds. Raised with every change of what the same log comes to.
+/// The version of the rules that derive outcomes and thresholds. Raised with every change of the result for the same
+/// log.
 pub(crate) const LEARNING_RULES: i64 = 1;
 
-/// Derives everything anew in repositories whose outcomes are from before these rules.
+/// Derives everything again in repositories whose outcomes were derived by older rules.
 pub(crate) async fn derive_outdated(store: &Store, now: Timestamp) -> Result<(), StoreError> {
     let outdated = "SELECT id FROM repos WHERE learned_by < $1 ORDER BY id";
     let note = "UPDATE repos SET learned_by = $2 WHERE id = $1 AND learned_by < $2";
@@ -21,7 +22,7 @@ pub(crate) async fn derive_outdated(store: &Store, now: Timestamp) -> Result<(),
     for repo in repos.into_iter().map(RepoId) {
         let mut tx = store.pool.begin().await?;
         if let Transaction::Postgres(transaction) = &mut tx {
-            // Part of bringing a database up to date, as migrations are.
+            // This is part of updating a database, like migrations.
             lift_limits(transaction).await?;
         }
         tx.lock_items_of(repo).await?;

@@ -1,7 +1,7 @@
-//! Thresholds: what a repository asks of them, what was learned, and how they moved.
+//! Thresholds: a repository's settings for them, their learned values, and their moves.
 //!
-//! What is stored equals a recomputation from the log after every transaction: whoever adds to the log learns in the
-//! same transaction, under the repository's lock.
+//! After every transaction the stored value equals a recomputation from the log: every transaction that adds to the
+//! log also learns, under the repository's lock.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -21,33 +21,30 @@ use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::issue_outcomes::{derive, issues_with_events};
 use crate::learning::rule_changes::LEARNING_RULES;
 
-/// What was learned from something new.
+/// The effects of new data on the thresholds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LearningUpdate {
     /// Events that were not known before.
     pub new_events: u64,
-    /// Thresholds that moved so far that people are told.
+    /// Thresholds that moved far enough to be reported.
     pub adjusted: Vec<ThresholdAdjusted>,
 }
 
-/// A move of a threshold, as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredAdjustment {
-    /// The store's key, by which a list goes on.
+    /// A list continues from this key.
     pub id: i64,
     pub adjusted: ThresholdAdjusted,
-    /// When.
     pub at: Timestamp,
 }
 
-/// Thresholds as stored and as the log says, at one moment.
+/// The stored thresholds and those recomputed from the log, at the same time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedThresholds {
     pub stored: Thresholds,
-    /// Learned anew from the log of events, records and reactions.
+    /// Recomputed from events, records and reactions.
     pub recomputed: Thresholds,
-    /// Whether the stored ones were made by older rules than these; they are made anew when the store is next opened to
-    /// write.
+    /// Whether older rules made the stored ones; they are recomputed when the store is next opened for writing.
     pub older_rules: bool,
 }
 
@@ -62,21 +59,21 @@ type LessonsRow = (String, Option<i64>, Option<String>, i64);
 
 #[boxed]
 impl LearningStore<'_> {
-    /// What a repository asks of its thresholds; the defaults until its configuration was read.
+    /// Returns a repository's settings for its thresholds; the defaults until its configuration was read.
     pub async fn threshold_settings(self, repo: RepoId) -> Result<ThresholdSettings, StoreError> {
         let row: Option<SettingsRow> =
             on_pool!(self.pool, |db| sqlx::query_as(READ_SETTINGS).bind(repo.0).fetch_optional(db).await?);
         read_settings(row)
     }
 
-    /// Notes what a repository asks of its thresholds, and learns anew if that is something else than before.
+    /// Stores a repository's settings for its thresholds, and relearns if they changed.
     pub async fn set_threshold_settings(
         self,
         repo: RepoId,
         settings: &ThresholdSettings,
         now: Timestamp,
     ) -> Result<LearningUpdate, StoreError> {
-        // Asked for with each new item, and nearly never changed.
+        // Called for each new item, and almost never a change.
         if self.threshold_settings(repo).await? == *settings {
             return Ok(LearningUpdate::default());
         }
@@ -103,7 +100,7 @@ impl LearningStore<'_> {
         Ok(LearningUpdate { new_events: 0, adjusted })
     }
 
-    /// The thresholds of a repository and of its components, as stored.
+    /// Returns the stored thresholds of a repository and of its components.
     pub async fn thresholds(self, repo: RepoId) -> Result<Thresholds, StoreError> {
         let rows: Vec<StateRow> =
             on_pool!(self.pool, |db| sqlx::query_as(READ_STATE).bind(repo.0).fetch_all(db).await?);
@@ -113,7 +110,7 @@ impl LearningStore<'_> {
         }
     }
 
-    /// The same, learned anew from the log of events, records and reactions; nothing is stored.
+    /// Recomputes the thresholds from events, records and reactions; stores nothing.
     pub async fn recomputed_thresholds(self, repo: RepoId) -> Result<Thresholds, StoreError> {
         let mut tx = self.pool.begin_reading().await?;
         let recomputed = recomputed(&mut tx, repo).await?;
@@ -121,7 +118,7 @@ impl LearningStore<'_> {
         Ok(recomputed)
     }
 
-    /// Both, so that they can be compared while others go on learning.
+    /// Returns both in one snapshot, so that they can be compared while other processes learn.
     pub async fn checked_thresholds(self, repo: RepoId) -> Result<CheckedThresholds, StoreError> {
         let mut tx = self.pool.begin_reading().await?;
         let stored = stored_thresholds(&mut tx, repo).await?;
@@ -132,13 +129,13 @@ impl LearningStore<'_> {
         Ok(CheckedThresholds { stored, recomputed, older_rules: rules < LEARNING_RULES })
     }
 
-    /// How the thresholds of a repository moved, the latest first.
+    /// Returns the moves of a repository's thresholds, latest first.
     pub async fn threshold_adjustments(self, repo: RepoId, limit: u32) -> Result<Vec<StoredAdjustment>, StoreError> {
         self.threshold_adjustment_pages(repo, None, None, limit).await
     }
 
-    /// How the thresholds of a repository, or of one component of it, moved, the latest first, behind the move with that
-    /// key.
+    /// Returns one page of the moves of a repository's thresholds, or of one component's, latest first, older than
+    /// the one with the key `before`.
     pub async fn threshold_adjustment_pages(
         self,
         repo: RepoId,
@@ -158,7 +155,7 @@ impl LearningStore<'_> {
     }
 }
 
-/// Learns the thresholds from the stored lessons, inside a transaction that holds the repository's lock.
+/// Learns the thresholds from the stored lessons, inside a transaction that has the repository's lock.
 pub(crate) async fn relearn_thresholds(
     tx: &mut Transaction,
     repo: RepoId,
@@ -168,7 +165,7 @@ pub(crate) async fn relearn_thresholds(
     learn(tx, repo, &before, now).await
 }
 
-/// Tells the log of moves, once they are stored.
+/// Logs moves after they are stored.
 pub(crate) fn log_adjustments(adjusted: &[ThresholdAdjusted]) {
     for adjusted in adjusted {
         tracing::info!(
@@ -203,7 +200,7 @@ async fn learn(
     before: &Thresholds,
     now: Timestamp,
 ) -> Result<Vec<ThresholdAdjusted>, StoreError> {
-    // Counted by the index that it is sorted by: this is done with each outcome, while the others wait.
+    // Counted with an index that is sorted by these columns: this runs for each outcome while other writers wait.
     let lessons = "SELECT lesson_kind, level, component, count(*) FROM issue_outcomes
         WHERE repo_id = $1 AND lesson_kind <> 'unknown' GROUP BY component, lesson_kind, level";
     let (lessons, name): (Vec<LessonsRow>, String) = on_tx!(&mut *tx, |db| {

@@ -1,4 +1,4 @@
-//! Triaged issues that somebody closed or reopened, and nobody told who.
+//! Finds triaged issues that were closed or reopened by an unknown account.
 
 use canonry_boxed::boxed;
 use canonry_domain::ItemNumber;
@@ -10,8 +10,9 @@ use crate::engine::transaction::{StoreError, on_pool};
 
 #[boxed]
 impl LearningStore<'_> {
-    /// The triaged issues with a change of state that a sync found, by nobody knows whom, and that no other event tells.
-    /// One that was asked about, and that GitHub does not tell either, is left out.
+    /// Returns the triaged issues with a state change that a sync found, with an unknown actor, and that no other
+    /// event reports. Issues that were already fetched, and for which GitHub does not name the actor either, are
+    /// skipped.
     pub async fn issues_with_unknown_actor(self, repo: RepoId) -> Result<Vec<ItemNumber>, StoreError> {
         let query = "SELECT i.number FROM items i WHERE i.repo_id = $1 AND i.type = 'issue' AND i.gone IS NULL
                 AND EXISTS (SELECT 1 FROM triage_records t WHERE t.item_id = i.id)

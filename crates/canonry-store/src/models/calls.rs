@@ -1,4 +1,4 @@
-//! Questions to models: what they were for, what they cost and how long they took.
+//! Model calls: their purpose, cost and duration.
 
 use canonry_boxed::boxed;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewLlmCall {
-    /// What it was for: `judge`, `audit`, `detect` or `review`.
+    /// `judge`, `audit`, `detect` or `review`.
     pub purpose: &'static str,
     pub provider: &'static str,
     pub model: String,
     pub input_tokens: Option<u64>,
     pub output_tokens: Option<u64>,
-    /// What it cost in US dollars, where the price is known.
+    /// The cost in US dollars, if the price is known.
     pub cost_usd: Option<f64>,
-    /// From the first attempt to the end, waiting included.
+    /// From the first attempt to the end, with waiting.
     pub latency: Duration,
-    /// Why there is no answer; `None` when there is one.
+    /// Why there is no answer; `None` if there is one.
     pub error: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct LlmCall {
 
 #[boxed]
 impl ModelStore<'_> {
-    /// Notes questions of a run, all or none.
+    /// Records the calls of a run, all or none.
     pub async fn record_calls(
         self,
         repo: Option<RepoId>,
@@ -80,7 +80,7 @@ impl ModelStore<'_> {
         tx.commit().await
     }
 
-    /// The questions of a run, in the order they were noted.
+    /// Returns the calls of a run in the order they were recorded.
     pub async fn calls_of_run(self, run_id: &str) -> Result<Vec<LlmCall>, StoreError> {
         let query = "SELECT repo_id, purpose, provider, model, input_tokens, output_tokens, cost_usd, latency_ms, error, created_at
             FROM llm_calls WHERE run_id = $1 ORDER BY id";
@@ -88,10 +88,10 @@ impl ModelStore<'_> {
     }
 }
 
-/// 12 columns a row; SQLite takes at most 32,766 values in a statement.
+/// 12 columns a row; SQLite accepts at most 32,766 values in a statement.
 const ROWS_PER_STATEMENT: usize = 1_000;
 
-/// More tokens than fit are not counted any further.
+/// A count that does not fit is stored as the maximum.
 fn count(tokens: u64) -> i64 {
     i64::try_from(tokens).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Questions to models and what they cost.
+//! Model calls and their cost.
 
 pub(crate) mod calls;
 pub(crate) mod totals;

@@ -1,4 +1,4 @@
-//! What questions to models have cost so far.
+//! The total cost of model calls.
 
 use canonry_boxed::boxed;
 use canonry_domain::RepoName;
@@ -10,31 +10,32 @@ use crate::engine::row_values::micros;
 use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 
-/// All questions of a repository to one model.
+/// All calls to one model for one repository.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LlmTotals {
-    /// The repository; `None` for questions about none.
+    /// `None` for calls that are not about a repository.
     pub repo: Option<RepoName>,
     pub provider: String,
     pub model: String,
     pub calls: u64,
-    /// Those without an answer.
+    /// Calls without an answer.
     pub failed: u64,
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// US dollars, as far as prices are known.
+    /// In US dollars; calls with an unknown price are not included.
     pub cost_usd: f64,
 }
 
 #[boxed]
 impl ModelStore<'_> {
-    /// What a repository's questions have cost since then, in US dollars, as far as prices are known.
+    /// Returns the cost in US dollars of a repository's calls since then; calls with an unknown price are not
+    /// included.
     pub async fn spent_since(self, repo: RepoId, since: Timestamp) -> Result<f64, StoreError> {
         let query = "SELECT CAST(COALESCE(sum(cost_usd), 0) AS DOUBLE PRECISION) FROM llm_calls WHERE repo_id = $1 AND created_at >= $2";
         Ok(on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(micros(since)).fetch_one(db).await?))
     }
 
-    /// What all questions so far have cost, by repository, provider and model.
+    /// Returns the cost of all calls so far by repository, provider and model.
     pub async fn totals(self) -> Result<Vec<LlmTotals>, StoreError> {
         let query = "SELECT r.name AS repo, c.provider, c.model, count(*) AS calls,
                 count(*) FILTER (WHERE c.outcome = 'failed') AS failed,

@@ -1,4 +1,4 @@
-//! Writes to GitHub that are owed: stored before they are sent, worked on by one process at a time.
+//! Writes to GitHub: stored before they are sent, processed by one process at a time.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, WriteKey, WriteKind, WriteOrigin, WriteSource, text_enum};
@@ -22,16 +22,16 @@ text_enum! {
     pub enum OutboxState: "a state of a write" {
         Pending = "pending",
         Sent = "sent",
-        /// A rule, a check or GitHub said no.
+        /// A rule, a check or GitHub refused it.
         Refused = "refused",
         Failed = "failed",
     }
 }
 
 text_enum! {
-    /// Which of two writes goes first.
+    /// Which writes are sent first.
     pub enum WritePriority: "a priority of a write" {
-        /// It opens something again, takes words back, or answers who asked for that.
+        /// It reopens an item, retracts something that was posted, or answers the person who asked for that.
         Correction = "correction",
         Ordinary = "ordinary",
     }
@@ -42,19 +42,18 @@ pub struct NewOutboxEntry<'a> {
     pub repo: RepoId,
     pub number: ItemNumber,
     pub kind: WriteKind,
-    /// What makes it this write and no other: stored twice under one key it is still one write.
+    /// The idempotency key: two writes with the same key are one write.
     pub key: &'a WriteKey,
     pub payload: &'a Value,
-    /// Why it is refused before it was ever tried; it is stored all the same, so that it is seen.
+    /// Why the write is refused without an attempt; it is stored anyway, so that people see it.
     pub refused: Option<&'a str>,
 }
 
-/// A stored write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutboxEntry {
-    /// The store's key; entries of one item are sent in its order.
+    /// Entries of one item are sent in the order of this key.
     pub id: OutboxId,
-    /// The repository it goes to, by the name it has now.
+    /// The target repository, with its current name.
     pub repo: Repo,
     pub number: ItemNumber,
     pub kind: WriteKind,
@@ -64,13 +63,13 @@ pub struct OutboxEntry {
     pub priority: WritePriority,
     pub state: OutboxState,
     pub attempts: i64,
-    /// Where a worker goes on; `None` before the first step.
+    /// Where a worker resumes; `None` before the first step.
     pub step: Option<Value>,
-    /// When it may be worked on next.
+    /// The earliest time of the next attempt.
     pub not_before: Timestamp,
-    /// What GitHub made of it, such as the comment's id.
+    /// GitHub's answer, such as the comment's id.
     pub answer: Option<Value>,
-    /// Why it is refused or failed, or what it waits for.
+    /// Why the write was refused or failed, or what it waits for.
     pub reason: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -81,7 +80,6 @@ impl OutboxEntry {
         WriteKey { text: self.key.clone(), source: self.source.clone() }
     }
 
-    /// Whether GitHub has it or is still to get it.
     pub fn is_sent_or_pending(&self) -> bool {
         matches!(self.state, OutboxState::Sent | OutboxState::Pending)
     }
@@ -92,27 +90,27 @@ impl OutboxEntry {
 pub enum OutboxScope {
     All,
     Item(RepoId, ItemNumber),
-    /// Those that may be sent without anybody watching: what triage and reviews say, answers to people, and what is
-    /// said about a brake. Closing and opening again are never among them, and one that is owed to an item holds back
-    /// what triage and reviews say about it.
+    /// Writes that may be sent without supervision: those of triage and reviews, answers to people, and notices of
+    /// the breaker. Closes and reopenings are never among them. A pending close or reopening of an item delays the
+    /// writes of triage and reviews about that item.
     Unattended,
 }
 
-/// The right to work on one entry, until it ends or another worker takes over.
+/// The right to work on one entry, until the entry ends or another worker takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutboxLease<'a> {
     pub id: OutboxId,
     pub owner: &'a str,
-    /// Until when nobody else may take it.
+    /// No other worker may take the entry before this time.
     pub until: Timestamp,
 }
 
-/// What came of asking to send.
+/// The answer to a request to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reservation {
-    /// The step is stored and the write counted: send now.
+    /// The step is stored and the write is counted: send now.
     Go,
-    /// The pace allows it only then; nothing was stored.
+    /// The rate limit allows the write at this time; nothing was stored.
     Later(Timestamp),
     /// Another worker has taken over; nothing was stored.
     LeaseLost,
@@ -125,8 +123,7 @@ pub enum OutboxEnd<'a> {
     Failed(&'a str),
 }
 
-/// Any number that nothing else on the server uses as an advisory lock: it makes senders count one
-/// after the other.
+/// Any number that nothing else on the server uses as an advisory lock. The lock makes senders count one at a time.
 const PACE_LOCK: i64 = 0x0043_414e_4f4e_5250;
 
 macro_rules! entries {
@@ -148,7 +145,7 @@ macro_rules! answer_origins {
     };
 }
 
-/// What may be sent without anybody watching.
+/// Writes that may be sent without supervision.
 macro_rules! unattended_origins {
     () => {
         concat!(
@@ -160,9 +157,9 @@ macro_rules! unattended_origins {
     };
 }
 
-/// What holds for a pending entry `o` of a scope that can be the next: the parameters are the repository, the number and
-/// whether only unattended ones count. Answers to people and notices of the breaker wait for nothing: an entry that waits
-/// for the end of a pause would hold back the answer to whoever ended it.
+/// The SQL condition for a pending entry `o` of a scope that can be the next one. The parameters are the repository,
+/// the number, and whether only unattended writes count. Answers to people and notices of the breaker wait for
+/// nothing: an entry that waits for the end of a pause would otherwise delay the answer to the person who ended it.
 macro_rules! next_in_scope {
     ($repo:literal, $number:literal, $unattended:literal) => {
         concat!(
@@ -188,12 +185,12 @@ macro_rules! next_in_scope {
 
 #[boxed]
 impl OutboxStore<'_> {
-    /// Stores a write, or finds the one that was stored under the same key before.
+    /// Stores a write, or returns the write already stored under its key.
     pub async fn enqueue(self, new: &NewOutboxEntry<'_>, now: Timestamp) -> Result<OutboxEntry, StoreError> {
         self.enqueue_as(new, WritePriority::Ordinary, now).await
     }
 
-    /// The same for a write that goes before ordinary ones, or does not.
+    /// Like `enqueue`, with a priority.
     pub async fn enqueue_as(
         self,
         new: &NewOutboxEntry<'_>,
@@ -206,9 +203,8 @@ impl OutboxStore<'_> {
         Ok(entry)
     }
 
-    /// Takes the next entry that may be worked on, corrections first, so that nobody else does until `until`. Of each item
-    /// only its first pending entry can be taken: later ones wait for it, except answers to people and words about a
-    /// brake.
+    /// Leases the next due entry until `until`, corrections first. Of each item only the first pending entry can be
+    /// leased: later entries wait for it, except answers to people and notices of the breaker.
     pub async fn claim(
         self,
         scope: OutboxScope,
@@ -234,14 +230,14 @@ impl OutboxStore<'_> {
                 let take = sqlx::query(take).bind(id).bind(micros(now)).bind(owner).bind(micros(until));
                 take.execute(db).await?.rows_affected()
             });
-            // Another worker may have been faster; each round somebody gets an entry, so this ends.
+            // Another worker may have been faster. In each round some worker gets an entry, so the loop ends.
             if taken == 1 {
                 return self.get(OutboxId(id)).await;
             }
         }
     }
 
-    /// When the next entry can be taken, leases of other workers included; `None` when none is pending.
+    /// Returns when the next entry can be leased, with the leases of other workers; `None` if no entry is pending.
     pub async fn next_moment(self, scope: OutboxScope) -> Result<Option<Timestamp>, StoreError> {
         let (repo, number, unattended) = scope.parts();
         let query = concat!(
@@ -258,7 +254,7 @@ impl OutboxStore<'_> {
         next.map(moment).transpose()
     }
 
-    /// Whether another worker is at the next entry right now.
+    /// Whether another worker is sending the next entry now.
     pub async fn is_sending(self, scope: OutboxScope, now: Timestamp) -> Result<bool, StoreError> {
         let (repo, number, unattended) = scope.parts();
         let query = concat!(
@@ -272,21 +268,21 @@ impl OutboxStore<'_> {
         }))
     }
 
-    /// Who has entries that wait for them, each once.
+    /// Returns the owners of current leases, each once.
     pub async fn lease_owners(self, now: Timestamp) -> Result<Vec<String>, StoreError> {
         let query = "SELECT DISTINCT lease_owner FROM outbox
             WHERE state = 'pending' AND lease_owner IS NOT NULL AND lease_until > $1";
         Ok(on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(micros(now)).fetch_all(db).await?))
     }
 
-    /// Ends the leases of somebody who has ended. What they were about stays as they left it.
+    /// Ends the leases of a process that has ended. Its entries keep their steps.
     pub async fn release_leases(self, owner: &str) -> Result<u64, StoreError> {
         let update = "UPDATE outbox SET lease_owner = NULL, lease_until = NULL
             WHERE state = 'pending' AND lease_owner = $1";
         Ok(on_pool!(self.pool, |db| sqlx::query(update).bind(owner).execute(db).await?.rows_affected()))
     }
 
-    /// Ends every lease for writing and closing whose owner carries the mark of a process that is about to end.
+    /// Ends every outbox and close lease whose owner contains the mark of a process that is about to end.
     pub async fn release_leases_with_mark(self, mark: &str) -> Result<(), StoreError> {
         let (within, begins) = (format!("%{mark}%"), format!("{mark}%"));
         let closing = "DELETE FROM close_leases WHERE owner LIKE $1";
@@ -299,8 +295,7 @@ impl OutboxStore<'_> {
         Ok(())
     }
 
-    /// Stores a step and keeps the lease; `false` says that another worker has taken over and nothing
-    /// was stored.
+    /// Stores a step and extends the lease; `false` if another worker has taken over and nothing was stored.
     pub async fn record_step(self, lease: OutboxLease<'_>, step: &Value, now: Timestamp) -> Result<bool, StoreError> {
         let update = "UPDATE outbox SET step = $4, lease_until = $3, updated_at = $5
             WHERE id = $1 AND lease_owner = $2 AND state = 'pending'";
@@ -311,10 +306,10 @@ impl OutboxStore<'_> {
         Ok(changed == 1)
     }
 
-    /// Stores the step that comes before a send, and counts the send, if the pace allows one now.
+    /// Stores the step before a send and counts the send, if the rate limit allows it now.
     ///
-    /// `pace` is told when something was sent since `window` and answers when the next may go. Counting
-    /// and asking are one transaction, so that several processes keep one pace together.
+    /// `pace` gets the times of the sends since `window` and returns when the next send is allowed. Counting and
+    /// asking are one transaction, so that several processes share one rate limit.
     pub async fn reserve_send(
         self,
         lease: OutboxLease<'_>,
@@ -351,8 +346,8 @@ impl OutboxStore<'_> {
         Ok(Reservation::Go)
     }
 
-    /// Counts a write that goes along with one that was counted and let through before: whatever asks next keeps the
-    /// pace with it.
+    /// Counts a write that is sent together with one that was already counted and allowed, so that later writes keep
+    /// the rate limit.
     pub async fn count_content_write(self, now: Timestamp) -> Result<(), StoreError> {
         on_pool!(self.pool, |db| {
             sqlx::query("INSERT INTO content_writes (sent_at) VALUES ($1)").bind(micros(now)).execute(db).await?;
@@ -360,8 +355,8 @@ impl OutboxStore<'_> {
         Ok(())
     }
 
-    /// Stores a step, what it waits for, and gives the lease back until `not_before`; `false` says that
-    /// another worker has taken over and nothing was stored.
+    /// Stores a step and its reason to wait, and releases the lease until `not_before`; `false` if another worker has
+    /// taken over and nothing was stored.
     pub async fn postpone(
         self,
         lease: OutboxLease<'_>,
@@ -381,7 +376,7 @@ impl OutboxStore<'_> {
         Ok(changed == 1)
     }
 
-    /// Ends an entry for good; `false` says that another worker has taken over and nothing was stored.
+    /// Ends an entry for good; `false` if another worker has taken over and nothing was stored.
     pub async fn finish(self, lease: OutboxLease<'_>, end: OutboxEnd<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let (state, answer, reason) = match end {
             OutboxEnd::Sent(answer) => (OutboxState::Sent, Some(Json(answer)), None),
@@ -407,13 +402,13 @@ impl OutboxStore<'_> {
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(key).fetch_optional(db).await?))
     }
 
-    /// All entries of an item, in the order in which they are sent.
+    /// Returns all entries of an item, in sending order.
     pub async fn of_item(self, repo: RepoId, number: ItemNumber) -> Result<Vec<OutboxEntry>, StoreError> {
         let query = entries!("WHERE o.repo_id = $1 AND o.number = $2 ORDER BY o.id");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(number.get()).fetch_all(db).await?))
     }
 
-    /// How many writes of one origin and record have not ended.
+    /// Counts the pending writes of one origin and record.
     pub async fn count_pending(self, repo: RepoId, origin: WriteOrigin, record: i64) -> Result<usize, StoreError> {
         let query = "SELECT count(*) FROM outbox
             WHERE repo_id = $1 AND state = 'pending' AND origin = $2 AND origin_record = $3";
@@ -424,7 +419,7 @@ impl OutboxStore<'_> {
     }
 }
 
-/// The same inside a transaction, for whoever stores a write together with the reason for it.
+/// Stores a write inside the transaction that stores its reason.
 pub(crate) async fn enqueue(
     tx: &mut Transaction,
     new: &NewOutboxEntry<'_>,
@@ -460,7 +455,7 @@ pub(crate) async fn enqueue(
 }
 
 impl OutboxScope {
-    /// Of which repository and item, and whether only what may be sent without anybody watching.
+    /// The repository, the item, and whether only unattended writes are meant.
     fn parts(self) -> (Option<i64>, Option<i64>, bool) {
         match self {
             Self::All => (None, None, false),

@@ -1,4 +1,4 @@
-//! Secrets that Canonry makes for itself.
+//! The secret that signs markers, and the digests of markers signed with other secrets.
 
 use canonry_boxed::boxed;
 use jiff::Timestamp;
@@ -9,8 +9,8 @@ use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
 #[boxed]
 impl OutboxStore<'_> {
-    /// The secret that signs markers. The first caller's `fresh` bytes become it for good; they must be
-    /// random.
+    /// Returns the secret that signs markers. The first caller's `fresh` bytes become the permanent secret; they must
+    /// be random.
     pub async fn marker_secret(self, fresh: [u8; 32], now: Timestamp) -> Result<[u8; 32], StoreError> {
         let insert =
             "INSERT INTO secrets (name, value, created_at) VALUES ('marker', $1, $2) ON CONFLICT (name) DO NOTHING";
@@ -22,7 +22,7 @@ impl OutboxStore<'_> {
         kept.try_into().map_err(|_| StoreError::damaged("the marker secret does not have 32 bytes"))
     }
 
-    /// The digests of markers that secrets signed which are not kept here.
+    /// Returns the digests of markers that were signed with a secret outside the database.
     pub async fn issued_markers(self) -> Result<Vec<[u8; 32]>, StoreError> {
         let digests: Vec<Vec<u8>> =
             on_pool!(self.pool, |db| { sqlx::query_scalar("SELECT digest FROM issued_markers").fetch_all(db).await? });
@@ -31,7 +31,7 @@ impl OutboxStore<'_> {
         digests.map_err(|_| StoreError::damaged("the digest of a marker does not have 32 bytes"))
     }
 
-    /// Notes the digests of markers that are about to be written.
+    /// Records the digests of markers that are about to be written.
     pub async fn record_issued_markers(self, digests: &[[u8; 32]], now: Timestamp) -> Result<(), StoreError> {
         let insert = "INSERT INTO issued_markers (digest, issued_at) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING";
         let mut tx = self.pool.begin().await?;
@@ -43,7 +43,7 @@ impl OutboxStore<'_> {
         tx.commit().await
     }
 
-    /// Forgets the secret that signs markers, because it is kept elsewhere.
+    /// Deletes the secret that signs markers, because it is now stored elsewhere.
     pub async fn delete_marker_secret(self) -> Result<(), StoreError> {
         on_pool!(self.pool, |db| {
             sqlx::query("DELETE FROM secrets WHERE name = 'marker'").execute(db).await?;

@@ -1,4 +1,4 @@
-//! Writes to GitHub that are owed, and the comments that Canonry wrote.
+//! Pending and sent writes to GitHub, and the comments that Canonry wrote.
 
 pub(crate) mod entries;
 pub(crate) mod markers;

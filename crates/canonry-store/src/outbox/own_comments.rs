@@ -1,4 +1,4 @@
-//! How many of the comments on an item Canonry wrote itself.
+//! Counts the comments on an item that Canonry wrote.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -12,8 +12,9 @@ use crate::engine::transaction::{StoreError, on_pool};
 
 #[boxed]
 impl OutboxStore<'_> {
-    /// Canonry's comments on each item of a repository, or on one of them: those of the outbox that stand, and those at
-    /// lines of a diff. Items without any are left out. What people deleted on GitHub is still counted.
+    /// Returns the number of Canonry's comments on each item of a repository, or on one: comments of the outbox that
+    /// were not deleted again, and comments at lines of a diff. Items without any are left out. Comments that people
+    /// deleted on GitHub are still counted.
     pub async fn own_comments(
         self,
         repo: RepoId,

@@ -1,4 +1,4 @@
-//! Completed reviews: written once, with every finding, all or nothing.
+//! Stores completed reviews: written once, with all findings, all or nothing.
 
 use canonry_boxed::boxed;
 use std::borrow::Cow;
@@ -28,30 +28,30 @@ pub struct ReviewRecord<'a> {
     pub reason: &'a str,
     pub files_read: u64,
     pub lines_read: u64,
-    /// What could not be done, and other things worth telling.
+    /// What could not be done, and other remarks.
     pub notes: &'a [String],
-    /// Who reviewed, and whatever else belongs to the report.
+    /// The reviewers, and other data of the report.
     pub reviewers: &'a Value,
     pub model: Option<&'a str>,
     pub cost_usd: f64,
-    /// Every finding that stands or was fixed, in the report's order.
+    /// All findings that are open or were fixed, in the report's order.
     pub findings: &'a [FindingRecord<'a>],
 }
 
-/// What a review says about one finding.
+/// The result of a review for one finding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FindingRecord<'a> {
-    /// The finding it is; `None` for a new one.
+    /// The earlier finding with the same identity; `None` for a new one.
     pub earlier: Option<FindingId>,
     pub finding: &'a Finding,
-    /// The flagged code; `None` for what is fixed, and where there is none.
+    /// The flagged code; `None` for a fixed finding, or if there is none.
     pub excerpt: Option<&'a CodeExcerpt>,
     pub status: FindingStatus,
     pub shown: ShownAs,
     pub hidden_by: Option<&'a HiddenBy>,
     pub confidence: Confidence,
     pub grounded: bool,
-    /// Whether a comment at its line says it.
+    /// Whether a comment at its line contains it.
     pub said_inline: bool,
     pub reported: bool,
     pub code_unchanged: bool,
@@ -69,11 +69,11 @@ impl FindingRecord<'_> {
 
 #[boxed]
 impl ReviewStore<'_> {
-    /// Stores a review and ends its run. The findings' numbers come back in their order, also when the same is said
-    /// again because the answer was lost.
+    /// Stores a review and ends its run. Returns the findings' numbers in their order, also if the same call is
+    /// repeated because the answer was lost.
     ///
-    /// `None` says that the run is no longer the caller's, because it was superseded, taken over or ended: then nothing
-    /// is written.
+    /// `None` if the run no longer belongs to the caller, because it was superseded, taken over or ended: then
+    /// nothing is written.
     pub async fn complete(
         self,
         record: &ReviewRecord<'_>,
@@ -99,7 +99,7 @@ impl ReviewStore<'_> {
     }
 }
 
-/// Rows per statement: each has up to 19 values, and SQLite takes at most 32,766 in a statement.
+/// Rows per statement: each has up to 19 values, and SQLite accepts at most 32,766 in a statement.
 const ROWS_PER_STATEMENT: usize = 500;
 
 struct FindingRow<'a> {
@@ -138,7 +138,7 @@ async fn write_review(
     Ok(rows.iter().map(|row| FindingId(row.id)).collect())
 }
 
-/// A number that is none of the subject's findings would change another's history.
+/// A number of another subject's finding would change that finding's history.
 async fn check_earlier(
     tx: &mut Transaction,
     repo: RepoId,
@@ -162,7 +162,7 @@ async fn check_earlier(
     }
 }
 
-/// Inserts the new findings and brings the earlier ones up to date. The new ones have their numbers then.
+/// Inserts new findings, which get their numbers, and updates earlier ones.
 async fn write_findings(
     tx: &mut Transaction,
     repo: RepoId,
@@ -231,7 +231,7 @@ async fn write_findings(
             query.build().execute(db).await?;
         });
     }
-    // Both engines number the rows of a statement in their order, and need not answer in it.
+    // Both engines number the rows of a statement in order, but may return them in another order.
     ids.sort_unstable();
     for (row, id) in rows.iter_mut().filter(|row| row.record.earlier.is_none()).zip(ids) {
         row.id = id;
@@ -330,7 +330,7 @@ async fn write_row(
     Ok(())
 }
 
-/// The findings of a run that is completed, in their order.
+/// Returns the findings of a completed run, in order.
 async fn recorded(tx: &mut Transaction, run: ReviewId) -> Result<Vec<FindingId>, StoreError> {
     let query = "SELECT finding_id FROM finding_sightings WHERE run_id = $1 ORDER BY place";
     let ids: Vec<i64> = on_tx!(tx, |db| sqlx::query_scalar(query).bind(run.0).fetch_all(db).await?);

@@ -1,4 +1,4 @@
-//! The runs of a repository that came to an end, with the reviews of those that were completed.
+//! The ended runs of a repository, with the reviews of the completed ones.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -16,9 +16,9 @@ use crate::review::runs::{ReviewId, ReviewState, StoredRun};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunEnd {
     Completed,
-    /// Without one, for a reason that is kept.
+    /// Ended without a review, for a stored reason.
     Failed,
-    /// Without one, because another run took its place.
+    /// Ended without a review, because another run replaced it.
     Superseded,
 }
 
@@ -34,7 +34,7 @@ impl RunEnd {
     }
 }
 
-/// Which runs to list; `None` leaves a question open.
+/// Selects runs; `None` means any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndedRunFilter<'a> {
     pub subject: Option<&'a ReviewSubject>,
@@ -44,13 +44,13 @@ pub struct EndedRunFilter<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedRun {
     pub run: StoredRun,
-    /// What it ended in; none of a run that failed or was superseded.
+    /// `None` if the run failed or was superseded.
     pub review: Option<StoredReview>,
 }
 
 #[boxed]
 impl ReviewStore<'_> {
-    /// The runs of a repository that came to an end and began before one of them, the newest first.
+    /// Returns the ended runs of a repository that began before `before`, newest first.
     pub async fn ended_runs(
         self,
         repo: RepoId,

@@ -1,4 +1,4 @@
-//! People's no to findings, bound to the code that it was about.
+//! Dismissals of findings by people, bound to the dismissed code.
 
 use canonry_boxed::boxed;
 use canonry_domain::Login;
@@ -22,8 +22,8 @@ pub struct StoredDismissal {
 
 #[boxed]
 impl FindingStore<'_> {
-    /// Notes a person's no to a finding as the review that they answer told of it, or as it is now. The same said again
-    /// changes nothing; `false` says that there is no such finding, or that the review did not tell of it.
+    /// Records a person's dismissal of a finding as it was in the review that they answer, or as it is now. A
+    /// repeated dismissal changes nothing; `false` if the finding does not exist or the review does not contain it.
     pub async fn dismiss(
         self,
         finding: FindingId,
@@ -61,8 +61,8 @@ impl FindingStore<'_> {
         Ok(true)
     }
 
-    /// Takes back what was said against a finding in one way, such as when its thread is opened again: about the code
-    /// that a review told of, or about any; by one person, or by all. `false` says that nothing stood.
+    /// Withdraws dismissals of one kind, for example when a finding's thread is reopened: about the code in a review,
+    /// or about any code; by one person, or by all. `false` if there was none in force.
     pub async fn withdraw_dismissal(
         self,
         finding: FindingId,
@@ -86,7 +86,7 @@ impl FindingStore<'_> {
         Ok(withdrawn > 0)
     }
 
-    /// Everything that was ever said against a finding, the oldest first.
+    /// Returns every dismissal ever made of a finding, oldest first.
     pub async fn dismissals_of(self, finding: FindingId) -> Result<Vec<StoredDismissal>, StoreError> {
         let query = "SELECT kind, dismisser, by_login, code, severity, category, at, withdrawn_at
             FROM dismissals WHERE finding_id = $1 ORDER BY id";
@@ -94,7 +94,8 @@ impl FindingStore<'_> {
     }
 }
 
-/// A finding as a review told of it, or as it is until the transaction ends; `None` when there is no such finding.
+/// Returns a finding as it was in a review, or as it is now, locked until the transaction ends; `None` if it does not
+/// exist.
 async fn lock_and_read(
     tx: &mut Transaction,
     finding: FindingId,

@@ -1,4 +1,4 @@
-//! People's reactions to findings: kept once, pooled by pattern, cleared by maintainers.
+//! People's reactions to findings: stored once, pooled by pattern, cleared by maintainers.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,6 @@ use crate::engine::rows::{Keyed, from_row};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::review::runs::FindingId;
 
-/// A reaction to the comment of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewReaction<'a> {
     pub repo: RepoId,
@@ -26,39 +25,39 @@ pub struct NewReaction<'a> {
     pub finding: FindingId,
     pub by: &'a Login,
     pub up: bool,
-    /// When.
     pub at: Timestamp,
-    /// Whether it says something about the pattern; the author's on their own pull request does not.
+    /// Whether it counts for the pattern; an author's reaction on their own pull request does not.
     pub teaches: bool,
 }
 
-/// A finding that stands as a comment, or as several, that people may react to.
+/// A finding with one or more posted comments that people may react to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingAwaitingReactions {
     pub repo: Repo,
     pub number: ItemNumber,
     pub finding: FindingId,
-    /// All of its comments, the oldest first.
+    /// All of its comments, oldest first.
     pub comments: Vec<GithubId>,
-    /// When the reactions to all of them were last read.
+    /// When the reactions to all of its comments were last fetched.
     pub heard_at: Option<Timestamp>,
 }
 
-/// What people think of a pattern.
+/// The feedback of people on a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPattern {
     pub key: PatternKey,
     pub fingerprint: Fingerprint,
     pub title: String,
     pub feedback: PatternFeedback,
-    /// Whether any finding of it was ever one that feedback must not hide.
+    /// Whether any finding of the pattern was ever one that feedback must not hide.
     pub protected: bool,
 }
 
 #[boxed]
 impl FindingStore<'_> {
-    /// Keeps a reaction, once per id, and tells whether it was not known. One that was gone and is there again counts
-    /// again, and whether it teaches is as it was said last. Only pull requests have comments to react to: for a finding of a branch, or none at all, nothing is kept.
+    /// Stores a reaction once per id, and returns whether it was new. A reaction that was removed and is there again
+    /// counts again, and `teaches` is updated to its last value. Only pull requests have comments to react to: for a
+    /// finding of a branch, or an unknown finding, nothing is stored.
     pub async fn record_reaction(self, reaction: &NewReaction<'_>) -> Result<bool, StoreError> {
         let about = "SELECT subject, key FROM findings WHERE id = $1 AND repo_id = $2";
         let insert =
@@ -99,8 +98,8 @@ impl FindingStore<'_> {
         Ok(is_new)
     }
 
-    /// The findings that a comment was posted for since then, of all pull requests or of one, with all of their comments:
-    /// first those whose reactions were never read, then those for which that is longest ago.
+    /// Returns the findings with a comment posted since then, of all pull requests or of one, with all their
+    /// comments: first those whose reactions were never fetched, then by the oldest fetch.
     pub async fn due_for_reactions(
         self,
         since: Timestamp,
@@ -118,7 +117,7 @@ impl FindingStore<'_> {
         });
         let mut findings: BTreeMap<FindingId, FindingAwaitingReactions> = BTreeMap::new();
         for Keyed(comment, row) in rows {
-            // As long as one of them was not read, what people think is not known.
+            // While the reactions to one comment are not fetched, the feedback is not known.
             let known = findings.entry(row.finding).or_insert_with(|| row.clone());
             known.heard_at = known.heard_at.min(row.heard_at);
             known.comments.push(comment);
@@ -128,7 +127,7 @@ impl FindingStore<'_> {
         Ok(findings)
     }
 
-    /// Notes that the reactions to all comments of a finding were read.
+    /// Records that the reactions to all comments of a finding were fetched.
     pub async fn mark_reactions_fetched(self, finding: FindingId, now: Timestamp) -> Result<(), StoreError> {
         let update = "UPDATE posted_findings SET heard_at = $2 WHERE finding_id = $1";
         on_pool!(self.pool, |db| {
@@ -137,7 +136,7 @@ impl FindingStore<'_> {
         Ok(())
     }
 
-    /// Marks the reactions to a finding that are not among the `present` ones as removed, and tells how many those were.
+    /// Marks the reactions to a finding that are not in `present` as removed, and returns how many.
     pub async fn remove_reactions_except(
         self,
         finding: FindingId,
@@ -163,7 +162,7 @@ impl FindingStore<'_> {
         Ok(removed)
     }
 
-    /// What people think of each pattern of a repository, as far as anybody's vote counts; by key.
+    /// Returns the feedback on each pattern of a repository that has counting votes, ordered by key.
     pub async fn pattern_feedback(self, repo: RepoId) -> Result<Vec<StoredPattern>, StoreError> {
         let mut tx = self.pool.begin_reading().await?;
         let pooled = pooled(&mut tx, repo, None).await?;
@@ -176,8 +175,8 @@ impl FindingStore<'_> {
         Ok(patterns)
     }
 
-    /// Lets what people said so far about a pattern, or about all, count no more: only later reactions do. How many
-    /// patterns had votes that counted until then.
+    /// Clears the feedback on a pattern, or on all: only later reactions count. Returns how many patterns had
+    /// counting votes before.
     pub async fn clear_feedback(
         self,
         repo: RepoId,
@@ -212,9 +211,9 @@ impl FindingStore<'_> {
         u64::try_from(count).map_err(StoreError::damaged)
     }
 
-    /// Undoes a clear: the one of that id, or the newest that is in force. What was cleared counts again, but for what
-    /// another clear keeps from it. `None` says that there was nothing to undo. Whoever asked once, at `asked_at`, and is
-    /// heard twice undoes one.
+    /// Undoes a clear: the one with this id, or the newest in force. The cleared votes count again, unless another
+    /// clear covers them. `None` if there was nothing to undo. A request made at `asked_at` that is processed twice
+    /// undoes only one clear.
     pub async fn undo_feedback_clear(
         self,
         repo: RepoId,
@@ -227,7 +226,7 @@ impl FindingStore<'_> {
             WHERE repo_id = $1 AND undone_by = $2 AND undone_at >= $3)";
         let find = "SELECT at, by_login FROM feedback_clears WHERE repo_id = $1 AND undone_at IS NULL
             AND ($2 IS NULL OR id = $2) ORDER BY id DESC LIMIT 1";
-        // One pattern may be several keys, which were cleared together.
+        // One pattern may have several keys, which were cleared together.
         let undo = "UPDATE feedback_clears SET undone_at = $4, undone_by = $5
             WHERE repo_id = $1 AND at = $2 AND by_login = $3 AND undone_at IS NULL";
         let mut tx = self.pool.begin().await?;
@@ -260,7 +259,6 @@ impl FindingStore<'_> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoneClear {
-    /// When it was made.
     pub at: Timestamp,
     pub by: Login,
     pub patterns: u64,
@@ -268,7 +266,7 @@ pub struct UndoneClear {
 
 from_row!(FindingAwaitingReactions { repo: flatten, number, finding: "finding_id", comments: default, heard_at });
 
-/// The votes that count, of all patterns or of these, pooled by pattern; patterns without any are left out.
+/// Returns the counting votes, of all patterns or of these, pooled by pattern; patterns without votes are skipped.
 pub(crate) async fn pooled(
     tx: &mut Transaction,
     repo: RepoId,
@@ -307,7 +305,7 @@ pub(crate) async fn pooled(
     Ok(pooled)
 }
 
-/// What a pattern is, apart from what people think of it.
+/// The description of a pattern, without its feedback.
 pub(crate) struct Described {
     fingerprint: Fingerprint,
     title: String,
@@ -320,13 +318,13 @@ impl Described {
     }
 }
 
-/// The fingerprint and title of a pattern's latest finding, and whether the pattern is protected.
+/// Returns the fingerprint and title of a pattern's latest finding, and whether the pattern is protected.
 pub(crate) async fn describe(tx: &mut Transaction, repo: RepoId, key: &str) -> Result<Described, StoreError> {
     let latest = "SELECT fingerprint, latest FROM findings
         WHERE repo_id = $1 AND substr(key, 1, 200) = $3 AND key || '' = $2 ORDER BY id DESC LIMIT 1";
     let protected = "SELECT EXISTS (SELECT 1 FROM findings
         WHERE repo_id = $1 AND substr(key, 1, 200) = $3 AND key || '' = $2 AND protected)";
-    // A finding may have come under another key since somebody reacted to it.
+    // The key of a finding may have changed since the reaction.
     let reacted = "SELECT f.fingerprint, f.latest FROM feedback_reactions r JOIN findings f ON f.id = r.finding_id
         WHERE r.repo_id = $1 AND r.key = $2 ORDER BY f.id DESC LIMIT 1";
     type Row = (String, Json<Finding>);

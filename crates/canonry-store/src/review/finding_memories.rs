@@ -1,4 +1,4 @@
-//! What is remembered of findings: their vectors, and what was seen to become of them.
+//! Memories of findings: their vectors and their known outcomes.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use crate::engine::row_values::{beginning, count, micros, moment, storable, word
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 use crate::review::runs::FindingId;
 
-/// A finding's vector to be kept.
+/// A finding's vector to be stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NewMemory<'a> {
     pub finding: FindingId,
@@ -27,7 +27,7 @@ pub struct NewMemory<'a> {
 }
 
 text_enum! {
-    /// What was seen to become of a finding. That it was shown says nothing.
+    /// The observed outcome of a finding. Having been shown is not an outcome.
     pub enum MemoryOutcome: "an outcome of a finding" {
         Fixed = "fixed",
         /// More people liked it than rejected it.
@@ -44,26 +44,26 @@ impl MemoryOutcome {
     }
 }
 
-/// A remembered finding of which the outcome is known.
+/// A remembered finding with a known outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredMemory {
     pub finding: FindingId,
     pub repo: RepoName,
     pub subject: ReviewSubject,
-    /// Its title when it was remembered.
+    /// The title when it was remembered.
     pub title: String,
     pub message: String,
     pub path: RepoPath,
     pub severity: Severity,
     pub category: Category,
-    /// What became of it, as far as is known now.
+    /// The currently known outcome.
     pub outcome: MemoryOutcome,
     pub vector: Vec<f32>,
     /// When it was remembered.
     pub at: Timestamp,
 }
 
-/// How the findings of a pattern fared in a repository.
+/// The results of a pattern's findings in a repository.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct PatternHistory {
     pub fixed: u64,
@@ -72,8 +72,7 @@ pub struct PatternHistory {
 
 #[boxed]
 impl FindingStore<'_> {
-    /// Keeps the vectors of findings, with their words as they are now; a finding has one. What is no finding is left
-    /// out.
+    /// Stores the vectors of findings with their current texts, one per finding. Unknown findings are skipped.
     pub async fn remember(self, memories: &[NewMemory<'_>], now: Timestamp) -> Result<(), StoreError> {
         let finding = "SELECT repo_id, latest FROM findings WHERE id = $1";
         let upsert = "INSERT INTO finding_memories (finding_id, repo_id, title, message, path, severity, category, model, vector, at)
@@ -105,7 +104,7 @@ impl FindingStore<'_> {
         tx.commit().await
     }
 
-    /// The findings of a subject that have no vector of a model, by number.
+    /// Returns the findings of a subject that have no vector of a model, ordered by number.
     pub async fn to_remember(
         self,
         repo: RepoId,
@@ -120,8 +119,8 @@ impl FindingStore<'_> {
         Ok(rows.into_iter().map(|(id, Json(finding))| (FindingId(id), finding)).collect())
     }
 
-    /// What is remembered of findings of which the outcome is known, the newest first: of the repository, and where
-    /// sharing is asked for, of its owner's other repositories that share theirs.
+    /// Returns the remembered findings with a known outcome, newest first: of the repository, and with `owner_shared`
+    /// also of its owner's other repositories that share theirs.
     pub async fn memories(
         self,
         repo: RepoId,
@@ -147,7 +146,7 @@ impl FindingStore<'_> {
         Ok(read?.into_iter().flatten().collect())
     }
 
-    /// The repository and those of its owner that let others use what was learned in them.
+    /// Returns the repository, and those of its owner that share what was learned in them.
     async fn repos_that_share_with(self, repo: RepoId) -> Result<Vec<RepoId>, StoreError> {
         let query = "SELECT id, name FROM repos WHERE id = $1 OR shares_memories";
         let rows: Vec<(i64, String)> =
@@ -165,7 +164,7 @@ impl FindingStore<'_> {
         Ok(all.into_iter().filter(shares).map(|(id, _)| id).collect())
     }
 
-    /// How the shown findings of some patterns fared in a repository; a pattern without any is left out.
+    /// Returns the results of the shown findings of these patterns in a repository; a pattern without any is skipped.
     pub async fn pattern_history(
         self,
         repo: RepoId,
@@ -195,8 +194,8 @@ impl FindingStore<'_> {
 
 const KEYS_PER_STATEMENT: usize = 500;
 
-/// Reactions count that teach, were not removed, and were not cleared since. That something went away which nobody was
-/// shown is chance, and says nothing about what people want to be told.
+/// A reaction counts if it teaches, was not removed, and was not cleared since. A fix of a finding that nobody was
+/// shown is chance, and says nothing about which findings people want.
 const REMEMBERED: &str = "SELECT m.finding_id, r.name, f.subject, m.title, m.message, m.path, m.severity, m.category, m.vector, m.at,
     (f.fixed AND (f.first_shown OR EXISTS (SELECT 1 FROM finding_sightings s WHERE s.finding_id = f.id AND s.status <> 'fixed' AND s.shown_as <> 'suppressed'))) AS fixed,
     EXISTS (SELECT 1 FROM dismissals d WHERE d.finding_id = m.finding_id AND d.withdrawn_at IS NULL AND d.dismisser = 'maintainer') AS dismissed,
@@ -206,7 +205,7 @@ const REMEMBERED: &str = "SELECT m.finding_id, r.name, f.subject, m.title, m.mes
         AND NOT EXISTS (SELECT 1 FROM feedback_clears c WHERE c.repo_id = v.repo_id AND (c.key IS NULL OR c.key = v.key) AND c.at >= v.at AND c.undone_at IS NULL)) AS down
     FROM finding_memories m JOIN findings f ON f.id = m.finding_id JOIN repos r ON r.id = m.repo_id";
 
-/// Those to which nothing happened are not even read, so that they take no room from the others.
+/// Findings without an outcome are not read at all, so that they do not use up the limit.
 const HAPPENED: &str = " AND ((f.fixed AND (f.first_shown OR EXISTS (SELECT 1 FROM finding_sightings s WHERE s.finding_id = f.id AND s.status <> 'fixed' AND s.shown_as <> 'suppressed')))
     OR EXISTS (SELECT 1 FROM dismissals d WHERE d.finding_id = m.finding_id AND d.withdrawn_at IS NULL AND d.dismisser = 'maintainer')
     OR EXISTS (SELECT 1 FROM feedback_reactions v WHERE v.finding_id = m.finding_id AND v.teaches AND v.removed_at IS NULL))";
@@ -231,7 +230,7 @@ struct Row {
 
 impl Row {
     fn read(self) -> Result<Option<StoredMemory>, StoreError> {
-        // A person's word says more than that the code went away.
+        // A person's answer says more than a change of the code.
         let outcome = if self.dismissed {
             MemoryOutcome::Dismissed
         } else if self.down > self.up {

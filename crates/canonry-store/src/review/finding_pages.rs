@@ -1,4 +1,4 @@
-//! The findings of a repository page by page, and who reacted to one of them.
+//! The findings of a repository page by page, and the reactions to one of them.
 
 use canonry_boxed::boxed;
 use canonry_domain::Login;
@@ -16,22 +16,22 @@ use crate::engine::transaction::{StoreError, on_pool};
 use crate::review::history::StoredFinding;
 use crate::review::runs::FindingId;
 
-/// Which findings are asked for; all of it must fit.
+/// Selects findings; all conditions must hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FindingFilter<'a> {
     pub subject: Option<&'a ReviewSubject>,
     pub severity: Option<Severity>,
     pub category: Option<Category>,
-    /// What became of them last.
+    /// The latest status.
     pub status: Option<FindingStatus>,
-    /// Where they were last shown.
+    /// Where the finding was last shown.
     pub shown: Option<ShownAs>,
-    /// What the path begins with, as it was last seen.
+    /// The beginning of the path at the last sighting.
     pub path_prefix: Option<&'a str>,
     pub pattern: Option<&'a Fingerprint>,
 }
 
-/// A finding of a list: as it was last seen, and what the last review thought of it.
+/// A finding of a list: its last sighting, and the last review's confidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingEntry {
     pub found: StoredFinding,
@@ -39,21 +39,19 @@ pub struct FindingEntry {
     pub hidden_by: Option<HiddenBy>,
 }
 
-/// A person's reaction to one finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredReaction {
     pub by: Login,
     pub up: bool,
-    /// When.
     pub at: Timestamp,
-    /// Whether it says something about the pattern; the author's on their own pull request does not.
+    /// Whether it counts for the pattern; an author's reaction on their own pull request does not.
     pub teaches: bool,
     pub removed_at: Option<Timestamp>,
 }
 
 #[boxed]
 impl FindingStore<'_> {
-    /// The findings of a repository that a filter lets through and that came before one, the newest first.
+    /// Returns one page of the findings of a repository that pass a filter, newest first, older than `before`.
     pub async fn pages(
         self,
         repo: RepoId,
@@ -62,7 +60,7 @@ impl FindingStore<'_> {
         limit: u32,
     ) -> Result<Vec<FindingEntry>, StoreError> {
         Ok(on_pool!(self.pool, |db| {
-            // The page is chosen before anything is joined to it, so that neither engine begins at the reviews.
+            // The page is selected before any join, so that neither engine starts with the reviews.
             let mut query = QueryBuilder::new(
                 "SELECT f.id, f.subject, f.latest, f.status, f.shown_as, f.fixed, a.completed_at AS first_seen, \
                 b.completed_at AS last_seen, s.confidence, s.hidden_by FROM (SELECT id, subject, latest, status, shown_as, fixed, \
@@ -91,7 +89,7 @@ impl FindingStore<'_> {
                 query.push(" AND fingerprint = ").push_bind(pattern.as_str());
             }
             if let Some(prefix) = filter.path_prefix {
-                // Not LIKE: a path may hold its signs, and SQLite's takes letters of both cases for one.
+                // Not LIKE: a path may contain its wildcards, and in SQLite it ignores case.
                 let characters = i64::try_from(prefix.chars().count()).map_err(StoreError::damaged)?;
                 query.push(" AND substr(path, 1, CAST(").push_bind(characters);
                 query.push(" AS INTEGER)) = ").push_bind(storable(prefix));
@@ -105,7 +103,8 @@ impl FindingStore<'_> {
         }))
     }
 
-    /// Who ever reacted to a finding, the oldest first, those included that are gone or teach nothing.
+    /// Returns everybody who ever reacted to a finding, oldest first, also removed reactions and those that do not
+    /// count.
     pub async fn reactions(self, repo: RepoId, finding: FindingId) -> Result<Vec<StoredReaction>, StoreError> {
         let query = "SELECT by_login, up, at, teaches, removed_at FROM feedback_reactions
             WHERE finding_id = $1 AND repo_id = $2 ORDER BY at, reaction_id";

@@ -1,4 +1,4 @@
-//! Counts over all repositories that share theirs: neither a repository nor any text is in them.
+//! Counts over all repositories that share theirs; they contain neither a repository nor any text.
 
 use canonry_boxed::boxed;
 use canonry_domain::review::{Category, Fingerprint, Severity};
@@ -8,7 +8,7 @@ use crate::engine::facets::FindingStore;
 use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// How the findings of a pattern fared wherever counts are shared.
+/// The results of a pattern's findings in all repositories that share their counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GlobalPattern {
     pub fingerprint: Fingerprint,
@@ -17,17 +17,17 @@ pub struct GlobalPattern {
     pub shown: u64,
     pub fixed: u64,
     pub dismissed: u64,
-    /// People in favour, by their last word wherever counts are shared.
+    /// People in favour, by their last vote in all sharing repositories.
     pub thumbs_up: u64,
     pub thumbs_down: u64,
 }
 
 #[boxed]
 impl FindingStore<'_> {
-    /// Notes what of a repository may be used elsewhere: its counts in the global ones, and its memories by its owner's
-    /// other repositories.
+    /// Stores what of a repository may be used elsewhere: its counts in the global ones, and its memories by its
+    /// owner's other repositories.
     pub async fn set_sharing(self, repo: RepoId, globally: bool, within_owner: bool) -> Result<(), StoreError> {
-        // Told at each review, and the row is one that others lock: it is written only when something changes.
+        // Called for each review, and other transactions lock this row: it is written only if something changes.
         let update = "UPDATE repos SET shares_patterns = $2, shares_memories = $3
             WHERE id = $1 AND (shares_patterns <> $2 OR shares_memories <> $3)";
         on_pool!(self.pool, |db| {
@@ -36,8 +36,9 @@ impl FindingStore<'_> {
         Ok(())
     }
 
-    /// Counts anew, from the repositories that share now: what one no longer shares is gone. As in a repository's own
-    /// counts a person has one vote, a down at the same moment as an up holds, and what was cleared does not count.
+    /// Recomputes the counts from the repositories that share now: what a repository no longer shares is removed. As
+    /// in a repository's own counts, each person has one vote, a down vote wins over an up vote of the same time, and
+    /// cleared votes do not count.
     pub async fn recompute_global_patterns(self) -> Result<(), StoreError> {
         let insert = "INSERT INTO global_patterns (fingerprint, severity, category, shown, fixed, dismissed, thumbs_up, thumbs_down)
             WITH shared AS (
@@ -64,7 +65,7 @@ impl FindingStore<'_> {
                 ON v.fingerprint = n.fingerprint AND v.severity = n.severity AND v.category = n.category";
         let mut tx = self.pool.begin().await?;
         if let Transaction::Postgres(db) = &mut tx {
-            // Two at once would insert the same rows.
+            // Two recomputations at once would insert the same rows.
             sqlx::query("LOCK TABLE global_patterns IN SHARE ROW EXCLUSIVE MODE").execute(&mut **db).await?;
         }
         on_tx!(&mut tx, |db| {
@@ -74,7 +75,7 @@ impl FindingStore<'_> {
         tx.commit().await
     }
 
-    /// The counts as they were last made, what was shown most first.
+    /// Returns the counts of the last recomputation, most shown first.
     pub async fn global_patterns(self, limit: u32) -> Result<Vec<GlobalPattern>, StoreError> {
         let query = "SELECT fingerprint, severity, category, shown, fixed, dismissed, thumbs_up, thumbs_down FROM global_patterns
             ORDER BY shown DESC, fingerprint, severity, category LIMIT $1";

@@ -1,4 +1,4 @@
-//! What was reviewed and what became of each finding, read back.
+//! Reads completed reviews and the history of each finding.
 
 use canonry_boxed::boxed;
 use canonry_domain::review::{
@@ -30,22 +30,22 @@ pub struct StoredReview {
     pub shown: u64,
     pub suppressed: u64,
     pub fixed: u64,
-    /// What could not be done, and other things worth telling.
+    /// What could not be done, and other remarks.
     pub notes: Vec<String>,
-    /// Who reviewed, and whatever else belonged to the report.
+    /// The reviewers, and other data of the report.
     pub reviewers: Value,
     pub model: Option<String>,
     pub cost_usd: f64,
     pub completed_at: Timestamp,
 }
 
-/// What a completed review said about a finding.
+/// The result of a completed review for one finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredSighting {
     pub review: ReviewId,
     pub id: FindingId,
     pub finding: Finding,
-    /// The flagged code at the reviewed commit, if it was kept.
+    /// The flagged code at the reviewed commit, if it was stored.
     pub excerpt: Option<CodeExcerpt>,
     pub status: FindingStatus,
     pub shown: ShownAs,
@@ -65,18 +65,18 @@ pub struct StoredFinding {
     pub id: FindingId,
     pub subject: ReviewSubject,
     pub finding: Finding,
-    /// What became of it last.
+    /// The latest status.
     pub status: FindingStatus,
     /// Where it was last shown.
     pub shown: ShownAs,
     pub fixed: bool,
-    /// When the first review that told of it was stored.
+    /// When the first review that contains it was stored.
     pub first_seen: Timestamp,
-    /// When the last one was.
+    /// When the last review that contains it was stored.
     pub last_seen: Timestamp,
 }
 
-/// How many findings of a review are alike.
+/// The number of a review's findings with the same properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SightingCount {
     pub status: FindingStatus,
@@ -109,7 +109,7 @@ macro_rules! sightings {
     };
 }
 
-/// Where a page of a review tells of a finding: first what is at its line, last what is fixed.
+/// The section of a review page that shows a finding: first those at their lines, last the fixed ones.
 macro_rules! part {
     () => {
         "CASE WHEN status = 'fixed' THEN 4 WHEN shown_as = 'inline' THEN 0 WHEN shown_as = 'details' THEN 1
@@ -135,7 +135,7 @@ impl ReviewStore<'_> {
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_optional(db).await?))
     }
 
-    /// The completed reviews of a repository, or of one subject, the newest first.
+    /// Returns the completed reviews of a repository, or of one subject, newest first.
     pub async fn list(
         self,
         repo: RepoId,
@@ -156,13 +156,13 @@ impl ReviewStore<'_> {
         }))
     }
 
-    /// A completed review of a repository by its number; `None` when the repository has none of that number.
+    /// Returns a completed review of a repository; `None` if the repository has no review with that number.
     pub async fn get_of_repo(self, repo: RepoId, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
         let query = reviews!("WHERE v.run_id = $1 AND v.repo_id = $2");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).bind(repo.0).fetch_optional(db).await?))
     }
 
-    /// The completed reviews of a repository, or of one subject, that come after one in the list, the newest first.
+    /// Returns the completed reviews of a repository, or of one subject, newest first, older than `before`.
     pub async fn list_before(
         self,
         repo: RepoId,
@@ -196,14 +196,14 @@ impl ReviewStore<'_> {
         }))
     }
 
-    /// What a completed review said about each finding, in its order.
+    /// Returns the result of a completed review for each finding, in its order.
     pub async fn sightings(self, review: ReviewId) -> Result<Vec<StoredSighting>, StoreError> {
         let query = sightings!("WHERE s.run_id = $1 ORDER BY s.place");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?))
     }
 
-    /// A page of what a completed review said about its findings, behind one of them: those at their lines, in the details,
-    /// folded away, hidden, fixed; each in the review's order.
+    /// Returns one page of a completed review's results after one finding: those at their lines, in the details,
+    /// collapsed, hidden, fixed; each in the review's order.
     pub async fn sightings_page(
         self,
         review: ReviewId,
@@ -211,7 +211,7 @@ impl ReviewStore<'_> {
         limit: u32,
     ) -> Result<Vec<StoredSighting>, StoreError> {
         let place = concat!("SELECT ", part!(), ", place FROM finding_sightings WHERE finding_id = $2 AND run_id = $1");
-        // The page is chosen before the findings themselves are read.
+        // The page is selected before the findings themselves are read.
         let page = concat!(
             sightings!(),
             "FROM (SELECT finding_id, part, place FROM (SELECT finding_id, place, ",
@@ -231,7 +231,7 @@ impl ReviewStore<'_> {
         }))
     }
 
-    /// How many findings a completed review told of, by what it said about them.
+    /// Counts the findings of a completed review by their results.
     pub async fn sighting_counts(self, review: ReviewId) -> Result<Vec<SightingCount>, StoreError> {
         let query = "SELECT status, severity, shown_as, hidden_by, count(*) AS times FROM (
                 SELECT status, finding ->> 'severity' AS severity, shown_as, hidden_by FROM finding_sightings WHERE run_id = $1) s
@@ -242,13 +242,13 @@ impl ReviewStore<'_> {
 
 #[boxed]
 impl crate::FindingStore<'_> {
-    /// What every completed review said about a finding, the oldest first.
+    /// Returns the results of all completed reviews for a finding, oldest first.
     pub async fn history(self, finding: FindingId) -> Result<Vec<StoredSighting>, StoreError> {
         let query = sightings!("WHERE s.finding_id = $1 ORDER BY s.run_id");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).fetch_all(db).await?))
     }
 
-    /// What completed reviews from one on said about findings: by finding, the oldest first.
+    /// Returns the results of completed reviews from `first` on for these findings: by finding, oldest first.
     pub async fn histories_since(
         self,
         findings: &[FindingId],
@@ -265,13 +265,13 @@ impl crate::FindingStore<'_> {
         }))
     }
 
-    /// A finding as it was last seen; `None` when the repository has none of that number.
+    /// Returns a finding as it was last seen; `None` if the repository has no finding with that number.
     pub async fn get(self, repo: RepoId, finding: FindingId) -> Result<Option<StoredFinding>, StoreError> {
         let query = findings!("WHERE f.id = $1 AND f.repo_id = $2");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_optional(db).await?))
     }
 
-    /// The findings that were last seen in a file, of whatever subject, the newest first.
+    /// Returns the findings last seen in a file, of any subject, newest first.
     pub async fn in_file(self, repo: RepoId, path: &RepoPath, limit: u32) -> Result<Vec<StoredFinding>, StoreError> {
         let query = findings!(
             "WHERE f.repo_id = $1 AND substr(f.path, 1, 200) = $4 AND f.path || '' = $2 ORDER BY f.id DESC LIMIT $3"

@@ -1,4 +1,4 @@
-//! The ledger of a subject: every finding that any completed review of it told of, with what people said against it.
+//! The ledger of a subject: all findings of its completed reviews, with their dismissals.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -11,17 +11,17 @@ use crate::engine::rows::{Keyed, from_row, read_row};
 use crate::engine::transaction::{StoreError, on_tx};
 use crate::review::runs::FindingId;
 
-/// A finding of a subject as its last completed review left it.
+/// A finding of a subject after its last completed review.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LedgerFinding {
     pub id: FindingId,
-    /// The finding, whether it is fixed, and the dismissals that nobody took back.
+    /// The finding, whether it is fixed, and the dismissals in force.
     pub earlier: TrackedFinding,
-    /// Whether a comment at its line says it.
+    /// Whether a comment at its line contains it.
     pub said_inline: bool,
-    /// What became of it last.
+    /// The latest status.
     pub status: FindingStatus,
-    /// Whether the review that first told of it showed it; only such a finding counts in its pattern's history.
+    /// Whether the first review that contains it showed it; only such a finding counts in its pattern's history.
     pub first_shown: bool,
 }
 
@@ -30,8 +30,8 @@ read_row!(TrackedFinding { finding: "latest", fixed, dismissals: default });
 
 #[boxed]
 impl ReviewStore<'_> {
-    /// Every finding of any completed review of a subject, fixed ones too, by number. What failed or was superseded
-    /// added nothing.
+    /// Returns all findings of a subject's completed reviews, with fixed ones, ordered by number. Failed and
+    /// superseded runs add nothing.
     pub async fn ledger(self, repo: RepoId, subject: &ReviewSubject) -> Result<Vec<LedgerFinding>, StoreError> {
         let findings = "SELECT id, latest, fixed, said_inline, status, first_shown FROM findings
             WHERE repo_id = $1 AND subject = $2 ORDER BY id";

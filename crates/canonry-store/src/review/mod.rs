@@ -1,4 +1,4 @@
-//! Review runs, their findings, and what people think of them.
+//! Review runs, their findings, and the feedback of people on them.
 
 pub(crate) mod completed_reviews;
 pub(crate) mod ended_runs;

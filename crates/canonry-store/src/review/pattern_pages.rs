@@ -1,4 +1,4 @@
-//! The patterns of a repository page by page: what people think of them, when that was cleared, and what was hidden.
+//! The patterns of a repository page by page: their feedback, when it was cleared, and hidden findings.
 
 use canonry_boxed::boxed;
 use canonry_domain::review::{Finding, Fingerprint, HiddenBy, PatternKey};
@@ -17,32 +17,30 @@ use crate::review::runs::{FindingId, ReviewId};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternEntry {
     pub pattern: StoredPattern,
-    /// The newest reaction that counts, by which the list goes on.
+    /// The newest reaction that counts; a list continues from it.
     pub newest: GithubId,
     pub reacted_at: Timestamp,
     pub findings: u64,
-    /// How many of them the last review that told of them did not show.
+    /// How many of its findings their last review did not show.
     pub hidden: u64,
 }
 
-/// A maintainer's word that reactions so far count no more.
+/// A maintainer's decision that earlier reactions no longer count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedbackClear {
-    /// The store's key, by which a list goes on.
+    /// A list continues from this key.
     pub id: i64,
-    /// The pattern; `None` for all.
+    /// `None` for all patterns.
     pub pattern: Option<PatternKey>,
-    /// The title of the pattern's latest finding, while there is one.
+    /// The title of the pattern's latest finding, if there is one.
     pub title: Option<String>,
-    /// Who; `(operator)`, which is nobody's login, for whoever runs the service, as the table wants a name.
+    /// `(operator)`, which cannot be a login, for the operator of the service, because the table requires a name.
     pub by: Login,
-    /// When.
     pub at: Timestamp,
     pub undone_by: Option<Login>,
     pub undone_at: Option<Timestamp>,
 }
 
-/// A finding that a review did not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuppressedFinding {
     pub review: ReviewId,
@@ -50,11 +48,10 @@ pub struct SuppressedFinding {
     pub fingerprint: Fingerprint,
     pub title: String,
     pub hidden_by: Option<HiddenBy>,
-    /// When.
     pub at: Timestamp,
 }
 
-/// Reactions that count, and are not from before the pattern or all of them were last cleared.
+/// Reactions that count and came after the last clear of their pattern or of all patterns.
 const COUNTING: &str = "WITH clears AS (SELECT key, max(at) AS at FROM feedback_clears WHERE repo_id = $1 AND undone_at IS NULL GROUP BY key)
     SELECT v.key, max(v.reaction_id) AS newest, max(v.at) AS reacted_at FROM feedback_reactions v
     WHERE v.repo_id = $1 AND v.teaches AND v.removed_at IS NULL
@@ -63,8 +60,8 @@ const COUNTING: &str = "WITH clears AS (SELECT key, max(at) AS at FROM feedback_
 
 #[boxed]
 impl FindingStore<'_> {
-    /// The patterns that people's reactions count for, the one that was last reacted to first; `after` is the newest
-    /// reaction of the last one of the page before.
+    /// Returns the patterns with counting reactions, last reacted first; `after` is the newest reaction of the last
+    /// pattern of the previous page.
     pub async fn pattern_pages(
         self,
         repo: RepoId,
@@ -99,7 +96,7 @@ impl FindingStore<'_> {
         Ok(entries)
     }
 
-    /// What people think of one pattern; `None` when nobody's vote counts.
+    /// Returns the feedback on one pattern; `None` if no vote counts.
     pub async fn pattern(self, repo: RepoId, key: &PatternKey) -> Result<Option<StoredPattern>, StoreError> {
         let stored = storable(key.as_str()).into_owned();
         let mut tx = self.pool.begin_reading().await?;
@@ -111,7 +108,7 @@ impl FindingStore<'_> {
         Ok(Some(described.pattern(key.clone(), feedback)))
     }
 
-    /// When reactions were cleared, and by whom, the newest first, behind the clearing with that key.
+    /// Returns the clears of reactions, newest first, older than the one with the key `before`.
     pub async fn feedback_clears(
         self,
         repo: RepoId,
@@ -150,8 +147,8 @@ impl FindingStore<'_> {
         Ok(clears)
     }
 
-    /// What the reviews of a repository did not show, and why, the newest first; `before` is the last one of the page
-    /// before.
+    /// Returns the findings that the reviews of a repository did not show, with the reasons, newest first; `before`
+    /// is the last one of the previous page.
     pub async fn suppressions(
         self,
         repo: RepoId,
@@ -159,7 +156,7 @@ impl FindingStore<'_> {
         limit: u32,
     ) -> Result<Vec<SuppressedFinding>, StoreError> {
         let completed = "SELECT completed_at FROM reviews WHERE run_id = $1 AND repo_id = $2";
-        // Reviews come first, by their index; the log has none of its own by repository.
+        // Reviews come first, by their index; the log has no index by repository.
         let query = "SELECT s.run_id, s.finding_id, s.fingerprint, s.title, NULLIF(s.hidden_by, '') AS hidden_by, s.at
             FROM reviews v CROSS JOIN suppression_log s
             WHERE v.repo_id = $1 AND s.run_id = v.run_id AND v.completed_at <= $2
@@ -184,7 +181,7 @@ impl FindingStore<'_> {
         Ok(rows)
     }
 
-    /// The moment of the newest clearing that a pattern is under; what was said before it counts no more.
+    /// Returns the time of the newest clear that covers a pattern; earlier reactions do not count.
     pub async fn cleared_at(self, repo: RepoId, key: &PatternKey) -> Result<Option<Timestamp>, StoreError> {
         let query = "SELECT max(at) FROM feedback_clears WHERE repo_id = $1 AND undone_at IS NULL AND (key IS NULL OR key = $2)";
         let at: Option<i64> = on_pool!(self.pool, |db| {

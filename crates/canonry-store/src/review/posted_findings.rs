@@ -1,4 +1,4 @@
-//! Findings that stand as comments at their lines on GitHub, and what became of their threads.
+//! Findings that were posted as comments at their lines on GitHub, and the states of their threads.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -18,17 +18,16 @@ use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::review::runs::{FindingId, ReviewId};
 
 text_enum! {
-    /// What became of the thread of a finding that is fixed, or that a newer comment says anew.
+    /// The final state of a thread whose finding is fixed or was posted again in a newer comment.
     pub enum PostedThreadState: "an end of a thread" {
         Resolved = "resolved",
-        /// The comment says so; the thread could not be resolved.
+        /// The comment says that it is fixed; the thread could not be resolved.
         Edited = "edited",
-        /// People wrote in it, or the comment is gone: it is theirs.
+        /// People replied in the thread, or the comment was deleted: Canonry leaves the thread to them.
         Left = "left",
     }
 }
 
-/// A finding that stands as a comment at its line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PostedFinding {
     pub repo: Repo,
@@ -38,7 +37,7 @@ pub struct PostedFinding {
     pub comment: GithubId,
     pub posted_at: Timestamp,
     pub said: Finding,
-    /// What became of its thread, once there was nothing more to say in it.
+    /// The final state of its thread, once Canonry has nothing more to post in it.
     pub settled: Option<PostedThreadState>,
     pub settled_at: Option<Timestamp>,
 }
@@ -57,8 +56,8 @@ macro_rules! posted {
 
 #[boxed]
 impl FindingStore<'_> {
-    /// Notes which comments of a review say which of its findings. Said again, nothing changes; what the review does
-    /// not tell of is left out.
+    /// Records which comments of a review contain which of its findings. A repeated call changes nothing; findings
+    /// that the review does not contain are skipped.
     pub async fn record_posted(
         self,
         repo: RepoId,
@@ -83,33 +82,33 @@ impl FindingStore<'_> {
         tx.commit().await
     }
 
-    /// Notes that comments at their lines say these findings as a review tells of them. Where a later review has told
-    /// of one meanwhile, its word counts.
+    /// Records that comments at their lines contain these findings as in this review. If a later review contains a
+    /// finding, that review counts.
     pub async fn mark_posted_inline(self, run: ReviewId, findings: &[FindingId]) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         mark_inline(&mut tx, run, findings).await?;
         tx.commit().await
     }
 
-    /// The finding that a review comment says.
+    /// Returns the finding in a review comment.
     pub async fn posted_of_comment(self, repo: RepoId, comment: GithubId) -> Result<Option<PostedFinding>, StoreError> {
         let query = posted!("WHERE p.repo_id = $1 AND p.comment_id = $2");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(comment.0).fetch_optional(db).await?))
     }
 
-    /// What stands as comments at the lines of a pull request, the oldest first.
+    /// Returns the findings posted as comments at the lines of a pull request, oldest first.
     pub async fn posted_on_pull(self, repo: RepoId, pull: ItemNumber) -> Result<Vec<PostedFinding>, StoreError> {
         let query = posted!("WHERE p.repo_id = $1 AND p.number = $2 ORDER BY p.id");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(pull.get()).fetch_all(db).await?))
     }
 
-    /// The comments that ever said a finding at its line, the oldest first.
+    /// Returns all comments at lines that ever contained a finding, oldest first.
     pub async fn posted_of_finding(self, repo: RepoId, finding: FindingId) -> Result<Vec<PostedFinding>, StoreError> {
         let query = posted!("WHERE p.finding_id = $1 AND p.repo_id = $2 ORDER BY p.id");
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_all(db).await?))
     }
 
-    /// Notes what became of a thread; `false` when no finding began it, or that was noted before.
+    /// Records the final state of a thread; `false` if no finding began it, or if a state was already recorded.
     pub async fn settle_posted(
         self,
         repo: RepoId,
@@ -129,7 +128,7 @@ impl FindingStore<'_> {
 
 #[boxed]
 impl crate::ReviewStore<'_> {
-    /// The head of the review that first told of each finding of a subject.
+    /// Returns the head of the first review that contains each finding of a subject.
     pub async fn first_heads(
         self,
         repo: RepoId,

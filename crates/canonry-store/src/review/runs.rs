@@ -1,4 +1,4 @@
-//! Review runs: who may review a subject at a head, decided once for all processes.
+//! Review runs: decides, for all processes, which one may review a subject at a head.
 
 use canonry_boxed::boxed;
 use canonry_domain::review::{CommitSha, ReviewSubject};
@@ -13,12 +13,12 @@ use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 store_id! {
-    /// The number of a review run, and of the review that it ends in.
+    /// The number of a review run, and of its review.
     ReviewId
 }
 
 store_id! {
-    /// The number of a finding of a subject, which it keeps from review to review.
+    /// The number of a finding of a subject, the same in all reviews.
     FindingId
 }
 
@@ -28,39 +28,39 @@ text_enum! {
         Running = "running",
         Completed = "completed",
         Failed = "failed",
-        /// A newer head, or a request, took its place before it was completed.
+        /// A newer head, or a request, replaced it before it was completed.
         Superseded = "superseded",
     }
 }
 
-/// Somebody's wish to review a subject at a head.
+/// A request to review a subject at a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReviewClaim<'a> {
     pub repo: RepoId,
     pub subject: &'a ReviewSubject,
     pub base: &'a CommitSha,
-    /// The branch that it is to be merged into, if anybody knows.
+    /// The target branch of the merge, if known.
     pub base_branch: Option<&'a str>,
     pub head: &'a CommitSha,
-    /// Whether a person asks for it; then it runs whatever was reviewed before.
+    /// Whether a person asked for it; then it runs whatever was reviewed before.
     pub requested: bool,
     pub full: bool,
-    /// When it was triggered, such as by a push: of two heads the one that was asked for later is the newer, whoever
-    /// claims first.
+    /// When it was triggered, for example by a push: of two heads the one that was requested later is newer,
+    /// whichever is claimed first.
     pub asked_at: Timestamp,
     pub owner: &'a str,
-    /// Until when nobody else may take it over.
+    /// No other process may take the run over before this time.
     pub until: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewRun {
     pub id: ReviewId,
-    /// The head of the last completed review of the subject, as it was before this claim.
+    /// The head of the last completed review of the subject, before this claim.
     pub last_head: Option<CommitSha>,
-    /// How often it was tried, this time included.
+    /// The number of attempts, with this one.
     pub attempts: u32,
-    /// Whether everything is to be read, because this claim or the crashed one that it goes on with says so.
+    /// Whether to review everything, because this claim, or the crashed one that it continues, requires it.
     pub full: bool,
 }
 
@@ -70,10 +70,10 @@ pub enum ClaimOutcome {
     Completed(ReviewId),
     Busy {
         run: ReviewId,
-        /// When it can be taken over if they have crashed.
+        /// When the run can be taken over if its owner has crashed.
         until: Timestamp,
     },
-    /// Another head was asked for after this one.
+    /// Another head was requested after this one.
     Outdated {
         by: ReviewId,
     },
@@ -94,15 +94,15 @@ pub struct StoredRun {
     pub finished_at: Option<Timestamp>,
 }
 
-/// The last completed run of a subject, with who claimed it.
+/// The last completed run of a subject, with its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedRun {
     pub id: ReviewId,
     pub base: CommitSha,
-    /// The branch that it was to be merged into, if anybody knew.
+    /// The target branch of the merge, if known.
     pub base_branch: Option<String>,
     pub head: CommitSha,
-    /// The token of the claim that it was completed under.
+    /// The owner of the claim that completed it.
     pub owner: String,
 }
 
@@ -110,14 +110,14 @@ pub struct CompletedRun {
 impl ReviewStore<'_> {
     /// Claims a review of a subject at a head, in one transaction under the repository's lock.
     ///
-    /// What is asked for later is newer: a claim takes the place of an unfinished run of another head, never touches a
-    /// completed one, and gives way to both if they were asked for after it. A run whose lease is over goes on under its
-    /// number. A head that comes back, asked for after another one, runs again whatever became of it before, because the
-    /// findings are those of the other.
+    /// A later request is newer: a claim replaces an unfinished run of another head, never changes a completed one,
+    /// and yields to both if they were requested after it. A run with an expired lease continues under its number. A
+    /// head that comes back, requested after another one, runs again whatever its earlier result was, because the
+    /// current findings are those of the other head.
     pub async fn claim(self, claim: &ReviewClaim<'_>, now: Timestamp) -> Result<ClaimOutcome, StoreError> {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(claim.repo).await?;
-        // Before anything is written: what a claim supersedes must not change what was last completed.
+        // Before any write: the runs that a claim supersedes must not change which run was last completed.
         let last_head = last_completed_head(&mut tx, claim).await?;
         let own = latest_of_head(&mut tx, claim).await?;
         let newer = newer_than(&mut tx, claim, own.as_ref()).await?;
@@ -126,7 +126,7 @@ impl ReviewStore<'_> {
             None => false,
         };
         if let Some(own) = &own {
-            // Also when there is nothing to do: another head that was asked for before this must not come after it.
+            // Also if there is nothing to do: another head that was requested before this one must not come after it.
             note_asked(&mut tx, own.id, claim).await?;
         }
         let (id, attempts, full) = match step(claim, own.as_ref(), newer, was_followed, micros(now))? {
@@ -148,8 +148,8 @@ impl ReviewStore<'_> {
         Ok(ClaimOutcome::Run(ReviewRun { id: ReviewId(id), last_head, attempts, full }))
     }
 
-    /// Keeps one's own run for longer. `false` says that it is one's own no more, because it was superseded or taken
-    /// over: then nothing more may be written for it.
+    /// Extends the caller's own run. `false` if it no longer belongs to the caller, because it was superseded or
+    /// taken over: then nothing more may be written for it.
     pub async fn renew_claim(self, run: ReviewId, owner: &str, until: Timestamp) -> Result<bool, StoreError> {
         let hold = "UPDATE review_runs SET lease_until = $3 WHERE id = $1 AND lease_owner = $2 AND state = 'running'";
         let held = on_pool!(self.pool, |db| {
@@ -158,7 +158,7 @@ impl ReviewStore<'_> {
         Ok(held == 1)
     }
 
-    /// Ends one's own run without a review; `false` says that it was one's own no more.
+    /// Ends the caller's own run without a review; `false` if it no longer belongs to the caller.
     pub async fn fail(self, run: ReviewId, owner: &str, why: &str, now: Timestamp) -> Result<bool, StoreError> {
         let fail = "UPDATE review_runs SET state = 'failed', error = $3, finished_at = $4
             WHERE id = $1 AND lease_owner = $2 AND state = 'running'";
@@ -169,8 +169,8 @@ impl ReviewStore<'_> {
         Ok(failed == 1)
     }
 
-    /// Ends the unfinished runs of a subject that are of other heads than this: commits were pushed, and whoever works on
-    /// one of them may stop. Says how many there were.
+    /// Ends the unfinished runs of a subject at other heads than this: commits were pushed, and their workers may
+    /// stop. Returns the number of ended runs.
     pub async fn supersede(
         self,
         repo: RepoId,
@@ -194,7 +194,7 @@ impl ReviewStore<'_> {
         self.last_completed(repo, subject, None).await
     }
 
-    /// The last completed run of a subject at a head.
+    /// Returns the last completed run of a subject at a head.
     pub async fn last_completed_run_of_head(
         self,
         repo: RepoId,
@@ -232,7 +232,7 @@ impl ReviewStore<'_> {
         row.map(read).transpose()
     }
 
-    /// What was ever reviewed, or begun to be, at a head.
+    /// Returns the subjects whose review ever began at a head.
     pub async fn subjects_of_head(self, repo: RepoId, head: &CommitSha) -> Result<Vec<ReviewSubject>, StoreError> {
         let query = "SELECT DISTINCT subject FROM review_runs WHERE repo_id = $1 AND head_sha = $2 ORDER BY subject";
         let subjects: Vec<String> =
@@ -240,7 +240,7 @@ impl ReviewStore<'_> {
         subjects.iter().map(|subject| word(subject)).collect()
     }
 
-    /// How many runs of each repository have ended in each way.
+    /// Counts the ended runs of each repository by state.
     pub async fn counts(self) -> Result<Vec<(RepoName, ReviewState, u64)>, StoreError> {
         let query = "SELECT r.name, v.state, count(*) FROM review_runs v JOIN repos r ON r.id = v.repo_id
             WHERE v.state IN ('completed', 'failed', 'superseded') GROUP BY r.name, v.state ORDER BY r.name, v.state";
@@ -251,7 +251,7 @@ impl ReviewStore<'_> {
         counted.collect()
     }
 
-    /// The runs of a repository, or of one subject, whatever became of them; the newest first.
+    /// Returns the runs of a repository, or of one subject, in any state, newest first.
     pub async fn runs(
         self,
         repo: RepoId,
@@ -277,7 +277,7 @@ impl ReviewStore<'_> {
 /// What a claim leads to.
 enum Step {
     End(ClaimOutcome),
-    /// The run that is there, under a new lease.
+    /// Continues the existing run under a new lease.
     GoOn {
         id: i64,
         attempts: i64,
@@ -299,8 +299,8 @@ struct OwnRow {
     attempts: i64,
 }
 
-/// What a claim leads to, by the latest run of its base and head, the run of another that was asked for after it, and
-/// whether another began after the own run.
+/// Decides what a claim leads to, from the latest run of its base and head (`own`), a run of another base or head
+/// that was requested after it (`newer`), and whether a later run began after the own one.
 fn step(
     claim: &ReviewClaim<'_>,
     own: Option<&OwnRow>,
@@ -352,8 +352,8 @@ async fn latest_of_head(tx: &mut Transaction, claim: &ReviewClaim<'_>) -> Result
     }))
 }
 
-/// The run of another base or head that was asked for last, if that was after the claim; of the same moment, if it began
-/// after the claim's own run.
+/// Returns the last requested run of another base or head, if it was requested after the claim; for equal times, if
+/// it began after the claim's own run.
 async fn newer_than(
     tx: &mut Transaction,
     claim: &ReviewClaim<'_>,
@@ -370,7 +370,7 @@ async fn newer_than(
     }))
 }
 
-/// Whether a run that is not done with, or completed, began after this one.
+/// Whether an unfinished or completed run began after this one.
 async fn has_later(tx: &mut Transaction, claim: &ReviewClaim<'_>, after: i64) -> Result<bool, StoreError> {
     let query = "SELECT EXISTS (SELECT 1 FROM review_runs WHERE repo_id = $1 AND subject = $2 AND id > $3
         AND state IN ('pending', 'running', 'completed'))";
@@ -382,7 +382,7 @@ async fn has_later(tx: &mut Transaction, claim: &ReviewClaim<'_>, after: i64) ->
 
 async fn note_asked(tx: &mut Transaction, run: i64, claim: &ReviewClaim<'_>) -> Result<(), StoreError> {
     let asked = "UPDATE review_runs SET asked_at = $2 WHERE id = $1 AND asked_at < $2";
-    // The same two commits are the same change, whatever the branch is called.
+    // The same two commits are the same change, whatever the name of the branch.
     let branch = "UPDATE review_runs SET base_branch = $2 WHERE id = $1";
     on_tx!(tx, |db| {
         sqlx::query(asked).bind(run).bind(micros(claim.asked_at)).execute(&mut *db).await?;

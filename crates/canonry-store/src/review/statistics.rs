@@ -1,4 +1,4 @@
-//! Figures about a repository's reviews. A finding counts once: for the review that first told of it.
+//! Statistics about a repository's reviews. A finding counts once: for the first review that contains it.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -20,62 +20,62 @@ pub struct SeverityCounts {
     pub suppressed: u64,
 }
 
-/// A file and how many findings were shown in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileCount {
-    /// The file, where the findings were last seen.
+    /// Where the findings were last seen.
     pub path: RepoPath,
     pub findings: u64,
 }
 
 from_row!(FileCount { path, findings });
 
-/// Figures about the reviews of a time.
+/// Statistics about the reviews of a period.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewStatistics {
     pub reviews: u64,
-    /// Pull requests and branches that they were about.
+    /// The reviewed pull requests and branches.
     pub subjects: u64,
-    /// Findings that they were the first to tell of.
+    /// Findings that first appear in these reviews.
     pub findings: u64,
     pub shown: u64,
     pub suppressed: u64,
     pub fixed: u64,
-    /// Every severity, as the findings have it now.
+    /// Every severity, with the current severities of the findings.
     pub by_severity: BTreeMap<Severity, SeverityCounts>,
-    /// Findings by reviews; `None` without a review.
+    /// `None` without a review.
     pub avg_findings_per_review: Option<f64>,
-    /// The mean confidence when they were first told of; `None` without a finding.
+    /// The mean confidence at first appearance; `None` without a finding.
     pub avg_confidence: Option<f64>,
-    /// Which part of the shown ones is fixed by now; `None` without a shown one.
+    /// The share of shown findings that are fixed by now; `None` without a shown one.
     pub fixed_rate: Option<f64>,
-    /// The ten files with most shown findings, most first.
+    /// The ten files with the most shown findings, most first.
     pub top_files: Vec<FileCount>,
 }
 
-/// Figures about the reviews of a day.
+/// Statistics about the reviews of one day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewDay {
     pub date: Date,
     pub reviews: u64,
-    /// Findings that they were the first to tell of.
+    /// Findings that first appear in these reviews.
     pub findings: u64,
     pub suppressed: u64,
     pub fixed: u64,
-    /// The mean confidence of the new ones; `None` without a finding.
+    /// The mean confidence of the new findings; `None` without a finding.
     pub avg_confidence: Option<f64>,
 }
 
 #[boxed]
 impl ReviewStore<'_> {
-    /// Figures about the reviews of a repository that were completed since then, or ever.
+    /// Returns statistics about the reviews of a repository that were completed since then, or ever.
     pub async fn statistics(self, repo: RepoId, since: Option<Timestamp>) -> Result<ReviewStatistics, StoreError> {
         let reviews = "SELECT count(*), count(DISTINCT r.subject) FROM reviews v JOIN review_runs r ON r.id = v.run_id
             WHERE v.repo_id = $1 AND v.completed_at >= $2";
         let findings = "SELECT f.severity, f.first_shown, count(*), CAST(sum(CASE WHEN f.fixed THEN 1 ELSE 0 END) AS BIGINT), CAST(sum(f.first_confidence) AS BIGINT)
             FROM reviews v JOIN findings f ON f.first_run = v.run_id
             WHERE v.repo_id = $1 AND v.completed_at >= $2 GROUP BY f.severity, f.first_shown";
-        // Of as many the file that had one first: both engines agree on that, and not on the order of texts.
+        // For equal counts the file with the earliest finding comes first: both engines agree on that, but not on the
+        // order of texts.
         let files = "SELECT f.path, count(*) AS findings FROM reviews v JOIN findings f ON f.first_run = v.run_id
             WHERE v.repo_id = $1 AND v.completed_at >= $2 AND f.first_shown
             GROUP BY f.path ORDER BY count(*) DESC, min(f.id) LIMIT 10";
@@ -118,7 +118,7 @@ impl ReviewStore<'_> {
         })
     }
 
-    /// Figures about each of so many days in UTC, those without a review too, in order.
+    /// Returns statistics for each of `days` days in UTC, also for days without a review, in order.
     pub async fn days(self, repo: RepoId, from: Date, days: u32) -> Result<Vec<ReviewDay>, StoreError> {
         let reviews = "SELECT completed_at / 86400000000, count(*), CAST(sum(fixed) AS BIGINT) FROM reviews
             WHERE repo_id = $1 AND completed_at >= $2 AND completed_at < $3 GROUP BY 1";
@@ -158,7 +158,8 @@ impl ReviewStore<'_> {
     }
 }
 
-/// A severity, whether they were shown, how many, how many of them are fixed, and the sum of their confidence.
+/// A severity, whether the findings were shown, their number, how many of them are fixed, and the sum of their
+/// confidence.
 type CountRow = (String, bool, i64, i64, i64);
 
 const DAY: i64 = 86_400_000_000;

@@ -1,4 +1,4 @@
-//! Plans, what applying and undoing them leaves, and the lease under which both work, told on both engines.
+//! Plans, the results of applying and undoing them, and the close lease, on both engines.
 
 use canonry_domain::{
     EventBy, ItemNumber, ItemRecord, ItemState, ItemType, Login, OutcomeEvent, OutcomeKind, OverrideKind, Probability,
@@ -69,7 +69,7 @@ on_both_engines! {
         assert_eq!((&stored[0].evidence, &stored[0].snapshot), (&planned[0].evidence, &planned[0].snapshot));
         assert_eq!((stored[3].target, stored[3].skip, &stored[3].result), (None, Some(SkipReason::Pinned), &None));
 
-        // People's word counts on rows that close.
+        // Decisions count only for rows that close.
         let approve = async |numbers: &[i64], word, second| {
             let numbers: Vec<_> = numbers.iter().copied().map(number).collect();
             store.plans().set_approved(id, ISSUE, &numbers, word, None, at(second)).await.expect("noted")
@@ -114,13 +114,13 @@ on_both_engines! {
         assert_eq!(told(2), Some((CloseOutcome::Skipped, Some("drift:source_edited"), None, at(5))));
         assert_eq!((told(3), rows(&store, id).await[0].result.clone()), (None, None));
 
-        // Too late for a word on what was dealt with.
+        // Rows with a result cannot be decided any more.
         assert_eq!(approve(&[2, 3, 4], Some(true), 7).await, 0);
         store.plans().finish_run(apply.id, at(8)).await.expect("finished");
         store.plans().finish_run(apply.id, at(99)).await.expect("finished");
         assert_eq!(store.plans().begin_apply(id, "again", at(9)).await.expect("begun").expect("a plan").finished_at, Some(at(8)));
 
-        // Of one item first; a run that did not end is gone on with.
+        // First an undo of one item; an unfinished undo is continued.
         let undo = store.plans().begin_undo(id, Some(&[(ISSUE, number(2)), (ISSUE, number(4))]), "undoing", at(10)).await.expect("begun").expect("a plan");
         assert_eq!((undo.mode, undo.plan_id), (CloseMode::Undo, Some(id)));
         assert_eq!(rows(&store, undo.id).await.iter().map(|row| row.number.get()).collect::<Vec<_>>(), [2]);
@@ -150,7 +150,7 @@ on_both_engines! {
         assert_ne!(rest.id, undo.id);
         assert_eq!(rows(&store, rest.id).await.iter().map(|row| row.number.get()).collect::<Vec<_>>(), [3]);
 
-        // All of it is remembered.
+        // The whole history is stored.
         let history = store.plans().applied_closes(repo.id, ISSUE).await.expect("reads");
         let told: Vec<_> = history.iter().map(|one| (one.number.get(), one.target.get(), one.approved, one.objected, one.undone_at)).collect();
         assert_eq!(told, [(2, 1, Some(true), false, Some(at(12))), (3, 1, None, true, None)]);
@@ -222,7 +222,7 @@ on_both_engines! {
         for (run, of) in [(id, 4), (CloseRunId::new(999), 3)] {
             assert!(matches!(word(run, of).await, Err(StoreError::Database(_))), "no row has no word: {run} #{of}");
         }
-        // An apply run is no plan to be reviewed, applied or undone.
+        // An apply run is not a plan to be reviewed, applied or undone.
         assert_eq!(store.plans().set_approved(apply.id, ISSUE, &[number(3)], Some(true), None, at(4)).await.expect("asked"), 0);
         for none in [apply.id, CloseRunId::new(999)] {
             assert_eq!(store.plans().begin_apply(none, "x", at(4)).await.expect("asked"), None);
@@ -244,7 +244,7 @@ on_both_engines! {
         assert!(!undone(0).await);
         assert!(store.plans().record_undo_result(undo.id, ISSUE, number(2), result(APPLIED), None, at(4)).await.expect("recorded"));
         assert!(!undone(0).await, "one is left");
-        // Somebody else closed it since: it was dealt with all the same.
+        // Another person closed it since: it still counts as handled.
         let left = CloseResult { outcome: CloseOutcome::Skipped, reason: Some("not_our_close"), outbox_key: None };
         assert!(store.plans().record_undo_result(undo.id, ISSUE, number(3), left, None, at(5)).await.expect("recorded"));
         assert_eq!((undone(0).await, undone(4).await, undone(5).await), (true, true, false));
@@ -262,7 +262,8 @@ on_both_engines! {
         let old = plan(&store, &repo, &[closes(ISSUE, 2, 1), skips(5, SkipReason::NotOpen)], 10).await;
         let newer_plan = async |of| store.plans().newer_of_items(of).await.expect("reads");
         let newer_override = async |of| store.plans().rows_left(of).await.expect("reads").newest_ruling;
-        // What closes others onto the same target, or names what this plan only skips, does not concern it.
+        // A plan that closes other items for the same target, or contains items that this plan only skips, does not
+        // matter.
         plan(&store, &repo, &[closes(ISSUE, 3, 1), closes(ISSUE, 5, 6)], 11).await;
         rule(5, 6, 11).await;
         assert_eq!((newer_plan(old).await, newer_override(old).await), (None, None));
@@ -304,7 +305,7 @@ on_both_engines! {
         assert_eq!(touched.into_iter().collect::<Vec<_>>(), [((ISSUE, number(1)), apart)]);
         assert_eq!(left().await, RowsLeft { approved: 1, unapproved: 0, ruled_since: 2, newest_ruling: Some(apart) });
 
-        // Said twice, one removal is enough; every other word lifts it.
+        // An exclusion given twice needs one removal; every other decision lifts it.
         say(5, Some(false), 3).await;
         assert_eq!(rulings().await.iter().filter(|ruled| ruled.kind == OverrideKind::Excluded).count(), 1);
         for word in [None, Some(true)] {
@@ -340,7 +341,7 @@ on_both_engines! {
         ]);
         let approvals = store.plans().standing_approvals(repo.id, ISSUE).await.expect("reads");
         assert_eq!(approvals.keys().map(|of| of.get()).collect::<Vec<_>>(), [2]);
-        // To take all words back takes back those of this plan; an exclusion is lifted by name.
+        // A reset of all decisions resets those of this plan; an exclusion is lifted by item number.
         assert_eq!(store.plans().set_all_approved(id, None, None, None, at(2)).await.expect("noted"), 1);
         assert_eq!(rows().await[1], (3, Some(SkipReason::Excluded), Some(false), mona.clone()));
         assert_eq!(store.plans().set_approved(id, ISSUE, &[number(3)], Some(true), mona.as_ref(), at(3)).await.expect("noted"), 1);

@@ -1,4 +1,4 @@
-//! Pages of clusters, the newest verdicts of lists and the closes of single items, told on both engines.
+//! Pages of clusters, the newest verdicts in lists, and the closes of single items, on both engines.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::fixtures::{
 
 const PR: ItemType = ItemType::Pr;
 
-/// A store with the issues 1 to 12, of which 3 and 9 are closed, and the pull requests 21 to 23. Every issue was opened
-/// in the second of its number.
+/// A store with the issues 1 to 12, of which 3 and 9 are closed, and the pull requests 21 to 23. Every issue was
+/// opened in the second of its number.
 async fn open(database: &TestDatabase) -> (Store, Repo) {
     let issues = issues(1..=12).map(|issue| ItemRecord {
         state: Some(if [3, 9].contains(&issue.number.get()) { ItemState::Closed } else { ItemState::Open }),
@@ -73,7 +73,7 @@ on_both_engines! {
         assert_eq!(pages(&store, &repo, ClusterFilter { item_type: Some(PR), ..all }, 9).await, [[(PR, 22, 3)]]);
         assert_eq!(pages(&store, &repo, ClusterFilter { min_size: 3, ..all }, 1).await, [[(PR, 22, 3)], [(ISSUE, 1, 3)]]);
         assert_eq!(pages(&store, &repo, ClusterFilter::all(Representation::Intent), 9).await, [[]; 0]);
-        // 9 is the only duplicate of 8, and closed.
+        // 9 is the only duplicate of 8, and it is closed.
         let open = ClusterFilter { item_type: Some(ISSUE), with_open: true, ..all };
         assert_eq!(pages(&store, &repo, open, 9).await, [[(ISSUE, 1, 3), (ISSUE, 7, 2), (ISSUE, 5, 2)]]);
         let totals = store.duplicates().cluster_totals(repo.id, None, RAW).await.expect("reads");
@@ -110,7 +110,7 @@ on_both_engines! {
             found.into_iter().map(|(member, _)| member.get()).collect()
         };
         assert_eq!((members(1, None, 3).await, members(1, Some(3), 3).await), (vec![1, 2, 3], vec![10]));
-        // The canonical comes first whatever its number, and once.
+        // The canonical comes first whatever its number, and only once.
         assert_eq!((members(5, None, 9).await, members(5, Some(4), 9).await), (vec![5, 4], vec![]));
         let of = store.duplicates().canonicals_of(repo.id, ISSUE, RAW, &[number(3), number(4), number(12)]).await.expect("reads");
         assert_eq!(of, BTreeMap::from([(number(3), number(1)), (number(4), number(5))]));
@@ -130,7 +130,7 @@ on_both_engines! {
             plan.left.map(ItemNumber::get)
         };
         assert_eq!((left(1).await, left(5).await), (Some(2), Some(7)));
-        // What a person left out, and what was carried out, is not left.
+        // Excluded and applied rows are not left.
         store.plans().set_approved(id, ISSUE, &[number(2)], Some(false), None, at(51)).await.expect("noted");
         assert_eq!(left(1).await, Some(4));
         let apply = store.plans().begin_apply(id, "applying", at(60)).await.expect("begun").expect("a plan");
@@ -172,7 +172,7 @@ on_both_engines! {
         assert_eq!(lacking().await, 3);
         map(&store, &repo, ISSUE, &[(1, 1), (2, 1), (4, 4), (5, 5)], 10).await;
         assert_eq!(lacking().await, 2, "4 and 5 are both there, and apart");
-        // A ruling takes the pair out, whichever way it is written; another one joins two more.
+        // A ruling removes the pair, in either direction; another ruling joins two more.
         let rule = async |kind, item: i64, other: i64| {
             let new = NewOverride { item_type: ISSUE, kind, item: number(item), other: Some(number(other)), note: None, by: None };
             store.duplicates().add_override(repo.id, new, at(6)).await.expect("ruled")
@@ -182,7 +182,7 @@ on_both_engines! {
         rule(OverrideKind::Duplicate, 7, 8).await;
         rule(OverrideKind::Duplicate, 2, 1).await;
         assert_eq!(lacking().await, 2, "2 and 1 are together already");
-        // A text that changed makes an edge stale, which no new map would hold.
+        // A changed text makes an edge stale, so recomputed clusters would not contain it.
         store.corpus().upsert_items(&repo, vec![ItemRecord::new(PR, number(21), "Another fix")], at(7)).await.expect("taken in");
         assert_eq!(lacking().await, 1);
     }

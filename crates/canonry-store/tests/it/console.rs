@@ -1,4 +1,4 @@
-//! What the console keeps and lists: sessions, what people did, repositories in a line, pages of items, jobs and deliveries.
+//! Data and lists of the console: sessions, actions, repository overviews, pages of items, jobs and deliveries.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ on_both_engines! {
         assert_eq!(store.console().ensure_admin_token(&made(2), at(1)).await.expect("kept"), made(1));
         assert_eq!(store.console().admin_token().await.expect("reads"), Some(made(1)));
         assert_ne!(store.outbox().marker_secret([3; 32], at(1)).await.expect("made"), [1; 32]);
-        // Whoever takes back its own takes nobody else's.
+        // Deleting one token does not delete another.
         store.console().delete_admin_token(&made(2)).await.expect("written");
         assert_eq!(store.console().admin_token().await.expect("reads"), Some(made(1)));
         store.console().delete_admin_token(&made(1)).await.expect("written");
@@ -175,7 +175,7 @@ on_both_engines! {
         let all = ItemPageFilter::default();
         let everything = ["pr 7", "pr 6", "pr 5", "issue 5", "issue 4", "issue 2", "issue 1"];
         assert_eq!(told(&page(all, None, 99).await), everything);
-        // Page by page it is the same, though two have one number.
+        // Paging gives the same list, although two items have the same number.
         for limit in 1..=4 {
             let (mut seen, mut before) = (Vec::new(), None);
             loop {
@@ -199,7 +199,7 @@ on_both_engines! {
         assert_eq!(told(&page(grouped, Some(place), 9).await), ["issue 1"]);
         let alone = ItemPageFilter { clustered: Some(false), state: Some(ItemState::Open), ..all };
         assert_eq!(told(&page(alone, None, 9).await), ["pr 7", "pr 5", "issue 5"]);
-        // What was said last counts, and who was told of last comes first.
+        // The latest verdict counts, and the latest record comes first.
         for (of, verdict) in [(4, Verdict::Duplicate), (1, Verdict::Duplicate), (5, Verdict::Duplicate), (1, Verdict::NotDuplicate), (4, Verdict::Duplicate)] {
             say(&store, &repo, of, verdict).await;
         }
@@ -246,7 +246,7 @@ on_both_engines! {
         }
         assert_eq!(found(ItemPageFilter { author: "mona", title: "crash", label: "bug", ..all }).await, ["issue 10"]);
         assert_eq!(found(ItemPageFilter { title: "issue", state: Some(ItemState::Closed), ..all }).await, ["issue 2"]);
-        // With what was said, and in a cluster, too.
+        // The filters also work with a verdict and in a cluster.
         say(&store, &repo, 11, Verdict::Duplicate).await;
         say(&store, &repo, 12, Verdict::Duplicate).await;
         let duplicates = ItemPageFilter { verdict: Some(Verdict::Duplicate), ..all };
@@ -255,7 +255,6 @@ on_both_engines! {
         store.duplicates().set_canonicals(repo.id, ItemType::Issue, Representation::Raw, &canonicals, at(1)).await.expect("written");
         assert_eq!(found(ItemPageFilter { title: "crash", clustered: Some(true), ..all }).await, ["issue 10"]);
         assert_eq!(found(ItemPageFilter { title: "crash", clustered: Some(false), ..all }).await, ["issue 11"]);
-        // Page by page.
         let first = store.console().item_pages(repo.id, ItemPageFilter { title: "crash", ..all }, None, 1).await.expect("reads");
         assert_eq!((told(&first.lines), first.stopped_after), (vec!["issue 11".to_owned()], None));
         let second = store.console().item_pages(repo.id, ItemPageFilter { title: "crash", ..all }, first.next, 1).await.expect("reads");
@@ -286,7 +285,7 @@ on_both_engines! {
         assert_eq!(first.iter().map(|brake| brake.why.as_str()).collect::<Vec<_>>(), ["third", "second"]);
         assert_eq!(brakes(Some(first[1].id), 9).await.iter().map(|brake| brake.why.as_str()).collect::<Vec<_>>(), ["first"]);
 
-        // Two end at one moment.
+        // Two graces end at the same time.
         for (of, due) in [(2, 90), (4, 50), (5, 50), (1, 70)] {
             let grace = NewGrace {
                 item_type: ItemType::Issue,
@@ -323,7 +322,7 @@ on_both_engines! {
             };
             let id = format!("d{turn}");
             let delivery = NewDelivery { id: &id, event, action: None, repo: Some(repo), number: None, payload: &body, fate };
-            // The last two come at one moment.
+            // The last two arrive at the same time.
             store.deliveries().accept(&delivery, at(turn.min(3))).await.expect("accepted");
         }
         store.jobs().enqueue(&NewJob { key: "s", repo: Some(&tide), kind: JobKind::Sync, payload: &Value::Null }, at(0), at(0)).await.expect("queued");

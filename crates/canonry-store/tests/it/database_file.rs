@@ -1,4 +1,4 @@
-//! Who can read the file of a SQLite database.
+//! The permissions of a SQLite database file.
 
 #![cfg(unix)]
 
@@ -19,7 +19,7 @@ async fn a_database_is_made_for_its_user_alone() {
     for beside in ["", "-wal", "-shm"] {
         assert_eq!(mode(&format!("{path}{beside}")), 0o600, "{beside}");
     }
-    // What an operator decided stays.
+    // Permissions that an operator set stay.
     std::fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("set");
     store.disconnect().await;
     Store::open(&database.url().parse().expect("a URL"), Timestamp::UNIX_EPOCH).await.expect("opens");

@@ -1,4 +1,4 @@
-//! Sets, decisions, overrides and canonicals: what judging reads and leaves, told on both engines.
+//! Candidate sets, decisions, overrides and canonicals: the input and output of judging, on both engines.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ on_both_engines! {
         let stale = SetFilter { allow_stale: true, ..open_issues };
         assert_eq!(page(stale, None, 9).await, [(1, ISSUE, 2), (2, ISSUE, 0), (3, ISSUE, 2)]);
 
-        // The newest one, whole; the same as the item's own list has it.
+        // The newest set with all its members, the same as in the item's own list.
         let newest = store.duplicates().latest_candidate_sets(repo.id, all, None, 1).await.expect("reads").remove(0);
         let order: Vec<i64> = newest.members.iter().map(|member| member.number.get()).collect();
         assert_eq!((order.as_slice(), newest.pairs.as_slice()), (&[3, 2][..], &[(number(2), number(3), 0.75)][..]));
@@ -181,7 +181,7 @@ on_both_engines! {
         write(&store, &repo, &[accepted(1, 2), accepted(3, 2)]).await;
         assert_eq!(edges(&store, &repo).await, [(1, 2), (3, 2)]);
 
-        // What accepts nothing leaves a fresh edge alone, unless it is to replace it.
+        // A decision that accepts nothing does not end a fresh edge, unless it replaces it.
         write(&store, &repo, &[rejected(1), skipped(1, "invalid_response:empty"), skipped(1, "existing_edge")]).await;
         assert_eq!(edges(&store, &repo).await, [(1, 2), (3, 2)]);
         write(&store, &repo, &[NewDecision { replaces: true, ..rejected(3) }]).await;
@@ -189,7 +189,7 @@ on_both_engines! {
         let ended = store.judge().decisions_of(repo.id, ISSUE, number(3)).await.expect("reads");
         assert_eq!((ended[0].superseded_at, ended[1].superseded_at), (None, Some(later())));
 
-        // Another accepted one takes its place, in one batch too; the other representation has its own.
+        // Another accepted decision replaces it, also within one batch; the other representation has its own edge.
         let intent = NewDecision { representation: Representation::Intent, ..accepted(1, 5) };
         write(&store, &repo, &[accepted(1, 3), intent, accepted(1, 4)]).await;
         assert_eq!(edges(&store, &repo).await, [(1, 4)]);
@@ -198,20 +198,20 @@ on_both_engines! {
         let in_force = history.iter().filter(|one| one.status == DecisionStatus::Accepted && one.superseded_at.is_none());
         assert_eq!((history.len(), in_force.count()), (7, 2));
 
-        // The source's text changes: a skip because of an edge ends nothing, another decision does.
+        // The source's text changes: a skip because of an existing edge ends nothing, another decision does.
         edit(&store, &repo, 1, "Another text").await;
         write(&store, &repo, &[of_text(2, skipped(1, "existing_edge"))]).await;
         assert_eq!(edges(&store, &repo).await, [(1, 4)]);
         write(&store, &repo, &[of_text(2, skipped(1, "source_too_vague"))]).await;
         assert_eq!(edges(&store, &repo).await, []);
 
-        // So does a change of the target's text.
+        // A change of the target's text also ends the edge.
         write(&store, &repo, &[accepted(3, 2)]).await;
         edit(&store, &repo, 2, "Another text").await;
         write(&store, &repo, &[rejected(3)]).await;
         assert_eq!(edges(&store, &repo).await, []);
 
-        // Whoever judged an older text comes late.
+        // A decision about an older text comes late.
         write(&store, &repo, &[of_text(2, accepted(1, 4))]).await;
         write(&store, &repo, &[accepted(1, 5), NewDecision { replaces: true, ..rejected(1) }]).await;
         assert_eq!(edges(&store, &repo).await, [(1, 4)]);
@@ -290,12 +290,12 @@ on_both_engines! {
         assert_eq!(in_force(Some(ISSUE)).await, [duplicate.clone(), apart.clone(), canonical.clone()]);
         assert_eq!(in_force(None).await.len(), 4);
 
-        // Said again, it is one ruling with a new date.
+        // A repeated ruling is one ruling with a new date.
         let again = store.duplicates().add_override(repo.id, ruling(OverrideKind::Canonical, 2, None), later()).await.expect("added");
         assert_eq!(in_force(Some(ISSUE)).await, [duplicate.clone(), apart, again]);
         assert!(!store.duplicates().remove_override(repo.id, canonical.id, later()).await.expect("asked"));
 
-        // The edge that it left goes with it; a judge's edge stays.
+        // Removing a ruling removes its edge; a judge's edge stays.
         let human = NewDecision { origin: DecisionOrigin::Override, ..accepted(1, 2) };
         write(&store, &repo, &[human, accepted(3, 4)]).await;
         let stored = store.judge().accepted_edges(repo.id, ISSUE, RAW).await.expect("reads");

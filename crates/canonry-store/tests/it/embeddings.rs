@@ -1,4 +1,4 @@
-//! Vectors on both engines: stored exactly, listed when stale, found by the index within a stated tolerance.
+//! Vectors on both engines: stored exactly, listed if stale, found by the index within a stated tolerance.
 
 use canonry_domain::{ItemRecord, ItemType, parse_moment};
 use canonry_store::{EmbedFilter, EmbeddingKey, NewEmbedding, Repo, Representation, Store};
@@ -27,7 +27,7 @@ async fn filled(database: &TestDatabase, count: i64) -> (Store, Repo) {
     (store, repo)
 }
 
-/// Vectors that look random and are the same every time.
+/// Pseudo-random vectors that are the same in every run.
 fn vector(seed: u64, dim: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut numbers: Vec<f32> = (0..dim)
@@ -116,8 +116,8 @@ on_both_engines! {
         }
     }
 
-    /// Half precision looks, full precision answers: of the true twenty nearest among 2,000 at least
-    /// nineteen are found for each query, and their scores are exact to 1e-5.
+    /// Searches in half precision, scores in full precision: of the true twenty nearest among 2,000 at least nineteen
+    /// are found for each query, and their scores are exact to 1e-5.
     async fn the_database_finds_the_nearest(database: TestDatabase) {
         const DIM: usize = 32;
         let (store, repo) = filled(&database, 2_000).await;

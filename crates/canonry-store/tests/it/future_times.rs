@@ -1,4 +1,4 @@
-//! A clock that was ahead and is set back: nothing waits for the times that it wrote.
+//! A clock that was ahead is set back: nothing waits for the times that it wrote.
 
 use canonry_domain::{ItemNumber, WriteKey, WriteKind};
 use canonry_store::{
@@ -20,8 +20,8 @@ fn minute() -> SignedDuration {
     SignedDuration::from_mins(1)
 }
 
-/// Everything that a service does by the clock, done at this moment: a schedule fires, one job is leased and one waits, and
-/// a write is sent while another one is owed.
+/// Does everything that a service does by the clock at this time: a schedule fires, one job is leased and one is
+/// queued, and one write is sent while another is pending.
 async fn live(store: &Store, now: Timestamp) {
     let repo = store.repos().ensure(&"tide/pool".parse().expect("a name"), now).await.expect("stored");
     store.jobs().fire_schedule("grace", SignedDuration::from_mins(10), &[], now).await.expect("fires");

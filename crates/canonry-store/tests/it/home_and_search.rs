@@ -1,4 +1,4 @@
-//! What the console's first page counts and what its search finds, told on both engines.
+//! The counts of the console's first page and the results of its search, on both engines.
 
 use canonry_domain::review::FindingStatus;
 use canonry_domain::{
@@ -23,7 +23,7 @@ async fn other_repo(store: &Store) -> Repo {
     store.repos().ensure(&"quill/note".parse().expect("a name"), at(0)).await.expect("created")
 }
 
-/// A comment that names a possible duplicate.
+/// Posts a comment that names a possible duplicate.
 async fn suggest(store: &Store, repo: &Repo, of: i64, second: i64) {
     let record = triage_record(of, Verdict::Duplicate, Some(1));
     let triage_id = store.duplicates().write_triage_record(repo.id, &record, at(second)).await.expect("written");
@@ -140,7 +140,7 @@ on_both_engines! {
     async fn what_canonry_did_is_counted_by_day(database: TestDatabase) {
         let (store, repo) = open_with(&database, issues(1..=9)).await;
         let elsewhere = other_repo(&store).await;
-        // Three suggestions on one day: one was right, one was wrong, of one nobody knows.
+        // Three suggestions on one day: one right, one wrong, one unknown.
         for of in [2, 3, 4] {
             suggest(&store, &repo, of, 10).await;
         }

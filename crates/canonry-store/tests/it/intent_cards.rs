@@ -1,4 +1,4 @@
-//! The life of intent cards, told on both engines.
+//! The life cycle of intent cards on both engines.
 
 use canonry_domain::{Extractor, IntentCard, IntentSource, Item, ItemRecord, ItemType, extract_locally, parse_moment};
 use canonry_store::{CardMaker, CardOutcome, Repo, RepoId, Store};
@@ -29,7 +29,7 @@ async fn write(store: &Store, repo: RepoId, item: &Item, maker: &CardMaker, outc
     store.corpus().write_intent_cards(repo, maker, &cards, now()).await.expect("asked") == [true]
 }
 
-/// Gives an item a text, and gives it as the store has it then.
+/// Sets the text of an item, and returns the stored item.
 async fn told(store: &Store, repo: &Repo, item_type: ItemType, of: i64, body: &str) -> Item {
     let record = ItemRecord { body: Some(body.to_owned()), ..ItemRecord::new(item_type, number(of), "Sync stops") };
     store.corpus().upsert_items(repo, vec![record], now()).await.expect("taken in");
@@ -51,11 +51,11 @@ on_both_engines! {
         assert_eq!(fresh(Extractor::Local).await, Some(card(&item)));
         assert_eq!(fresh(Extractor::OpenAi).await, None, "another extractor's card was taken");
 
-        // Line endings and labels are not the text.
+        // Line endings and labels do not belong to the text.
         let same = told(&store, &repo, ItemType::Issue, 1, "error: `a\\u0000` \"quoted\" 日本\r\n").await;
         assert_eq!((same.content_version.get(), fresh(Extractor::Local).await.is_some()), (1, true));
 
-        // An edit makes it stale; a card of the old text is no longer taken.
+        // An edit makes the card stale; a card of the old text is not accepted any more.
         let edited = told(&store, &repo, ItemType::Issue, 1, "It never starts.").await;
         assert_eq!(fresh(Extractor::Local).await, None);
         let stored = store.corpus().intent_cards(repo.id, ItemType::Issue, number(1)).await.expect("reads");
@@ -64,7 +64,7 @@ on_both_engines! {
         assert!(write(&store, repo.id, &edited, &local, &ready(&edited)).await);
         assert_eq!(fresh(Extractor::Local).await, Some(card(&edited)));
 
-        // Back to the first text: its card was replaced, and the present one is about another text.
+        // Back to the first text: its card was replaced, and the current card is about another text.
         told(&store, &repo, ItemType::Issue, 1, &item.body).await;
         assert_eq!(fresh(Extractor::Local).await, None);
         let unknown = Item { number: number(9), ..item.clone() };
@@ -89,7 +89,7 @@ on_both_engines! {
         assert!(!write(&store, repo.id, &item, &first, &failed).await);
         assert_eq!(last().await, (ready(&item), "m1".to_owned(), true));
 
-        // Another model's failure, and a failure on another text, are news.
+        // A failure of another model or on another text is stored.
         assert!(write(&store, repo.id, &item, &second, &failed).await);
         assert_eq!(last().await, (failed.clone(), "m2".to_owned(), false));
         assert!(write(&store, repo.id, &item, &second, &ready(&item)).await);

@@ -1,4 +1,4 @@
-//! Deliveries and jobs: stored once and together, worked on in order, one worker per key, within the caps.
+//! Deliveries and jobs: stored once and together, processed in order, one worker per key, within the caps.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use crate::fixtures::{at, open_store};
 
-/// Caps that nothing here reaches.
+/// Caps that no test here reaches.
 const WIDE: JobCaps = JobCaps { per_repo: 1_000, in_all: 1_000 };
 
 fn repo() -> RepoName {
     "tide/pool".parse().expect("a name")
 }
 
-/// An `issues` webhook about that item.
+/// Accepts an `issues` webhook about this item.
 async fn accept(store: &Store, id: &str, item: i64, second: i64) -> DeliveryReceipt {
     accept_of(store, &repo(), id, item, second).await
 }
@@ -59,18 +59,18 @@ async fn state(store: &Store, id: &str) -> (DeliveryState, Option<String>) {
     (delivery.state, delivery.reason)
 }
 
-/// Deliveries of the test with many workers, and the items they are about.
+/// The number of deliveries in the test with many workers, and of the items they are about.
 const DELIVERIES: i64 = 48;
 const KEYS: i64 = 6;
 
-/// What many workers do at once.
+/// The record of what concurrent workers do.
 #[derive(Default)]
 struct Book {
     in_work: HashSet<String>,
     begun: HashMap<String, Vec<JobId>>,
 }
 
-/// Works until every delivery was begun; the bound only ends a test that has failed already.
+/// Works until every delivery was started; the bound only ends a test that has already failed.
 async fn work_all(store: Store, owner: String, book: Arc<Mutex<Book>>) {
     for _ in 0..20_000 {
         if book.lock().expect("whole").begun.values().map(Vec::len).sum::<usize>() as i64 == DELIVERIES {
@@ -131,7 +131,7 @@ on_both_engines! {
         assert_eq!(first.delivery_id.as_deref(), Some("a1"));
         assert_eq!(delivery_of(lease(&store, "w2", 1).await).as_deref(), Some("b1"));
         assert_eq!(lease(&store, "w3", 1).await, None);
-        // A failed try keeps its place: the later job waits until the earlier one has ended.
+        // A failed attempt keeps its place: the later job waits until the earlier one has ended.
         assert!(end(&store, &first, "w1", JobEnd::Retry("no luck", at(30)), 2).await);
         assert_eq!(lease(&store, "w3", 3).await, None);
         let again = lease(&store, "w3", 30).await.expect("due");
@@ -171,7 +171,7 @@ on_both_engines! {
         };
         accept(&store, "d1", 1, 0).await;
         let job = give_up(1).await;
-        // By GitHub, which was asked to deliver it again,
+        // Requeued by a redelivery from GitHub,
         assert_eq!(accept(&store, "d1", 1, 2).await, DeliveryReceipt::Requeued);
         assert_eq!(state(&store, "d1").await, (DeliveryState::Queued, None));
         assert_eq!(give_up(3).await, job);
@@ -179,7 +179,7 @@ on_both_engines! {
         assert!(store.jobs().requeue(job, at(4)).await.expect("queued"));
         assert_eq!(state(&store, "d1").await, (DeliveryState::Queued, None));
         assert_eq!(give_up(5).await, job);
-        // or by the delivery, which may be replayed when it is done too.
+        // or by a replay of the delivery, which also works for a done delivery.
         let again = NewJob { key: "unused", repo: None, kind: JobKind::Webhook, payload: &Value::Null };
         assert!(store.deliveries().replay("d1", &again, at(6)).await.expect("queued"));
         assert!(!store.deliveries().replay("d1", &again, at(6)).await.expect("asked"), "it waits already");
@@ -225,7 +225,7 @@ on_both_engines! {
         }
         assert_eq!(take(JobScope::Caused).await.as_deref(), Some("tide/pool#1"));
         assert_eq!(take(JobScope::All).await.as_deref(), Some("tide/pool#2"));
-        // The order within a key stays, whoever asks.
+        // The order within a key stays the same in both scopes.
         assert_eq!(take(JobScope::Caused).await, None);
         assert_eq!(take(JobScope::All).await.as_deref(), Some("sync/2"));
         assert_eq!(take(JobScope::All).await.as_deref(), Some("tide/pool#3"));
@@ -265,12 +265,12 @@ on_both_engines! {
         assert!(lease(&store, "w", 4).await.is_none(), "it waits for the earliest of them");
         let running = lease(&store, "w", 5).await.expect("due");
         assert_eq!((running.id, &running.payload, running.attempts), (first, &json!(7), 1));
-        // One that runs may have read too early.
+        // A running job may have read too early.
         let second = queue(8, 6).await;
         assert_ne!(second, first);
         assert!(lease(&store, "v", 7).await.is_none(), "one of a key at a time");
         assert!(end(&store, &running, "w", JobEnd::Retry("failed", at(40)), 8).await);
-        // Now both wait, and the older one takes what comes.
+        // Now both jobs are queued, and the new payload goes to the older one.
         assert_eq!(queue(16, 9).await, first);
         let again = lease(&store, "w", 9).await.expect("due");
         assert_eq!((again.id, &again.payload, again.attempts), (first, &json!(23), 1));
@@ -319,7 +319,7 @@ on_both_engines! {
             store.jobs().enqueue(&NewJob { key, repo: None, kind: JobKind::Sync, payload: &Value::Null }, at(0), at(0)).await.expect("queued");
             let job = store.jobs().lease("w", WIDE, JobScope::All, at(1), at(61)).await.expect("leases").expect("due");
             let job = if job.key == key { job } else {
-                // The delivery that waits has its turn first.
+                // The queued delivery comes first.
                 store.jobs().lease("w", WIDE, JobScope::All, at(1), at(61)).await.expect("leases").expect("due")
             };
             assert_eq!(job.key, key);

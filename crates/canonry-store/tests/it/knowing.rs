@@ -1,4 +1,4 @@
-//! What the console knows about right and wrong: the log of lessons, people's word on sampled verdicts, audits.
+//! Lessons, adjudications and audits, as the console shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ async fn open(database: &TestDatabase, count: i64) -> (Store, Repo) {
     open_with(database, issues(1..=count)).await
 }
 
-/// A verdict about an issue, its nearest neighbour being issue 1.
+/// A verdict about an issue whose nearest neighbour is issue 1.
 fn said(of: i64, verdict: Verdict, value: f64) -> NewTriageRecord {
     let (number, score) = (number(1), score(value));
     let named = verdict != Verdict::NotDuplicate;
@@ -44,7 +44,7 @@ fn said(of: i64, verdict: Verdict, value: f64) -> NewTriageRecord {
     }
 }
 
-/// Closed by a person as a duplicate of issue 1, or as completed.
+/// A close by a person, as a duplicate of issue 1 or as completed.
 fn closed(of: i64, duplicate: bool, component: Option<&str>, at: Timestamp) -> OutcomeEvent {
     OutcomeEvent {
         delivery_id: format!("closed {of}"),
@@ -68,7 +68,7 @@ on_both_engines! {
         let empty = store.learning().lesson_log(repo.id, None).await.expect("reads");
         assert_eq!(empty.periods, []);
         assert_eq!(store.learning().latest_lessons(repo.id, LessonFilter::default(), None, 5).await.expect("reads"), []);
-        // Ten a day: two of three right, those in `sync` wrong, each fifth not predicted.
+        // Ten a day: two of three right, those in `sync` wrong, every fifth not predicted.
         for of in 2..=125 {
             let verdict = if of % 5 == 0 { Verdict::NotDuplicate } else { Verdict::Duplicate };
             store.duplicates().write_triage_record(repo.id, &said(of, verdict, 0.80 + (of % 20) as f64 / 100.0), day(0)).await.expect("written");
@@ -100,7 +100,7 @@ on_both_engines! {
         let of_sync = LessonFilter { component: Some(&sync), ..LessonFilter::default() };
         let of_sync = store.learning().latest_lessons(repo.id, of_sync, None, 2).await.expect("reads");
         assert_eq!(of_sync.iter().map(|one| one.number.get()).collect::<Vec<_>>(), [123, 120]);
-        // Page by page each comes once, though ten have one moment; and of one kind only those.
+        // Paging returns each outcome once, although ten have the same time, and with a kind only those of that kind.
         for (kind, expected) in [(None, 124), (Some(LessonKind::Missed), 17), (Some(LessonKind::Unknown), 0)] {
             let filter = LessonFilter { kind, ..LessonFilter::default() };
             let (mut seen, mut before) = (Vec::new(), None);
@@ -127,7 +127,7 @@ on_both_engines! {
             let verdict = match of { 2..=4 => Verdict::Duplicate, 5..=6 => Verdict::MaybeDuplicate, _ => Verdict::NotDuplicate };
             store.duplicates().write_triage_record(repo.id, &said(of, verdict, 0.92), day(0)).await.expect("written");
         }
-        // The newest word on an issue counts; what has no neighbour, or follows a ruling, cannot be asked about.
+        // The newest verdict about an issue counts; a verdict without a neighbour or from a ruling cannot be sampled.
         store.duplicates().write_triage_record(repo.id, &said(50, Verdict::MaybeDuplicate, 0.92), day(0)).await.expect("written");
         let alone = NewTriageRecord { candidates: Vec::new(), ..said(51, Verdict::NotDuplicate, 0.92) };
         store.duplicates().write_triage_record(repo.id, &alone, day(0)).await.expect("written");
@@ -151,7 +151,7 @@ on_both_engines! {
         assert_eq!(store.judge().adjudication_samples(repo.id, None, 1).await.expect("reads"), samples[..1]);
         assert_eq!(store.judge().adjudication_samples(repo.id, Some(samples[0].newest), 10).await.expect("reads"), samples[1..]);
         assert_eq!(store.judge().adjudication_samples(repo.id, Some(samples[1].newest), 10).await.expect("reads"), []);
-        // One sample can be worked through by itself.
+        // One sample can be answered by itself.
         let mut of_seven = 0;
         let mut last = None;
         let filter = AdjudicationFilter { seed: Some(7), kind: Some(AdjudicationKind::Triage) };
@@ -206,7 +206,7 @@ on_both_engines! {
         let people = AdjudicationSummary::of(&store.judge().adjudication_totals(repo.id).await.expect("reads"));
         assert_eq!((people.answered, people.waiting), (3, 0));
         assert_eq!((people.precision().right, people.precision().wrong), (1, 1));
-        // Another repository knows nothing of it, and cannot answer it.
+        // Another repository does not see the case, and cannot answer it.
         let other = store.repos().ensure(&"tide/other".parse().expect("valid"), day(0)).await.expect("created");
         assert_eq!(store.judge().adjudication_totals(other.id).await.expect("reads"), []);
         assert_eq!(store.judge().adjudication(other.id, ids[&2]).await.expect("reads"), None);

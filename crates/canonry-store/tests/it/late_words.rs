@@ -1,4 +1,4 @@
-//! What was read from GitHub before something happened, and is stored after it.
+//! Data that was read from GitHub before a change and is stored after it.
 
 use canonry_domain::{
     EventBy, GoneReason, ItemRecord, ItemState, OutcomeEvent, OutcomeKind, RecordChange, StateReason,
@@ -9,7 +9,7 @@ use canonry_testkit::on_both_engines;
 
 use crate::fixtures::{ISSUE, PLAN, at, number, open_with, plan_row};
 
-/// What GitHub says about #2, of which the last change was at that second.
+/// A record of #2 from GitHub whose last change was at that second.
 fn told(state: ItemState, second: i64) -> ItemRecord {
     let closed = state == ItemState::Closed;
     ItemRecord {
@@ -27,7 +27,7 @@ async fn open(database: &TestDatabase) -> (Store, Repo) {
     open_with(database, [ItemRecord::new(ISSUE, number(1), "It stops"), told(ItemState::Open, 5)]).await
 }
 
-/// A plan that closes #2 in favour of #1, and the run that applies it.
+/// A plan that closes #2 as a duplicate of #1, and the run that applies it.
 async fn applying(store: &Store, repo: &Repo) -> CloseRunId {
     let plan = store.plans().create(repo.id, &PLAN, &[plan_row(2, 1)], at(6)).await.expect("planned");
     store.plans().begin_apply(plan, "applying", at(7)).await.expect("begun").expect("a plan").id
@@ -62,7 +62,7 @@ on_both_engines! {
             assert_eq!(upsert(&store, &repo, told(ItemState::Open, second)).await, left, "{second}");
         }
         assert_eq!((state(&store, &repo).await, kinds(&store, &repo).await), (ItemState::Closed, vec![OutcomeKind::Closed]));
-        // Whoever asks now gets the last word, unless somebody else has one meanwhile.
+        // A fetch now is the newest, unless another process stores something meanwhile.
         let seen = store.corpus().item(repo.id, ISSUE, number(2)).await.expect("reads");
         let labels = Some(vec!["bug".into()]);
         let labelled = ItemRecord { labels, updated_at: Some(at(10)), ..told(ItemState::Closed, 9) };
@@ -85,7 +85,7 @@ on_both_engines! {
         }
         assert_eq!((state(&store, &repo).await, kinds(&store, &repo).await), (ItemState::Closed, vec![OutcomeKind::Closed]));
         assert_eq!(store.learning().reopened_numbers(repo.id).await.expect("reads"), []);
-        // GitHub tells of our close: from then on its times count again.
+        // GitHub reports our close: from then on its times count again.
         let closed = ItemRecord { labels: Some(vec!["possible-duplicate".into()]), ..told(ItemState::Closed, 12) };
         assert_eq!(upsert(&store, &repo, closed).await, RecordChange::Updated { content: false });
         assert_eq!(upsert(&store, &repo, told(ItemState::Open, 11)).await, RecordChange::Older);
@@ -96,7 +96,7 @@ on_both_engines! {
     async fn whoever_reopens_before_our_close_is_noted_has_the_last_word(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let run = applying(&store, &repo).await;
-        // The label took its time, and a person was quicker.
+        // The label took long, and a person was faster.
         let reopened = OutcomeEvent {
             delivery_id: "d1".to_owned(),
             number: number(2),

@@ -1,4 +1,4 @@
-//! What people did with issues, and the thresholds that follow: derived anew in every transaction, told on both engines.
+//! Actions of people on issues, and the thresholds that follow: derived again in every transaction, on both engines.
 
 use canonry_domain::{
     CommentReactions, Component, CurrentThreshold, EventBy, GithubId, IssueOutcome, IssueResolution, ItemNumber,
@@ -45,7 +45,7 @@ fn event(of: i64, kind: OutcomeKind, by: EventBy, second: i64) -> OutcomeEvent {
     }
 }
 
-/// Closed by a person: as a duplicate of that issue, or as completed.
+/// A close by a person: as a duplicate of that issue, or as completed.
 fn closed(of: i64, target: Option<i64>, second: i64) -> OutcomeEvent {
     let reason = if target.is_some() { StateReason::Duplicate } else { StateReason::Completed };
     OutcomeEvent {
@@ -94,7 +94,7 @@ on_both_engines! {
         assert_eq!(lesson(&store, &repo, 2).await, Some((duplicate, LessonKind::Confirmed)));
         let stored = store.learning().issue_outcome(repo.id, number(2)).await.expect("reads").expect("known");
         assert_eq!((stored.triage_id, stored.updated_at), (Some(triage), at(10)));
-        // Told again it changes nothing.
+        // A repeated event changes nothing.
         let again = store.learning().record_outcome_events(repo.id, &[first], at(11)).await.expect("recorded");
         assert_eq!(again.new_events, 0);
         assert_eq!(store.learning().issue_outcome(repo.id, number(2)).await.expect("reads").expect("known").updated_at, at(10));
@@ -102,10 +102,10 @@ on_both_engines! {
         assert_eq!(lesson(&store, &repo, 2).await, Some((IssueResolution::ReopenedDuplicate, LessonKind::FalsePositive)));
         record(&store, &repo, &[closed(2, None, 30)], 30).await;
         assert_eq!(lesson(&store, &repo, 2).await, Some((IssueResolution::Completed, LessonKind::FalsePositive)));
-        // One that was never triaged has an outcome, and teaches nothing.
+        // An issue that was never triaged has an outcome, but no lesson.
         record(&store, &repo, &[closed(3, Some(1), 40)], 40).await;
         assert_eq!(lesson(&store, &repo, 3).await, Some((duplicate, LessonKind::Unknown)));
-        // What nobody knows is not learned from.
+        // An unknown issue teaches nothing.
         record(&store, &repo, &[closed(99, Some(1), 50)], 50).await;
         let counts = store.learning().outcome_counts().await.expect("reads");
         assert_eq!(counts, [("tide/pool".parse().expect("valid"), LessonKind::FalsePositive, 1)]);
@@ -113,7 +113,7 @@ on_both_engines! {
 
     async fn a_target_of_the_predicted_ones_cluster_is_right(database: TestDatabase) {
         let (store, repo) = open(&database, 9).await;
-        // 5 was closed as a duplicate of 4, and 6 was said to be one of 5.
+        // 5 was closed as a duplicate of 4, and 6 was predicted to be a duplicate of 5.
         let dup = |of: i64, target: i64| ItemRecord {
             state: Some(ItemState::Closed), duplicate_of: Some(Some(number(target))), ..ItemRecord::new(ISSUE, number(of), format!("Issue {of}"))
         };
@@ -124,7 +124,7 @@ on_both_engines! {
         let events = store.learning().outcome_events(repo.id, number(6)).await.expect("reads");
         assert_eq!(events[0].cluster, [number(4), number(5)]);
         assert_eq!(lesson(&store, &repo, 6).await.map(|told| told.1), Some(LessonKind::Confirmed));
-        // What the issue itself is closed as a duplicate of is not in the cluster through it.
+        // The target that the issue itself was closed for is not in the cluster because of it.
         store.corpus().upsert_items(&repo, vec![dup(8, 9), dup(5, 8)], at(11)).await.expect("taken in");
         record(&store, &repo, &[closed(8, Some(9), 12)], 12).await;
         assert_eq!(lesson(&store, &repo, 8).await.map(|told| told.1), Some(LessonKind::Missed));
@@ -156,7 +156,7 @@ on_both_engines! {
         let plan = store.plans().create(repo.id, &new, &[row(2), row(3), row(4)], at(2)).await.expect("planned");
         store.plans().set_approved(plan, ISSUE, &[number(2), number(4)], Some(true), None, at(3)).await.expect("approved");
         let run = store.plans().begin_apply(plan, "r", at(4)).await.expect("begun").expect("a plan").id;
-        // GitHub told of the first before the result was stored, and of the third after it.
+        // GitHub reported the first close before its result was stored, and the third after it.
         let own = |of, second| OutcomeEvent { state_reason: Some(StateReason::Duplicate), ..event(of, OutcomeKind::Closed, EventBy::Canonry, second) };
         record(&store, &repo, &[own(2, 9)], 9).await;
         assert_eq!(lesson(&store, &repo, 2).await.map(|told| told.1), Some(LessonKind::Unknown));
@@ -171,7 +171,7 @@ on_both_engines! {
         assert_eq!(told(2).await, (duplicate, LessonKind::Confirmed));
         assert_eq!(told(3).await, (IssueResolution::Unknown, LessonKind::Unknown));
         assert_eq!(told(4).await, (duplicate, LessonKind::Confirmed));
-        // People who open what Canonry closed say that it is no duplicate.
+        // A person who reopens what Canonry closed says that it is not a duplicate.
         record(&store, &repo, &[event(3, OutcomeKind::Reopened, EventBy::Person, 20)], 20).await;
         assert_eq!(told(3).await, (IssueResolution::ReopenedDuplicate, LessonKind::FalsePositive));
     }
@@ -212,17 +212,17 @@ on_both_engines! {
             store.duplicates().write_triage_record(repo.id, &said(7, Some(target), 0.9), at(second)).await.expect("written")
         };
         let first = write(1, 1).await;
-        // Nothing was said yet that anybody could react to.
+        // Nothing was posted yet that people could react to.
         react(0, 2, 2).await;
         assert_eq!(heard().await, (LessonKind::Unknown, Some(first)));
         act(&store, first, TriageActionKind::Commented, 3).await;
         react(0, 2, 4).await;
         assert_eq!(heard().await, (LessonKind::FalsePositive, Some(first)));
-        // What is only recorded changes nothing.
+        // A verdict that was only recorded changes nothing.
         let silent = write(2, 5).await;
         act(&store, silent, TriageActionKind::Recorded, 5).await;
         assert_eq!(heard().await, (LessonKind::FalsePositive, Some(first)));
-        // Other words, and nobody has said anything about those.
+        // The comment has a new text, and nobody has reacted to it.
         let edited = write(3, 6).await;
         act(&store, edited, TriageActionKind::Edited, 6).await;
         assert_eq!(heard().await, (LessonKind::Unknown, Some(edited)));
@@ -266,7 +266,7 @@ on_both_engines! {
         record(&store, &repo, &[closed(2, None, 10)], 10).await;
         let stored = store.learning().issue_outcome(repo.id, number(2)).await.expect("reads").expect("known");
         assert_eq!((stored.lesson.kind(), stored.triage_id), (LessonKind::FalsePositive, Some(spoken)));
-        // That it was said is told after what people answered.
+        // The posted comment is recorded after the answer of people.
         let late = store.duplicates().write_triage_record(repo.id, &said(3, Some(1), 0.93), at(1)).await.expect("written");
         store.duplicates().write_triage_record(repo.id, &said(3, Some(4), 0.9), at(2)).await.expect("written");
         record(&store, &repo, &[closed(3, Some(1), 10)], 10).await;
@@ -297,12 +297,12 @@ on_both_engines! {
             state: Some(ItemState::Closed), duplicate_of: Some(Some(number(4))), ..ItemRecord::new(ISSUE, number(5), "Issue 5")
         };
         store.corpus().upsert_items(&repo, vec![dup], at(1)).await.expect("taken in");
-        // The triage began before the closing, and its judge was slow.
+        // Triage began before the close, and its judge was slow.
         record(&store, &repo, &[closed(6, Some(4), 10)], 10).await;
         store.duplicates().write_triage_record(repo.id, &said(6, Some(5), 0.9), at(9)).await.expect("written");
         assert_eq!(store.learning().outcome_events(repo.id, number(6)).await.expect("reads")[0].cluster, [number(4), number(5)]);
         assert_eq!(lesson(&store, &repo, 6).await.map(|told| told.1), Some(LessonKind::Confirmed));
-        // GitHub's times are whole seconds: one of the same second was there, for the cluster too.
+        // GitHub's times are whole seconds: a record of the same second counts as earlier, also for the cluster.
         store.duplicates().write_triage_record(repo.id, &said(8, Some(2), 0.9), at(20)).await.expect("written");
         let half_a_second_later = at(30) + jiff::SignedDuration::from_millis(500);
         store.duplicates().write_triage_record(repo.id, &said(8, Some(5), 0.9), half_a_second_later).await.expect("written");
@@ -366,7 +366,7 @@ on_both_engines! {
         for of in 2..=20 {
             adjusted.extend(store.learning().record_outcome_events(repo.id, &[closed(of, None, 100 + of)], at(100 + of)).await.expect("recorded").adjusted);
         }
-        // Nothing but wrong predictions: it falls silent, once.
+        // Only wrong predictions: Canonry stops commenting, once.
         assert_eq!(adjusted.len(), 1, "{adjusted:?}");
         assert_eq!((&adjusted[0].component, adjusted[0].new_threshold), (&None, CurrentThreshold::Silent));
         assert_eq!(store.learning().thresholds(repo.id).await.expect("reads").repository.current, CurrentThreshold::Silent);
@@ -408,7 +408,7 @@ on_both_engines! {
             let (store, repo) = (store.clone(), repo.clone());
             tokio::spawn(async move {
                 for of in 2..=ISSUES {
-                    // Each issue is triaged by one writer while others tell what became of it.
+                    // Each issue is triaged by one writer while others record its outcome.
                     if of % 8 == writer {
                         store.duplicates().write_triage_record(repo.id, &said(of, Some(1), 0.8 + of as f64 / 400.0), at(of)).await.expect("written");
                     }
@@ -441,7 +441,7 @@ on_both_engines! {
 
     async fn whatever_comes_in_whatever_order_the_stored_state_is_what_the_log_says(database: TestDatabase) {
         let (store, repo) = open(&database, 12).await;
-        // Any fixed sequence of numbers that repeats late.
+        // Any fixed sequence of numbers with a long period.
         let mut random = 11_u64;
         let mut next = |below: u64| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -531,14 +531,14 @@ on_both_engines! {
         assert_eq!((comments.len(), comments[0].synced_at), (1, None));
         assert_eq!((&comments[0].repo, comments[0].number, comments[0].comment, comments[0].said_at), (&repo, number(2), GithubId(7_000_000_001), at(5)));
         assert_eq!(store.learning().triage_comments_since(at(7)).await.expect("reads"), []);
-        // Reactions from before an edit are about other words.
+        // Reactions from before an edit are about another text.
         assert_eq!(comments[0].worded_at, at(5));
         let edit = key_of(WriteOrigin::TriageEdit, ISSUE, 2, id);
         let new = NewOutboxEntry { repo: repo.id, number: number(2), kind: WriteKind::EditComment, key: &edit, payload: &json!({}), refused: None };
         store.outbox().enqueue(&new, at(8)).await.expect("stored");
         assert_eq!(store.learning().triage_comments_since(at(5)).await.expect("reads")[0].worded_at, at(8));
 
-        // Whoever was asked longest ago comes first, and before them those who never were.
+        // The oldest fetch comes first, and before it those that were never fetched.
         for (of, item_type, comment) in [(1, ItemType::Pr, 7_000_000_002_i64), (3, ISSUE, 7_000_000_003)] {
             let key = key_of(WriteOrigin::TriageComment, item_type, of, 1);
             let new = NewOutboxEntry { repo: repo.id, number: number(of), kind: WriteKind::Comment, key: &key, payload: &json!({}), refused: None };

@@ -1,4 +1,4 @@
-//! What the store keeps and gives back, told on both engines.
+//! Integration tests of the store, on both engines.
 
 mod closing;
 mod cluster_pages;

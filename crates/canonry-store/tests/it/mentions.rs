@@ -1,4 +1,4 @@
-//! What people asked for in comments, and the brakes that they pull.
+//! Commands in comments, and the brakes that they set.
 
 use canonry_domain::{GithubId, ItemNumber};
 use canonry_store::{BrakeKind, Mention, MentionOutcome, MentionPlace, Repo, Store};

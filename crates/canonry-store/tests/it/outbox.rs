@@ -1,4 +1,4 @@
-//! The outbox's rows: one per key, one worker at a time, in order, at one pace.
+//! Outbox entries: one per key, one worker at a time, in order, with one rate limit.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ on_both_engines! {
         assert_eq!(claim(OutboxScope::All, "x", 1).await.as_deref(), Some("first"));
         assert_eq!(claim(OutboxScope::All, "y", 1).await.as_deref(), Some("other"));
         assert_eq!(claim(OutboxScope::All, "z", 1).await, None);
-        // Postponed, it still goes first.
+        // A postponed entry still goes first.
         assert!(store.outbox().postpone(lease(&first, "x", 0), &json!(1), at(60), Some("why"), at(2)).await.expect("stored"));
         assert_eq!(claim(OutboxScope::Item(repo.id, number(1)), "z", 59).await, None);
         assert_eq!(store.outbox().next_moment(OutboxScope::Item(repo.id, number(1))).await.expect("reads"), Some(at(60)));
@@ -70,7 +70,7 @@ on_both_engines! {
         assert_eq!(claim(OutboxScope::Item(repo.id, number(1)), "z", 61).await.as_deref(), Some("second"));
         let done = store.outbox().get(first.id).await.expect("reads").expect("there");
         assert_eq!((done.state, done.answer, done.step), (OutboxState::Sent, Some(json!({"id": 1})), None));
-        // The other worker's lease ends by itself.
+        // The other worker's lease expires.
         assert_eq!(store.outbox().next_moment(OutboxScope::Item(repo.id, number(2))).await.expect("reads"), Some(at(301)));
         assert_eq!(claim(OutboxScope::Item(repo.id, number(2)), "z", 301).await.as_deref(), Some("other"));
         assert!(!store.outbox().record_step(lease(&other, "y", 999), &json!(2), at(302)).await.expect("asked"));
@@ -90,7 +90,7 @@ on_both_engines! {
         assert_eq!(sent, Reservation::LeaseLost);
         let kept = store.outbox().get(entry.id).await.expect("reads").expect("there");
         assert_eq!((kept.state, kept.attempts, kept.step), (OutboxState::Pending, 0, None));
-        // What is over stays as it is, even for its owner.
+        // An ended entry does not change, even for its owner.
         let new = lease(&entry, "new", 99);
         assert!(store.outbox().finish(new, OutboxEnd::Refused("no"), at(12)).await.expect("stored"));
         assert!(!store.outbox().finish(new, OutboxEnd::Failed("late"), at(13)).await.expect("asked"));

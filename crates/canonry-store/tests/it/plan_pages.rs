@@ -1,4 +1,4 @@
-//! Plans as a person pages through them, and whose word stands on their rows, told on both engines.
+//! Pages of plans, and the people who decided about their rows, on both engines.
 
 use canonry_domain::{ContentVersion, ItemType, OverrideKind, SkipReason};
 use canonry_store::{
@@ -28,7 +28,7 @@ async fn summary(store: &Store, repo: &Repo, plan: CloseRunId) -> PlanSummary {
     store.plans().summary(repo.id, plan).await.expect("reads").expect("a plan")
 }
 
-/// The rows of all pages of two, one after the other.
+/// Returns the rows of all pages, two per page.
 async fn paged(store: &Store, plan: &PlanSummary, filter: PlanRowFilter) -> Vec<i64> {
     let mut seen = Vec::new();
     let mut after = None;
@@ -69,7 +69,7 @@ on_both_engines! {
         });
         assert_eq!((plan.totals.undecided(), plan.totals.skips(), plan.totals.ended()), (1, 3, 0));
 
-        // What comes before a row, whether or not the filter lets that one through.
+        // The row before another one, whether or not that one passes the filter.
         let before = async |filter: PlanRowFilter, of: i64| {
             let row = store.plans().row_before(&plan, filter, ISSUE, number(of)).await.expect("reads");
             row.map(|(item_type, number)| (item_type, number.get()))
@@ -81,7 +81,7 @@ on_both_engines! {
         assert_eq!(before(PlanRowFilter::SkippedFor(SkipReason::Pinned), 10).await, Some((ISSUE, 7)));
         assert_eq!(before(PlanRowFilter::All, 19).await, None, "no row of the plan");
 
-        // Whose word it is, until it is taken back.
+        // The author of a decision, until the decision is reset.
         let said = async |of: i64| {
             let row = store.plans().row(&plan, ISSUE, number(of)).await.expect("reads").expect("a row").row;
             (row.approved, row.approved_by, row.approved_at)
@@ -92,7 +92,7 @@ on_both_engines! {
         assert_eq!(said(4).await, (None, None, None));
         assert_eq!(store.plans().row(&plan, ItemType::Pr, number(4)).await.expect("reads"), None);
 
-        // A word on all is one on those that have none; taking all back leaves none.
+        // A decision about all rows changes only undecided ones; a reset of all leaves none decided.
         let all = async |word, second| store.plans().set_all_approved(id, None, word, Some(&ann), at(second)).await.expect("noted");
         assert_eq!((all(Some(false), 4).await, said(3).await, said(5).await), (2, (Some(false), Some(ann.clone()), Some(at(4))), (Some(false), None, Some(at(2)))));
         assert_eq!((all(None, 5).await, all(None, 6).await), (4, 0));
@@ -132,7 +132,7 @@ on_both_engines! {
         assert_eq!((undone.undone_at, undone.row.approved_by), (Some(at(5)), Some(ann.clone())));
         let closed = store.plans().row(&plan, ISSUE, number(5)).await.expect("reads").expect("a row");
         assert_eq!((closed.undone_at, closed.row.result.map(|result| result.outcome)), (None, Some(CloseOutcome::Applied { objected: true })));
-        // An apply is no plan, and a plan of another repository is not there.
+        // An apply run is not a plan, and a plan of another repository is not found.
         assert_eq!(store.plans().summary(repo.id, apply).await.expect("reads"), None);
         let other = store.repos().ensure(&"tide/lake".parse().expect("valid"), at(0)).await.expect("created");
         assert_eq!(store.plans().summary(other.id, id).await.expect("reads"), None);

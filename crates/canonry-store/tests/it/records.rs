@@ -1,4 +1,4 @@
-//! Triage records, audits and questions to models: written whole and read back, told on both engines.
+//! Triage records, audits and model calls: written completely and read back, on both engines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a running service keeps: batches of deliveries, jobs that nothing delivered, schedules, signals, settings, costs.
+//! Data of a running service: batches of deliveries, jobs without a delivery, schedules, signals, settings, costs.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::fixtures::{at, open_store};
 
-/// Caps that nothing here reaches.
+/// Caps that no test here reaches.
 const WIDE: JobCaps = JobCaps { per_repo: 1_000, in_all: 1_000 };
 
 static BODY: LazyLock<PackedText> = LazyLock::new(|| PackedText::pack("{}"));
@@ -61,11 +61,11 @@ on_both_engines! {
         let accepted = store.deliveries().accept_all(&batch, at(1)).await.expect("stored");
         assert_eq!(accepted[..40], [DeliveryReceipt::Queued; 40]);
         assert_eq!(accepted[40..], [DeliveryReceipt::Ignored, DeliveryReceipt::Known(DeliveryState::Queued), DeliveryReceipt::Known(DeliveryState::Ignored)]);
-        // Jobs of one key go in the order of the batch.
+        // Jobs with the same key run in the order of the batch.
         let jobs = store.jobs().list(&JobFilter::default(), 99).await.expect("reads");
         let order: Vec<_> = jobs.iter().rev().filter_map(|job| job.delivery_id.as_deref()).collect();
         assert_eq!(order, ids.iter().rev().map(String::as_str).collect::<Vec<_>>());
-        // A dead one is queued again, once; the rest stays.
+        // A failed delivery is queued again, once; the others do not change.
         let first = lease(&store, 2).await.expect("due");
         end(&store, &first, JobEnd::Dead("broken"), 3).await;
         let dead = first.delivery_id.expect("a delivery");
@@ -138,7 +138,7 @@ on_both_engines! {
                 fired += usize::from(replica.await.expect("runs"));
             }
             assert_eq!(fired, 1);
-            // Those of the first day still wait, so that none is added.
+            // The jobs of the first day are still queued, so none is added.
             assert_eq!(store.jobs().list(&JobFilter::default(), 9).await.expect("reads").len(), expected_jobs);
         }
         let moments: Vec<_> = store.jobs().list(&JobFilter::default(), 9).await.expect("reads").iter().map(|job| job.run_after).collect();
@@ -238,7 +238,7 @@ async fn a_clock_that_is_wrong_is_told_on_postgres() {
     }
 }
 
-/// Every way in which a job comes to wait is told to all processes; a lost connection is a signal as well.
+/// Every process is notified of every newly queued job; a lost connection is a signal too.
 #[tokio::test]
 async fn queued_jobs_are_told_on_postgres() {
     let database = TestDatabase::postgres().await;
@@ -278,8 +278,8 @@ async fn there_is_nothing_to_hear_on_sqlite() {
     assert!(signal.next().now_or_never().is_none());
 }
 
-/// A connection whose user stopped waiting while its transaction began is not in a transaction for the next one, whose
-/// statements would never be committed.
+/// If a caller stops waiting while its transaction begins, the connection is not in a transaction for its next user,
+/// whose statements would never be committed.
 #[tokio::test]
 async fn a_dropped_begin_loses_nothing_on_postgres() {
     let database = TestDatabase::postgres().await;
@@ -295,7 +295,7 @@ async fn a_dropped_begin_loses_nothing_on_postgres() {
             tokio::task::yield_now().await;
         }
         drop(dropped);
-        // Enough for every connection of the pool to have its turn.
+        // Enough writes for every connection of the pool to be used.
         let writes = (0..8).map(|_| store.repos().write_settings(repo.id, None, at(polls)));
         for written in futures_util::future::join_all(writes).await {
             written.expect("written");

@@ -1,4 +1,4 @@
-//! One story through every method of the corpus half of the store, told on both engines.
+//! One scenario through every method of the corpus half of the store, on both engines.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ on_both_engines! {
         let now = at("2026-02-01");
         let store = open(&database).await;
 
-        // Repositories are one by name in any letter case, and keep their id through a rename.
+        // A repository's name ignores case, and its id survives a rename.
         let name: RepoName = "Tide/Pool".parse().expect("valid");
         let repo = store.repos().ensure(&name, now).await.expect("created");
         let again = store.repos().ensure(&"tide/pool".parse().expect("valid"), now).await.expect("found");
@@ -51,7 +51,7 @@ on_both_engines! {
         store.try_to_write().await.expect("it may be written");
         assert_eq!(store.repos().list().await.expect("reads").len(), 2);
 
-        // Records arrive; every field survives the round trip.
+        // Every field of a record survives the round trip.
         let full = ItemRecord {
             github_id: Some(GithubId(6_000_000_001)),
             state: Some(ItemState::Closed),
@@ -80,14 +80,13 @@ on_both_engines! {
         assert_eq!(store.corpus().item(other.id, ItemType::Pr, number(2)).await.expect("reads"), None);
         assert_eq!(store.corpus().item(repo.id, ItemType::Issue, number(2)).await.expect("reads"), None);
 
-        // The same number twice in one batch: the later one sees the earlier.
+        // The same number twice in one batch: the later record is merged with the result of the earlier one.
         let twice = vec![record(ItemType::Issue, 3, "First", ""), record(ItemType::Issue, 3, "Second", "")];
         let taken = store.corpus().upsert_items(&repo, twice, now).await.expect("taken in");
         assert_eq!(taken.changes, [RecordChange::Inserted, RecordChange::Updated { content: true }]);
         let third = store.corpus().item(repo.id, ItemType::Issue, number(3)).await.expect("reads").expect("known");
         assert_eq!((third.title.as_str(), third.content_version.get()), ("Second", 2));
 
-        // Lists and counts.
         let counts = store.corpus().item_counts(repo.id).await.expect("counts");
         assert_eq!((counts.open_issues, counts.closed_prs, counts.total()), (2, 1, 3));
         let everything = ItemFilter::default();
@@ -98,7 +97,7 @@ on_both_engines! {
         let open_issues = ItemFilter { item_type: Some(ItemType::Issue), state: Some(ItemState::Open), with_gone: false };
         assert_eq!(store.corpus().items_after(repo.id, open_issues, None, 9).await.expect("reads").len(), 2);
 
-        // An item leaves, and comes back when somebody sees it again.
+        // An item leaves, and comes back when it is seen again.
         assert!(store.corpus().mark_gone(repo.id, number(3), GoneReason::Transferred, now).await.expect("marked"));
         assert!(!store.corpus().mark_gone(repo.id, number(3), GoneReason::Deleted, now).await.expect("already"));
         assert_eq!(store.corpus().item_numbers(repo.id).await.expect("reads"), [(number(1), ItemType::Issue), (number(2), ItemType::Pr)]);
@@ -116,7 +115,6 @@ on_both_engines! {
         let third = store.corpus().item(repo.id, ItemType::Issue, number(3)).await.expect("reads").expect("known");
         assert_eq!(third.duplicate_of, Some(number(1)));
 
-        // Maintainers.
         assert_eq!(store.repos().maintainers(repo.id).await.expect("reads"), None);
         let logins = ["zoe", "Mona", "mona"].map(|login| login.parse().expect("valid"));
         let set = store.repos().set_maintainers(repo.id, MaintainerSource::Set, &logins, now).await.expect("set");
@@ -125,7 +123,6 @@ on_both_engines! {
         let fetched = store.repos().set_maintainers(repo.id, MaintainerSource::Github, &[], now).await.expect("set");
         assert_eq!(store.repos().maintainers(repo.id).await.expect("reads"), Some(fetched));
 
-        // ETags.
         assert_eq!(store.repos().etag(repo.id, "/issues").await.expect("reads"), None);
         store.repos().put_etag(repo.id, "/issues", "one", now).await.expect("written");
         store.repos().put_etag(repo.id, "/issues", "two", now).await.expect("written");
@@ -195,7 +192,7 @@ on_both_engines! {
         assert_eq!(store.corpus().sync_progress(repo.id).await.expect("reads"), progress);
         assert_eq!(store.learning().outcome_events(repo.id, number(1)).await.expect("reads"), []);
 
-        // A sync discovers a closing once; a webhook that told it first makes the discovery void.
+        // A sync discovers a close once; if a webhook reported it first, the discovery is dropped.
         let closed = ItemRecord {
             state: Some(ItemState::Closed),
             state_reason: Some(Some(StateReason::Completed)),

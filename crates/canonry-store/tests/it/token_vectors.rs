@@ -1,4 +1,4 @@
-//! The vectors of tokens on both engines: they come, change and go with the one vector of the same text.
+//! Token vectors on both engines: written, changed and deleted together with the vector of the same text.
 
 use canonry_domain::{
     Extractor, IntentSource, ItemNumber, ItemRecord, ItemType, TokenVectors, extract_locally, parse_moment,
@@ -27,7 +27,7 @@ async fn filled(database: &TestDatabase) -> (Store, Repo) {
     (store, repo)
 }
 
-/// Embeds the present text of an item.
+/// Embeds the current text of an item.
 async fn embed(store: &Store, repo: &Repo, key: &EmbeddingKey, of: i64, tokens: Option<TokenVectors>) {
     let item = store.corpus().item(repo.id, ISSUE, number(of)).await.expect("reads").expect("known");
     let (item_type, embedded_hash) = (ISSUE, item.content_hash);
@@ -35,7 +35,7 @@ async fn embed(store: &Store, repo: &Repo, key: &EmbeddingKey, of: i64, tokens: 
     store.corpus().write_embeddings(repo.id, key, &[embedding], now()).await.expect("written");
 }
 
-/// What is read of the items 1 to 4: the first code of each.
+/// Returns the first code of each token vector of the items 1 to 4.
 async fn read(store: &Store, repo: &Repo, key: &EmbeddingKey) -> Vec<(i64, i8)> {
     let numbers: Vec<ItemNumber> = (1..=4).map(number).collect();
     let found = store.corpus().token_vectors(repo.id, key, ISSUE, &numbers).await.expect("reads");
@@ -44,7 +44,7 @@ async fn read(store: &Store, repo: &Repo, key: &EmbeddingKey) -> Vec<(i64, i8)> 
     found
 }
 
-/// What no writer of ours would do, and how many rows it met.
+/// Runs a statement that the store itself never runs, and returns the number of affected rows.
 async fn by_hand(database: &TestDatabase, statement: &'static str) -> u64 {
     match database.engine() {
         Engine::Sqlite => {
@@ -75,7 +75,7 @@ on_both_engines! {
         assert!(store.corpus().token_vectors(repo.id, &one, ItemType::Pr, &[number(2)]).await.expect("reads").is_empty());
         assert!(store.corpus().token_vectors(repo.id, &one, ISSUE, &[]).await.expect("reads").is_empty());
 
-        // Another text has none until it is embedded, and the old ones never come back.
+        // A changed text has no token vectors until it is embedded, and the old ones never come back.
         let edited = ItemRecord { body: Some("Edited".into()), ..ItemRecord::new(ISSUE, number(2), "Title") };
         store.corpus().upsert_items(&repo, vec![edited], now()).await.expect("taken in");
         assert_eq!(read(&store, &repo, &one).await, [(1, 1), (3, 3)]);
@@ -83,7 +83,7 @@ on_both_engines! {
         assert_eq!(read(&store, &repo, &one).await, [(1, 1), (2, 22), (3, 3)]);
     }
 
-    /// Those beside an older vector would be of another model than the new one, though it has the same name.
+    /// Token vectors beside an older vector would be from another model with the same name.
     async fn a_vector_without_them_takes_the_old_ones_away(database: TestDatabase) {
         let (store, repo) = filled(&database).await;
         let key = EmbeddingKey::raw("one");
@@ -117,7 +117,7 @@ on_both_engines! {
         assert_eq!(by_hand(&database, "DELETE FROM token_vectors").await, 1);
     }
 
-    /// Cut off in the middle of a row, without a byte, and of a width of nothing.
+    /// Truncated in the middle of a row, without a byte, and with a width of 0.
     async fn damaged_ones_count_as_absent(database: TestDatabase) {
         let (store, repo) = filled(&database).await;
         let key = EmbeddingKey::raw("one");

@@ -1,28 +1,28 @@
-//! axe-core's rules held against a page.
+//! Checks a page against axe-core's rules.
 
 use std::fs;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// The variable that names axe-core's file.
+/// The variable with the path of axe-core's file.
 pub const AXE_VARIABLE: &str = "CANONRY_TEST_AXE";
 
-/// A rule that a page breaks.
+/// A rule that a page violates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     pub rule: String,
-    /// How bad it is: minor, moderate, serious or critical.
+    /// The severity: minor, moderate, serious or critical.
     pub impact: String,
     pub help: String,
-    /// The elements, by their selectors, with what is wrong with each.
+    /// The elements by their selectors, each with its problem.
     pub elements: Vec<String>,
 }
 
 /// The program to run in a page.
 ///
 /// # Panics
-/// When the variable is not set or the file cannot be read.
+/// If the variable is not set or the file cannot be read.
 pub(super) fn source() -> &'static str {
     static SOURCE: OnceLock<String> = OnceLock::new();
     SOURCE.get_or_init(|| {
@@ -32,7 +32,7 @@ pub(super) fn source() -> &'static str {
     })
 }
 
-/// What to ask of it: the broken rules, with elements as words.
+/// The expression that returns the violated rules, with elements as text.
 pub(super) const QUESTION: &str = "axe.run(document, {resultTypes: ['violations']}).then(found => \
     found.violations.map(one => ({id: one.id, impact: one.impact, help: one.help, nodes: one.nodes.map(node => \
     node.target.join(' ') + ': ' + (node.failureSummary || '').replace(/\\s+/g, ' '))})))";

@@ -1,4 +1,4 @@
-//! The DevTools protocol over two pipes: JSON messages, each ended by a zero byte.
+//! The DevTools protocol over two pipes: JSON messages, each terminated by a zero byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// No answer of the browser takes longer on a machine that works, however busy it is.
+/// The browser answers faster than this even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Both pipes, what has come and what is waited for.
+/// Both pipes, the received messages and the pending calls.
 #[derive(Debug)]
 pub(super) struct Connection {
     input: Mutex<(u64, ChildStdin)>,
@@ -21,10 +21,10 @@ pub(super) struct Connection {
 
 #[derive(Debug, Default)]
 struct Heard {
-    /// Calls whose answer somebody waits for; what nobody waits for is not kept.
+    /// Pending calls; answers to other calls are not kept.
     awaited: BTreeSet<u64>,
     answers: BTreeMap<u64, Value>,
-    /// Events by session, in the order in which they came.
+    /// Events by session, in the order of arrival.
     events: BTreeMap<String, Vec<Value>>,
     has_ended: bool,
 }
@@ -40,18 +40,18 @@ impl Connection {
     /// Calls a method and waits for its answer.
     ///
     /// # Panics
-    /// When the browser answers with an error, not at all, or has ended.
+    /// If the browser answers with an error, does not answer, or has ended.
     pub(super) fn call(&self, session: Option<&str>, method: &str, parameters: &Value) -> Value {
         self.try_call(session, method, parameters).unwrap_or_else(|error| panic!("{method} {parameters}: {error}"))
     }
 
-    /// The same, with the browser's error as a sentence.
+    /// The same, but returns the browser's error as a sentence.
     pub(super) fn try_call(&self, session: Option<&str>, method: &str, parameters: &Value) -> Result<Value, String> {
         let id = self.send(session, method, parameters)?;
         self.answer(id)
     }
 
-    /// Calls one method after the other without waiting in between, then waits for all answers.
+    /// Calls several methods without waiting in between, then waits for all answers.
     ///
     /// # Panics
     /// As [`Self::call`] does.
@@ -81,11 +81,11 @@ impl Connection {
         }
     }
 
-    /// Says something whose answer nobody waits for.
+    /// Calls a method without waiting for the answer.
     pub(super) fn send_last(&self, method: &str) {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         let message = json!({"id": 0, "method": method});
-        // A browser that is gone already needs no telling.
+        // If the browser has already ended, the message is not needed.
         let _ = write!(input.1, "{message}\0").and_then(|()| input.1.flush());
     }
 
@@ -97,7 +97,7 @@ impl Connection {
         self.lock().events.remove(session);
     }
 
-    /// Waits until the session's events satisfy a condition; false after this long.
+    /// Waits until the session's events satisfy a condition; false after `limit`.
     pub(super) fn wait_for(&self, session: &str, limit: Duration, is_enough: impl Fn(&[Value]) -> bool) -> bool {
         let patience = Instant::now() + limit;
         let mut heard = self.lock();

@@ -1,8 +1,8 @@
-//! Keys of a keyboard as the browser's protocol wants them.
+//! Keyboard keys in the form that the browser's protocol requires.
 
 use serde_json::{Value, json};
 
-/// The two events of pressing and letting go of a key: a character, a name such as `Enter`, or `Shift+` and a name.
+/// The two events of pressing and releasing a key: a character, a name such as `Enter`, or `Shift+` and a name.
 pub(super) fn press(key: &str) -> [Value; 2] {
     let (holds_shift, key) = key.strip_prefix("Shift+").map_or((false, key), |key| (true, key));
     let named = NAMED.iter().find(|(name, ..)| *name == key);
@@ -28,13 +28,13 @@ pub(super) fn press(key: &str) -> [Value; 2] {
     [down, up]
 }
 
-/// Whether a word is a key: one character, or one that has a name.
+/// Whether a word is a key: one character, or a named key.
 pub(super) fn is_key(word: &str) -> bool {
     let name = word.strip_prefix("Shift+").unwrap_or(word);
     name.chars().count() == 1 || NAMED.iter().any(|(named, ..)| *named == name)
 }
 
-/// Keys that are no character: the name, the number, and what they type.
+/// Keys that are not characters: the name, the number, and what they type.
 const NAMED: [(&str, u32, &str); 8] = [
     ("Enter", 13, "\r"),
     ("Tab", 9, ""),

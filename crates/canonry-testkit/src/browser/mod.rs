@@ -1,6 +1,6 @@
-//! A real browser for tests: chromium without a window, spoken to in its own protocol through two pipes.
+//! A real browser for tests: headless chromium, controlled through its own protocol over two pipes.
 //!
-//! Nothing listens on the network, and a browser whose test was killed ends by itself, because its pipe is closed.
+//! Nothing listens on the network. If a test is killed, its browser ends by itself, because its pipe is closed.
 
 mod accessibility;
 mod connection;

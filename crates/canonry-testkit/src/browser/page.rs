@@ -1,4 +1,4 @@
-//! A tab: where it is, what is pressed in it, what it shows and complains about.
+//! A browser tab: navigation, input, content and errors.
 
 use std::fs;
 use std::path::Path;
@@ -14,29 +14,28 @@ use super::connection::Connection;
 use super::keys;
 use super::problems::problem;
 
-/// How long a page may take to load, and a condition to come true.
+/// The time limit for loading a page and for a condition to become true.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Pictures of longer pages end here.
+/// Screenshots of longer pages are cut at this height.
 const TALLEST: f64 = 4_000.0;
 
-/// The size of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Viewport {
     /// 1280 by 900.
     Desktop,
-    /// 390 by 844, touched instead of clicked.
+    /// 390 by 844, with touch instead of clicks.
     Phone,
 }
 
-/// Whether the reader prefers light or dark.
+/// The colour scheme that the reader prefers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     Light,
     Dark,
 }
 
-/// A tab with cookies of its own.
+/// A tab with its own cookies.
 #[derive(Debug)]
 pub struct Page {
     connection: Arc<Connection>,
@@ -60,10 +59,10 @@ impl Page {
         page
     }
 
-    /// Loads an address and waits until all of it is there; the answer's status.
+    /// Loads a URL, waits until the page is complete, and returns the status.
     ///
     /// # Panics
-    /// When it does not load.
+    /// If it does not load.
     pub fn goto(&self, url: &str) -> u16 {
         let answer = self.call("Page.navigate", &json!({"url": url}));
         assert!(answer.get("errorText").is_none(), "{url}: {}", answer["errorText"]);
@@ -88,14 +87,14 @@ impl Page {
         status.and_then(|status| u16::try_from(status).ok()).unwrap_or_else(|| panic!("{url} was not answered"))
     }
 
-    /// Presses a key: a character, or `Enter`, `Shift+Tab`, `Escape` and the like.
+    /// Presses a key: a character, or `Enter`, `Shift+Tab`, `Escape` and similar.
     pub fn press(&self, key: &str) {
         for event in keys::press(key) {
             self.call("Input.dispatchKeyEvent", &event);
         }
     }
 
-    /// Presses keys, and types what is none, as fast as the browser takes them: nothing is waited for in between.
+    /// Presses keys and types all other words, as fast as the browser accepts them, without waiting in between.
     pub fn press_all(&self, keys: &[&str]) {
         let mut calls = Vec::new();
         for key in keys {
@@ -108,7 +107,7 @@ impl Page {
         self.connection.call_all(&self.session, &calls);
     }
 
-    /// Holds a key down until it has been repeated so often.
+    /// Holds a key down until it was repeated `repeated` times.
     pub fn hold(&self, key: &str, repeated: usize) {
         let [down, up] = keys::press(key);
         let mut again = down.clone();
@@ -118,9 +117,9 @@ impl Page {
         self.connection.call_all(&self.session, &calls);
     }
 
-    /// What was posted since [`Self::problems`] was last asked: the address and the fields, as they were sent.
+    /// The POST requests since the last call of [`Self::problems`]: the URL and the fields, as sent.
     pub fn posted(&self) -> Vec<(String, String)> {
-        // A request is told before the answer that was asked for after it.
+        // The browser reports earlier requests before it answers this call.
         self.eval("0");
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         self.connection.events(&self.session, |events| {
@@ -135,10 +134,10 @@ impl Page {
         self.call("Input.insertText", &json!({"text": text}));
     }
 
-    /// Clicks in the middle of the first element that a selector finds.
+    /// Clicks in the middle of the first element that matches a selector.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is none.
     pub fn click(&self, selector: &str) {
         let found = self.eval(&format!(
             "(() => {{ const one = document.querySelector({}); if (!one) return null; \
@@ -154,10 +153,10 @@ impl Page {
         }
     }
 
-    /// The value of an expression, as JSON; a promise is waited for.
+    /// The value of an expression, as JSON; a promise is awaited.
     ///
     /// # Panics
-    /// When it throws.
+    /// If it throws.
     pub fn eval(&self, expression: &str) -> Value {
         self.try_eval(expression).unwrap_or_else(|error| panic!("{expression}\n{error}"))
     }
@@ -172,15 +171,15 @@ impl Page {
         }
     }
 
-    /// Waits until an expression is true, through as many loadings as it takes.
+    /// Waits until an expression is true, across any number of page loads.
     ///
     /// # Panics
-    /// When it does not become true in 20 seconds.
+    /// If it does not become true in 20 seconds.
     pub fn wait_for(&self, condition: &str) {
         let patience = Instant::now() + LIMIT;
         let mut last = Err("it was never asked".to_owned());
         while Instant::now() < patience {
-            // While a page is being left there is nothing to ask.
+            // During a page change, evaluation fails; the loop tries again.
             last = self.try_eval(condition);
             if last == Ok(Value::Bool(true)) {
                 return;
@@ -192,10 +191,10 @@ impl Page {
         panic!("not true in time: {condition}\n{last:?}\n{place:?}");
     }
 
-    /// Does something that leads to another page, and waits until that is loaded.
+    /// Does something that leads to another page, and waits until that page is loaded.
     ///
     /// # Panics
-    /// When no other page comes.
+    /// If no other page is loaded.
     pub fn follow(&self, deed: impl FnOnce(&Self)) {
         let loads = |events: &[Value]| {
             let loaded = |event: &&Value| event["method"] == "Page.lifecycleEvent" && event["params"]["name"] == "load";
@@ -211,7 +210,7 @@ impl Page {
         self.eval("document.body.innerText").as_str().unwrap_or_default().to_owned()
     }
 
-    /// The window's size and the reader's preference, from now on.
+    /// Sets the window's size and the preferred colour scheme.
     pub fn look_as(&self, viewport: Viewport, scheme: Scheme) {
         let (width, height, mobile) = match viewport {
             Viewport::Desktop => (1_280, 900, false),
@@ -230,40 +229,40 @@ impl Page {
         self.call("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
-    /// Whether pages' own scripts run, from the next loading on.
+    /// Whether scripts of pages run, from the next page load on.
     pub fn run_scripts(&self, wanted: bool) {
         self.call("Emulation.setScriptExecutionDisabled", &json!({"value": !wanted}));
     }
 
-    /// Everything the browser has complained about since this was last asked.
+    /// All problems that the browser has reported since the last call.
     pub fn problems(&self) -> Vec<String> {
-        // What a page does right after its loading is told a moment later; an answer comes behind it.
+        // What a page does right after loading is reported a moment later, but before the answer to this call.
         self.eval("0");
         let found = self.connection.events(&self.session, |events| events.iter().filter_map(problem).collect());
         self.connection.forget(&self.session);
         found
     }
 
-    /// The accessibility rules that the page breaks, by axe-core.
+    /// The accessibility rules that the page violates, according to axe-core.
     pub fn violations(&self) -> Vec<Violation> {
         self.eval(&format!("{};0", accessibility::source()));
         accessibility::violations(&self.eval(accessibility::QUESTION))
     }
 
-    /// A picture of the whole page, as a PNG file.
+    /// Writes a screenshot of the whole page as a PNG file.
     ///
     /// # Panics
-    /// When it cannot be taken or written.
+    /// If it cannot be taken or written.
     pub fn screenshot(&self, path: &Path) {
         let size = self.call("Page.getLayoutMetrics", &json!({}))["cssContentSize"].take();
         let (width, height) = (size["width"].as_f64().unwrap_or(1.0), size["height"].as_f64().unwrap_or(1.0));
         self.capture(&json!({"x": 0, "y": 0, "width": width, "height": height.min(TALLEST), "scale": 1}), path);
     }
 
-    /// A picture of the first element that a selector finds, at twice its size, as a PNG file.
+    /// Writes a screenshot of the first element that matches a selector, at twice its size, as a PNG file.
     ///
     /// # Panics
-    /// When there is none, or the picture cannot be written.
+    /// If there is none, or the file cannot be written.
     pub fn screenshot_of(&self, selector: &str, path: &Path) {
         let mut clip = self.eval(&format!(
             "(() => {{ const box = document.querySelector({}).getBoundingClientRect(); \

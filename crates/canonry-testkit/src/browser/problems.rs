@@ -1,8 +1,8 @@
-//! What a browser complains about: errors of scripts, refused resources, answers that are errors.
+//! Problems that a browser reports: errors of scripts, blocked resources, error answers.
 
 use serde_json::Value;
 
-/// The complaint in an event, as one line.
+/// The problem in an event, as one line.
 pub(super) fn problem(event: &Value) -> Option<String> {
     let parameters = &event["params"];
     match event["method"].as_str()? {
@@ -15,7 +15,7 @@ pub(super) fn problem(event: &Value) -> Option<String> {
             let words: Vec<String> = parameters["args"].as_array()?.iter().map(argument).collect();
             Some(format!("console.{}: {}", parameters["type"].as_str()?, words.join(" ")))
         }
-        // A policy that refuses something and an answer of 404 are told here.
+        // These events report resources that a policy blocks, and 404 answers.
         "Log.entryAdded" if ["error", "warning"].contains(&parameters["entry"]["level"].as_str()?) => {
             let entry = &parameters["entry"];
             Some(format!("{} ({})", entry["text"].as_str()?, entry["url"].as_str().unwrap_or_default()))

@@ -11,22 +11,22 @@ use tempfile::TempDir;
 use super::connection::Connection;
 use super::page::Page;
 
-/// Names the browser's program; `cargo xtask test` sets it.
+/// The variable with the path of the browser; `cargo xtask test` sets it.
 pub const CHROMIUM_VARIABLE: &str = "CANONRY_TEST_CHROMIUM";
 
-/// Set where there is no browser and that is known: tests that need one end at once.
+/// Set if the machine is known to have no browser: tests that need one then end at once.
 pub const WITHOUT_BROWSER_VARIABLE: &str = "CANONRY_TEST_WITHOUT_BROWSER";
 
-/// Where the program usually is, for a test that is run without `cargo xtask test`.
+/// The usual paths of the browser, for a test that is run without `cargo xtask test`.
 const USUAL: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/// Whether this machine has no browser and somebody said so.
+/// Whether this machine is declared to have no browser.
 #[must_use]
 pub fn is_missing() -> bool {
     std::env::var_os(WITHOUT_BROWSER_VARIABLE).is_some_and(|value| !value.is_empty())
 }
 
-/// A running browser with a profile of its own; dropping it ends it.
+/// A running browser with its own profile; dropping it ends the browser.
 #[derive(Debug)]
 pub struct Browser {
     process: Child,
@@ -38,13 +38,14 @@ impl Browser {
     /// Starts the browser.
     ///
     /// # Panics
-    /// When there is none, or it does not start.
+    /// If there is none, or it does not start.
     #[must_use]
     pub fn start() -> Self {
         let profile = tempfile::Builder::new().prefix("canonry-browser-").tempdir().expect("a temporary folder");
         let mut command = Command::new("sh");
         command
-            // The browser reads from descriptor 3 and writes to 4; a child can be given only 0 to 2 without unsafe code.
+            // The browser reads from descriptor 3 and writes to 4. Without unsafe code a child can be given only 0 to
+            // 2.
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null"])
             .arg(program())
             .args(FLAGS)
@@ -86,7 +87,7 @@ impl Drop for Browser {
 const FLAGS: [&str; 18] = [
     "--headless=new",
     "--remote-debugging-pipe",
-    // Its sandbox needs rights that containers rarely give. Only our own pages are ever shown.
+    // The sandbox needs rights that containers rarely give. Only our own pages are ever shown.
     "--no-sandbox",
     "--disable-gpu",
     "--disable-dev-shm-usage",
@@ -102,7 +103,7 @@ const FLAGS: [&str; 18] = [
     "--mute-audio",
     "--force-color-profile=srgb",
     "--window-size=1280,900",
-    // A page that asks anybody else for anything fails its test.
+    // A page that requests anything from another host fails its test.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ];
 

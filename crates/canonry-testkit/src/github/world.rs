@@ -1,4 +1,4 @@
-//! The state of the emulated GitHub: plain data that tests build, change and look at.
+//! The state of the emulated GitHub: plain data that tests build, change and inspect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,35 +14,34 @@ use super::repos::repositories::Repo;
 use super::serve::rate_limit::RateLimits;
 use super::serve::webhooks::{Delivery, Webhook};
 
-/// Everything the emulated GitHub knows.
 #[derive(Debug, Clone)]
 pub struct World {
     /// The time on GitHub's clock; every `created_at` and `updated_at` comes from here.
     pub now: Timestamp,
-    /// When true, `now` is set to the machine's clock at each request (for real processes and the demo).
+    /// If true, `now` is set to the machine's clock at each request (for real processes and the demo).
     pub follows_wall_clock: bool,
     /// The base of all API URLs in answers; set when the emulator starts.
     pub api_url: String,
     pub users: BTreeMap<String, User>,
     /// Tokens that are valid (or were, see [`Token::expires_at`]), by their text.
     pub tokens: BTreeMap<String, Token>,
-    /// The one GitHub App, when the test has one.
+    /// The only GitHub App, if the test has one.
     pub app: Option<App>,
-    /// What people sign in to other programs with, when the test has it.
+    /// The OAuth app for signing in to other programs, if the test has one.
     pub oauth: Option<OauthApp>,
     pub installations: Vec<Installation>,
     pub repos: Vec<Repo>,
     pub rate: RateLimits,
-    /// Where webhooks go; without it no deliveries are made.
+    /// The receiver of webhooks; without it no deliveries are made.
     pub webhook: Option<Webhook>,
-    /// Deliveries in the order they were made, attempted or not.
+    /// Deliveries in the order of creation, attempted or not.
     pub deliveries: Vec<Delivery>,
-    /// `page=` may not reach past this many entries of an issue list: GitHub wants cursors there.
+    /// `page=` may not go beyond this many entries of an issue list: GitHub requires cursors there.
     pub deepest_offset: usize,
-    /// Since when its clock runs so many times faster than the machine's.
+    /// The start time and the factor by which its clock runs faster than the machine's.
     pub(super) faster: Option<(Timestamp, u32)>,
     pub(super) next_id: u64,
-    /// Grows with every change, so that the server knows whether a request was one.
+    /// Increases with every change, so that the server knows whether a request changed anything.
     pub(super) revision: u64,
 }
 
@@ -52,15 +51,15 @@ pub struct Issue {
     pub id: u64,
     /// The number within its repository, shared with pull requests.
     pub number: u64,
-    /// Login of the author; shown as `null` when no such user exists any more.
+    /// Login of the author; shown as `null` if no such user exists any more.
     pub author: String,
     pub title: String,
-    /// The body; GitHub shows `null` when nobody wrote one.
+    /// The body; GitHub shows `null` if there is none.
     pub body: Option<String>,
     pub state: State,
     /// `completed`, `not_planned`, `duplicate` or `reopened`.
     pub state_reason: Option<String>,
-    /// Id of the issue this one was closed as a duplicate of; REST shows it nowhere.
+    /// Id of the issue of which this one was closed as a duplicate; REST does not show it.
     pub duplicate_of: Option<u64>,
     /// Names of its labels, in the order they were set.
     pub labels: Vec<String>,
@@ -69,24 +68,21 @@ pub struct Issue {
     /// Whether only people with write access may comment.
     pub locked: bool,
     pub lock_reason: Option<String>,
-    /// How many comments it has; kept by the changes.
+    /// The number of comments, updated by the changes.
     pub comments: u64,
-    /// When it was opened.
     pub created_at: Timestamp,
-    /// When anything about it changed last.
+    /// When it last changed.
     pub updated_at: Timestamp,
     /// When it was closed, while it is closed.
     pub closed_at: Option<Timestamp>,
-    /// Login of whoever closed it, while it is closed.
+    /// Login of the user who closed it, while it is closed.
     pub closed_by: Option<String>,
     pub reactions: Vec<Reaction>,
-    /// What happened to it, oldest first; comments are kept apart.
+    /// The events, oldest first, without comments.
     pub events: Vec<Event>,
-    /// What only pull requests have.
     pub pull: Option<Pull>,
 }
 
-/// Whether an issue is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Open,
@@ -109,9 +105,8 @@ pub struct Comment {
     pub issue: u64,
     pub author: String,
     pub body: String,
-    /// When it was written.
     pub created_at: Timestamp,
-    /// When it was edited last.
+    /// When it was last edited.
     pub updated_at: Timestamp,
     pub reactions: Vec<Reaction>,
 }
@@ -119,7 +114,7 @@ pub struct Comment {
 #[derive(Debug, Clone)]
 pub struct Label {
     pub id: u64,
-    /// The name as it was first written.
+    /// The name as first written.
     pub name: String,
     pub color: String,
     pub description: Option<String>,
@@ -131,7 +126,6 @@ pub struct Milestone {
     pub number: u64,
     pub title: String,
     pub state: State,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
@@ -173,8 +167,8 @@ impl World {
         self.now += SignedDuration::from_secs(seconds);
     }
 
-    /// From `anchor` on the clock runs `factor` times faster than the machine's: processes that go by the same two
-    /// agree with it.
+    /// From `anchor` on, the clock runs `factor` times faster than the machine's. Processes that use the same two
+    /// values agree with it.
     pub fn runs_faster(&mut self, anchor: Timestamp, factor: u32) {
         self.faster = Some((anchor, factor));
         self.tick();
@@ -194,18 +188,18 @@ impl World {
         self.account(login, Account::User)
     }
 
-    /// Adds a bot, by its full login (`stale[bot]`).
+    /// Adds a bot by its full login (`stale[bot]`).
     pub fn bot(&mut self, login: &str) -> &mut User {
         self.account(login, Account::Bot)
     }
 
-    /// Adds a user with that kind of account, or returns the one that has the login already.
+    /// Adds a user with that kind of account, or returns the existing one.
     pub fn account(&mut self, login: &str, account: Account) -> &mut User {
         let id = self.fresh_id();
         self.users.entry(login.to_ascii_lowercase()).or_insert_with(|| User { login: login.to_owned(), id, account })
     }
 
-    /// Adds a classic token of `login` (who is added too) with scope `repo`.
+    /// Adds a classic token of `login` (who is also added) with scope `repo`.
     pub fn token(&mut self, text: &str, login: &str) -> &mut Token {
         self.user(login);
         let kind = TokenKind::Classic { scopes: BTreeSet::from([String::from("repo")]) };
@@ -222,33 +216,33 @@ impl World {
         self.repos.last_mut().expect("invariant: just pushed")
     }
 
-    /// Gives `login` (who is added) a role in a repository.
+    /// Gives `login` (who is also added) a role in a repository.
     pub fn collaborator(&mut self, repo: &str, login: &str, permission: Permission) {
         self.user(login);
         self.get_mut(repo).collaborators.insert(login.to_ascii_lowercase(), permission);
     }
 
-    /// A repository by its present name.
+    /// A repository by its current name.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is none.
     pub fn get(&self, repo: &str) -> &Repo {
         &self.repos[self.position(repo)]
     }
 
-    /// A repository by its present name, to change it.
+    /// A repository by its current name, for a change.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is none.
     pub fn get_mut(&mut self, repo: &str) -> &mut Repo {
         let position = self.position(repo);
         &mut self.repos[position]
     }
 
-    /// An issue or pull request that is there.
+    /// An existing issue or pull request.
     ///
     /// # Panics
-    /// When it is not.
+    /// If it does not exist.
     pub fn issue(&self, repo: &str, number: u64) -> &Issue {
         let found = self.get(repo).issues.get(&number);
         found.unwrap_or_else(|| panic!("{repo}#{number} is not in the emulated GitHub"))
@@ -275,7 +269,7 @@ impl World {
         self.next_id
     }
 
-    /// Now, as GitHub stores it: its times have whole seconds.
+    /// The current time in whole seconds, as GitHub stores it.
     pub(super) fn stamp(&self) -> Timestamp {
         Timestamp::from_second(self.now.as_second()).expect("invariant: within range")
     }

@@ -1,18 +1,18 @@
-//! What can go wrong with an answer.
+//! Faults of an answer.
 
-/// What the server does instead of answering as asked.
+/// What the server does instead of the normal answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    /// The last vector lacks a number.
+    /// The last vector is one number too short.
     UnevenDimension,
     Dimension(usize),
-    /// A vector holds `null`.
+    /// A vector contains `null`.
     NullComponent,
-    /// A vector holds `NaN`, which is no JSON.
+    /// A vector contains `NaN`, which is not valid JSON.
     NanComponent,
     /// One vector fewer than texts.
     FewerVectors,
-    /// An error answer, whose message quotes the key that came.
+    /// An error answer whose message quotes the received key.
     Status {
         status: u16,
         /// The seconds of a `Retry-After` header.
@@ -24,7 +24,7 @@ pub enum Fault {
     Drop,
     /// Half of the answer, as if that were all.
     TruncatedJson,
-    /// A chat is refused in so many words; embeddings are not.
+    /// A chat is refused explicitly; embeddings are not.
     Refusal,
 }
 
@@ -33,7 +33,7 @@ impl Fault {
         Self::Status { status, retry_after: None }
     }
 
-    /// The same with the seconds to wait; nothing else takes them.
+    /// Adds the seconds to wait; other faults ignore them.
     #[must_use]
     pub fn retry_after(self, seconds: u32) -> Self {
         match self {

@@ -1,4 +1,4 @@
-//! A scripted server with OpenAI's interface: vectors that a test chose, answers that it wrote, and faults.
+//! A scripted server with OpenAI's API: vectors and answers that a test chooses, and faults.
 
 mod fault;
 mod model_server;

@@ -15,15 +15,15 @@ use super::fault::Fault;
 use super::script::{ModelRequest, Reply, Script};
 use crate::connection::{Connection, CuttableListener};
 
-/// What every path begins with.
+/// The prefix of every path.
 const BASE: &str = "/v1";
-/// The largest request that a test sends, with room to spare.
+/// More than the largest request that a test sends.
 const LARGEST_BODY: usize = 64 << 20;
 
-/// A scripted model, serving on 127.0.0.1 from a thread of its own until it is dropped, so that it answers
-/// while a test blocks on a child process.
+/// A scripted model, which serves on 127.0.0.1 from its own thread until it is dropped, so that it answers while a
+/// test blocks on a child process.
 ///
-/// Dropping it panics when a request came that the script had no answer for.
+/// Dropping it panics if there was a request without a scripted answer.
 pub struct ModelServer {
     address: SocketAddr,
     script: Arc<Mutex<Script>>,
@@ -58,35 +58,35 @@ impl ModelServer {
         format!("http://{}{BASE}", self.address)
     }
 
-    /// Texts that contain this get this vector, with zeros behind it; of several rules the newest counts.
+    /// Texts that contain this get this vector, filled up with zeros; the newest matching rule wins.
     pub fn vector_for(&self, contains: &str, vector: Vec<f32>) {
         self.lock().vector_for(contains, vector);
     }
 
-    /// The next chat request gets this answer; several are given in order.
+    /// The next chat request gets this answer; several are used in order.
     pub fn answer_next(&self, text: impl Into<String>) {
         self.lock().answer_next(text.into());
     }
 
-    /// Chat requests whose prompt fits get this answer, once those in order are used up; of several rules the
-    /// newest counts.
+    /// Chat requests with a matching prompt get this answer, once the ordered answers are used up; the newest
+    /// matching rule wins.
     pub fn answer_when(&self, fits: impl Fn(&str) -> bool + Send + 'static, text: impl Into<String>) {
         let text = text.into();
         self.answer_by(move |request| fits(&request.prompt()).then(|| text.clone()));
     }
 
-    /// Chat requests get what this function makes of them, where it makes something, once those in order are used
-    /// up; of several rules the newest counts.
+    /// Chat requests get the answer of this function, if it returns one, once the ordered answers are used up; the
+    /// newest matching rule wins.
     pub fn answer_by(&self, rule: impl Fn(&ModelRequest) -> Option<String> + Send + 'static) {
         self.lock().answer_by(Box::new(rule));
     }
 
-    /// The next request meets this; several are met in order.
+    /// The next request gets this fault; several are used in order.
     pub fn fault_once(&self, fault: Fault) {
         self.lock().fault_once(fault);
     }
 
-    /// Every request with this text in it meets this; with an empty text, every request.
+    /// Every request that contains this text gets this fault; with an empty text, every request.
     pub fn fault_when(&self, contains: &str, fault: Fault) {
         self.lock().fault_when(contains, fault);
     }
@@ -95,7 +95,7 @@ impl ModelServer {
         self.lock().clear_faults();
     }
 
-    /// Every request so far, in the order they arrived.
+    /// Every request so far, in order of arrival.
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.lock().requests.clone()
     }
@@ -117,7 +117,7 @@ impl ModelServer {
 impl Drop for ModelServer {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // An error means that the server has ended already.
+            // An error means that the server has already ended.
             let _ = stop.send(());
         }
         if let Some(thread) = self.thread.take() {
@@ -131,7 +131,7 @@ impl Drop for ModelServer {
 }
 
 fn lock(script: &Mutex<Script>) -> MutexGuard<'_, Script> {
-    // A test that fails while it holds the script must not hide its own message behind a poisoned lock.
+    // If a test fails while it holds the lock, its own message must not be hidden by a poisoned lock.
     script.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

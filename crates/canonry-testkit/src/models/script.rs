@@ -1,4 +1,4 @@
-//! What the server was told to answer, and what it was asked.
+//! The scripted answers, and the received requests.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ impl ModelRequest {
         }
     }
 
-    /// What all messages of a chat said, one after the other.
+    /// The contents of all messages of a chat, one after the other.
     pub fn prompt(&self) -> String {
         let messages = self.body["messages"].as_array().into_iter().flatten();
         messages.filter_map(|message| message["content"].as_str()).collect::<Vec<_>>().join("\n")
@@ -40,10 +40,10 @@ impl ModelRequest {
     }
 }
 
-/// What a chat request is answered with; `None` where the rule does not fit.
+/// Answers a chat request; `None` if the rule does not match.
 type Rule = Box<dyn Fn(&ModelRequest) -> Option<String> + Send>;
 
-/// Everything that a test said beforehand, and everything that came.
+/// Everything that a test scripted, and every request.
 #[derive(Default)]
 pub(super) struct Script {
     vectors: Vec<(String, Vec<f32>)>,
@@ -111,7 +111,7 @@ impl Script {
         };
         let Some(mut body) = body else {
             self.unanswered.push(format!("{} {}", request.path, request.prompt()));
-            // A status that nobody retries.
+            // A status that no client retries.
             let body = json!({"error": {"message": "the script has no answer"}}).to_string();
             return Reply::Answer { status: 400, retry_after: None, body };
         };
@@ -138,11 +138,11 @@ impl Script {
         let tokens: usize = texts.iter().map(|text| text.len() / 4).sum();
         let usage = json!({"prompt_tokens": tokens, "total_tokens": tokens});
         let answer = json!({"object": "list", "data": data, "model": request.body["model"], "usage": usage});
-        // JSON has no such number; the servers that write it do so without quotes.
+        // JSON has no NaN; servers that send it write it without quotes.
         answer.to_string().replace("\"NaN\"", "NaN")
     }
 
-    /// The newest rule that fits decides, so that a test can change its mind.
+    /// The newest matching rule wins, so that a test can override earlier ones.
     fn vector(&self, text: &str, fault: Option<&Fault>) -> Vec<f32> {
         let scripted = self.vectors.iter().rev().find(|(contains, _)| text.contains(contains.as_str()));
         let mut vector = scripted.map_or_else(|| vector_of_text(text), |(_, vector)| vector.clone());

@@ -1,17 +1,17 @@
-//! Vectors with the cosines that a test wants.
+//! Vectors with the cosines that a test needs.
 
-/// How long every vector of the server is.
+/// The length of every vector of the server.
 pub const DIMENSION: usize = 256;
-/// Scripted vectors lie in the first directions, those of other texts in the rest: the two never meet.
+/// Scripted vectors use the first dimensions, those of other texts the rest, so the two kinds are orthogonal.
 const SCRIPTED: usize = 64;
 
-/// A first vector, and for each cosine one that has it with the first.
+/// A first vector, and one further vector for each cosine with the first.
 ///
-/// Two of the others have the product of their cosines.
+/// The cosine of two further vectors is the product of their cosines.
 ///
 /// # Panics
 ///
-/// When there is no direction left for that many vectors, or a cosine is none.
+/// If there are too few dimensions for that many vectors, or a cosine is not between -1 and 1.
 pub fn vectors_with_cosines<const N: usize>(cosines: [f64; N]) -> (Vec<f32>, [Vec<f32>; N]) {
     assert!(N < SCRIPTED, "{N} cosines are too many");
     let mut at = 0;
@@ -26,15 +26,15 @@ pub fn vectors_with_cosines<const N: usize>(cosines: [f64; N]) -> (Vec<f32>, [Ve
     (vec![1.0], others)
 }
 
-/// So many vectors with these cosines between them, none of which reaches into the first `skipped` directions:
-/// vectors of several calls are orthogonal when each skips those of the others.
+/// `count` vectors with these cosines between them, with zeros in the first `skipped` dimensions: vectors of several
+/// calls are orthogonal if each call skips those of the others.
 ///
 /// # Panics
 ///
-/// When there is no direction left for that many vectors, or no vectors have such cosines.
+/// If there are too few dimensions for that many vectors, or no vectors have such cosines.
 pub fn vectors_with_pairs(count: usize, skipped: usize, cosine: impl Fn(usize, usize) -> f64) -> Vec<Vec<f32>> {
     assert!(skipped + count <= SCRIPTED, "{count} vectors behind {skipped} directions are too many");
-    // Cholesky's rows are vectors whose products are the cosines.
+    // The rows of the Cholesky decomposition are vectors whose products are the cosines.
     let mut rows: Vec<Vec<f64>> = Vec::new();
     for at in 0..count {
         let mut row = Vec::with_capacity(at + 1);
@@ -51,17 +51,17 @@ pub fn vectors_with_pairs(count: usize, skipped: usize, cosine: impl Fn(usize, u
     rows.iter().map(placed).collect()
 }
 
-/// The whole vector that a short one begins.
+/// The vector, filled up with zeros to the full length.
 pub(super) fn padded(mut vector: Vec<f32>) -> Vec<f32> {
     assert!(vector.len() <= DIMENSION, "a vector has at most {DIMENSION} numbers");
     vector.resize(DIMENSION, 0.0);
     vector
 }
 
-/// The vector of a text that nobody scripted: always the same one, orthogonal to all scripted ones and far
-/// from those of other texts.
+/// The vector of a text without a script: always the same, orthogonal to all scripted ones and far from those of
+/// other texts.
 pub(super) fn vector_of_text(text: &str) -> Vec<f32> {
-    // FNV-1a, then one round of SplitMix64 per number: any mixing will do that needs no crate.
+    // FNV-1a, then one round of SplitMix64 per number: any mixing works that needs no crate.
     let mut state = text
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));

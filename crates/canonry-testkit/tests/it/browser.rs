@@ -1,4 +1,4 @@
-//! The browser for tests, on pages of a few lines.
+//! Tests of the browser, with pages of a few lines.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ const PAGE: &str = r#"<!doctype html><html lang="en"><head><meta charset="utf-8"
 const KEYS: &str = "document.addEventListener('keydown', event => { \
     if (event.target.tagName !== 'INPUT') document.getElementById('said').textContent = event.key; });";
 
-/// Serves until the process ends; its address.
+/// Serves until the process ends, and returns the URL.
 fn serve() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.set_nonblocking(true).expect("tokio wants it so");
@@ -28,7 +28,7 @@ fn serve() -> String {
             const POLICY: &str = "default-src 'none'; script-src 'self'; form-action 'self'";
             let routes = Router::new()
                 .route("/", get(|| async { ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(PAGE)).into_response() }))
-                // A browser asks for it whenever it finds the time.
+                // A browser may request this at any time.
                 .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
                 .route("/keys.js", get(|| async { ([(header::CONTENT_TYPE, "text/javascript")], KEYS) }))
                 .route("/two", post(|body: String| async move { Html(format!("<title>Two</title><p>{body}")) }))
@@ -40,7 +40,7 @@ fn serve() -> String {
                         ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(page)).into_response()
                     }),
                 );
-            // A browser shows a page of its own instead of an error without words.
+            // For an error with an empty body, a browser shows its own page instead.
             let routes = routes.fallback(|| async { (StatusCode::NOT_FOUND, Html("<p>There is no such page.")) });
             let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
             axum::serve(listener, routes).await.expect("it serves");

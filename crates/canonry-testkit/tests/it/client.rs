@@ -1,4 +1,4 @@
-//! A client without opinions, to see what the emulator answers.
+//! A plain HTTP client, which shows exactly what the emulator answers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -57,7 +57,7 @@ impl Client {
         self.send(method, path, Some(body)).await.expect("an answer")
     }
 
-    /// `None` when the connection ended without an answer.
+    /// `None` if the connection ended without an answer.
     pub(crate) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Option<Reply> {
         self.send_with(method, path, body, &[]).await
     }
@@ -87,7 +87,7 @@ impl Client {
     }
 }
 
-/// A JWT of the App 77 as of the world's clock.
+/// A JWT of the App 77, by the world's clock.
 pub(crate) fn jwt(world: &World, lives: i64) -> String {
     let now = world.now.as_second();
     let claims = json!({ "iat": now - 60, "exp": now + lives, "iss": "77" });

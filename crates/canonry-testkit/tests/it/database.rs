@@ -1,4 +1,4 @@
-//! Temporary databases: empty, one's own, and gone afterwards.
+//! Temporary databases are empty, isolated, and removed afterwards.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! Every route of the emulator, with success and refusals, held against GitHub's own description.
+//! Checks every route of the emulator, with successes and refusals, against GitHub's own description.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, jwt};
 
-/// Operations whose answers the description gets wrong, with what is wrong.
+/// Operations whose answers the description gets wrong, with the error.
 const MISDESCRIBED: &[(&str, &str, &str)] =
     &[("GET", "/app/installations", "asks that an account be a user and an enterprise at once")];
 

@@ -1,4 +1,4 @@
-//! The test kit itself: the browser, databases, and the emulated GitHub seen from outside.
+//! Tests of the test kit: the browser, databases, and the emulated GitHub seen from outside.
 
 #[cfg(feature = "browser")]
 mod browser;

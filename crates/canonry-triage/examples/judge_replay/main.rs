@@ -1,9 +1,9 @@
-//! Every item of a public set judged offline as if it were new, against all that existed then: precision and recall of
-//! the verdicts, as Markdown.
+//! Judges every item of a public set offline as if it were new, against everything that existed then, and prints
+//! precision and recall of the verdicts as Markdown.
 //!
 //! `judge_replay --vectors FOLDER [--features FILE] [--wrong FILE] [SET.TYPE…]`. `--features` writes a line for each
-//! pair, which `training/fit_judge.py` fits the weights to; `--wrong` writes the answers that nobody linked, for
-//! whoever wants to read them.
+//! pair; `training/fit_judge.py` fits the weights to these. `--wrong` writes the answers that nobody linked, so that
+//! they can be read.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 mod sets;
@@ -25,7 +25,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use sets::{SetItem, folder, load};
 
-/// As `detect-new` asks.
+/// The same number as in `detect-new`.
 const NEIGHBOURS: usize = 8;
 const SETS: [&str; 6] =
     ["rust.issue", "gitbugs_hadoop.issue", "gitbugs_seamonkey.issue", "openoffice.issue", "rust.pr", "rails.pr"];
@@ -93,7 +93,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// An item and what was found for it.
+/// An item and the candidates that were found for it.
 struct Case<'a> {
     item: &'a SetItem,
     found: Vec<(&'a SetItem, Similarity, BTreeMap<String, f64>)>,
@@ -169,10 +169,9 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Verdicts of a set.
 #[derive(Default)]
 struct Tally {
-    /// Given, and linked by people, of `duplicate` and of `maybe_duplicate`.
+    /// The number of verdicts, and how many of them people linked, for `duplicate` and for `maybe_duplicate`.
     duplicate: (usize, usize),
     maybe: (usize, usize),
     asked: [usize; 2],
@@ -218,7 +217,8 @@ impl Tally {
     }
 }
 
-/// Issues of rust from then on were neither trained on nor fitted to, but for the anchors of the calibration.
+/// Issues of rust from then on were used neither for training nor for fitting, except for the anchors of the
+/// calibration.
 fn is_later(item: &SetItem) -> bool {
     let split: Timestamp = "2014-07-01T00:00:00Z".parse().expect("a moment");
     item.record.created_at.is_some_and(|created_at| created_at >= split)
@@ -232,7 +232,7 @@ fn body(item: &SetItem) -> &str {
     item.record.body.as_deref().unwrap_or_default()
 }
 
-/// Only what a new item has: neither labels nor state.
+/// Only what a new item has: no labels and no state.
 fn text(item: &SetItem) -> LocalText<'_> {
     LocalText {
         item_type: item.record.item_type,
@@ -246,7 +246,7 @@ fn text(item: &SetItem) -> LocalText<'_> {
     }
 }
 
-/// What was open when an item was filed is not in the data: everything earlier counts as open.
+/// The data does not say what was open when an item was filed, so everything earlier counts as open.
 fn judged(item: &SetItem) -> JudgedItem<'_> {
     JudgedItem {
         number: item.number,

@@ -14,7 +14,7 @@ use serde_json::Value;
 pub(crate) struct SetItem {
     pub(crate) number: ItemNumber,
     pub(crate) named: ItemNumber,
-    /// What was there when it was filed, and more that must not be used.
+    /// What existed when it was filed, and more, which must not be used.
     pub(crate) record: ItemRecord,
     pub(crate) vector: Option<Vec<f32>>,
     pub(crate) tokens: Option<TokenVectors>,
@@ -23,10 +23,10 @@ pub(crate) struct SetItem {
     pub(crate) cluster: BTreeSet<ItemNumber>,
 }
 
-/// A line of a set with what a model made of it.
+/// A line of a set, and the vectors that a model made for it.
 type Loaded = (ItemRecord, Option<Vec<f32>>, Option<TokenVectors>);
 
-/// The folder with the sets, or what to do about its absence.
+/// The folder with the sets, or an error that says what to do if it does not exist.
 pub(crate) fn folder() -> Result<PathBuf, String> {
     let folder = std::env::var_os("CANONRY_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from);
     if folder.join("rust.jsonl.gz").exists() {
@@ -46,7 +46,7 @@ pub(crate) fn load(folder: &Path, set: &str, item_type: ItemType, vectors: &Path
     let path = folder.join(format!("{set}.jsonl.gz"));
     for line in lines(GzDecoder::new(open(&path)?)) {
         let mut value: Value = serde_json::from_str(&line?).map_err(|error| format!("{}: {error}", path.display()))?;
-        // Bugzilla and Jira have other words for states, which nothing here uses.
+        // Bugzilla and Jira have other names for states; nothing here uses them.
         if let Some(object) = value.as_object_mut() {
             object.remove("state");
         }
@@ -60,7 +60,7 @@ pub(crate) fn load(folder: &Path, set: &str, item_type: ItemType, vectors: &Path
     keep_own_texts(&mut records);
     records.sort_by_key(|(record, ..)| (record.created_at, record.number));
     if set == "rails" {
-        // Its dates are made up.
+        // The dates of this set are made up.
         records.iter_mut().for_each(|(record, ..)| record.created_at = None);
     }
     let mut positions: HashMap<ItemNumber, Vec<usize>> = HashMap::new();
@@ -104,7 +104,7 @@ pub(crate) fn load(folder: &Path, set: &str, item_type: ItemType, vectors: &Path
     Ok(records.into_iter().enumerate().map(item).collect())
 }
 
-/// What many items of the set share is nobody's, as in the product.
+/// Removes text that many items of the set share, as in the product.
 fn keep_own_texts(records: &mut [Loaded]) {
     let mut by_number: Vec<&ItemRecord> = records.iter().map(|(record, ..)| record).collect();
     by_number.sort_by_key(|record| record.number);
@@ -132,8 +132,8 @@ fn read_vectors(path: &Path) -> Result<Vec<Vec<f32>>, String> {
     Ok(rows.map(|row| row[8..].as_chunks::<4>().0.iter().map(|&number| f32::from_le_bytes(number)).collect()).collect())
 }
 
-/// Token vectors in the order of the set's lines: `CNRYTOK1`, the count as u32, then for each item its number as i64, the
-/// length of its token vectors as u32, and those.
+/// Token vectors in the order of the set's lines: `CNRYTOK1`, the count as u32, then for each item its number as i64,
+/// the length of its token vectors as u32, and the token vectors.
 fn read_tokens(path: &Path) -> Result<Vec<Option<TokenVectors>>, String> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -1,4 +1,4 @@
-//! `apply-close`: carries a reviewed plan out, row by row, and goes on where an earlier run was ended.
+//! `apply-close`: applies a reviewed plan row by row, and continues after the point at which an earlier run ended.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,27 +20,26 @@ use crate::close::close_row::{PlanRows, RowOutcome};
 use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, close_key, left_out, present_repo};
 use crate::grace::grace_recheck::GraceWatch;
 
-/// Which plan is carried out, and by which rules.
 #[derive(Debug, Clone, Copy)]
 pub struct ApplyOptions<'a> {
     pub plan: CloseRunId,
-    /// Only rows that a person approved.
+    /// Apply only rows that a person approved.
     pub approved_only: bool,
-    /// The repository's settings as they were read. Nothing is closed by defaults that took the place
-    /// of something unreadable.
+    /// The repository's settings as parsed. If a section is unreadable, nothing is closed by the defaults that
+    /// replace it.
     pub config: &'a ParsedSettings,
-    /// The run, as it is stored with what it does; no other process may use the same.
+    /// The id of this run, stored with everything it does. Each process must use its own.
     pub run_id: &'a str,
-    /// End after so many rows, and leave the others to the next run; `None` goes on to the end.
+    /// Stop after this many rows and leave the rest to the next run; `None` means no limit.
     pub most_rows: Option<usize>,
-    /// When it was ordered. Whoever asks after that to stop it is heeded before the next row.
+    /// When the apply was requested. A request to stop it that comes later takes effect before the next row.
     pub ordered_at: Timestamp,
 }
 
-/// Why a plan is not carried out, or not to its end.
+/// Why a plan is not applied, or not completely.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// There is no such plan in this repository.
+    /// The repository has no plan with this id.
     #[error("{0}")]
     NotAPlan(String),
     #[error("{0}")]
@@ -61,11 +60,11 @@ impl From<OutboxError> for ApplyError {
     }
 }
 
-/// Carries out the close rows of a plan that nobody excluded.
+/// Applies the close rows of a plan that nobody excluded.
 ///
-/// Each item gets its comment, is closed, gets its label, and is recorded, in that order and each
-/// once, wherever the process is killed. Live state is read again before each write; a row whose items
-/// have changed is skipped, and the others go on.
+/// Each item is commented on, closed, labelled and recorded, in this order and each exactly once, even if the process
+/// is killed at any point. Live state is read again before each write. A row whose items have changed is skipped; the
+/// others continue.
 #[boxed]
 pub async fn apply_close(
     store: &Store,
@@ -75,7 +74,7 @@ pub async fn apply_close(
     options: ApplyOptions<'_>,
     on_row: &mut (dyn FnMut(&ReportedRow) + Send),
 ) -> Result<CloseReport, ApplyError> {
-    // Its sweep looks at what people say to the announcement, which nobody does here.
+    // The service's sweep checks how people respond to the announcement; this command does not.
     let graces = store.close().waiting_graces(Some(repo.id)).await?;
     if let Some(grace) = graces.iter().find(|grace| grace.plan == Some(options.plan)) {
         let (plan, number) = (options.plan, grace.number);
@@ -86,7 +85,8 @@ pub async fn apply_close(
     apply_watched(store, github, outbox, repo, options, None, on_row).await
 }
 
-/// The same for the plan of a grace, which people may still end: that is looked at before each write too.
+/// Like `apply_close`, for the plan of a grace period. People may still end the grace period, so this is checked
+/// before each write too.
 pub(crate) async fn apply_watched(
     store: &Store,
     github: &GitHub,
@@ -97,7 +97,7 @@ pub(crate) async fn apply_watched(
     on_row: &mut (dyn FnMut(&ReportedRow) + Send),
 ) -> Result<CloseReport, ApplyError> {
     let plan = known_plan(store, repo, options.plan).await?;
-    // Not even the correction of a comment is written in a repository that is paused.
+    // In a paused repository nothing is written, not even the correction of a comment.
     if let Some(pause) = store.close().brake_in_force(repo.id, BrakeKind::Pause).await? {
         return Err(ApplyError::Refused(paused(repo, &pause)));
     }
@@ -115,8 +115,8 @@ fn paused(repo: &Repo, pause: &Brake) -> String {
     format!("{0} is paused{by} since {1}; lift it with `canonry resume --repo {0}`", repo.name, pause.set_at)
 }
 
-/// What became of a plan that has been carried out to its end, without asking GitHub anything; `None` while something of
-/// it is left to do.
+/// The result of a plan that has been applied completely, without a request to GitHub; `None` while some of it is
+/// left to do.
 #[boxed]
 pub async fn applied_before(
     store: &Store,
@@ -155,7 +155,7 @@ fn earlier(row: &CloseRunRow, done: &StoredCloseResult) -> ReportedRow {
     ReportedRow { item_type: row.item_type, number: row.number, result, reason }
 }
 
-/// The plan of that number, if it is one of this repository.
+/// Loads a plan by its id and checks that it belongs to this repository.
 pub(crate) async fn known_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<CloseRun, ApplyError> {
     let words = match store.plans().run(id).await? {
         None => format!("there is no plan {id}; make one with `canonry plan-close`"),
@@ -203,7 +203,7 @@ async fn apply(
         0 => closing.repo.clone(),
         _ => {
             let present = present_repo(store, closing.github, closing.repo).await?;
-            // Plans age by our clock, and so do the closes of a day.
+            // The age of plans and the daily limit on closes depend on our clock.
             if let Some(trouble) = closing.github.github_time().and_then(|time| clock_trouble(time.skew)) {
                 return Err(ApplyError::Refused(format!("{trouble}; nothing is closed until the clock is right")));
             }
@@ -232,8 +232,9 @@ async fn apply(
                 None => work.carry_out(row, target.number, options.approved_only, on_row).await?,
             }
         }
-        // What an earlier run of a plan in many parts has closed is linked again in the last part alone, and then at
-        // once: a look at all closes for each of thousands of targets takes longer than the closes of a part.
+        // When a plan is applied in many parts, closes of earlier runs are linked again only in the last part, and
+        // all at once: reading all closes once for each of thousands of targets takes longer than the closes of a
+        // part.
         match options.most_rows {
             Some(_) if work.report.attempted == attempted => untouched.push((*target, group)),
             _ => work.relink(*target, &numbers(group)).await?,
@@ -250,7 +251,7 @@ async fn apply(
     }
     match work.held {
         Some(words) if work.report.attempted == 0 => Err(ApplyError::Refused(words)),
-        // What was done is told, and what kept the rest from it.
+        // The report contains what was done, and the reason why the rest was not.
         words => {
             work.report.remarks.extend(words);
             Ok(work.report)
@@ -258,10 +259,10 @@ async fn apply(
     }
 }
 
-/// Whether a plan may still be applied, for whoever applies it and for whoever looks at it.
+/// Whether a plan may still be applied; used to apply it and to show it.
 #[boxed]
 pub async fn age_of_plan(store: &Store, plan: &CloseRun, now: Timestamp) -> Result<PlanAge<CloseRunId>, StoreError> {
-    // Lists ask this of many plans, most of which are too old whatever came after them.
+    // Lists call this for many plans, and most of them are too old whatever came after them.
     if is_too_old(plan.created_at, now) {
         return Ok(PlanAge::TooOld);
     }
@@ -272,7 +273,7 @@ pub async fn age_of_plan(store: &Store, plan: &CloseRun, now: Timestamp) -> Resu
     Ok(plan_age(plan.created_at, newer_plan, of_all, now))
 }
 
-/// The maintainers, without whom nothing is closed; or why the plan may not be carried out.
+/// The maintainers, without whom nothing is closed, or why the plan may not be applied.
 async fn required_maintainers(
     closing: CloseContext<'_>,
     plan: &CloseRun,
@@ -298,8 +299,7 @@ async fn required_maintainers(
     Ok(list.logins.iter().collect())
 }
 
-/// Ends what an apply of a plan has begun that is refused now: it may have announced closes that will
-/// never come.
+/// Withdraws what an apply has begun if the plan is refused now: it may have announced closes that will never happen.
 async fn withdraw_all(
     closing: CloseContext<'_>,
     plan: &CloseRun,
@@ -331,7 +331,7 @@ async fn withdraw_all(
     Ok(())
 }
 
-/// The rows that close something, under what they are closed as duplicates of.
+/// The rows that close something, grouped by the item that they are closed as a duplicate of.
 fn by_target(rows: &[CloseRunRow]) -> Vec<(RowItem, Vec<&CloseRunRow>)> {
     let mut groups: Vec<(RowItem, Vec<&CloseRunRow>)> = Vec::new();
     let mut places: BTreeMap<RowItem, usize> = BTreeMap::new();
@@ -360,16 +360,15 @@ async fn results(store: &Store, run: CloseRunId) -> Result<BTreeMap<RowItem, Sto
     Ok(rows.into_iter().filter_map(|row| Some((item_of(&row), row.result?))).collect())
 }
 
-/// An apply under way.
+/// An apply in progress.
 struct Work<'a> {
     rows: PlanRows<'a>,
     done: BTreeMap<RowItem, StoredCloseResult>,
-    /// Targets of other plans whose back-links changed with what was settled here.
+    /// Targets of other plans whose back-links changed because of closes that were settled here.
     touched: BTreeSet<RowItem>,
     report: CloseReport,
-    /// Whether something is left for the next run.
     owed: bool,
-    /// That somebody paused the repository, or stopped the apply, meanwhile.
+    /// Why the apply stops: the repository was paused, or the apply was stopped, while it ran.
     held: Option<String>,
     ordered_at: Timestamp,
 }
@@ -390,7 +389,7 @@ impl Work<'_> {
             return Ok(());
         }
         self.rows.closing.lease.hold().await.map_err(ClosingError::from)?;
-        // The rows before this one may have taken long, and people go on looking at the plan.
+        // The rows before this one may have taken long, and people can change approvals meanwhile.
         let approved = self.rows.closing.store.plans().approval_of_row(self.rows.plan.id, item_type, number).await?;
         if let Some(why) = left_out(approved, approved_only) {
             return self.leave_out(row, why).await;
@@ -408,7 +407,7 @@ impl Work<'_> {
         on_row(&row);
         match result {
             _ if is_final => {}
-            // Nothing but a day, or a person's approval, lets it go on.
+            // Only another day or a person's approval lets this row continue.
             RowResult::Skipped => self.report.over_daily_limit += 1,
             RowResult::Pending => self.report.pending += 1,
             _ => self.report.failing += 1,
@@ -417,9 +416,9 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Why the close of an item is not begun now: somebody stopped the apply, or a pause would not let it go on. It would
-    /// wait with nobody to send it, and hold back what else is to be written under its item. One that was begun goes on,
-    /// as far as it may.
+    /// Why the close of an item is not begun now: the apply was stopped, or the repository is paused. A close that
+    /// began now would wait with no process to send it, and would block other writes to its item. A close that has
+    /// already begun continues as far as it may.
     async fn held_back(&self, item: RowItem) -> Result<Option<String>, ApplyError> {
         let (CloseContext { store, repo, .. }, plan) = (self.rows.closing, self.rows.plan.id);
         let pause = store.close().brake_in_force(repo.id, BrakeKind::Pause).await?;
@@ -436,7 +435,8 @@ impl Work<'_> {
         Ok(begun.is_none().then_some(words))
     }
 
-    /// Whether as much is done as this run may, and the row would be more. One that waits for another day is no work.
+    /// Whether this run has reached its row limit and the row would be new work. Rows that wait for another day do
+    /// not count as work.
     fn is_enough(&self, row: &CloseRunRow, most: usize) -> bool {
         let worked_on = self.report.attempted - self.report.over_daily_limit;
         worked_on >= most as u64 && !self.done.contains_key(&item_of(row))
@@ -447,7 +447,7 @@ impl Work<'_> {
         self.owed = true;
     }
 
-    /// A row that is not to be closed after all may have been begun before.
+    /// Skips a row that is not to be closed. An earlier run may have begun its close, so that is withdrawn.
     async fn leave_out(&mut self, row: &CloseRunRow, why: &str) -> Result<(), ApplyError> {
         let item = item_of(row);
         if !self.done.contains_key(&item)
@@ -465,7 +465,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The same for many targets, when nothing more is closed.
+    /// Like `relink`, for many targets after the last close.
     async fn relink_all(&mut self, groups: &[(RowItem, &Vec<&CloseRunRow>)]) -> Result<(), ApplyError> {
         let PlanRows { closing, run, .. } = self.rows;
         for &item_type in ItemType::ALL {

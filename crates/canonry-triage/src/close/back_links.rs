@@ -1,5 +1,5 @@
-//! Comments that name other items, kept true: the back-link on a canonical, and the closing comments of
-//! duplicates whose canonical is closed as a duplicate of another item.
+//! Keeps comments that name other items correct: the back-link on a canonical item, and the closing comments of
+//! duplicates whose canonical item is itself closed as a duplicate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ use crate::close::close_recheck::NoClose;
 use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, close_key};
 use crate::online::posted_triage::said_by;
 
-/// Makes comments on other items say what holds now that `moved` were closed as duplicates of `canonical`,
-/// or opened again: the back-link on the canonical, and the closing comments of everything that was
-/// closed as a duplicate of `moved` before.
+/// Updates comments on other items after `moved` were closed as duplicates of `canonical`, or were reopened: the
+/// back-link on the canonical item, and the closing comments of everything that was closed as a duplicate of `moved`
+/// before.
 ///
-/// Asks the store alone what is to be sent, and answers with how that ended, and what it was in words.
+/// Reads only the store to find what to send. Returns a description of each write and how it ended.
 pub(crate) async fn relink(
     closing: CloseContext<'_>,
     run: CloseRunId,
@@ -28,7 +28,7 @@ pub(crate) async fn relink(
     StandingCloses::read(closing, canonical.item_type).await?.relink(closing, run, canonical, moved).await
 }
 
-/// The closes of ours that stand: neither undone nor objected to, and still closed as far as is known.
+/// The closes of ours that stand: neither undone nor objected to, and the item is still closed as far as is known.
 pub(crate) struct StandingCloses {
     closes: BTreeMap<ItemNumber, AppliedClose>,
 }
@@ -37,7 +37,7 @@ impl StandingCloses {
     pub(crate) async fn read(closing: CloseContext<'_>, item_type: ItemType) -> Result<Self, ClosingError> {
         let all = closing.store.plans().applied_closes(closing.repo.id, item_type).await?;
         let standing = all.into_iter().filter(|close| close.undone_at.is_none() && !close.objected);
-        // Of several closes of one item the last counts.
+        // If an item was closed several times, the last close counts.
         let mut closes: BTreeMap<ItemNumber, AppliedClose> = standing.map(|close| (close.number, close)).collect();
         let numbers: Vec<ItemNumber> = closes.keys().copied().collect();
         let items = closing.store.corpus().items_by_number(closing.repo.id, item_type, &numbers).await?;
@@ -47,7 +47,8 @@ impl StandingCloses {
         Ok(Self { closes })
     }
 
-    /// The same as [`relink`], for who has read them: it is the same for every canonical while nothing is closed or opened.
+    /// Like [`relink`], for a caller that has already read the closes. They are the same for every canonical item as
+    /// long as nothing is closed or reopened.
     pub(crate) async fn relink(
         &self,
         closing: CloseContext<'_>,
@@ -68,8 +69,8 @@ impl StandingCloses {
         Ok(sent)
     }
 
-    /// Brings the one comment on a canonical up to date that lists what is closed as a duplicate of it, or
-    /// writes it. `None` when nothing had to be sent.
+    /// Updates or writes the one comment on a canonical item that lists its duplicates. `None` if nothing had to be
+    /// sent.
     async fn update_back_link(
         &self,
         closing: CloseContext<'_>,
@@ -95,7 +96,7 @@ impl StandingCloses {
         if duplicates.is_empty() {
             return Ok(None);
         }
-        // What GitHub refused once, such as a comment on a locked item, is tried again by the next run.
+        // The next run retries a write that GitHub refused, such as a comment on a locked item.
         let key = if entries.iter().any(|entry| entry.key == base.text) { of_this_run } else { base };
         if let Some(refused) = entries.iter().find(|entry| entry.key == key.text) {
             return Ok(Some(WriteEnd::of(refused)));
@@ -103,7 +104,7 @@ impl StandingCloses {
         Ok(Some(closing.write(canonical.number, &key, Write::Comment { body }).await?))
     }
 
-    /// Makes the closing comment of an earlier duplicate name the item that stands for it now.
+    /// Makes the closing comment of an earlier duplicate name its current canonical item.
     async fn point(
         &self,
         closing: CloseContext<'_>,
@@ -126,7 +127,7 @@ impl StandingCloses {
         comment.must_say(closing, &body, edit).await
     }
 
-    /// The item at the end of the closes that begin at this one.
+    /// Follows the chain of closes from this item to its last target.
     fn canonical_of(&self, number: ItemNumber) -> ItemNumber {
         let mut seen = BTreeSet::from([number]);
         let mut at = number;
@@ -143,9 +144,9 @@ impl StandingCloses {
         numbers.filter(|number| *number != canonical && self.canonical_of(*number) == canonical).collect()
     }
 
-    /// The closes as duplicates of an item, directly or through others.
+    /// The closes as duplicates of an item, directly or through other items.
     fn pointing_at(&self, number: ItemNumber) -> Vec<&AppliedClose> {
-        // Seldom does anything: the walks below cost far more than this look.
+        // This check is cheap and usually ends the function; the walks below cost far more.
         if !self.closes.values().any(|close| close.target == number) {
             return Vec::new();
         }
@@ -165,7 +166,7 @@ impl StandingCloses {
     }
 }
 
-/// A comment of the outbox, and all entries of the item it stands under.
+/// A comment in the outbox, and all outbox entries of its item.
 struct OutboxComment<'a> {
     on: ItemNumber,
     key: &'a str,
@@ -173,8 +174,8 @@ struct OutboxComment<'a> {
 }
 
 impl OutboxComment<'_> {
-    /// Edits the comment unless the last entry about it says so already. The key of the edit begins
-    /// with `edit`; the text is part of it, since one run may have to change a comment several times.
+    /// Edits the comment unless the last entry about it already has this text. The key of the edit is `edit` followed
+    /// by a hash of the text, since one run may have to change a comment several times.
     async fn must_say(
         &self,
         closing: CloseContext<'_>,

@@ -1,4 +1,4 @@
-//! One process at a time closes or reopens in a repository.
+//! The lease that lets only one process at a time close or reopen items in a repository.
 
 use std::time::Duration;
 
@@ -8,14 +8,13 @@ use jiff::SignedDuration;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-/// How long the lease of a process that was killed keeps others waiting.
+/// How long other processes wait for the lease of a process that was killed.
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
-/// A third of the lease: two renewals may fail before it ends.
+/// A third of the lease: two renewals may fail before it expires.
 const RENEWAL: Duration = Duration::from_secs(20);
-/// How often a process that waits asks again.
+/// How often a waiting process tries again.
 const POLL: SignedDuration = SignedDuration::from_secs(1);
 
-/// Why a process may not close or reopen now.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LeaseError {
     #[error(transparent)]
@@ -24,11 +23,11 @@ pub(crate) enum LeaseError {
     Busy(String),
 }
 
-/// The right to close and reopen in a repository.
+/// The right to close and reopen items in a repository.
 ///
-/// Waiting for GitHub may take longer than the lease, so a task renews it meanwhile. That task waits by
-/// the runtime's own time: by a clock that moves when somebody sleeps on it, it would never stand still.
-/// A process that was held up for longer finds out before its next write, since every write asks for
+/// Waiting for GitHub may take longer than the lease, so a task renews it meanwhile. That task uses the runtime's own
+/// time: with a clock that advances whenever a task sleeps on it, the task would loop without end. A process that was
+/// suspended for longer than the lease notices before its next write, since every write checks
 /// [`CloseLeaseGuard::is_held`] first.
 #[derive(Debug)]
 pub(crate) struct CloseLeaseGuard {
@@ -40,8 +39,8 @@ pub(crate) struct CloseLeaseGuard {
 }
 
 impl CloseLeaseGuard {
-    /// Takes the lease, waiting for whoever has it as long as the client is allowed to wait. `owner`
-    /// says who we are, in words, and no other process may say the same.
+    /// Takes the lease. Waits for its current owner for as long as the client is allowed to wait. `owner` is a
+    /// description of this process; no other process may use the same.
     pub(crate) async fn take(store: &Store, github: &GitHub, repo: RepoId, owner: String) -> Result<Self, LeaseError> {
         store.maintenance().correct_future_times(|| github.now()).await?;
         let owner = format!("{owner} {}", process_mark());
@@ -50,7 +49,7 @@ impl CloseLeaseGuard {
         Ok(Self { store: store.clone(), github: github.clone(), repo, owner, renewal })
     }
 
-    /// Renews the lease; `false` says that another process has it now.
+    /// Renews the lease; `false` means that another process has it now.
     pub(crate) async fn is_held(&self) -> Result<bool, StoreError> {
         take_once(&self.store, &self.github, self.repo, &self.owner).await
     }
@@ -60,7 +59,7 @@ impl CloseLeaseGuard {
         wait_for(&self.store, &self.github, self.repo, &self.owner).await
     }
 
-    /// Gives the lease back. When that fails, it ends by itself within the minute.
+    /// Releases the lease. If that fails, it expires within a minute.
     pub(crate) async fn release(self) {
         self.renewal.abort();
         if let Err(error) = self.store.close().release_lease(self.repo, &self.owner).await {
@@ -86,7 +85,7 @@ async fn wait_for(store: &Store, github: &GitHub, repo: RepoId, owner: &str) -> 
     while !take_once(store, github, repo, owner).await? {
         let now = github.now();
         let lease = store.close().lease(repo).await?;
-        // Nothing of a process that was killed is under way but what the outbox looks for.
+        // A killed process has no work in progress except what the outbox checks for.
         if let Some(killed) = lease.as_ref().filter(|lease| is_process_gone(&lease.owner)) {
             store.close().release_lease(repo, &killed.owner).await?;
             continue;
@@ -105,7 +104,7 @@ async fn wait_for(store: &Store, github: &GitHub, repo: RepoId, owner: &str) -> 
     Ok(())
 }
 
-/// Who has the lease, without the mark of their process.
+/// The description of the lease's owner, without its process mark.
 fn words(owner: &str) -> String {
     owner.split(" process/").next().unwrap_or_default().to_owned()
 }
@@ -117,7 +116,7 @@ async fn renew(store: Store, github: GitHub, repo: RepoId, owner: String) {
         ticks.tick().await;
         match take_once(&store, &github, repo, &owner).await {
             Ok(true) => {}
-            // Whoever works under the lease sees it before the next write.
+            // The process that works under the lease notices this before its next write.
             Ok(false) => return,
             Err(error) => tracing::warn!(%error, "the lease for closing could not be renewed"),
         }

@@ -1,4 +1,4 @@
-//! The checks right before a write: whether a close, or the undoing of one, still makes sense.
+//! The checks right before a write: whether a close, or the undo of a close, is still valid.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ use crate::close::live_item::{LiveSource, live_source, live_target};
 use crate::grace::grace_recheck::GraceWatch;
 use crate::online::triage_recheck::TriageRecheck;
 
-/// Why a close waits in a repository that a person has paused.
+/// The reason why a close waits in a paused repository.
 pub(crate) const PAUSED: &str = "paused";
-/// How long a close that has begun waits before it is looked whether the pause is over.
+/// How long a close that has begun waits before it checks again whether the pause is over.
 const PAUSED_FOR: SignedDuration = SignedDuration::from_mins(30);
 
-/// For writes that are no closes: a close that comes before them on the same item has a check of its
-/// own, and waits for it.
+/// The check for writes that are not closes. A close that comes before them on the same item has its own check, and
+/// they wait for it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoClose<'a>(pub(crate) CloseContext<'a>);
 
@@ -35,7 +35,7 @@ impl Recheck for NoClose<'_> {
     }
 }
 
-/// What comes before a write on the same item is sent with it, by the checks that are its own.
+/// Writes that come before on the same item are sent first, each with its own checks.
 async fn let_pass(closing: CloseContext<'_>, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
     let CloseContext { store, github, .. } = closing;
     if entry.kind == WriteKind::Close {
@@ -43,7 +43,7 @@ async fn let_pass(closing: CloseContext<'_>, entry: &OutboxEntry, act: Act) -> R
     }
     match entry.source.origin.area() {
         WriteArea::Triage => {}
-        // The check of a review belongs to whoever reviews.
+        // The review code has the check for its own writes.
         WriteArea::Review => {
             let reason = format!("{} comes first", entry.key);
             return Ok(Ruling::Wait { until: github.now() + SignedDuration::from_mins(1), reason });
@@ -57,7 +57,8 @@ async fn let_pass(closing: CloseContext<'_>, entry: &OutboxEntry, act: Act) -> R
     Ok(ruling)
 }
 
-/// For a close that is not to go on: what was not sent stays unsent, and what was said is corrected.
+/// The check for a close that must not continue: writes that were not sent stay unsent, and posted comments are
+/// corrected.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WithdrawnClose<'a> {
     pub(crate) closing: CloseContext<'a>,
@@ -74,7 +75,7 @@ impl Recheck for WithdrawnClose<'_> {
     }
 }
 
-/// A close row and all that its checks need.
+/// A close row and what its checks need.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlannedClose<'a> {
     pub(crate) closing: CloseContext<'a>,
@@ -82,25 +83,25 @@ pub(crate) struct PlannedClose<'a> {
     pub(crate) target: ItemNumber,
     pub(crate) key: &'a str,
     pub(crate) plan: &'a CloseRun,
-    /// Only if a person approved it.
+    /// Close only if a person approved the row.
     pub(crate) approved_only: bool,
-    /// How the two items were when the plan was made.
+    /// The two items as they were when the plan was made.
     pub(crate) snapshot: &'a RowSnapshot,
     pub(crate) maintainers: &'a Maintainers,
     pub(crate) protected_labels: &'a [String],
-    /// The grace that the close comes from, if it does.
+    /// The grace period that the close comes from, if any.
     pub(crate) watch: Option<&'a GraceWatch<'a>>,
 }
 
-/// What a look at GitHub says about a row.
+/// The result of checking a row on GitHub.
 #[derive(Debug)]
 pub(crate) enum RowCheck {
-    /// Nothing stands against closing; the target as it is now.
+    /// Nothing prevents the close. Contains the target as it is now.
     Fit(Box<RestIssue>),
     Unfit(RowRefusal),
 }
 
-/// Why a look could not be taken.
+/// Why the check failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookError {
     // Not transparent: the outbox looks for GitHub's error among the sources.
@@ -108,7 +109,7 @@ pub(crate) enum LookError {
     GitHub(#[from] GitHubError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// GitHub answered something else than it promises.
+    /// GitHub's answer does not have the documented form.
     #[error("drift:{0}")]
     Unreadable(DriftKind),
     #[error("{0}")]
@@ -125,7 +126,7 @@ impl From<FactError> for LookError {
 }
 
 impl PlannedClose<'_> {
-    /// Reads source and target on GitHub and what people have ruled, and holds them against the plan.
+    /// Reads source and target on GitHub and people's rulings, and compares them with the plan.
     pub(crate) async fn look(&self, repo: &RepoName) -> Result<RowCheck, LookError> {
         if let Some(watch) = self.watch
             && let Some(end) = watch.look(repo).await?
@@ -140,7 +141,7 @@ impl PlannedClose<'_> {
         let LiveSource { item: source, reopened_by_person_at } =
             live_source(self.closing, repo, self.item, snapshot, planned_at, ruled_at).await?;
         if source.milestone || source.locked {
-            // The next plan is to know what this one did not.
+            // The next plan should know this.
             let (store, repo, item) = (self.closing.store, self.closing.repo.id, self.item);
             let conditions = (source.milestone, source.locked);
             store.corpus().set_item_conditions(repo, item.item_type, item.number, conditions).await?;
@@ -155,7 +156,8 @@ impl PlannedClose<'_> {
         if rulings.are_apart(self.item.number, self.target) {
             return Ok(RowCheck::Unfit(RowRefusal::Skip(SkipReason::ConflictingOverride)));
         }
-        // The row's own exclusion is its word, which is heard last of all. This one was given somewhere else.
+        // The exclusion of the row itself is checked last of all. This one checks an exclusion that was made
+        // elsewhere.
         if self.word().await? != Some(false)
             && rulings.is_excluded_from(self.item.number, &BTreeSet::from([self.target]))
         {
@@ -174,7 +176,7 @@ impl PlannedClose<'_> {
         })
     }
 
-    /// What a person says of the row now.
+    /// Whether a person has approved or excluded the row by now.
     async fn word(&self) -> Result<Option<bool>, StoreError> {
         self.closing.store.plans().approval_of_row(self.plan.id, self.item.item_type, self.item.number).await
     }
@@ -197,11 +199,11 @@ impl PlannedClose<'_> {
         }
         match seen {
             RowCheck::Unfit(refusal) => Ok(refuse(refusal)),
-            // Under the target's number there is another issue now.
+            // The target's number belongs to another issue now.
             RowCheck::Fit(target) if closes_onto(entry).is_some_and(|id| id != target.id) => {
                 Ok(refuse(RowRefusal::Drift(DriftKind::TargetGone)))
             }
-            // Last of all, as the look at GitHub takes long: whoever leaves the row out meanwhile is heard.
+            // Last, because the check on GitHub takes long: a person may have excluded the row meanwhile.
             RowCheck::Fit(_) => Ok(match left_out(self.word().await?, self.approved_only) {
                 Some(why) => Ruling::Refuse { reason: withdrawn(why) },
                 None => Ruling::Proceed,
@@ -216,7 +218,7 @@ impl Recheck for PlannedClose<'_> {
     }
 }
 
-/// The id of the issue that a stored close names as the original.
+/// The id of the issue that a stored close names as the canonical one.
 fn closes_onto(entry: &OutboxEntry) -> Option<i64> {
     match Write::of_entry(entry)? {
         Write::Close(Close { close_as: CloseAs::DuplicateOf(id), .. }) => Some(id.0),

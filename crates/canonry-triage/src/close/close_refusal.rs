@@ -1,28 +1,27 @@
-//! The stored reason of a close that did not happen, read back.
+//! Parses the stored reason why a close did not happen.
 
 use canonry_domain::{DriftKind, GraceEnd, RowRefusal};
 
-/// What the outbox adds to a refusal when the comment that announced the close stands uncorrected.
+/// The outbox adds this to a refusal if the comment that announced the close could not be corrected.
 const UNCORRECTED: &str = "; its comment could not be corrected";
-/// Begins the reason of a close that a person or a newer plan took back.
+/// The prefix of the reason if a person or a newer plan cancelled the close.
 const WITHDRAWN: &str = "withdrawn";
 
-/// Why a close did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CloseRefusal {
     pub(crate) cause: RefusalCause,
-    /// Whether the comment that announced the close stands uncorrected, so that somebody has to look.
+    /// Whether the comment that announced the close stands uncorrected, so that a person has to check it.
     is_uncorrected: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RefusalCause {
     Rule(RowRefusal),
-    /// A person left the row out, or another plan came after it.
+    /// A person excluded the row, or a newer plan replaced it.
     Withdrawn,
-    /// A gate of the judge, whose reasons are single words.
+    /// A gate of the judge. Its reasons are single words.
     Gate,
-    /// GitHub, whose reasons are sentences.
+    /// GitHub. Its reasons are sentences.
     GitHub,
 }
 
@@ -41,12 +40,12 @@ impl CloseRefusal {
         Self { cause, is_uncorrected }
     }
 
-    /// Whether one of our own rules refused it, and nothing is left to be done.
+    /// Whether one of our own rules refused the close, and nothing is left to do.
     pub(crate) fn is_rule(self) -> bool {
         !self.is_uncorrected && matches!(self.cause, RefusalCause::Rule(_) | RefusalCause::Withdrawn)
     }
 
-    /// What people did, where that is why.
+    /// The human activity that ended the close, if that is the cause.
     pub(crate) fn ended_by(self) -> Option<GraceEnd> {
         match self.cause {
             _ if self.is_uncorrected => None,
@@ -66,7 +65,7 @@ impl CloseRefusal {
     }
 }
 
-/// The reason of a close that is taken back.
+/// The stored reason of a cancelled close.
 pub(crate) fn withdrawn(why: &str) -> String {
     format!("{WITHDRAWN}: {why}")
 }

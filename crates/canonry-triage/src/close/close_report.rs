@@ -1,4 +1,4 @@
-//! What applying or undoing a plan did, row by row.
+//! The report of applying or undoing a plan, row by row.
 
 use canonry_domain::{ItemNumber, ItemType};
 use canonry_store::CloseOutcome;
@@ -9,10 +9,10 @@ use crate::close::undo_close::ALREADY_OPEN;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RowResult {
     Applied,
-    /// A rule or what has changed meanwhile kept it as it was.
+    /// A rule, or a change in the meantime, prevented it.
     Skipped,
     Failed,
-    /// It has begun and goes on when the command is run again.
+    /// It has begun, and continues when the command is run again.
     Pending,
     AlreadyApplied,
     AlreadyUndone,
@@ -53,25 +53,25 @@ pub struct ReportedRow {
 pub struct CloseReport {
     pub attempted: u64,
     pub applied: u64,
-    /// Those that a rule, or what has changed meanwhile, kept as they were.
+    /// Rows that a rule, or a change in the meantime, prevented.
     pub skipped: u64,
     pub failed: u64,
-    /// Every row that was looked at, in the order of the plan.
+    /// Every row that was processed, in the order of the plan.
     pub rows: Vec<ReportedRow>,
-    /// What else did not work, in words: a back-link, a pointer to a new canonical.
+    /// Other failures, as text: a back-link, a pointer to a new canonical item.
     pub remarks: Vec<String>,
-    /// Rows that were not begun, because the run had done as many as it may.
+    /// Rows that were not begun because the run had reached its limit.
     pub unreached: u64,
-    /// Rows and links that wait for longer than the run did, and that the next one goes on with.
+    /// Rows and links that wait for longer than the run did; the next run continues them.
     pub pending: u64,
-    /// Rows that did not work this time, and that the next run tries again.
+    /// Rows that failed this time; the next run retries them.
     pub failing: u64,
     /// Rows that wait for another day, or for a person's approval.
     pub over_daily_limit: u64,
 }
 
 impl CloseReport {
-    /// The rows of an undo that has ended whose items it could not open.
+    /// The rows of a finished undo whose items could not be reopened.
     pub fn not_opened(&self) -> impl Iterator<Item = &ReportedRow> {
         self.rows.iter().filter(|row| match row.result {
             RowResult::Failed => true,
@@ -80,13 +80,13 @@ impl CloseReport {
         })
     }
 
-    /// Counts a row that was worked on now.
+    /// Adds a row that this run processed.
     pub(crate) fn add(&mut self, row: ReportedRow) {
         self.attempted += 1;
         self.add_earlier(row);
     }
 
-    /// Keeps in words what else did not work; says whether it is left for the next run.
+    /// Adds a remark about another write that did not succeed. Returns whether the next run has to continue it.
     pub(crate) fn note(&mut self, what: &str, ended: WriteEnd) -> bool {
         match ended {
             WriteEnd::Sent(_) => false,
@@ -102,7 +102,7 @@ impl CloseReport {
         }
     }
 
-    /// Counts a row that an earlier run has dealt with.
+    /// Adds a row that an earlier run processed.
     pub(crate) fn add_earlier(&mut self, row: ReportedRow) {
         match row.result {
             RowResult::Applied => self.applied += 1,

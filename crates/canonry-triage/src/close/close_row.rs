@@ -1,4 +1,4 @@
-//! One row of a plan: from the last look to the record of what became of it.
+//! Processes one row of a plan, from the last check to the recorded result.
 
 use canonry_config::{CloseSettings, RepoConfig};
 use canonry_domain::{
@@ -20,19 +20,19 @@ use crate::close::row_evidence::RowEvidence;
 use crate::grace::grace_recheck::GraceWatch;
 use crate::online::suggestion_comment::quoted_title;
 
-/// Webhooks that are older say nothing about whether a service runs.
+/// Older webhooks do not show whether a service runs.
 const HEARD_WITHIN: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// What became of a row.
+/// The result of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RowOutcome {
     pub(crate) result: RowResult,
     pub(crate) reason: Option<String>,
-    /// Whether the row is done with. One that is not goes on, or is tried again, by the next run.
+    /// Whether the row is finished. Otherwise the next run continues or retries it.
     pub(crate) is_final: bool,
 }
 
-/// The plan that rows belong to, and what they are held against.
+/// The plan that rows belong to, and what they are checked against.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlanRows<'a> {
     pub(crate) closing: CloseContext<'a>,
@@ -40,12 +40,12 @@ pub(crate) struct PlanRows<'a> {
     pub(crate) run: CloseRunId,
     pub(crate) maintainers: &'a Maintainers,
     pub(crate) config: &'a RepoConfig,
-    /// The grace that the plan's only row comes from, if it does.
+    /// The grace period that the plan's only row comes from, if any.
     pub(crate) watch: Option<&'a GraceWatch<'a>>,
 }
 
 impl PlanRows<'_> {
-    /// Sees one row through, as long as no person leaves it out.
+    /// Closes the item of one row, unless a person excluded it.
     pub(crate) async fn close(
         &self,
         row: &CloseRunRow,
@@ -106,8 +106,8 @@ impl PlanRows<'_> {
         self.finish(item, WriteEnd::of(&entry), &key.text).await
     }
 
-    /// Ends a close that was begun and is not to go on: nothing more is sent, and a comment that
-    /// announced it is corrected. `None` when it was never begun.
+    /// Ends a close that has begun and must not continue: nothing more is sent, and a comment that announced it is
+    /// corrected. `None` if it was never begun.
     pub(crate) async fn withdraw(&self, item: RowItem, why: &str) -> Result<Option<RowOutcome>, ClosingError> {
         let key = close_key(self.plan.id, item);
         let Some(begun) = self.closing.store.outbox().of_key(&key.text).await? else { return Ok(None) };
@@ -120,8 +120,8 @@ impl PlanRows<'_> {
         self.finish(item, WriteEnd::of(&entry), &key.text).await.map(Some)
     }
 
-    /// Ends what other plans have begun on an item, before this one begins. Answers with the items
-    /// that they closed it as a duplicate of.
+    /// Withdraws closes that other plans have begun on an item, before this plan begins. Returns the items that those
+    /// plans named as the target.
     pub(crate) async fn withdraw_other_plans(&self, item: RowItem) -> Result<Vec<RowItem>, ClosingError> {
         let CloseContext { store, repo, github, .. } = self.closing;
         let mut touched = Vec::new();
@@ -140,22 +140,22 @@ impl PlanRows<'_> {
         Ok(touched)
     }
 
-    /// Whether the repository itself asks for more confidence than usual, and the row has less, whatever it was planned
+    /// Whether the repository requires more confidence than the default and the row has less, whatever it was planned
     /// with.
     fn is_below_own_minimum(&self, row: &CloseRunRow) -> bool {
         let own = self.config.close.min_close;
         own > CloseSettings::default().min_close && row.confidence.is_none_or(|confidence| confidence.get() < own)
     }
 
-    /// At most so many closes a day happen without a person's approval.
+    /// The daily limit applies to closes without a person's approval.
     async fn is_daily_limit_reached(&self) -> Result<bool, ClosingError> {
         let since = self.closing.github.now() - DAILY_LIMIT_WINDOW;
         let closed = self.closing.store.plans().closes_since(self.closing.repo.id, since).await?;
         Ok(closed >= u64::from(self.config.close.max_per_day))
     }
 
-    /// The name that commands begin with, if a service hears them: a grace is closed by one, and one that runs has webhooks
-    /// of the repository.
+    /// The handle that commands begin with, if a service receives them. Closes of a grace period are made by a
+    /// service, and a running service has recent webhooks of the repository.
     async fn heard_handle(&self) -> Result<Option<&str>, ClosingError> {
         let CloseContext { store, github, repo, .. } = self.closing;
         let about = DeliveryFilter { repo: Some(repo.name.clone()), ..DeliveryFilter::default() };
@@ -184,7 +184,7 @@ impl PlanRows<'_> {
         Write::Close(Close { close_as, comment, comment_if_refused: comment_if_refused(row.item_type, target) })
     }
 
-    /// Sets the label of what is closed, and records how the row ended.
+    /// Labels a closed item, and records how the row ended.
     async fn finish(&self, item: RowItem, ended: WriteEnd, key: &str) -> Result<RowOutcome, ClosingError> {
         match ended {
             WriteEnd::Pending(words) => {
@@ -242,7 +242,7 @@ fn failed_for_now(words: String) -> RowOutcome {
     RowOutcome { result: RowResult::Failed, reason: Some(words), is_final: false }
 }
 
-/// What both items share, as the plan stored it.
+/// The facts that both items share, as stored in the plan.
 fn shared_facts(evidence: &Value) -> Vec<PairFact> {
     let evidence: RowEvidence = serde_json::from_value(evidence.clone()).unwrap_or_default();
     evidence.facts.iter().filter_map(|fact| PairFact::parse(fact)).collect()

@@ -1,4 +1,4 @@
-//! What closing and reopening share: who works where, the keys of their writes, and how a write ended.
+//! What closing and reopening share: the context, the keys of their writes, and how a write ended.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, WriteKey, WriteOrigin};
@@ -10,17 +10,17 @@ use crate::close::close_lease::{CloseLeaseGuard, LeaseError};
 use crate::close::close_recheck::NoClose;
 use crate::corpus::identify::{IdentifyError, identify, remember};
 
-/// Why a run ended early. What it has done until then is stored, and running it again goes on behind it.
+/// Why a run ended early. What it did until then is stored, and running it again continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum ClosingError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Outbox(#[from] OutboxError),
-    /// It is not sure that this is the repository whose items are stored.
+    /// It is not certain that this is the repository whose items are stored.
     #[error(transparent)]
     Identify(#[from] IdentifyError),
-    /// Another process is at work in the repository.
+    /// Another process works in the repository.
     #[error("{0}")]
     Busy(String),
 }
@@ -34,7 +34,7 @@ impl From<LeaseError> for ClosingError {
     }
 }
 
-/// Who works where, under the repository's lease.
+/// What a close or reopen needs, including the repository's lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CloseContext<'a> {
     pub(crate) store: &'a Store,
@@ -44,26 +44,25 @@ pub(crate) struct CloseContext<'a> {
     pub(crate) repo: &'a Repo,
 }
 
-/// The repository by the name it has now. Another one may have its old name: nothing is written there.
+/// The repository under its current name. Another repository may have the old name now; nothing is written there.
 pub(crate) async fn present_repo(store: &Store, github: &GitHub, repo: &Repo) -> Result<Repo, ClosingError> {
     let identified = identify(store, github, &repo.name).await?;
     Ok(remember(store, &repo.name, &identified, github.now()).await?)
 }
 
-/// An item, as every row names one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RowItem {
     pub(crate) item_type: ItemType,
     pub(crate) number: ItemNumber,
 }
 
-/// How a write stands.
+/// The state of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WriteEnd {
     Sent(Receipt),
     Refused(String),
     Failed(String),
-    /// It waits for longer than anybody here does.
+    /// It waits for longer than this run does.
     Pending(String),
 }
 
@@ -83,7 +82,7 @@ impl WriteEnd {
 }
 
 impl CloseContext<'_> {
-    /// Stores a write and sees it through.
+    /// Stores a write and publishes it.
     pub(crate) async fn write(
         &self,
         number: ItemNumber,
@@ -93,7 +92,7 @@ impl CloseContext<'_> {
         self.write_checked(number, key, write, &NoClose(*self)).await
     }
 
-    /// The same for what tells that a close is taken back.
+    /// Like `write`, for a text that says that a close is cancelled.
     pub(crate) async fn correct(
         &self,
         number: ItemNumber,
@@ -104,7 +103,7 @@ impl CloseContext<'_> {
         Ok(WriteEnd::of(&self.outbox.publish(entry.id, &NoClose(*self)).await?))
     }
 
-    /// The same with a check of one's own before each send.
+    /// Like `write`, with the caller's own check before each send.
     pub(crate) async fn write_checked(
         &self,
         number: ItemNumber,
@@ -117,7 +116,7 @@ impl CloseContext<'_> {
     }
 }
 
-/// Why a row is not carried out, if a person said so.
+/// Why a row is not applied, if a person decided so.
 pub(crate) const fn left_out(word: Option<bool>, approved_only: bool) -> Option<&'static str> {
     match word {
         Some(false) => Some("excluded"),
@@ -126,7 +125,7 @@ pub(crate) const fn left_out(word: Option<bool>, approved_only: bool) -> Option<
     }
 }
 
-/// Whether the close of a row was begun and was not ended without one: GitHub may have it already.
+/// Whether the close of a row has begun and was neither refused nor failed: GitHub may already have it.
 #[boxed]
 pub async fn has_close_begun(
     store: &Store,
@@ -138,14 +137,14 @@ pub async fn has_close_begun(
     Ok(begun.is_some_and(|entry| entry.is_sent_or_pending()))
 }
 
-/// How many closes of a plan were begun and have not ended. The publisher sends no close: they go on, or are taken back,
-/// when the plan is applied again, and until then they hold back whatever else is to be written under their items.
+/// How many closes of a plan have begun and not ended. The publisher sends no closes: they continue, or are
+/// withdrawn, when the plan is applied again. Until then they block other writes to their items.
 #[boxed]
 pub async fn closes_begun(store: &Store, repo: &Repo, plan: CloseRunId) -> Result<usize, StoreError> {
     store.outbox().count_pending(repo.id, WriteOrigin::Close, plan.get()).await
 }
 
-/// The key of a row's close. A plan closes an item once, however often it is applied.
+/// The key of a row's close. A plan closes an item only once, however often it is applied.
 pub(crate) fn close_key(plan: CloseRunId, item: RowItem) -> WriteKey {
     row_key(WriteOrigin::Close, plan, item)
 }

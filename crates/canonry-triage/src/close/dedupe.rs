@@ -1,4 +1,4 @@
-//! `dedupe`: from the corpus to a plan in one go.
+//! `dedupe`: makes a plan from the corpus in one command.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalEr
 #[derive(Clone, Copy)]
 pub struct Dedupers<'a> {
     pub embedder: &'a dyn Embedder,
-    /// Makes the cards, when cards are compared.
+    /// Makes the intent cards, if cards are compared.
     pub extractor: Option<IntentExtractor<'a>>,
     pub judge: Judge<'a>,
     pub snapshots: Option<&'a Path>,
@@ -32,15 +32,15 @@ pub struct DedupeOptions {
     pub wanted: NeighbourQuery,
     pub judge: JudgeOptions,
     pub plan: PlanOptions,
-    /// Whether the judge is asked about the pairs that the plan lacks.
+    /// Whether to ask the judge about the pairs that the plan lacks.
     pub judge_missing: bool,
 }
 
-/// One round of looking for neighbours and judging them.
+/// One round of finding and judging neighbours.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DedupeRound {
     pub sets: u64,
-    /// Those of items that were compared by their text, for want of a card.
+    /// Sets of items that were compared by their text because they have no card.
     pub fell_back: u64,
     /// Items without a vector, which were not compared.
     pub without_vector: u64,
@@ -51,12 +51,11 @@ pub struct DedupeRound {
 pub struct DedupeReport {
     pub cards_failed: u64,
     pub embedded: u64,
-    /// The rounds; the first one is about every open item, the others join clusters.
+    /// The first round covers every open item; the others join clusters.
     pub rounds: Vec<DedupeRound>,
     pub plan: PlanReport,
 }
 
-/// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DedupeStep {
     Analyzing,
@@ -66,7 +65,7 @@ pub enum DedupeStep {
     Planning,
 }
 
-/// Why there is no plan. What was done before is stored, and running it again goes on behind it.
+/// Why there is no plan. What was done before is stored, and running it again continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum DedupeError {
     #[error(transparent)]
@@ -83,11 +82,11 @@ pub enum DedupeError {
     Store(#[from] StoreError),
 }
 
-/// A round joins each cluster with at least one other, or leaves it alone for good: with the first round, five bring
-/// fifty near-identical items together.
+/// A round joins each cluster with at least one other, or leaves it alone for good. Five rounds, with the first,
+/// bring fifty near-identical items together.
 const MOST_ROUNDS: usize = 5;
 
-/// Embeds what changed, compares and judges until no new edge appears, and plans.
+/// Embeds what changed, then compares and judges until no new edge appears, then plans.
 #[boxed]
 pub async fn dedupe(
     store: &Store,
@@ -123,7 +122,7 @@ pub async fn dedupe(
             break;
         }
         let mut next = free_members(store, repo, options).await?;
-        // Two that were too near to each other to choose from may be one cluster by now.
+        // Two candidates that were too close to each other to choose from may be one cluster by now.
         let undecided = rounds.iter().flat_map(|round| &round.judged.decisions);
         let undecided = undecided.filter(|line| GateReason::CandidateGapTooSmall.is_stored_as(line.reason.as_deref()));
         next.extend(undecided.map(|line| (line.item_type, line.number)));

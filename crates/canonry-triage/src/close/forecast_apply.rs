@@ -1,11 +1,10 @@
-//! What an apply of a plan is about to close, and what is kept back.
+//! Forecasts what an apply of a plan will close, and what it will not.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ApplyForecast, DAILY_LIMIT_WINDOW, apply_forecast};
 use canonry_store::{CloseRunId, Repo, RowsLeft, Store, StoreError};
 use jiff::Timestamp;
 
-/// What an apply would do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanForecast {
     pub approved_only: ApplyForecast,
@@ -15,7 +14,7 @@ pub struct PlanForecast {
     pub closed_today: u64,
 }
 
-/// Forecasts an apply of a plan where at most so many items a day are closed without a person's approval.
+/// Forecasts an apply of a plan. At most `max_per_day` items a day are closed without a person's approval.
 #[boxed]
 pub async fn forecast_apply(
     store: &Store,

@@ -1,4 +1,4 @@
-//! What GitHub shows of an item right before something is written to it.
+//! Reads an item from GitHub right before a write.
 
 use canonry_domain::{
     ItemNumber, ItemSnapshot, ItemState, ItemType, LiveItem, Login, RepoName, content_hash, fixed_issues,
@@ -15,12 +15,12 @@ use crate::close::close_writes::{CloseContext, RowItem};
 #[derive(Debug)]
 pub(crate) struct LiveSource {
     pub(crate) item: LiveItem,
-    /// When a person last opened it again, ever. The corpus knows only of what it saw happen.
+    /// When a person last reopened the item, ever. The corpus knows only the reopenings that it observed.
     pub(crate) reopened_by_person_at: Option<Timestamp>,
 }
 
-/// Reads an item that is to be closed, and what happened to it since `planned`. A person who ruled at `ruled_at` that it is
-/// a duplicate knew of what had happened by then.
+/// Reads an item that is to be closed, and what happened to it since `planned`. A person who ruled at `ruled_at` that
+/// it is a duplicate knew what had happened by then.
 pub(crate) async fn live_source(
     closing: CloseContext<'_>,
     repo: &RepoName,
@@ -35,7 +35,7 @@ pub(crate) async fn live_source(
     if item.state != ItemState::Open {
         return Ok(LiveSource { item, reopened_by_person_at: None });
     }
-    // Whatever the snapshot knew of had happened by the item's last change.
+    // Everything that the snapshot contains had happened by the item's last change.
     let since = planned.updated_at.or(planned.last_synced_at).unwrap_or(planned_at);
     let comments = github.comments_before_close(repo, number, since).await?;
     let timeline = github.timeline_before_close(repo, number).await?;
@@ -51,7 +51,7 @@ pub(crate) async fn live_source(
     Ok(LiveSource { item, reopened_by_person_at })
 }
 
-/// Reads the item that another is to be closed as a duplicate of; `None` when it no longer exists.
+/// Reads the item that another is to be closed as a duplicate of; `None` if it no longer exists.
 pub(crate) async fn live_target(
     closing: CloseContext<'_>,
     repo: &RepoName,
@@ -65,18 +65,18 @@ pub(crate) async fn live_target(
     }
 }
 
-/// Whether GitHub says that an item was deleted, transferred or made a discussion.
+/// Whether the error means that the item was deleted, transferred or converted to a discussion.
 pub(crate) fn is_gone(error: &GitHubError) -> bool {
     matches!(error, GitHubError::NotFound { .. } | GitHubError::Gone { .. } | GitHubError::Moved { .. })
 }
 
 fn live_item(item_type: ItemType, issue: &RestIssue) -> LiveItem {
-    // As the corpus stores texts: without what a database cannot keep.
+    // As the corpus stores texts: without characters that a database cannot store.
     let storable = |text: &str| text.replace('\0', "\u{fffd}");
     let body = issue.body.as_deref().unwrap_or_default();
     LiveItem {
         content_hash: content_hash(item_type, &storable(&issue.title), &storable(body)),
-        // A state that is no word of ours is no reason to close anything.
+        // An unknown state counts as closed, so that nothing is closed because of it.
         state: issue.state.parse().unwrap_or(ItemState::Closed),
         locked: issue.locked,
         author: issue.user.as_ref().and_then(RestUser::to_login),
@@ -90,8 +90,8 @@ fn live_item(item_type: ItemType, issue: &RestIssue) -> LiveItem {
     }
 }
 
-/// Whether a person commented after the snapshot. GitHub's times have whole seconds, so a comment of
-/// the very second of the snapshot counts when there are more comments than the snapshot knew.
+/// Whether a person commented after the snapshot. GitHub's times have whole seconds, so a comment in the same second
+/// as the snapshot counts if there are more comments than the snapshot knew.
 fn commented_since(
     issue: &RestIssue,
     comments: &[RestComment],
@@ -115,7 +115,7 @@ fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// When a person reviewed a pull request, if that is the event.
+/// When a person reviewed the pull request, if the event is a review.
 pub(crate) fn reviewed_at(event: &RestTimelineEvent) -> Option<Timestamp> {
     if event.event != "reviewed" {
         return None;
@@ -127,7 +127,7 @@ pub(crate) fn reviewed_at(event: &RestTimelineEvent) -> Option<Timestamp> {
     event.other.get("submitted_at").and_then(Value::as_str).and_then(|at| at.parse().ok())
 }
 
-/// Whether an event is a review that the outbox wrote; the account alone does not tell.
+/// Whether an event is a review that the outbox wrote; the account alone does not show that.
 pub(crate) fn is_own_review(outbox: &Outbox, event: &RestTimelineEvent) -> bool {
     let as_comment = || {
         let id = event.id.unwrap_or_default();
@@ -137,8 +137,8 @@ pub(crate) fn is_own_review(outbox: &Outbox, event: &RestTimelineEvent) -> bool 
     event.event == "reviewed" && as_comment().is_some_and(|comment| outbox.wrote(&comment))
 }
 
-/// When commits came to a pull request, if that is the event. Of a commit GitHub tells when it was made, and one whose
-/// time cannot be read may be new.
+/// When commits were pushed to a pull request, if the event is a push. For a commit GitHub gives only the time when
+/// it was made; a commit without a readable time counts as new.
 pub(crate) fn pushed_at(event: &RestTimelineEvent) -> Option<Timestamp> {
     let made = || {
         let moment = |who: &str| event.other.get(who)?.get("date")?.as_str()?.parse::<Timestamp>().ok();
@@ -156,8 +156,8 @@ pub(crate) fn is_pinned(timeline: &[RestTimelineEvent]) -> bool {
     last.is_some_and(|event| event.event == "pinned")
 }
 
-/// Whether an open pull request says that it fixes the issue, or a person linked one by hand. Of the
-/// latter GitHub's REST API does not say which, so it counts as open.
+/// Whether an open pull request says that it fixes the issue, or a person linked one by hand. GitHub's REST API does
+/// not say which pull request was linked by hand, so it counts as open.
 pub(crate) fn is_linked(repo: &RepoName, number: ItemNumber, timeline: &[RestTimelineEvent]) -> bool {
     let times = |word: &str| timeline.iter().filter(|event| event.event == word).count();
     if times("connected") > times("disconnected") {
@@ -173,8 +173,8 @@ pub(crate) fn is_linked(repo: &RepoName, number: ItemNumber, timeline: &[RestTim
     })
 }
 
-/// When the item was opened again, and whether a person did it. Reopenings of our own are the undoing
-/// of a close, which a person asked for.
+/// When the item was reopened, and whether a person did it. Our own reopenings undo a close at the request of a
+/// person.
 pub(crate) fn reopenings(timeline: &[RestTimelineEvent]) -> impl Iterator<Item = (Timestamp, bool)> + '_ {
     timeline.iter().filter(|event| event.event == "reopened").map(|event| {
         let by_bot = event.actor.as_ref().is_some_and(RestUser::is_bot);
@@ -182,7 +182,7 @@ pub(crate) fn reopenings(timeline: &[RestTimelineEvent]) -> impl Iterator<Item =
     })
 }
 
-/// Whether the last closing of a closed item is the one that followed our comment.
+/// Whether the last close of a closed item is the one that followed our comment.
 pub(crate) fn last_close_is_ours(
     own: &Login,
     issue: &RestIssue,
@@ -193,12 +193,12 @@ pub(crate) fn last_close_is_ours(
     let since = commented_at.unwrap_or(Timestamp::MIN);
     let after = |event: &&RestTimelineEvent| event.created_at.is_none_or(|at| at >= since);
     let mut later = timeline.iter().filter(after);
-    // The account may be a person's, who may have opened and closed it again by hand.
+    // The account may be a person's, who may have reopened and closed the item by hand.
     let reopened = later.clone().any(|event| event.event == "reopened");
     let closings: Vec<&RestTimelineEvent> = later.by_ref().filter(|event| event.event == "closed").collect();
     match closings.last() {
         Some(last) => !reopened && own_account(last.actor.as_ref()),
-        // A timeline may lag behind.
+        // The timeline may lag behind.
         None => own_account(issue.closed_by.as_ref()),
     }
 }
@@ -278,7 +278,7 @@ mod tests {
         assert!(ours(&[]));
         assert!(ours(&[event("closed", "ann", 2), event("reopened", "ann", 3), us.clone()]));
         assert!(!ours(&[us.clone(), event("reopened", "ann", 12), event("closed", "ann", 13)]));
-        // The same account by hand.
+        // The same account, by hand.
         assert!(!ours(&[us, event("reopened", "canonry-bot", 12), event("closed", "canonry-bot", 13)]));
         assert!(!ours(&[event("closed", "ann", 12)]));
     }

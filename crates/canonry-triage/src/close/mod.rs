@@ -1,4 +1,4 @@
-//! Plans of closes: made, exported, applied, undone, and objected to.
+//! Close plans: making, exporting, applying and undoing them, and objections to closes.
 
 pub(crate) mod apply_close;
 pub(crate) mod back_links;

@@ -1,4 +1,4 @@
-//! People object to closes: each close once, and too many of them stop all closing.
+//! Records objections to closes, one for each close at most; too many of them stop all automatic closing.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeSet;
@@ -19,35 +19,34 @@ use crate::grace::begin_grace::{GraceError, begin_announced_graces};
 use crate::grace::cancel_grace::cancel_grace;
 use crate::grace::grace_recheck::{disagrees, written_comment};
 
-/// For how long people's reactions to a closing comment are asked for, and what became of its item.
+/// For how long after a close we check the reactions to its comment and the state of its item.
 const ASKED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// So many people say no together; the author alone is enough.
+/// This many people must disagree together; the author alone is enough.
 const DISAGREEING: usize = 2;
 
-/// Where objections are noted, and how Canonry is spoken to there.
 #[derive(Debug, Clone, Copy)]
 pub struct Objections<'a> {
     pub store: &'a Store,
-    /// The door for writes; without it nobody is told.
+    /// The way to write to GitHub; without it maintainers are not notified.
     pub outbox: Option<&'a Outbox>,
     pub repo: &'a Repo,
-    /// The name by which Canonry is spoken to there.
+    /// The name by which people address Canonry in this repository.
     pub handle: &'a str,
 }
 
-/// What was heard about closes.
+/// The result of a search for objections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectionsReport {
     pub new: u64,
-    /// When to ask for the rest, if GitHub's limit kept us from asking about some.
+    /// When to check the rest, if GitHub's rate limit prevented some checks.
     pub retry_at: Option<Timestamp>,
     pub failed: Option<String>,
 }
 
 #[boxed]
 impl Objections<'_> {
-    /// Somebody objected to the last close of an item; `false` when Canonry never closed it, or somebody objected to
-    /// that close before. Too many objections pull the breaker.
+    /// Records an objection to the last close of an item. `false` if Canonry never closed it, or an objection to that
+    /// close is already recorded. Too many objections trip the breaker.
     pub async fn object(
         &self,
         item_type: ItemType,
@@ -66,7 +65,8 @@ impl Objections<'_> {
         Ok(is_new)
     }
 
-    /// Whether Canonry itself undoes the last close of an item, or has: what its account opens again then is no objection.
+    /// Whether Canonry itself undoes, or has undone, the last close of an item. A reopening by its own account is
+    /// then no objection.
     pub async fn is_undoing(&self, item_type: ItemType, number: ItemNumber) -> Result<bool, StoreError> {
         let closes = self.store.plans().applied_closes(self.repo.id, item_type).await?;
         let Some(last) = closes.iter().rfind(|close| close.number == number) else { return Ok(false) };
@@ -95,14 +95,14 @@ impl Objections<'_> {
         Ok(is_new)
     }
 
-    /// Pulls the breaker when there were too many objections since it was last lifted, and sees to it that what follows
-    /// from it is done: graces end, and maintainers are told once.
+    /// Trips the breaker if there were too many objections since it was last lifted. Also applies the consequences:
+    /// all grace periods end, and maintainers are notified once.
     pub async fn look_at_breaker(&self, now: Timestamp) -> Result<(), GraceError> {
         let Self { store, repo, .. } = *self;
         let brakes = store.close().brakes(repo.id).await?;
         let lifted = brakes.iter().filter(|brake| brake.kind == BrakeKind::Breaker).filter_map(|brake| brake.lifted_at);
         let since = lifted.max().unwrap_or(Timestamp::MIN).max(now - BREAKER_WINDOW);
-        // What was said when it was lifted is forgiven, too.
+        // Objections up to the moment when it was lifted do not count.
         let recent = store.close().objections_since(repo.id, since + SignedDuration::from_micros(1)).await?;
         if trips_breaker(recent) {
             let why = format!("{recent} objections to closes in {BREAKER_DAYS} days");
@@ -111,7 +111,7 @@ impl Objections<'_> {
             }
         }
         let Some(brake) = store.close().brake_in_force(repo.id, BrakeKind::Breaker).await? else { return Ok(()) };
-        // Those that have just been announced end, too.
+        // Grace periods that were announced only now end too.
         begin_announced_graces(store, None, now).await?;
         for grace in store.close().waiting_graces(Some(repo.id)).await? {
             cancel_grace(store, self.outbox, repo, grace.item_type, grace.number, GraceEnd::Breaker, now).await?;
@@ -119,7 +119,8 @@ impl Objections<'_> {
         self.tell_maintainers(&brake).await
     }
 
-    /// One comment under the item of the objection that was one too many. A breaker that a person pulled needs none.
+    /// Posts one comment on the item of the objection that tripped the breaker. A breaker that a person set needs
+    /// none.
     async fn tell_maintainers(&self, brake: &Brake) -> Result<(), GraceError> {
         let (Some(outbox), None) = (self.outbox, &brake.set_by) else { return Ok(()) };
         let window = brake.set_at - BREAKER_WINDOW;
@@ -134,8 +135,8 @@ impl Objections<'_> {
         Ok(())
     }
 
-    /// Finds the objections that no webhook told: closes that were undone, items that are open again, and reactions to
-    /// closing comments.
+    /// Finds objections that no webhook reported: closes that were undone, items that are open again, and reactions
+    /// to closing comments.
     pub async fn find(&self, github: &GitHub, now: Timestamp) -> Result<ObjectionsReport, GraceError> {
         let mut report = ObjectionsReport::default();
         let known = self.store.close().objections(self.repo.id).await?;
@@ -146,7 +147,8 @@ impl Objections<'_> {
                 if is_known || now.duration_since(close.applied_at) > ASKED_FOR {
                     continue;
                 }
-                // By whoever has the database: under the item it is noted at once.
+                // A person with access to the database undid it; an undo that is requested on the item is recorded at
+                // once.
                 if let Some(at) = close.undone_at {
                     report.new += u64::from(self.note(item_type, &close, ObjectionKind::Undone, None, at).await?);
                     continue;
@@ -180,8 +182,8 @@ impl Objections<'_> {
         Ok(disliked.map(|by| (ObjectionKind::Reaction, by)))
     }
 
-    /// Whether a person opened the item again, and who. What is stored as open may be so by a webhook that came late, or
-    /// by a bot: GitHub knows.
+    /// Whether a person reopened the item, and who. The stored state may be open because of a late webhook or a bot,
+    /// so GitHub is asked.
     async fn opened_again(
         &self,
         github: &GitHub,
@@ -203,7 +205,7 @@ impl Objections<'_> {
         Ok(reopened_by_person(&timeline, close.applied_at))
     }
 
-    /// Whether two people, or the author, said no to the closing comment.
+    /// Whether two people, or the author, disagreed with the closing comment.
     async fn disliked(
         &self,
         github: &GitHub,
@@ -233,7 +235,7 @@ impl Objections<'_> {
     }
 }
 
-/// The last person who opened an item again after it was closed.
+/// The last person who reopened an item after it was closed.
 fn reopened_by_person(timeline: &[RestTimelineEvent], closed_at: Timestamp) -> Option<Option<Login>> {
     let by_person = |event: &&RestTimelineEvent| {
         let since = event.created_at.is_none_or(|at| at.as_second() >= closed_at.as_second());
@@ -243,7 +245,7 @@ fn reopened_by_person(timeline: &[RestTimelineEvent], closed_at: Timestamp) -> O
     Some(last.actor.as_ref().and_then(RestUser::to_login))
 }
 
-/// Why something could not be asked.
+/// Why a check for objections failed.
 enum ObjectionFailure {
     GitHub(GitHubError),
     Store(StoreError),

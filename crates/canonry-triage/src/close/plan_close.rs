@@ -1,4 +1,4 @@
-//! `plan-close`: which items are closed as duplicates of which, for a person to review.
+//! `plan-close`: plans which items to close as duplicates of which others, for a person to review.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -25,16 +25,13 @@ use crate::judge::proven_judge::UnprovenEdges;
 use crate::retrieval::boilerplate::refresh_boilerplate;
 use crate::retrieval::embed::EmbedSource;
 
-/// What is planned, and by which rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanOptions {
-    /// Only items of this type.
     pub item_type: Option<ItemType>,
     pub source: EmbedSource,
-    /// When an item may be closed.
     pub rules: PlanRules,
     pub dry_run: bool,
-    /// The settings in force, as they are stored with the plan.
+    /// The hash of the settings in force, stored with the plan.
     pub config_hash: String,
     pub run_id: String,
 }
@@ -46,49 +43,47 @@ pub struct PlannedRow {
     pub title: String,
     pub target: ItemNumber,
     pub target_title: String,
-    /// Why it is left open; `None` closes it.
+    /// Why the item stays open; `None` means that it is closed.
     pub skip: Option<SkipReason>,
     pub confidence: Option<Probability>,
-    /// Why; empty for a row that closes nothing.
+    /// Empty for a row that closes nothing.
     pub evidence: RowEvidence,
-    /// What a person said of the row; `None` when nobody has.
+    /// Whether a person approved or excluded the row; `None` if nobody decided.
     pub approved: Option<bool>,
-    /// Who said so, where that is known: of a word at the command line it is not.
+    /// Who decided, if known: the command line does not know it.
     pub approved_by: Option<Login>,
-    /// When they said so.
     pub approved_at: Option<Timestamp>,
-    /// What became of it when it was applied.
+    /// The result of applying the row.
     pub result: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PlanReport {
-    /// Its number; `None` when it was not stored.
+    /// `None` if the plan was not stored.
     pub plan: Option<CloseRunId>,
     pub rows: Vec<PlannedRow>,
     pub clusters: u64,
-    /// Pairs that lack nothing but a judgement.
+    /// Pairs for which only a judgement is missing.
     pub missing_pairs: u64,
     pub judged: PairsReport,
 }
 
-/// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// Nobody knows who the maintainers are, whose items are never closed.
+    /// The maintainers are unknown, and their items must never be closed.
     #[error(
         "the maintainers of {0} are unknown, and their items are never closed; run `canonry maintainers refresh --repo {0}`, or \
          name them with `canonry maintainers set --repo {0} LOGIN…`"
     )]
     NoMaintainers(canonry_domain::RepoName),
-    /// The judge could not be asked about missing pairs.
+    /// Asking the judge about missing pairs failed.
     #[error(transparent)]
     Judge(#[from] JudgeError),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The rules of a plan by these settings; a policy that was asked for comes first.
+/// The plan rules from these settings; `policy` overrides the configured one.
 pub fn plan_rules(config: &RepoConfig, policy: Option<TargetPolicy>) -> Result<PlanRules, InvalidScore> {
     Ok(PlanRules {
         min_close: Probability::new(config.close.min_close)?,
@@ -97,8 +92,9 @@ pub fn plan_rules(config: &RepoConfig, policy: Option<TargetPolicy>) -> Result<P
     })
 }
 
-/// Plans, and stores the plan. What people said of rows before holds on: exclusions until somebody lifts them, approvals as
-/// long as nothing changed about the pair. With a judge, it is asked about exactly the pairs that are missing first.
+/// Makes a plan and stores it. Earlier decisions about rows remain valid: exclusions until a person lifts them,
+/// approvals as long as nothing about the pair has changed. If there is a judge, it is first asked about exactly the
+/// missing pairs.
 #[boxed]
 pub async fn plan_close(
     store: &Store,
@@ -145,7 +141,7 @@ pub async fn plan_close(
                 ruled.kind == OverrideKind::Duplicate && (ruled.item, ruled.other) == (row.number, Some(row.target))
             });
             let ruled_at = ruled.map(|ruled| ruled.created_at).max();
-            // Whoever lifts an exclusion finds a row that nothing else keeps open.
+            // A person who lifts an exclusion must not find a row that something else keeps open.
             if row.skip.is_none_or(|skip| skip == SkipReason::Excluded)
                 && let Some(skip) = grace.and_then(|grace| kept_by_grace(grace, ruled_at))
             {
@@ -162,7 +158,7 @@ pub async fn plan_close(
             {
                 row = FlatRow { skip: Some(skip), path: None, repoint: &[], ..row };
             }
-            // What the judge said is about the pair that it judged, and about no other.
+            // The judge's reasoning is valid only for the pair that it judged.
             let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
             let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
             if let Some((planned, new)) = planned_row(&known, &row, facts.remove(&row.number), reasoning, word.as_ref())
@@ -191,7 +187,8 @@ pub async fn plan_close(
     Ok(report)
 }
 
-/// The approval of an earlier plan, if it is of this pair and nothing changed since that plan that would keep its row open.
+/// The approval from an earlier plan, if it is for this pair and nothing has changed since that would keep the row
+/// open.
 fn kept_approval(
     known: &KnownDuplicates,
     row: &FlatRow<'_>,
@@ -207,7 +204,7 @@ fn kept_approval(
     changed.is_none().then(|| approval.word.clone())
 }
 
-/// Whose exclusion keeps a row open, and since when.
+/// Who excluded the row, and when.
 fn exclusion_of(known: &KnownDuplicates, row: &FlatRow<'_>, overrides: &[Override]) -> Option<RowApproval> {
     let is_of_row = |ruled: &&Override| {
         let in_cluster = |other: ItemNumber| other == row.target || known.canonical_of(other) == Some(row.target);
@@ -217,8 +214,8 @@ fn exclusion_of(known: &KnownDuplicates, row: &FlatRow<'_>, overrides: &[Overrid
     Some(RowApproval { approved: false, by: ruled.created_by.clone(), at: ruled.created_at })
 }
 
-/// Why an item that has or had a grace is left alone by a plan. What a person has ruled since it ended is theirs to close;
-/// what was ruled before is what was objected to.
+/// Why a plan skips an item that has or had a grace period. If a person ruled after the grace period ended, the item
+/// may be closed; people objected to earlier rulings.
 fn kept_by_grace(grace: &Grace, ruled_at: Option<Timestamp>) -> Option<SkipReason> {
     let objected = || grace.reason.as_deref()?.parse::<GraceEnd>().ok().filter(|end| end.is_objection());
     match grace.state {
@@ -230,7 +227,7 @@ fn kept_by_grace(grace: &Grace, ruled_at: Option<Timestamp>) -> Option<SkipReaso
     }
 }
 
-/// The one row that is planned when a grace is over.
+/// The only row that is planned when a grace period is over.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneRow<'a> {
     pub(crate) grace: i64,
@@ -246,15 +243,15 @@ pub(crate) struct OneRow<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OnePlan {
-    /// A plan that holds this row and no other.
+    /// A plan that contains only this row.
     Stored(CloseRunId),
     Skipped(String),
-    /// Somebody else has planned it, or ended the grace.
+    /// Another process has planned it, or has ended the grace period.
     Taken,
 }
 
-/// Plans the close of one item by the same rules as a whole plan, and stores a plan of that row alone. Anything else
-/// than a close as a duplicate of the very item that was named is a skip.
+/// Plans the close of one item by the same rules as a whole plan, and stores a plan with only this row. The result is
+/// a skip unless the row closes the item as a duplicate of exactly the item that was named.
 pub(crate) async fn plan_one(
     store: &Store,
     repo: &Repo,
@@ -271,7 +268,7 @@ pub(crate) async fn plan_one(
     known.keep_canonical(one.number, one.target);
     let plan = known.plan(rules);
     let Some(row) = plan.rows().find(|row| row.number == one.number) else {
-        // It would be the one that stays open.
+        // The item would be the one that stays open.
         return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
     };
     let unproven = UnprovenEdges::read(store, repo, item_type, representation).await?;

@@ -1,4 +1,4 @@
-//! A plan as a file: Markdown, JSON or CSV.
+//! Exports a plan as Markdown, JSON or CSV.
 
 use canonry_github::quote_line;
 use serde_json::{Value, json};
@@ -32,7 +32,6 @@ pub fn row_document(row: &PlannedRow) -> Value {
     })
 }
 
-/// The plan for people who read Markdown.
 pub fn plan_markdown(plan: &StoredPlan) -> String {
     let mut text = format!(
         "# Plan {} of {}\n\nMade on {}. Nothing is closed until it is applied.\n\n\
@@ -72,7 +71,7 @@ pub fn plan_markdown(plan: &StoredPlan) -> String {
     text
 }
 
-/// Text of strangers as one cell: it can neither end the cell nor ping anybody.
+/// Untrusted text as one table cell: it can neither end the cell nor mention anybody.
 fn cell(text: &str) -> String {
     quote_line(text, 200).replace('|', "\\|")
 }
@@ -104,11 +103,12 @@ pub fn plan_csv(plan: &StoredPlan) -> String {
     text
 }
 
-/// How a formula begins, in Japanese and Chinese spreadsheets too, or what some programs skip before one.
+/// The characters that begin a formula, also in Japanese and Chinese spreadsheets, or that some programs skip before
+/// one.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// A field of a CSV file. One that a spreadsheet would take for a formula gets a quote in front: titles are written by
-/// strangers.
+/// A field of a CSV file. Strangers write titles, so a field that a spreadsheet would interpret as a formula is
+/// prefixed with a quote.
 fn quoted(field: &str) -> String {
     let tame = if field.starts_with(FORMULA) { format!("'{field}") } else { field.to_owned() };
     if tame.contains([',', '"', '\n', '\r']) { format!("\"{}\"", tame.replace('"', "\"\"")) } else { tame }

@@ -1,4 +1,4 @@
-//! Why a plan closes an item: what the two texts share, and what the judge said. Stored with the row.
+//! Why a plan closes an item: what the two texts share, and the judge's reasoning. Stored with the row.
 
 use canonry_domain::{Boilerplate, ClosePath, Item, ItemNumber, PairFact, RepoName, is_library_code, redact};
 use canonry_retrieval::{CommonFacts, FactKind, FoundFact, SharedFact, TextFacts, shared_facts};
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RowEvidence {
-    /// What both texts contain, as an [`PairFact`] is displayed, the most telling first. Text of strangers.
+    /// What both texts contain, formatted like [`PairFact`], the strongest evidence first. Untrusted text.
     pub facts: Vec<String>,
     pub reasoning: Option<String>,
     pub path: Option<ClosePath>,
-    /// Items that were closed as duplicates of this one before, and will point at its target.
+    /// Items that were closed as duplicates of this one before, and will now refer to its target.
     pub repoint: Vec<ItemNumber>,
 }
 
-/// Facts that are kept of a pair: a comment chooses from them.
+/// How many facts of a pair are stored; a comment chooses from them.
 const FACTS_KEPT: usize = 6;
 
-/// What two items share of their own text that proves something, without secrets.
+/// The evidence that two items share in their own text, without secrets.
 pub(crate) fn facts_of(
     repo: &RepoName,
     boilerplate: &Boilerplate,
@@ -46,12 +46,13 @@ pub(crate) fn facts_of(
     facts
 }
 
-/// What two texts share that proves something, the most telling first.
+/// The evidence that two texts share, the strongest first.
 pub fn shared_evidence(repo: &RepoName, one: &str, other: &str) -> Vec<SharedFact> {
     telling_facts(repo, &CommonFacts::default(), one, other)
 }
 
-/// That both name the repository, or code of a runtime or a library, says nothing; nor does what many items contain.
+/// Some shared facts prove nothing: the name of the repository, code of a runtime or a library, and what many items
+/// contain.
 fn telling_facts(repo: &RepoName, common: &CommonFacts, one: &str, other: &str) -> Vec<SharedFact> {
     let is_telling = |found: &FoundFact<'_>| {
         let names_repo =
@@ -67,7 +68,7 @@ fn telling_facts(repo: &RepoName, common: &CommonFacts, one: &str, other: &str) 
     shared_facts(&facts(one), &facts(other))
 }
 
-/// The text of an item that evidence is looked for in: its title, and its body from the next line on.
+/// The text of an item in which evidence is searched: its title, then its body on the next line.
 pub fn evidence_text(item: &Item) -> String {
     format!("{}\n{}", item.title, item.body)
 }

@@ -1,4 +1,4 @@
-//! A plan as it is stored, with what people said about its rows and what became of them.
+//! Loads a stored plan, with people's decisions about its rows and the results of applying it.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub struct StoredPlan {
     pub rows: Vec<PlannedRow>,
 }
 
-/// A stored plan of a repository; `None` when there is no such plan there.
+/// `None` if the repository has no such plan.
 #[boxed]
 pub async fn stored_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<Option<StoredPlan>, StoreError> {
     let run = store.plans().run(id).await?;
@@ -67,7 +67,7 @@ pub async fn stored_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<O
     Ok(Some(StoredPlan { run, rows }))
 }
 
-/// Notes what a person says of rows; how many took it.
+/// Records a person's decision about rows. Returns the number of rows it was recorded for.
 pub async fn set_rows_approved(
     store: &Store,
     plan: CloseRunId,

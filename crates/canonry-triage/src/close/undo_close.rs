@@ -1,4 +1,4 @@
-//! `undo-close`: opens again what a plan closed, and remembers what the person said about it.
+//! `undo-close`: reopens what a plan closed, and stores the person's ruling about it.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,38 +23,37 @@ use crate::close::close_row::PlanRows;
 use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, close_key, present_repo, row_key};
 use crate::close::live_item::last_close_is_ours;
 
-/// Why a row is left as it is whose item somebody else closed after us.
+/// The reason why a row is skipped if another account closed the item after us.
 const NOT_OUR_CLOSE: &str = "not_our_close";
-/// Why nothing is written to an item that somebody else has opened already.
+/// The reason why nothing is written to an item that another account has already reopened.
 pub(crate) const ALREADY_OPEN: &str = "already_open";
-/// Characters of a person's note in a comment.
+/// The maximum number of characters of a person's note in a comment.
 const NOTE: usize = 2_000;
-/// A reopening that GitHub refused is tried anew each time it is asked for, up to this often.
+/// A reopening that GitHub refused is tried again on each request, at most this often.
 const MOST_TRIES: usize = 50;
 
-/// What is undone, and why.
 #[derive(Debug, Clone, Copy)]
 pub struct UndoOptions<'a> {
     pub run: CloseRunId,
-    /// Only this item.
+    /// Undo only this item.
     pub item: Option<ItemNumber>,
     pub reason: UndoReason,
-    /// What else the person says; it is written into the comment and kept with the ruling.
+    /// The person's own note. It is posted in the comment and stored with the ruling.
     pub note: Option<&'a str>,
-    /// Who wants it, where that is known; kept with the ruling.
+    /// Who requested the undo, if known; stored with the ruling.
     pub by: Option<&'a Login>,
     pub config: &'a RepoConfig,
-    /// The run, as it is stored with what it does; no other process may use the same.
+    /// The id of this run, stored with everything it does. Each process must use its own.
     pub run_id: &'a str,
-    /// End after so many items, and leave the others to the next run; `None` goes on to the end. What GitHub or somebody
-    /// else kept from being opened counts as done by a run that goes on.
+    /// Stop after this many items and leave the rest to the next run; `None` means no limit. A run that continues
+    /// counts items that could not be reopened as done.
     pub most_rows: Option<usize>,
 }
 
-/// Why nothing is undone, or not all.
+/// Why nothing, or not everything, is undone.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
-    /// There is nothing of that number that could be undone.
+    /// The run does not exist, or it has nothing to undo.
     #[error("{0}")]
     NothingToUndo(String),
     #[error(transparent)]
@@ -73,10 +72,10 @@ impl From<OutboxError> for UndoError {
     }
 }
 
-/// Opens again what a plan closed, as far as the last close is ours.
+/// Reopens what a plan closed, if the last close of the item is ours.
 ///
-/// Each item is opened, told why, loses our label, and is recorded, in that order and each once. Only
-/// [`UndoReason::NotDuplicate`] rules that the two items are no duplicates.
+/// Each item is reopened, gets a comment that says why, loses our label, and is recorded, in this order and each
+/// once. Only [`UndoReason::NotDuplicate`] stores a ruling that the two items are not duplicates.
 #[boxed]
 pub async fn undo_close(
     store: &Store,
@@ -173,11 +172,11 @@ async fn undo(
         on_row(&row);
         report.add(row);
     }
-    // The last part of an undo in many parts sees to all that an earlier one was killed before.
+    // The last part of an undo in many parts also finishes what a killed part left undone.
     if report.unreached > 0 {
         touched.retain(|target, _| attempted.contains(target));
     }
-    // Without a run of its own there is nothing new, but an earlier one may have been ended before this.
+    // Without a run of its own this undo changed nothing, but an earlier one may have been killed before this point.
     let run = work.run.unwrap_or(plan.id);
     for &item_type in ItemType::ALL {
         let mut of_type = touched.clone();
@@ -193,8 +192,8 @@ async fn undo(
             }
         }
     }
-    // What is left is undone by a run of its own: the keys of its writes do not name the run. One in parts goes on with
-    // the same, whose results say what has been tried.
+    // The next run undoes the rest: the keys of the writes do not name the run. An undo in parts continues the same
+    // run, whose results show what was tried.
     let under_way = match options.most_rows {
         Some(_) => store.plans().running_undo(plan.id).await?.map(|run| run.id),
         None => None,
@@ -208,7 +207,7 @@ async fn undo(
     Ok(report)
 }
 
-/// What an undo that has not ended could not open.
+/// The recorded results of an undo that has not finished.
 async fn ended_before(
     store: &Store,
     plan: &CloseRun,
@@ -223,8 +222,8 @@ async fn ended_before(
     Ok(ended.collect())
 }
 
-/// An apply of the plan that was killed may have closed items without recording it. They are undone
-/// too, and what it has not closed yet stays open.
+/// A killed apply of the plan may have closed items without recording it. They are undone too, and what it has not
+/// closed yet stays open.
 async fn end_what_was_begun(
     closing: CloseContext<'_>,
     plan: &CloseRun,
@@ -254,12 +253,12 @@ async fn end_what_was_begun(
     Ok(())
 }
 
-/// An undo under way.
+/// An undo in progress.
 struct UndoRun<'a> {
     closing: CloseContext<'a>,
     plan: &'a CloseRun,
     options: UndoOptions<'a>,
-    /// The run that undoes the plan, once there is something to undo.
+    /// The run that undoes the plan, if there is something to undo.
     run: Option<CloseRunId>,
 }
 
@@ -299,7 +298,7 @@ impl UndoRun<'_> {
         Ok((RowResult::Applied, reason))
     }
 
-    /// The comment that says why, and the end of our label.
+    /// Posts the comment that says why, and removes our label.
     async fn explain(&self, item: RowItem, close: &AppliedClose) -> Result<ReopenNotice, UndoError> {
         let mut body = undo_comment(item.item_type, close.target, self.options.reason);
         if let Some(note) = self.options.note.filter(|note| !note.trim().is_empty()) {
@@ -323,8 +322,8 @@ impl UndoRun<'_> {
         Ok(ReopenNotice::Told((!troubles.is_empty()).then(|| troubles.join("; "))))
     }
 
-    /// The key of the reopening. It does not name the undo: what a killed one has begun must be gone on
-    /// with, or our own reopening would look like somebody else's.
+    /// The key of the reopening. It does not name the undo run: the next run must continue what a killed one has
+    /// begun, or our own reopening would look like another account's.
     async fn reopen_key(&self, item: RowItem) -> Result<WriteKey, UndoError> {
         let base = row_key(WriteOrigin::Reopen, self.plan.id, item);
         let mut key = base.clone();
@@ -362,7 +361,7 @@ impl UndoRun<'_> {
         let RowItem { item_type, number } = item;
         let Some(run) = self.run else { return Ok(()) };
         if !store.plans().record_undo_result(run, item_type, number, result, ruling, github.now()).await? {
-            // A run that was killed has noted before that it did not work; now there is more to say.
+            // A killed run has already recorded a failure for this item; the new result needs a new run.
             store.plans().finish_run(run, github.now()).await?;
             let run = self.begin(item).await?;
             self.run = Some(run);
@@ -372,14 +371,14 @@ impl UndoRun<'_> {
     }
 }
 
-/// Whether the person was told.
+/// Whether the reopening was explained on the item.
 enum ReopenNotice {
     Told(Option<String>),
-    /// It waits for longer than anybody here does.
+    /// The write waits for longer than this run does.
     NotYet(String),
 }
 
-/// Whether the last close of an item is still ours.
+/// The check before a reopening: whether the last close of the item is still ours.
 struct StillOurs<'a> {
     closing: CloseContext<'a>,
     key: &'a str,

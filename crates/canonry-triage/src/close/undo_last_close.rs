@@ -1,4 +1,4 @@
-//! Opens again what Canonry closed last, because somebody said so under the item.
+//! Undoes Canonry's last close of an item when a person asks for it on the item.
 
 use canonry_boxed::boxed;
 use canonry_config::RepoConfig;
@@ -19,15 +19,15 @@ pub enum UndoneLast {
     Reopened,
     AlreadyOpen,
     NotOurs,
-    /// Canonry never closed it.
+    /// Canonry never closed the item.
     Nothing,
-    /// It has begun, and goes on when it is asked for again.
+    /// It has begun, and continues when it is requested again.
     Pending(String),
     Failed(String),
 }
 
-/// Undoes the last close of an item, if it is Canonry's and still the last one. Whoever asked for it objected; that is
-/// noted, and too many objections pull the breaker. It works in a repository that is paused.
+/// Undoes the last close of an item, if it is Canonry's and still the last one. The request counts as an objection,
+/// and too many objections trip the breaker. This also works in a paused repository.
 #[expect(clippy::too_many_arguments, reason = "where, what, who and why; each is another thing")]
 #[boxed]
 pub async fn undo_last_close(
@@ -58,7 +58,7 @@ pub async fn undo_last_close(
     let report = match undo_close(store, github, outbox, repo, options, &mut |_| {}).await {
         Ok(report) => report,
         Err(UndoError::NothingToUndo(_)) => {
-            // A close that GitHub gave no clear answer to has not ended, and may have happened.
+            // A close without a clear answer from GitHub is not finished, and may have happened.
             let close = store.outbox().of_key(&close_key(plan, RowItem { item_type, number }).text).await?;
             let pending = close.filter(|close| close.state == OutboxState::Pending);
             return Ok(
@@ -72,7 +72,7 @@ pub async fn undo_last_close(
     let words = row.reason.unwrap_or_default();
     let undone = match row.result {
         RowResult::Applied => UndoneLast::Reopened,
-        // Undone once, and closed since by somebody else: that one is theirs.
+        // It was undone before, and another account has closed it since.
         RowResult::AlreadyUndone if !is_open(store, repo, item_type, number).await? => return Ok(UndoneLast::NotOurs),
         RowResult::AlreadyUndone | RowResult::AlreadyApplied => UndoneLast::AlreadyOpen,
         RowResult::Skipped if words == ALREADY_OPEN => UndoneLast::AlreadyOpen,
@@ -92,13 +92,13 @@ pub async fn undo_last_close(
     }
 }
 
-/// As it is known: the record of our undo says that the item is open, and every later webhook what became of it.
+/// The stored state: our undo records the item as open, and each later webhook updates it.
 async fn is_open(store: &Store, repo: &Repo, item_type: ItemType, number: ItemNumber) -> Result<bool, StoreError> {
     let item = store.corpus().item(repo.id, item_type, number).await?;
     Ok(item.is_none_or(|item| item.state == ItemState::Open))
 }
 
-/// The plan of the last close, or of one that is under way.
+/// The plan of the last close, or of a close in progress.
 async fn last_plan(
     store: &Store,
     repo: &Repo,

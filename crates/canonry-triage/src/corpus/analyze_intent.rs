@@ -1,4 +1,4 @@
-//! `analyze-intent`: an intent card for each item, by rules or by a model.
+//! `analyze-intent`: makes an intent card for each item, by rules or with a model.
 
 use canonry_boxed::boxed;
 use canonry_domain::{
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::corpus::import::ERRORS_KEPT;
 use crate::judge::redact_secrets::WithoutSecrets;
 
-/// Who extracts the cards. The operator decides; a repository's own file never does.
+/// What extracts the cards. The operator decides; a repository's own settings file never does.
 #[derive(Clone, Copy)]
 pub enum IntentExtractor<'a> {
     Local,
@@ -20,7 +20,6 @@ pub enum IntentExtractor<'a> {
 }
 
 impl IntentExtractor<'_> {
-    /// The name its cards are stored under.
     pub fn maker(&self) -> CardMaker {
         match self {
             Self::Local => CardMaker { extractor: Extractor::Local, model: "rules".to_owned() },
@@ -31,30 +30,25 @@ impl IntentExtractor<'_> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnalyzeOptions {
-    /// Only items of this type.
     pub item_type: Option<ItemType>,
-    /// Only items in this state.
     pub state: Option<ItemState>,
-    /// Only items without a card of this extractor, model and prompt that is about their present text.
+    /// Skip items that already have a card for their current text by this extractor, model and prompt.
     pub only_changed: bool,
-    /// Questions under way at once; at least one.
+    /// The number of concurrent requests; at least one.
     pub workers: usize,
 }
 
-/// What a run did so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnalyzeReport {
     pub discovered: u64,
     pub analyzed: u64,
-    /// Items whose card is fresh, and was left alone.
+    /// Items that already have a fresh card.
     pub skipped_fresh: u64,
-    /// Items that have no card now; a failed one says why.
+    /// Items that have no card now. Each has a failed card with the reason.
     pub failed: u64,
-    /// Why, for the first of them.
     pub errors: Vec<FailedItem>,
 }
 
-/// An item that got no card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedItem {
     pub item_type: ItemType,
@@ -62,17 +56,15 @@ pub struct FailedItem {
     pub message: String,
 }
 
-/// A run that ended early. The cards before that are stored.
+/// A run that ended early. The cards that were made before are stored.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
 pub struct AnalyzeFailure {
-    /// What was done until then.
     pub so_far: AnalyzeReport,
     #[source]
     pub cause: AnalyzeError,
 }
 
-/// What ends a run early.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalyzeError {
     #[error("failed to {0}; check the key, the model's name and the address, then run it again with --only-changed")]
@@ -81,14 +73,14 @@ pub enum AnalyzeError {
     Store(#[from] StoreError),
 }
 
-/// A page of items at a time, so that memory does not grow with the repository. By rules, a page is also what is stored
-/// at once.
+/// Items are read page by page, so that memory does not grow with the repository. Extraction by rules also stores one
+/// page at a time.
 const PAGE: u32 = 256;
 
 /// Makes and stores cards.
 ///
-/// A model that fails on an item leaves a failed card with the reason, and the run goes on; one that would fail on
-/// every item ends it.
+/// If a model fails on an item, a failed card with the reason is stored and the run continues. An error that would
+/// occur on every item ends the run.
 #[boxed]
 pub async fn analyze_intent(
     store: &Store,
@@ -100,7 +92,7 @@ pub async fn analyze_intent(
 ) -> Result<AnalyzeReport, Box<AnalyzeFailure>> {
     let mut run = AnalyzeRun { store, repo, maker: extractor.maker(), now, report: AnalyzeReport::default() };
     let ended = run.go(extractor, options, progress).await;
-    // Answers come in any order; what a person reads does not.
+    // Answers arrive in any order; the report is sorted.
     run.report.errors.sort_by_key(|failed| (failed.number, failed.item_type));
     match ended {
         Ok(()) => Ok(run.report),
@@ -108,7 +100,8 @@ pub async fn analyze_intent(
     }
 }
 
-/// Makes the card of one item, unless it has a fresh one. `false` says that it has none now; a failed one says why.
+/// Makes the card of one item, unless it has a fresh one. `false` means that the item has no card now; a failed card
+/// contains the reason.
 pub(crate) async fn analyze_item(
     store: &Store,
     repo: &Repo,
@@ -200,7 +193,7 @@ impl AnalyzeRun<'_> {
             (item, answer)
         });
         let questions: Vec<_> = questions.collect();
-        // What is answered is stored at once: it was paid for.
+        // Each answer is stored at once: it was paid for.
         let mut answers = stream::iter(questions).buffer_unordered(workers).ready_chunks(workers);
         while let Some(answered) = answers.next().await {
             let mut cards = Vec::with_capacity(answered.len());
@@ -259,7 +252,7 @@ enum AskFailure {
 
 async fn ask(model: &dyn ChatModel, item: &Item) -> Result<IntentCard, AskFailure> {
     let safe = WithoutSecrets::of(item);
-    // The hash depends on the whole text: nobody can write a text that holds its own hash.
+    // The hash depends on the whole text: nobody can write a text that contains its own hash.
     let boundary = &item.content_hash.as_str()[..item.content_hash.as_str().len().min(BOUNDARY_DIGITS)];
     let request = intent_request(safe.source(), boundary);
     let answer = model.complete(&request).await.map_err(AskFailure::Chat)?;

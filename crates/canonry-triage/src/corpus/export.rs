@@ -1,4 +1,4 @@
-//! `export`: corpus items in the import format, and nothing else.
+//! `export`: writes corpus items in the import format.
 
 use canonry_boxed::boxed;
 use std::io::{self, Write};
@@ -7,7 +7,6 @@ use canonry_domain::{Item, ItemType, RepoName};
 use canonry_store::{ItemFilter, Repo, Store, StoreError};
 use serde::Serialize;
 
-/// Why an export ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportFailure {
     #[error(transparent)]
@@ -16,7 +15,7 @@ pub enum ExportFailure {
     Output(#[from] io::Error),
 }
 
-/// One line of the import format. What is unknown is left out, so that importing it again leaves it unknown.
+/// One line of the import format. Unknown values are left out, so that they stay unknown after an import.
 #[derive(Serialize)]
 struct Line<'a> {
     repo: &'a RepoName,
@@ -81,11 +80,11 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A page of items at a time, so that memory does not grow with the repository.
+/// Items are read page by page, so that memory does not grow with the repository.
 const PAGE: u32 = 500;
 
-/// Writes the items of a repository as JSON lines, by number, and gives their count. Items that left the
-/// repository are not part of it any more, and are left out.
+/// Writes the items of a repository as JSON lines, by number, and returns their count. Items that have left the
+/// repository are left out.
 #[boxed]
 pub async fn export(
     store: &Store,

@@ -1,4 +1,4 @@
-//! Which repository a name means: GitHub's id decides, and renames are followed.
+//! Resolves which repository a name means: GitHub's id decides, and renames are followed.
 
 use canonry_boxed::boxed;
 use canonry_domain::{GithubId, RepoName};
@@ -6,7 +6,7 @@ use canonry_github::{GitHub, GitHubError};
 use canonry_store::{Repo, Store, StoreError};
 use jiff::Timestamp;
 
-/// Why a repository cannot be worked on.
+/// Why a repository could not be identified.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentifyError {
     #[error(transparent)]
@@ -26,22 +26,21 @@ pub enum IdentifyError {
     NameTaken { from: RepoName, to: RepoName },
 }
 
-/// What a name turned out to mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentifiedRepo {
     pub github_id: GithubId,
     pub name: RepoName,
     pub has_issues: bool,
-    /// The repository in the store, under whatever name; `None` when it is not there.
+    /// The stored repository, under any name; `None` if it is not stored.
     pub known: Option<Repo>,
 }
 
-/// Asks GitHub what a name means, and finds it in the store. Writes nothing.
+/// Asks GitHub which repository a name means, and finds it in the store. Writes nothing.
 #[boxed]
 pub async fn identify(store: &Store, github: &GitHub, asked: &RepoName) -> Result<IdentifiedRepo, IdentifyError> {
     let answer = github.repo(asked).await?;
     let github_id = answer.github_id();
-    // GitHub's own spelling: the letter case that somebody typed must not become the repository's name.
+    // GitHub's spelling: the letter case that a person typed must not become the repository's name.
     let name = answer.full_name.parse().unwrap_or_else(|_| asked.clone());
     let by_id = store.repos().by_github_id(github_id).await?;
     let by_name = store.repos().find(asked).await?;
@@ -62,7 +61,7 @@ pub async fn identify(store: &Store, github: &GitHub, asked: &RepoName) -> Resul
     Ok(IdentifiedRepo { github_id, name, has_issues: answer.has_issues.unwrap_or(true), known })
 }
 
-/// The repository in the store, created or renamed as GitHub says.
+/// Creates or renames the stored repository to match GitHub, and returns it.
 pub(crate) async fn remember(
     store: &Store,
     asked: &RepoName,

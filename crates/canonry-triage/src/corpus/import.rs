@@ -1,4 +1,4 @@
-//! `import`: files into the corpus, each good record taken in, each bad one named.
+//! `import`: upserts the records of files into the corpus and reports each bad record.
 
 use canonry_boxed::boxed;
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ pub struct ImportReport {
     pub updated: u64,
     pub unchanged: u64,
     pub failed: u64,
-    /// Why, for the first [`ERRORS_KEPT`] of them.
+    /// The reasons, for the first [`ERRORS_KEPT`] of them.
     pub errors: Vec<BadRecord>,
     pub repos: Vec<RepoName>,
 }
 
-/// A record that could not be taken.
+/// A record that could not be imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRecord {
     pub file: String,
@@ -31,17 +31,15 @@ pub struct BadRecord {
     pub message: String,
 }
 
-/// A file of a million bad lines must not fill the memory with their messages; all are counted.
+/// The messages of a file with a million bad lines must not fill the memory; all are counted.
 pub const ERRORS_KEPT: usize = 1_000;
 
-/// How far an import has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportProgress {
     pub done: u64,
     pub total: u64,
 }
 
-/// Why an import ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportFailure {
     /// A file cannot be read; nothing was written.
@@ -52,10 +50,10 @@ pub enum ImportFailure {
     Store(#[from] StoreError),
 }
 
-/// Imports files. A record's own `repo` says where it belongs; `repo` stands in where it names none,
-/// and a record that names another one is refused.
+/// Imports files. A record belongs to the repository in its own `repo` field. A record without this field belongs to
+/// `repo`; a record that names another repository than `repo` is refused.
 ///
-/// Every file is read to its end before the first write. Records are then committed in batches.
+/// Every file is read completely before the first write. Records are then committed in batches.
 #[boxed]
 pub async fn import(
     store: &Store,
@@ -65,7 +63,7 @@ pub async fn import(
     progress: &mut (dyn FnMut(ImportProgress) + Send),
 ) -> Result<ImportReport, ImportFailure> {
     let (sources, total) = blocking(move || open_all(&paths)).await?;
-    // Two batches ahead: parsing and writing overlap, and memory stays bounded.
+    // The reader stays two batches ahead: parsing and writing overlap, and memory stays bounded.
     let (sender, mut batches) = mpsc::channel(2);
     let wanted = repo.cloned();
     let reading = tokio::task::spawn_blocking(move || read_batches(&sources, wanted.as_ref(), &sender));
@@ -82,7 +80,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     tokio::task::spawn_blocking(work).await.expect("invariant: reading a file does not panic")
 }
 
-/// Records of one repository, and the bad ones met on the way.
+/// Records of one repository, and the bad records between them.
 #[derive(Default)]
 struct RecordBatch {
     repo: Option<RepoName>,
@@ -91,10 +89,9 @@ struct RecordBatch {
     bad: Vec<BadRecord>,
 }
 
-/// Measured on the benchmark's 21,811 rows: larger batches are no quicker, smaller ones pay for more
-/// commits.
+/// Measured on the benchmark's 21,811 rows: larger batches are no faster, smaller ones pay for more commits.
 const BATCH_RECORDS: usize = 1_000;
-/// Keeps a batch of very long texts small.
+/// Limits the memory of a batch of very long texts.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 impl RecordBatch {
@@ -109,7 +106,7 @@ impl RecordBatch {
     }
 }
 
-/// Sends batch after batch; stops quietly when nobody takes them any more.
+/// Sends the batches; stops without an error when the receiver is gone.
 fn read_batches(
     sources: &[ImportSource],
     wanted: Option<&RepoName>,
@@ -137,7 +134,7 @@ fn read_batches(
             }
         }
     }
-    // Nobody listens any more only after the database failed, which is told already.
+    // The receiver is gone only if the database failed, and that is already reported.
     let _ = sender.blocking_send(batch);
     Ok(())
 }

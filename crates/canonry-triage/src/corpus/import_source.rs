@@ -1,4 +1,4 @@
-//! Import files as plain bytes: opened, unpacked, and checked before anything is written.
+//! Opens, decompresses and checks import files before anything is written.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -8,14 +8,14 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::corpus::record_reader::{RecordReader, Unreadable};
 
-/// A file that could be opened and will be read twice: once to check it, once to import it.
+/// An open file that is read twice: once to check it, once to import it.
 #[derive(Debug)]
 pub(crate) struct ImportSource {
     pub(crate) name: String,
     file: File,
 }
 
-/// Why a file cannot be imported. Nothing of any file has been written then.
+/// Why a file cannot be imported. Nothing from any file has been written then.
 #[derive(Debug, thiserror::Error)]
 #[error("{file} cannot be imported: {reason}; nothing was imported")]
 pub struct UnusableFile {
@@ -24,7 +24,7 @@ pub struct UnusableFile {
 }
 
 impl ImportSource {
-    /// Opens a file; `-` is the standard input, which is kept in a temporary file to be read twice.
+    /// Opens a file; `-` is the standard input, which is copied to a temporary file so that it can be read twice.
     pub(crate) fn open(path: &Path) -> Result<Self, UnusableFile> {
         let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
         let opened = if path == Path::new("-") { spool(&mut io::stdin().lock()) } else { open_file(path) };
@@ -34,8 +34,8 @@ impl ImportSource {
         }
     }
 
-    /// Reads the file to its end: a truncated archive or a broken array is found here, before the first
-    /// write. Gives the number of records in it, bad ones included.
+    /// Reads the file to its end, to find a truncated archive or a broken array before the first write. Returns the
+    /// number of records, bad ones included.
     pub(crate) fn check(&self) -> Result<u64, UnusableFile> {
         let mut records = self.records()?;
         let mut count = 0;

@@ -1,4 +1,5 @@
-//! Everything that is stored about one item. `canonry show` prints it, the console's page of the item renders it.
+//! Loads everything that is stored about one item. `canonry show` prints it, and the item's page in the console
+//! renders it.
 
 use canonry_boxed::boxed;
 use canonry_domain::{IssueOutcome, IssueResolution, Item, ItemType, OutcomeEvent, Override, ordered_scores};
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::judge::canonicalize::{CanonicalizedCluster, ClusterMember, cluster_of};
 
-/// What is found by the item's number alone, whatever the size of its repository.
+/// What can be read by the item's number alone, whatever the size of its repository.
 #[derive(Debug)]
 pub struct ItemHistory {
     pub item: Item,
@@ -22,9 +23,9 @@ pub struct ItemHistory {
     pub triage_actions: Vec<StoredTriageAction>,
     pub writes: Vec<OutboxEntry>,
     pub graces: Vec<Grace>,
-    /// Rulings that name the item, each with when it was removed.
+    /// Rulings that name the item, each with the time of its removal, if any.
     pub rulings: Vec<(Override, Option<Timestamp>)>,
-    /// What people did with it; of a pull request nothing is kept.
+    /// What people did with the issue. Nothing is stored for pull requests.
     pub outcome_events: Vec<OutcomeEvent>,
     pub outcome: Option<StoredOutcome>,
 }
@@ -55,15 +56,14 @@ impl ItemHistory {
     }
 }
 
-/// A history with what takes reading the repository's other items too.
+/// A history, and what requires reading other items of the repository.
 #[derive(Debug)]
 pub struct ItemReport {
     pub history: ItemHistory,
     pub intent_cards: Vec<StoredCard>,
     pub closes: Vec<AppliedClose>,
-    /// The brakes that are in force.
     pub brakes: Vec<Brake>,
-    /// By whichever text its items were compared by.
+    /// The cluster by raw text, or by intent cards if there is none.
     pub cluster: Option<CanonicalizedCluster>,
 }
 
@@ -84,7 +84,7 @@ impl ItemReport {
         Ok(Self { history: ItemHistory::load(store, repo.id, item).await?, intent_cards, closes, brakes, cluster })
     }
 
-    /// What `canonry show --json` prints, key by key.
+    /// The content of `canonry show --json`, key by key.
     pub fn documents(&self) -> Vec<(&'static str, Value)> {
         let history = &self.history;
         let record = |stored| triage_document(stored, &history.triage_actions);
@@ -208,7 +208,7 @@ fn decision_document(decision: &StoredDecision) -> Value {
     })
 }
 
-/// The candidates as they were judged, in the order of their ranks.
+/// The candidates as they were judged, by rank.
 fn decided_candidates(decision: &StoredDecision) -> Vec<Value> {
     let scores = ordered_scores(&decision.candidates.iter().map(|one| one.score.get()).collect::<Vec<_>>());
     let candidate = |(one, score): (&DecidedCandidate, f64)| {

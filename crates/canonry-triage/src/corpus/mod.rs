@@ -1,4 +1,4 @@
-//! What is known of items: files and GitHub in, files out, cards, outcomes and maintainers.
+//! What is known about items: import, export, sync with GitHub, intent cards, outcomes and maintainers.
 
 pub(crate) mod analyze_intent;
 pub(crate) mod export;

@@ -1,14 +1,13 @@
-//! The records of an import file: one JSON object a line, or arrays as GitHub's REST API prints them.
+//! Reads the records of an import file: one JSON object per line, or arrays as GitHub's REST API prints them.
 
 use std::io::{self, BufRead};
 
 use canonry_domain::{ImportLine, parse_import_value};
 
-/// The longest record that is taken, in bytes. GitHub's own limit for a body is 65,536 characters;
-/// this leaves room for other trackers and keeps memory bounded whatever a file holds.
+/// The maximum size of a record, in bytes. GitHub's own limit for a body is 65,536 characters; this leaves room for
+/// other trackers and keeps memory bounded whatever a file contains.
 pub(crate) const RECORD_LIMIT: usize = 32 * 1024 * 1024;
 
-/// Why the rest of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("it cannot be read to its end ({0})")]
@@ -21,14 +20,14 @@ pub(crate) enum Unreadable {
     BehindArray { line: u64 },
 }
 
-/// A record's place and bytes, not yet understood.
+/// The line and bytes of a record that is not parsed yet.
 #[derive(Debug)]
 pub(crate) enum RecordSpan {
     Record { line: u64, bytes: Vec<u8> },
     TooLong { line: u64 },
 }
 
-/// A record, or why that line is none.
+/// A record, or why the line is not one.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) line: u64,
@@ -54,14 +53,14 @@ fn parse(bytes: &[u8]) -> Result<ImportLine, String> {
     parse_import_value(&value).map_err(|error| error.to_string())
 }
 
-/// The parser counts lines within the record; the file's line is told beside the message.
+/// The parser counts lines within the record; the line in the file is reported next to the message.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let message = text.split(" at line ").next().unwrap_or(&text);
     format!("{message} at column {}", error.column())
 }
 
-/// Cuts a file into records without holding more than one of them.
+/// Splits a file into records, with at most one of them in memory.
 pub(crate) struct RecordReader<R> {
     input: R,
     line: u64,
@@ -75,7 +74,7 @@ enum FileShape {
     Array {
         began: u64,
     },
-    /// Between arrays: `gh api --paginate` prints one behind the other.
+    /// Between arrays: `gh api --paginate` prints one after the other.
     BetweenArrays,
     Ended,
 }
@@ -110,7 +109,7 @@ impl<R: BufRead> RecordReader<R> {
     }
 
     fn next_line(&mut self) -> Result<Option<RecordSpan>, Unreadable> {
-        // White space between records, empty lines among it, is nobody's mistake.
+        // White space between records, including empty lines, is not an error.
         if self.skip_white_space()?.is_none() {
             return Ok(None);
         }
@@ -133,8 +132,8 @@ impl<R: BufRead> RecordReader<R> {
         Ok(Some(taking.span(line)))
     }
 
-    /// The next element of an array, found by brackets and quotes alone: a mistake inside an element
-    /// costs that element only.
+    /// The next element of an array. Only brackets and quotes are parsed, so a mistake inside an element affects only
+    /// that element.
     fn next_element(&mut self) -> Result<Option<RecordSpan>, Unreadable> {
         loop {
             let next = self.skip_white_space()?;
@@ -199,12 +198,12 @@ fn newlines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
 }
 
-/// JSON begins with an ASCII character, so a NUL beside it is the other half of a UTF-16 unit.
+/// JSON begins with an ASCII character, so a NUL next to it is the other half of a UTF-16 unit.
 fn looks_like_utf16(head: &[u8]) -> bool {
     matches!(head, [0, b'{' | b'[' | b' ', ..] | [b'{' | b'[' | b' ', 0, ..])
 }
 
-/// The bytes of a record, forgotten once there are too many.
+/// The bytes of a record, discarded once there are too many.
 #[derive(Default)]
 struct RecordBytes {
     bytes: Vec<u8>,
@@ -226,7 +225,7 @@ impl RecordBytes {
     }
 }
 
-/// Where in an element a byte stands.
+/// The position of a byte within an element.
 #[derive(Default)]
 struct Nesting {
     depth: usize,

@@ -1,4 +1,4 @@
-//! Asking GitHub how an item is, where what is known and what was told cannot be put in order.
+//! Fetches an item from GitHub if the order of stored and reported changes is unknown.
 
 use canonry_boxed::boxed;
 use canonry_domain::{Item, ItemNumber, ItemType, RecordChange};
@@ -8,11 +8,11 @@ use canonry_store::{Repo, Store};
 use crate::close::live_item::is_gone;
 use crate::corpus::sync::SyncError;
 
-/// Whoever loses to others so often in a row may leave it to them: each of their words is as new.
+/// A process that loses to other writers this often in a row may stop: their data is as new as its own.
 pub(crate) const FETCHES: usize = 4;
 
-/// Asks GitHub about one item and takes the answer in, again when somebody else has stored something meanwhile. The item
-/// as it is stored then and what the answer did, or `None` when the item is no longer in the repository.
+/// Fetches one item from GitHub and upserts the answer. Repeats this if another process stored something meanwhile.
+/// Returns the stored item and what the answer changed, or `None` if the item is no longer in the repository.
 #[boxed]
 pub async fn refetch_item(
     store: &Store,
@@ -23,7 +23,7 @@ pub async fn refetch_item(
 ) -> Result<Option<(Item, RecordChange)>, SyncError> {
     let mut stored = None;
     for _ in 0..FETCHES {
-        // Read before the question, so that only what is told after it can be later than the answer.
+        // Read before the request, so that only data that arrives after it can be newer than the answer.
         let seen = store.corpus().item(repo.id, item_type, number).await?;
         let issue = match github.issue(&repo.name, number).await {
             Ok(issue) => issue,
@@ -40,7 +40,7 @@ pub async fn refetch_item(
     Ok(stored)
 }
 
-/// A number that no item can have: the answer is not to be trusted.
+/// No item can have this number, so the answer cannot be trusted.
 pub(crate) fn not_an_item(error: &canonry_domain::InvalidNumber) -> GitHubError {
     GitHubError::BadAnswer { what: "an item".to_owned(), detail: error.to_string() }
 }

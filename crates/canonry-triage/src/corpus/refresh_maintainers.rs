@@ -9,16 +9,16 @@ use jiff::{SignedDuration, Timestamp};
 use crate::corpus::identify::{identify, remember};
 use crate::corpus::sync::SyncError;
 
-/// How long a list from GitHub is good enough to plan by; closing asks again.
+/// How long a list from GitHub is fresh enough for a plan; closing fetches it again.
 const COUNTS_FOR: SignedDuration = SignedDuration::from_hours(24);
 
-/// Whether a plan may be made by this list without asking GitHub again. One that a person set always counts.
+/// Whether a plan may use this list without asking GitHub again. A list that a person set is always valid.
 pub fn counts_for_a_plan(list: &MaintainerList, now: Timestamp) -> bool {
     list.source == MaintainerSource::Set || now.duration_since(list.written_at).abs() < COUNTS_FOR
 }
 
-/// Replaces the list of maintainers by the collaborators with push or more. When GitHub does not
-/// answer, the list stays as it was.
+/// Replaces the list of maintainers by the collaborators with push access or more. If GitHub does not answer, the
+/// list stays as it was.
 #[boxed]
 pub async fn refresh_maintainers(
     store: &Store,

@@ -1,4 +1,4 @@
-//! Who changed the state of an issue, where a sync found the change and nobody told who made it.
+//! Finds who changed the state of an issue if a sync found the change without its actor.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeSet;
@@ -16,23 +16,23 @@ use serde_json::Value;
 use crate::close::live_item::is_gone;
 use crate::corpus::sync::SyncError;
 
-/// A timeline may lack what has just happened. What it does not tell by then it never will.
+/// A timeline may lack recent events. What it does not contain after this time it never will.
 const TOLD_WITHIN: SignedDuration = SignedDuration::from_hours(1);
-/// After this many failures in a row GitHub, not an issue, is what fails.
+/// After this many failures in a row the problem is GitHub, not an issue.
 const FAILURES: u32 = 3;
 
-/// What was found out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActorsReport {
     pub asked: u64,
     pub resolved: u64,
-    /// Those that cannot be asked about any more.
+    /// Issues that are no longer available.
     pub gone: u64,
 }
 
-/// Reads the timeline of each triaged issue whose state changed by nobody knows whom, and adds what it tells: who closed
-/// or reopened it, who labelled it `duplicate`, and which comments around the closing name a duplicate. One whose
-/// timeline cannot be read keeps nobody from reading the others, and the first failure is told at the end.
+/// Reads the timeline of each triaged issue whose state was changed by an unknown actor, and records what it
+/// contains: who closed or reopened the issue, who labelled it `duplicate`, and which comments around the close name
+/// a duplicate. An issue whose timeline cannot be read does not stop the others; the first failure is returned at the
+/// end.
 #[boxed]
 pub async fn resolve_actors(
     store: &Store,
@@ -76,20 +76,19 @@ pub async fn resolve_actors(
     first_failure.map_or(Ok(report), |failure| Err(failure.into()))
 }
 
-/// The maintainers of a repository, as far as they are known.
 pub(crate) async fn known_maintainers(store: &Store, repo: &Repo) -> Result<BTreeSet<Login>, SyncError> {
     Ok(store.repos().maintainers(repo.id).await?.map(|list| list.logins.into_iter().collect()).unwrap_or_default())
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ActorRoles<'a> {
-    /// The account that Canonry writes with, where it is known.
+    /// The account that Canonry writes with, if known.
     pub(crate) own: Option<&'a Login>,
     pub(crate) maintainers: &'a BTreeSet<Login>,
 }
 
 impl ActorRoles<'_> {
-    /// Who did something, and what their word is worth.
+    /// The actor of an event and their role.
     fn by(&self, event: &RestTimelineEvent) -> Option<(Login, EventBy)> {
         let user = event.actor.as_ref()?;
         let login = user.to_login()?;
@@ -107,13 +106,13 @@ impl ActorRoles<'_> {
     }
 }
 
-/// Those who belong to the project, by GitHub's own word.
+/// Whether GitHub says that the person belongs to the project.
 fn is_maintainers(association: &str) -> bool {
     matches!(association, "OWNER" | "MEMBER" | "COLLABORATOR")
 }
 
-/// What a timeline tells about an issue beyond what is known. A change of which it does not tell who made it is told all
-/// the same, by nobody, so that it is not asked about for ever.
+/// The outcome events of a timeline that are not known yet. A change without an actor is recorded too, with an
+/// unknown actor, so that it is not fetched for ever.
 fn told_by_timeline(
     repo: &RepoName,
     item: &Item,
@@ -150,7 +149,6 @@ fn told_by_timeline(
     told
 }
 
-/// An issue whose timeline is read.
 pub(crate) struct IssueTimeline<'a> {
     pub(crate) repo: &'a RepoName,
     pub(crate) item: &'a Item,
@@ -158,8 +156,8 @@ pub(crate) struct IssueTimeline<'a> {
 }
 
 impl IssueTimeline<'_> {
-    /// The event behind a change that a sync found. It keeps the time that the sync gave it, which for a reopening is
-    /// only the issue's last change: by that it is known to be the same.
+    /// The event of a change that a sync found. It keeps the time from the sync, which for a reopening is only the
+    /// issue's last change: this time identifies the change.
     fn state_change(&self, found: &OutcomeEvent, timeline: &[RestTimelineEvent]) -> Option<OutcomeEvent> {
         let word = match found.kind {
             OutcomeKind::Closed => "closed",
@@ -174,7 +172,7 @@ impl IssueTimeline<'_> {
         let reason: Option<StateReason> = event.state_reason.as_deref().and_then(|word| word.parse().ok());
         Some(OutcomeEvent {
             delivery_id: self.id(found.kind, &found.occurred_at.to_string()),
-            // A reason that was corrected is the issue's, but not that of its closing's entry.
+            // After a correction of the reason, the issue has the new one, but the event of its close does not.
             state_reason: found.state_reason.or(reason),
             actor: Some(actor),
             by,
@@ -193,8 +191,8 @@ impl IssueTimeline<'_> {
         self.event(kind, event, &at.to_string(), at)
     }
 
-    /// A comment that names a duplicate around a closing, or one that is known to have named one: it may have been
-    /// edited since.
+    /// A comment that names a duplicate around a close, or a comment that is known to have named one: it may have
+    /// been edited since.
     fn comment(
         &self,
         event: &RestTimelineEvent,

@@ -1,11 +1,11 @@
-//! ETags that outlive the process.
+//! Stores ETags, so that they outlive the process.
 
 use canonry_github::{Etag, EtagCache};
 use canonry_store::{RepoId, Store};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-/// The ETags of one repository in the store. A store that fails costs a full answer, nothing more.
+/// The stored ETags of one repository. If the store fails, the only cost is a full response.
 pub(crate) struct StoredEtags<'a> {
     pub(crate) store: &'a Store,
     pub(crate) repo: RepoId,

@@ -1,4 +1,4 @@
-//! `sync --sweep`: finds the items that left the repository, which no list of changes shows.
+//! `sync --sweep`: finds items that left the repository, which no list of changes shows.
 
 use canonry_boxed::boxed;
 use std::collections::HashSet;
@@ -15,12 +15,12 @@ use crate::corpus::sync::SyncError;
 pub struct SweepReport {
     pub checked: u64,
     pub gone: Vec<(ItemNumber, GoneReason)>,
-    /// Items that were marked as gone and are there.
+    /// Items that were marked as gone and exist again.
     pub back: Vec<ItemNumber>,
 }
 
-/// Lists the numbers that GitHub has and asks for each stored one that is missing there. Only an answer
-/// about the item itself marks it: a list may lag.
+/// Lists the numbers that exist on GitHub and fetches each stored item that is not among them. Only the response for
+/// the item itself marks it as gone: a list may lag behind.
 #[boxed]
 pub async fn sweep(
     store: &Store,
@@ -39,7 +39,7 @@ pub async fn sweep(
     }
     let mut report = SweepReport { checked: stored.len() as u64, ..SweepReport::default() };
     for (number, item_type) in stored {
-        // With issues switched off GitHub says of each that it is gone, and means the feature.
+        // If issues are disabled, GitHub says for each issue that it is gone, but means the feature.
         let hidden = item_type == ItemType::Issue && !identified.has_issues;
         if hidden || listed.contains(&number.get()) {
             continue;
@@ -50,7 +50,7 @@ pub async fn sweep(
         }
     }
     for number in store.corpus().gone_numbers(repo.id).await? {
-        // It may have left after it was listed.
+        // It may have left after the list was read.
         if listed.contains(&number.get()) && what_became_of(github, &repo, number).await?.is_none() {
             store.corpus().mark_back(repo.id, number, github.now()).await?;
             report.back.push(number);

@@ -1,4 +1,4 @@
-//! `sync` and `refresh`: what GitHub has, taken in page by page.
+//! `sync` and `refresh`: imports GitHub's items page by page.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemRecord, ItemState, ItemType, RecordChange, RepoName, merge_record};
@@ -11,16 +11,13 @@ use crate::corpus::identify::{IdentifyError, identify, remember};
 use crate::corpus::refetch_item::refetch_item;
 use crate::corpus::stored_etags::StoredEtags;
 
-/// Which items a run is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SyncOptions {
-    /// Only items of this type.
     pub item_type: Option<ItemType>,
-    /// Only items in this state.
     pub state: Option<ItemState>,
-    /// Only what changed at this moment or later.
+    /// Only items that changed at this time or later.
     pub since: Option<Timestamp>,
-    /// Only items that are not known yet.
+    /// Only items that are not stored yet.
     pub only_new: bool,
     pub dry_run: bool,
 }
@@ -31,26 +28,25 @@ impl SyncOptions {
             && (self.state.is_none() || record.state == self.state)
     }
 
-    /// Whether everything that changed is taken in, so that the next run may begin where this one ended.
+    /// Whether every change is imported, so that the next run may begin where this one ended.
     fn is_whole(&self) -> bool {
         self.item_type.is_none() && self.state.is_none() && !self.only_new && !self.dry_run
     }
 }
 
-/// What a run did so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SyncReport {
     pub repo: Option<RepoName>,
-    /// The former name, when the repository was renamed.
+    /// The former name, if the repository was renamed.
     pub renamed_from: Option<RepoName>,
-    /// Items that GitHub listed and the options want.
+    /// Items that GitHub listed and that match the options.
     pub fetched: u64,
     pub inserted: u64,
     pub updated: u64,
     pub content_changed: u64,
     pub unchanged: u64,
     pub pages: u64,
-    /// GitHub said that nothing changed since the last run.
+    /// GitHub reported that nothing changed since the last run.
     pub not_modified: bool,
 }
 
@@ -69,17 +65,15 @@ impl SyncReport {
     }
 }
 
-/// A run that ended early. Every page before that is stored, and the next run goes on behind it.
+/// A run that ended early. Every page before that is stored, and the next run continues after it.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
 pub struct SyncFailure {
-    /// What was done until then.
     pub so_far: SyncReport,
     #[source]
     pub cause: SyncError,
 }
 
-/// What can go wrong in a run.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
     #[error(transparent)]
@@ -90,15 +84,15 @@ pub enum SyncError {
     Store(#[from] StoreError),
 }
 
-/// Listings lag behind: an item may appear in one a little after others that changed later. Each run
-/// looks this far back behind the last one's end.
+/// Listings lag behind: an item may appear a little after others that changed later. Each run starts this far before
+/// the end of the last one.
 const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
 
-/// Takes in what GitHub has.
+/// Imports what GitHub has.
 ///
-/// Items are listed from the longest unchanged to the latest changed, so the last one of a stored page
-/// says where to go on: a run that was killed, or that met the end of the rate limit, starts over
-/// nowhere. An item that changes while the list is read moves to its end and is read again.
+/// Items are listed by their last change, oldest first, so the last item of a stored page shows where to continue: a
+/// run never starts over, even if it was killed or reached the rate limit. An item that changes while the list is
+/// read moves to its end and is read again.
 #[boxed]
 pub async fn sync(
     store: &Store,
@@ -164,12 +158,12 @@ async fn run(
     Ok(())
 }
 
-/// Where a run is in the list.
+/// The position of a run in the list.
 struct SyncCursor {
     options: SyncOptions,
     since: Option<Timestamp>,
     progress: SyncProgress,
-    /// Whether what is read joins what earlier runs read without a gap.
+    /// Whether this run continues what earlier runs read, without a gap.
     moves_on: bool,
 }
 
@@ -185,8 +179,8 @@ impl SyncCursor {
             (Some(since), Some(watermark)) => since <= watermark,
             (Some(_), None) => false,
         };
-        // A run about some of the items reads what it wants from the beginning: what other runs have
-        // taken in tells nothing about what earlier narrow runs left out.
+        // A run that covers only some items reads them from the beginning: the progress of other runs does not show
+        // what earlier narrow runs left out.
         let since = if options.is_whole() || options.only_new { since } else { options.since };
         Self { options, since, progress, moves_on: options.is_whole() && joins }
     }
@@ -228,7 +222,7 @@ async fn take_page(
                 store.corpus().write_sync_progress(repo.id, progress).await?;
             }
             report.count(&changes);
-            // Kept only now: a tag without its items would hide them from the next run.
+            // Stored only now: an ETag without its items would hide them from the next run.
             if let Some(etag) = page.etag.as_ref().filter(|_| reading.moves_on) {
                 StoredEtags { store, repo: repo.id, now }.put(etag).await;
             }
@@ -238,8 +232,8 @@ async fn take_page(
     Ok(())
 }
 
-/// Asks GitHub about each item of a page of which something else was stored since the page was read, so that nobody can
-/// tell which of the two holds. Whether there were such items.
+/// Fetches each item of a page for which another process stored something since the page was read: the order of the
+/// two is unknown. Returns whether there were such items.
 async fn ask_again(
     store: &Store,
     github: &GitHub,
@@ -252,9 +246,9 @@ async fn ask_again(
         if *change == RecordChange::Unordered {
             were_some = true;
             *change = match refetch_item(store, github, repo, *item_type, *number).await {
-                // What has left is found by the sweep.
+                // The sweep finds items that have left.
                 Ok(fetched) => fetched.map_or(RecordChange::Unordered, |(_, change)| change),
-                // One item that GitHub does not tell of must not stop every sync at its page.
+                // One item that GitHub does not return must not stop every sync at its page.
                 Err(SyncError::GitHub(error @ (GitHubError::Refused { .. } | GitHubError::BadAnswer { .. }))) => {
                     tracing::warn!(%error, %number, "an item stays as it was known");
                     RecordChange::Unordered
@@ -266,7 +260,7 @@ async fn ask_again(
     Ok(were_some)
 }
 
-/// A number that no item can have would be GitHub's mistake; one such entry must not end the sync.
+/// A number that no item can have is GitHub's mistake; one such entry must not end the sync.
 fn record_of(issue: &RestIssue, now: Timestamp) -> Option<ItemRecord> {
     item_from_issue(issue, now).inspect_err(|error| tracing::warn!(%error, "an entry was left out")).ok()
 }

@@ -1,4 +1,4 @@
-//! `sync --outcomes`: learns what the issues that people closed as duplicates are duplicates of.
+//! `sync --outcomes`: finds the targets of issues that people closed as duplicates.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeSet;
@@ -18,22 +18,21 @@ use crate::corpus::sync::SyncError;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutcomesReport {
-    /// Issues closed as duplicates whose target was not known.
+    /// Issues closed as duplicates whose target was unknown.
     pub asked: u64,
-    /// Those whose target is known now, with it.
+    /// The issues whose target is known now, with the target.
     pub learned: Vec<(ItemNumber, ItemNumber)>,
-    /// Those that cannot be asked about any more.
+    /// Issues that are no longer available.
     pub gone: u64,
 }
 
-/// A page of items at a time.
 const PAGE: u32 = 200;
 
 /// Reads the timeline of each issue that people closed as a duplicate without a known target.
 ///
-/// GitHub's REST timeline says that an issue was marked as a duplicate, but not of what, so the target
-/// is what the closer or a maintainer wrote around the closing. A closing or a comment by a bot is no evidence.
-/// What they wrote about an issue whose closing was learned from is learned from too.
+/// GitHub's REST timeline says that an issue was marked as a duplicate, but not of which one, so the target is what
+/// the closer or a maintainer wrote around the close. A close or a comment by a bot is no evidence. If the close is
+/// in the outcome log, the comment is recorded there too.
 #[boxed]
 pub async fn sync_outcomes(
     store: &Store,
@@ -74,7 +73,8 @@ pub async fn sync_outcomes(
     }
 }
 
-/// The account that we write with, where GitHub tells: the token of a workflow is nobody's, and what it writes a bot's.
+/// The account that we write with, if GitHub reports one: the token of a workflow belongs to no user, and its writes
+/// appear as a bot's.
 #[boxed]
 pub async fn own_login(github: &GitHub) -> Result<Option<Login>, GitHubError> {
     match github.own_login().await {
@@ -87,18 +87,17 @@ pub async fn own_login(github: &GitHub) -> Result<Option<Login>, GitHubError> {
     }
 }
 
-/// What it takes to tell the log of a comment.
 struct CommentLog<'a> {
     store: &'a Store,
     github: &'a GitHub,
     repo: &'a Repo,
     maintainers: &'a BTreeSet<Login>,
-    /// Asked for once, and only when there is something to tell.
+    /// Fetched once, and only if there is something to record.
     own: OnceCell<Option<Login>>,
 }
 
 impl CommentLog<'_> {
-    /// Adds a comment that names a target to the log of an issue whose closing is in it.
+    /// Adds a comment that names a target to the log of an issue, if the log contains the issue's close.
     async fn add(&self, item: &Item, target: ItemNumber, comment: &RestTimelineEvent) -> Result<(), SyncError> {
         let known = self.store.learning().outcome_events(self.repo.id, item.number).await?;
         let is_told = known.iter().any(|event| event.comment.is_some_and(|id| Some(id.0) == comment.id));
@@ -113,7 +112,7 @@ impl CommentLog<'_> {
     }
 }
 
-/// The last target that a person named around the last closing, and the comment that names it, if one does.
+/// The last target that a person named around the last close, and the comment that names it, if any.
 fn target_of<'a>(
     repo: &RepoName,
     item: &Item,
@@ -130,12 +129,12 @@ fn target_of<'a>(
     });
     let in_comments =
         explaining.filter_map(|event| Some((named_duplicate(repo, event.body.as_deref()?)?, Some(event))));
-    // The reporter's own text counts only where GitHub gives no reason that would outrank it.
+    // The reporter's own text counts only if GitHub gives no reason that would outrank it.
     let in_body = item.state_reason.is_none().then(|| named_duplicate(repo, &item.body)).flatten();
     in_comments.chain(in_body.map(|target| (target, None))).find(|(target, _)| *target != item.number)
 }
 
-/// Who did something, unless a bot did.
+/// The actor of an event, unless it is a bot.
 fn person(event: &RestTimelineEvent) -> Option<Login> {
     let user = event.actor.as_ref()?;
     if user.is_bot() { None } else { user.to_login() }

@@ -1,4 +1,4 @@
-//! A grace begins: once the comment that announces a close is on GitHub, or by a maintainer's word.
+//! Begins a grace period: after the comment that announces a close is on GitHub, or by a maintainer's ruling.
 
 use canonry_boxed::boxed;
 use canonry_domain::{
@@ -11,12 +11,13 @@ use jiff::{SignedDuration, Timestamp};
 use crate::grace::cancel_grace::cancel_grace;
 use crate::online::posted_triage::{TriageKeys, said_by};
 
-/// For how long is looked whether an announced close has its comment: what GitHub did not take by then it never will.
+/// For how long we check whether the comment of an announced close is on GitHub: a comment that was not posted by
+/// then never will be.
 const LOOKED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// Begins the reason of a triage's action that announced a close, before the hours.
+/// The prefix of a triage action's reason if it announced a close; the number of hours follows.
 const ANNOUNCED: &str = "grace:";
 
-/// Why nothing could be done about a grace. Doing it again does no harm.
+/// Why an operation on a grace period failed. It is safe to repeat it.
 #[derive(Debug, thiserror::Error)]
 pub enum GraceError {
     #[error(transparent)]
@@ -25,7 +26,7 @@ pub enum GraceError {
     Outbox(#[from] OutboxError),
 }
 
-/// What became of a maintainer's ruling.
+/// The result of a maintainer's ruling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GraceStart {
     Yes,
@@ -33,7 +34,7 @@ pub enum GraceStart {
     ItemUnknown,
 }
 
-/// The reason of an action that announces a close after so many hours.
+/// The reason of an action that announces a close after this many hours.
 pub(crate) fn announces_close(hours: u32) -> String {
     format!("{ANNOUNCED}{hours}")
 }
@@ -42,9 +43,9 @@ fn announced_hours(reason: &str) -> Option<u32> {
     reason.strip_prefix(ANNOUNCED)?.parse().ok()
 }
 
-/// Begins the grace of an item whose last suggestion announced a close, as soon as that is on GitHub; `false` when there
-/// is nothing to begin. The time runs from when it was written, whoever finds it, and whenever: an announcement that was
-/// sent late is edited to name the real end.
+/// Begins the grace period of an item whose last suggestion announced a close, as soon as that comment is on GitHub.
+/// `false` if there is nothing to begin. The time always runs from when the comment was written, no matter when or by
+/// which process it is found. An announcement that was sent late is edited to name the real end.
 pub(crate) async fn begin_announced_grace(
     store: &Store,
     outbox: Option<&Outbox>,
@@ -57,13 +58,13 @@ pub(crate) async fn begin_announced_grace(
     let Some((action, hours)) = said.and_then(|action| Some((action, announced_hours(&action.reason)?))) else {
         return Ok(false);
     };
-    // Nobody is told of an edit: only a comment announces.
+    // GitHub notifies nobody of an edit, so only a new comment announces.
     let entry = match action.comment_key.as_deref().filter(|_| action.action == TriageActionKind::Commented) {
         Some(key) => store.outbox().of_key(key).await?,
         None => None,
     };
     let Some(entry) = entry.filter(|entry| entry.state == OutboxState::Sent) else { return Ok(false) };
-    // The rules may have changed between the decision and the words.
+    // The rules may have changed between the decision and the comment.
     let announced = said_by(&entry).filter(|text| cancelled_close_text(text, "").is_some());
     let Some(announced) = announced else { return Ok(false) };
     let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;
@@ -92,12 +93,12 @@ pub(crate) async fn begin_announced_grace(
     Ok(store.close().begin_grace(repo.id, &new).await?)
 }
 
-/// When GitHub says that it has written the comment: people's time to object runs by its clock, not by ours.
+/// When GitHub wrote the comment: people's time to object runs by its clock, not by ours.
 fn written_at(entry: &OutboxEntry) -> Option<Timestamp> {
     Receipt::of_entry(entry)?.comment?.created_at
 }
 
-/// Begins every grace whose announcement has been written since the last look.
+/// Begins every grace period whose announcement has been written since the last call.
 #[boxed]
 pub async fn begin_announced_graces(store: &Store, outbox: Option<&Outbox>, now: Timestamp) -> Result<u64, GraceError> {
     let mut begun = 0;
@@ -109,8 +110,8 @@ pub async fn begin_announced_graces(store: &Store, outbox: Option<&Outbox>, now:
     Ok(begun)
 }
 
-/// Has an item closed because a maintainer ruled that it is a duplicate: by the next sweep, with every check. The ruling
-/// itself must be stored before.
+/// Has an item closed because a maintainer ruled that it is a duplicate: the next sweep closes it, with every check.
+/// The ruling itself must be stored before.
 #[expect(clippy::too_many_arguments, reason = "where, which pair, who and when; each is another thing")]
 #[boxed]
 pub async fn begin_grace_by_ruling(

@@ -1,4 +1,4 @@
-//! A grace ends without a close, and its comment says why.
+//! Ends a grace period without a close, and edits its comment to say why.
 
 use canonry_boxed::boxed;
 use canonry_domain::{
@@ -14,12 +14,13 @@ use crate::close::close_writes::has_close_begun;
 use crate::grace::begin_grace::{GraceError, begin_announced_grace};
 use crate::online::posted_triage::{PostedTriage, TriageKeys};
 
-/// How far back is looked for graces that ended without a word: whoever ended them may have been killed in between.
+/// How far back we search for grace periods that ended without an edit of the comment: the process that ended them
+/// may have been killed in between.
 const TOLD_WITHIN: SignedDuration = SignedDuration::from_hours(48);
 
-/// Ends the grace of an item, and lets its comment say that the close is cancelled and why. `false` when none waits: it
-/// is never wrong to ask. One whose close is under way is left to the checks before each of its writes, and a maintainer's
-/// ruling ends only by what ends rulings.
+/// Ends the grace period of an item, and edits its comment to say that the close is cancelled and why. `false` if
+/// none is waiting: it is always safe to call this. A grace period whose close has begun is left to the checks before
+/// each of its writes, and one that a maintainer's ruling began ends only for the reasons that end rulings.
 #[boxed]
 pub async fn cancel_grace(
     store: &Store,
@@ -37,7 +38,7 @@ pub async fn cancel_grace(
         && (latest.approved_by.is_none() || end.ends_ruled())
         && !is_closing(store, latest).await?
         && store.close().end_grace(latest.id, GraceState::Cancelled, Some(end.as_str()), now).await?;
-    // One that was ended by a process that was killed before the comment said so.
+    // The process that ended it may have been killed before it edited the comment.
     if let (Some(outbox), Some(ended)) = (outbox, store.close().grace(latest.id).await?) {
         post_end(store, outbox, &ended).await?;
     }
@@ -47,7 +48,7 @@ pub async fn cancel_grace(
     Ok(cancelled)
 }
 
-/// Lets the comments of graces that ended lately say so, where they do not yet.
+/// Edits the comments of grace periods that ended recently, if they do not say so yet.
 #[boxed]
 pub async fn post_ended_graces(store: &Store, outbox: &Outbox, now: Timestamp) -> Result<(), GraceError> {
     for grace in store.close().graces_ended_since(now - TOLD_WITHIN).await? {
@@ -56,7 +57,7 @@ pub async fn post_ended_graces(store: &Store, outbox: &Outbox, now: Timestamp) -
     Ok(())
 }
 
-/// Whether the close itself has begun: its writes are checked one by one, by whoever carries it out.
+/// Whether the close itself has begun: the process that applies it then checks each write.
 #[boxed]
 pub async fn is_closing(store: &Store, grace: &Grace) -> Result<bool, StoreError> {
     match grace.plan {
@@ -65,12 +66,13 @@ pub async fn is_closing(store: &Store, grace: &Grace) -> Result<bool, StoreError
     }
 }
 
-/// The same for a plan that the grace may just have got.
+/// Like `is_closing`, for a plan that the grace period may just have got.
 pub(crate) async fn has_begun(store: &Store, grace: &Grace, plan: CloseRunId) -> Result<bool, StoreError> {
     has_close_begun(store, plan, grace.item_type, grace.number).await
 }
 
-/// Edits the comment that announced the close, if it still does; a maintainer whose ruling it was gets a reply.
+/// Edits the comment that announced the close, if it still does. If a maintainer's ruling began the grace period,
+/// they get a reply.
 pub(crate) async fn post_end(store: &Store, outbox: &Outbox, grace: &Grace) -> Result<(), GraceError> {
     if !matches!(grace.state, GraceState::Cancelled | GraceState::Refused) {
         return Ok(());
@@ -91,7 +93,7 @@ pub(crate) async fn post_end(store: &Store, outbox: &Outbox, grace: &Grace) -> R
     Ok(())
 }
 
-/// One reply, once: they were promised that it is closed in a moment.
+/// Posts one reply, once: the maintainer was promised that the item would be closed soon.
 async fn reply_to_maintainer(outbox: &Outbox, grace: &Grace) -> Result<(), GraceError> {
     let end = grace.reason.as_deref().and_then(|reason| reason.parse::<GraceEnd>().ok());
     if grace.approved_by.is_none() || end.is_some_and(|end| !end.is_news_to_maintainer()) {
@@ -104,7 +106,8 @@ async fn reply_to_maintainer(outbox: &Outbox, grace: &Grace) -> Result<(), Grace
     Ok(())
 }
 
-/// The reason as the comment on the item gives it. What only maintainers could make sense of is left to the logs.
+/// The reason as the comment on the item gives it. Reasons that only maintainers would understand appear only in the
+/// logs.
 pub(crate) fn why(reason: &str) -> &'static str {
     if let Ok(end) = reason.parse::<GraceEnd>() {
         return end.in_words();

@@ -1,4 +1,5 @@
-//! A grace is over: the pair is judged, planned as a run of one row, and closed with every check there is.
+//! Closes an item after its grace period: judges the pair, makes a plan with one row, and applies it with every
+//! check.
 
 use canonry_boxed::boxed;
 use canonry_config::{ParsedSettings, RepoConfig};
@@ -28,13 +29,12 @@ use crate::judge::judge_case::Judge;
 use crate::judge::judge_items::representation_of;
 use crate::retrieval::embed::EmbedSource;
 
-/// For so long an answer about who maintains a repository serves every grace that is due.
+/// How long the list of a repository's maintainers is reused for every grace period that is due.
 const ASKED_AGAIN: SignedDuration = SignedDuration::from_mins(5);
 
-/// What a grace waits for while our clock and GitHub's differ.
+/// The reason why a grace period waits while our clock and GitHub's differ.
 pub(crate) const CLOCK_SKEW: &str = "clock_skew";
 
-/// Who closes, and by which rules.
 #[derive(Clone, Copy)]
 pub struct GraceParts<'a> {
     pub store: &'a Store,
@@ -44,28 +44,29 @@ pub struct GraceParts<'a> {
     pub budget: &'a TokenBudget,
     pub source: EmbedSource,
     pub config: &'a ParsedSettings,
-    /// The run, as it is stored with what it does; no other process may use the same.
+    /// The id of this run, stored with everything it does. Each process must use its own.
     pub run_id: &'a str,
 }
 
-/// What became of a grace whose time is over.
+/// The result of a grace period whose time is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraceOutcome {
     Closed,
-    /// It stays open, because somebody objected or something changed.
+    /// The item stays open because a person objected or something changed.
     Cancelled(GraceEnd),
-    /// It stays open, because a rule says so.
+    /// The item stays open because of a rule.
     Refused(String),
-    /// Nothing is decided: it is looked at again.
+    /// Nothing is decided yet: it is checked again later.
     Waiting(String),
 }
 
-/// Closes the item of a grace whose time is over, unless anything speaks against it. Everything is read again first, and
-/// once more before each write. Killed anywhere, the next call goes on behind what is stored.
+/// Closes the item of a grace period whose time is over, unless something prevents it. Everything is read again
+/// first, and once more before each write. If the process is killed at any point, the next call continues from what
+/// is stored.
 #[boxed]
 pub async fn close_due_grace(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, GraceError> {
     let outcome = match settle(with, grace).await {
-        // A person may have carried out a plan that has it too.
+        // A person may have applied another plan that contains the item.
         Ok(GraceOutcome::Cancelled(GraceEnd::Closed) | GraceOutcome::Refused(_))
             if is_closed_by_us(with, grace).await? =>
         {
@@ -92,16 +93,16 @@ pub async fn close_due_grace(with: GraceParts<'_>, grace: &Grace) -> Result<Grac
     Ok(outcome)
 }
 
-/// Whether another plan of ours closed the item since the grace began.
+/// Whether another plan of ours closed the item since the grace period began.
 async fn is_closed_by_us(with: GraceParts<'_>, grace: &Grace) -> Result<bool, StoreError> {
     let closes = with.store.plans().applied_closes(grace.repo.id, grace.item_type).await?;
     let last = closes.iter().rfind(|close| close.number == grace.number);
     Ok(last.is_some_and(|close| close.taken_back_at().is_none() && close.applied_at >= grace.began_at))
 }
 
-/// Why it did not come to an end.
+/// Why there is no result yet.
 enum GraceDelay {
-    /// Something could not be read, or somebody else is at work.
+    /// Something could not be read, or another process is working on it.
     Wait(String),
     Failed(GraceError),
 }
@@ -147,14 +148,14 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Gra
     }
     let repo = present_repo(store, github, &grace.repo).await?;
     let watch = GraceWatch { store, github, outbox, grace };
-    // A close that has begun is ended by its own checks, so that what it has said already is corrected.
+    // A close that has begun is ended by its own checks, so that comments it has posted are corrected.
     if let Some(plan) = grace.plan
         && is_closing(store, grace).await?
     {
         return carry_out(with, &repo, grace, plan, &watch).await;
     }
     is_due_by_github(&watch).await?;
-    // First, because it costs GitHub nothing, and hundreds may wait for it.
+    // First, because it needs no request to GitHub, and hundreds of grace periods may wait for it.
     if grace.approved_by.is_none() {
         let closed = store.plans().closes_since(repo.id, github.now() - DAILY_LIMIT_WINDOW).await?;
         if closed >= u64::from(with.config.config.close.max_per_day) {
@@ -182,7 +183,7 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Gra
     carry_out(with, &repo, grace, plan, &watch).await
 }
 
-/// Waits unless GitHub's clock says that the time of the grace is over. Ours may be days ahead, or have been when the close
+/// Waits unless the grace period is over by GitHub's clock. Ours may be days ahead, or may have been when the close
 /// was announced.
 async fn is_due_by_github(watch: &GraceWatch<'_>) -> Result<(), GraceDelay> {
     let Some(time) = watch.github.github_time() else { return Err(GraceDelay::Wait("no_github_time".to_owned())) };
@@ -204,7 +205,8 @@ async fn is_due_by_github(watch: &GraceWatch<'_>) -> Result<(), GraceDelay> {
     }
 }
 
-/// A list that a person has set stands; any other is asked for again, because maintainers' items are never closed.
+/// A list that a person set is used as it is; any other list is fetched again, because maintainers' items are never
+/// closed.
 async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), GraceDelay> {
     let list = store.repos().maintainers(repo.id).await?;
     let is_fresh = |list: &MaintainerList| {
@@ -223,7 +225,7 @@ async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo) -> Result
     }
 }
 
-/// The plan of one row; or what became of the grace instead.
+/// The plan with one row, or the result of the grace period without one.
 enum GracePlan {
     Stored(CloseRunId),
     Ended(GraceOutcome),
@@ -274,7 +276,7 @@ async fn planned(with: GraceParts<'_>, repo: &Repo, grace: &Grace) -> Result<Gra
     }
 }
 
-/// What was compared when the item was triaged, which is what its edge is about.
+/// The representation that was compared when the item was triaged; its edge is about that.
 fn compared(record: &StoredTriageRecord, source: EmbedSource) -> Result<EmbedSource, GraceDelay> {
     match (record.record.effective_source, source) {
         (Representation::Raw, _) => Ok(EmbedSource::Raw),
@@ -285,7 +287,7 @@ fn compared(record: &StoredTriageRecord, source: EmbedSource) -> Result<EmbedSou
     }
 }
 
-/// Applies the plan, and reads from what is stored what became of its row.
+/// Applies the plan, and reads the stored result of its row.
 async fn carry_out(
     with: GraceParts<'_>,
     repo: &Repo,
@@ -305,7 +307,8 @@ async fn carry_out(
             let reason = report.rows.first().and_then(|row| row.reason.clone());
             Err(GraceDelay::Wait(reason.unwrap_or_else(|| "not finished yet".to_owned())))
         }
-        // What has begun goes on once it may: a pause that came in between ends nothing. Anything else is planned anew.
+        // A close that has begun continues once it may: a pause in between does not end it. Otherwise a new plan is
+        // made.
         Err(ApplyError::Refused(words) | ApplyError::NotAPlan(words)) => {
             if !has_begun(store, grace, plan).await? {
                 store.close().drop_grace_plan(grace.id, plan).await?;

@@ -1,4 +1,4 @@
-//! A look at everything that may end a grace, right before something is written.
+//! Checks everything that may end a grace period, right before a write.
 
 use canonry_config::{SettingsSection, parse};
 use canonry_domain::{
@@ -17,7 +17,8 @@ use crate::close::live_item::{is_gone, is_linked, is_own_review, is_pinned, push
 use crate::online::live_settings::{SettingsError, live_settings, triage_mode};
 use crate::online::posted_triage::PostedTriage;
 
-/// Watches one grace. What cannot be read is an error, and nothing is written until it can.
+/// Checks one grace period. If something cannot be read, that is an error, and nothing is written until it can be
+/// read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GraceWatch<'a> {
     pub(crate) store: &'a Store,
@@ -27,8 +28,8 @@ pub(crate) struct GraceWatch<'a> {
 }
 
 impl GraceWatch<'_> {
-    /// Reads everything again, here and on GitHub, and says why the grace ends now, if it does. Both items are brought
-    /// up to date in the store on the way.
+    /// Reads everything again from the store and from GitHub, and returns why the grace period ends now, if it does.
+    /// Also updates both items in the store.
     pub(crate) async fn look(&self, repo: &RepoName) -> Result<Option<GraceEnd>, LookError> {
         let Some(present) = self.store.close().grace(self.grace.id).await? else {
             return Err(LookError::Unclear("the grace is no longer stored".to_owned()));
@@ -43,7 +44,7 @@ impl GraceWatch<'_> {
         let issue = match self.github.issue_to_close(repo, self.grace.number).await {
             Ok(issue) => issue,
             Err(FactError::GitHub(error)) if is_gone(&error) => {
-                // A repository that is out of sight answers the same for each of its items.
+                // A repository that cannot be seen gives the same answer for each of its items.
                 self.github.repo(repo).await?;
                 facts.gone = true;
                 return Ok(self.end(&facts));
@@ -71,7 +72,7 @@ impl GraceWatch<'_> {
         grace_end(self.began(), facts)
     }
 
-    /// What the repository and its people have decided.
+    /// Reads the settings, the breaker and the rulings of the repository.
     async fn read_rules(&self, facts: &mut GraceFacts) -> Result<(), LookError> {
         let Grace { repo, item_type, number, target, .. } = self.grace;
         let text = match live_settings(self.store, self.github, repo).await {
@@ -90,7 +91,7 @@ impl GraceWatch<'_> {
         Ok(())
     }
 
-    /// The item itself. Answers with how many comments other bots have written since it was judged.
+    /// Reads the item itself. Returns how many comments other bots have written since it was judged.
     async fn read_source(&self, repo: &RepoName, issue: &RestIssue, facts: &mut GraceFacts) -> Result<u32, LookError> {
         let Grace { item_type, number, began_at, content_version, .. } = self.grace;
         let item = self.stored(*number).await?;
@@ -110,7 +111,7 @@ impl GraceWatch<'_> {
         let timeline = self.github.timeline_before_close(repo, *number).await?;
         facts.pinned = is_pinned(&timeline);
         facts.linked_pull = *item_type == ItemType::Issue && is_linked(repo, *number, &timeline);
-        // A ruling is a maintainer's answer to whatever happened before it.
+        // A ruling is a maintainer's answer to everything that happened before it.
         let by_ruling = self.began() == GraceBasis::Ruled;
         facts.reopened = reopenings(&timeline).any(|(at, by_person)| at > *began_at || (by_person && !by_ruling));
         let unlabelled = |event: &RestTimelineEvent| {
@@ -148,7 +149,7 @@ impl GraceWatch<'_> {
         Ok(())
     }
 
-    /// The comment that announced the close, what became of it, and what people think of it.
+    /// Reads the comment that announced the close, its state, and the reactions to it.
     async fn read_announcement(
         &self,
         repo: &RepoName,
@@ -182,7 +183,7 @@ impl GraceWatch<'_> {
         Ok(())
     }
 
-    /// Which of the two would stay open if it were chosen now. Both have just been brought up to date.
+    /// Reads which of the two would be chosen to stay open now. Both have just been updated in the store.
     async fn read_rank(&self, by_bots: u32, facts: &mut GraceFacts) -> Result<(), LookError> {
         let Grace { repo, item_type, number, target, .. } = self.grace;
         let (Some(source), Some(canonical)) = (self.stored(*number).await?, self.stored(*target).await?) else {
@@ -190,7 +191,7 @@ impl GraceWatch<'_> {
         };
         let list = self.store.repos().maintainers(repo.id).await?;
         let maintainers: Maintainers = list.into_iter().flat_map(|list| list.logins).collect();
-        // A bot's word objects to nothing, so that it must not turn the order round either.
+        // A bot's comment is no objection, so it must not change the order either.
         let own_comments = self.own_comments(*number).await? + by_bots;
         let source = PairItem { item: &source, own_comments };
         let canonical = PairItem { item: &canonical, own_comments: self.own_comments(*target).await? };
@@ -200,7 +201,7 @@ impl GraceWatch<'_> {
         Ok(())
     }
 
-    /// The comments that Canonry wrote on an item, those of closes that are under way included.
+    /// The comments that Canonry wrote on an item, including those of closes in progress.
     async fn own_comments(&self, number: ItemNumber) -> Result<u32, LookError> {
         let repo = self.grace.repo.id;
         let sent = self.store.outbox().own_comments(repo, Some(number)).await?.get(&number).copied().unwrap_or(0);
@@ -212,15 +213,15 @@ impl GraceWatch<'_> {
         Ok(sent + u32::try_from(entries.iter().filter(is_under_way).count()).unwrap_or(u32::MAX))
     }
 
-    /// When GitHub has written the comment that announced the close, by its own clock.
+    /// When GitHub wrote the comment that announced the close, by its own clock.
     pub(crate) async fn announced_at(&self) -> Result<Option<Timestamp>, StoreError> {
         let Some(key) = &self.grace.comment_key else { return Ok(None) };
         let entry = self.store.outbox().of_key(key).await?;
         Ok(entry.and_then(|entry| Receipt::of_entry(&entry)?.comment?.created_at))
     }
 
-    /// Since when a person's words count: since the text was judged, which is before the comment was written; by GitHub's
-    /// clock, if ours is ahead of it.
+    /// Since when a person's comments count: since the text was judged, which is before the comment was written, or
+    /// since the comment by GitHub's clock if ours is ahead.
     async fn since(&self) -> Result<Timestamp, LookError> {
         let Grace { repo, item_type, number, triage_id, began_at, .. } = self.grace;
         let records = self.store.duplicates().triage_records_of(repo.id, *item_type, *number).await?;
@@ -234,7 +235,7 @@ impl GraceWatch<'_> {
         Ok(self.store.corpus().item(self.grace.repo.id, self.grace.item_type, number).await?)
     }
 
-    /// Takes in how an item is, asked after `seen` had been read. Of one that just then changes, nobody knows.
+    /// Upserts an item that was fetched after `seen` was read. If the item changes in between, its state is unknown.
     async fn take_in(&self, seen: Option<&Item>, issue: &RestIssue) -> Result<(), LookError> {
         let now = self.github.now();
         let record = item_from_issue(issue, now).map_err(|error| LookError::Unclear(error.to_string()))?;
@@ -245,7 +246,8 @@ impl GraceWatch<'_> {
         }
     }
 
-    /// Written or edited since then. GitHub's times have whole seconds: what may have been said since then was.
+    /// Whether a person wrote or edited the comment since then. GitHub's times have whole seconds: a comment in the
+    /// same second counts.
     fn is_word_of_a_person(&self, comment: &RestComment, since: Timestamp) -> bool {
         let last = comment.created_at.max(comment.updated_at);
         let later = last.is_none_or(|at| at.as_second() >= since.as_second());
@@ -257,7 +259,8 @@ impl GraceWatch<'_> {
     }
 }
 
-/// Whether a reaction that no bot made says no. Canonry never reacts so: with our own account a person did.
+/// Whether a reaction disagrees and is not a bot's. Canonry never reacts like this: if the reaction is from our own
+/// account, a person made it.
 pub(crate) fn disagrees(reaction: &RestReaction) -> bool {
     matches!(reaction.content.as_str(), "-1" | "confused") && !reaction.user.as_ref().is_some_and(RestUser::is_bot)
 }

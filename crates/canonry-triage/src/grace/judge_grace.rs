@@ -1,4 +1,5 @@
-//! What the gates say about the pair of a grace whose time is over; stored like every decision, with origin `online`.
+//! Puts the pair of a grace period that is over through the gates. The decision is stored like any other, with origin
+//! `online`.
 
 use canonry_domain::{
     Boilerplate, DecisionOrigin, DecisionStatus, GateDecision, GateReason, GateRules, Item, PairScores, Probability,
@@ -29,14 +30,14 @@ pub(crate) struct PairJudge<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GraceVerdict {
     Edge,
-    /// It is none, for this reason.
+    /// The gates refused the pair, for this reason.
     NoEdge(String),
     Later(String),
 }
 
 impl PairJudge<'_> {
     /// Puts the pair through the gates, unless a person or an earlier decision has settled it. The gap to other
-    /// candidates was looked at with the verdict, and the item's text is the same since.
+    /// candidates was checked with the verdict, and the item's text has not changed since.
     pub(crate) async fn decide(
         &self,
         grace: &Grace,

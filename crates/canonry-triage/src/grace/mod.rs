@@ -1,4 +1,4 @@
-//! Closes that are announced, and carried out unless somebody objects in time.
+//! Announced closes, applied unless a person objects in time.
 
 pub(crate) mod begin_grace;
 pub(crate) mod cancel_grace;

@@ -1,4 +1,4 @@
-//! `canonicalize`: every cluster, and which of its items stays open.
+//! `canonicalize`: lists every cluster, and which of its items stays open.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub struct CanonicalizedCluster {
     pub item_type: ItemType,
     pub canonical: ItemNumber,
     pub because: String,
-    /// All its items by number, the canonical among them.
+    /// All its items by number, including the canonical one.
     pub members: Vec<ClusterMember>,
 }
 
@@ -27,16 +27,14 @@ pub struct ClusterMember {
     pub state: ItemState,
 }
 
-/// The clusters of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CanonicalizeReport {
     pub clusters: Vec<CanonicalizedCluster>,
-    /// Whether the canonicals were stored, to stay as they are. They are not while nobody knows the maintainers,
-    /// whose items come first.
+    /// Whether the chosen canonicals were stored, so that they stay the same. They are not stored as long as the
+    /// maintainers are unknown, because maintainers' items are preferred.
     pub stored: bool,
 }
 
-/// Lists the clusters and stores their canonicals.
 #[boxed]
 pub async fn canonicalize(
     store: &Store,

@@ -1,4 +1,4 @@
-//! One question to a judge, and how it is asked: by rules in this program, or of a model.
+//! One question to a judge, answered by the rules in this program or by a model.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::judge::local::answer::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally, possible_duplicates};
 use crate::judge::redact_secrets::WithoutSecrets;
 
-/// Who judges. The operator decides; a repository's own file never does.
+/// What judges. The operator decides; a repository's own settings file never does.
 #[derive(Clone, Copy)]
 pub enum Judge<'a> {
     Local,
@@ -21,7 +21,7 @@ pub enum Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// The name of the kind, as it is stored.
+    /// The stored name of the provider.
     pub fn provider(&self) -> &'static str {
         match self {
             Self::Local => Extractor::Local.as_str(),
@@ -29,7 +29,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The name of the model, as it is stored.
+    /// The stored name of the model.
     pub fn model_id(&self) -> &str {
         match self {
             Self::Local => LOCAL_JUDGE,
@@ -38,12 +38,13 @@ impl Judge<'_> {
     }
 }
 
-/// A source, its candidates, and what is known between them. The items hold their own text only.
+/// A source, its candidates, and the known scores between them. The items contain only their own text, without
+/// boilerplate.
 pub(crate) struct JudgeCase {
     pub(crate) source: Item,
     pub(crate) candidates: Vec<CaseCandidate>,
     pub(crate) pairs: PairScores,
-    /// Rendered cards, the source's first; empty unless everybody has a fresh one.
+    /// Rendered cards, the source's first; empty unless all items have a fresh one.
     pub(crate) cards: Vec<String>,
 }
 
@@ -53,29 +54,29 @@ pub(crate) struct CaseCandidate {
     pub(crate) parts: BTreeMap<String, f64>,
 }
 
-/// What is asked, and the hash of all that the answer can depend on.
+/// The request, and the hash of everything that the answer can depend on.
 pub(crate) struct JudgeQuestion {
     request: Option<ChatRequest>,
     pub(crate) input_hash: String,
 }
 
-/// What a judge said.
+/// A judge's answer.
 pub(crate) struct JudgeReply {
     pub(crate) answer: Result<JudgeAnswer, InvalidAnswer>,
     pub(crate) said: String,
     pub(crate) call: Option<NewLlmCall>,
 }
 
-/// A question that got no answer.
+/// Why a question got no answer.
 pub(crate) enum JudgeFailure {
-    /// The budget is used up; it was not asked.
+    /// The budget is used up, so the judge was not asked.
     OverBudget(String),
-    /// The judge did not answer.
+    /// The judge was asked and did not answer.
     NoAnswer { error: ChatError, call: Box<NewLlmCall> },
 }
 
 impl JudgeCase {
-    /// The case of a stored set; candidates that left the repository are left out.
+    /// The case of a stored set, without candidates that have left the repository.
     pub(crate) fn of_set(
         source: &Item,
         set: &CandidateSet,
@@ -91,7 +92,7 @@ impl JudgeCase {
         Self::new(source, candidates.collect(), pairs.collect(), boilerplate)
     }
 
-    /// The case of these items; a candidate without text of its own is none.
+    /// The case of these items, without candidates that have no text of their own.
     pub(crate) fn new(
         source: &Item,
         mut candidates: Vec<CaseCandidate>,
@@ -109,7 +110,7 @@ impl JudgeCase {
         JudgedItem::from(&self.source)
     }
 
-    /// The candidates as gates see them, without what is known of their clusters.
+    /// The candidates for the gates, without their clusters.
     pub(crate) fn gate_candidates(&self) -> Vec<GateCandidate<'_>> {
         self.candidates
             .iter()
@@ -121,7 +122,7 @@ impl JudgeCase {
         self.candidates.iter().map(|one| one.item.number).collect()
     }
 
-    /// Reads an answer that may name this case's candidates only.
+    /// Parses an answer; it may name only candidates of this case.
     pub(crate) fn read(&self, said: &str) -> Result<JudgeAnswer, InvalidAnswer> {
         parse_judge_answer(said, &self.numbers())
     }
@@ -155,7 +156,8 @@ impl Judge<'_> {
         }
     }
 
-    /// The candidates that the judge takes for possible duplicates, best first; a model names one at most, in its answer.
+    /// The candidates that the judge considers possible duplicates, best first. Empty for a model, which names at
+    /// most one, in its answer.
     pub(crate) fn possible_duplicates(&self, case: &JudgeCase) -> Vec<ItemNumber> {
         match self {
             Self::Local => possible_duplicates(&local_text(&case.source), &local_candidates(case)),
@@ -163,7 +165,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks once, within the budget; what can be asked again is asked again by the model's client.
+    /// Asks once, within the budget; the model's client retries what can be retried.
     pub(crate) async fn ask(
         &self,
         question: &JudgeQuestion,
@@ -193,14 +195,15 @@ impl Judge<'_> {
                 let call = note(told.input_tokens, told.output_tokens, None);
                 budget.settle(taken, call.cost_usd);
                 let answer = case.read(&told.text);
-                // The store keeps the beginning of an answer only; one that is too long is kept as it was understood.
+                // The store keeps only the beginning of an answer, so one that is too long is stored as it was
+                // parsed.
                 let said = match &answer {
                     Ok(answer) if told.text.chars().count() > ANSWER_LIMIT => serialised(answer),
                     _ => told.text,
                 };
                 Ok(JudgeReply { answer, said, call: Some(call) })
             }
-            // An answer all the same, and one that was paid for.
+            // This counts as an answer, and it was paid for.
             Err(
                 ref error @ (ChatError::Refused { input_tokens, output_tokens, .. }
                 | ChatError::CutOff { input_tokens, output_tokens, .. }),
@@ -228,7 +231,7 @@ fn serialised(answer: &JudgeAnswer) -> String {
 
 fn locally(case: &JudgeCase) -> JudgeAnswer {
     let mut answer = judge_locally(&local_text(&case.source), &local_candidates(case));
-    // It names what both texts hold, and is shown to people.
+    // The reasoning quotes what both texts contain, and people see it.
     answer.reasoning = redact(&answer.reasoning);
     answer
 }
@@ -238,7 +241,7 @@ fn local_candidates(case: &JudgeCase) -> Vec<LocalCandidate<'_>> {
     candidates.map(|one| LocalCandidate { text: local_text(&one.item), score: one.score, parts: &one.parts }).collect()
 }
 
-/// All of an item that the local judge weighs.
+/// Everything about an item that the local judge weighs.
 fn weighed(item: &Item) -> String {
     let changes = item.changes.as_ref().map(|changes| (&changes.files, &changes.diff));
     let text = content_hash(item.item_type, &item.title, &item.body);
@@ -259,14 +262,14 @@ fn local_text(item: &Item) -> LocalText<'_> {
     }
 }
 
-/// Digits of a hash that stand at a text's borders.
+/// How many digits of the hash mark the borders of a text.
 const BOUNDARY_DIGITS: usize = 16;
 
 fn case_request(case: &JudgeCase) -> ChatRequest {
     let items = std::iter::once(&case.source).chain(case.candidates.iter().map(|one| &one.item));
     let safe: Vec<(ItemNumber, WithoutSecrets)> =
         items.clone().map(|item| (item.number, WithoutSecrets::of(item))).collect();
-    // It depends on every text, so that nobody can write a text that holds it.
+    // The boundary depends on every text, so that nobody can write a text that contains it.
     let mut hash = Sha256::new();
     items.for_each(|item| hash.update(item.content_hash.as_str()));
     let boundary = &digits(hash)[..BOUNDARY_DIGITS];

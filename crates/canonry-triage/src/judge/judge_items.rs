@@ -1,4 +1,4 @@
-//! `judge`: asks about each item's candidates, lets the gates decide, and stores what came of it.
+//! `judge`: asks about each item's candidates, lets the gates decide, and stores the decisions.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,32 +26,31 @@ use crate::retrieval::embed::EmbedSource;
 
 #[derive(Debug, Clone)]
 pub struct JudgeOptions {
-    /// Only items of this type.
     pub item_type: Option<ItemType>,
     pub source: EmbedSource,
     pub min_edge: Probability,
     pub allow_stale: bool,
     pub rejudge: bool,
-    /// Only these sources, to join their clusters with others: an edge that an answer accepts takes the place of theirs.
+    /// Only these sources, to join their clusters with others: an accepted answer replaces the source's edge.
     pub joining: Option<BTreeSet<(ItemType, ItemNumber)>>,
-    /// Questions under way at once; at least one.
+    /// The number of concurrent questions; at least one.
     pub workers: usize,
     pub budget: TokenBudget,
-    /// The settings in force, as they are stored with each decision.
+    /// The hash of the settings in force, stored with each decision.
     pub config_hash: String,
     pub run_id: String,
 }
 
-/// What became of one set.
+/// The decision about one candidate set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecisionLine {
     pub item_type: ItemType,
     pub number: ItemNumber,
     pub target: Option<ItemNumber>,
-    /// What the judge itself said; `None` when it was not asked or not understood.
+    /// The judge's own answer; `None` if it was not asked or its answer was invalid.
     pub model_is_duplicate: Option<bool>,
     pub status: DecisionStatus,
-    /// The gate that decided, unless it was accepted or the judge itself said no.
+    /// The gate that decided; `None` if the pair was accepted or the judge itself said no.
     pub reason: Option<String>,
     pub confidence: Option<Probability>,
     pub reasoning: Option<String>,
@@ -59,17 +58,15 @@ pub struct DecisionLine {
     pub reused: bool,
 }
 
-/// What a run did so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JudgeReport {
     pub discovered: u64,
     pub judged: u64,
-    /// Those of them whose answer is one of before.
+    /// Judged sets whose answer was given in an earlier run.
     pub reused: u64,
     pub accepted: u64,
     pub rejected: u64,
     pub skipped_existing_edge: u64,
-    /// Sources without candidates.
     pub skipped_no_candidates: u64,
     pub skipped_vague: u64,
     /// Sources without text of their own.
@@ -80,19 +77,19 @@ pub struct JudgeReport {
     pub failed: u64,
     pub calls: u64,
     pub cost_usd: f64,
-    /// Why the run ended before its end, if it did.
+    /// Why the run stopped early, if it did.
     pub stopped: Option<String>,
     pub decisions: Vec<DecisionLine>,
-    /// Why, for the first of those that failed.
+    /// The reasons, for the first of the failed ones.
     pub errors: Vec<FailedItem>,
 }
 
-/// A run that ended early. What was decided before that is stored.
+/// Why a run ended early. What was decided before that is stored.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
     #[error("failed to {0}; check the key, the model's name and the address, then run it again: what is judged stays")]
     Model(ChatError),
-    /// There is nothing that two judges could be compared on.
+    /// There is no candidate set to compare two judges on.
     #[error(
         "no open item of {repo} has a fresh candidate set, so there is nothing to audit; run `canonry candidates --repo {repo}` first"
     )]
@@ -101,10 +98,8 @@ pub enum JudgeError {
     Store(#[from] StoreError),
 }
 
-/// Sets that are read at once.
 const PAGE: u32 = 256;
 
-/// Judges the newest set of each open item.
 #[boxed]
 pub async fn judge(
     store: &Store,
@@ -116,7 +111,7 @@ pub async fn judge(
 ) -> Result<JudgeReport, JudgeError> {
     let types = ItemType::one_or_all(options.item_type);
     let mut report = JudgeReport::default();
-    // A budget may be shared with what was asked before.
+    // The budget may be shared with earlier questions.
     let before = options.budget.spending();
     for item_type in types {
         let boilerplate = refresh_boilerplate(store, repo, item_type, None, now).await?;
@@ -158,11 +153,11 @@ struct JudgeRun<'a> {
     report: &'a mut JudgeReport,
 }
 
-/// One set on its way through the gates.
+/// A candidate set on its way through the gates.
 struct JudgeWork {
     set: CandidateSet,
     source: Item,
-    /// The accepted edge that a new decision takes the place of.
+    /// Whether the source has an accepted edge that a new decision may replace.
     replaces: bool,
     latest: Option<StoredDecision>,
     step: JudgeStep,
@@ -174,7 +169,7 @@ enum JudgeStep {
 }
 
 enum CaseEnd {
-    /// A gate before the judge decided.
+    /// A gate decided before the judge was asked.
     Ruled(GateDecision, DecisionOrigin),
     Answered(Box<AnsweredCase>),
     Unheard(JudgeFailure),
@@ -219,7 +214,7 @@ impl JudgeRun<'_> {
         }
     }
 
-    /// Everything of a page that can be known without asking anybody.
+    /// Decides everything in a page that needs no question to the judge.
     async fn prepare(&self, sets: Vec<CandidateSet>) -> Result<Vec<JudgeWork>, StoreError> {
         let representation = representation_of(self.options.source);
         let sources: Vec<ItemNumber> = sets.iter().map(|set| set.number).collect();
@@ -254,7 +249,7 @@ impl JudgeRun<'_> {
         let number = source.number;
         let ruled = |status, target, reason| GateDecision { status, target, reason: Some(reason) };
         if let Some(target) = self.known.ruled_duplicate_of(number) {
-            // A ruling counts by itself, so that an edge that a judge found beside it may stay.
+            // A ruling is valid without an edge, so an edge that a judge found in addition may stay.
             if self.known.fresh_edge_of(number).is_some() {
                 let skipped = ruled(DecisionStatus::Skipped, Some(target), GateReason::ExistingEdge);
                 return Ok(JudgeStep::ruled(skipped, DecisionOrigin::Override));
@@ -294,8 +289,8 @@ impl JudgeRun<'_> {
         })
     }
 
-    /// Asks what is to be asked, in the order of the sets: what the gates know of clusters then does not depend on
-    /// who answers first.
+    /// Asks the judge, in the order of the sets: what the gates know about clusters must not depend on which answer
+    /// comes first.
     async fn work(
         &mut self,
         works: Vec<JudgeWork>,
@@ -318,7 +313,7 @@ impl JudgeRun<'_> {
             let mut hopeless = None;
             for (set, source, replaces, latest, done) in chunk {
                 match done {
-                    // What is under way goes on to its end: it is paid for.
+                    // Questions in progress are completed: they are paid for.
                     CaseEnd::Unheard(JudgeFailure::OverBudget(why)) => {
                         self.report.stopped.get_or_insert(why);
                     }
@@ -365,7 +360,7 @@ impl JudgeRun<'_> {
         self.store.models().record_calls(Some(self.repo.id), &self.options.run_id, calls, self.now).await
     }
 
-    /// The gates behind the answer. Clusters are looked up now: earlier sets of this very run may have joined some.
+    /// The gates after the answer. Clusters are read now: earlier sets of this run may have joined some.
     fn gate(&self, case: &JudgeCase, answer: &Result<JudgeAnswer, InvalidAnswer>) -> GateDecision {
         let rules = GateRules { min_edge: self.options.min_edge, check_target_state: true };
         let mut candidates = case.gate_candidates();
@@ -408,7 +403,7 @@ impl JudgeRun<'_> {
         let accepted = ruled.status == DecisionStatus::Accepted;
         NewDecision {
             candidate_set: Some(set.id),
-            // That a person ruled candidates out ends an edge only where its own target is among them.
+            // If a person ruled candidates out, an edge ends only if its own target is among them.
             replaces: replaces
                 && match ruled.status {
                     DecisionStatus::Accepted => true,
@@ -450,7 +445,7 @@ impl JudgeRun<'_> {
     ) -> NewDecision {
         NewDecision {
             candidate_set: Some(set.id),
-            // An answer that cannot be used says nothing about the edge of before, and neither does a no about others
+            // An invalid answer proves nothing about the earlier edge, and neither does a no about candidates other
             // than its target.
             replaces: replaces
                 && match ruled.status {
@@ -465,8 +460,8 @@ impl JudgeRun<'_> {
         }
     }
 
-    /// Notes a decision in the report, in what is known of clusters, and among those to be stored, unless the stored
-    /// one says the same.
+    /// Adds a decision to the report and to the known clusters, and to the decisions to store unless the stored one
+    /// is the same.
     fn keep(
         &mut self,
         decision: NewDecision,
@@ -517,7 +512,7 @@ async fn ask(judge: Judge<'_>, budget: &TokenBudget, case: JudgeCase, question: 
     }
 }
 
-/// The cards of a case, where everybody has one of the present text.
+/// The cards of a case; empty unless all items have a card for their current text.
 pub(crate) async fn cards_of(
     store: &Store,
     repo: &Repo,
@@ -535,7 +530,7 @@ pub(crate) async fn cards_of(
     Ok(cards)
 }
 
-/// Reads an answer of before again. What was refused or cut off then left no text, but its kind is in the reason.
+/// Parses a stored answer again. A refused or truncated answer left no text, but its kind is in the reason.
 pub(crate) fn replayed(case: &JudgeCase, said: &str, told: &StoredDecision) -> Result<JudgeAnswer, InvalidAnswer> {
     if said.is_empty() {
         return Err(match told.reason.as_deref().map(str::parse) {

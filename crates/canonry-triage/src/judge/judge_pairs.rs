@@ -1,4 +1,4 @@
-//! Judging one pair by itself: the item and its canonical, for closes that lack nothing else.
+//! Judges single pairs of an item and its canonical, for closes that lack only this judgement.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ use crate::retrieval::embed::EmbedSource;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PairsReport {
-    /// Pairs that were judged, whether a judge was asked or had answered before.
+    /// Pairs that were judged, now or by a stored answer.
     pub judged: u64,
     pub accepted: u64,
     /// Pairs without an answer; the next run asks again.
     pub failed: u64,
-    /// Why, for the first of them.
+    /// The reasons, for the first of them.
     pub errors: Vec<FailedItem>,
-    /// Why it ended early, if it did.
+    /// Why the run stopped early, if it did.
     pub stopped: Option<String>,
 }
 
@@ -43,8 +43,8 @@ impl PairsReport {
     }
 }
 
-/// Judges (item, canonical) pairs and stores the decisions. A pair that is accepted takes the place of the item's
-/// edge of before; one that is not leaves that edge alone.
+/// Judges (item, canonical) pairs and stores the decisions. An accepted pair replaces the item's earlier edge;
+/// otherwise that edge stays.
 pub(crate) async fn judge_pairs(
     store: &Store,
     repo: &Repo,
@@ -114,7 +114,7 @@ struct PairsRun<'a> {
     known: &'a KnownDuplicates,
 }
 
-/// One pair, and what is known about it without asking.
+/// One pair, and its answer if it is known without asking.
 struct Pair {
     case: JudgeCase,
     question: JudgeQuestion,
@@ -122,7 +122,7 @@ struct Pair {
 }
 
 enum PairAnswer {
-    /// A gate before the judge decided.
+    /// A gate decided before the judge was asked.
     Ruled(GateDecision),
     Replied(Box<JudgeReply>),
 }
@@ -186,7 +186,7 @@ impl PairsRun<'_> {
     }
 }
 
-/// How alike two items are: as the item's own candidate set says, or by their stored vectors.
+/// Scores how similar two items are: from the item's candidate set, or by their stored vectors.
 struct PairScorer<'a> {
     store: &'a Store,
     repo: &'a Repo,
@@ -223,8 +223,8 @@ impl PairScorer<'_> {
 
     async fn calibration(&mut self, model: &str) -> Result<&Calibration, StoreError> {
         if !self.calibrations.contains_key(model) {
-            // The compiled-in calibration is that of the compiled-in model alone: vectors of a former one stay comparable
-            // with each other, by their cosine.
+            // The compiled-in calibration is valid only for the compiled-in model. Vectors of a former model stay
+            // comparable with each other by their cosine.
             let fitted = if model.starts_with("local:") {
                 let present = LocalEmbedder::load().ok();
                 let present = present.filter(|embedder| model.split('+').next() == Some(embedder.model_id()));

@@ -1,4 +1,4 @@
-//! All that is known about the duplicates of one repository, type and representation.
+//! Everything known about the duplicates of one repository, type and representation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::retrieval::boilerplate::stored_boilerplate;
 
-/// What judging and planning start from. Texts are only held of items that an edge or a person names.
+/// The input for judging and planning. Contains texts only of items that an edge or a person names.
 pub(crate) struct KnownDuplicates {
     item_type: ItemType,
     items: BTreeMap<ItemNumber, Item>,
@@ -87,7 +87,7 @@ impl KnownDuplicates {
         Ok(known)
     }
 
-    /// Which open pull requests say that they fix an issue; only plans need to know.
+    /// Reads which open pull requests say that they fix an issue; only plans need this.
     pub(crate) async fn read_fixes(&mut self, store: &Store, repo: &Repo) -> Result<(), StoreError> {
         if self.item_type != ItemType::Issue {
             return Ok(());
@@ -107,7 +107,7 @@ impl KnownDuplicates {
         }
     }
 
-    /// Works out the clusters from the edges.
+    /// Recomputes the clusters from the edges.
     fn settle(&mut self) {
         self.joined = ItemGroups::default();
         self.canonicals.clear();
@@ -142,7 +142,7 @@ impl KnownDuplicates {
     }
 
     pub(crate) fn clusters(&self) -> Vec<Cluster> {
-        // No cluster depends on what the texts say, and each is read for every new item.
+        // Clusters do not depend on the texts, and they are computed for every new item.
         self.with_input(|_| true, clusters)
     }
 
@@ -150,7 +150,7 @@ impl KnownDuplicates {
         self.with_input(|item| self.boilerplate.leaves_content(item), |input| plan_closes(input, rules))
     }
 
-    /// Lets an item that people were told about stay the canonical of a pair of which nothing is stored.
+    /// Keeps the item that was announced to people as the canonical of a pair for which none is stored.
     pub(crate) fn keep_canonical(&mut self, number: ItemNumber, target: ItemNumber) {
         if !self.stored.contains_key(&number) && !self.stored.contains_key(&target) {
             self.stored.insert(number, target);
@@ -163,7 +163,7 @@ impl KnownDuplicates {
         &self.maintainers
     }
 
-    /// `None` before anybody asked who maintains the repository.
+    /// `None` if the list of maintainers was never fetched or set.
     pub(crate) fn known_maintainers(&self) -> Option<&Maintainers> {
         self.are_maintainers_known.then_some(&self.maintainers)
     }
@@ -183,7 +183,7 @@ impl KnownDuplicates {
         self.item_type
     }
 
-    /// What of the items' texts is not their own.
+    /// The parts of the items' texts that are not their own.
     pub(crate) fn boilerplate(&self) -> &Boilerplate {
         &self.boilerplate
     }
@@ -197,12 +197,12 @@ impl KnownDuplicates {
         self.canonicals.get(&number).copied()
     }
 
-    /// A name for the cluster that an item is in by now.
+    /// An id of the cluster that an item is in now.
     pub(crate) fn cluster_of(&self, number: ItemNumber) -> Option<ItemNumber> {
         self.joined.root(number)
     }
 
-    /// Notes an edge that was accepted since, in place of the source's edge of before.
+    /// Adds an accepted edge, and removes the source's earlier edge.
     pub(crate) fn accept(&mut self, edge: Edge) {
         if self.by_source.get(&edge.source).is_some_and(|before| before.target != edge.target) {
             self.forget_edge_of(edge.source);
@@ -211,7 +211,7 @@ impl KnownDuplicates {
         self.joined.join(edge.source, edge.target);
     }
 
-    /// Notes that an item has no edge any more. What it held together falls apart.
+    /// Removes an item's edge. A cluster that it held together falls apart.
     pub(crate) fn forget_edge_of(&mut self, source: ItemNumber) {
         if self.by_source.remove(&source).is_some() {
             self.joined = ItemGroups::default();
@@ -225,11 +225,11 @@ impl KnownDuplicates {
         }
     }
 
-    /// For each cluster one item whose edge can be replaced without taking the cluster apart: the canonical where that
-    /// is such an item.
+    /// For each cluster one item whose edge can be replaced without splitting the cluster: the canonical, if it is
+    /// such an item.
     ///
-    /// Every item has at most one edge. So a cluster either has one item without an edge, or its edges go round in
-    /// exactly one circle, each of whose edges is one too many.
+    /// Every item has at most one edge. So a cluster either has one item without an edge, or its edges contain
+    /// exactly one cycle, and any one edge of the cycle can be removed.
     pub(crate) fn free_members(&self) -> BTreeSet<ItemNumber> {
         let fresh = |number: ItemNumber| self.fresh_edge_of(number).map(|edge| edge.target);
         let free = |cluster: &Cluster| {
@@ -241,7 +241,7 @@ impl KnownDuplicates {
                     break;
                 }
             }
-            // Here `at` has no edge, or is on the circle. The canonical is preferred if it is on the circle as well.
+            // Here `at` has no edge, or is on the cycle. The canonical is preferred if it is on the cycle as well.
             let mut round = vec![at];
             let mut next = fresh(at);
             while let Some(number) = next.filter(|number| *number != at) {
@@ -255,17 +255,18 @@ impl KnownDuplicates {
         self.clusters().iter().filter_map(free).collect()
     }
 
-    /// The item's accepted edge, whatever texts it is about.
+    /// The item's accepted edge, whichever versions of the texts it is about.
     pub(crate) fn edge_of(&self, source: ItemNumber) -> Option<&Edge> {
         self.by_source.get(&source)
     }
 
-    /// The item's accepted edge, if it counts.
+    /// The item's accepted edge, if it is valid.
     pub(crate) fn fresh_edge_of(&self, source: ItemNumber) -> Option<&Edge> {
         self.edge_of(source).filter(|edge| self.counts(edge))
     }
 
-    /// Whether both texts are those that were judged, both items are there, and nobody ruled them apart.
+    /// Whether both texts are still those that were judged, both items exist, and nobody ruled that they are not
+    /// duplicates.
     fn counts(&self, edge: &Edge) -> bool {
         let there = |number| self.items.get(&number).filter(|item| item.gone.is_none());
         let (Some(source), Some(target)) = (there(edge.source), there(edge.target)) else { return false };
@@ -274,7 +275,8 @@ impl KnownDuplicates {
         same_texts && !self.rulings.are_apart(edge.source, edge.target)
     }
 
-    /// Which item of each cluster may be named for it, by member: the canonical if it passes, else the first that does.
+    /// For each member the item that may be named for its cluster: the canonical if it passes, otherwise the first
+    /// that passes.
     pub(crate) fn stand_ins(&self, passes: impl Fn(ItemNumber) -> bool) -> BTreeMap<ItemNumber, ItemNumber> {
         let mut stand_ins = BTreeMap::new();
         for cluster in self.clusters() {
@@ -290,7 +292,7 @@ impl KnownDuplicates {
         self.items.get(&number).map(|item| item.content_version)
     }
 
-    /// What a person said the item is a duplicate of. Of several, the one it was said of last.
+    /// What a person ruled the item to be a duplicate of; of several rulings, the last.
     pub(crate) fn ruled_duplicate_of(&self, number: ItemNumber) -> Option<ItemNumber> {
         let holds = |of: ItemNumber| self.rulings.duplicates().any(|ruled| ruled == (number, of));
         let ruled = self.overrides.iter().filter(|ruled| ruled.item == number && ruled.kind == OverrideKind::Duplicate);
@@ -303,10 +305,9 @@ impl KnownDuplicates {
     }
 }
 
-/// Pull requests that are read at once.
 const PAGE: u32 = 500;
 
-/// Which items belong together, growing only.
+/// Groups of items that belong together; they only grow.
 #[derive(Default)]
 struct ItemGroups {
     parent: BTreeMap<ItemNumber, ItemNumber>,

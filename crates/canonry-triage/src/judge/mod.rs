@@ -1,4 +1,4 @@
-//! Whether two items are duplicates: the judges, their cases and decisions, and people's rulings.
+//! Judges whether two items are duplicates: the judges, their cases and decisions, and people's rulings.
 
 pub(crate) mod canonicalize;
 pub(crate) mod judge_case;

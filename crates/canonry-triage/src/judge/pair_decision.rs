@@ -1,11 +1,11 @@
-//! What is stored of a decision, whoever asked and whether anybody was.
+//! Builds the stored form of a decision, with or without a question to a judge.
 
 use canonry_domain::{DecisionOrigin, GateDecision, Item, ItemNumber, JUDGE_PROMPT_VERSION};
 use canonry_store::{DecidedCandidate, NewDecision, Representation};
 
 use crate::judge::judge_case::{Judge, JudgeCase, JudgeReply};
 
-/// Who judges, and on what occasion.
+/// The judge and the circumstances of a decision.
 pub(crate) struct DecisionContext<'a> {
     pub(crate) judge: Judge<'a>,
     pub(crate) representation: Representation,
@@ -15,7 +15,7 @@ pub(crate) struct DecisionContext<'a> {
 }
 
 impl DecisionContext<'_> {
-    /// What was decided without a question.
+    /// A decision without a question.
     pub(crate) fn ruled(&self, source: &Item, ruled: &GateDecision) -> NewDecision {
         NewDecision {
             item_type: source.item_type,
@@ -44,7 +44,7 @@ impl DecisionContext<'_> {
         }
     }
 
-    /// The decision about a case. What was decided without a question has no question's hash.
+    /// The decision about a case. `input_hash` is empty if no question was asked.
     pub(crate) fn decision(
         &self,
         case: &JudgeCase,

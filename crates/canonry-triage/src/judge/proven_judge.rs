@@ -1,4 +1,4 @@
-//! Which judges may close in a repository: the one that is compiled in, and those that an audit there has proven.
+//! Which judges may close in a repository: the compiled-in one, and those that an audit in the repository has proven.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,8 @@ use canonry_store::{Repo, Representation, Store, StoreError, StoredJudge};
 
 use crate::judge::judge_case::Judge;
 
-/// Whether a judge's yes may close an item of the repository. The compiled-in judge was measured on benchmark data; any
-/// other has to prove itself where it is to close.
+/// Whether a judge's yes may close an item of the repository. The compiled-in judge was measured on benchmark data;
+/// any other must be proven in the repository itself.
 #[boxed]
 pub async fn is_judge_proven(store: &Store, repo: &Repo, judge: &StoredJudge) -> Result<bool, StoreError> {
     if judge.provider == Extractor::Local.as_str() {
@@ -32,7 +32,7 @@ impl Judge<'_> {
     }
 }
 
-/// The edges of a plan that no proven judge and no person stands behind.
+/// The edges of a plan that neither a proven judge nor a person supports.
 pub(crate) struct UnprovenEdges {
     sources: BTreeSet<ItemNumber>,
     ruled: BTreeSet<(ItemNumber, ItemNumber)>,
@@ -70,7 +70,7 @@ impl UnprovenEdges {
         Ok(Self { sources, ruled })
     }
 
-    /// Why a row that would close its item does not.
+    /// Why a row must not close its item.
     pub(crate) fn skip(&self, row: &FlatRow<'_>) -> Option<SkipReason> {
         let is_unproven = |from: ItemNumber, to| self.sources.contains(&from) && !self.ruled.contains(&(from, to));
         let rests_on_one = match row.path? {
@@ -82,7 +82,7 @@ impl UnprovenEdges {
     }
 }
 
-/// What people have said about pairs of items: the truth that a judge is measured by before any other judge's.
+/// People's decisions about pairs of items. To measure a judge, they take precedence over any other judge's answers.
 pub(crate) struct PeoplesTruth {
     overrides: Vec<Override>,
     adjudicated: BTreeMap<(ItemType, ItemNumber, ItemNumber), bool>,
@@ -95,13 +95,14 @@ impl PeoplesTruth {
         Ok(Self { overrides, adjudicated })
     }
 
-    /// Whether the accepted answer about an item was right; `None` where nobody can tell.
+    /// Whether the accepted answer about an item was right; `None` if unknown.
     pub(crate) fn is_right(&self, source: &Item, audited: &AuditItem, is_other_judge: bool) -> Option<bool> {
         let said = audited.cheap.target.and_then(|target| self.is_duplicate_of(source, target));
         is_accepted_answer_right(audited, said, is_other_judge)
     }
 
-    /// What people said about a pair: a ruling, then a sampled verdict, then what the issue was closed as.
+    /// People's decision about a pair: a ruling, otherwise a sampled verdict, otherwise the target of the issue's
+    /// close.
     fn is_duplicate_of(&self, source: &Item, target: ItemNumber) -> Option<bool> {
         let pair = |one: &&Override| {
             let named = (one.item, one.other);
@@ -117,7 +118,7 @@ impl PeoplesTruth {
             let of = |one, other| self.adjudicated.get(&(source.item_type, one, other)).copied();
             of(source.number, target).or_else(|| of(target, source.number))
         };
-        // Closed as a duplicate of something else may still be the same problem.
+        // An item that was closed as a duplicate of another one may still be the same problem.
         ruled.next_back().or_else(adjudicated).or_else(|| (source.duplicate_of == Some(target)).then_some(true))
     }
 }

@@ -1,8 +1,8 @@
-//! Texts as they may leave: into prompts, and into cards, which become part of prompts.
+//! Redacts texts before they go into prompts, and into cards, which become part of prompts.
 
 use canonry_domain::{IntentSource, Item, ItemType, PullChanges, redact};
 
-/// An item's text with every secret taken out.
+/// An item's text with every secret removed.
 pub(crate) struct WithoutSecrets {
     pub(crate) item_type: ItemType,
     pub(crate) title: String,
@@ -10,10 +10,10 @@ pub(crate) struct WithoutSecrets {
     pub(crate) changes: Option<PullChanges>,
 }
 
-/// Characters of a title and a body that are looked at: more than any extractor reads, so that no secret is cut in two
+/// How many characters of a title and a body are read: more than any extractor reads, so that no secret is cut in two
 /// at the end of what it does read.
 const TEXT_READ: usize = 70_000;
-/// The same for a diff, which the rules count the lines of.
+/// The same for a diff; the rules count its lines.
 const DIFF_READ: usize = 1_000_000;
 
 impl WithoutSecrets {

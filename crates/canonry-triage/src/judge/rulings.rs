@@ -1,11 +1,11 @@
-//! What a person rules about a pair of items, by the command line or in a comment.
+//! Stores a person's ruling about a pair of items, from the command line or from a comment.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, Login, Override, OverrideKind};
 use canonry_store::{NewOverride, Repo, Store, StoreError};
 use jiff::Timestamp;
 
-/// Why nothing was ruled.
+/// Why no ruling was stored.
 #[derive(Debug, thiserror::Error)]
 pub enum RulingError {
     #[error("the two items are the same; name two different numbers")]
@@ -19,12 +19,12 @@ pub enum RulingError {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statement<'a> {
     pub note: Option<&'a str>,
-    /// Who it is, where that is known: the command line does not know it.
+    /// Who it is, if known: the command line does not know it.
     pub by: Option<&'a Login>,
 }
 
-/// Rules about two items of one type: the first is a duplicate of the second, the two are no duplicates of each other, or the
-/// first is not to be closed as a duplicate of the second, nor of anything in its cluster.
+/// Rules about two items of one type: the first is a duplicate of the second, the two are not duplicates of each
+/// other, or the first must not be closed as a duplicate of the second, nor of anything in its cluster.
 #[boxed]
 pub async fn rule_pair(
     store: &Store,
@@ -45,8 +45,8 @@ pub async fn rule_pair(
         .await?)
 }
 
-/// Whether people ruled something else about an item since then: about the pair, or, where it is to be a duplicate, about
-/// what it is a duplicate of. Who arrives late with the contrary has been overtaken.
+/// Whether people ruled something contrary about an item since then: about the pair, or, for a duplicate ruling,
+/// about what the item is a duplicate of. A late ruling to the contrary is then outdated.
 #[boxed]
 pub async fn ruled_since(
     store: &Store,
@@ -61,7 +61,7 @@ pub async fn ruled_since(
     };
     let (mut agreed, mut disagreed) = (Timestamp::MIN, Timestamp::MIN);
     for (ruled, removed_at) in store.duplicates().overrides_ever(repo.id, item_type, item).await? {
-        // An exclusion contradicts nothing but that its item is to be closed, and to lift one says nothing of the pair.
+        // An exclusion contradicts only that its item is to be closed, and lifting one says nothing about the pair.
         let is_exclusion = ruled.kind == OverrideKind::Excluded;
         if is_exclusion && (removed_at.is_some() || kind != OverrideKind::Duplicate || ruled.item != item) {
             continue;
@@ -75,6 +75,6 @@ pub async fn ruled_since(
             _ => {}
         }
     }
-    // The same said once more replaces what was said, at the same moment; GitHub tells whole seconds.
+    // Repeating a ruling replaces it, at the same time; GitHub's times have whole seconds.
     Ok(disagreed.as_second() > since.as_second() && agreed < disagreed)
 }

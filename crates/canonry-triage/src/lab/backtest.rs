@@ -1,4 +1,4 @@
-//! `backtest`: past duplicates replayed as if they were new, against only what existed then.
+//! `backtest`: replays past duplicates as if they were new, against only what existed then.
 
 use canonry_boxed::boxed;
 use std::time::{Duration, Instant};
@@ -17,28 +17,28 @@ use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalEr
 pub struct BacktestOptions {
     pub mode: RetrievalMode,
     pub wanted_precision: f64,
-    /// Replay so many duplicates at most, and as many other items.
+    /// Replay at most this many duplicates, and as many other items.
     pub limit_queries: Option<usize>,
     /// Chooses samples and intervals; the same seed gives the same figures.
     pub seed: u64,
 }
 
-/// What the replay showed.
+/// The result of the replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Backtest {
     pub repo: RepoName,
-    /// The model of the vectors; `None` when none were used.
+    /// The model of the vectors; `None` if none were used.
     pub model: Option<String>,
-    /// Whether scores were fitted to data rather than being the model's bare cosines.
+    /// Whether scores were fitted to data, instead of being the model's bare cosines.
     pub calibrated: bool,
     pub options: BacktestOptions,
-    /// Whether a truth file took the place of what people closed as duplicates.
+    /// Whether a truth file was used instead of what people closed as duplicates.
     pub from_truth_file: bool,
     pub counts: BacktestCounts,
     pub retrieval: RetrievalMeasures,
-    /// The same of issues and of pull requests, where both were replayed.
+    /// The same for issues and for pull requests, if both were replayed.
     pub by_type: Vec<(ItemType, RetrievalMeasures)>,
-    /// The share of duplicates found among the first so many.
+    /// The share of duplicates found among the first k neighbours, for each k.
     pub recall_curve: Vec<(usize, f64)>,
     pub verdicts: Verdicts,
     /// The duplicates whose right item was ranked worst, worst first.
@@ -47,22 +47,21 @@ pub struct Backtest {
     pub timing: BacktestTiming,
 }
 
-/// A duplicate whose right item did not come first.
+/// A duplicate whose right item was not ranked first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Miss {
     #[serde(rename = "type")]
     pub item_type: ItemType,
     pub duplicate: NamedItem,
-    /// The best ranked of what it duplicates, or the oldest when none was found.
+    /// The best ranked of the items that it duplicates, or the oldest if none was found.
     pub expected: NamedItem,
-    /// Its rank; `None` when it was not among the first hundred.
+    /// The rank of that item; `None` if it was not among the first hundred.
     pub rank: Option<usize>,
-    /// What came first instead.
+    /// What was ranked first instead.
     pub first: Option<NamedItem>,
     pub first_score: Option<Similarity>,
 }
 
-/// An item as a person knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NamedItem {
     pub number: ItemNumber,
@@ -70,36 +69,31 @@ pub struct NamedItem {
     pub url: Option<String>,
 }
 
-/// How long the replay took.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BacktestTiming {
     pub replay_seconds: f64,
-    /// Half of the searches took at most so many milliseconds.
+    /// The median time of a search, in milliseconds.
     pub search_ms_p50: f64,
-    /// 95 in 100 took at most so many.
+    /// The 95th percentile of the time of a search, in milliseconds.
     pub search_ms_p95: f64,
 }
 
-/// Why nothing was replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum BacktestError {
-    /// There is nothing to compare with.
     #[error(
         "no duplicates are known in {repo}, so there is nothing to replay; learn them with `canonry sync --repo {repo} --outcomes`, or name them in a file with --truth"
     )]
     NoDuplicates { repo: RepoName },
-    /// Duplicates are known, but not what was there before them.
+    /// Duplicates are known, but no earlier items that they duplicate.
     #[error(
         "{known} duplicates are known in {repo}, but nothing that they duplicate was there before them; import the whole history with `canonry sync --repo {repo}`"
     )]
     NothingEarlier { repo: RepoName, known: usize },
-    /// No line of the truth file can be used.
     #[error("no line of the truth file can be used; line {}: {}", .first.line, .first.message)]
     UselessTruth {
         /// The first mistake.
         first: TruthMistake,
     },
-    /// Nothing is embedded.
     #[error(
         "nothing that could be replayed in {repo} is embedded by {model}; run `canonry embed --repo {repo}` with the same embedder first, or replay without vectors: --retrieval lexical"
     )]
@@ -110,16 +104,16 @@ pub enum BacktestError {
     Store(#[from] StoreError),
 }
 
-/// Neighbours looked at for each item: as many as each part of retrieval names.
+/// Neighbours fetched for each item: as many as each part of retrieval returns.
 const NEIGHBOURS: usize = 100;
-/// Misses that are kept: more than anybody reads.
+/// How many misses are kept: more than anybody reads.
 const MISSES: usize = 20;
-/// Where the curve of recall is measured.
+/// The values of k at which recall is measured.
 const CURVE: [usize; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
 
-/// Replays every past duplicate of these neighbourhoods (issues, pull requests, or both), and a sample of other
-/// items to see how often it would have spoken wrongly. Of a replayed item nothing is used but what was there
-/// when it was filed: not its labels, its state or its closing.
+/// Replays every past duplicate of these neighbourhoods (issues, pull requests, or both), and a sample of other items
+/// to measure false suggestions. Only data from when the item was filed is used: not its labels, its state or its
+/// close.
 #[boxed]
 pub async fn backtest(
     store: &Store,
@@ -177,7 +171,6 @@ pub async fn backtest(
     })
 }
 
-/// A duplicate and what was found for it.
 struct ReplayedDuplicate<'a> {
     place: usize,
     query: &'a ReplayQuery,
@@ -190,8 +183,8 @@ impl ReplayedDuplicate<'_> {
     }
 }
 
-/// What would have been found for an item when it was filed. An item that lost its text or vector since the
-/// plan was made finds nothing.
+/// What would have been found for an item when it was filed. Empty if the item lost its text or vector since the plan
+/// was made.
 async fn replay(
     neighbourhood: &Neighbourhood,
     number: ItemNumber,
@@ -203,7 +196,7 @@ async fn replay(
     let (Some(entry), Some(own)) = (entry, neighbourhood.rows().get(&number)) else {
         return Ok(Vec::new());
     };
-    // The order of `CreationOrder`, without its look-ups: this is asked for every item of the corpus.
+    // The order of `CreationOrder`, without its lookups: this is called for every item of the corpus.
     let earlier = |row: &IndexRow| (row.created_at, row.number) < (own.created_at, own.number);
     let wanted = NeighbourQuery { mode, k: NEIGHBOURS, min_score: Similarity::ZERO, state: None };
     let begun = Instant::now();

@@ -1,24 +1,24 @@
-//! What a backtest means for the person who runs the repository, in plain words.
+//! What a backtest means for a maintainer, in plain sentences.
 
 use canonry_retrieval::{Interval, RetrievalMode};
 
 use crate::lab::backtest::Backtest;
 use crate::lab::backtest_verdicts::VerdictPoint;
 
-/// Fewer replayed duplicates than this say little: with twenty, a share is known within 20 points.
+/// Fewer replayed duplicates than this say little: with twenty, a share is known within 20 percentage points.
 const FEW: usize = 20;
-/// From which score on Canonry speaks unless a repository sets `triage.duplicateThreshold`.
+/// The score from which Canonry comments, unless a repository sets `triage.duplicateThreshold`.
 const DEFAULT_THRESHOLD: f64 = 0.85;
-/// The highest threshold that the settings take.
+/// The highest threshold that the settings allow.
 const HIGHEST_THRESHOLD: f64 = 0.95;
 
 impl Backtest {
-    /// The threshold that a new installation speaks at, and what it would have meant here.
+    /// The default threshold, and what it would have meant in this repository.
     pub fn default_point(&self) -> &VerdictPoint {
         self.verdicts.at(DEFAULT_THRESHOLD)
     }
 
-    /// What to know before believing the figures, a sentence each.
+    /// What to know before trusting the figures, one sentence each.
     pub fn cautions(&self) -> Vec<String> {
         let counts = &self.counts;
         let mut cautions = Vec::new();
@@ -88,7 +88,7 @@ impl Backtest {
         )
     }
 
-    /// What to do now, a sentence or two each.
+    /// What to do next, one or two sentences each.
     pub fn recommendation(&self) -> Vec<String> {
         let found = self.retrieval.recall_at_10;
         let mut advice = vec![format!(
@@ -157,7 +157,7 @@ impl Backtest {
     }
 }
 
-/// A share as a person says it: "4 times in 5".
+/// A share in words, such as "4 times in 5".
 fn times(share: f64) -> String {
     const FRACTIONS: [(u32, u32); 10] =
         [(1, 10), (1, 5), (1, 4), (1, 3), (1, 2), (2, 3), (3, 4), (4, 5), (9, 10), (19, 20)];
@@ -174,7 +174,7 @@ fn times(share: f64) -> String {
     if *part == 1 { format!("{about}once in {whole}") } else { format!("{about}{part} times in {whole}") }
 }
 
-/// A share with its interval, in percent.
+/// A share with its confidence interval, in percent.
 pub(crate) fn percent(share: Interval) -> String {
     format!("{:.0} %, between {:.0} and {:.0} %", share.value * 100.0, share.low * 100.0, share.high * 100.0)
 }

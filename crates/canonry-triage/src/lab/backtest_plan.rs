@@ -1,4 +1,4 @@
-//! Which items a backtest replays: the duplicates that are known, and a sample of everything else.
+//! Chooses the items that a backtest replays: the known duplicates, and a sample of everything else.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,7 +12,7 @@ use crate::lab::backtest_truth::{TruthFile, TruthMistake};
 use crate::retrieval::neighbourhood::Neighbourhood;
 
 pub(crate) struct ReplayPlan {
-    /// The duplicates, each with the place of its neighbourhood.
+    /// The duplicates, each with the index of its neighbourhood.
     pub(crate) queries: Vec<(usize, ReplayQuery)>,
     pub(crate) others: Vec<(usize, ItemNumber)>,
     pub(crate) counts: BacktestCounts,
@@ -24,26 +24,27 @@ pub(crate) struct ReplayPlan {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct BacktestCounts {
     pub items: usize,
-    /// Those without a vector, which no mode but lexical finds.
+    /// Items without a vector, which only lexical mode finds.
     pub items_without_vector: usize,
     /// Duplicates that people or the truth file named.
     pub duplicates_known: usize,
-    /// Those that were left out because nothing that they duplicate was there before them.
+    /// Duplicates that were left out because no earlier item that they duplicate exists.
     pub duplicates_without_earlier: usize,
-    /// Those that were left out because they have no vector to search by.
+    /// Duplicates that were left out because they have no vector to search by.
     pub duplicates_without_vector: usize,
     pub duplicates: usize,
     pub duplicates_replayed: usize,
-    /// Items that nobody called a duplicate and that could be replayed.
+    /// Items that nobody named as a duplicate and that could be replayed.
     pub others: usize,
     pub others_replayed: usize,
 }
 
-/// Other items that are replayed, at least: a share of 1 % among a thousand is known within .6 points.
+/// The minimum number of other items to replay: a share of 1 % among a thousand is known within 0.6 percentage
+/// points.
 const OTHERS: usize = 1_000;
 
 impl ReplayPlan {
-    /// Decides what to replay, or says why nothing can be.
+    /// Decides what to replay, or returns why nothing can be replayed.
     pub(crate) fn new(
         repo: &Repo,
         neighbourhoods: &[Neighbourhood],
@@ -91,12 +92,12 @@ impl ReplayPlan {
     }
 }
 
-/// What is known about the duplicates of one type.
+/// The known duplicates of one type.
 #[derive(Default)]
 struct LabelledDuplicates {
     relevant: BTreeMap<ItemNumber, BTreeSet<ItemNumber>>,
     duplicates: BTreeSet<ItemNumber>,
-    /// Those of something that is not here: an answer to them would be neither right nor wrong.
+    /// Duplicates of an item that is not in the corpus: an answer to them would be neither right nor wrong.
     unclear: BTreeSet<ItemNumber>,
 }
 
@@ -112,7 +113,7 @@ impl LabelledDuplicates {
     }
 }
 
-/// What a truth file says about the items of a type. Numbers that are not in the corpus are mistakes.
+/// The duplicates of a type that a truth file names. Numbers that are not in the corpus are mistakes.
 fn named_in(
     file: &TruthFile,
     item_type: ItemType,
@@ -155,7 +156,7 @@ fn nothing_to_replay(
     }
 }
 
-/// So many of a list, chosen by the seed; all of it if it is no longer.
+/// At most `most` elements of a list, chosen by the seed.
 fn sampled<T>(mut items: Vec<T>, most: usize, seed: u64, key: impl Fn(&T) -> u64) -> Vec<T> {
     if items.len() > most {
         items.sort_by_cached_key(|item| mixed(key(item) ^ mixed(seed)));
@@ -164,7 +165,7 @@ fn sampled<T>(mut items: Vec<T>, most: usize, seed: u64, key: impl Fn(&T) -> u64
     items
 }
 
-/// Spreads a number over all numbers, no two to the same (SplitMix's finaliser): samples must not change with a
+/// A bijection that spreads numbers over the whole range (SplitMix's finaliser): samples must not change with a
 /// library's version, since reports are compared.
 fn mixed(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);

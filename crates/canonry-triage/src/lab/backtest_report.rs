@@ -1,4 +1,4 @@
-//! A backtest as one HTML page that needs nothing else: no script, no other file, no network.
+//! Renders a backtest as one self-contained HTML page: no script, no other file, no network.
 
 use std::fmt::Write as _;
 
@@ -8,13 +8,14 @@ use jiff::Timestamp;
 
 use crate::lab::backtest::{Backtest, Miss, NamedItem};
 
-/// The scores that gates stand at.
+/// The scores at which gates decide.
 pub const GATES: [f64; 4] = [0.75, 0.85, 0.90, 0.95];
 
-/// What the scale of scores promises among items that have an earlier duplicate: .90 is even odds, .95 is four in five.
+/// The precision that scores promise among items that have an earlier duplicate: .90 is even odds, .95 is four in
+/// five.
 const PROMISES: [(f64, f64); 2] = [(0.90, 0.5), (0.95, 0.8)];
 
-/// The lowest score that a threshold can be set to, where axes of scores begin.
+/// The lowest score that a threshold can be set to; axes of scores begin here.
 const LOWEST: f64 = 0.5;
 
 pub fn backtest_html(backtest: &Backtest, now: Timestamp) -> String {
@@ -55,7 +56,7 @@ fn write_page(page: &mut String, backtest: &Backtest, now: Timestamp) -> std::fm
     )
 }
 
-/// How a page begins, up to its heading.
+/// The beginning of a page, up to its heading.
 pub(crate) fn page_head(title: &str, style: &str, kicker: &str, heading: &str) -> String {
     format!(
         r#"<!DOCTYPE html>
@@ -92,7 +93,7 @@ fn write_cautions(page: &mut String, backtest: &Backtest) -> std::fmt::Result {
 
 fn write_retrieval(page: &mut String, backtest: &Backtest) -> std::fmt::Result {
     page.push_str("<section>\n<h2>Is the right earlier item found?</h2>\n");
-    // Each step of the curve is about as much more to read as the one before.
+    // From each step of the curve to the next, the additional reading grows by about the same factor.
     let last = (backtest.recall_curve.len().max(2) - 1) as f64;
     let place = |at: usize| at as f64 / last;
     let curve = &backtest.recall_curve;
@@ -224,7 +225,7 @@ fn write_thresholds(page: &mut String, backtest: &Backtest) -> std::fmt::Result 
     Ok(())
 }
 
-/// A dot for every second hundredth from .80 on, and for every fifth below, where nothing is decided.
+/// Draws every second hundredth from .80 on, and every fifth below, where nothing is decided.
 fn is_drawn(threshold: f64) -> bool {
     let hundredth = (threshold * 100.0).round() as u32;
     hundredth.is_multiple_of(5) || (hundredth > 80 && hundredth.is_multiple_of(2)) || hundredth == 99
@@ -307,7 +308,7 @@ fn write_misses(page: &mut String, misses: &[Miss]) -> std::fmt::Result {
     Ok(())
 }
 
-/// Where a score stands on an axis of the scores that can be set.
+/// The position of a score on an axis of the scores that can be set.
 fn place(score: f64) -> f64 {
     (score - LOWEST) / (1.0 - LOWEST)
 }
@@ -329,8 +330,8 @@ fn share_cell(share: Interval) -> String {
     format!("{:.0} % <small>{:.0}–{:.0}</small>", share.value * 100.0, share.low * 100.0, share.high * 100.0)
 }
 
-/// An item with its title, as a link where it has an address that a browser may follow. An address comes from
-/// the corpus, and `javascript:` is one too.
+/// An item with its title, as a link if its address is safe for a browser. The address comes from the corpus, and may
+/// be a `javascript:` one.
 fn link(item: &NamedItem) -> String {
     let shown = format!("#{} <bdi>{}</bdi>", item.number, escaped(&item.title));
     match item.url.as_deref().filter(|url| url.starts_with("https://") || url.starts_with("http://")) {
@@ -339,7 +340,7 @@ fn link(item: &NamedItem) -> String {
     }
 }
 
-/// Text with its `code` marked as such.
+/// Text with its `code` parts marked up.
 fn with_code(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let marked = |(at, part): (usize, &str)| {
@@ -348,7 +349,7 @@ fn with_code(text: &str) -> String {
     parts.map(marked).collect()
 }
 
-/// The look of pages, light and dark.
+/// The style of the pages, light and dark.
 pub(crate) const STYLE: &str = "
 :root { --ink: #1b2430; --quiet: #55606e; --paper: #ffffff; --card: #f4f6f9; --line: #d5dbe3; --one: #0b5cad; --two: #a8470a; --promise: #5b6472; --warn: #fff4d6; --warn-ink: #5c4300; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6eaf0; --quiet: #a5b0be; --paper: #12161c; --card: #1b212a; --line: #36404d; --one: #74b3f7; --two: #f2a56b; --promise: #aab4c2; --warn: #3a2f10; --warn-ink: #f3dfa6; } }

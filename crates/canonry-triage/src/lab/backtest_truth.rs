@@ -14,20 +14,20 @@ pub struct TruthFile {
     pub mistakes: Vec<TruthMistake>,
 }
 
-/// An item and the earlier ones that it is a duplicate of.
+/// An item and the earlier items that it is a duplicate of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TruthLine {
-    /// Where it stands in the file, from 1.
+    /// The line number in the file, from 1.
     pub line: u64,
     pub item_type: ItemType,
     pub number: ItemNumber,
     pub relevant: BTreeSet<ItemNumber>,
 }
 
-/// A line that cannot be used, or not all of it.
+/// A line that cannot be used, or only in part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TruthMistake {
-    /// Where it stands in the file, from 1.
+    /// The line number in the file, from 1.
     pub line: u64,
     pub message: String,
 }
@@ -40,7 +40,7 @@ pub struct UnreadableTruth {
     reason: String,
 }
 
-/// A line as it is written; other keys are left alone.
+/// A line of the file; other keys are ignored.
 #[derive(Deserialize)]
 struct RawTruthLine {
     #[serde(rename = "type")]
@@ -50,7 +50,7 @@ struct RawTruthLine {
 }
 
 impl TruthFile {
-    /// Reads a file of JSON lines, gzip too.
+    /// Reads a file of JSON lines, plain or gzip.
     pub fn read(path: &Path) -> Result<Self, UnreadableTruth> {
         let unreadable = |reason: String| UnreadableTruth { file: path.display().to_string(), reason };
         let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
@@ -64,7 +64,7 @@ impl TruthFile {
         Ok(Self::parse(&unpacked))
     }
 
-    /// Reads JSON lines; empty ones mean nothing.
+    /// Parses JSON lines; empty lines are ignored.
     pub fn parse(bytes: &[u8]) -> Self {
         let mut file = Self::default();
         for (line, text) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
@@ -82,7 +82,7 @@ impl TruthFile {
 
 fn truth_line(line: u64, text: &[u8]) -> Result<TruthLine, String> {
     let written: RawTruthLine = serde_json::from_slice(text).map_err(|error| {
-        // The line of the file is named already; serde counts within this one.
+        // The message already names the line of the file; serde counts within this line.
         error.to_string().replace(" at line 1 column", " at column")
     })?;
     let RawTruthLine { item_type, number, relevant } = written;

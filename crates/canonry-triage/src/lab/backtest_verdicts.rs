@@ -1,73 +1,71 @@
-//! What a threshold would have meant, at the frequency at which duplicates really come.
+//! What a threshold would have meant, at the natural frequency of duplicates.
 //!
-//! A verdict here is "the first neighbour's score is at least t". Duplicates and other items are two samples of
-//! known sizes; each replayed item stands for as many as were not replayed.
+//! A verdict here is "the first neighbour's score is at least t". Duplicates and other items are two samples of known
+//! sizes; each replayed item also represents items that were not replayed.
 
 use canonry_domain::Similarity;
 use canonry_retrieval::{Interval, wilson};
 use serde::Serialize;
 
-/// The first answers to the replayed items.
+/// The first neighbours of the replayed items.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FirstAnswers {
-    /// Of each replayed duplicate: the score of its first neighbour, and whether that was the right one.
+    /// For each replayed duplicate: the score of its first neighbour, and whether that was the right one.
     pub(crate) duplicates: Vec<(Option<Similarity>, bool)>,
     pub(crate) duplicates_in_all: usize,
-    /// Of each replayed item that is no duplicate: the score of its first neighbour.
+    /// For each replayed item that is not a duplicate: the score of its first neighbour.
     pub(crate) others: Vec<Option<Similarity>>,
     pub(crate) others_in_all: usize,
 }
 
-/// What a threshold would have meant.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct VerdictPoint {
-    /// First neighbours of this score or more are named.
+    /// First neighbours with at least this score are named.
     pub threshold: Similarity,
-    /// How many replayed items that gave an answer to.
+    /// The number of replayed items that got an answer.
     pub given: usize,
     pub right: usize,
     /// Answers among a thousand new items, at the natural frequency of duplicates.
     pub per_thousand: f64,
-    /// The share of answers that is right, at the natural frequency of duplicates; `None` when nothing is answered.
+    /// The share of answers that are right, at the natural frequency of duplicates; `None` if there are no answers.
     pub precision: Option<Interval>,
     /// The share of duplicates that get the right answer.
     pub recall: Interval,
 }
 
-/// First neighbours of about the same score.
+/// First neighbours with about the same score.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ScoreBand {
     pub from: f64,
-    /// The score above all; the last band includes it.
+    /// The upper limit, exclusive; the last band includes it.
     pub to: f64,
     /// Replayed items whose first neighbour has such a score.
     pub answers: usize,
-    /// The share of those neighbours that is right, at the natural frequency of duplicates.
+    /// The share of those neighbours that are right, at the natural frequency of duplicates.
     pub right: Interval,
 }
 
-/// Everything that is said about thresholds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdicts {
     /// Every threshold that can be set, from .50 to .99.
     pub levels: Vec<VerdictPoint>,
-    /// How scores relate to being right. Bands without answers are left out.
+    /// How often first neighbours are right, by score. Bands without answers are left out.
     pub reliability: Vec<ScoreBand>,
     pub wanted_precision: f64,
-    /// The lowest threshold that would have met it.
+    /// The lowest threshold that would have met the wanted precision.
     pub meets_wanted: Option<VerdictPoint>,
 }
 
-/// Right answers that a threshold needs before it is recommended: one answer that happened to be right is
-/// always "100 % precise".
+/// The number of right answers that a threshold needs before it is recommended: one answer that happens to be right
+/// is always "100 % precise".
 const LEAST_RIGHT: usize = 5;
-/// Scores are set in whole hundredths.
+/// Thresholds are set in whole hundredths.
 const LEVELS: std::ops::RangeInclusive<u32> = 50..=99;
-/// Bands of scores in hundredths: as wide as the gates are apart, and one for all below what can be set.
+/// Bands of scores in hundredths: as wide as the distance between gates, and one for everything below what can be
+/// set.
 const BANDS: [u32; 12] = [0, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100];
 
 impl Verdicts {
-    /// Counts what each threshold would have meant.
     pub(crate) fn of(answers: &FirstAnswers, wanted_precision: f64) -> Self {
         let hundredth = |level: u32| Similarity::clamped(f64::from(level) / 100.0).unwrap_or(Similarity::ONE);
         let levels: Vec<VerdictPoint> = LEVELS.map(|level| answers.at(hundredth(level))).collect();
@@ -78,7 +76,7 @@ impl Verdicts {
         Self { reliability: answers.bands(), levels, wanted_precision, meets_wanted }
     }
 
-    /// What a threshold would have meant; the nearest level to it.
+    /// The level nearest to a threshold.
     pub fn at(&self, threshold: f64) -> &VerdictPoint {
         let far = |point: &&VerdictPoint| (point.threshold.get() - threshold).abs();
         let nearest = self.levels.iter().min_by(|one, other| far(one).total_cmp(&far(other)));
@@ -86,7 +84,7 @@ impl Verdicts {
     }
 }
 
-/// Answers of some scores, counted.
+/// Counts of answers in a range of scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct AnswerCounts {
     right: usize,
@@ -94,7 +92,7 @@ struct AnswerCounts {
     wrong_for_others: usize,
 }
 
-/// A number and the limits that it lies within.
+/// A number with its confidence limits.
 #[derive(Debug, Clone, Copy)]
 struct Estimate {
     value: f64,
@@ -142,7 +140,7 @@ impl FirstAnswers {
         }
     }
 
-    /// The share of answers that is right, if there are answers.
+    /// The share of answers that are right, if there are answers.
     fn precision(&self, counted: AnswerCounts) -> Option<Interval> {
         let AnswerCounts { right, wrong_for_duplicates, wrong_for_others } = counted;
         let given = right + wrong_for_duplicates + wrong_for_others;
@@ -165,14 +163,14 @@ impl FirstAnswers {
     }
 }
 
-/// How many there are among all, when `count` of `sampled` are.
+/// Extrapolates `count` of `sampled` to all.
 fn estimate(count: usize, sampled: usize, all: usize) -> Estimate {
     let share = wilson(count, sampled);
     let all = all as f64;
     Estimate { value: share.value * all, low: share.low * all, high: share.high * all }
 }
 
-/// The sum of two independent estimates; its limits by adding squares (Zou and Donner's method).
+/// The sum of two independent estimates, with limits by Zou and Donner's method (adding squares).
 fn sum(one: Estimate, other: Estimate) -> Estimate {
     let value = one.value + other.value;
     let below = (one.value - one.low).hypot(other.value - other.low);
@@ -180,9 +178,9 @@ fn sum(one: Estimate, other: Estimate) -> Estimate {
     Estimate { value, low: (value - below).max(0.0), high: value + above }
 }
 
-/// Right answers among all answers. Limits come from those of the ratio wrong : right. A resampling would say
-/// "exactly 100 %" where no wrong answer happens to be in the sample; these limits know how many the sample
-/// can have missed.
+/// The share of right answers. The limits come from those of the ratio wrong : right. Resampling would give "exactly
+/// 100 %" if no wrong answer happens to be in the sample; these limits account for how many the sample can have
+/// missed.
 fn share(right: Estimate, wrong: Estimate) -> Interval {
     if right.value > 0.0 {
         let (low, high) = ratio(wrong, right);
@@ -194,7 +192,7 @@ fn share(right: Estimate, wrong: Estimate) -> Interval {
     }
 }
 
-/// The limits of a ratio from those of its parts (Donner and Zou's method). The lower part is above zero.
+/// The limits of a ratio from those of its parts (Donner and Zou's method). The denominator is above zero.
 fn ratio(upper: Estimate, lower: Estimate) -> (f64, f64) {
     let product = upper.value * lower.value;
     let root = |of_upper: f64, of_lower: f64| (product * product - of_upper * of_lower).max(0.0).sqrt();
@@ -229,8 +227,8 @@ mod tests {
 
     #[test]
     fn a_threshold_by_hand() {
-        // Six duplicates, one of them without any neighbour; four of eight others were replayed, so each
-        // stands for two.
+        // Six duplicates, one of them without any neighbour; four of eight others were replayed, so each represents
+        // two.
         let mut all = answers(
             &[(0.97, true), (0.93, true), (0.91, false), (0.80, true), (0.60, false)],
             &[0.92, 0.85, 0.70, 0.10],
@@ -241,16 +239,16 @@ mod tests {
         let verdicts = Verdicts::of(&all, 0.8);
         let at = |threshold| *verdicts.at(threshold);
 
-        // At .90: two right and one wrong among duplicates, one wrong among others that stands for two.
+        // At .90: two right and one wrong among duplicates, one wrong among others that represents two.
         assert_eq!((at(0.90).given, at(0.90).right), (4, 2));
         assert_eq!(at(0.90).precision.expect("answers").value, 2.0 / 5.0);
         assert_eq!(at(0.90).recall, wilson(2, 6));
         assert!((at(0.90).per_thousand - 1_000.0 * 5.0 / 14.0).abs() < 1e-9);
-        // At .75: three right, one wrong, and two that stand for four.
+        // At .75: three right, one wrong, and two that represent four.
         assert_eq!(at(0.75).precision.expect("answers").value, 3.0 / 8.0);
         assert_eq!(at(0.95).precision.expect("answers").value, 1.0);
         assert_eq!((at(0.98).given, at(0.98).precision), (0, None));
-        // One right answer is no threshold.
+        // One right answer is not enough for a threshold.
         assert_eq!(verdicts.meets_wanted, None);
         let bands: Vec<(f64, usize, f64)> =
             verdicts.reliability.iter().map(|band| (band.from, band.answers, band.right.value)).collect();

@@ -1,4 +1,4 @@
-//! `judge-audit`: how often a cheap judge agrees with a strong one, on the repository's own items.
+//! `judge-audit`: measures how often a cheap judge agrees with a strong one, on the repository's own items.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -18,18 +18,16 @@ use crate::judge::proven_judge::PeoplesTruth;
 use crate::retrieval::boilerplate::stored_boilerplate;
 use crate::retrieval::embed::EmbedSource;
 
-/// Which sets are looked at, and how.
 #[derive(Debug, Clone)]
 pub struct AuditOptions {
-    /// Only items of this type.
     pub item_type: Option<ItemType>,
     pub source: EmbedSource,
-    /// How many sets at most.
+    /// The maximum number of sets.
     pub sample_size: u32,
-    /// What chooses the sample: the same seed chooses the same.
+    /// The same seed chooses the same sample.
     pub seed: i64,
     pub min_edge: Probability,
-    /// Questions under way at once; at least one.
+    /// The number of concurrent questions; at least one.
     pub workers: usize,
     pub budget: TokenBudget,
     pub run_id: String,
@@ -39,19 +37,19 @@ pub struct AuditOptions {
 pub struct AuditReport {
     pub id: i64,
     pub tally: AuditTally,
-    /// How the cheap judge's accepted answers turned out: by what people said of the pair, else by the strong judge.
+    /// How many of the cheap judge's accepted answers were right: by people's decision about the pair, otherwise by
+    /// the strong judge.
     pub proof: JudgeProof,
     pub items: Vec<AuditedItem>,
-    /// Why some judges were not asked, if some were not.
+    /// Why some questions were not asked, if any.
     pub stopped: Option<String>,
 }
 
-/// Sets that are read at once.
 const PAGE: u32 = 500;
 
-/// Lets two judges decide about the same sample of sets, through the same gates, and stores what they said.
+/// Lets two judges decide about the same sample of sets, through the same gates, and stores the results.
 ///
-/// Edges, overrides and the state of targets play no part: the judges are compared, not the repository.
+/// Edges, overrides and the state of targets are ignored: the audit compares the judges, not the repository.
 #[boxed]
 pub async fn judge_audit(
     store: &Store,
@@ -127,7 +125,7 @@ async fn sampled_sets(store: &Store, repo: &Repo, options: &AuditOptions) -> Res
         source_state: Some(ItemState::Open),
         allow_stale: false,
     };
-    // Read twice, so that only the sample's sets are in memory at once.
+    // Sets are read twice, so that only those of the sample are in memory at once.
     let mut sources = Vec::new();
     let mut after = None;
     loop {
@@ -162,7 +160,7 @@ async fn case_of(
     Ok(Some(case))
 }
 
-/// What one judge made of one case.
+/// One judge's result for one case.
 struct Lane {
     result: LaneResult,
     call: Option<NewLlmCall>,

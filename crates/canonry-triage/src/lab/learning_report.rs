@@ -1,4 +1,4 @@
-//! A simulation of learning as one HTML page that needs nothing else: no script, no other file, no network.
+//! Renders a simulation of learning as one self-contained HTML page: no script, no other file, no network.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::lab::backtest_report::{STYLE, fifths, figure, page_head};
 use crate::lab::simulate_learning::{EARLY, LearningCurve, LearningSimulation, RuleSummary, mean, median, share};
 use crate::lab::synthetic_repository::RepositoryKind;
 
-/// Where thresholds end on their axis; silence stands above, at 1.
+/// The position of the highest threshold on the axis; silence is above it, at 1.
 const HIGHEST_PLACE: f64 = 0.88;
 
 pub fn learning_html(simulation: &LearningSimulation) -> String {
@@ -158,7 +158,7 @@ fn precision_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, ro
     }
 }
 
-/// A series for every rule; `of_each` and `of_all` say where they are at the look with a number.
+/// One series for every rule. `of_each` and `of_all` give the value at an observation, by its index.
 fn series<'a>(
     simulation: &LearningSimulation,
     kind: RepositoryKind,
@@ -187,7 +187,7 @@ fn series<'a>(
     ThresholdRule::ALL.iter().map(of_rule).collect()
 }
 
-/// Each look stands as far from the next as any other: each adds about as much to what was known.
+/// Observations are evenly spaced: each adds about as much to what was known.
 fn look_place(at: usize, looks: usize) -> f64 {
     at as f64 / (looks.max(2) - 1) as f64
 }

@@ -1,4 +1,4 @@
-//! Experiments on past and made-up items: backtest, judge audit, simulation of learning.
+//! Experiments on past and synthetic items: backtest, judge audit, simulation of learning.
 
 pub(crate) mod backtest;
 pub(crate) mod backtest_advice;

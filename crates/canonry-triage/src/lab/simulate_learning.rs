@@ -1,25 +1,25 @@
-//! `simulate-learning`: where each learning rule goes on repositories whose precision is known.
+//! `simulate-learning`: shows where each learning rule moves the threshold of repositories whose precision is known.
 
 use canonry_domain::{CurrentThreshold, Probability, Threshold, ThresholdRule, ThresholdSettings, learn_thresholds};
 use serde::Serialize;
 
 use crate::lab::synthetic_repository::{RepositoryKind, SyntheticRepository};
 
-/// Outcomes after which a bad repository should be silent.
+/// The number of outcomes after which a bad repository should be silent.
 pub(crate) const EARLY: usize = 50;
 
-/// How far from the wanted precision is near it, as a share of it.
+/// How far a precision may be from the wanted one to count as near it, as a share of it.
 const NEAR: f64 = 0.1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimulationOptions {
-    /// How many repositories, the four kinds in turn.
+    /// The number of repositories; the four kinds take turns.
     pub repositories: usize,
     pub outcomes: usize,
     pub seed: u64,
 }
 
-/// Where the rules went.
+/// The result of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearningSimulation {
     pub options: SimulationOptions,
@@ -32,53 +32,51 @@ pub struct LearningSimulation {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SimulatedRepository {
-    /// Its name, such as `crossing-2`.
+    /// Such as `crossing-2`.
     pub repository: String,
-    /// How its precision depends on score and time.
     pub kind: RepositoryKind,
-    /// The threshold at which its precision is the wanted one, where there is one.
+    /// The threshold at which its precision is the wanted one, if there is one.
     pub crosses_at: Option<Threshold>,
 }
 
-/// Where one rule went on one repository.
+/// The thresholds of one rule on one repository.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearningCurve {
     pub repository: String,
     pub kind: RepositoryKind,
     pub rule: ThresholdRule,
-    /// Where it stood after so many outcomes; the last is after all of them.
+    /// The threshold after different numbers of outcomes; the last point is after all of them.
     pub points: Vec<LearningPoint>,
 }
 
-/// Where a rule stood.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LearningPoint {
-    /// After so many outcomes.
+    /// The number of outcomes so far.
     pub outcomes: usize,
-    /// What held; null when silent.
+    /// The threshold in force; null if silent.
     pub threshold: CurrentThreshold,
-    /// The repository's true precision at that threshold, at that time; null when silent.
+    /// The repository's true precision at that threshold and time; null if silent.
     pub precision: Option<f64>,
 }
 
-/// What one rule made of all repositories of a kind.
+/// The results of one rule on all repositories of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RuleSummary {
     pub kind: RepositoryKind,
     pub rule: ThresholdRule,
     pub repositories: usize,
-    /// How many were silent after 50 outcomes; `None` when there were not so many.
+    /// How many were silent after 50 outcomes; `None` if there were fewer outcomes.
     pub silent_early: Option<usize>,
     pub silent: usize,
-    /// The middle threshold in the end, silence being the highest.
+    /// The median of the final thresholds; silence counts as the highest.
     pub median_threshold: CurrentThreshold,
-    /// The mean of the true precisions in the end, of those that still spoke.
+    /// The mean of the final true precisions, without silent repositories.
     pub mean_precision: Option<f64>,
-    /// How many spoke in the end with a precision within a tenth of the wanted one.
+    /// How many were not silent in the end and had a precision within a tenth of the wanted one.
     pub near_wanted: usize,
 }
 
-/// Runs every rule on every repository. The same options always give the same.
+/// Runs every rule on every repository. The same options always give the same result.
 pub fn simulate_learning(options: SimulationOptions) -> LearningSimulation {
     let settings = ThresholdSettings::default();
     let mut repositories = Vec::with_capacity(options.repositories);
@@ -108,7 +106,7 @@ fn points(repository: &SyntheticRepository, settings: &ThresholdSettings, outcom
     looks(outcomes).into_iter().map(point).collect()
 }
 
-/// After how many outcomes to look: each time about half as many more as the time before.
+/// After how many outcomes to observe: each time about half as many more as the time before.
 fn looks(outcomes: usize) -> Vec<usize> {
     const PER_DECADE: [usize; 6] = [10, 15, 20, 30, 50, 70];
     let decades = (0..).map_while(|power| 10_usize.checked_pow(power));
@@ -120,7 +118,7 @@ fn looks(outcomes: usize) -> Vec<usize> {
 }
 
 impl LearningSimulation {
-    /// What each rule made of each kind, by kind.
+    /// The results of each rule on each kind, by kind.
     pub fn summary(&self) -> Vec<RuleSummary> {
         let pairs =
             RepositoryKind::ALL.into_iter().flat_map(|kind| ThresholdRule::ALL.iter().map(move |rule| (kind, *rule)));
@@ -152,7 +150,7 @@ impl LearningSimulation {
         })
     }
 
-    /// What the figures say about each rule, in plain words.
+    /// What the figures say about each rule, in plain sentences.
     pub fn conclusions(&self) -> Vec<String> {
         let summary = self.summary();
         let of = |rule: &ThresholdRule, kind| summary.iter().find(|row| row.rule == *rule && row.kind == kind);
@@ -202,7 +200,7 @@ fn stands(current: CurrentThreshold) -> String {
     }
 }
 
-/// The middle one; of an even number the lower.
+/// The median; of an even number of values, the lower one.
 pub(crate) fn median<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
     let mut values: Vec<T> = values.collect();
     values.sort_unstable();
@@ -213,7 +211,7 @@ pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// A share in words for people; none is a dash.
+/// A share in percent; `None` is a dash.
 pub(crate) fn share(share: Option<f64>) -> String {
     share.map_or_else(|| "–".to_owned(), |share| format!("{:.0} %", share * 100.0))
 }

@@ -1,9 +1,9 @@
-//! Repositories that never were, whose precision at every threshold is known: what learning rules are tried on.
+//! Synthetic repositories whose precision at every threshold is known, to test learning rules on.
 
 use canonry_domain::{ItemNumber, LearningEntry, Lesson, Prediction, PredictionTruth, Similarity, Threshold};
 use serde::Serialize;
 
-/// Scores of predictions lie between these, most of them in the middle: lower ones are hardly ever selected.
+/// The range of prediction scores, most of them in the middle: lower ones are hardly ever selected.
 const SCORES: (f64, f64) = (0.60, 1.0);
 /// The share of triage records that predict something.
 const PREDICTED: f64 = 0.5;
@@ -11,16 +11,16 @@ const PREDICTED: f64 = 0.5;
 const OF_ANOTHER: f64 = 0.2;
 /// The share of items without a prediction that are duplicates.
 const MISSED: f64 = 0.1;
-/// Steps in which an expected precision is summed up: a tenth of a point each.
+/// The number of steps over which an expected precision is summed up: each is 0.001 wide.
 const STEPS: u32 = 400;
 
 /// How the share of right predictions depends on score and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RepositoryKind {
-    /// Right nearly always, at every score.
+    /// Nearly always right, at every score.
     Good,
-    /// Right from some score on: somewhere the precision crosses the wanted one.
+    /// Right from some score on: at some threshold the precision crosses the wanted one.
     Crossing,
     Bad,
     /// Good at first, bad in the end.
@@ -28,7 +28,6 @@ pub enum RepositoryKind {
 }
 
 impl RepositoryKind {
-    /// Every kind.
     pub const ALL: [Self; 4] = [Self::Good, Self::Crossing, Self::Bad, Self::Drifting];
 
     pub const fn as_str(self) -> &'static str {
@@ -41,17 +40,16 @@ impl RepositoryKind {
     }
 }
 
-/// A repository with a known precision curve.
 #[derive(Debug, Clone)]
 pub(crate) struct SyntheticRepository {
-    /// Where the precision crosses the wanted one, for those that were made to.
+    /// The threshold at which the precision crosses the wanted one, for repositories made to have one.
     pub(crate) crosses_at: Option<Threshold>,
     early: Chance,
     late: Chance,
     random: Random,
 }
 
-/// The chance that a prediction is right, rising with the score from one share to another around a middle.
+/// The probability that a prediction is right. It rises with the score from `low` to `high` around `middle`.
 #[derive(Debug, Clone, Copy)]
 struct Chance {
     low: f64,
@@ -61,8 +59,8 @@ struct Chance {
 }
 
 impl SyntheticRepository {
-    /// The repository with this number, among those of a seed. Each draws from a generator of its own, so that asking
-    /// for more repositories changes none.
+    /// The repository with this number for a seed. Each has its own random generator, so that a larger number of
+    /// repositories changes none of them.
     pub(crate) fn new(kind: RepositoryKind, seed: u64, number: u64, wanted: f64) -> Self {
         let mut random = Random::new(seed, number);
         let good = Chance::flat(random.between(0.90, 0.97));
@@ -85,7 +83,7 @@ impl SyntheticRepository {
         Self { crosses_at, early, late, random }
     }
 
-    /// So many triage records with their outcomes.
+    /// The given number of triage records with their outcomes.
     pub(crate) fn history(mut self, outcomes: usize) -> Vec<LearningEntry> {
         (0..outcomes).map(|at| self.entry(at as f64 / outcomes as f64)).collect()
     }
@@ -94,7 +92,7 @@ impl SyntheticRepository {
         let lesson = if self.random.unit() < PREDICTED {
             let drawn = SCORES.0 + (SCORES.1 - SCORES.0) * (self.random.unit() + self.random.unit()) / 2.0;
             let score = Similarity::clamped(drawn).expect("invariant: drawn within 0 and 1");
-            // No rule asks which target it is.
+            // No rule depends on the target.
             let target = ItemNumber::new(1).expect("invariant: one is positive");
             let truth = if self.random.unit() < self.chance(score.get(), time) {
                 PredictionTruth::Duplicate
@@ -112,12 +110,12 @@ impl SyntheticRepository {
         LearningEntry { lesson, component: None }
     }
 
-    /// The precision of speaking from this threshold on, at a time from 0 (the beginning) to 1 (the end).
+    /// The precision of comments from this threshold on, at a time from 0 (the beginning) to 1 (the end).
     pub(crate) fn precision(&self, threshold: Threshold, time: f64) -> f64 {
         precision_from(f64::from(threshold.get()) / 100.0, |score| self.chance(score, time))
     }
 
-    /// The middle third is the time in which a drifting repository drifts.
+    /// A drifting repository changes in the middle third of the time.
     fn chance(&self, score: f64, time: f64) -> f64 {
         let late = (3.0 * time - 1.0).clamp(0.0, 1.0);
         (1.0 - late) * self.early.at(score) + late * self.late.at(score)
@@ -129,10 +127,10 @@ impl Chance {
         Self { low: share, high: share, middle: 0.5, width: 1.0 }
     }
 
-    /// The chance whose precision from `threshold` on is the wanted one.
+    /// The curve whose precision from `threshold` on is the wanted one.
     fn crossing(low: f64, width: f64, threshold: f64, wanted: f64) -> Self {
         let with_middle = |middle| Self { low, high: 0.98, middle, width };
-        // The further right the middle, the lower the precision. Halving 50 times leaves nothing to halve.
+        // The further right the middle, the lower the precision. Fifty bisections are enough for full precision.
         let (mut left, mut right) = (0.0, 1.5);
         for _ in 0..50 {
             let middle = (left + right) / 2.0;
@@ -151,14 +149,14 @@ impl Chance {
     }
 }
 
-/// The mean of a chance over the scores from a threshold on, as they are distributed.
+/// The mean of a chance over the scores from a threshold on, weighted by their distribution.
 fn precision_from(threshold: f64, chance: impl Fn(f64) -> f64) -> f64 {
     let (mut weights, mut right) = (0.0, 0.0);
     for step in 0..STEPS {
         let place = (f64::from(step) + 0.5) / f64::from(STEPS);
         let score = SCORES.0 + (SCORES.1 - SCORES.0) * place;
         if score >= threshold {
-            // The mean of two even draws is distributed like a tent.
+            // The mean of two uniform draws has a triangular distribution.
             let weight = place.min(1.0 - place);
             weights += weight;
             right += weight * chance(score);
@@ -167,13 +165,13 @@ fn precision_from(threshold: f64, chance: impl Fn(f64) -> f64) -> f64 {
     right / weights
 }
 
-/// SplitMix: a generator whose numbers never change with a library's version, so that a seed keeps its figures.
+/// SplitMix: a generator that does not change with a library's version, so that a seed always gives the same figures.
 #[derive(Debug, Clone)]
 struct Random(u64);
 
 impl Random {
     fn new(seed: u64, number: u64) -> Self {
-        // Neighbouring states would give the same numbers, one step apart.
+        // Adjacent states would give the same numbers, one step apart.
         let mut of_seed = Self(seed);
         Self(of_seed.next() ^ Self(number.wrapping_mul(0xd6e8_feb8_6659_fd93)).next())
     }
@@ -225,7 +223,7 @@ mod tests {
         }
     }
 
-    /// What is drawn is distributed as the known curve says.
+    /// The drawn history is distributed like the known curve.
     #[test]
     fn a_long_history_has_the_known_precision() {
         for kind in RepositoryKind::ALL.into_iter().filter(|kind| *kind != RepositoryKind::Drifting) {
@@ -247,7 +245,7 @@ mod tests {
                         all += 1.0;
                     }
                 }
-                // At 93 there are about 1,200 of them: five standard deviations are below 0.07.
+                // At 93 there are about 1,200 predictions: five standard deviations are below 0.07.
                 assert!((right / all - expected).abs() < 0.07, "{kind:?} at {points}: {} not {expected}", right / all);
             }
         }

@@ -1,4 +1,4 @@
-//! `detect-new`: is one item, usually a new one, a duplicate of an open one?
+//! `detect-new`: decides whether one item, usually a new one, is a duplicate of an open one.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -34,19 +34,17 @@ use crate::retrieval::index_cache::IndexCache;
 use crate::retrieval::loaded_index::OpenItems;
 use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
-/// Which item is compared.
 #[derive(Debug, Clone)]
 pub struct ItemQuery {
     pub repo: RepoName,
-    /// Issue or pull request; `None` for whichever has the number.
+    /// Issue or pull request; `None` for either.
     pub item_type: Option<ItemType>,
     pub number: ItemNumber,
 }
 
-/// How an item is compared and judged.
 #[derive(Debug, Clone)]
 pub struct DetectOptions {
-    /// How many neighbours at most.
+    /// The maximum number of neighbours.
     pub k: usize,
     pub thresholds: OnlineThresholds,
     pub mode: RetrievalMode,
@@ -55,7 +53,7 @@ pub struct DetectOptions {
 }
 
 impl DetectOptions {
-    /// One hash of all the rules that a verdict goes by.
+    /// A hash of all rules that determine a verdict.
     fn rules_hash(&self) -> String {
         let OnlineThresholds { min_score, maybe, duplicate } = self.thresholds;
         let rules = format!("{} {} {min_score} {maybe} {duplicate}", self.mode, self.k);
@@ -65,19 +63,19 @@ impl DetectOptions {
 
 #[derive(Clone, Copy)]
 pub struct Detectors<'a> {
-    /// Asked for the item; without it the item must be in the store.
+    /// Fetches the item; without it the item must be in the store.
     pub github: Option<&'a GitHub>,
     pub embedder: &'a dyn Embedder,
-    /// Makes the card, when cards are compared.
+    /// Makes the intent card, if cards are compared.
     pub extractor: Option<IntentExtractor<'a>>,
     pub judge: Judge<'a>,
     pub snapshots: Option<&'a Path>,
-    /// Where indexes stay between items; without it one is loaded for each.
+    /// The cache of indexes between items; without it an index is loaded for each item.
     pub indexes: Option<&'a IndexCache>,
 }
 
 impl Detectors<'_> {
-    /// How many texts there are, where that is known without reading them.
+    /// The number of texts, if known without reading them.
     async fn count_texts(
         &self,
         store: &Store,
@@ -90,7 +88,7 @@ impl Detectors<'_> {
         }
     }
 
-    /// What an item is compared with.
+    /// The items that an item is compared with.
     async fn neighbourhood(
         &self,
         store: &Store,
@@ -106,13 +104,13 @@ impl Detectors<'_> {
     }
 }
 
-/// A neighbour, for a person.
+/// A neighbour, as shown to people.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopMatch {
     pub number: ItemNumber,
-    /// What orders the matches and is shown ([`ordered_scores`]).
+    /// The shown score, which orders the matches ([`ordered_scores`]).
     pub score: Similarity,
-    /// How alike the two texts are, which gates and thresholds are held against.
+    /// How similar the two texts are; gates and thresholds compare this value.
     pub similarity: Similarity,
     pub state: ItemState,
     pub title: String,
@@ -120,32 +118,32 @@ pub struct TopMatch {
     pub judged: bool,
 }
 
-/// What is said about an item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DetectReport {
     pub item: Item,
     pub verdict: OnlineVerdict,
-    /// Whether the judge itself said that it is a duplicate.
+    /// The judge's own answer.
     pub is_duplicate: bool,
     pub reasoning: Option<String>,
-    /// The nearest open items, and closed ones that may tell how it was fixed; the highest score first, open before closed.
+    /// The nearest open items, and closed ones that may show how the problem was fixed; the highest score first, open
+    /// before closed.
     pub top_matches: Vec<TopMatch>,
     pub effective_source: Representation,
     pub source_fallback_reason: Option<&'static str>,
-    /// Why the judge gave no usable answer, if it did not.
+    /// Why the judge gave no usable answer, if it gave none.
     pub judge_failure: Option<String>,
     pub judge_unreachable: bool,
     pub triage_id: i64,
 }
 
-/// Why nothing is said about an item.
+/// Why there is no verdict about an item.
 #[derive(Debug, thiserror::Error)]
 pub enum DetectError {
     #[error("{repo} has no {what} #{number}; check the number, or run `canonry sync` or `canonry import` first")]
     Unknown { repo: RepoName, what: &'static str, number: ItemNumber },
     #[error("{repo} #{number} is a {found}; use `--type` with that type, or leave it out")]
     OtherType { repo: RepoName, number: ItemNumber, found: &'static str },
-    /// The others have no vectors to be compared with. That must not read as "nothing is similar".
+    /// The other items have no vectors to compare with. This must not look like "nothing is similar".
     #[error(
         "only {embedded} of {open} other open items of {repo} are embedded by {model} ({source_word}); run `canonry embed \
          --repo {repo} --only-changed` with the same embedder, --source and --extractor first"
@@ -167,24 +165,25 @@ impl From<GitHubError> for DetectError {
     }
 }
 
-/// The least score of a neighbour that the record keeps: a threshold that is learned later may be lower than today's.
+/// The lowest score of a neighbour in the record: a threshold that is learned later may be lower than the current
+/// one.
 const KEPT: f64 = 0.50;
 const CLOSED_NAMED: usize = 3;
 
-/// What is said about an item, and what was read for it: whoever goes on with the item reads none of it again.
+/// The verdict about an item, and the data that was read for it, so that the caller need not read it again.
 pub(crate) struct Detection {
     pub(crate) detected: DetectReport,
     pub(crate) record: StoredTriageRecord,
     pub(crate) known: KnownDuplicates,
     /// The neighbours that the record and the matches name.
     pub(crate) neighbours: BTreeMap<ItemNumber, Item>,
-    /// Those of the item's facts that many items contain.
+    /// The facts of the item that many items contain.
     pub(crate) common: CommonFacts,
-    /// Other items that the judge takes for possible duplicates, best first.
+    /// Other items that the judge considers possible duplicates, best first.
     pub(crate) others: Vec<ItemNumber>,
 }
 
-/// Looks at one item: brings it up to date from GitHub, or finds it in the store without, and goes on with
+/// Checks one item: fetches it from GitHub, or without GitHub finds it in the store, and continues with
 /// `detect_item`.
 #[boxed]
 pub async fn detect_new(
@@ -202,7 +201,7 @@ pub async fn detect_new(
     Ok((repo, found.detected))
 }
 
-/// Embeds an item, finds its neighbours, lets the judge and the guardrails decide, and stores what was said with
+/// Embeds an item, finds its neighbours, lets the judge and the guardrails decide, and stores the verdict with
 /// everything it was based on.
 pub(crate) async fn detect_item(
     store: &Store,
@@ -245,7 +244,7 @@ pub(crate) async fn detect_item(
     Ok(Detection { detected, record, known, neighbours, common, others: judged.others })
 }
 
-/// Those of an item's facts that many items contain, for who has its record alone.
+/// The facts of an item that many items contain, for a caller that has only its record.
 pub(crate) async fn common_facts_of(
     store: &Store,
     repo: &Repo,
@@ -270,7 +269,8 @@ async fn closed_neighbours(
     near.neighbours(&Neighbourhood::query_of(entry), entry.vector.as_deref(), wanted, &|_| true).await
 }
 
-/// The first `k` that may be judged, in their order; where there are fewer, also of those that are only recorded.
+/// The first `k` neighbours that may be judged, by rank; if there are fewer, filled up with neighbours that are only
+/// recorded.
 fn judged_before_others(open: Vec<Hit>, judged_from: Similarity, k: usize) -> Vec<Hit> {
     let (judged, others): (Vec<Hit>, Vec<Hit>) = open.into_iter().partition(|hit| hit.score >= judged_from);
     let mut kept: Vec<Hit> = judged.into_iter().chain(others).take(k).collect();
@@ -292,7 +292,7 @@ async fn items_of<'a>(
     Ok(items.into_iter().map(|item| (item.number, item)).collect())
 }
 
-/// Neighbours as a person is shown them; `shown` are those that the judge saw.
+/// Neighbours as shown to people; `shown` are those that the judge saw.
 fn top_matches(items: &BTreeMap<ItemNumber, Item>, hits: &[Hit], shown: &[ItemNumber]) -> Vec<TopMatch> {
     let scores = ordered_scores(&hits.iter().map(|hit| hit.score.get()).collect::<Vec<_>>());
     let matched = hits.iter().zip(scores).filter_map(|(hit, score)| {
@@ -322,18 +322,18 @@ async fn stored_item(store: &Store, query: &ItemQuery) -> Result<(Repo, Item), D
             return Ok((repo, item));
         }
     }
-    // As it is spelled in the store.
+    // With the name as spelled in the store.
     Err(unknown(&ItemQuery { repo: repo.name, ..query.clone() }))
 }
 
-/// Takes in what GitHub says about the item.
+/// Fetches the item from GitHub and upserts it.
 async fn fetch_item(store: &Store, github: &GitHub, query: &ItemQuery) -> Result<(Repo, Item), DetectError> {
     let identified = identify(store, github, &query.repo).await.map_err(SyncError::from)?;
     let repo = remember(store, &query.repo, &identified, github.now()).await.map_err(SyncError::from)?;
     let query = ItemQuery { repo: repo.name.clone(), ..query.clone() };
     let (mut item, mut change) = take_answer(store, github, &repo, &query).await?;
     for _ in 1..FETCHES {
-        // Otherwise somebody has stored something else meanwhile.
+        // Otherwise another process has stored something else meanwhile.
         if change != RecordChange::Unordered {
             break;
         }
@@ -342,7 +342,7 @@ async fn fetch_item(store: &Store, github: &GitHub, query: &ItemQuery) -> Result
     Ok((repo, item))
 }
 
-/// Asks GitHub about the item once, and takes the answer in.
+/// Fetches the item from GitHub once, and upserts it.
 async fn take_answer(
     store: &Store,
     github: &GitHub,
@@ -371,8 +371,8 @@ async fn take_answer(
     Ok(store.corpus().upsert_fetched_item(repo, seen, record, github.now()).await?)
 }
 
-/// What a pull request changes: of the first hundred files, because a judge sees fewer, and a pull request of thousands
-/// would cost dozens of requests.
+/// The changes of a pull request, limited to the first hundred files: a judge sees fewer, and a pull request with
+/// thousands of files would cost dozens of requests.
 pub(crate) async fn fetch_changes(
     github: &GitHub,
     repo: &Repo,
@@ -382,12 +382,12 @@ pub(crate) async fn fetch_changes(
     Ok(changes_of(&files.map(|page| page.items).unwrap_or_default()))
 }
 
-/// Changed files that a judge is shown, and how much of them.
+/// How many changed files a judge sees, and how many characters of each and of all.
 const FILES_READ: usize = 30;
 const FILE_READ: usize = 2_000;
 const CHANGES_READ: usize = 12_000;
 
-/// What a pull request changes: the paths of these files, and the changed lines of the first ones.
+/// The changes of a pull request: the paths of these files, and the changed lines of the first ones.
 fn changes_of(files: &[RestPullFile]) -> PullChanges {
     let mut diff = String::new();
     let mut left = CHANGES_READ;
@@ -405,7 +405,8 @@ fn changes_of(files: &[RestPullFile]) -> PullChanges {
     PullChanges { files: files.iter().map(|file| file.filename.clone()).collect(), diff }
 }
 
-/// Nine in ten of the other open items must have a vector: an answer about fewer would be no answer about the repository.
+/// Nine in ten of the other open items must have a vector: a verdict based on fewer would say nothing about the
+/// repository.
 fn require_vectors(repo: &Repo, item: &Item, near: &Neighbourhood, model: &str) -> Result<(), DetectError> {
     let OpenItems { all, embedded } = near.open_items();
     let own = near.rows().get(&item.number).filter(|row| row.state == ItemState::Open);
@@ -423,7 +424,7 @@ fn require_vectors(repo: &Repo, item: &Item, near: &Neighbourhood, model: &str) 
     })
 }
 
-/// What of an item is compared.
+/// The representation of an item that is compared.
 struct ComparedSource {
     source: EmbedSource,
     vector: Option<Vec<f32>>,
@@ -431,7 +432,7 @@ struct ComparedSource {
     fallback: Option<&'static str>,
 }
 
-/// Sees to it that the item has the vectors that are compared.
+/// Makes sure that the item has the vectors for the comparison.
 async fn prepare(
     store: &Store,
     repo: &Repo,
@@ -439,7 +440,7 @@ async fn prepare(
     with: Detectors<'_>,
     now: Timestamp,
 ) -> Result<ComparedSource, DetectError> {
-    // To fall back to.
+    // Needed as the fallback.
     let raw = embed_item(store, with.embedder, repo, item, EmbedSource::Raw, now).await?;
     let raw = |fallback| ComparedSource { source: EmbedSource::Raw, vector: raw, fallback };
     let Some(extractor) = with.extractor else { return Ok(raw(None)) };
@@ -451,7 +452,7 @@ async fn prepare(
     Ok(ComparedSource { source, vector, fallback: None })
 }
 
-/// An item among those of its repository.
+/// An item and the known duplicates of its repository.
 struct Comparison<'a> {
     store: &'a Store,
     repo: &'a Repo,
@@ -468,12 +469,12 @@ struct OnlineJudgement {
     failure: Option<String>,
     unreachable: bool,
     shown: Vec<ItemNumber>,
-    /// Other items that the judge takes for possible duplicates, best first.
+    /// Other items that the judge considers possible duplicates, best first.
     others: Vec<ItemNumber>,
 }
 
 impl OnlineJudgement {
-    /// Of what needed no judge.
+    /// A judgement without a question to the judge.
     fn unasked(verdict: OnlineVerdict, is_duplicate: bool) -> Self {
         let (shown, others) = (Vec::new(), Vec::new());
         Self { verdict, is_duplicate, reasoning: None, failure: None, unreachable: false, shown, others }
@@ -481,7 +482,7 @@ impl OnlineJudgement {
 }
 
 impl Comparison<'_> {
-    /// Open neighbours down to what the record keeps, and closed ones that are near.
+    /// Open neighbours down to the lowest recorded score, and near closed ones.
     async fn neighbours(
         &self,
         near: &Neighbourhood,
@@ -512,7 +513,7 @@ impl Comparison<'_> {
         Ok((open, closed))
     }
 
-    /// What a person said the item is a duplicate of, or the canonical of that; a closed item is never named.
+    /// What a person ruled the item to be a duplicate of, or the canonical of that; a closed item is never named.
     fn ruled_target(&self) -> Option<ItemNumber> {
         let ruled = self.known.ruled_duplicate_of(self.item.number)?;
         let is_open = |number: &ItemNumber| {
@@ -556,7 +557,7 @@ impl Comparison<'_> {
         for (one, other, score) in near.pair_scores(&shown, self.options.mode).await? {
             case.pairs.insert(one, other, score);
         }
-        // A judge may take its time, in which others would wait to bring the index up to date.
+        // A judge may take long; meanwhile other tasks would wait to update the index.
         drop(near);
         case.cards = cards_of(self.store, self.repo, source, &case).await?;
         let question = with.judge.question(&case);

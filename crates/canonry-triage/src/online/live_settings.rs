@@ -1,4 +1,4 @@
-//! A repository's settings as they are on its default branch now.
+//! Reads a repository's settings as they are on its default branch now.
 
 use canonry_boxed::boxed;
 use canonry_config::{MAX_FILE_BYTES, ParsedSettings, SETTINGS_FILE, SettingsSection};
@@ -7,13 +7,13 @@ use canonry_github::{GitHub, GitHubError};
 use canonry_store::{Repo, Store, StoreError};
 use jiff::SignedDuration;
 
-/// How long settings that were fetched hold; a push to the default branch ends it at once.
+/// How long fetched settings stay valid; a push to the default branch invalidates them at once.
 const FRESH: SignedDuration = SignedDuration::from_mins(10);
-/// What is kept for a file that is there and cannot be read at all: a list is no settings, so that it counts as a
-/// mistake and never as a choice.
+/// The stored text for a file that exists but cannot be read: a list is not valid settings, so it counts as a mistake
+/// and never as a choice.
 const UNREADABLE: &str = "- this file cannot be read";
 
-/// Why it is not known what the settings are now.
+/// Why the current settings are unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     #[error(transparent)]
@@ -22,7 +22,7 @@ pub enum SettingsError {
     GitHub(#[source] GitHubError),
 }
 
-/// The text of the settings file, fetched when what is kept is too old; `None` when there is no such file.
+/// The text of the settings file, fetched if the stored one is too old; `None` if there is no such file.
 #[boxed]
 pub async fn live_settings(store: &Store, github: &GitHub, repo: &Repo) -> Result<Option<String>, SettingsError> {
     let now = github.now();
@@ -43,8 +43,8 @@ pub async fn live_settings(store: &Store, github: &GitHub, repo: &Repo) -> Resul
     Ok(text)
 }
 
-/// How far triage goes by these settings. A mistake never speaks: what was meant cannot be told, and nobody asked for
-/// comments.
+/// The triage mode in these settings. A section with a mistake never comments: its meaning is unknown, and nobody
+/// asked for comments.
 pub fn triage_mode(settings: &ParsedSettings) -> TriageMode {
     if settings.fell_back(SettingsSection::Triage) { TriageMode::Shadow } else { settings.config.triage.mode }
 }
@@ -65,7 +65,7 @@ mod tests {
         for text in ["triage: {mode: suggest, maxCandidates: 99}", "triage: {mode: loud}", UNREADABLE, "{"] {
             assert_eq!(mode(text), TriageMode::Shadow, "{text}");
         }
-        // A mistake elsewhere is none here.
+        // A mistake in another section does not matter.
         assert_eq!(mode("triage: {mode: suggest}\nreview: {maxComments: 0}"), TriageMode::Suggest);
     }
 }

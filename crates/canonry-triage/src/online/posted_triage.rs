@@ -1,11 +1,11 @@
-//! What triage has written on an item so far, as the outbox knows it, and the keys of its writes.
+//! What triage has written on an item so far, according to the outbox, and the keys of its writes.
 
 use canonry_domain::{ItemNumber, ItemType, POSSIBLE_DUPLICATE, WriteArea, WriteKey, WriteOrigin};
 use canonry_github::outbox::{COMMENT_GONE, Receipt, Write};
 use canonry_store::{OutboxEntry, OutboxState, RepoId};
 use jiff::Timestamp;
 
-/// Which item's writes are meant. Every key names the item, and the triage or the generation that wants it.
+/// The keys of an item's writes. Every key names the item, and the triage or the generation that requests the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TriageKeys {
     pub(crate) repo: RepoId,
@@ -19,37 +19,37 @@ impl TriageKeys {
         self.key(WriteOrigin::TriageComment, i64::try_from(generation).unwrap_or(i64::MAX))
     }
 
-    /// The write of one origin that a triage, a grace or a ruling asks for.
+    /// The write of one origin that a triage, a grace period or a ruling requests.
     pub(crate) fn key(&self, origin: WriteOrigin, record: i64) -> WriteKey {
         WriteKey::of_item(origin, self.repo.get(), self.item_type, self.number).and(record).with_record(record)
     }
 }
 
-/// The comment that stands on an item, or is on its way there.
+/// The comment that stands on an item, or that is queued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StandingComment {
     pub(crate) key: String,
-    /// What it says once everything about it is sent.
+    /// The text after everything about the comment is sent.
     pub(crate) text: Option<String>,
 }
 
-/// What the outbox says about an item.
+/// The outbox entries of an item, summarized.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PostedTriage {
-    /// The comment that can be edited; `None` when there is none, or people deleted it.
+    /// The comment that can be edited; `None` if there is none, or people deleted it.
     pub(crate) standing: Option<StandingComment>,
-    /// How many comments were ever to be written.
+    /// How many comments were ever queued.
     pub(crate) generations: usize,
-    /// When the last one was written, whatever became of it.
+    /// When the last comment was written, even if it was deleted since.
     pub(crate) last_said_at: Option<Timestamp>,
-    /// Whether the label was last taken off by us. What people took off stays off.
+    /// Whether we removed the label last. If people removed it, it is not set again.
     pub(crate) label_taken_off: bool,
-    /// Whether the comment says last that a person ruled otherwise.
+    /// Whether the latest text of the comment says that a person ruled otherwise.
     pub(crate) is_ruled_apart: bool,
 }
 
 impl PostedTriage {
-    /// Reads all entries of an item, which are in the order in which they are sent.
+    /// Reads all entries of an item; they are in the order in which they are sent.
     pub(crate) fn read(entries: &[OutboxEntry]) -> Self {
         let comments: Vec<&OutboxEntry> =
             entries.iter().filter(|entry| entry.source.origin == WriteOrigin::TriageComment).collect();
@@ -74,12 +74,12 @@ impl PostedTriage {
     }
 }
 
-/// Whether an entry takes a suggestion back because a person ruled so.
+/// Whether an entry withdraws a suggestion because of a person's ruling.
 pub(crate) fn is_ruling(entry: &OutboxEntry) -> bool {
     entry.source.origin == WriteOrigin::RulingEdit
 }
 
-/// The last word about the label decides. An unlabelling that found nothing to take off took nothing off.
+/// The last write about the label decides. An unlabelling that found no label removed nothing.
 fn label_taken_off(entries: &[OutboxEntry]) -> bool {
     let ours = |entry: &&OutboxEntry| entry.source.origin.area() == WriteArea::Triage && entry.is_sent_or_pending();
     let last = entries.iter().rev().filter(ours).find_map(|entry| match Write::of_entry(entry)? {
@@ -101,7 +101,7 @@ fn edits_of<'a>(entries: &'a [OutboxEntry], comment: &str) -> impl Iterator<Item
     })
 }
 
-/// What an entry says, if it says something.
+/// The text of an entry, if it has one.
 pub(crate) fn said_by(entry: &OutboxEntry) -> Option<String> {
     Write::of_entry(entry)?.into_text()
 }

@@ -1,4 +1,4 @@
-//! Reactions on triage comments, which GitHub tells by no webhook: they are asked for now and then.
+//! Polls the reactions to triage comments, because GitHub sends no webhook for them.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,27 +9,27 @@ use canonry_github::{GitHub, GitHubError};
 use canonry_store::{RepoAccess, RepoId, Store, StoreError, TriageComment};
 use jiff::{SignedDuration, Timestamp};
 
-/// For how long reactions to a comment are asked for.
+/// For how long reactions to a comment are polled.
 const ASKED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// How long what was heard holds. Shorter than the time between two rounds, so that a round that GitHub's limit has
-/// interrupted goes on with the rest when it is begun again.
+/// How long polled reactions stay valid. This is shorter than the time between two rounds, so that a round that
+/// GitHub's rate limit interrupted continues with the rest when it starts again.
 const HOLDS: SignedDuration = SignedDuration::from_hours(3);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReactionsReport {
     pub asked: u64,
-    /// Those among them that are gone, and their reactions with them.
+    /// Comments that no longer exist; their reactions are gone too.
     pub gone: u64,
-    /// Repositories that GitHub does not let us ask about, or a comment of them, and why.
+    /// Repositories for which a request failed, for all or for one comment, and why.
     pub failed: Vec<(RepoName, String)>,
-    /// When to ask for the rest, if GitHub's limit kept us from asking about some.
+    /// When to poll the rest, if GitHub's rate limit prevented some requests.
     pub retry_at: Option<Timestamp>,
 }
 
-/// Reads the reactions to every triage comment of the last 30 days on an issue, as they are now: what was removed is
-/// gone. Those that were asked about longest ago come first, and those of the last hours are left out. A repository that
-/// cannot be asked, and a comment that nothing can be said about, keep nobody from asking about the others.
+/// Reads the current reactions to every triage comment of the last 30 days on an issue; removed reactions do not
+/// count. The comments that were polled longest ago come first, and those that were polled in the last hours are left
+/// out. A repository or a comment that cannot be read does not stop the others.
 #[boxed]
 pub async fn poll_reactions(
     store: &Store,
@@ -58,13 +58,13 @@ pub async fn poll_reactions(
                 let reactions = reactions.unwrap_or_default();
                 store.learning().record_comment_reactions(repo.id, *number, comment.comment, reactions, now).await?;
             }
-            // Other repositories may have a budget of their own.
+            // Other repositories may have their own rate limit.
             Err(GitHubError::RateLimited { until }) => {
                 left_out.insert(repo.id);
                 report.retry_at = Some(report.retry_at.map_or(until, |earlier| earlier.min(until)));
             }
             Err(error) => {
-                // An answer that makes no sense speaks of that comment alone.
+                // An invalid answer concerns only that comment.
                 if !matches!(error, GitHubError::BadAnswer { .. } | GitHubError::Refused { .. }) {
                     left_out.insert(repo.id);
                 }
@@ -79,13 +79,13 @@ fn is_due(synced_at: Option<Timestamp>, now: Timestamp) -> bool {
     synced_at.is_none_or(|at| now.duration_since(at) >= HOLDS)
 }
 
-/// The reactions of people to a comment; `None` when it is gone.
+/// People's reactions to a comment; `None` if it no longer exists.
 async fn heard(github: &GitHub, comment: &TriageComment, own: &Login) -> Result<Option<CommentReactions>, GitHubError> {
     let subject = ReactionSubject::Comment(comment.comment);
     match github.reactions(&comment.repo.name, subject).all().await {
         Ok(reactions) => Ok(Some(count(&reactions, own, comment.worded_at))),
         Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => {
-            // A repository that we cannot see answers the same for each of its comments.
+            // A repository that we cannot see gives the same answer for each of its comments.
             github.repo(&comment.repo.name).await?;
             Ok(None)
         }
@@ -93,8 +93,8 @@ async fn heard(github: &GitHub, comment: &TriageComment, own: &Login) -> Result<
     }
 }
 
-/// Each person counts once, by all that they said with a thumb. Bots, and our own account, are nobody. What was said
-/// before the comment had its present words is about others; GitHub's times have whole seconds.
+/// Each person counts once, with all their thumbs. Bots and our own account do not count. Reactions before the
+/// comment got its current text are about another text and do not count; GitHub's times have whole seconds.
 fn count(reactions: &[RestReaction], own: &Login, worded_at: Timestamp) -> CommentReactions {
     let mut people: BTreeMap<Login, (bool, bool)> = BTreeMap::new();
     let of_these_words = |at: Option<Timestamp>| at.is_none_or(|at| at.as_second() >= worded_at.as_second());

@@ -1,11 +1,11 @@
-//! What is done about an item once it is known what is said about it: pure.
+//! Decides what to do about an item once its verdict is known; a pure function.
 
 use canonry_domain::{CommentDecision, ItemNumber, TriageMode, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::online::posted_triage::PostedTriage;
 
-/// All that the decision rests on.
+/// Everything that the decision depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TriageSituation<'a> {
     pub(crate) mode: TriageMode,
@@ -24,34 +24,34 @@ pub(crate) struct TriageSituation<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TriageDecision {
-    /// A new comment, the n-th, and the label.
+    /// Post a new comment, the n-th, and set the label.
     Comment {
         generation: usize,
     },
-    /// The standing comment gets another text.
+    /// Edit the standing comment.
     Edit {
         comment_key: String,
     },
-    /// The standing comment says that it was a mistake, and the label goes.
+    /// Edit the standing comment to say that it was a mistake, and remove the label.
     Withdraw {
         comment_key: String,
     },
     Record(&'static str),
 }
 
-/// Why something is said.
+/// The reason for a comment.
 pub(crate) const ABOVE_THRESHOLD: &str = "above_threshold";
-/// Why something is taken back.
+/// The reason for withdrawing a comment.
 pub(crate) const NO_LONGER_PREDICTED: &str = "no_longer_predicted";
-/// The standing comment says exactly that.
+/// The standing comment already has this text.
 pub(crate) const SAID_ALREADY: &str = "said_already";
 /// People deleted the comment, and it would name the same target again.
 pub(crate) const COMMENT_DELETED: &str = "comment_deleted";
-/// The last comment on the item is too young for another one.
+/// The last comment on the item is too recent for another one.
 pub(crate) const COOLDOWN: &str = "cooldown";
 
-/// Decides. There is one comment per item: it is edited and taken back, never repeated. Where people deleted it, only
-/// another target is worth another comment, and not before the cooldown is over.
+/// Makes the decision. There is one comment per item: it is edited and withdrawn, never repeated. If people deleted
+/// it, only another target justifies another comment, and not before the cooldown is over.
 pub(crate) fn decide(situation: &TriageSituation<'_>) -> TriageDecision {
     let why = match situation.speaking {
         CommentDecision::Silent(why) => why.as_str(),
@@ -60,7 +60,7 @@ pub(crate) fn decide(situation: &TriageSituation<'_>) -> TriageDecision {
     let is_other_target = situation.target != situation.named.first().copied();
     let is_gone = situation.verdict == Verdict::NotDuplicate || is_other_target;
     match &situation.said.standing {
-        // A threshold that has moved since, or a repository that has fallen silent, makes no comment wrong.
+        // A comment does not become wrong because a threshold has changed or the repository has become silent.
         Some(standing) if situation.mode.speaks() && is_gone && !situation.is_withdrawn => {
             TriageDecision::Withdraw { comment_key: standing.key.clone() }
         }
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(decide(&speaking(&same, &[number(7)])), TriageDecision::Record("said_already"));
         let other = standing("looks like #8");
         assert_eq!(decide(&speaking(&other, &[number(8)])), TriageDecision::Edit { comment_key: "k".to_owned() });
-        // What a check or GitHub refused was never read by anybody.
+        // Nobody has read a comment that a check or GitHub refused.
         let refused = PostedTriage { generations: 1, ..PostedTriage::default() };
         assert_eq!(decide(&speaking(&refused, &[number(7)])), TriageDecision::Comment { generation: 2 });
     }

@@ -1,4 +1,4 @@
-//! Triage of one item: what is said about it, recorded, and said on GitHub when the repository wants that.
+//! Triages one item: finds the verdict, records it, and queues a comment on GitHub if the repository wants comments.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -29,50 +29,50 @@ use crate::online::suggestion_comment::{SuggestedItem, suggestion_of};
 use crate::online::triage_decision::{ABOVE_THRESHOLD, NO_LONGER_PREDICTED, TriageDecision, TriageSituation, decide};
 use crate::retrieval::embed::{EmbedFailure, EmbedOptions, EmbedSource, embed};
 
-/// How a repository wants its items triaged.
+/// A repository's rules for triage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriageRules {
     pub mode: TriageMode,
-    /// How many items a comment names at most, the target among them.
+    /// The maximum number of items that a comment names, including the target.
     pub max_candidates: usize,
     pub exclude_labels: Vec<String>,
-    /// For how long no second comment is made on the same item.
+    /// For how long no second comment is posted on the same item.
     pub cooldown: SignedDuration,
-    /// How sure duplicates are closed that nobody objects to; `None` when nothing is closed.
+    /// The rules for announced closes; `None` if nothing is closed.
     pub grace: Option<GraceRules>,
 }
 
-/// How sure duplicates are closed that nobody objects to.
+/// The rules for closing sure duplicates to which nobody objects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraceRules {
     pub hours: u32,
     pub min_close: Probability,
-    /// Labels whose items are never closed.
+    /// Items with one of these labels are never closed.
     pub protected_labels: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriageOutcome {
-    /// What is said about the item; `None` when it was not looked at.
+    /// `None` if the item was not checked.
     pub verdict: Option<OnlineVerdict>,
     pub triage_id: Option<i64>,
     pub action: Option<TriageActionKind>,
-    /// Why that, or why it was not looked at, in one word.
+    /// The reason for the action, or why the item was not checked, in one word.
     pub reason: String,
 }
 
-/// Why an item could not be triaged. Doing it again does no harm: nothing is written twice.
+/// Why an item could not be triaged. It is safe to repeat it: nothing is written twice.
 #[derive(Debug, thiserror::Error)]
 pub enum TriageError {
     #[error(transparent)]
     Detect(#[from] DetectError),
-    /// The judge gave no usable answer. That is recorded and never posted; it may be asked again.
+    /// The judge gave no usable answer. This is recorded and never posted; the judge may be asked again.
     #[error("failed to judge {repo} #{number}: {why}")]
     JudgeFailed { repo: RepoName, number: ItemNumber, why: String },
     /// The repository's other items could not be embedded.
     #[error(transparent)]
     Embed(#[from] Box<EmbedFailure>),
-    /// The repository's other items could not be read for their intent.
+    /// The intent cards of the repository's other items could not be made.
     #[error(transparent)]
     Analyze(#[from] Box<AnalyzeFailure>),
     #[error(transparent)]
@@ -81,12 +81,12 @@ pub enum TriageError {
     Outbox(#[from] OutboxError),
 }
 
-/// Triages one item: looks at it, records what is said, and stores what is to be written on GitHub. Nothing is sent from
-/// here. Without an outbox it goes as in shadow mode.
+/// Triages one item: checks it, records the verdict, and queues what is to be written on GitHub. Nothing is sent from
+/// here. Without an outbox it works as in shadow mode.
 ///
-/// The item is believed as it is: who has it from a webhook or from GitHub need not ask again, and right before anything
-/// is sent the live issue is read ([`crate::TriageRecheck`]). The run's id makes it one triage: a second call with the same
-/// id goes on where the first one ended, and neither records nor writes anything twice.
+/// The item is used as given: a caller that got it from a webhook or from GitHub need not fetch it again, and right
+/// before anything is sent the live issue is read ([`crate::TriageRecheck`]). The run id identifies the triage: a
+/// second call with the same id continues where the first one ended, and neither records nor writes anything twice.
 #[expect(clippy::too_many_arguments, reason = "who, what, with what and by which rules; each is another thing")]
 #[boxed]
 pub async fn triage_item(
@@ -110,7 +110,7 @@ pub async fn triage_item(
             false => common_facts_of(store, repo, &item, with).await?,
         };
         let neighbours = triage.named_items(&begun.record).await?;
-        // A record does not keep which others the judge took for possible duplicates.
+        // A record does not contain the other items that the judge considered possible duplicates.
         let shown = ShownEvidence { common: &common, others: &[] };
         return triage.settle(begun, &neighbours, shown, None).await;
     }
@@ -155,7 +155,7 @@ impl TriageOutcome {
     }
 }
 
-/// The record of an earlier call with the same run's id. One of a judge that failed counts only when it was settled.
+/// The record of an earlier call with the same run id. The record of a failed judge counts only if it was settled.
 async fn begun_before(
     store: &Store,
     repo: &Repo,
@@ -176,7 +176,7 @@ async fn begun_before(
     Ok(actions.iter().any(|stored| stored.action.triage_id == id).then_some(record))
 }
 
-/// Why an item is not looked at.
+/// Why an item is not checked.
 fn left_alone(item: &Item, rules: &TriageRules) -> Option<&'static str> {
     if item.gone.is_some() {
         return Some("gone");
@@ -187,16 +187,16 @@ fn left_alone(item: &Item, rules: &TriageRules) -> Option<&'static str> {
     has_protected_label(&item.labels, &rules.exclude_labels).then_some("excluded_label")
 }
 
-/// Only one at a time embeds a whole repository: whoever waits finds it done.
+/// Only one task at a time embeds a whole repository: a task that waits finds it done.
 static CATCHING_UP: Mutex<()> = Mutex::const_new(());
 
-/// Embeds what has no vector yet, so that an imported repository can be compared with.
+/// Embeds items without a vector, so that an imported repository can be compared with.
 async fn catch_up(store: &Store, repo: &Repo, with: Detectors<'_>, now: Timestamp) -> Result<(), TriageError> {
     let _alone = CATCHING_UP.lock().await;
     let source = match with.extractor {
         None => EmbedSource::Raw,
         Some(extractor) => {
-            // Cards by a model cost money for each item of the repository: an operator's decision.
+            // Cards by a model cost money for each item of the repository; the operator has to decide that.
             if matches!(extractor, IntentExtractor::Local) {
                 let options = AnalyzeOptions { item_type: None, state: None, only_changed: true, workers: 1 };
                 analyze_intent(store, repo, extractor, options, now, &mut |_| {}).await?;
@@ -210,7 +210,7 @@ async fn catch_up(store: &Store, repo: &Repo, with: Detectors<'_>, now: Timestam
     Ok(())
 }
 
-/// What would be said, and what was.
+/// The suggestion, and what was posted before.
 #[derive(Clone, Copy)]
 struct SuggestionState<'a> {
     text: &'a str,
@@ -220,16 +220,16 @@ struct SuggestionState<'a> {
     grace: Option<&'a GraceRules>,
 }
 
-/// What the comment rests on beside the record.
+/// What the comment needs in addition to the record.
 #[derive(Clone, Copy)]
 struct ShownEvidence<'a> {
-    /// Those of the item's facts that many items contain.
+    /// The facts of the item that many items contain.
     common: &'a CommonFacts,
-    /// Other items that the judge takes for possible duplicates, best first.
+    /// Other items that the judge considers possible duplicates, best first.
     others: &'a [ItemNumber],
 }
 
-/// One item whose record is stored.
+/// An item whose record is stored.
 struct TriageRun<'a> {
     store: &'a Store,
     outbox: Option<&'a Outbox>,
@@ -241,7 +241,7 @@ struct TriageRun<'a> {
 }
 
 impl TriageRun<'_> {
-    /// Whether everything that a record led to is stored, so that no words are needed for it any more.
+    /// Whether all consequences of a record are stored, so that no text is needed for it any more.
     async fn is_carried_out(&self, triage_id: i64) -> Result<bool, StoreError> {
         let actions = self.actions().await?;
         let Some(stored) = actions.iter().find(|stored| stored.action.triage_id == triage_id) else {
@@ -256,8 +256,8 @@ impl TriageRun<'_> {
         Ok(entries.iter().any(|entry| Some(&entry.key) == key.as_ref()))
     }
 
-    /// Decides what the record leads to, stores the decision, and then what it asks to be written: whoever is killed in
-    /// between finds the decision and carries it out.
+    /// Decides what follows from the record, stores the decision, and then queues its writes. If the process is
+    /// killed in between, the next call finds the decision and queues the writes.
     async fn settle(
         &self,
         record: StoredTriageRecord,
@@ -266,7 +266,7 @@ impl TriageRun<'_> {
         unasked: Option<&'static str>,
     ) -> Result<TriageOutcome, TriageError> {
         let earlier = self.actions().await?;
-        // What a person ruled it a duplicate of need not be near.
+        // The target of a person's ruling need not be a neighbour.
         let find = |number: ItemNumber| neighbours.get(&number).or_else(|| self.known.item(number));
         let target = record.record.target.and_then(find);
         let grace = self.announced_grace(&record, target, &earlier).await?;
@@ -299,15 +299,15 @@ impl TriageRun<'_> {
         let Some(StoredTriageAction { action, .. }) = action else {
             return Err(StoreError::Damaged("a decision was stored and is missing".to_owned()).into());
         };
-        // What a later triage has decided is not undone by an earlier one that comes back.
+        // An earlier triage that is repeated must not undo the decision of a later one.
         if actions.first().is_some_and(|latest| latest.action.triage_id == record.id) {
             self.carry_out(action, text, &said, &named).await?;
         }
         Ok(TriageOutcome::of(&record, action))
     }
 
-    /// The rules of the close that the suggestion announces; `None` when it announces none. A triage that was decided
-    /// before stays with what it decided.
+    /// The rules of the close that the suggestion announces; `None` if it announces none. A triage that was decided
+    /// before keeps its decision.
     async fn announced_grace(
         &self,
         record: &StoredTriageRecord,
@@ -409,7 +409,7 @@ impl TriageRun<'_> {
         })
     }
 
-    /// Stores what a decision asks to be written. What is stored under its key already stays as it is.
+    /// Queues the writes of a decision. A write that is already stored under its key stays as it is.
     async fn carry_out(
         &self,
         action: &TriageAction,
@@ -449,7 +449,7 @@ impl TriageRun<'_> {
         Ok(())
     }
 
-    /// The items that a stored record names, as they are now.
+    /// The items that a stored record names, in their current state.
     async fn named_items(&self, record: &NewTriageRecord) -> Result<BTreeMap<ItemNumber, Item>, StoreError> {
         let numbers: Vec<ItemNumber> = record.candidates.iter().map(|one| one.number).chain(record.target).collect();
         let items = self.store.corpus().items_by_number(self.repo.id, self.item.item_type, &numbers).await?;
@@ -464,7 +464,7 @@ impl TriageRun<'_> {
         self.store.duplicates().triage_actions_of(self.repo.id, self.item.item_type, self.item.number).await
     }
 
-    /// Every target that was named on the item, the last one first. What was refused was never named.
+    /// Every target that was named on the item, the last one first. A refused comment named nothing.
     async fn named_targets(
         &self,
         actions: &[StoredTriageAction],

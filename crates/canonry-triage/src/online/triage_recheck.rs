@@ -1,4 +1,4 @@
-//! The last look before triage says something on GitHub.
+//! The last check before triage posts on GitHub.
 
 use canonry_config::{ParsedSettings, parse};
 use canonry_domain::{WriteKind, WriteOrigin, has_protected_label};
@@ -12,9 +12,9 @@ use crate::corpus::identify::{IdentifyError, identify, remember};
 use crate::online::live_settings::{live_settings, triage_mode};
 use crate::online::posted_triage::is_ruling;
 
-/// Asks GitHub about an item right before a comment, another text for it, or a label of triage is sent: what is closed,
-/// locked, gone or excluded meanwhile is left alone, and so is a repository whose settings no longer want it. What is
-/// taken back always passes.
+/// Checks an item on GitHub right before triage sends a comment, an edit or a label. Nothing is sent if the item is
+/// closed, locked, gone or excluded by now, or if the repository's settings no longer want it. Withdrawals are always
+/// sent.
 #[derive(Debug, Clone)]
 pub struct TriageRecheck {
     store: Store,
@@ -38,7 +38,7 @@ impl TriageRecheck {
         Ok(refusal.map_or(Ruling::Proceed, |reason| Ruling::Refuse { reason: reason.to_owned() }))
     }
 
-    /// What stands against a comment, its new text or a label, in one word.
+    /// Why a comment, an edit or a label is not sent, in one word.
     async fn refusal(&self, entry: &OutboxEntry) -> Result<Option<&'static str>, RecheckError> {
         let repo = &entry.repo;
         if self.store.repos().access(repo.id).await? != RepoAccess::Active {
@@ -74,8 +74,8 @@ impl TriageRecheck {
         })
     }
 
-    /// The repository's settings as they are now; `None` when none were ever read. What is too old is fetched again, and
-    /// while that fails nothing is said: a push may have told us to be silent.
+    /// The repository's current settings; `None` if they were never read. Settings that are too old are fetched
+    /// again, and while that fails nothing is posted: a push may have turned comments off.
     async fn settings(&self, repo: &Repo) -> Result<Option<ParsedSettings>, RecheckError> {
         if self.store.repos().settings(repo.id).await?.is_none() {
             return Ok(None);
@@ -84,9 +84,9 @@ impl TriageRecheck {
         Ok(Some(parse(&text.unwrap_or_default())))
     }
 
-    /// Whether an edit is the one that takes the comment back.
+    /// Whether an edit withdraws the comment.
     async fn takes_back(&self, entry: &OutboxEntry) -> Result<bool, RecheckError> {
-        // That a close is called off, or what a person ruled, is told whatever has become of the item.
+        // A cancelled close, or a person's ruling, is posted whatever the state of the item.
         if matches!(entry.source.origin, WriteOrigin::GraceCancelled | WriteOrigin::RulingEdit) {
             return Ok(true);
         }
@@ -99,7 +99,7 @@ impl TriageRecheck {
         }))
     }
 
-    /// Whether another write or a later decision has made this one pointless.
+    /// Whether another write or a later decision has made this one obsolete.
     async fn overtaken(&self, entry: &OutboxEntry) -> Result<Option<&'static str>, RecheckError> {
         let Some(item_type) = entry.source.item_type else { return Ok(None) };
         let entries = self.store.outbox().of_item(entry.repo.id, entry.number).await?;
@@ -112,13 +112,13 @@ impl TriageRecheck {
             let is_withdrawn = latest.is_some_and(|stored| stored.action.action == TriageActionKind::Withdrawn);
             return Ok(is_withdrawn.then_some("withdrawn"));
         }
-        // A label without the comment that explains it would puzzle people.
+        // A label without the comment that explains it would confuse people.
         let comment = entries.iter().rev().find(|one| one.source.origin == WriteOrigin::TriageComment);
         let is_said = comment.is_some_and(|comment| comment.state == OutboxState::Sent);
         Ok((!is_said).then_some("not_commented"))
     }
 
-    /// Whether the repository was renamed; its new name is noted, and the next try goes there.
+    /// Whether the repository was renamed. Its new name is stored, and the next try uses it.
     async fn has_other_name(&self, entry: &OutboxEntry) -> Result<bool, RecheckError> {
         let name = &entry.repo.name;
         let identified = identify(&self.store, &self.github, name).await.map_err(plain)?;
@@ -133,7 +133,7 @@ impl Recheck for TriageRecheck {
     }
 }
 
-/// GitHub's own error, for which the outbox looks.
+/// GitHub's own error, which the outbox looks for.
 fn plain(error: IdentifyError) -> RecheckError {
     match error {
         IdentifyError::GitHub(error) => error.into(),

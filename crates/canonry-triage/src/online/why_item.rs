@@ -1,4 +1,4 @@
-//! Why Canonry said what it said about an item, or said nothing: gathered from the store.
+//! Answers why Canonry commented on an item or stayed silent, from the store.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::close::row_evidence::facts_of;
 use crate::grace::cancel_grace::why as why_it_ended;
 use crate::retrieval::boilerplate::stored_boilerplate;
 
-/// Characters of the judge's reasoning in the answer.
+/// The maximum number of characters of the judge's reasoning in the answer.
 const QUOTED: usize = 300;
 
-/// The answer to "why" about an item, fit to be posted.
+/// The answer to "why" about an item, ready to be posted.
 #[boxed]
 pub async fn why_item(
     store: &Store,
@@ -77,7 +77,7 @@ async fn rulings_about(
     number: ItemNumber,
 ) -> Result<Vec<(OverrideKind, Option<ItemNumber>)>, StoreError> {
     let all = store.duplicates().overrides(repo.id, Some(item_type)).await?;
-    // Seen from this item, the other one of the pair is the other one.
+    // Each pair is shown from the side of this item.
     let about = all.into_iter().filter_map(|ruled| match (ruled.item == number, ruled.other == Some(number)) {
         (true, _) => Some((ruled.kind, ruled.other)),
         (false, true) if ruled.kind == OverrideKind::NotDuplicate => Some((ruled.kind, Some(ruled.item))),

@@ -1,4 +1,4 @@
-//! A person rules that an item is no duplicate: what Canonry suggested is taken back at once.
+//! Withdraws Canonry's suggestion at once when a person rules that an item is not a duplicate.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemType, Login, POSSIBLE_DUPLICATE, WriteOrigin, ruled_apart_text};
@@ -7,8 +7,8 @@ use canonry_store::{Repo, Store, TriageActionKind};
 
 use crate::online::posted_triage::{PostedTriage, TriageKeys};
 
-/// Lets the suggestion on an item say who ruled, and takes the label off; `false` when no suggestion stands that names the
-/// other item. `ruling` makes it one withdrawal, however often it is asked for.
+/// Edits the suggestion on an item to name the person who ruled, and removes the label. `false` if no standing
+/// suggestion names the other item. `ruling` identifies the withdrawal, so that repeated calls make only one.
 #[expect(clippy::too_many_arguments, reason = "where, which pair, who and by which ruling; each is another thing")]
 #[boxed]
 pub async fn withdraw_suggestion(

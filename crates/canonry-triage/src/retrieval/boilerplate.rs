@@ -1,4 +1,5 @@
-//! The text that many items of a repository share: learned when enough has changed, read by everybody who compares.
+//! The text that many items of a repository share (boilerplate): learned when enough has changed, used for every
+//! comparison.
 
 use canonry_boxed::boxed;
 use canonry_domain::{Boilerplate, BoilerplateLearner, ItemType};
@@ -7,20 +8,19 @@ use jiff::Timestamp;
 
 use crate::retrieval::index_upkeep::off_async_threads;
 
-/// Texts that are read at once.
 const PAGE: u32 = 500;
-/// It is learned again after one in so many texts is new: every one in a small repository, every 250th in one of 50,000,
-/// where it takes two seconds.
+/// Boilerplate is learned again after one in this many texts is new: every text in a small repository, every 250th in
+/// one of 50,000, where learning takes two seconds.
 const LEARNED_AFTER: u64 = 200;
 
-/// What is known of the shared text; nothing before somebody learned it.
+/// The stored boilerplate; empty before it was first learned.
 #[boxed]
 pub async fn stored_boilerplate(store: &Store, repo: &Repo, item_type: ItemType) -> Result<Boilerplate, StoreError> {
     Ok(store.corpus().boilerplate(repo.id, item_type).await?.unwrap_or_default().boilerplate)
 }
 
-/// The same, learned again where enough texts have changed. What it takes from or gives to an item makes the item's vector
-/// outdated. `texts` is what `count_texts` counts, where that is known.
+/// The boilerplate, learned again if enough texts have changed. If this changes an item's own text, the item's vector
+/// is outdated. `texts` is the result of `count_texts`, if known.
 pub(crate) async fn refresh_boilerplate(
     store: &Store,
     repo: &Repo,
@@ -42,7 +42,7 @@ pub(crate) async fn refresh_boilerplate(
     learn(store, repo, item_type, stored.as_ref(), &files, now).await
 }
 
-/// Keeps the lines of template files for good: a former version stays in the issues that were made with it.
+/// Keeps the lines of template files permanently: issues that were made with a former version still contain it.
 pub(crate) async fn keep_templates(
     store: &Store,
     repo: &Repo,

@@ -11,16 +11,14 @@ use jiff::Timestamp;
 
 use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
-/// What was fitted, and to how many pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CalibrateReport {
     pub fitted: FittedCalibration,
     pub true_pairs: usize,
-    /// Pairs that the model thinks near and nobody said are duplicates.
+    /// Pairs that are near by the model and that nobody called duplicates.
     pub other_pairs: usize,
 }
 
-/// Why nothing was fitted.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
     #[error("{0}; the repository needs more issues that people closed as duplicates: try `canonry sync --outcomes`")]
@@ -31,8 +29,8 @@ pub enum CalibrateError {
     Store(#[from] StoreError),
 }
 
-/// How many of the nearest items a duplicate is compared with. Both kinds of pairs must come from the
-/// same retriever, or the odds are those of another question.
+/// How many of the nearest items a duplicate is compared with. Both kinds of pairs must come from the same retriever;
+/// otherwise the odds belong to another question.
 const NEAREST: usize = 20;
 
 /// Fits the scores of a neighbourhood's model to what people closed as duplicates, and stores the fit.

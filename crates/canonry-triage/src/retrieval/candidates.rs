@@ -11,13 +11,12 @@ use jiff::Timestamp;
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
-/// Which sets to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CandidateOptions {
     pub wanted: NeighbourQuery,
-    /// In which state the items must be whose neighbours are looked for; `None` for any.
+    /// The state of the items whose neighbours are searched; `None` for any.
     pub source_state: Option<ItemState>,
-    /// Only the neighbours of these, and only those outside of their own cluster; `None` for those of every item.
+    /// Only these items, and only neighbours outside their own cluster; `None` for all items.
     pub joining: Option<BTreeSet<ItemNumber>>,
 }
 
@@ -31,22 +30,22 @@ pub struct WrittenSet {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CandidatesReport {
-    /// Items whose neighbours were to be looked for.
+    /// Items whose neighbours were requested.
     pub discovered: u64,
-    /// Those without a vector of their present text.
+    /// Items without a vector for their current text.
     pub skipped_missing_embedding: u64,
-    /// Those that were compared by their text, because they have no vector of what was to be compared.
+    /// Items that were compared by their text, because they have no vector of the wanted source.
     pub fell_back: u64,
-    /// Those whose text changed meanwhile: their set was not written.
+    /// Items whose text changed meanwhile: their set was not written.
     pub skipped_changed: u64,
     pub sets: Vec<WrittenSet>,
 }
 
-/// Looks for the neighbours of every item of a neighbourhood and stores them. A set is written even when
-/// it is empty: "nothing is near" is an answer too.
+/// Finds the neighbours of every item of a neighbourhood and stores them. A set is written even if it is empty:
+/// "nothing is near" is an answer too.
 ///
-/// An item without a vector there (its card failed, or is of an older text) is compared in `by_text`, where
-/// that is given, and its set says so.
+/// An item without a vector there (its card failed, or is for an older text) is compared in `by_text`, if given, and
+/// its set says so.
 #[boxed]
 pub async fn candidates(
     store: &Store,
@@ -103,7 +102,7 @@ pub async fn candidates(
 /// Items that are compared and stored together: enough to keep every core busy, few enough that a kill costs nothing.
 const BATCH: usize = 64;
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Default)]
 struct BatchSets {
     sets: Vec<WrittenSet>,
@@ -111,12 +110,12 @@ struct BatchSets {
     changed: u64,
 }
 
-/// What all batches have in common.
+/// What all batches share.
 struct BatchContext<'a> {
-    /// What the sets are stored under: an item that is compared by its text for want of a card belongs to the others
-    /// all the same.
+    /// The representation under which the sets are stored: an item that is compared by its text because it has no
+    /// card belongs to the same sets.
     representation: Representation,
-    /// Which item of a known cluster may be named for it.
+    /// For each member of a known cluster the item that may be named for it.
     stand_ins: BTreeMap<ItemNumber, ItemNumber>,
     options: &'a CandidateOptions,
 }
@@ -166,7 +165,7 @@ async fn write_sets(
         });
         hits_of.push(hits);
     }
-    // A set whose item has another text by now is not written.
+    // The store does not write a set whose item has another text by now.
     let kept = store.duplicates().write_candidate_sets(repo.id, &sets, now).await?;
     for ((set, members), kept) in sets.into_iter().zip(hits_of).zip(kept) {
         if kept {

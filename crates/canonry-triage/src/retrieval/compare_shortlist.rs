@@ -1,4 +1,4 @@
-//! The closer look at a shortlist: who wrote the items and when, and their texts token by token; then the order.
+//! Ranks a shortlist by a closer comparison: the authors and dates of the items, and their texts token by token.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,20 +11,21 @@ use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalEr
 
 /// A query and the candidates that were found for it.
 pub(crate) struct RankingQuery {
-    /// The item that it is, if it is one.
+    /// The item of the query, if it is one.
     pub(crate) item: Option<ItemNumber>,
-    /// The vectors of its tokens; those of an item are read.
+    /// The vectors of the query's tokens; those of an item are read from the store.
     pub(crate) tokens: Option<Arc<TokenVectors>>,
     pub(crate) pool: CandidatePool,
 }
 
-/// Queries whose candidates' tokens are read together and held at once: 3 MB of 60 tokens each, if all are different.
+/// How many queries are processed together. The tokens of their candidates are in memory at once: 3 MB at 60 tokens
+/// each, if all candidates are different.
 const TOGETHER: usize = 16;
 
 type Tokens = HashMap<ItemNumber, Arc<TokenVectors>>;
 
 impl Neighbourhood {
-    /// The candidates of each query in their order, best first.
+    /// The candidates of each query, ranked, best first.
     pub(crate) async fn ranked(
         &self,
         asked: Vec<RankingQuery>,
@@ -34,7 +35,7 @@ impl Neighbourhood {
         for together in asked.chunks(TOGETHER) {
             let tokens = match wanted.mode {
                 RetrievalMode::Hybrid => self.tokens_for(together).await?,
-                // Their order asks for nothing else than vectors, or words.
+                // These modes rank only by vectors, or only by words.
                 RetrievalMode::Dense | RetrievalMode::Lexical => Tokens::new(),
             };
             ranked.extend(on_all_cores(together, |asked| self.rank(asked, &tokens, wanted)));
@@ -52,7 +53,8 @@ impl Neighbourhood {
                 candidate.same_author = same_author(own, row);
                 candidate.hours_apart = hours_apart(own, row);
             }
-            // Whoever asks for more than a hundred orders them by something else in the end, and waits for the answer.
+            // Only the shortlist is compared: a caller that asks for more than a hundred candidates orders them by
+            // another criterion in the end, and waits for the answer.
             let other = tokens.get(&candidate.number).filter(|_| at < SHORTLIST);
             candidate.late = query.as_ref().zip(other).and_then(|(one, other)| one.compare(other));
             candidate
@@ -62,9 +64,9 @@ impl Neighbourhood {
         rank(self.item_type(), wanted.mode, &candidates, asked.pool.spread, calibrate, wanted.k)
     }
 
-    /// The token vectors of the queries' items and of their candidates, as far as there are any.
+    /// The available token vectors of the queries' items and of their candidates.
     async fn tokens_for(&self, asked: &[RankingQuery]) -> Result<Tokens, RetrievalError> {
-        // Typed words without token vectors are compared with nobody's.
+        // Typed words without token vectors are not compared by tokens.
         let compared = || asked.iter().filter(|asked| asked.tokens.is_some() || asked.item.is_some());
         let own = compared().filter(|asked| asked.tokens.is_none()).filter_map(|asked| asked.item);
         let others = compared().flat_map(|asked| asked.pool.candidates.iter().take(SHORTLIST));
@@ -93,7 +95,7 @@ impl Neighbourhood {
     }
 }
 
-/// Unknown where one of the two is: the accounts of deleted people look all the same.
+/// `None` if one of the two is unknown: all deleted accounts look the same.
 fn same_author(one: &IndexRow, other: &IndexRow) -> Option<bool> {
     Some(one.author.as_ref()? == other.author.as_ref()?)
 }
@@ -103,7 +105,7 @@ fn hours_apart(one: &IndexRow, other: &IndexRow) -> Option<f64> {
     Some(seconds as f64 / 3_600.0)
 }
 
-/// Does something with each, in order, on as many threads as there are cores.
+/// Applies a function to each element, in order, on as many threads as there are cores.
 pub(crate) fn on_all_cores<One: Sync, Made: Send>(all: &[One], each: impl Fn(&One) -> Made + Sync) -> Vec<Made> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let portion = all.len().div_ceil(threads).max(1);

@@ -1,4 +1,4 @@
-//! `embed`: a vector for each item's text, exactly for what changed.
+//! `embed`: makes a vector for each item's text, only for what changed.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -11,17 +11,17 @@ use jiff::Timestamp;
 
 use crate::retrieval::boilerplate::{refresh_boilerplate, stored_boilerplate};
 
-/// What of an item is embedded.
+/// The part of an item that is embedded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EmbedSource {
     #[default]
     Raw,
-    /// Its intent card by this extractor; title and body as well, to fall back to.
+    /// The intent card by this extractor; also title and body, as a fallback.
     Intent(Extractor),
 }
 
 impl EmbedSource {
-    /// What vectors of this source by a model are stored under.
+    /// The key under which vectors of this source by a model are stored.
     pub fn key(self, model: &str) -> EmbeddingKey {
         match self {
             Self::Raw => EmbeddingKey::raw(model),
@@ -35,18 +35,17 @@ pub struct EmbedOptions {
     pub source: EmbedSource,
     pub item_type: Option<ItemType>,
     pub state: Option<ItemState>,
-    /// Leave alone what is embedded by this model and has not changed since.
+    /// Skip items that this model has embedded and that have not changed since.
     pub only_changed: bool,
 }
 
-/// What was embedded so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EmbedReport {
     pub discovered: u64,
     pub embedded: u64,
-    /// Items without a card of their present text, which have only the vector of title and body.
+    /// Items without a card for their current text; they have only the vector of title and body.
     pub without_card: u64,
-    /// Items whose text the model refuses, and what it said; they have no vector.
+    /// Items whose text the model refuses, and its error; they have no vector.
     pub refused: Vec<(ItemNumber, String)>,
 }
 
@@ -54,7 +53,6 @@ pub struct EmbedReport {
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}{}", items(.numbers))]
 pub struct EmbedFailure {
-    /// What was done until then.
     pub so_far: EmbedReport,
     /// The items whose texts were in the batch that failed.
     pub numbers: Vec<ItemNumber>,
@@ -62,19 +60,18 @@ pub struct EmbedFailure {
     pub cause: EmbedRunError,
 }
 
-/// What can go wrong in a run.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedRunError {
     #[error("failed to {0}")]
     Model(#[from] EmbedError),
-    /// The model's vectors have another length than those that stay.
+    /// The model's vectors have another length than the stored ones that stay.
     #[error(
         "failed to embed {item_type} #{number} with {model}: its vector has {found} numbers, the stored ones have \
          {stored}; to replace them all, embed everything, without --only-changed, --type and --state"
     )]
     OtherDimension {
         item_type: ItemType,
-        /// The first item that was to get such a vector.
+        /// The first item with such a vector.
         number: ItemNumber,
         model: String,
         stored: usize,
@@ -97,10 +94,10 @@ fn items(numbers: &[ItemNumber]) -> String {
     }
 }
 
-/// Texts that are embedded and committed together: enough to keep every core and worker busy, few
-/// enough that a kill costs seconds.
+/// Texts that are embedded and committed together: enough to keep every core and worker busy, few enough that a kill
+/// costs only seconds.
 const BATCH: u32 = 256;
-/// Texts that a run leaves out because the model refuses them; more of them mean that it refuses everything.
+/// How many refused texts a run skips; more of them mean that the model refuses everything.
 const REFUSALS: usize = 20;
 
 #[boxed]
@@ -131,8 +128,8 @@ pub async fn embed(
     Ok(report)
 }
 
-/// The vector of an item's present text, made and stored unless it is there already. `None` for an item without a card
-/// where cards are embedded.
+/// The vector of an item's current text. It is made and stored unless it exists already. `None` for an item without a
+/// card, if cards are embedded.
 pub(crate) async fn embed_item(
     store: &Store,
     embedder: &dyn Embedder,
@@ -148,7 +145,7 @@ pub(crate) async fn embed_item(
     let run = EmbedRun { store, embedder, repo, now };
     let texts = run.texts(source, vec![item.clone()]).await?;
     let kept = run.stored_dimension(&key).await?;
-    // A text that the model refuses must be an error here: nobody else would tell.
+    // A text that the model refuses must be an error here: nothing else would report it.
     let mut report = EmbedReport { refused: vec![(item.number, String::new()); REFUSALS], ..EmbedReport::default() };
     let mut made = run.embed_batch(&key, kept, texts.ready, &mut report).await.map_err(|stopped| stopped.cause)?;
     if let Some(dim) = embedder.dimension() {
@@ -157,7 +154,7 @@ pub(crate) async fn embed_item(
     Ok(made.pop().map(|embedding| embedding.vector))
 }
 
-/// Where a run stopped: the items of the batch that failed, and why.
+/// The items of the batch that failed, and why.
 struct FailedBatch {
     numbers: Vec<ItemNumber>,
     cause: EmbedRunError,
@@ -187,7 +184,7 @@ impl EmbedRun<'_> {
         let key = source.key(self.embedder.model_id());
         let filter =
             EmbedFilter { item_type: options.item_type, state: options.state, only_changed: options.only_changed };
-        // A run over everything replaces every vector, whatever their length was.
+        // A run over everything replaces every vector, whatever its length.
         let replaces_all = filter == EmbedFilter::default();
         let kept = if replaces_all { None } else { self.stored_dimension(&key).await? };
         let mut after = None;
@@ -207,7 +204,7 @@ impl EmbedRun<'_> {
         Ok(())
     }
 
-    /// The texts to embed; an item without a card of its present text has none.
+    /// The texts to embed; an item without a card for its current text has none.
     async fn texts(&self, source: EmbedSource, items: Vec<Item>) -> Result<EmbedTexts, StoreError> {
         let found = items.len() as u64;
         let mut shared = HashMap::new();
@@ -234,7 +231,7 @@ impl EmbedRun<'_> {
         Ok(EmbedTexts { found, ready })
     }
 
-    /// How long the vectors are that the model gave to other items of the repository.
+    /// The length of the vectors that the model made for other items of the repository.
     async fn stored_dimension(&self, key: &EmbeddingKey) -> Result<Option<usize>, StoreError> {
         for item_type in ItemType::ALL {
             if let Some(first) =
@@ -258,7 +255,7 @@ impl EmbedRun<'_> {
             match self.embedder.embed_with_tokens(&texts, InputType::Document).await {
                 Ok(made) => break made,
                 Err(error) => match refused_text(&error).filter(|_| report.refused.len() < REFUSALS) {
-                    // One text that the model never takes must not keep the others from theirs.
+                    // One text that the model never accepts must not prevent the others.
                     Some(index) if index < ready.len() => {
                         let (item, _) = ready.remove(index);
                         report.refused.push((item.number, error.to_string()));
@@ -295,7 +292,7 @@ impl EmbedRun<'_> {
     }
 }
 
-/// The one text that a model refuses for what it says, as opposed to a service that does not work.
+/// The index of the single text that a model refuses because of its content; `None` if the service itself fails.
 fn refused_text(error: &EmbedError) -> Option<usize> {
     match error {
         EmbedError::Remote { texts, failure: RemoteFailure::Status { status: 400 | 413 | 422, .. }, .. }

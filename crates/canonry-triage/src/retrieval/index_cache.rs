@@ -1,4 +1,4 @@
-//! Indexes that a service keeps in memory, up to so many bytes; what was not used for longest goes.
+//! Keeps indexes in memory for a service, up to a number of bytes; the least recently used ones are dropped.
 
 use canonry_boxed::boxed;
 use std::collections::HashMap;
@@ -16,14 +16,14 @@ use crate::retrieval::index_upkeep::save_index;
 use crate::retrieval::loaded_index::{IndexSource, LoadedIndex};
 use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError};
 
-/// Megabytes for the indexes of a service: those of 100,000 issues, or of hundreds of small repositories.
+/// Megabytes for the indexes of a service: enough for 100,000 issues, or for hundreds of small repositories.
 pub const DEFAULT_INDEX_MEMORY: u32 = 400;
 const MEGABYTE: usize = 1_000_000;
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
-/// The indexes of one database, shared by everything that works on it in this process.
+/// The indexes of one database, shared by everything that uses it in this process.
 ///
-/// Other processes write to the same database: before each use it is asked what changed, and that is applied first.
+/// Other processes write to the same database: before each use the changes are read from the database and applied.
 pub struct IndexCache {
     limit: usize,
     kept: Mutex<KeptIndexes>,
@@ -33,7 +33,7 @@ pub struct IndexCache {
 #[derive(Default)]
 struct KeptIndexes {
     uses: u64,
-    /// When the repositories of all were last looked for.
+    /// When it was last checked which repositories were purged.
     swept_at: Option<Instant>,
     by_key: HashMap<IndexKey, KeptIndex>,
 }
@@ -59,7 +59,7 @@ type SharedIndex = Arc<RwLock<Option<LoadedIndex>>>;
 
 #[boxed]
 impl IndexCache {
-    /// An empty one for so many bytes. With 0 nothing is kept: every neighbourhood is loaded from its snapshot.
+    /// An empty cache with a limit in bytes. With 0 nothing is kept: every neighbourhood is loaded from its snapshot.
     pub fn new(limit: usize) -> Self {
         Self { limit, kept: Mutex::default(), loads: AtomicU64::new(0) }
     }
@@ -68,7 +68,7 @@ impl IndexCache {
         Self::new(DEFAULT_INDEX_MEMORY as usize * MEGABYTE)
     }
 
-    /// What the kept indexes take in memory.
+    /// The memory of the kept indexes.
     pub fn bytes(&self) -> usize {
         self.kept().bytes()
     }
@@ -78,7 +78,8 @@ impl IndexCache {
         self.loads.load(Ordering::Relaxed)
     }
 
-    /// The items of a type with everything that is stored by now. Whoever comes while it is loaded waits for that.
+    /// The items of a type with everything that is stored by now. While an index is loaded, other callers wait for
+    /// it.
     pub async fn neighbourhood(
         &self,
         store: &Store,
@@ -99,14 +100,14 @@ impl IndexCache {
         let loaded = self.present_index(&shared, source).await?;
         self.note_use(&index_key, &shared, &loaded);
         if let (Some(place), true) = (source.snapshot_place(), loaded.takes_saving()) {
-            // Behind this answer: at 100,000 items it takes a second.
+            // In the background: with 100,000 items it takes a second.
             tokio::spawn(async move { save_index(shared.read_owned().await, place).await });
         }
         Ok(Neighbourhood::cached(source, calibration, loaded))
     }
 
-    /// What `count_texts` of the store counts, by an index that is kept; `None` without one. The store reads a row of each
-    /// item for it.
+    /// The same number as the store's `count_texts`, from a kept index; `None` without one. The store reads a row for
+    /// each item to count them.
     pub(crate) async fn count_texts(
         &self,
         store: &Store,
@@ -120,7 +121,7 @@ impl IndexCache {
         Ok(Some(self.present_index(&shared, source).await?.texts()))
     }
 
-    /// The index with everything that is stored by now, loaded or brought up to date by one of those who ask.
+    /// The index with everything that is stored by now. One of the concurrent callers loads or updates it.
     async fn present_index(
         &self,
         shared: &SharedIndex,
@@ -135,7 +136,7 @@ impl IndexCache {
             drop(reading);
             let mut writing = Arc::clone(shared).write_owned().await;
             if !is_present(&writing) {
-                // Taken out: a failure, or a task that is dropped while it waits, leaves nothing half done.
+                // Taken out, so that a failure, or a task that is dropped while it waits, leaves nothing half done.
                 let loaded = match writing.take() {
                     Some(loaded) => loaded.catch_up(source).await?,
                     None => {
@@ -150,7 +151,7 @@ impl IndexCache {
         Ok(OwnedRwLockReadGuard::map(reading, |index| index.as_ref().expect("invariant: it was put in above")))
     }
 
-    /// Lets go of the indexes of repositories that were purged, which nobody asks for again.
+    /// Drops the indexes of repositories that were purged: nobody requests them again.
     async fn forget_purged(&self, store: &Store) -> Result<(), RetrievalError> {
         let due = self.kept().due_for_sweep();
         for (key, epoch) in due {
@@ -171,7 +172,7 @@ impl IndexCache {
         let bytes = loaded.heap_bytes();
         match kept.by_key.get_mut(key) {
             Some(one) if Arc::ptr_eq(&one.index, shared) => (one.bytes, one.epoch) = (bytes, loaded.epoch()),
-            // It had to go meanwhile.
+            // It was dropped meanwhile.
             _ => return,
         }
         if bytes > self.limit {
@@ -200,7 +201,7 @@ impl KeptIndexes {
         Some((key.clone(), Arc::clone(&one.index)))
     }
 
-    /// What is loaded, once in a while.
+    /// All loaded indexes, once per sweep interval; empty in between.
     fn due_for_sweep(&mut self) -> Vec<(IndexKey, i64)> {
         if self.swept_at.is_some_and(|swept| swept.elapsed() < SWEEP_EVERY) {
             return Vec::new();
@@ -213,7 +214,7 @@ impl KeptIndexes {
         self.by_key.values().map(|kept| kept.bytes).sum()
     }
 
-    /// Lets go of what was not used for longest, but not of the one that is used now.
+    /// Drops the least recently used indexes, but not the one in use now.
     fn shrink(&mut self, limit: usize, used_now: &IndexKey) {
         while self.bytes() > limit {
             let others = self.by_key.iter().filter(|(key, kept)| *key != used_now && kept.bytes > 0);

@@ -1,4 +1,4 @@
-//! The index of a neighbourhood: brought up to date item by item, and kept on disk.
+//! Updates the index of a neighbourhood item by item, and keeps it on disk.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use tokio::sync::OwnedRwLockReadGuard;
 use crate::retrieval::loaded_index::{IndexSource, LoadedIndex};
 use crate::retrieval::neighbourhood::{RetrievalError, is_blank};
 
-/// Items whose texts are read at once while an index is built.
+/// How many items' texts are read at once while an index is built.
 const ENTRIES: usize = 400;
 
-/// The index of these rows, and whether it differs from the one that was known.
+/// The index of these rows, and whether it differs from the known one.
 pub(crate) async fn up_to_date(
     source: IndexSource<'_>,
     known: Option<ItemIndex>,
@@ -26,7 +26,7 @@ pub(crate) async fn up_to_date(
     if let Some(index) = known {
         match bring_up_to_date(source, index, rows, boilerplate).await {
             Ok(brought) => return Ok(brought),
-            // All vectors may have another length by now: the model was exchanged under its name.
+            // All vectors may have another length by now: the model was replaced under the same name.
             Err(RetrievalError::Index(error)) => tracing::info!(%error, "the index on disk is not used"),
             Err(error) => return Err(error),
         }
@@ -36,12 +36,12 @@ pub(crate) async fn up_to_date(
     Ok((index, true))
 }
 
-/// Reading, building and writing an index of many items take seconds, in which nothing else would be answered.
+/// Reading, building or writing a large index takes seconds, and would block all other async tasks.
 pub(crate) async fn off_async_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.expect("invariant: an index does not panic")
 }
 
-/// Puts in what is new or changed and takes out what left; says whether anything did.
+/// Adds new and changed items and removes those that left. Returns whether anything changed.
 async fn bring_up_to_date(
     source: IndexSource<'_>,
     mut index: ItemIndex,
@@ -59,12 +59,12 @@ async fn bring_up_to_date(
     Ok((index, !gone.is_empty() || !stale.is_empty()))
 }
 
-/// Whether something else is indexed of an item than what is stored; `shared` is the stamp of the boilerplate.
+/// Whether the index has something else for an item than what is stored; `shared` is the stamp of the boilerplate.
 pub(crate) fn is_stale(source: IndexSource<'_>, index: &ItemIndex, row: &IndexRow, shared: u64) -> bool {
     index.stamp(row.number) != Some(stamp(row, source.with_vectors(), shared))
 }
 
-/// Reads these items and puts them in, in place of what was indexed of them.
+/// Reads these items and replaces them in the index.
 pub(crate) async fn index_anew(
     source: IndexSource<'_>,
     mut index: ItemIndex,
@@ -84,7 +84,7 @@ pub(crate) async fn index_anew(
     Ok(index)
 }
 
-/// An issue without text of its own is indexed as a text without words, whatever its vector: it is near to nothing.
+/// An issue without text of its own is indexed as a text without words, whatever its vector: nothing is near it.
 fn keep_own_text(entry: &mut IndexEntry, boilerplate: &Boilerplate, is_issue: bool) {
     entry.title = boilerplate.own_title(&entry.title);
     entry.body = boilerplate.own_body(&entry.body);
@@ -110,8 +110,9 @@ fn with_entries(
     Ok(index)
 }
 
-/// Differs when an item's text, vector or changes do: hashes stand for the text and the changes, the time of embedding for
-/// the vector. A template that is learned changes what is indexed of any item.
+/// Changes with an item's text, vector or changes. Hashes represent the text and the changes, and the time of
+/// embedding represents the vector. A newly learned template changes the indexed text of any item, so its stamp is
+/// included.
 fn stamp(row: &IndexRow, with_vectors: bool, shared: u64) -> u64 {
     let vector = row.embedded_at.filter(|_| with_vectors).map_or(0, |at| at.as_microsecond().cast_unsigned());
     row.text_hash
@@ -124,8 +125,8 @@ pub(crate) fn snapshot_place(folder: &Path, repo: &Repo, item_type: ItemType, ke
     folder.join(format!("{}{}", beginning(&repo.name, item_type, key.representation), ending(&key.model)))
 }
 
-/// Removes the indexes of a repository that are kept in a folder, all of them or those of one model, and says how many
-/// there were. One of a repository whose name begins like this one's may be among them: it is built again.
+/// Removes the stored indexes of a repository from a folder, all of them or those of one model, and returns how many
+/// there were. An index of a repository whose name begins like this one's may be removed too; it is built again.
 pub fn remove_indexes(folder: &Path, repo: &RepoName, model: Option<&str>) -> io::Result<u64> {
     let kinds = [ItemType::Issue, ItemType::Pr];
     let beginnings: Vec<String> = kinds
@@ -138,7 +139,7 @@ pub fn remove_indexes(folder: &Path, repo: &RepoName, model: Option<&str>) -> io
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
         let rest = beginnings.iter().find_map(|beginning| name.strip_prefix(beginning.as_str()));
-        // One that was being written when its process was killed has a further ending.
+        // A file that was being written when its process was killed has an additional ending.
         if rest.is_some_and(|rest| model.is_none_or(|model| rest.starts_with(&ending(model).to_ascii_lowercase()))) {
             fs::remove_file(entry.path())?;
             removed += 1;
@@ -155,12 +156,12 @@ fn ending(model: &str) -> String {
     in_a_file_name(&format!("{model}.index"))
 }
 
-/// Names of repositories and models hold slashes and colons, which no file name may.
+/// Names of repositories and models contain slashes and colons, which file names must not.
 fn in_a_file_name(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' }).collect()
 }
 
-/// The index on disk; a missing or unreadable one costs only the time to build it again.
+/// The index on disk. If it is missing or unreadable, the only cost is the time to build it again.
 pub(crate) fn stored_index(place: &Path, item_type: ItemType, model: &str) -> Option<ItemIndex> {
     if !place.exists() {
         return None;
@@ -170,7 +171,7 @@ pub(crate) fn stored_index(place: &Path, item_type: ItemType, model: &str) -> Op
         .ok()
 }
 
-/// Writes a kept index, which changes only afterwards.
+/// Writes a kept index. The lock prevents changes until then.
 pub(crate) async fn save_index(index: OwnedRwLockReadGuard<Option<LoadedIndex>>, place: PathBuf) {
     off_async_threads(move || {
         if let Some(loaded) = index.as_ref()

@@ -1,5 +1,5 @@
-//! The index of a repository's issues or pull requests in memory, with what of the items is not in it; brought up to
-//! date by what changed.
+//! The index of a repository's issues or pull requests in memory, with item data that is not in the index. It is
+//! updated with what changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,19 +17,17 @@ use crate::retrieval::index_upkeep::{
 use crate::retrieval::neighbourhood::{RetrievalError, is_blank};
 use crate::retrieval::token_cache::TokenVectorCache;
 
-/// What is indexed, and where it is read from.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexSource<'a> {
     pub(crate) store: &'a Store,
     pub(crate) repo: &'a Repo,
     pub(crate) item_type: ItemType,
     pub(crate) key: &'a EmbeddingKey,
-    /// The folder of snapshots.
     pub(crate) snapshots: Option<&'a Path>,
 }
 
 impl IndexSource<'_> {
-    /// Whether vectors are scanned in the index; otherwise the database compares them.
+    /// Whether the index scans vectors; otherwise the database compares them.
     pub(crate) fn with_vectors(&self) -> bool {
         !self.store.corpus().searches_vectors()
     }
@@ -43,38 +41,38 @@ pub(crate) struct LoadedIndex {
     pub(crate) index: ItemIndex,
     rows: HashMap<ItemNumber, IndexRow>,
     open: OpenItems,
-    /// As `count_texts` of the store counts them.
+    /// The same number as the store's `count_texts`.
     texts: i64,
-    /// What of the items' texts is not their own.
+    /// The parts of the items' texts that are not their own.
     pub(crate) boilerplate: Arc<Boilerplate>,
-    /// Where the database compares vectors; `None` where the index holds them.
+    /// Set if the database compares vectors; `None` if the index contains them.
     pub(crate) sample: Option<VectorSample>,
-    /// The vectors of tokens that were read last.
+    /// The most recently read token vectors.
     tokens: Mutex<TokenVectorCache>,
     version: IndexVersion,
-    /// Everything but the token vectors, when it was measured last.
+    /// The size of everything except the token vectors, when it was last measured.
     measured_bytes: usize,
     changes_since_measured: usize,
-    /// Items whose snapshot is outdated.
+    /// The number of items that are outdated in the snapshot.
     unsaved: AtomicUsize,
 }
 
-/// How many items are open, and how many of these have a vector of their present text.
+/// How many items are open, and how many of these have a vector for their current text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct OpenItems {
     pub(crate) all: usize,
     pub(crate) embedded: usize,
 }
 
-/// Bytes of token vectors that are kept at hand: those of 34,000 items of 60 tokens. Neighbours of one item are often
+/// Bytes of token vectors to keep in memory: those of 34,000 items with 60 tokens. Neighbours of one item are often
 /// neighbours of the next.
 const TOKENS_KEPT: usize = 64 << 20;
 
 impl LoadedIndex {
-    /// Reads the snapshot and brings it up to date item by item; without one, everything is indexed. What changed is
-    /// written back.
+    /// Reads the snapshot and updates it item by item; without a snapshot, everything is indexed. Changes are written
+    /// back.
     pub(crate) async fn load(source: IndexSource<'_>) -> Result<Self, RetrievalError> {
-        // Before everything else: what changes meanwhile is caught up with later.
+        // Read first: changes after this are applied later.
         let version = source.store.corpus().index_version(source.repo.id).await?;
         let known = match source.snapshot_place() {
             Some(place) => {
@@ -86,7 +84,7 @@ impl LoadedIndex {
         Self::of_all_rows(source, version, known).await
     }
 
-    /// Compares every stored row with what is known of it.
+    /// Compares every stored row with the known index.
     async fn of_all_rows(
         source: IndexSource<'_>,
         version: IndexVersion,
@@ -127,7 +125,7 @@ impl LoadedIndex {
         Ok(loaded)
     }
 
-    /// Whether everything that changed up to this version is in it.
+    /// Whether it contains everything that changed up to this version.
     pub(crate) fn covers(&self, version: &IndexVersion) -> bool {
         self.version.epoch == version.epoch && self.version.version >= version.version
     }
@@ -136,7 +134,7 @@ impl LoadedIndex {
         self.version.epoch
     }
 
-    /// Applies what changed since it was loaded, or compares everything where that cannot be told.
+    /// Applies what changed since it was loaded, or compares everything if the changes are unknown.
     pub(crate) async fn catch_up(self, source: IndexSource<'_>) -> Result<Self, RetrievalError> {
         let version = source.store.corpus().index_version(source.repo.id).await?;
         if self.covers(&version) {
@@ -146,7 +144,7 @@ impl LoadedIndex {
             return Self::of_all_rows(source, version, Some(self.index)).await;
         }
         match self.with_changes(source, version).await {
-            // The model was exchanged under its name: all vectors have another length.
+            // The model was replaced under the same name: all vectors have another length.
             Err(RetrievalError::Index(error)) => {
                 tracing::info!(%error, "the index in memory is built again");
                 Self::of_all_rows(source, version, None).await
@@ -162,9 +160,9 @@ impl LoadedIndex {
         if version.boilerplate > self.version.version {
             let learned = stored_boilerplate(store, repo, item_type).await?;
             let stamps = self.boilerplate.stamp() ^ learned.stamp();
-            // Otherwise it was the other type's.
+            // Otherwise the boilerplate of the other type changed.
             if stamps != 0 {
-                // Of all but the changed items the same is their own as before.
+                // For all items except the changed ones, the own text stays the same.
                 self.index.restamp(|stamp| stamp ^ stamps);
                 self.boilerplate = Arc::new(learned);
                 self.unsaved.store(self.rows.len(), Ordering::Relaxed);
@@ -227,18 +225,17 @@ impl LoadedIndex {
         self.index.item_type() == ItemType::Pr || self.index.holds_words(number)
     }
 
-    /// What it takes in memory.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.measured_bytes + lock(&self.tokens).bytes()
     }
 
-    /// Lets go of token vectors until everything together takes no more than this, if that is enough.
+    /// Drops token vectors until the total is within this limit, as far as possible.
     pub(crate) fn bound_tokens(&self, bytes: usize) {
         lock(&self.tokens).set_limit(bytes.saturating_sub(self.measured_bytes).min(TOKENS_KEPT));
     }
 
-    /// Whether so much of the snapshot is outdated that it is worth a write: a start reads it and indexes the rest.
-    /// Whoever asks writes it.
+    /// Whether enough of the snapshot is outdated to write it again: a start reads it and indexes the rest. The
+    /// caller must then write it.
     pub(crate) fn takes_saving(&self) -> bool {
         let is_worth_it = self.unsaved.load(Ordering::Relaxed) > self.rows.len() / 50 + 200;
         if is_worth_it {
@@ -247,7 +244,7 @@ impl LoadedIndex {
         is_worth_it
     }
 
-    /// As in the index: what has no text of its own is no part of how cosines are spread.
+    /// As in the index: items without text of their own are not part of the distribution of cosines.
     fn is_compared(&self, number: ItemNumber) -> bool {
         self.rows.get(&number).is_some_and(|row| row.embedded) && self.has_content(number)
     }
@@ -291,15 +288,16 @@ fn lock(tokens: &Mutex<TokenVectorCache>) -> MutexGuard<'_, TokenVectorCache> {
     tokens.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Vectors that stand for all of a repository where the database holds them: they tell how cosines are spread.
+/// A sample of a repository's vectors, used if the database contains the vectors, to estimate the distribution of
+/// cosines.
 pub(crate) struct VectorSample {
     /// The items that have vectors, by number.
     compared: Vec<ItemNumber>,
-    /// Every so many of them; `None` where the vector is of a text without words.
+    /// Every n-th of them; `None` if the vector is of a text without words.
     vectors: BTreeMap<ItemNumber, Option<Vec<f32>>>,
 }
 
-/// The error of a mean over 400 cosines is a twentieth of their deviation.
+/// The standard error of a mean over 400 cosines is a twentieth of their deviation.
 const SAMPLE: usize = 400;
 
 impl VectorSample {
@@ -307,7 +305,7 @@ impl VectorSample {
         self.vectors.values().flatten().map(Vec::as_slice)
     }
 
-    /// Notes whether an item that changed is compared; its vector is read again.
+    /// Updates whether a changed item is compared; its vector will be read again.
     fn set_compared(&mut self, number: ItemNumber, is_compared: bool) {
         self.vectors.remove(&number);
         match (self.compared.binary_search(&number), is_compared) {

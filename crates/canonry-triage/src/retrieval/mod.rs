@@ -1,4 +1,4 @@
-//! Vectors, the index, and what is near an item.
+//! Vectors, the index, and the search for neighbours.
 
 pub(crate) mod boilerplate;
 pub(crate) mod calibrate;

@@ -1,4 +1,4 @@
-//! The items of one type of a repository, ready to be compared: index in memory, vectors there or in PostgreSQL.
+//! The items of one type of a repository, ready to compare: the index in memory, the vectors there or in PostgreSQL.
 
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, HashMap};
@@ -19,7 +19,7 @@ use crate::retrieval::compare_shortlist::{RankingQuery, on_all_cores};
 use crate::retrieval::loaded_index::{IndexSource, LoadedIndex, OpenItems, VectorSample};
 use crate::retrieval::token_cache::TokenVectorCache;
 
-/// Everything that neighbours are looked for in.
+/// The items among which neighbours are searched.
 pub struct Neighbourhood {
     pub(crate) store: Store,
     pub(crate) repo: Repo,
@@ -28,8 +28,8 @@ pub struct Neighbourhood {
     loaded: IndexHold,
 }
 
-/// Who has the index: this neighbourhood alone, or a cache, whose other users wait with changes of it until this one is
-/// dropped. It must therefore not be kept while somebody else's answer is waited for.
+/// The owner of the index: this neighbourhood, or a cache. Other users of the cache cannot change the index until
+/// this one is dropped, so it must not be kept while waiting for an answer from elsewhere.
 enum IndexHold {
     Own(Box<LoadedIndex>),
     Cached(OwnedRwLockReadGuard<Option<LoadedIndex>, LoadedIndex>),
@@ -46,18 +46,17 @@ impl Deref for IndexHold {
     }
 }
 
-/// How neighbours are looked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NeighbourQuery {
     pub mode: RetrievalMode,
-    /// How many at most.
+    /// The maximum number of neighbours.
     pub k: usize,
     pub min_score: Similarity,
-    /// In which state neighbours must be; `None` for any.
+    /// The state of the neighbours; `None` for any.
     pub state: Option<ItemState>,
 }
 
-/// Why neighbours could not be looked for.
+/// Why the search for neighbours failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RetrievalError {
     #[error(transparent)]
@@ -67,14 +66,14 @@ pub enum RetrievalError {
     Index(#[from] IndexError),
 }
 
-/// What a text without words finds.
+/// The result for a text without words.
 const NOTHING_NEAR: CandidatePool =
     CandidatePool { candidates: Vec::new(), spread: Spread { mean: 0.0, deviation: 0.0 } };
 
 #[boxed]
 impl Neighbourhood {
-    /// Loads the items of a type. A snapshot in `snapshots` is brought up to date item by item; without
-    /// one, everything is indexed. What changed is written back.
+    /// Loads the items of a type. A snapshot in `snapshots` is updated item by item; without one, everything is
+    /// indexed. Changes are written back.
     pub async fn load(
         store: &Store,
         repo: &Repo,
@@ -105,12 +104,12 @@ impl Neighbourhood {
         self.key.representation
     }
 
-    /// Its items without their texts.
+    /// The items without their texts.
     pub fn rows(&self) -> &HashMap<ItemNumber, IndexRow> {
         self.loaded.rows()
     }
 
-    /// The index, for what needs no vectors.
+    /// The index, for queries that need no vectors.
     pub fn index(&self) -> &ItemIndex {
         &self.loaded.index
     }
@@ -123,7 +122,7 @@ impl Neighbourhood {
         self.loaded.open_items()
     }
 
-    /// How many items have a vector of their present text.
+    /// How many items have a vector for their current text.
     pub fn embedded(&self) -> usize {
         self.rows().values().filter(|row| row.embedded).count()
     }
@@ -132,12 +131,12 @@ impl Neighbourhood {
         &self.calibration
     }
 
-    /// What of the items' texts is not their own.
+    /// The parts of the items' texts that are not their own.
     pub(crate) fn boilerplate(&self) -> &Boilerplate {
         &self.loaded.boilerplate
     }
 
-    /// Whether an item has text of its own. What has none is nobody's neighbour, and has no neighbours.
+    /// Whether an item has text of its own. An item without one is no neighbour of any item, and has no neighbours.
     pub(crate) fn has_content(&self, number: ItemNumber) -> bool {
         self.loaded.has_content(number)
     }
@@ -146,7 +145,7 @@ impl Neighbourhood {
         Ok(self.entries(&[number]).await?.into_iter().next())
     }
 
-    /// The same of many, by number; what is not there is left out.
+    /// Like `entry`, for many items by number; missing items are left out.
     pub(crate) async fn entries(&self, numbers: &[ItemNumber]) -> Result<Vec<IndexEntry>, RetrievalError> {
         let mut entries =
             self.store.corpus().index_entries(self.repo.id, self.item_type(), numbers, Some(&self.key)).await?;
@@ -169,7 +168,7 @@ impl Neighbourhood {
         }
     }
 
-    /// The nearest items, best first. `vector` is the query's own, which the database needs to search by.
+    /// The nearest items, best first. `vector` is the query's own, which the database needs for the search.
     pub async fn neighbours(
         &self,
         query: &Query,
@@ -187,9 +186,9 @@ impl Neighbourhood {
         Ok(self.ranked(vec![asked], wanted).await?.pop().unwrap_or_default())
     }
 
-    /// The nearest items of each of these, in their order; on every core where the index holds the vectors.
+    /// The nearest items of each of these, in their order; uses every core if the index contains the vectors.
     ///
-    /// The filter is given the item whose neighbours they are.
+    /// The first argument of the filter is the item whose neighbours are searched.
     pub(crate) async fn neighbours_of_all(
         &self,
         entries: &[IndexEntry],
@@ -219,7 +218,7 @@ impl Neighbourhood {
         self.ranked(entries.iter().zip(pools).map(asked).collect(), wanted).await
     }
 
-    /// The candidates, where the index holds the vectors or none are asked for.
+    /// The candidates, if the index contains the vectors or none are needed.
     fn pool_in_index(
         &self,
         query: &Query,
@@ -245,7 +244,7 @@ impl Neighbourhood {
         self.index().candidates(query, &ask)
     }
 
-    /// The same where the database holds the vectors.
+    /// The candidates, if the database contains the vectors.
     async fn pool_by_database(
         &self,
         sample: &VectorSample,
@@ -348,15 +347,15 @@ impl Neighbourhood {
         }
     }
 
-    /// The nearest that may be neighbours. The database does not know the filter, so it is asked for
-    /// more until enough have passed, or there are no more.
+    /// The nearest items that pass the filter. The database does not know the filter, so more items are requested
+    /// until enough have passed, or there are no more.
     async fn nearest_allowed(
         &self,
         vector: &[f32],
         k: usize,
         allowed: &(dyn Fn(ItemNumber) -> bool + Sync),
     ) -> Result<HashMap<ItemNumber, f32>, RetrievalError> {
-        // At least as many as the index in memory names.
+        // At least as many as the index in memory returns.
         let wanted = u32::try_from(k.max(SHORTLIST)).unwrap_or(u32::MAX);
         let mut limit = wanted;
         loop {
@@ -377,7 +376,7 @@ fn spread(sample: &VectorSample, vector: &[f32]) -> Spread {
     Spread::of(sample.vectors().map(product))
 }
 
-/// A text without words has a vector of zeros, which is near to nothing.
+/// A text without words has a vector of zeros; nothing is near it.
 pub(crate) fn is_blank(vector: &[f32]) -> bool {
     vector.iter().all(|number| *number == 0.0)
 }

@@ -1,4 +1,4 @@
-//! The template files of a repository: text that is nobody's from the first issue on.
+//! Reads the template files of a repository, so that their text counts as boilerplate from the first issue on.
 
 use canonry_boxed::boxed;
 use canonry_domain::{Boilerplate, ItemType};
@@ -10,13 +10,14 @@ use serde_json::Value;
 use crate::corpus::sync::SyncError;
 use crate::retrieval::boilerplate::keep_templates;
 
-/// Template files that are read; a repository with more has other troubles.
+/// The maximum number of template files that are read.
 const FILES: usize = 30;
 const FILE_LIMIT: usize = 64 * 1024;
 const FOLDER: &str = ".github";
 
-/// Reads the issue and pull request templates of the default branch, and keeps what they say beside former versions. A
-/// file that cannot be read is left out. Costs one request, and one for each folder and file of templates.
+/// Reads the issue and pull request templates of the default branch, and stores their text in addition to former
+/// versions. A file that cannot be read is left out. Costs one request, and one for each folder and file of
+/// templates.
 #[boxed]
 pub async fn read_templates(store: &Store, github: &GitHub, repo: &Repo, now: Timestamp) -> Result<u64, SyncError> {
     let mut read = 0;
@@ -56,10 +57,10 @@ pub async fn read_templates(store: &Store, github: &GitHub, repo: &Repo, now: Ti
     Ok(read)
 }
 
-/// What a form in YAML leaves in an issue: a heading for each field, texts that stand in a field from the start, and the
-/// lines of check-boxes. What it only shows while it is filled in is in no issue.
+/// Adds what a YAML form leaves in an issue: a heading for each field, prefilled texts, and the lines of check boxes.
+/// Texts that the form only shows while it is filled in are in no issue.
 fn add_form(templates: &mut Boilerplate, text: &str) {
-    // A form that is no YAML makes no issues either.
+    // A form that is not valid YAML makes no issues either.
     let Ok(form) = serde_saphyr::from_str::<Value>(text) else { return };
     if let Some(title) = form["title"].as_str() {
         templates.add_title(title);

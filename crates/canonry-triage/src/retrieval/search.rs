@@ -1,4 +1,4 @@
-//! `search`: items like a text or like another item.
+//! `search`: finds items similar to a text or to another item.
 
 use canonry_boxed::boxed;
 use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity, TITLE_LIMIT};
@@ -18,16 +18,16 @@ pub enum SearchFor {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchOptions {
     pub mode: RetrievalMode,
-    /// In which state hits must be; `None` for any.
+    /// The state of the hits; `None` for any.
     pub state: Option<ItemState>,
-    /// How many at most.
+    /// The maximum number of hits.
     pub limit: usize,
     pub min_score: Similarity,
     pub include: Vec<String>,
     pub exclude: Vec<String>,
 }
 
-/// A hit with what a person wants to see of it.
+/// A hit, as shown to people.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundItem {
     pub item_type: ItemType,
@@ -38,7 +38,6 @@ pub struct FoundItem {
     pub score: Similarity,
 }
 
-/// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     #[error("there is no item #{0} in the database; sync or import it first")]
@@ -51,7 +50,7 @@ pub enum SearchError {
     Store(#[from] StoreError),
 }
 
-/// Searches one neighbourhood after the other (issues, pull requests, or both) and gives the best of all.
+/// Searches each neighbourhood (issues, pull requests, or both) and returns the best hits of all.
 #[boxed]
 pub async fn search(
     store: &Store,
@@ -76,7 +75,7 @@ pub async fn search(
             }));
         }
     }
-    // Each list is sorted already; a stable sort keeps the fused order among equals.
+    // Each list is already sorted; a stable sort keeps the fused order among equals.
     found.sort_by_key(|item| std::cmp::Reverse(item.score));
     found.truncate(options.limit);
     Ok(found)
@@ -88,7 +87,7 @@ struct SearchedText {
     body: String,
     changes: Option<canonry_domain::PullChanges>,
     made: Option<TextEmbedding>,
-    /// The item that is searched by, which is no hit of its own search.
+    /// The item that is searched by; it is not a hit of its own search.
     own: Option<(ItemType, ItemNumber)>,
 }
 
@@ -145,7 +144,7 @@ impl SearchedText {
                 query = query.with_tokens(tokens.clone());
             }
         }
-        // Everything that is near at all: the terms decide afterwards what stays.
+        // Everything that is near at all: the terms then decide what stays.
         let wanted = NeighbourQuery { mode: options.mode, k: WIDE, min_score: Similarity::ZERO, state: options.state };
         let hits = neighbourhood.neighbours(&query, vector, wanted, &|_| true).await?;
         let index = neighbourhood.index();
@@ -153,11 +152,11 @@ impl SearchedText {
     }
 }
 
-/// Neighbours that a search chooses from.
+/// The number of neighbours that a search chooses from.
 const WIDE: usize = 400;
 
-/// A long query as title and body, divided between words: of a title only the beginning is read, and a
-/// person may paste a whole log.
+/// Splits a long query into title and body, between words: only the beginning of a title is read, and a person may
+/// paste a whole log.
 fn divided(text: &str) -> (&str, &str) {
     let Some((limit, _)) = text.char_indices().nth(TITLE_LIMIT) else { return (text, "") };
     text.split_at(text[..limit].rfind(char::is_whitespace).unwrap_or(limit))

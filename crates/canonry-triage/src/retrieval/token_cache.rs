@@ -1,11 +1,11 @@
-//! Token vectors that were read lately, up to so many bytes.
+//! A cache of recently read token vectors, limited in bytes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use canonry_domain::{ItemNumber, TokenVectors};
 
-/// What was used last stays; what was not used for longest goes.
+/// A cache that drops the least recently used entries.
 pub(crate) struct TokenVectorCache {
     limit: usize,
     bytes: usize,
@@ -19,16 +19,15 @@ struct CachedTokens {
     tokens: Arc<TokenVectors>,
 }
 
-/// What an entry takes beside its codes, roughly.
+/// The approximate size of an entry in addition to its codes.
 const ENTRY: usize = 160;
 
 impl TokenVectorCache {
-    /// An empty one for so many bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, bytes: 0, uses: 0, kept: HashMap::new(), by_use: BTreeMap::new() }
     }
 
-    /// What its entries take, roughly.
+    /// The approximate size of its entries.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -38,7 +37,6 @@ impl TokenVectorCache {
         self.shrink();
     }
 
-    /// Lets go of those of an item that changed.
     pub(crate) fn remove(&mut self, number: ItemNumber) {
         if let Some(gone) = self.kept.remove(&number) {
             self.by_use.remove(&gone.used);
@@ -46,7 +44,6 @@ impl TokenVectorCache {
         }
     }
 
-    /// Those of an item, if they are still there.
     pub(crate) fn get(&mut self, number: ItemNumber) -> Option<Arc<TokenVectors>> {
         let kept = self.kept.get_mut(&number)?;
         self.by_use.remove(&kept.used);
@@ -56,7 +53,6 @@ impl TokenVectorCache {
         Some(Arc::clone(&kept.tokens))
     }
 
-    /// Puts those of an item in, in place of what was known of it.
     pub(crate) fn put(&mut self, number: ItemNumber, tokens: Arc<TokenVectors>) {
         self.uses += 1;
         self.bytes += size(&tokens);
@@ -109,7 +105,7 @@ mod tests {
         assert_eq!(cache.get(number(1)), Some(tokens(1)));
         cache.put(number(3), tokens(1));
         assert_eq!([1, 2, 3].map(|of| cache.get(number(of)).is_some()), [true, false, true]);
-        // Too large for any place: everything else went for nothing, and the next ones find room again.
+        // Too large for the cache: everything else was dropped in vain, and later entries find room again.
         cache.put(number(4), tokens(1_000));
         assert_eq!([1, 3, 4].map(|of| cache.get(number(of)).is_some()), [false; 3]);
         cache.put(number(5), tokens(1));
@@ -123,7 +119,7 @@ mod tests {
             steps in prop::collection::vec((1_i64..12, 0_usize..20, prop::bool::ANY), 1..200),
         ) {
             let mut cache = TokenVectorCache::new(limit);
-            // The items by their last use, with their rows.
+            // The items in the order of their last use, with their rows.
             let mut model: VecDeque<(i64, usize)> = VecDeque::new();
             for (of, rows, puts) in steps {
                 let known = model.iter().position(|(number, _)| *number == of);

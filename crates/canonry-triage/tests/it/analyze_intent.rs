@@ -1,4 +1,4 @@
-//! Cards by rules and by a scripted model, on both engines.
+//! Makes cards by rules and by a scripted model, on both engines.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -27,12 +27,12 @@ fn number(number: i64) -> ItemNumber {
 const ALL: AnalyzeOptions = AnalyzeOptions { item_type: None, state: None, only_changed: false, workers: 3 };
 const CHANGED: AnalyzeOptions = AnalyzeOptions { only_changed: true, ..ALL };
 
-/// A key in GitHub's form that belongs to nobody, made here so that no scanner takes this file for a leak.
+/// A key in GitHub's form that belongs to nobody, built here so that no scanner reports this file as a leak.
 fn leaked_token() -> String {
     format!("ghp_{}", "a1B2".repeat(9))
 }
 
-/// Answers by the word that an item's text holds, and remembers what it was asked.
+/// Answers by the word that an item's text contains, and records the questions.
 #[derive(Default)]
 struct Scripted {
     by_word: BTreeMap<&'static str, Result<String, ChatError>>,
@@ -133,11 +133,11 @@ on_both_engines! {
         assert_eq!(stored[0].outcome, CardOutcome::Failed("failed to ask openai: status 500, asked 5 times".to_owned()));
         assert_eq!(store.corpus().fresh_intent_card(repo.id, ItemType::Issue, number(4), Extractor::OpenAi).await.expect("reads"), None);
 
-        // A rerun asks only about what failed.
+        // A second run asks only about what failed.
         model.asked.lock().expect("not poisoned").clear();
         assert_eq!(counts(&run(&store, &repo, extractor, CHANGED).await), (5, 0, 2, 3));
         assert_eq!(model.asked.lock().expect("not poisoned").len(), 3);
-        // Rules stand beside the model: neither takes the other's cards away.
+        // Cards by rules exist next to the model's: neither replaces the other's.
         assert_eq!(counts(&run(&store, &repo, IntentExtractor::Local, CHANGED).await), (5, 5, 0, 0));
         assert_eq!(store.corpus().intent_cards(repo.id, ItemType::Issue, number(1)).await.expect("reads").len(), 2);
         store.disconnect().await;

@@ -1,4 +1,4 @@
-//! Backtests on both engines: a history small enough to work out by hand, and a whole sample repository.
+//! Backtests on both engines: a history small enough to compute by hand, and a whole sample repository.
 
 use std::io::Write as _;
 
@@ -62,8 +62,8 @@ async fn replayed(
 
 /// Seven issues and a pull request. By time: 6, 1, 2, 3, 4, 5, 8.
 ///
-/// Duplicates are 1 and 3 (of 6, which is older though its number is not) and 5, of which nobody would guess
-/// that it is one of 2. 8 says what 4 says, but nobody linked them.
+/// Duplicates are 1 and 3 (of 6, which is older despite its higher number) and 5, which is one of 2 although nothing
+/// suggests it. 8 has the same text as 4, but nobody linked them.
 fn history() -> String {
     let issue = |number: i64, day: u32, title: &str, duplicate_of: Option<i64>| {
         json!({"number": number, "title": title, "state": "closed", "created_at": format!("2020-01-{day:02}"),
@@ -96,8 +96,8 @@ on_both_engines! {
         assert_eq!((counts.items, counts.duplicates_known, counts.duplicates_without_earlier), (8, 3, 0));
         assert_eq!((counts.duplicates, counts.others, counts.others_replayed), (3, 5, 5));
 
-        // Three items say word for word what an earlier one says, 8 among them. 9 would be the fourth, but is
-        // of another type; 6 and 4 are older than their likes.
+        // Three items repeat an earlier one word for word, including 8. 9 would be the fourth, but it is of another
+        // type; 6 and 4 are older than the items that repeat them.
         let point = done.verdicts.at(0.95);
         assert_eq!((point.given, point.right), (3, 2));
         assert_eq!(point.precision, Some(wilson(2, 3)));
@@ -137,7 +137,7 @@ oops
 {"type":"pr","number":9,"relevant":[6]}"#;
         let done = replayed(&store, &repo, Some(truth), options(RetrievalMode::Lexical)).await.expect("it replays");
         assert_eq!((done.retrieval.queries, done.retrieval.recall_at_1.value), (1, 1.0));
-        // 4 came before 8, so that there was nothing to find for it.
+        // 4 came before 8, so there was nothing to find for it.
         assert_eq!((done.counts.duplicates_known, done.counts.duplicates_without_earlier), (2, 1));
         let told: Vec<(u64, &str)> =
             done.mistakes.iter().map(|mistake| (mistake.line, mistake.message.as_str())).collect();
@@ -176,7 +176,7 @@ oops
         let refused = replayed(&store, &repo, None, options(RetrievalMode::Hybrid)).await.expect_err("no vectors");
         assert!(refused.to_string().contains("run `canonry embed --repo octo/cat`"), "{refused}");
 
-        // Everything but 3 and 9: 1 is near 6, and 5 is nearer to 2 than to anything else.
+        // Everything except 3 and 9: 1 is near 6, and 5 is nearer to 2 than to anything else.
         let key = EmbeddingKey { representation: Representation::Raw, model: MODEL.to_owned() };
         let vectors = [(6, [1.0, 0.0, 0.0]), (1, [1.0, 0.0, 0.0]), (2, [0.0, 1.0, 0.0]), (4, [0.6, 0.0, 0.8]),
             (5, [0.0, 0.8, 0.6]), (8, [0.0, 0.0, 1.0])];
@@ -213,8 +213,8 @@ oops
         let (store, repo) = imported(&database, TIDEPOOL.repo, TIDEPOOL.items).await;
         let done = replayed(&store, &repo, None, options(RetrievalMode::Lexical)).await.expect("it replays");
 
-        // Counted another way: numbers follow time there, so that every linked item but the first of its
-        // cluster is a query, unless its cluster is of the other type.
+        // Counted in another way: numbers follow time there, so every linked item except the first of its cluster is
+        // a query, unless its cluster is of the other type.
         let items: Vec<Value> =
             TIDEPOOL.items.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         let mut expected = 0;

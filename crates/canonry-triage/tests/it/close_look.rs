@@ -1,4 +1,4 @@
-//! Neighbours are ordered by their tokens too, wherever they are asked for, on both engines.
+//! Neighbours are ranked by their tokens too, in every kind of search, on both engines.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -80,7 +80,7 @@ impl Embedder for Scripted {
     }
 }
 
-/// Issues that share every word but one.
+/// Issues that share all words except one.
 async fn corpus(database: &TestDatabase, words: &[&str]) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
     let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
@@ -113,14 +113,14 @@ async fn order(near: &Neighbourhood, of: i64, wanted: NeighbourQuery) -> Vec<i64
     neighbours(near, of, wanted).await.iter().map(|hit| hit.number.get()).collect()
 }
 
-/// The same by `candidates`, of every item.
+/// The neighbours of every item, by `candidates`.
 async fn stored(store: &Store, repo: &Repo, near: &Neighbourhood, wanted: NeighbourQuery) -> HashMap<i64, Vec<Hit>> {
     let options = CandidateOptions { wanted, source_state: None, joining: None };
     let report = candidates(store, repo, near, None, &options, now(), &mut |_, _| ()).await.expect("compares");
     report.sets.into_iter().map(|set| (set.number.get(), set.members)).collect()
 }
 
-/// Writes the token vectors of an item as nobody's model made them.
+/// Writes token vectors for an item that no model made.
 async fn write_tokens(store: &Store, repo: &Repo, of: i64, tokens: Option<TokenVectors>) {
     let item = store.corpus().item(repo.id, ISSUE, number(of)).await.expect("reads").expect("known");
     let key = EmbeddingKey::raw(MODEL);
@@ -132,7 +132,8 @@ async fn write_tokens(store: &Store, repo: &Repo, of: i64, tokens: Option<TokenV
 }
 
 on_both_engines! {
-    /// By their vectors the order is 2, 3, 4; by their tokens 3, 4, 2. The gates' scores are those of the vectors.
+    /// By their vectors the order is 2, 3, 4; by their tokens 3, 4, 2. The scores for the gates are those of the
+    /// vectors.
     async fn tokens_decide_the_order_and_not_the_score(database: TestDatabase) {
         let (store, repo) = corpus(&database, &["query", "amber", "birch", "cedar"]).await;
         let model = Scripted::new(&[
@@ -150,7 +151,7 @@ on_both_engines! {
         assert_eq!(order(&near, 1, NeighbourQuery { mode: RetrievalMode::Dense, ..WANTED }).await, [2, 3, 4]);
         assert_eq!(order(&near, 1, NeighbourQuery { k: 1, ..WANTED }).await, [3], "they are ordered before they are cut");
 
-        // The same model by name, which makes no more of them: the old ones must not be taken for its own.
+        // A model with the same name that makes no token vectors: the old ones must not be used as its own.
         let plain = Scripted::new(&[("query", 1.0, None), ("amber", 0.86, None), ("birch", 0.85, None), ("cedar", 0.84, None)]);
         embedded(&store, &repo, &plain).await;
         assert_eq!(order(&load(&store, &repo).await, 1, WANTED).await, [2, 3, 4]);
@@ -163,7 +164,8 @@ on_both_engines! {
         assert_eq!(order(&load(&store, &repo).await, 1, WANTED).await, [2, 3]);
     }
 
-    /// Missing, damaged and of another width are the same, and neither a merit nor a fault.
+    /// Missing tokens, damaged tokens and tokens of another width are treated the same, and are neither an advantage
+    /// nor a disadvantage.
     async fn an_item_without_tokens_stands_between_those_that_match_and_those_that_do_not(database: TestDatabase) {
         let (store, repo) = corpus(&database, &["query", "amber", "birch", "cedar"]).await;
         let directions = |same: bool| if same { vec![0, 1, 2, 3] } else { vec![4, 5, 6, 7] };
@@ -182,7 +184,7 @@ on_both_engines! {
         }
     }
 
-    /// Numbers 2 to 4 differ in nothing but their authors: that of number 1, another one, and nobody knows who.
+    /// Issues 2 to 4 differ only in their authors: the author of issue 1, another one, and unknown.
     async fn who_wrote_an_item_and_when_counts_where_it_is_known(database: TestDatabase) {
         let (store, repo) = corpus(&database, &["query", "amber", "birch", "cedar"]).await;
         let model = Scripted::new(&[("query", 1.0, None), ("amber", 0.85, None), ("birch", 0.85, None), ("cedar", 0.85, None)]);
@@ -200,10 +202,10 @@ on_both_engines! {
         let told = |of: i64, name: &str| hits.iter().find(|hit| hit.number.get() == of).expect("near").parts.get(name).copied();
         for name in ["by_same_author", "by_same_author_within_an_hour"] {
             assert!(told(2, name).is_some_and(|counted| counted < 0.0), "{name} does not count: {hits:?}");
-            // Of number 4 nobody knows, so it is no reason to be told.
+            // The author of issue 4 is unknown, so this is not given as a reason.
             assert_eq!([3, 4].map(|of| told(of, name)), [None, None]);
         }
-        // It stands between them all the same.
+        // Its rank is between the other two.
         let sums = [3, 4, 2].map(|of| told(of, "ranker").expect("ranked"));
         assert!(sums.is_sorted_by(|one, other| one > other), "{sums:?}");
     }
@@ -243,7 +245,7 @@ on_both_engines! {
         let mut random = Random(7);
         let embeddings: Vec<NewEmbedding> = items.into_iter().map(|item| {
             let codes = (0..32 * (1 + random.below(40))).map(|_| random.below(41) as i8 - 20).collect();
-            // One in nine has none.
+            // One in nine has no tokens.
             let tokens = (random.below(9) > 0).then(|| TokenVectors::new(32, codes).expect("whole rows"));
             let vector = (0..3).map(|_| random.below(1_000) as f32 / 1_000.0 + 0.001).collect();
             NewEmbedding { item_type: ISSUE, number: item.number, embedded_hash: item.content_hash, vector: unit(vector), tokens }
@@ -264,7 +266,7 @@ fn unit(vector: Vec<f32>) -> Vec<f32> {
     vector.into_iter().map(|number| number / length).collect()
 }
 
-/// Numbers that look random and are the same every time.
+/// Pseudo-random numbers that are the same every time.
 struct Random(u64);
 
 impl Random {

@@ -1,10 +1,10 @@
-//! Work that is ended in its midst.
+//! Helpers to cancel work in the middle.
 
 use std::pin::pin;
 use std::task::Poll;
 
-/// Ends the work at its `polls`-th wait, wherever that is; `None` when it was ended. Answers with how
-/// often it waited, too.
+/// Cancels the work at its `polls`-th wait; the result is `None` if it was cancelled. Also returns how often it
+/// waited.
 pub(crate) async fn until<T>(work: impl Future<Output = T>, polls: usize) -> (Option<T>, usize) {
     let mut work = pin!(work);
     let mut polled = 0;
@@ -23,7 +23,7 @@ pub(crate) fn soaking() -> bool {
     std::env::var_os("CANONRY_SOAK").is_some()
 }
 
-/// How many kills a soak takes, `CANONRY_SOAK_KILLS` at most.
+/// How many kills a soak makes, limited by `CANONRY_SOAK_KILLS`.
 pub(crate) fn soak_kills(usual: usize) -> usize {
     let most = std::env::var("CANONRY_SOAK_KILLS").ok().and_then(|most| most.parse().ok());
     usual.min(most.unwrap_or(usual))

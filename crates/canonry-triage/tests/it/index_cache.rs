@@ -1,4 +1,5 @@
-//! Indexes kept in memory find what a fresh one finds, whoever changes the database, within their bytes.
+//! Indexes in memory find what a fresh one finds, whichever process changes the database, and stay within their
+//! memory limit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,13 +19,13 @@ use jiff::{SignedDuration, Timestamp};
 
 const MODEL: &str = "words";
 const ROOM: usize = 64 << 20;
-/// More than there are items, so that nothing depends on who comes last.
+/// More than there are items, so that nothing depends on which one is last.
 const WANTED: NeighbourQuery =
     NeighbourQuery { mode: RetrievalMode::Hybrid, k: 400, min_score: Similarity::ZERO, state: None };
 const WORDS: [&str; 12] =
     ["kelp", "crab", "squid", "urchin", "limpet", "reef", "tide", "harbour", "alarm", "panic", "socket", "buffer"];
 
-/// Vectors by words, token vectors too.
+/// Makes vectors and token vectors from words.
 struct WordEmbedder(Calibration);
 
 impl WordEmbedder {
@@ -71,7 +72,7 @@ fn number(number: i64) -> ItemNumber {
     ItemNumber::new(number).expect("valid")
 }
 
-/// Every moment is another one: the time of embedding tells vectors apart.
+/// Every call returns another time: the time of embedding distinguishes vectors.
 fn now() -> Timestamp {
     static STEPS: AtomicI64 = AtomicI64::new(0);
     parse_moment("2026-02-01").expect("valid") + SignedDuration::from_secs(STEPS.fetch_add(1, Ordering::Relaxed))
@@ -122,7 +123,7 @@ async fn fresh(store: &Store, repo: &Repo, item_type: ItemType) -> Neighbourhood
     Neighbourhood::load(store, repo, item_type, key, calibration, None).await.expect("loads")
 }
 
-/// The neighbours of an item with everything that is known of each.
+/// The neighbours of an item with all parts of their scores.
 async fn found(near: &Neighbourhood, of: ItemNumber) -> BTreeMap<i64, BTreeMap<String, f64>> {
     let Some(entry) = near.entry(of).await.expect("reads") else { return BTreeMap::new() };
     let query = Neighbourhood::query_of(&entry);
@@ -141,7 +142,7 @@ async fn numbers(near: &Neighbourhood, of: i64) -> Vec<i64> {
     found(near, number(of)).await.into_keys().collect()
 }
 
-/// Sums differ in their last bits with the order in which items came.
+/// Sums differ in their last bits with the order in which items were added.
 fn assert_alike(one: &BTreeMap<i64, BTreeMap<String, f64>>, other: &BTreeMap<i64, BTreeMap<String, f64>>, what: &str) {
     assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>(), "{what}");
     for (number, parts) in one {
@@ -201,7 +202,7 @@ on_both_engines! {
         while let Some(at) = place {
             place = other.maintenance().purge_some(&repo.name, Some(repo.id), at, 2).await.expect("purges");
         }
-        // SQLite gives the key to the next repository, which has as many versions behind it in the end.
+        // SQLite reuses the key for the next repository, which has the same number of versions in the end.
         let next = filled(&other, "tide/pool", &["crab walk"]).await;
         for of in 2..=12 {
             take_in(&other, &next, vec![issue(of, "crab reef")]).await;
@@ -241,11 +242,11 @@ on_both_engines! {
         assert_eq!(two.loads(), 3, "the first was used again before the third came");
         used(&two, 1).await;
         assert_eq!(two.loads(), 4, "the second had to go");
-        // One that has no room is used, and not kept.
+        // An index that does not fit is used, but not kept.
         let none = IndexCache::new(bytes / 2);
         used(&none, 0).await;
         assert_eq!((none.bytes(), none.loads()), (0, 1));
-        // With no room at all everything is as it was before there was a cache.
+        // With a limit of 0 everything works as without a cache.
         let off = IndexCache::new(0);
         used(&off, 0).await;
         assert_eq!((off.bytes(), off.loads()), (0, 0));
@@ -304,7 +305,7 @@ on_both_engines! {
     }
 }
 
-/// What happens to a repository, drawn by a seed.
+/// A random history of a repository, from a seed.
 struct History {
     store: Store,
     repo: Repo,

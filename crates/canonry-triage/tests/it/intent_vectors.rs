@@ -1,4 +1,4 @@
-//! Vectors of intent cards: beside those of the texts, never of a card that is not the item's any more.
+//! Vectors of intent cards: stored next to those of the texts, and never for an outdated card.
 
 use canonry_domain::{Extractor, ItemNumber, ItemRecord, ItemType, Similarity, parse_moment};
 use canonry_models::{Embedder, LocalEmbedder};
@@ -43,7 +43,7 @@ on_both_engines! {
         let records = (1..).zip(bodies).map(|(number, body)| record(number, body)).collect();
         store.corpus().upsert_items(&repo, records, now()).await.expect("taken in");
 
-        // Without cards only the texts are embedded, and that is said.
+        // Without cards only the texts are embedded, and the report says so.
         assert_eq!(embed_cards(&store, &repo, &model).await, (2, 2));
         analyze(&store, &repo, true).await;
         assert_eq!(embed_cards(&store, &repo, &model).await, (2, 0));
@@ -51,13 +51,13 @@ on_both_engines! {
         let models = store.corpus().embedding_models(repo.id, Representation::Intent).await.expect("reads");
         assert_eq!(models, [("local:canonry-encoder-1+cards:local.1".to_owned(), 2)]);
 
-        // An edited item has an old card: its text is embedded again, its card is not.
+        // The card of an edited item is outdated: its text is embedded again, its card is not.
         store.corpus().upsert_items(&repo, vec![record(2, "It crashes in `load()`.")], now()).await.expect("taken in");
         assert_eq!(embed_cards(&store, &repo, &model).await, (1, 1));
         analyze(&store, &repo, true).await;
         assert_eq!(embed_cards(&store, &repo, &model).await, (1, 0));
 
-        // A card that is made anew takes the old one's vector with it.
+        // When a card is made again, the vector of the old one is removed.
         analyze(&store, &repo, false).await;
         assert_eq!(store.corpus().embedding_models(repo.id, Representation::Intent).await.expect("reads"), []);
         assert_eq!(embed_cards(&store, &repo, &model).await, (2, 0));

@@ -1,4 +1,4 @@
-//! From texts to vectors to neighbours, with scripted and with the local model, on both engines.
+//! From texts to vectors to neighbours, with scripted models and with the local model, on both engines.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -66,7 +66,7 @@ async fn corpus(database: &TestDatabase, records: Vec<ItemRecord>) -> (Store, Re
     (store, repo)
 }
 
-/// Issues named after the sea, numbered from 1.
+/// Issues with names from the sea, numbered from 1.
 async fn issues(database: &TestDatabase, titles: &[&str]) -> (Store, Repo) {
     corpus(database, (1..).zip(titles).map(|(of, title)| issue(of, title, "")).collect()).await
 }
@@ -153,7 +153,7 @@ on_both_engines! {
         server.vector_for("kelp", kelp.clone());
         server.vector_for("crab", crab.clone());
         embedded(&store, &repo, &first, ALL).await;
-        // The other model thinks otherwise, and knows an item that the first does not.
+        // The other model gives other vectors, and knows an item that the first does not.
         server.vector_for("crab", vec![0.0, 0.0, 1.0]);
         server.vector_for("squid", crab);
         server.vector_for("whale", kelp);
@@ -227,7 +227,7 @@ on_both_engines! {
             assert!(message.contains("with openai") && !format!("{message} {failure:?}").contains(KEY), "{message}");
             (failure.so_far.embedded, failure.numbers.iter().map(|number| number.get()).collect::<Vec<_>>(), message)
         };
-        // The first 256 are a batch of their own and stay.
+        // The first 256 are a separate batch and stay.
         let rest: Vec<i64> = (257..=300).collect();
         let faults = [
             (Fault::UnevenDimension, vec![300], "255 dimensions"),
@@ -256,7 +256,7 @@ on_both_engines! {
         let (_, _, message) = told(try_embed(&store, &repo, &impatient, CHANGED).await.expect_err("silence"));
         assert!(message.contains("no answer within"), "{message}");
 
-        // A service that refuses every text stops the run; one text that it refuses is left out and named.
+        // A service that refuses every text stops the run; a single refused text is left out and reported.
         server.clear_faults();
         server.fault_when("wave", Fault::status(400));
         let (so_far, _, message) = told(try_embed(&store, &repo, &hasty(), CHANGED).await.expect_err("refuses all"));
@@ -295,7 +295,7 @@ on_both_engines! {
         embedded(&store, &repo, &model, ALL).await;
         assert_eq!(load(&model).await, [(2, 0.8)]);
 
-        // The same name, but the server has exchanged the model.
+        // The same name, but the server has replaced the model.
         server.fault_when("", Fault::Dimension(8));
         store.corpus().upsert_items(&repo, vec![issue(2, "crab", "new text")], now()).await.expect("taken in");
         let model = embedder(&server, "m1");
@@ -403,10 +403,10 @@ fn search_options() -> SearchOptions {
     }
 }
 
-/// How far apart the scores and the cosines of the engines may be: PostgreSQL adds up in another order.
+/// How much the scores and cosines of the engines may differ: PostgreSQL adds up in another order.
 const TOLERANCE: f64 = 1e-3;
-/// The same for the sum that hybrid neighbours are ordered by, which counts cosines in deviations: PostgreSQL
-/// measures those in full precision, SQLite's index in eight bits. The sum runs from 0 to about 15.
+/// The same for the sum that orders hybrid neighbours. It measures cosines in deviations: PostgreSQL computes them in
+/// full precision, SQLite's index in eight bits. The sum runs from 0 to about 15.
 const SUM_TOLERANCE: f64 = 1e-2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -420,7 +420,7 @@ async fn both_engines_give_the_same_candidates_within_the_tolerance() {
     let (postgres, postgres_repo) = corpus(&large, records()).await;
     let model = LocalEmbedder::load().expect("the model is compiled in");
     assert_eq!(embedded(&sqlite, &sqlite_repo, &model, ALL).await, 214);
-    // The same vectors: the model itself is no part of this comparison, and takes most of the time.
+    // The same vectors: the model itself is not part of this comparison, and takes most of the time.
     for item_type in ItemType::ALL {
         let known = sqlite
             .corpus()
@@ -469,7 +469,7 @@ async fn both_engines_give_the_same_candidates_within_the_tolerance() {
     postgres.disconnect().await;
 }
 
-/// A neighbour: number, score, and what the order is by.
+/// A neighbour: number, score, and the value that it is ordered by.
 type Neighbour = (i64, f64, f64);
 
 async fn all_candidates(
@@ -493,7 +493,8 @@ async fn all_candidates(
     report.sets.iter().map(set).collect()
 }
 
-/// The same members with the same scores, in the same order but for those that are closer than the tolerance.
+/// Asserts the same members with the same scores, in the same order except for those that are closer than the
+/// tolerance.
 fn same_within(tolerance: f64, which: &str, one: &[Neighbour], other: &[Neighbour]) {
     let found = |list: &[Neighbour]| -> BTreeMap<i64, (f64, f64)> {
         list.iter().map(|(number, score, order)| (*number, (*score, *order))).collect()
@@ -501,7 +502,7 @@ fn same_within(tolerance: f64, which: &str, one: &[Neighbour], other: &[Neighbou
     let (in_one, in_other) = (found(one), found(other));
     assert_eq!(one.len(), other.len(), "{which}: {one:?} {other:?}");
     for (number, (score, order)) in &in_one {
-        // Which of two that are as near has the last place may differ.
+        // If two are equally near, either may have the last place.
         let Some(&(other_score, other_order)) = in_other.get(number) else {
             let last = other.last().map_or(0.0, |(_, _, order)| *order);
             assert!((order - last).abs() <= tolerance, "{which} has other members: {one:?} {other:?}");

@@ -1,4 +1,4 @@
-//! Sync against the emulated GitHub: everything arrives, little is asked, nothing starts over.
+//! Sync against the emulated GitHub: everything is imported with few requests, and nothing starts over.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn world() -> World {
     world
 }
 
-/// An issue, opened a minute after the last one.
+/// Opens an issue a minute after the last one.
 fn open(world: &mut World, title: &str) -> i64 {
     world.advance(60);
     world.open(REPO, "alice", NewIssue::new(title, "It stops.")) as i64
@@ -84,7 +84,7 @@ on_both_engines! {
         assert!(third.not_modified, "{third:?}");
         assert!(emulator.requests().len() <= 4, "{:?}", emulator.requests());
 
-        // An edit, a label and a closing arrive; only the edit changes the content version.
+        // An edit, a label and a close are imported; only the edit changes the content version.
         {
             let mut world = emulator.world();
             world.advance(120);
@@ -196,7 +196,7 @@ on_both_engines! {
         assert_eq!(store.corpus().item_counts(renamed.id).await.expect("counts").total(), 1);
         assert_eq!(store.repos().list().await.expect("reads").len(), 1);
 
-        // A new repository under the old name is another one.
+        // A new repository under the old name is another repository.
         emulator.world().repo(REPO);
         let fresh = sync(&store, &github, &repo(), SyncOptions::default(), &mut |_| {}).await.expect("synced");
         assert_eq!((fresh.renamed_from, fresh.inserted), (None, 0));
@@ -278,7 +278,7 @@ on_both_engines! {
         assert_eq!((rest.inserted, rest.pages), (150, 2));
         assert_eq!(titles(&store).await.len(), 350);
 
-        // The hour's budget runs out: a sentence with the time, and the same store.
+        // The hour's rate limit is used up: an error with the time, and the store keeps what it has.
         {
             let mut world = emulator.world();
             for index in 0..250 {

@@ -1,4 +1,4 @@
-//! Repositories with templates of several kinds: unfilled forms are nobody's duplicates, filled ones still are.
+//! Repositories with different kinds of templates: unfilled forms are never duplicates, filled ones still can be.
 
 use canonry_models::chat::TokenBudget;
 use std::collections::BTreeMap;
@@ -23,18 +23,18 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::triage::setting::{REPO, Setting};
 
-/// How a repository asks for reports.
+/// The form in which a repository asks for reports.
 struct Style {
     name: &'static str,
-    /// The default title, if people leave it.
+    /// The default title, if people do not change it.
     title: &'static str,
-    /// The form before the answers, in as many fields as there are breaks.
+    /// The text of the form, in fields; each answer follows its field.
     fields: &'static [&'static str],
     unanswered: &'static str,
 }
 
 const STYLES: &[Style] = &[
-    // What is found here is found in every other one: a template changes no verdict.
+    // What is found here is found with every other style: a template changes no verdict.
     Style { name: "none", title: "Bug report", fields: &["", "", "", ""], unanswered: "" },
     Style {
         name: "markdown",
@@ -90,7 +90,7 @@ const STYLES: &[Style] = &[
     },
 ];
 
-/// What people report: a title, then what they write into the fields.
+/// What people report: a title, then the answers in the fields.
 const PROBLEMS: &[(&str, &[&str])] = &[
     (
         "Exporter writes the summary twice",
@@ -157,7 +157,7 @@ impl Style {
         self.fields.iter().enumerate().map(field).collect::<Vec<_>>().join("\n\n")
     }
 
-    /// 24 unfilled forms, 4 with nothing but a release, and one report of each problem, all by different people.
+    /// 24 unfilled forms, 4 with only a release, and one report of each problem, all by different people.
     fn repository(&self) -> Vec<ItemRecord> {
         let mut items: Vec<(String, String)> = Vec::new();
         items.extend((0..24).map(|_| (self.title.to_owned(), self.form(&[]))));
@@ -177,7 +177,7 @@ fn now() -> Timestamp {
     parse_moment("2026-02-01").expect("a time")
 }
 
-/// One a day, each by somebody else.
+/// One issue a day, each by another person.
 fn issue(at: i64, title: &str, body: &str) -> ItemRecord {
     ItemRecord {
         body: Some(body.to_owned()),
@@ -227,7 +227,7 @@ async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> DetectReport {
 }
 
 on_both_engines! {
-    /// Before: copies of one another at .97, in mode `grace` announced and closed.
+    /// Before, they were copies of one another at .97, and were announced and closed in mode `grace`.
     async fn unfilled_forms_are_no_duplicates_and_filled_ones_are(database: TestDatabase) {
         let mut told = Vec::new();
         let mut without_template: Vec<(Verdict, Option<ItemNumber>, Option<Probability>)> = Vec::new();
@@ -251,7 +251,7 @@ on_both_engines! {
             }
             let mut verdicts = Vec::new();
             for (at, (title, answers)) in (121..).zip(PROBLEMS) {
-                // One sentence in eight reports would be a template itself.
+                // The same sentence in eight reports would itself be a template.
                 let also = format!("The same with colleague {at}, every time that we have tried it.");
                 let again = [answers[0], also.as_str()];
                 let OnlineVerdict { verdict, target, confidence, .. } =
@@ -269,7 +269,7 @@ on_both_engines! {
         }
     }
 
-    /// The second form of a repository whose template nobody could learn yet.
+    /// The second form of a repository whose template could not be learned yet.
     async fn the_first_two_forms_are_no_duplicates(database: TestDatabase) {
         let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
         for (at, style) in (0..).zip(STYLES) {
@@ -284,7 +284,7 @@ on_both_engines! {
         }
     }
 
-    /// The files say what a template is before anybody has sent one in; former versions stay known.
+    /// The files define a template before anybody has used it; former versions stay known.
     async fn template_files_are_known_from_the_first_issue_on(database: TestDatabase) {
         let setting = Setting::new(database).await;
         let (store, repo) = (&setting.store, &setting.repo);
@@ -310,7 +310,7 @@ on_both_engines! {
         assert_eq!(pulls.boilerplate.own_body("## Which issue does it close\n\nNone."), "None.");
     }
 
-    /// Judge, plan and search know nothing of an unfilled form, whatever was stored about it before.
+    /// Judge, plan and search ignore an unfilled form, whatever was stored about it before.
     async fn an_unfilled_form_is_neither_judged_nor_planned_nor_found(database: TestDatabase) {
         let style = &STYLES[1];
         let (store, repo) = corpus(&database, style.repository()).await;
@@ -326,7 +326,7 @@ on_both_engines! {
             assert!(set.members.iter().all(|member| !is_form(member.number)), "{set:?}");
             assert_eq!(set.members.is_empty(), is_form(set.number), "{set:?}");
         }
-        // What an earlier judge made of two forms.
+        // The decision of an earlier judge about two forms.
         let accepted = NewDecision {
             item_type: ItemType::Issue,
             number: number(2),
@@ -391,7 +391,7 @@ on_both_engines! {
         assert!(found.expect("searches").iter().all(|found| !is_form(found.number)));
     }
 
-    /// Check lists of releases by whoever makes them, and what a bot files every day.
+    /// Release check lists by different people, and what a bot files every day.
     async fn the_next_of_a_series_is_no_duplicate(database: TestDatabase) {
         let checklist = |at: i64| {
             let list = "- [ ] Branch off the release and tell everybody in the channel\n- [ ] Write the change log from the merged pull requests\n\
@@ -414,7 +414,7 @@ on_both_engines! {
         }
     }
 
-    /// What is learned later reaches the vectors of before: those that it changes are made again, and no others.
+    /// What is learned later affects earlier vectors: those that it changes are made again, and no others.
     async fn a_template_that_is_learned_later_makes_its_vectors_again(database: TestDatabase) {
         let style = &STYLES[1];
         let filled: Vec<ItemRecord> = (1..).zip(&PROBLEMS[..4]).map(|(at, (title, answers))| issue(at, title, &style.form(answers))).collect();
@@ -430,7 +430,8 @@ on_both_engines! {
     }
 }
 
-/// Unfilled forms of each kind under one short title, two by two: by their whole texts they are copies, by their own not.
+/// Unfilled forms of each kind under one short title, in pairs: by their whole texts they are copies, by their own
+/// texts they are not.
 #[test]
 fn no_two_forms_are_copies() {
     let mut before_all = 0;

@@ -1,5 +1,5 @@
-//! The commands, one file each in the groups that `--help` shows: its arguments, and the one function that it calls
-//! and prints.
+//! The commands, one file each, in the groups that `--help` shows. A file has the arguments and the one function that
+//! the command calls and prints.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! The options of commands that ask a model: which one, how often, and for how much.
+//! The options of commands that use a model: which model, how many calls, and the maximum cost.
 
 use anyhow::{Result, anyhow, bail};
 use canonry_domain::Extractor;

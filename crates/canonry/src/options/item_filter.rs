@@ -1,4 +1,4 @@
-//! The options that narrow a command to some of the items.
+//! The options that limit a command to some of the items.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The options of commands that compare texts: who embeds, which parts count, where the index is kept.
+//! The options of commands that compare texts: the embedder, the parts that count, the folder of the index.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -207,7 +207,8 @@ pub(crate) fn present_snapshots_of(database: &DatabaseOption) -> Result<Option<P
 fn snapshot_folder(url: &DatabaseUrl) -> Option<PathBuf> {
     let folder = snapshot_place(url)?;
     create_private_folder(&folder).ok()?;
-    // One that an earlier version made is open to all. It may be another's who lets us write; that is theirs to decide.
+    // A folder that an earlier version made is readable by all users. If it belongs to another user, this fails, and
+    // that user decides about its rights.
     #[cfg(unix)]
     let _ = std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700));
     Some(folder)

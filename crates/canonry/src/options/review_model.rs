@@ -1,4 +1,4 @@
-//! The options of `serve` that say who reviews beside Canonry's own rules.
+//! The options of `serve` that add reviewers to Canonry's own rules.
 
 use std::sync::Arc;
 

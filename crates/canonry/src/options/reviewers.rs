@@ -1,4 +1,4 @@
-//! The options of `review` that say who reviews.
+//! The options of `review` that select the reviewers.
 
 use std::path::PathBuf;
 use std::sync::Arc;

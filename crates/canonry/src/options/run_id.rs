@@ -1,10 +1,10 @@
-//! An id for each run, so that its output and its log lines can be found together.
+//! An id for each run, which connects its output with its log lines.
 
 use std::fmt;
 
 use jiff::Timestamp;
 
-/// Sorts by time, and never comes twice: milliseconds, then 64 random bits, in hexadecimal.
+/// Sorts by time and is unique: milliseconds, then 64 random bits, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunId(String);
 

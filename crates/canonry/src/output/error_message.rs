@@ -2,7 +2,7 @@
 
 use crate::output::printable::one_line;
 
-/// The whole chain of causes, each said once, harmless for a terminal.
+/// The whole chain of causes, each once, harmless for a terminal.
 pub(crate) fn error_message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain() {

@@ -1,8 +1,7 @@
-//! What the exit status says to scripts.
+//! The exit status of a command.
 
 use std::process::ExitCode;
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
@@ -11,24 +10,24 @@ pub(crate) enum Exit {
     Usage = 2,
     /// Done, but some items failed.
     SomeFailed = 3,
-    /// A safety rule said no; nothing was done.
+    /// A safety rule refused; nothing was done.
     Refused = 4,
-    /// Done, and findings stand that the caller wants to fail on.
+    /// Done, but there are findings on which the caller wants to fail.
     Findings = 5,
 }
 
-/// A safety rule's no, in words.
+/// The message of a safety rule that refused.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Refused(pub(crate) String);
 
-/// Arguments that do not go together, in words.
+/// The message for arguments that do not fit together.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WrongUsage(pub(crate) String);
 
 impl Exit {
-    /// The status that an error ends with.
+    /// The exit status for an error.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         if error.is::<Refused>() {
             Self::Refused

@@ -1,4 +1,4 @@
-//! A result file that is either whole or not there.
+//! A result file that is either complete or absent.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// A file being written. It takes its name only when it is finished, so that nobody ever reads half
-/// of it and an older one stays until then; pipes and devices are written straight through.
+/// A file being written. It gets its name only when it is finished, so that no reader sees half of it and an older
+/// file stays until then. Pipes and devices are written directly.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     writer: Option<BufWriter<File>>,
-    /// Where it is written, and the name it takes; `None` for what is no plain file.
+    /// The temporary path and the final path; `None` if it is not a regular file.
     places: Option<(PathBuf, PathBuf)>,
     shown: PathBuf,
 }
 
 impl OutputFile {
-    /// Begins a file. `mark` keeps two runs that write the same file apart.
+    /// Starts a file. `mark` distinguishes two runs that write the same file.
     pub(crate) fn create(path: &Path, mark: &str) -> Result<Self> {
         Self::begin(path, mark).with_context(|| {
             format!("the file {} cannot be written; check the folder and your rights to it", path.display())
@@ -79,7 +79,7 @@ impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some((unfinished, _)) = self.places.take() {
             drop(self.writer.take());
-            // Nothing can be done about a leftover, and the error that led here is the one to tell.
+            // A leftover cannot be helped, and the error that led here is the one to report.
             let _ = fs::remove_file(unfinished);
         }
     }

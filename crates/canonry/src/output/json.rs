@@ -1,4 +1,4 @@
-//! JSON on stdout: one document, safe to look at in a terminal.
+//! JSON on stdout: one document, safe to show in a terminal.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::output::printable::is_hidden;
 
-/// A document with its line end: indented for a person at a terminal, on one line for a program.
+/// A document with its line end: indented on a terminal, on one line for a program.
 pub(crate) fn document(value: &impl Serialize) -> String {
     let text = if std::io::stdout().is_terminal() {
         serde_json::to_string_pretty(value)
@@ -19,8 +19,8 @@ pub(crate) fn document(value: &impl Serialize) -> String {
     text
 }
 
-/// The same JSON with characters escaped that would act on a terminal. They can only stand in
-/// strings, so the document means what it meant.
+/// The same JSON with characters escaped that would act on a terminal. They can only occur in strings, so the meaning
+/// of the document does not change.
 pub(crate) fn harmless(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for character in json.chars() {

@@ -1,4 +1,4 @@
-//! Logs on stderr: warnings, and more when asked; for a service lines that programs can read.
+//! Logs on stderr: warnings, and more on request; for a service in a format that programs can read.
 
 use std::panic::PanicHookInfo;
 
@@ -30,7 +30,8 @@ pub(crate) fn start(verbose: u8, quiet: bool, service: Option<LogFormat>) {
     let default = match service {
         // The database driver reports every slow statement as a warning and every statement as debug.
         None => format!("{level},sqlx=error"),
-        // Only Canonry's own lines are known to hold no text of strangers; what providers of models say may quote it.
+        // Only Canonry's own lines are known to contain no text of strangers; messages of model providers may quote
+        // it.
         Some(_) => format!("error,canonry={level},canonry_models={}", level.min(LevelFilter::INFO)),
     };
     let filter = std::env::var(FILTER_VARIABLE)
@@ -44,7 +45,7 @@ pub(crate) fn start(verbose: u8, quiet: bool, service: Option<LogFormat>) {
             let lines = tracing_subscriber::fmt::layer().with_writer(stderr).with_target(verbose > 1).without_time();
             log.with(lines).init();
         }
-        // A line that cannot be written is lost: the complaint about it would go to the same full disk, and panic there.
+        // A line that cannot be written is lost: reporting that would write to the same full disk, and panic there.
         Some(LogFormat::Text) => {
             log.with(tracing_subscriber::fmt::layer().with_writer(stderr).log_internal_errors(false)).init();
         }

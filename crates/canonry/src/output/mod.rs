@@ -1,4 +1,4 @@
-//! What a command prints, and how it ends.
+//! The output of a command, and its exit status.
 
 pub(crate) mod error_message;
 pub(crate) mod exit;

@@ -1,4 +1,4 @@
-//! Times as people write them.
+//! Times in a form for people.
 
 use canonry_domain::counted;
 use jiff::{SignedDuration, Timestamp};
@@ -6,10 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
-/// From here on a date says more than a number of days.
+/// From a week on, a date says more than a number of days.
 const WEEK: i64 = 7 * DAY;
 
-/// `3 minutes ago`, `in 2 hours`, and the date of what is a week or more away.
+/// `3 minutes ago`, `in 2 hours`, or the date if it is a week or more away.
 pub(crate) fn in_words(at: Timestamp, now: Timestamp) -> String {
     let apart: SignedDuration = at.duration_until(now);
     let seconds = apart.abs().as_secs();

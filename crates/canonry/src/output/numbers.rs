@@ -1,9 +1,9 @@
-//! Numbers as people write them.
+//! Numbers in a form for people.
 
 use canonry_domain::CurrentThreshold;
 pub(crate) use canonry_domain::thousands;
 
-/// A score, a confidence or a share as a whole percentage. What is not quite all or nothing is never called that.
+/// A score, a confidence or a share as a whole percentage. Only exact values become 0 % or 100 %.
 pub(crate) fn percent(share: f64) -> String {
     let whole = (share * 100.0).round();
     let whole = if share < 1.0 { whole.min(99.0) } else { whole };

@@ -1,4 +1,4 @@
-//! Stored reasons as sentences: why a gate said no, why a row was not closed.
+//! Stored reasons as sentences: why a gate refused, why a row was not closed.
 
 use canonry_domain::printable::one_line;
 use canonry_domain::{GateReason, OnlineGuardrail, OnlineReason, RowRefusal};
@@ -8,7 +8,7 @@ pub(crate) fn row_reason(reason: &str) -> String {
     reason.parse::<RowRefusal>().map_or_else(|_| spelled_out(reason), |refusal| refusal.in_words().to_owned())
 }
 
-/// Why the gates made no edge of a judge's answer.
+/// Why the gates did not accept a judge's answer as an edge.
 pub(crate) fn gate_reason(reason: &str) -> String {
     let Ok(reason) = reason.parse::<GateReason>() else { return spelled_out(reason) };
     match reason {
@@ -58,7 +58,7 @@ const NO_ANSWER: &str = "the judge's answer could not be used";
 const MISMATCH: &str = "one reports a bug, the other asks for a feature";
 const NO_GAP: &str = "another item is just as similar";
 
-/// What in the judge's answer contradicts its yes, from `key=value`.
+/// The part of the judge's answer that contradicts its yes, from `key=value`.
 fn contradiction(keys: &str) -> String {
     let (key, value) = keys.split_once('=').unwrap_or((keys, ""));
     let words = match (key, value) {
@@ -74,7 +74,7 @@ fn contradiction(keys: &str) -> String {
     words.to_owned()
 }
 
-/// A reason that no rule of this version gives.
+/// A reason that this version does not know.
 fn spelled_out(reason: &str) -> String {
     one_line(&reason.replace('_', " "))
 }

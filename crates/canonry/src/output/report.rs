@@ -1,4 +1,4 @@
-//! What a command hands back to be printed: words for a person, one document for a program.
+//! The result of a command: text for a person, one document for a program.
 
 use canonry_domain::RepoName;
 use serde::Serialize;
@@ -7,14 +7,13 @@ use serde_json::{Map, Value, json};
 use crate::output::exit::Exit;
 use crate::session::context::Context;
 
-/// The version of the documents' shape; it grows when a key changes its meaning or goes away.
+/// The version of the documents' format; it increases when a key changes its meaning or is removed.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 
-/// The end of a command.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) exit: Exit,
-    /// What goes to stdout; `None` when the command wrote its result there itself.
+    /// The output for stdout; `None` if the command wrote its result there itself.
     pub(crate) document: Option<Document>,
 }
 
@@ -28,7 +27,7 @@ pub(crate) struct Document {
 }
 
 impl Report {
-    /// A result with its counters and the text that tells the same to a person.
+    /// A result with its counters and the same as text for a person.
     pub(crate) fn new(stats: impl Serialize, text: impl Into<String>) -> Self {
         let document = Document { repo: None, stats: value(&stats), more: Map::new(), text: text.into() };
         Self { exit: Exit::Done, document: Some(document) }
@@ -46,7 +45,7 @@ impl Report {
         self
     }
 
-    /// Names the repository as the store spells it, or the one that was found rather than asked for.
+    /// Sets the repository, spelled as in the store, or the one that was found if none was named.
     pub(crate) fn of(mut self, repo: &RepoName) -> Self {
         if let Some(document) = &mut self.document {
             document.repo = Some(repo.clone());
@@ -54,7 +53,7 @@ impl Report {
         self
     }
 
-    /// The same, with words in front for a person.
+    /// Puts a text for a person in front.
     pub(crate) fn preceded_by(mut self, text: &str) -> Self {
         if let Some(document) = &mut self.document {
             document.text.insert_str(0, text);
@@ -67,7 +66,7 @@ impl Report {
         self.document.as_ref().map_or(Value::Null, |document| document.envelope(context, None))
     }
 
-    /// The words for a person, for a command that prints them before its end.
+    /// The text for a person, for a command that prints it before its end.
     pub(crate) fn text(&self) -> &str {
         self.document.as_ref().map_or("", Document::text)
     }
@@ -91,7 +90,7 @@ impl Document {
     }
 }
 
-/// The keys that every document begins with.
+/// The first keys of every document.
 pub(crate) fn envelope(command: &str, run_id: &str, repo: Option<&RepoName>) -> Map<String, Value> {
     let mut envelope = Map::new();
     envelope.insert("schema_version".to_owned(), json!(SCHEMA_VERSION));

@@ -1,4 +1,4 @@
-//! Tables for people, laid out for the terminal that they are shown on.
+//! Tables for people, fitted to the width of the terminal.
 
 use std::fmt;
 
@@ -8,21 +8,19 @@ use canonry_review::output::columns::{columns, wrapped};
 use crate::output::terminal;
 
 const GAP: &str = "  ";
-/// A column that is wrapped is at least this wide; where that does not fit, rows become blocks of lines.
+/// The minimum width of a wrapped column; if that does not fit, rows become blocks of lines.
 const LEAST: usize = 16;
 /// Words up to this length, such as ids, are not broken.
 const LONGEST_WORD: usize = 40;
 
-/// Rows under a heading.
 #[derive(Debug)]
 pub(crate) struct Table {
     heading: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// The columns from here on are numbers.
+    /// The first column with numbers; all later ones have numbers too.
     numbers_from: usize,
 }
 
-/// An empty table with its heading.
 pub(crate) fn table<const COLUMNS: usize>(heading: [&str; COLUMNS]) -> Table {
     Table { heading: heading.map(str::to_owned).into(), rows: Vec::new(), numbers_from: COLUMNS }
 }
@@ -33,13 +31,13 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// Aligns the columns from this one on as numbers are.
+    /// Aligns the columns from this one on as numbers.
     pub(crate) fn with_numbers_from(mut self, column: usize) -> Self {
         self.numbers_from = column;
         self
     }
 
-    /// The table in lines of at most `width` columns; without one, as wide as its cells.
+    /// The table in lines of at most `width` columns; without a width, as wide as its cells.
     fn laid_out(&self, width: Option<usize>) -> String {
         let natural: Vec<usize> = (0..self.heading.len())
             .map(|at| self.lines().map(|cells| columns(&cells[at])).max().unwrap_or_default())
@@ -85,7 +83,7 @@ impl Table {
         text
     }
 
-    /// Each row as its first cell, and the others below it with their headings.
+    /// Each row as its first cell, with the other cells and their headings below it.
     fn as_blocks(&self, width: usize) -> String {
         let names = self.heading.iter().skip(1).map(|name| columns(name)).max().unwrap_or_default();
         let mut text = String::new();
@@ -108,8 +106,8 @@ impl Table {
     }
 }
 
-/// How wide each column becomes; `None` where columns would be too narrow to be read. No column is narrower than its
-/// longest word in `least`.
+/// The width of each column; `None` if columns would be too narrow to read. No column is narrower than its longest
+/// word in `least`.
 fn widths(natural: &[usize], least: &[usize], width: Option<usize>) -> Option<Vec<usize>> {
     let gaps = GAP.len() * natural.len().saturating_sub(1);
     let capped = |cap: usize| -> Vec<usize> {
@@ -121,7 +119,7 @@ fn widths(natural: &[usize], least: &[usize], width: Option<usize>) -> Option<Ve
 }
 
 impl fmt::Display for Table {
-    /// Without the last line's end, as a text inside a report is.
+    /// Without the last line end, because the table is part of a report.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.laid_out(terminal::width()).trim_end_matches('\n'))
     }

@@ -1,15 +1,15 @@
-//! What the terminal can show: how wide a line may be, and whether it follows links.
+//! What the terminal supports: the width of a line, and links.
 
 use std::io::IsTerminal as _;
 
 use canonry_review::output::columns::wrapped;
 
-/// Narrower than this nothing is laid out for.
+/// The minimum width for any layout.
 const LEAST: usize = 30;
-/// The width of a terminal that does not tell its own.
+/// The width of a terminal that does not report its own.
 const USUAL: usize = 80;
 
-/// The columns of a line. `None` for a file or a pipe, where nothing is wrapped unless `COLUMNS` asks for it.
+/// The columns of a line. `None` for a file or a pipe, where nothing is wrapped unless `COLUMNS` is set.
 pub(crate) fn width() -> Option<usize> {
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
     let width = asked.filter(|columns| *columns > 0).or_else(|| {
@@ -30,7 +30,7 @@ pub(crate) fn paragraph(indent: usize, words: &str) -> String {
     lines.iter().map(|line| format!("{space}{line}\n")).collect()
 }
 
-/// Whether `path:line` becomes a link: on a terminal that is shown colours, unless `FORCE_HYPERLINK` says otherwise.
+/// Whether `path:line` becomes a link: on a terminal with colours, unless `FORCE_HYPERLINK` says otherwise.
 pub(crate) fn shows_links() -> bool {
     let is_coloured = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
     match std::env::var("FORCE_HYPERLINK").ok().as_deref() {

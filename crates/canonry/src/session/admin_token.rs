@@ -1,4 +1,4 @@
-//! The token that makes an operator of the console: a given one, or one that the first start makes and leaves in a file.
+//! The operator's token for the console: a given one, or one that the first start creates and writes to a file.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -15,15 +15,16 @@ use url::Url;
 use crate::session::console_secrets::secret_of;
 use crate::session::database::DatabaseOption;
 
-/// The variable with the operator's token. Never an option: arguments are seen by every process.
+/// The variable with the operator's token. It is never an option, because every process can read arguments.
 pub(crate) const ADMIN_TOKEN: &str = "CANONRY_ADMIN_TOKEN";
 
-/// What the file with a made token is called.
+/// The name of the file with a created token.
 const FILE: &str = "admin-token";
 
-/// What an operator signs in with. A token is made once for a database, whoever of many starts first, and is never in the
-/// log, which others keep: it lies in a file of this user's, and a person at a terminal sees it there too. The database has
-/// its hash alone. Where no file can be written there is no token, and nobody is an operator; `console` is where it is.
+/// The token with which an operator signs in. It is created once per database, by the first process that starts, and
+/// is never logged, because others can read logs. It is written to a file that only this user can read, and is also
+/// shown to a person at a terminal. The database contains only its hash. If no file can be written, there is no token
+/// and no operator. `console` is the URL of the console.
 pub(crate) async fn admin_token(store: &Store, database: &DatabaseOption, console: &Url) -> Result<AdminToken> {
     if let Some(token) = secret_of(ADMIN_TOKEN) {
         return Ok(AdminToken::given(&token));
@@ -42,7 +43,7 @@ pub(crate) async fn admin_token(store: &Store, database: &DatabaseOption, consol
     if kept != made {
         return Ok(of_another_start(&kept));
     }
-    // Only now: whoever finds a file of that name finds the token that counts, and all of it.
+    // The file gets its name only now, so a file of that name always contains the complete, valid token.
     if let Err(refused) = unnamed.persist_noclobber(&file) {
         store.console().delete_admin_token(&made).await?;
         return Ok(nobodys(&anyhow!("{} cannot be made: {}", file.display(), refused.error)));
@@ -54,8 +55,8 @@ pub(crate) async fn admin_token(store: &Store, database: &DatabaseOption, consol
     Ok(AdminToken::hashed(hash))
 }
 
-/// The token in a file that has no name to rely on yet, and the name that it is to take. The file is made for this user alone
-/// and under a name that nobody can foresee, so that nothing planted in a shared folder is followed or filled.
+/// The token in a temporary file, and the final path. Only this user can read the file, and its name is
+/// unpredictable, so that no link or file planted in a shared folder is followed or filled.
 fn written(database: &DatabaseOption, token: &Secret) -> Result<(NamedTempFile, PathBuf)> {
     let folder = database.local_folder()?;
     let mut file = tempfile::Builder::new()
@@ -80,7 +81,7 @@ fn nobodys(error: &anyhow::Error) -> AdminToken {
     AdminToken::hashed(rand::random())
 }
 
-/// A link that fills the field in: what is behind the # is sent nowhere.
+/// Shows a link that fills in the field: the part behind `#` is never sent.
 fn show(console: &Url, token: &Secret, file: &Path) {
     let mut link = console.clone();
     link.set_path("/sign-in");
@@ -92,7 +93,7 @@ fn show(console: &Url, token: &Secret, file: &Path) {
     );
 }
 
-/// The file, and on Linux the machine that it is on, for those who start elsewhere.
+/// The file, and on Linux the name of the machine, for people who start the program elsewhere.
 fn place(file: &Path) -> String {
     let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match machine.trim() {

@@ -1,14 +1,14 @@
-//! The secrets that the environment gives: what GitHub knows the console by.
+//! The console's secrets from the environment: its OAuth credentials at GitHub.
 
 use anyhow::{Result, bail};
 use canonry_console::ConsoleOauthApp;
 use canonry_github::Secret;
 
-/// The variables with what GitHub knows the console by.
+/// The variables with the console's OAuth credentials at GitHub.
 const CLIENT_ID: &str = "CANONRY_OAUTH_CLIENT_ID";
 const CLIENT_SECRET: &str = "CANONRY_OAUTH_CLIENT_SECRET";
 
-/// The App that people sign in with.
+/// The App with which people sign in.
 pub(crate) fn oauth_app() -> Result<Option<ConsoleOauthApp>> {
     match (secret_of(CLIENT_ID), secret_of(CLIENT_SECRET)) {
         (Some(id), Some(client_secret)) => {
@@ -19,7 +19,7 @@ pub(crate) fn oauth_app() -> Result<Option<ConsoleOauthApp>> {
     }
 }
 
-/// A secret from the environment; an empty one is none.
+/// A secret from the environment; an empty one counts as missing.
 pub(crate) fn secret_of(variable: &str) -> Option<Secret> {
     let secret = Secret::new(&std::env::var(variable).ok()?);
     (!secret.expose().is_empty()).then_some(secret)

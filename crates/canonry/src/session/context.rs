@@ -1,4 +1,4 @@
-//! What every command is given: the time, the run's id, and how much to say.
+//! The context of every command: the time, the run's id, and the verbosity.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
@@ -6,19 +6,18 @@ use jiff::Timestamp;
 use crate::options::run_id::RunId;
 use crate::output::moments;
 
-/// The edge at which time and chance enter.
+/// The only place where time and randomness enter.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// When the run began.
     pub(crate) now: Timestamp,
     pub(crate) run_id: RunId,
     /// The command's name, such as `maintainers set`.
     pub(crate) command: String,
-    /// Whether stdout is to hold one JSON document.
+    /// Whether stdout contains one JSON document.
     pub(crate) json: bool,
     /// Whether exact times, hashes and ids are shown.
     pub(crate) verbose: bool,
-    /// Whether stderr is to hold errors only.
+    /// Whether stderr contains only errors.
     pub(crate) quiet: bool,
 }
 
@@ -28,12 +27,12 @@ impl Context {
         if self.verbose { at.to_string() } else { moments::in_words(at, self.now) }
     }
 
-    /// A time that something is to happen at: date, hour and minute, and with `--verbose` the exact time.
+    /// The time of a future event: date, hour and minute, and with `--verbose` the exact time.
     pub(crate) fn due(&self, at: Timestamp) -> String {
         if self.verbose { at.to_string() } else { moments::date_and_time(at) }
     }
 
-    /// A line on stderr that counts up; nothing is drawn unless a person looks at a terminal.
+    /// A progress line on stderr that counts up; nothing is drawn unless stderr is a terminal.
     pub(crate) fn counter(&self, what: &str) -> ProgressBar {
         let target = if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let style = ProgressStyle::with_template("{spinner} {msg}: {human_pos} ({per_sec}, {elapsed})")

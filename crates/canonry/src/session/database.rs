@@ -1,4 +1,4 @@
-//! Which database a command uses, and how it opens it.
+//! The database of a command, and how it is opened.
 
 use std::fs::DirBuilder;
 use std::io;

@@ -1,4 +1,4 @@
-//! The models of a service, which it owns for as long as it runs.
+//! The models of a service, which it keeps for as long as it runs.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -9,13 +9,13 @@ use canonry_triage::{Detectors, IndexCache};
 
 use crate::options::chat::Models;
 
-/// Who embeds, extracts and judges for the service.
+/// The models that embed, extract and judge for the service.
 pub(crate) struct ServiceModels {
-    /// The judge and, where cards are compared, who makes them.
+    /// The judge and, if cards are compared, the model that makes them.
     pub(crate) models: Models,
     /// A remote embedder; `None` for the local one.
     pub(crate) remote_embedder: Option<Box<dyn Embedder>>,
-    /// The local embedder, once the first text wants a vector: a process that only takes webhooks in stays small.
+    /// The local embedder, loaded for the first text: a process that only receives webhooks stays small.
     pub(crate) local_embedder: OnceLock<LocalEmbedder>,
     pub(crate) snapshots: Option<PathBuf>,
     pub(crate) indexes: IndexCache,
@@ -30,7 +30,7 @@ impl DetectorSource for ServiceModels {
                 .get_or_init(|| LocalEmbedder::load().expect("invariant: the model that is compiled in can be read")),
         };
         Detectors {
-            // The service asks with its own client.
+            // The service uses its own client.
             github: None,
             embedder,
             extractor: self.models.extractor(),

@@ -1,4 +1,4 @@
-//! The repository that a command is about: the one that is named, or the one that can only be meant.
+//! The repository of a command: the named one, or the only possible one.
 
 use std::path::Path;
 

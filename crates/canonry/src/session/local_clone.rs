@@ -1,4 +1,4 @@
-//! The clone that a person stands in: which repository it is of, which branch it is on, what is not committed yet.
+//! The clone in the current folder: its repository, its branch, and its uncommitted changes.
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,12 @@ use crate::output::exit::WrongUsage;
 #[derive(Debug)]
 pub(crate) struct LocalClone {
     git: Git,
-    /// The top of its files; `None` for a bare repository.
+    /// The root folder; `None` for a bare repository.
     root: Option<PathBuf>,
     folder: PathBuf,
 }
 
-/// What is reviewed: a commit, and what is to be told about it.
+/// The commit to review, and notes about it.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) sha: CommitSha,
@@ -27,7 +27,7 @@ pub(crate) struct Head {
 }
 
 impl LocalClone {
-    /// The clone in this folder, or above it.
+    /// The clone that contains this folder.
     pub(crate) async fn find(folder: &Path) -> Result<Self> {
         if !folder.is_dir() {
             bail!(WrongUsage(format!("there is no folder {}; name a clone with --work-tree", folder.display())));
@@ -43,7 +43,7 @@ impl LocalClone {
         }
         let top = ask(&git, "find the top of the clone", &["rev-parse", "--show-toplevel"]).await.ok();
         let root = top.filter(|top| !top.is_empty()).map(PathBuf::from);
-        // Git is asked from the top: paths in its answers and globs then mean the same wherever a person stands.
+        // Git runs in the root folder, so that paths and globs mean the same in every subfolder.
         let git = root.as_deref().map_or(git, Git::new);
         Ok(Self { git, root, folder: folder.to_owned() })
     }
@@ -52,25 +52,25 @@ impl LocalClone {
         &self.git
     }
 
-    /// The top of its files; `None` for a bare repository.
+    /// The root folder; `None` for a bare repository.
     pub(crate) fn root(&self) -> Option<&Path> {
         self.root.as_deref()
     }
 
-    /// Where in it a person stands; `None` at its top.
+    /// The current folder relative to the root; `None` at the root.
     pub(crate) fn folder_in_it(&self) -> Option<String> {
         let (folder, root) = (self.folder.canonicalize().ok()?, self.root.as_deref()?.canonicalize().ok()?);
         let below = folder.strip_prefix(root).ok()?.to_str()?;
         (!below.is_empty()).then(|| below.to_owned())
     }
 
-    /// The repository on GitHub that it is a clone of, or `local/FOLDER-` and some digits that tell it from other clones
-    /// in folders of that name: what was learned in one must not be told in another.
+    /// The repository on GitHub of which this is a clone, or `local/FOLDER-` and some digits. The digits distinguish
+    /// it from other clones in folders of that name: lessons from one must not appear in another.
     pub(crate) async fn repo_name(&self) -> RepoName {
         self.names().await.swap_remove(0)
     }
 
-    /// Every name that it may be known by, the likeliest first.
+    /// Every possible name of the repository, the most likely first.
     pub(crate) async fn names(&self) -> Vec<RepoName> {
         let mut names = self.names_on_github().await;
         let folder = self.root.as_deref().unwrap_or(&self.folder);
@@ -90,7 +90,7 @@ impl LocalClone {
         names
     }
 
-    /// The remotes: `origin` first, which is where a clone comes from.
+    /// The remotes, `origin` first, because a clone comes from there.
     async fn remotes(&self) -> Vec<String> {
         let listed = ask(&self.git, "list remotes", &["remote"]).await.unwrap_or_default();
         let mut remotes: Vec<String> = listed.lines().map(str::to_owned).collect();
@@ -98,7 +98,7 @@ impl LocalClone {
         remotes
     }
 
-    /// The commit that a name stands for, or what to do about it.
+    /// The commit that a name refers to, or an error that says what to do.
     pub(crate) async fn commit(&self, option: &str, name: &str) -> Result<CommitSha> {
         match self.git.commit(name).await {
             Ok(sha) => Ok(sha),
@@ -109,7 +109,7 @@ impl LocalClone {
         }
     }
 
-    /// The branch that changes are merged into: what the remote says, else `main` or `master`.
+    /// The branch into which changes are merged: the remote's default branch, else `main` or `master`.
     pub(crate) async fn default_base(&self) -> Result<CommitSha> {
         for name in ["refs/remotes/origin/HEAD", "main", "origin/main", "master", "origin/master"] {
             match self.git.commit(name).await {
@@ -121,11 +121,11 @@ impl LocalClone {
         bail!(WrongUsage("there is no branch main or master; name the base with --base REV".to_owned()))
     }
 
-    /// What a review is about: the branch of the head. A commit that is on none has a review of its own.
+    /// The subject of a review: the branch of the head. A commit that is on no branch has a separate review.
     pub(crate) async fn subject(&self, head: Option<&str>, sha: &CommitSha, notes: &mut Vec<String>) -> ReviewSubject {
         let asked = ["rev-parse", "--symbolic-full-name", "--end-of-options", head.unwrap_or("HEAD")];
         let full = ask(&self.git, "find the branch", &asked).await.unwrap_or_default();
-        // `--end-of-options` itself is printed by some versions of git.
+        // Some versions of git also print `--end-of-options` itself.
         let full = full.lines().last().unwrap_or_default();
         if let Some(branch) = full.strip_prefix("refs/heads/") {
             return ReviewSubject::Branch(branch.to_owned());
@@ -141,8 +141,8 @@ impl LocalClone {
         ReviewSubject::Branch(sha.short().to_owned())
     }
 
-    /// The present commit together with the uncommitted changes of tracked files, as a commit that no branch knows.
-    /// `mark` keeps two runs apart, and nobody can guess it.
+    /// The current commit together with the uncommitted changes of tracked files, as a commit that is on no branch.
+    /// `mark` distinguishes two runs, and it cannot be guessed.
     pub(crate) async fn head_with_changes(&self, mark: &str) -> Result<Head> {
         let sha = match self.git.commit("HEAD").await {
             Ok(sha) => sha,
@@ -174,25 +174,25 @@ impl LocalClone {
         Ok(Head { sha: changed.unwrap_or(sha), notes })
     }
 
-    /// A commit of what is not committed yet; empty when there is nothing. It makes objects only: branches, the stash and
-    /// the files stay as they are, and so does the index, of which git is given a copy that it may write anew.
+    /// A commit of the uncommitted changes; empty if there are none. It only creates objects: branches, the stash and
+    /// the files stay as they are, and so does the index, because git gets a copy that it may rewrite.
     async fn stashed(&self, mark: &str) -> Result<String> {
         let index = ask(&self.git, "find the index", &["rev-parse", "--path-format=absolute", "--git-path", "index"]);
         let index = index.await.map_err(|error| failed(&error))?;
         let copy = IndexCopy(std::env::temp_dir().join(format!("canonry-{mark}.index")));
         tokio::fs::copy(&index, &copy.0).await.context("the index cannot be read")?;
-        // What a clone's settings name as filters would be run on its files.
+        // Filters that the clone's settings name would otherwise run on its files.
         let git = self.git.without_filters().await.map_err(|error| failed(&error))?.with_index(&copy.0);
         ask(&git, "read the uncommitted changes", &["stash", "create"]).await.map_err(|error| failed(&error))
     }
 }
 
-/// A file that goes away with its owner.
+/// A file that is deleted when this is dropped.
 struct IndexCopy(PathBuf);
 
 impl Drop for IndexCopy {
     fn drop(&mut self) {
-        // A leftover in the temporary folder harms nobody.
+        // A leftover in the temporary folder does no harm.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -205,13 +205,13 @@ fn failed(error: &GitError) -> anyhow::Error {
     anyhow!("failed to {error}")
 }
 
-/// The repository that a remote's address names, where the address is one of GitHub.
+/// The repository in a remote's URL, if it is a URL of GitHub.
 fn name_on_github(address: &str) -> Option<RepoName> {
     let address = address.trim();
     let (host, path) = match address.split_once("://") {
         Some((_, rest)) => {
             let (host, path) = rest.split_once('/')?;
-            // Who signs in, and a port, are no part of the name.
+            // User and port are not part of the name.
             let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
             (host.split(':').next().unwrap_or(host), path)
         }
@@ -221,7 +221,7 @@ fn name_on_github(address: &str) -> Option<RepoName> {
         }
     };
     let host = host.to_ascii_lowercase();
-    // An enterprise's own GitHub is named so by custom, and hosted ones end with ghe.com.
+    // The host of GitHub Enterprise usually begins with `github.`, and hosted ones end with ghe.com.
     let on_github = host == "github.com"
         || host.starts_with("github.")
         || host.ends_with(".github.com")
@@ -231,7 +231,7 @@ fn name_on_github(address: &str) -> Option<RepoName> {
     path.parse().ok().filter(|_| on_github)
 }
 
-/// `local/FOLDER`, with what a repository's name cannot hold replaced.
+/// `local/FOLDER`, with characters replaced that a repository's name cannot contain.
 fn local_name(folder: &str, path: &str) -> RepoName {
     let fits = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.');
     let name: String = folder.chars().take(90).map(|character| if fits(character) { character } else { '-' }).collect();

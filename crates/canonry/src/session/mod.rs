@@ -1,4 +1,4 @@
-//! What a command works with: its database, repository, GitHub and models.
+//! The resources of a command: its database, repository, GitHub and models.
 
 pub(crate) mod admin_token;
 pub(crate) mod console_commands;

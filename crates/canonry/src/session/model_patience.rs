@@ -1,4 +1,4 @@
-//! How long a model is waited for, and how often it is asked.
+//! Timeouts and retries of models.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The pull request on GitHub that a review from the command line is published on.
+//! The pull request on GitHub on which a review from the command line is published.
 
 use std::path::Path;
 
@@ -20,10 +20,11 @@ use crate::output::moments::date_and_time;
 use crate::session::console_secrets::secret_of;
 use crate::session::local_clone::LocalClone;
 
-/// Signs what is written instead of the secret in the database, where others can read that.
+/// The variable with the secret that signs markers instead of the secret in the database, if others can read the
+/// database.
 const MARKER_SECRET: &str = "CANONRY_MARKER_SECRET";
 
-/// An open pull request, and the way to write to it.
+/// An open pull request, with the client that writes to it.
 pub(crate) struct PublishedPull {
     pub(crate) repo: Repo,
     pub(crate) base: CommitSha,
@@ -37,11 +38,11 @@ pub(crate) struct PublishedPull {
     recheck: PublicationRecheck,
 }
 
-/// What was written, in words and as JSON.
+/// What was written, as text and as JSON.
 pub(crate) struct WhatWasPublished {
     pub(crate) words: String,
     pub(crate) json: Value,
-    /// The status where something could not be written.
+    /// The exit status if something could not be written.
     pub(crate) exit: Exit,
 }
 
@@ -92,8 +93,8 @@ impl PublishedPull {
         })
     }
 
-    /// Where git is asked about the two commits: in the clone if both are there together with where they part, else in a
-    /// folder that they are fetched into.
+    /// The repository that contains the two commits: the clone if it has both and their merge base, else a folder
+    /// into which they are fetched.
     pub(crate) async fn repository(
         &self,
         clone: Option<&LocalClone>,
@@ -136,7 +137,8 @@ impl PublishedPull {
         Ok(self.publication(handle).begin(&self.head, false).await?)
     }
 
-    /// Shows on the pull request that there is no review. The caller reports its own error; this one is only logged.
+    /// Shows on the pull request that the review failed. The caller reports its own error; an error here is only
+    /// logged.
     pub(crate) async fn could_not(&self, handle: &str, why: &str, attempt: &str) {
         if let Err(error) = self.publication(handle).could_not(&self.head, why, attempt).await {
             tracing::warn!(%error, "could not show on the pull request that the review failed");

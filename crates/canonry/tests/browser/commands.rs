@@ -1,4 +1,4 @@
-//! The commands that pages name are commands that the program takes.
+//! Checks that the program accepts the commands that pages name.
 
 use std::process::Stdio;
 
@@ -7,16 +7,15 @@ use serde_json::Value;
 
 use crate::running::Home;
 
-/// A command on a page.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Named {
     command: String,
-    /// Whether it stands where it can be copied whole; in a sentence `canonry jobs` is a name.
+    /// Whether it can be copied as a complete command; in a sentence `canonry jobs` is a name.
     pub(crate) is_whole: bool,
     path: String,
 }
 
-/// What stands for the reader's own, in capitals.
+/// Placeholders for the reader's own values, in capitals.
 const PLACEHOLDERS: [(&str, &str); 7] = [
     ("NUMBER", "12"),
     ("ID", "12"),
@@ -42,7 +41,7 @@ impl Named {
     }
 }
 
-/// Those that the program does not take, each with the page that names it and why.
+/// The commands that the program rejects, each with its page and the reason.
 pub(crate) fn unknown(named: impl IntoIterator<Item = Named>) -> Vec<String> {
     let home = Home::new();
     named
@@ -51,10 +50,10 @@ pub(crate) fn unknown(named: impl IntoIterator<Item = Named>) -> Vec<String> {
         .collect()
 }
 
-/// Why the program does not take a command. No command gets further than to its database, which cannot be opened.
+/// Why the program rejects a command. No command gets further than its database, which cannot be opened.
 fn refusal(home: &Home, named: &Named) -> Option<String> {
     let words: Vec<&str> = named.command.split_whitespace().skip(1).map(filled).collect();
-    // A demo would begin, and the search lists it with every other command.
+    // This would start a demo; the search lists it with every other command.
     if words == ["demo"] {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Getting in, being refused, and what there is before there is anything.
+//! Sign-in, refusals, and the pages of an empty service.
 
 use canonry_testkit::browser::{Browser, Page};
 use canonry_testkit::github::{App, Emulator, TEST_APP_PUBLIC_KEY, World};
@@ -51,7 +51,7 @@ pub(crate) fn a_service_without_repositories_says_what_to_do(_: &Demo, browser: 
     let service = EmptyService::start(&github);
     let page = browser.page();
     let mut wrong = faults(&page, "empty-sign-in", 200, |page| page.goto(&service.at("/sign-in")));
-    // Where nobody can sign in with GitHub the only field has the focus.
+    // If sign-in with GitHub is not available, the only field has the focus.
     page.type_text(EmptyService::TOKEN);
     page.follow(|page| page.press("Enter"));
     let mut named = Vec::new();
@@ -61,7 +61,8 @@ pub(crate) fn a_service_without_repositories_says_what_to_do(_: &Demo, browser: 
         wrong.extend(faults(&page, name, 200, |page| page.goto(&service.at(path))));
         named.extend(Named::on(&page, path));
     }
-    // GitHub leads back with a code once it has made the App. The secrets are told once, so each look begins anew.
+    // GitHub redirects back with a code once it has created the App. The secrets are shown only once, so each look
+    // starts again.
     let made = |page: &Page| {
         page.goto(&service.at("/setup"));
         let state = page.eval(

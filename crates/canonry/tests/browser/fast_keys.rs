@@ -1,4 +1,4 @@
-//! Keys that are pressed faster than answers come: each does exactly what it means for what was seen, or nothing.
+//! Keys that are pressed faster than answers arrive: each acts on the row that was visible, or does nothing.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +8,16 @@ use url::form_urlencoded;
 
 use crate::running::{Demo, REPO};
 
-/// Nothing is on its way any more.
+/// True when no request is pending.
 const QUIET: &str = "document.readyState === 'complete' && document.querySelector('[aria-busy]') === null \
     && !document.documentElement.hasAttribute('data-leaving')";
 
-/// Notes for each key, before anything acts on it, which row is current and which one is shown.
+/// Records for each key, before any handler runs, which row is current and which one is shown.
 const WATCH: &str = "window.pressed = []; document.addEventListener('keydown', event => window.pressed.push([event.key, \
     document.querySelector('[data-row][data-current]')?.dataset.item ?? '', \
     document.getElementById('pair')?.dataset.item ?? '']), true)";
 
-/// The plan with no word on any row, at its first one.
+/// The plan without an answer on any row, at its first row.
 struct Fresh {
     page: Page,
     rows: Vec<String>,
@@ -46,8 +46,9 @@ impl Fresh {
         page.problems();
     }
 
-    /// What was said once nothing is on its way. Each word was about the row that was current and shown when its key was
-    /// pressed, no row got two of them, and the plan holds what was said and nothing else.
+    /// Waits until no request is pending and returns the posted answers. It checks that each answer was for the row
+    /// that was current and shown when its key was pressed, that no row got two answers, and that the plan contains
+    /// exactly these answers.
     fn said(&self, demo: &Demo) -> Said {
         let page = &self.page;
         page.wait_for(QUIET);
@@ -81,7 +82,7 @@ impl Fresh {
 
 const KEYS: [(&str, &str); 3] = [("a", "approve"), ("x", "exclude"), ("u", "clear")];
 
-/// The rows in their order, each with the word on it.
+/// The rows in their order, each with its answer.
 fn words(page: &Page) -> Said {
     let rows = page.eval(
         "[...document.querySelectorAll('tr[data-item]')].map(row => [row.dataset.item, \
@@ -113,7 +114,7 @@ pub(crate) fn each_word_is_about_the_row_it_was_said_of(demo: &Demo, browser: &B
         assert_eq!(items, fresh.rows.iter().take(said.len()).collect::<Vec<_>>(), "a row was passed over");
         fresh.begin_anew(demo);
     }
-    // Whoever waits for each answer says every word.
+    // If each answer is awaited, every key counts.
     for key in keys {
         fresh.page.press(key);
         fresh.page.wait_for(QUIET);
@@ -161,7 +162,7 @@ pub(crate) fn what_is_written_while_a_word_is_on_its_way_stays(demo: &Demo, brow
     page.press_all(&["x", "A", "close 5"]);
     page.wait_for(QUIET);
     assert_eq!(page.eval(field), "apply-confirm,close 5");
-    // From a choice, which is no place to write in, a key says its word; what was written elsewhere stays.
+    // On a radio button, which is not a text field, a key posts its answer; text in other fields stays.
     page.press_all(&[" in", "Shift+Tab", "x"]);
     page.wait_for(QUIET);
     assert_eq!(page.eval("document.getElementById('apply-confirm').value"), "close 5 in");
@@ -169,7 +170,7 @@ pub(crate) fn what_is_written_while_a_word_is_on_its_way_stays(demo: &Demo, brow
     let said: Said = page.posted().iter().map(|(_, fields)| word_in(fields)).collect();
     assert_eq!(said, [&fresh.rows[0], &fresh.rows[1]].map(|item| (item.clone(), "exclude".to_owned())));
 
-    // What an earlier page said goes with the next word.
+    // The message of an earlier page disappears with the next answer.
     fresh.begin_anew(demo);
     let page = &fresh.page;
     page.follow(|page| {

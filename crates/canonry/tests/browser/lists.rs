@@ -22,7 +22,7 @@ pub(crate) fn filters_are_in_the_address_and_hold_what_they_say(demo: &Demo, bro
     for row in rows.iter().filter_map(Value::as_str) {
         assert!(row.contains("pull request") && !row.contains("\topen\t"), "{row}");
     }
-    // What is filtered is a link that can be sent to somebody.
+    // The URL contains the filter, so it can be shared as a link.
     page.goto(&demo.at(&format!("{REPO}/items{address}")));
     assert_eq!(page.eval("document.querySelector('select[name=state]').value"), "closed");
     page.press("f");

@@ -1,16 +1,16 @@
-//! What is wrong with a page, in the light, in the dark and on a phone.
+//! Finds problems of a page in light mode, in dark mode and on a phone.
 
 use std::path::{Path, PathBuf};
 
 use canonry_testkit::browser::{Page, Scheme, Viewport};
 
-/// Where a picture of this name is kept.
+/// The path of a screenshot.
 pub(crate) fn picture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/screenshots").join(format!("{name}.png"))
 }
 
-/// Opens a page as often as it takes, keeps a picture of each look, and says what is wrong with it: another status than
-/// this, a complaint of the browser, a width that a phone does not have, a serious problem for whoever cannot see it.
+/// Opens a page once per look, saves a screenshot of each, and returns its problems: an unexpected status, a problem
+/// that the browser reports, a page too wide for a phone, a serious accessibility problem.
 pub(crate) fn faults(page: &Page, name: &str, status: u16, open: impl Fn(&Page) -> u16) -> Vec<String> {
     let mut wrong = Vec::new();
     for (viewport, scheme, look) in [
@@ -25,13 +25,13 @@ pub(crate) fn faults(page: &Page, name: &str, status: u16, open: impl Fn(&Page) 
                 wrong.push(format!("{name} ({look}): answered with {answered}"));
             }
         }
-        // Not `innerWidth`: on a phone that grows with what is too wide.
+        // Not `innerWidth`: on a phone that grows with content that is too wide.
         let too_wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
         let too_wide = page.eval(too_wide).as_i64().unwrap_or_default();
         if too_wide > 1 {
             wrong.push(format!("{name} ({look}): {too_wide} pixels too wide"));
         }
-        // The browser complains about every page that is a refusal.
+        // The browser reports every page with an error status.
         let expected = format!("status of {status} ");
         let told = page.problems().into_iter().filter(|told| status == 200 || !told.contains(&expected));
         wrong.extend(told.map(|problem| format!("{name} ({look}): {problem}")));

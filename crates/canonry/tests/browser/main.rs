@@ -1,6 +1,7 @@
-//! The console in a real browser, on the demo's week: every page, by keyboard, on a phone, in the dark, without scripts.
+//! The console in a real browser, on the demo's week: every page, by keyboard, on a phone, in dark mode, without
+//! scripts.
 //!
-//! One test, because the week takes longer to play than all of its steps; each step says its name when it fails.
+//! This is one test, because playing the week takes longer than all of its steps; a failed step is reported by name.
 
 mod commands;
 mod doors;
@@ -18,10 +19,11 @@ use canonry_testkit::browser::{self, Browser};
 
 use crate::running::Demo;
 
-/// What a person does, by its name.
+/// A step with its name.
 type Step = (&'static str, fn(&Demo, &Browser));
 
-/// A plan's pages and the list of activity have something to show once somebody did something; applying a plan ends it.
+/// The order matters: plan pages and the activity list show something only after some activity, and applying a plan
+/// ends it.
 const STEPS: [Step; 18] = [
     ("sign-in and refusal", doors::strangers_see_nothing_and_the_token_opens_the_door),
     ("doors in every light", doors::doors_and_errors_are_whole_in_every_light),

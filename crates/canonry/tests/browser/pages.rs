@@ -1,4 +1,4 @@
-//! Every page that links lead to.
+//! Checks every page that links lead to.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,12 +9,13 @@ use crate::commands::{Named, unknown};
 use crate::looks::faults;
 use crate::running::{Demo, REPO};
 
-/// An end where links make more and more pages.
+/// A limit in case links lead to more and more pages.
 const MOST_KINDS: usize = 80;
 
 pub(crate) fn every_page_is_whole_in_every_light(demo: &Demo, browser: &Browser) {
     let page = demo.signed_in(browser);
-    // The first has links to pull requests, the second names every command, the third has no link once an App is there.
+    // The first has links to pull requests, the second names every command, the third has no link once there is an
+    // App.
     let mut waiting: VecDeque<String> =
         [format!("{REPO}/items?type=pr"), "/search?q=canonry".to_owned(), "/setup".to_owned(), "/".to_owned()].into();
     waiting.extend(demo.sights());
@@ -30,7 +31,7 @@ pub(crate) fn every_page_is_whole_in_every_light(demo: &Demo, browser: &Browser)
         named.extend(Named::on(&page, &path));
         seen.insert(kind, path);
     }
-    // Frames of a stack have no space to break at: on a phone the stories that show them are the widest pages.
+    // Stack frames have no space to break at: on a phone the issue pages that show them are the widest pages.
     for of in [26, 92] {
         let path = format!("{REPO}/issues/{of}");
         let found = faults(&page, "repo-issues-N-frames", 200, |page| page.goto(&demo.at(&path)));
@@ -45,7 +46,7 @@ pub(crate) fn every_page_is_whole_in_every_light(demo: &Demo, browser: &Browser)
     assert!(wrong.is_empty(), "{} things are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Kinds of pages that are found by following links; there are no others.
+/// The kinds of pages that are found by following links; there are no others.
 const EXPECTED: [&str; 31] = [
     "home",
     "help-keys",
@@ -80,7 +81,7 @@ const EXPECTED: [&str; 31] = [
     "repo-settings",
 ];
 
-/// The kind of a page: its path with numbers and names left out.
+/// The kind of a page: its path without numbers and names.
 fn kind_of(path: &str) -> String {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let words: Vec<&str> = path.split('/').filter(|word| !word.is_empty()).collect();
@@ -93,7 +94,7 @@ fn kind_of(path: &str) -> String {
     if words.is_empty() { "home".to_owned() } else { words.join("-") }
 }
 
-/// Where the page's links lead, inside the console.
+/// The targets of the page's links inside the console.
 fn links(page: &Page) -> Vec<String> {
     let found =
         page.eval("[...document.querySelectorAll('a[href]:not([download])')].map(link => link.getAttribute('href'))");

@@ -5,7 +5,7 @@ use canonry_testkit::browser::{Browser, Page, Scheme, Viewport};
 use crate::looks::picture;
 use crate::running::Demo;
 
-/// How many rows the plan's tab of this name counts.
+/// The number of rows in the plan's tab of this name.
 pub(crate) fn count(page: &Page, name: &str) -> i64 {
     let count = page.eval(&format!("document.querySelector('[data-count={name}]')?.innerText ?? ''"));
     count.as_str().and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("there is no {name:?}: {count}"))
@@ -94,7 +94,7 @@ pub(crate) fn a_plan_is_reviewed_and_applied_by_keyboard(demo: &Demo, browser: &
              && document.readyState === 'complete' && document.activeElement?.matches('[data-row]')"
         ));
     }
-    // The wrong words close nothing.
+    // A wrong confirmation closes nothing.
     page.press("A");
     page.wait_for("document.activeElement?.name === 'confirm'");
     page.type_text("close everything");
@@ -103,7 +103,7 @@ pub(crate) fn a_plan_is_reviewed_and_applied_by_keyboard(demo: &Demo, browser: &
     let told = page.problems();
     assert!(told.iter().all(|problem| problem.contains("422")), "{told:?}");
 
-    // Only what was approved, as the page proposes: back from the field to the choice above it, and through its answers.
+    // Only approved rows, as the page proposes: back from the field to the choice above it, and through its options.
     let phrase = page.eval("document.getElementById('apply-approved').parentElement.querySelector('code').innerText");
     assert_eq!(phrase, format!("close {} in brindle/brindle", approved + 2));
     page.press("A");
@@ -123,7 +123,7 @@ pub(crate) fn a_plan_is_reviewed_and_applied_by_keyboard(demo: &Demo, browser: &
     page.screenshot(&picture("plan-progress"));
     page.wait_for(&format!("document.querySelector('[data-count=ended]')?.innerText === '{}'", closed + approved + 2));
     page.screenshot(&picture("plan-applied"));
-    // What was closed can be undone without scrolling: the plan, and each row.
+    // A close can be undone without scrolling: for the plan, and for each row.
     page.goto(&demo.at(&format!("{}?show=ended", demo.plan())));
     for found in [".plan-bar a[href='#undo']", "a[aria-label^='Undo #']"] {
         assert_eq!(

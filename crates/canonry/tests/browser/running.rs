@@ -1,4 +1,4 @@
-//! What the browser looks at: the demo as a person starts it, and a service that nobody has told of anything.
+//! The services for the browser: the demo as a person starts it, and a service on an empty database.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -10,10 +10,10 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The repository that the story is about.
+/// The repository of these tests.
 pub(crate) const REPO: &str = "/r/brindle/brindle";
 
-/// A folder that is home, current folder and temporary folder, with an environment that holds nothing else.
+/// A folder that is home, current folder and temporary folder, with an environment that contains nothing else.
 pub(crate) struct Home(TempDir);
 
 impl Home {
@@ -39,7 +39,7 @@ impl Home {
 /// The demo as a person starts it.
 pub(crate) struct Demo {
     process: Child,
-    /// Open for as long as the demo runs, as a terminal is.
+    /// Open for as long as the demo runs, like a terminal.
     _output: ChildStdout,
     document: Value,
     _home: Home,
@@ -67,7 +67,7 @@ impl Demo {
         format!("{REPO}/plans/{}", self.document["stats"]["plan"]["id"])
     }
 
-    /// The address that signs whoever opens it in.
+    /// The URL that signs in.
     pub(crate) fn sign_in(&self) -> &str {
         self.document["sign_in"].as_str().expect("an address")
     }
@@ -104,7 +104,7 @@ pub(crate) struct EmptyService {
 impl EmptyService {
     pub(crate) const TOKEN: &str = "the-operators-own-token";
 
-    /// Starts it beside a GitHub. People reach it elsewhere, as far as it knows.
+    /// Starts it with an emulated GitHub. Its public URL is a different one.
     pub(crate) fn start(github: &Emulator) -> Self {
         let home = Home::new();
         let mut process = home

@@ -1,4 +1,4 @@
-//! Somebody who signs in with GitHub: a maintainer in one repository, a reader in the others.
+//! A user who signs in with GitHub: a maintainer in one repository, a reader in the others.
 
 use canonry_testkit::browser::{Browser, Page};
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::running::{Demo, REPO};
 /// A repository that the visitor may only read.
 const ELSEWHERE: &str = "/r/tidepool/tidepool";
 
-/// Pages of it that offer changes to its maintainers.
+/// Pages of it that offer changes to maintainers.
 const PAGES: [&str; 11] = [
     "",
     "/items",
@@ -75,7 +75,7 @@ pub(crate) fn who_signs_in_with_github_does_what_they_may_there(demo: &Demo, bro
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Sends what no page offers, with the session of whoever is signed in and the token of its forms, or another one.
+/// Sends a request that no page offers, with the session of the signed-in user and the given form token.
 fn post(page: &Page, path: &str, csrf: &str, fields: &serde_json::Value) -> String {
     let answer = page.eval(&format!(
         "(() => {{ const fields = new URLSearchParams({fields}); \

@@ -1,4 +1,4 @@
-//! The token that a first start makes for the console: where it lies, who sees it, and what stands in its way.
+//! The token that a first start creates for the console: its file, who sees it, and what can prevent it.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -20,7 +20,7 @@ const MADE: &str = "made the console's admin token";
 const BY_ANOTHER: &str = "the console's admin token was made by another start";
 const NONE_MADE: &str = "no admin token could be written";
 
-/// Where a start leaves the token that it makes.
+/// The file in which a start stores the token.
 fn file(place: &Place, database: &TestDatabase) -> PathBuf {
     match database.url().strip_prefix("sqlite:") {
         Some(path) => Path::new(path).with_file_name("admin-token"),
@@ -32,7 +32,7 @@ fn serve(place: &Place, database: &TestDatabase) -> Command {
     place.command(&["serve", "--listen", "127.0.0.1:0", "--workers", "0", "--db", database.url()])
 }
 
-/// The answer's status to whoever signs in with a token: 303 leads to the console.
+/// The status after signing in with a token: 303 leads to the console.
 async fn sign_in(service: &Service, token: &str) -> u16 {
     let client = Client::builder().redirect(Policy::none()).build().expect("a client");
     let request = client.post(format!("{}/sign-in", service.url)).header("origin", &service.url);
@@ -63,7 +63,7 @@ on_both_engines! {
         let kept = fs::symlink_metadata(&file).expect("it is there");
         assert_eq!((kept.ino(), kept.mtime_nsec(), fs::read_to_string(&file).expect("reads")), (made.ino(), made.mtime_nsec(), text.clone()));
 
-        // Lost, or seen by somebody: another one takes its place, and its file need not be there.
+        // If the token was lost or leaked, another one replaces it, and its file is not needed.
         fs::remove_file(&file).expect("it is ours");
         let mut command = serve(&place, &database);
         command.env("CANONRY_ADMIN_TOKEN", "another-token");
@@ -105,7 +105,7 @@ on_both_engines! {
         fs::remove_file(&file).expect("it is ours");
         let left = names_in(file.parent().expect("a folder"));
         assert!(!left.iter().any(|name| name.contains("admin-token")), "{left:?}");
-        // Nothing was kept of the token that nobody was given.
+        // The token that could not be written was not kept.
         let service = Service::spawn(serve(&place, &database));
         assert_eq!(sign_in(&service, fs::read_to_string(&file).expect("a token").trim()).await, 303);
         service.stopped();
@@ -126,7 +126,7 @@ async fn without_a_folder_to_write_to_the_service_says_what_to_do_and_goes_on_po
     );
 }
 
-/// `script` makes a terminal; that of other systems takes other arguments.
+/// `script` provides a terminal; on other systems it has other arguments.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_person_at_a_terminal_is_shown_a_link_that_signs_them_in() {

@@ -1,4 +1,4 @@
-//! `analyze-intent` by rules, by a program and by a model that is not there.
+//! `analyze-intent` with rules, with a program and with a model that cannot be reached.
 
 use canonry_testkit::models::{Fault, ModelServer};
 use insta::assert_snapshot;

@@ -1,4 +1,4 @@
-//! `backtest`: figures, advice and a page, and a sentence where there is nothing to replay.
+//! `backtest`: figures, advice and a page, and a message if there is nothing to replay.
 
 use canonry_testkit::samples::TIDEPOOL;
 use serde_json::json;
@@ -26,7 +26,7 @@ fn the_document_has_what_scripts_rely_on() {
     assert_eq!(retrieval["queries"], TIDEPOOL.truth.lines().count());
     let recall = |k: &str| retrieval["recall_at"][k].as_f64().expect("a share");
     assert!(recall("1") <= recall("5") && recall("5") <= recall("10") && recall("10") <= recall("20"));
-    // What a sample of real-looking duplicates must give at the very least.
+    // The minimum that a realistic sample must reach.
     assert!(recall("10") > 0.5, "{retrieval}");
     let mrr = retrieval["mrr"].as_f64().expect("a share");
     let limits = &retrieval["intervals"]["mrr"];

@@ -1,4 +1,4 @@
-//! Files that are broken, huge or something else: taken right, or refused with nothing half written.
+//! Files that are broken, huge or in another format: imported correctly, or refused without a partial import.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -20,7 +20,7 @@ fn import(place: &Place, file: &str) -> Ran {
     place.canonry(&["import", "--repo", "octo/cat", file, "--json"])
 }
 
-/// How many items the place's store has; none when there is no repository.
+/// The number of items in the store; zero if there is no repository.
 fn stored(place: &Place) -> usize {
     place.canonry(&["export", "--repo", "octo/cat"]).stdout.lines().count()
 }
@@ -49,7 +49,7 @@ fn a_file_that_cannot_be_read_to_its_end_writes_nothing() {
         "absent.jsonl",
         "tmp",
     ] {
-        // A good file beside it is not imported either: all or nothing.
+        // A valid file next to it is not imported either: all or nothing.
         let ran = place.canonry(&["import", "--repo", "octo/cat", "good.jsonl", file]);
         let message = ran.failed();
         assert!(message.starts_with(&format!("{file} cannot be imported: ")), "{message}");
@@ -128,7 +128,7 @@ fn githubs_own_arrays_gzip_and_standard_input() {
             .collect();
         serde_json::to_string_pretty(&issues).expect("JSON")
     };
-    // `gh api --paginate` prints one array behind the other.
+    // `gh api --paginate` prints several arrays one after the other.
     place.write("pages.json", format!("{}\n{}", page(1..4), page(4..6)));
     let document = import(&place, "pages.json").json();
     assert_eq!(document["stats"], json!({"read": 5, "inserted": 5, "updated": 0, "unchanged": 0, "failed": 0}));
@@ -145,7 +145,7 @@ fn githubs_own_arrays_gzip_and_standard_input() {
     assert_eq!(ran.json()["stats"]["unchanged"], 7, "{ran:?}");
 }
 
-/// A single line of 100 MB, and one record that is as long as is taken: memory stays bounded.
+/// A single line of 100 MB, and one record of the maximum length: memory stays bounded.
 #[test]
 fn a_line_of_100_mb_is_refused_within_bounded_memory() {
     let place = Place::new();
@@ -171,7 +171,7 @@ fn a_line_of_100_mb_is_refused_within_bounded_memory() {
     assert!(peak < 300, "{peak} MB");
 }
 
-/// Runs a program and watches how much memory it takes, in MB. Linux keeps the highest mark.
+/// Runs a program and returns its peak memory in MB, as Linux records it.
 fn with_peak_memory(command: &mut Command) -> (Ran, u64) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let status = format!("/proc/{}/status", child.id());

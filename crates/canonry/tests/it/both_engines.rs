@@ -1,4 +1,4 @@
-//! The corpus on SQLite and on PostgreSQL: the same answers.
+//! The corpus on SQLite and on PostgreSQL gives the same answers.
 
 use std::collections::BTreeMap;
 
@@ -87,13 +87,13 @@ on_both_engines! {
         assert_eq!(again["stats"], json!({"read": 214, "inserted": 0, "updated": 0, "unchanged": 214, "failed": 0}));
         assert_eq!(again["repo"], "tidepool/tidepool");
 
-        // Into an empty database: what comes out of it is what came out of the first.
+        // Imported into an empty database, the export comes out unchanged.
         let other = Place::new();
         std::fs::copy(place.path("out.jsonl"), other.path("out.jsonl")).expect("copied");
         other.canonry(&["import", "out.jsonl"]).succeeded();
         let copied = other.canonry(&["export", "--repo", "tidepool/tidepool"]).succeeded().stdout;
         assert!(copied == std::fs::read_to_string(place.path("out.jsonl")).expect("written"), "the copy differs");
-        // And it holds what the sample said.
+        // And it contains what the sample contains.
         let by_number = |text: &str| -> BTreeMap<i64, Value> {
             let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
             lines.map(|line| (line["number"].as_i64().expect("a number"), line)).collect()

@@ -1,4 +1,4 @@
-//! The demo as a newcomer runs it: to its end without a browser, and with the console open.
+//! The demo as a new user runs it: to its end without a browser, and with the console open.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader};
@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, Ran, names_in};
 
-/// What a person may have set for other purposes, none of which must reach the demo. Nobody listens at that port.
+/// Variables that a person may have set for other purposes; none of them may affect the demo. Nothing listens on that
+/// port.
 const ELSEWHERE: [(&str, &str); 7] = [
     ("GITHUB_TOKEN", "ghp_0123456789012345678901234567890123456"),
     ("CANONRY_GITHUB_API_URL", "http://127.0.0.1:9"),
@@ -37,8 +38,8 @@ fn a_week_ends_as_it_is_told_and_leaves_nothing() {
     let place = Place::new();
     let ran = Ran::of(demo(&place, &["--headless", "--json"]).output().expect("the program starts")).succeeded();
     let document = ran.json();
-    // Each of these is counted by another table or on the emulated GitHub itself; what must not happen (a wrong close, a
-    // remark that is made twice) makes the demo fail.
+    // Each of these is also counted from another table or on the emulated GitHub itself. What must not happen (a
+    // wrong close, a comment that is posted twice) makes the demo fail.
     assert_eq!(
         document["stats"]["triage"],
         json!({
@@ -48,7 +49,8 @@ fn a_week_ends_as_it_is_told_and_leaves_nothing() {
     );
     assert_eq!(
         document["stats"]["review"],
-        // Of the two that went, one is a key of a bucket: a push does not take it back.
+        // Two findings are gone from the code, but one is the key of a bucket: a push does not revoke it, so it is
+        // not fixed.
         json!({
             "reviews": 7, "remarks": 6, "findings": 7, "fixed": 1, "moved": 2, "dismissed": 1, "hidden_by_feedback": 1,
         })
@@ -59,11 +61,11 @@ fn a_week_ends_as_it_is_told_and_leaves_nothing() {
     let plan = &document["stats"]["plan"];
     assert_eq!((plan["clusters"].as_u64(), plan["close"].as_u64()), (Some(14), Some(21)), "{plan}");
     let audit = &document["stats"]["audit"];
-    // 23 where the processor multiplies in tiles, which rounds attention to 16 bits, and 22 with AVX-512 alone: an edge
+    // 23 if the processor multiplies in tiles, which rounds attention to 16 bits, and 22 with AVX-512 alone: one edge
     // lies at the border.
     assert!(audit["tp"].as_u64().is_some_and(|right| right >= 20), "{audit}");
     assert_eq!(audit["fp"], 0, "{audit}");
-    // A machine that has other things to do makes it wait; then what it took of the processors counts.
+    // A busy machine delays the demo; then its processor time counts.
     let seconds = document["seconds"].as_f64().expect("a number").min(processor_seconds());
     assert!(seconds < 60.0, "a demo takes less than a minute, and this one took {seconds} seconds");
     assert_eq!(document["database"], Value::Null);
@@ -102,7 +104,8 @@ fn what_is_kept_can_be_looked_into() {
     );
 }
 
-/// What the programs that this test has waited for took of all processors; the kernel counts in hundredths.
+/// The processor time of the child processes that this test has waited for; the kernel counts in hundredths of a
+/// second.
 fn processor_seconds() -> f64 {
     let Ok(text) = fs::read_to_string("/proc/self/stat") else { return f64::INFINITY };
     let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
@@ -110,10 +113,10 @@ fn processor_seconds() -> f64 {
     (in_them + for_them) / 100.0
 }
 
-/// Leaves what it is to open in a file.
+/// A browser stand-in that writes its arguments to a file.
 const OPENER: &str = "#!/bin/sh\necho \"$@\" >\"$HOME/opening\" && mv \"$HOME/opening\" \"$HOME/opened\"\n";
 
-/// At a terminal, which `script` makes; that of other systems takes other arguments.
+/// On a terminal, which `script` provides; on other systems it has other arguments.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_console_opens_and_stays_open_until_somebody_ends_it() {
@@ -176,7 +179,7 @@ async fn the_console_opens_and_stays_open_until_somebody_ends_it() {
             "and one is all"
         );
     }
-    // Its GitHub is there for any client.
+    // The emulated GitHub is available to any client.
     let after = told
         .iter()
         .position(|line| line.starts_with("The emulated GitHub's API, and a token"))
@@ -193,7 +196,7 @@ async fn the_console_opens_and_stays_open_until_somebody_ends_it() {
     let id = fs::read_to_string(place.path("id")).expect("a number");
     kill(Pid::from_raw(id.trim().parse().expect("a number")), Signal::SIGTERM).expect("it is there");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
-    // With --verbose it logs what it does.
+    // With --verbose it logs its actions.
     let errors = fs::read_to_string(place.path("errors")).expect("a text");
     assert!(!errors.contains("ERROR") && !errors.contains("panicked"), "{errors}");
     assert_eq!(names_in(&place.path("tmp")), Vec::<String>::new());

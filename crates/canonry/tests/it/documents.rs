@@ -1,4 +1,4 @@
-//! The documents promise what a test shows, and lead where they say.
+//! Checks that tests named in documents exist, and that links lead to their targets.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,7 +42,7 @@ fn sources() -> Vec<String> {
     found
 }
 
-/// The names of the tests in a source file: functions that an attribute makes one, and those that run on both engines.
+/// The names of the tests in a source file: functions with a test attribute, and those that run on both engines.
 fn tests_in(source: &str) -> Vec<&str> {
     let mut tests = Vec::new();
     let (mut is_marked, mut is_on_both_engines) = (false, false);
@@ -56,7 +56,7 @@ fn tests_in(source: &str) -> Vec<&str> {
         if words.starts_with("#[test]") || words.starts_with("#[tokio::test") {
             is_marked = true;
         } else if let Some(name) = function_in(words) {
-            // The macro makes tests of its own functions; what they hold is further in.
+            // The macro turns its own functions into tests; functions inside them are indented further.
             let is_engines = is_on_both_engines && line.starts_with("    async fn ");
             tests.extend((is_marked || is_engines).then_some(name));
             is_marked = false;
@@ -73,12 +73,12 @@ fn function_in(line: &str) -> Option<&str> {
     line.strip_prefix("fn ")?.split(|character: char| !character.is_ascii_alphanumeric() && character != '_').next()
 }
 
-/// What stands between backquotes, but for blocks.
+/// The text between backquotes, without code blocks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.starts_with("```")).flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
-/// Names of others that look like a test's.
+/// Other names that look like the name of a test.
 const NOT_OURS: [&str; 1] = ["pull_request_target"];
 
 #[test]
@@ -92,7 +92,7 @@ fn every_test_that_a_document_names_is_one() {
         .collect();
     let (mut seen, mut wrong) = (0, Vec::new());
     for (path, text) in documents() {
-        // Metrics begin with our name, reasons and events have one underscore, and a table is made by a migration.
+        // Metrics begin with our name, reasons and events have one underscore, and tables are created by a migration.
         let looks_like_one = |word: &&str| {
             word.matches('_').count() >= 2
                 && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
@@ -161,7 +161,7 @@ fn every_link_leads_somewhere() {
     assert!(seen > 30, "{seen}");
 }
 
-/// The name by which GitHub leads to a heading.
+/// GitHub's anchor of a heading.
 fn anchor(heading: &str) -> String {
     let heading = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = heading.chars().filter(|character| character.is_alphanumeric() || [' ', '-', '_'].contains(character));

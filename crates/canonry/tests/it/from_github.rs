@@ -1,4 +1,4 @@
-//! Commands that ask GitHub, against an emulated one.
+//! Commands that use GitHub, with an emulated one.
 
 use canonry_domain::{CurrentThreshold, ThresholdSource, TriageMode};
 use canonry_store::{Store, TriageAction, TriageActionKind};
@@ -193,7 +193,7 @@ fn a_rename_is_followed() {
 
 #[test]
 fn what_github_refuses_is_one_sentence_without_the_token() {
-    // The program waits by the machine's clock, so the limit's end must lie ahead of that.
+    // The program waits by the machine's clock, so the reset of the limit must be in its future.
     let mut world = world();
     world.follows_wall_clock = true;
     let (place, emulator) = (Place::new(), Emulator::start_blocking(world));
@@ -281,13 +281,13 @@ fn doctor_tells_of_a_budget_without_prices() {
 fn doctor_asks_github_about_the_app() {
     let mut world = world();
     world.add_app(77, "canonry");
-    // What the App signs is of this moment.
+    // The App signs with the current time.
     world.follows_wall_clock = true;
     let (place, emulator) = (Place::new(), Emulator::start_blocking(world));
     place.canonry(&["init"]).succeeded();
     let told = |id: &str, key: &str, more: &[&str]| {
         let mut command = place.command(&["doctor", "--github-api", &emulator.url()]);
-        // As for every command, an App goes before a token.
+        // As in every command, an App has priority over a token.
         command
             .args(more)
             .env("CANONRY_APP_ID", id)

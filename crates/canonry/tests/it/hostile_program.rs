@@ -1,4 +1,4 @@
-//! A program that judges or reviews and looks for Canonry's secrets in every process that it can find.
+//! A judging or reviewing program that searches every process for Canonry's secrets.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -11,16 +11,17 @@ use serde_json::json;
 use crate::place::Place;
 use crate::working_copy::{WorkingCopy, code};
 
-/// A user without rights of its own, where the tests run as root.
+/// A user without privileges, if the tests run as root.
 const NOBODY: u32 = 65_534;
 
-/// What nobody but Canonry may read, put together at run time: this program's own memory is looked into as well.
+/// A secret that only Canonry may read. It is assembled at run time, because this program's own memory is searched as
+/// well.
 fn secret() -> String {
     ["tide", "pool", "4711"].join("-")
 }
 
-/// Looks at the environment of every process, at the memory and the open files of all that it descends from, and answers
-/// with this.
+/// Reads the environment of every process, and the memory and open files of all its ancestors, and prints this
+/// answer.
 fn hostile(answer: &str) -> String {
     format!(
         r#"cat > /dev/null
@@ -50,7 +51,7 @@ struct Victim<'a> {
 }
 
 impl Victim<'_> {
-    /// The program below a shell, both with secrets in their environment, as this user.
+    /// Runs the program below a shell as this user, both with secrets in their environment.
     fn run(&self, folder: &Path, arguments: &[&str]) -> Output {
         self.below_a_shell(folder, &[&[env!("CARGO_BIN_EXE_canonry")], arguments].concat())
     }
@@ -103,7 +104,7 @@ fn own_user() -> u32 {
     fs::metadata("/proc/self").expect("Linux").uid()
 }
 
-/// Whoever runs the tests and, for root, somebody without its rights.
+/// The user who runs the tests and, for root, a user without privileges.
 fn users() -> Vec<u32> {
     if own_user() == 0 { vec![0, NOBODY] } else { vec![own_user()] }
 }
@@ -123,7 +124,7 @@ fn a_program_that_judges_finds_no_secret_in_any_process() {
         });
         place.write("items.jsonl", lines.join("\n"));
         let program = format!("sh {}", script.display());
-        // Without Canonry the same program finds it, so the test can fail.
+        // Without Canonry the same program finds the secret, so the test can fail.
         victim.below_a_shell(&place.path(""), &["sh", "-c", &format!("{program} < /dev/null; true")]);
         assert!(victim.loot().1, "user {user} sees what its own processes have");
         let run = |arguments: &[&str]| {

@@ -1,4 +1,5 @@
-//! A repository of 25,000 items: everything arrives, however the first run ends, with few requests and little memory.
+//! A repository of 25,000 items: all of them are stored, however the first run ends, with few requests and little
+//! memory.
 
 use std::process::Child;
 use std::time::Duration;
@@ -12,9 +13,9 @@ use crate::place::{Place, Ran};
 
 const REPO: &str = "octo/cat";
 const ITEMS: i64 = 25_000;
-/// Changed by people while the list is read.
+/// Items that people change while the list is read.
 const EDITED: i64 = 50;
-/// A page holds a hundred items.
+/// A page contains a hundred items.
 const REQUESTS_AT_FIRST: usize = 260;
 const REQUESTS_AFTERWARDS: usize = 5;
 const MEMORY: u64 = 200 << 20;
@@ -42,14 +43,14 @@ fn start(place: &Place, emulator: &Emulator) -> Child {
     command.spawn().expect("the program starts")
 }
 
-/// The most memory that a process has had so far, in bytes.
+/// The peak memory of a process so far, in bytes.
 fn peak(child: &Child) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? << 10)
 }
 
-/// Runs a sync to its end: its document, and the most memory it took.
+/// Runs a sync to its end; returns its document and its peak memory.
 fn sync(place: &Place, emulator: &Emulator) -> (Value, u64) {
     let mut child = start(place, emulator);
     let mut most = 0;
@@ -73,7 +74,7 @@ fn twenty_five_thousand_items_arrive_although_the_first_run_is_killed() {
         let mut world = emulator.world();
         world.advance(60);
         for step in 1..=EDITED {
-            // Some of them were read already, some not yet.
+            // Some of them were already read, some not yet.
             let number = u64::try_from(step * (ITEMS / EDITED)).expect("a small number");
             world.edit_body(REPO, number, "zoe", "Edited while it was read.");
         }

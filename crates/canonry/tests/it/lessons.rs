@@ -1,4 +1,4 @@
-//! Issues that Canonry looked at and people closed, put into a place's database.
+//! Issues that Canonry triaged and people closed, stored in a place's database.
 
 use canonry_domain::{
     Component, ContentVersion, CurrentThreshold, EventBy, ItemNumber, ItemRecord, ItemType, OutcomeEvent, OutcomeKind,
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::place::Place;
 
-/// The store of a place, and a repository in it with an issue #1.
+/// The store of a place, with a repository that has an issue #1.
 pub(crate) struct Lessons {
     pub(crate) store: Store,
     pub(crate) repo: Repo,
@@ -45,7 +45,7 @@ impl Lessons {
             .expect("taken in");
     }
 
-    /// Says that an issue is a duplicate of #1, with this score.
+    /// Records the verdict that an issue is a duplicate of #1, with this score.
     pub(crate) async fn predict(&self, of: i64, score: f64, now: Timestamp) -> i64 {
         let record = NewTriageRecord {
             item_type: ItemType::Issue,
@@ -71,7 +71,7 @@ impl Lessons {
         self.store.duplicates().write_triage_record(self.repo.id, &record, now).await.expect("written")
     }
 
-    /// Notes what the service did with a record.
+    /// Records what the service did with a triage record.
     pub(crate) async fn act(&self, triage_id: i64, action: TriageActionKind, reason: &str, now: Timestamp) {
         let mode = if action == TriageActionKind::Recorded && reason == "mode" {
             TriageMode::Shadow

@@ -1,4 +1,4 @@
-//! The program through its front door: arguments in, stdout, stderr, exit status and database out.
+//! The program through its command line: arguments in, stdout, stderr, exit status and database out.
 
 mod action;
 mod admin_token;

@@ -1,4 +1,4 @@
-//! What the program tells about itself: completions, manual pages, reference.
+//! What the program prints about itself: completions, manual pages, reference.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! What people ordered, at the command line: not revived on another day, not widened while it is carried out, and told by
-//! whom.
+//! Orders from the command line: not revived on another day, not extended while a plan is applied, and shown with
+//! their author.
 
 use canonry_domain::{GithubId, ItemNumber, ItemRecord, ItemType, Probability, TargetPolicy, UndoReason};
 use canonry_server::{ApplyOrder, UndoOrder, queue_apply, queue_undo};
@@ -24,7 +24,7 @@ fn now() -> Timestamp {
     "2026-02-01T10:00:00Z".parse().expect("valid")
 }
 
-/// A repository with three issues, and a plan that closes two of them in favour of the first.
+/// A repository with three issues, and a plan that closes two of them as duplicates of the first.
 struct Ordered {
     place: Place,
     database: TestDatabase,
@@ -64,13 +64,13 @@ impl Ordered {
         self.place.canonry(&[arguments, &["--db", self.database.url()]].concat())
     }
 
-    /// Says something of rows of the plan.
+    /// Approves or excludes rows of the plan.
     fn plan_says(&self, arguments: &[&str]) -> Ran {
         let run = self.plan.to_string();
         self.run(&[&["plan", arguments[0], &run], &arguments[1..], &["--repo", REPO]].concat())
     }
 
-    /// The next job fails once and for all.
+    /// Makes the next job fail permanently.
     async fn give_up(&self) -> JobId {
         let (caps, until) = (JobCaps { per_repo: 9, in_all: 9 }, now() + SignedDuration::from_mins(5));
         let job =
@@ -85,7 +85,7 @@ impl Ordered {
     }
 }
 
-/// What is said of an exclusion: it outlives its plan.
+/// The message after an exclusion: it also applies to later plans.
 fn lasts(plan: CloseRunId) -> String {
     format!("Later plans leave them open too. To lift that: canonry plan approve {plan} --item NUMBER\n")
 }
@@ -140,7 +140,7 @@ on_both_engines! {
         at.plan_says(&["approve", "--item", "3"]).succeeded();
         assert_eq!(said().await, [Some(false), Some(true)]);
 
-        // A command that carries it out has the lease and no job.
+        // A command that applies the plan has the lease but no job.
         let far = Timestamp::now() + SignedDuration::from_hours(1);
         store.plans().begin_apply(plan, "by hand", now()).await.expect("begun").expect("a plan");
         assert!(store.close().take_lease(repo.id, "by hand", now(), far).await.expect("taken"));
@@ -165,7 +165,7 @@ on_both_engines! {
         assert!(exported.contains(",approved,approved_by,") && exported.contains(",true,mia,"), "{exported}");
         let markdown = at.plan_says(&["export"]).succeeded().stdout;
         assert!(markdown.contains("| yes, by mia |") && markdown.contains("| excluded, by mia |"), "{markdown}");
-        // Of a word at the command line nobody's name is known.
+        // For an approval from the command line no name is known.
         at.plan_says(&["approve", "--item", "2", "3"]).succeeded();
         let shown = at.plan_says(&["show"]).succeeded().stdout;
         assert!(shown.contains("close ✓") && !shown.contains("mia"), "{shown}");
@@ -187,7 +187,7 @@ on_both_engines! {
         let told = at.plan_says(&["approve", "--all"]).succeeded().stdout;
         assert_eq!(told, format!("Approved 1 row of plan {}.\nStill excluded: #3.\n", at.plan));
         assert_eq!(words().await, [(Some(true), None), excluded]);
-        // To leave out everything is always safe.
+        // Excluding everything is always safe.
         let told = at.plan_says(&["exclude", "--all"]).succeeded().stdout;
         assert_eq!(told, format!("Excluded 2 rows of plan {}.\n{}", at.plan, lasts(at.plan)));
         assert_eq!(words().await, [(Some(false), None), (Some(false), None)]);

@@ -1,4 +1,5 @@
-//! What is packed and cannot be run here, held against the program: the Action, the release, the image, the unit, the App.
+//! Compares the packages that cannot be run here with the program: the Action, the release, the image, the unit, the
+//! App.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -199,7 +200,7 @@ fn what_is_packed_lies_in_the_repository() {
     assert!(seen >= 8, "{seen}");
 }
 
-/// Docker's patterns are relative to the folder of the file; git's are with a slash before them.
+/// Docker's patterns are relative to the folder of the file; git's have a slash before them.
 #[test]
 fn an_image_is_built_from_all_of_the_repository_and_from_nothing_beside_it() {
     let patterns: Vec<String> = text(".dockerignore")
@@ -246,7 +247,8 @@ fn a_stop_leaves_the_service_the_time_it_takes() {
     assert!(text(CONTAINERFILE).contains(&format!("up to {drain} seconds: stop with --time {seconds}")));
 }
 
-/// systemd's own reader where there is one, and everywhere as much of its grammar as a unit of this kind has.
+/// Uses systemd's own parser if it is installed, and otherwise checks the part of its grammar that a unit of this
+/// kind uses.
 #[expect(clippy::print_stdout, reason = "whoever looks is told who read it")]
 #[test]
 fn systemd_understands_the_unit() {
@@ -269,7 +271,7 @@ fn systemd_understands_the_unit() {
     println!("the unit was read by {read_by}");
 }
 
-/// Sections, and settings whose names and values stand on one line.
+/// Sections, and settings whose names and values are on one line.
 fn assert_is_a_unit(unit: &str) {
     let mut sections = Vec::new();
     for line in unit.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {

@@ -23,13 +23,12 @@ use crate::working_copy::WorkingCopy;
 const REPO: &str = "brindle/brindle";
 /// The pull request with three findings.
 const REVIEWED: &str = "Export: keep the line ends of the file";
-/// The file whose remark is shown.
+/// The file whose comment is shown.
 const REMARKED: &str = "crates/brindle-tui/src/export.rs";
-/// How much of the first command is shown.
+/// How much of the first command's output is shown.
 const SHOWN_LINES: usize = 16;
-/// The demo ends now, whenever that is; a picture has one date.
+/// The demo ends at the current time, but a picture needs a fixed date.
 const DATE: &str = "18 Nov, 20:00 UTC";
-/// Set by `cargo xtask pictures`.
 const WRITE: &str = "CANONRY_WRITE_PICTURES";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +67,7 @@ fn write(demo: &Demo, pages: &[(&str, String)], terminal: &str) {
         }
     }
     fs::write(folder().join("terminal.svg"), terminal).expect("the folder can be written to");
-    // Pages of the console, whose times differ from run to run: these are not compared.
+    // The times on pages of the console differ from run to run, so these are not compared.
     page.look_as(Viewport::Desktop, Scheme::Light);
     page.goto(demo.document["sign_in_once"].as_str().expect("a link"));
     page.screenshot(&folder().join("console-home.png"));
@@ -77,7 +76,7 @@ fn write(demo: &Demo, pages: &[(&str, String)], terminal: &str) {
     page.screenshot(&folder().join("console-plan.png"));
 }
 
-/// Shows a text as a page; a file would need the browser's permission.
+/// Shows a text as a page; opening a file would need the browser's permission.
 fn open(page: &Page, source: &str) {
     page.eval(&format!("document.open(), document.write({}), document.close(), 0", Value::from(source)));
     page.wait_for("document.readyState === 'complete'");
@@ -104,7 +103,7 @@ impl Demo {
         Self { process, _output: output, document, place }
     }
 
-    /// What the demo's GitHub answers.
+    /// The answer of the demo's GitHub.
     async fn get(&self, path: &str) -> Value {
         let github = &self.document["github"];
         let (api, token) = (github["api"].as_str().expect("an address"), github["token"].as_str().expect("a token"));
@@ -143,12 +142,12 @@ impl Demo {
             comment: Comment { author: author(remark), body: remark["body"].as_str().expect("a text").to_owned() },
         });
         let body = review["body"].as_str().expect("a text").to_owned();
-        // The summary names them all; one shows what a remark is.
+        // The summary names all findings; one comment serves as the example.
         let remark = remarks.into_iter().find(|remark| remark.path == REMARKED).expect("a remark in that file");
         review_page(REVIEWED, &number, &Comment { author: author(review), body }, &remark)
     }
 
-    /// The issue that was closed after its grace.
+    /// The issue that was closed after its grace period.
     fn closed_issue(&self) -> String {
         let (_, number) =
             self.sights().find_map(|path| path.split_once("/issues/")).expect("an issue is among the sights");
@@ -161,7 +160,6 @@ impl Demo {
         sights.iter().filter_map(|sight| sight["path"].as_str())
     }
 
-    /// Why an issue was closed.
     fn why_closed(&self) -> Scene {
         let number = self.closed_issue();
         let mut command = self.place.command(&["show", &number, "--repo", REPO]);
@@ -190,7 +188,7 @@ fn reviewed_clone() -> Scene {
     let mut command = copy.command(&["review", "--base", "main", "--fail-on", "medium"]);
     let output = command.env("CLICOLOR_FORCE", "1").env("COLUMNS", "100").output().expect("the program starts");
     let [base, head] = ["main", "HEAD"].map(|name| copy.git(&["rev-parse", "--short=7", name]));
-    // Commits have the time of this run in them.
+    // Commit ids depend on the time of this run.
     let output = Ran::of(output).stdout.replace(&base, "4f1c2ab").replace(&head, "9d03e7c");
     Scene { command: "canonry review --base main --fail-on medium".to_owned(), output }
 }
@@ -199,7 +197,7 @@ fn author(comment: &Value) -> String {
     comment["user"]["login"].as_str().expect("a login").trim_end_matches("[bot]").to_owned()
 }
 
-/// The same text with one date in place of the real one.
+/// Replaces the real date by the fixed one.
 fn with_date(text: &str) -> String {
     let mut dated = String::new();
     let mut rest = text;

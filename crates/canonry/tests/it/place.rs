@@ -1,4 +1,4 @@
-//! A folder of its own to run the program in, with an environment that holds nothing else.
+//! A folder in which a test runs the program, with an environment that contains nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ pub(crate) const ITEMS: &str = r#"{"number":1,"title":"Crash on start","body":"I
 {"type":"pr","number":3,"title":"Start again","body":"Fixes #1","state":"closed","merged":true,"author":"hubot","comments":1,"review_comments":2,"created_at":"2026-01-05T10:00:00Z","updated_at":"2026-01-06T10:00:00Z","closed_at":"2026-01-06T10:00:00Z","files":["src/main.rs"],"diff":"-crash();\n+start();\n"}
 "#;
 
-/// Where a test runs the program: home, current folder and temporary folder.
+/// The folder of a test: home, current folder and temporary folder.
 pub(crate) struct Place {
     folder: TempDir,
 }
 
-/// What one run left.
+/// The result of one run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) exit: Option<i32>,
@@ -34,7 +34,7 @@ impl Place {
         Self { folder }
     }
 
-    /// A place with a database that holds [`ITEMS`] as `octo/cat`.
+    /// A place with a database that contains [`ITEMS`] as `octo/cat`.
     pub(crate) fn with_items() -> Self {
         let place = Self::new();
         place.write("items.jsonl", ITEMS);
@@ -73,14 +73,14 @@ impl Place {
         Ran::of(self.command(arguments).output().expect("the program starts"))
     }
 
-    /// Starts it with every stream a pipe.
+    /// Starts the program with a pipe for every stream.
     pub(crate) fn start(&self, arguments: &[&str]) -> Child {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("the program starts")
     }
 
-    /// What a run showed, with this folder's name and the run's id replaced.
+    /// The output of a run, with this folder's name and the run's id replaced.
     pub(crate) fn shown(&self, ran: &Ran) -> String {
         let exit = ran.exit.map_or_else(|| "signal".to_owned(), |code| code.to_string());
         let mut text = format!("exit {exit}\n{}", ran.stdout);
@@ -143,7 +143,7 @@ impl Ran {
         self.ended_with(1)
     }
 
-    /// The one sentence of an error that ends with another status than 1.
+    /// The error sentence of a run that ended with this exit status.
     #[track_caller]
     pub(crate) fn ended_with(&self, exit: i32) -> &str {
         assert_eq!((self.exit, self.stdout.as_str()), (Some(exit), ""), "{self:?}");

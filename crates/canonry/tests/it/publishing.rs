@@ -1,4 +1,4 @@
-//! `review --pr` with a token: what it writes to GitHub, and when it does not.
+//! `review --pr` with a token: what it writes to GitHub, and when it writes nothing.
 
 use canonry_testkit::github::{Emulator, NewPull, Permission, World};
 
@@ -7,7 +7,8 @@ use crate::place::{Place, Ran};
 const REPO: &str = "octo/cat";
 const OWN: &str = "canonry-bot";
 
-/// A pull request with a debugging leftover, settings that the pull request tries to change, and a token that may write.
+/// A pull request with a debugging leftover, settings that the pull request tries to change, and a token that may
+/// write.
 fn world() -> World {
     let mut world = World::new();
     world.repo(REPO);
@@ -31,7 +32,7 @@ fn canonry(place: &Place, emulator: &Emulator, arguments: &[&str]) -> Ran {
     Ran::of(command.output().expect("the program starts"))
 }
 
-/// How many reviews, comments at lines and comments of ours there are.
+/// The number of reviews, comments on lines and other comments by Canonry.
 fn said(emulator: &Emulator) -> (usize, usize, usize) {
     let world = emulator.world();
     let (reviews, inline) = (world.reviews_by(REPO, 1, OWN).len(), world.review_comments_by(REPO, 1, OWN).len());
@@ -57,7 +58,7 @@ fn a_pull_request_is_reviewed_without_a_clone_and_told_once() {
     let again = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1", "--json"]).succeeded().json();
     assert_eq!(again["service_reviews"], off, "{again}");
     assert_eq!((&again["published"]["comments"], &again["published"]["threads"]), (&0.into(), &0.into()), "{again}");
-    // A token makes no check run: a comment says that nothing is new.
+    // A token cannot create a check run, so a comment says that nothing is new.
     assert_eq!(said(&emulator), (1, 1, 1));
     let quiet = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1", "--head", "topic"]);
     assert!(quiet.stderr.contains("--head needs a clone"), "{}", quiet.stderr);

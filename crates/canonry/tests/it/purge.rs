@@ -1,4 +1,4 @@
-//! `purge`: what is kept of a repository is deleted, all of it, once it is certain; and nothing else.
+//! `purge`: deletes all data of a repository after a confirmation, and nothing else.
 
 use canonry_domain::{GithubId, RepoName};
 use canonry_store::{BrakeKind, CloseRunId, JobCaps, JobKind, JobScope, NewJob, Store};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
 
-/// Enough transactions that some are seen before the last.
+/// Enough transactions that some are visible before the last.
 const MANY: u64 = 8_000;
 
 fn name(text: &str) -> RepoName {
@@ -49,7 +49,7 @@ fn two_repositories(database: &TestDatabase) -> Place {
     place
 }
 
-/// The index files of a repository, wherever they are below the place or the database's folder.
+/// The number of index files of a repository, anywhere below the place or the database's folder.
 fn indexes(place: &Place, database: &TestDatabase, of: &str) -> usize {
     let mut folders = vec![place.path("")];
     folders.extend(database.folder().map(std::path::Path::to_owned));
@@ -157,7 +157,7 @@ on_both_engines! {
         assert_eq!(store.corpus().item_counts(repo.id).await.expect("counts").total(), 3, "nothing is deleted");
         assert!(store.close().brakes(repo.id).await.expect("reads").is_empty());
 
-        // Its worker was killed: a job that nobody works on goes with the rest.
+        // Its worker was killed: a job without a worker is deleted with the rest.
         database.execute("UPDATE jobs SET lease_until = 1").await;
         let done = canonry(&place, &database, &["purge", "--repo", "octo/cat", "--yes", "--json"]).succeeded().json();
         assert_eq!(done["remarks"], json!(["The App is installed on octo/cat (installation 44), so the next webhook stores it again. Remove the App from the repository on GitHub, then purge again."]));

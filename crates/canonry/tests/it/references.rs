@@ -1,4 +1,4 @@
-//! The generated references say what the program says.
+//! Checks that the generated references match the program.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The steps of a release, run on what a build would have left.
+//! The steps of a release, run on files like those of a build.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::packages::{RELEASE, root, steps, yaml};
 use crate::place::{Place, names_in};
 
-/// Runs the step of that name as a runner does, in a folder.
+/// Runs the step of that name in a folder, as a runner does.
 fn run_step(name: &str, folder: &Path, given: &[(&str, &str)]) -> Output {
     let document = yaml(RELEASE);
     let step = steps(&document).into_iter().find(|step| step["name"] == name).expect("the step");

@@ -1,4 +1,4 @@
-//! Which repository a command is about where none is named.
+//! The repository of a command if none is named.
 
 use canonry_testkit::github::Emulator;
 use serde_json::json;
@@ -20,7 +20,7 @@ fn the_only_repository_need_not_be_named() {
     let document = place.canonry(&["show", "1", "--json"]).succeeded().json();
     assert_eq!((document["repo"].as_str(), document["item"]["number"].as_i64()), (Some("octo/cat"), Some(1)));
     place.canonry(&["pause"]).succeeded();
-    // What is deleted is always named.
+    // A repository to delete must always be named.
     assert_eq!(place.canonry(&["purge", "--dry-run"]).exit, Some(2));
 }
 
@@ -32,7 +32,7 @@ fn of_several_the_one_of_the_clone_is_meant() {
         copy.place.canonry(&["import", "--repo", name, "one.jsonl"]).succeeded();
     }
     assert_eq!(copy.canonry(&["show", "1", "--json"]).succeeded().json()["repo"], "octo/cat");
-    // A fork is known by the repository that it was forked from.
+    // A clone of a fork is known by the original repository.
     copy.git(&["remote", "set-url", "origin", "https://github.com/mona/cat.git"]);
     let ambiguous = copy.canonry(&["show", "1"]);
     assert_eq!(

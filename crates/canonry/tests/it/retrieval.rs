@@ -1,4 +1,4 @@
-//! `embed`, `candidates`, `search` and `calibrate` through the front door, on both engines.
+//! `embed`, `candidates`, `search` and `calibrate` through the command line, on both engines.
 
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ fn found(document: &Value) -> Vec<i64> {
     hits.iter().map(|hit| hit["number"].as_i64().expect("a number")).collect()
 }
 
-/// The scores of a list are shown in its order, and one of them has a similarity that contradicts it.
+/// Asserts that a list is in the order of its scores, and records whether its similarities contradict that order.
 fn falls(list: &Value, contradicted: &mut bool) {
     let numbers = |key: &str| -> Vec<f64> {
         let list = list.as_array().expect("a list").iter();
@@ -60,7 +60,7 @@ fn falls(list: &Value, contradicted: &mut bool) {
 }
 
 on_both_engines! {
-    /// Every list that a person or a program is shown is in the order of its score.
+    /// Every list for a person or a program is in the order of its scores.
     async fn a_list_is_in_the_order_of_its_scores(database: TestDatabase) {
         let place = Place::new();
         place.write("items.jsonl", TIDEPOOL.items.replace("tidepool/tidepool", REPO));
@@ -182,7 +182,8 @@ on_both_engines! {
         let issue = |number: i64, title: String, of: Option<i64>| {
             json!({"number": number, "title": title, "duplicate_of": of, "created_at": format!("2026-01-01T00:{number:02}:00Z")})
         };
-        // Each pair has two directions of its own; the second is as far from the first as the pair's number says.
+        // Each pair has its own two dimensions; the distance of the second item from the first depends on the pair's
+        // number.
         let pairs = 25_i64;
         let mut lines = Vec::new();
         for pair in 0..pairs {
@@ -257,7 +258,7 @@ on_both_engines! {
         ] {
             assert_eq!(search(&["--query", query]).first(), Some(&first), "{query}");
         }
-        // Without words there is nothing to find, and no reason to fail.
+        // Without words there is nothing to find, but that is no failure.
         for query in ["🦀🦀🦀", "\u{200b}", " ", "؟", "}{"] {
             canonry(&place, &database, &["search", "--query", query]).succeeded();
         }
@@ -276,7 +277,7 @@ on_both_engines! {
         let hit = &hits["hits"][0];
         assert_eq!((&hit["number"], &hit["type"], &hit["state"], &hit["title"]), (&json!(12), &json!("issue"), &json!("open"), &json!("Dark mode on linux")));
         assert!(hit["score"].is_number() && hit.get("url").is_some(), "{hit}");
-        // Some thirty runs of a debug build: the ten megabytes must not be read in full by each part.
+        // Some thirty runs of a debug build: not every part may read the ten megabytes in full.
         assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
     }
 }

@@ -1,4 +1,4 @@
-//! `review` with what people and tools get wrong: clear words, and never a lost review.
+//! `review` with the mistakes of people and tools: clear messages, and never a lost review.
 
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn wrong_options_are_told_apart() {
     }
 }
 
-/// A reviewer that could not be heard is told, costs only itself, and never looks like an approval.
+/// A reviewer that fails is reported, does not stop the others, and never looks like an approval.
 #[test]
 fn reports_that_cannot_be_read_cost_only_themselves() {
     let copy = WorkingCopy::new();
@@ -85,7 +85,7 @@ fn reports_that_cannot_be_read_cost_only_themselves() {
             copy.canonry(&["review", "--base", "main", "--full", "--reviewer", "builtin", "--sarif", report]).stdout;
         assert!(text.contains(words), "{report}: {text}");
     }
-    // What fails a build goes first.
+    // The status that fails a build has priority.
     let both = copy.canonry(&[
         "review",
         "--base",
@@ -154,11 +154,11 @@ fn odd_files_and_histories_do_not_stop_a_review() {
     let mut seen = told(&copy.review(&["--base", "main"]));
     seen.sort();
     assert_eq!(seen, ["debug-leftover crlf.js:2 new inline", "debug-leftover quo\"te 'n.js:1 new inline"]);
-    // Rewritten history: the earlier head is there still, or nobody knows it.
+    // After history was rewritten, the earlier head still exists or is unknown.
     copy.git(&["commit", "--quiet", "--amend", "--message", "Odder"]);
     let amended = copy.review(&["--base", "main"]);
     assert_eq!(amended["findings"][0]["status"], "same", "{amended}");
-    // A shallow clone has no common ancestor: everything is compared, and that is said.
+    // A shallow clone has no common ancestor: everything is compared, and the output says so.
     let origin = format!("file://{}", copy.path("").display());
     let here = copy.place.path("shallow");
     copy.git(&[

@@ -1,4 +1,4 @@
-//! What reviews leave: `why`, `stats`, `trends` and `feedback`.
+//! The history of reviews: `why`, `stats`, `trends` and `feedback`.
 
 use canonry_domain::review::{DismissalKind, Dismisser, ReviewSubject};
 use canonry_domain::{GithubId, Login};
@@ -171,7 +171,7 @@ async fn reactions_are_listed_hide_where_wanted_and_are_cleared() {
     assert_eq!(copy.canonry(&["feedback", "restore", "--by", "hubot"]).exit, Some(4));
     copy.canonry(&["feedback", "restore", "--by", "mona"]).succeeded();
     assert_eq!(patterns(), 2, "it counts again");
-    // All of them at once takes a yes, and can be undone too.
+    // Clearing all of them needs a confirmation, and can be undone too.
     let unsure = copy.canonry(&["feedback", "clear", "--by", "mona"]);
     assert!(unsure.ended_with(4).contains("add --yes"));
     assert_eq!(patterns(), 2);

@@ -1,4 +1,4 @@
-//! `review` in a clone: without an account, a key or a word of set-up.
+//! `review` in a clone: without an account, a key or any set-up.
 
 use serde_json::{Value, json};
 
@@ -94,7 +94,7 @@ fn a_person_reads_it_in_a_terminal() {
     );
     assert!(linked("1").contains(&address), "{}", linked("1"));
     assert!(!linked("0").contains("\u{1b}]8;;") && !linked("").contains("\u{1b}]8;;"), "off in a pipe");
-    // Colours are for terminals, and the log is not the result.
+    // Colours are only for terminals, and the log is not part of the result.
     assert_eq!((shown.stdout.contains('\u{1b}'), shown.stderr.as_str()), (false, ""));
     let help = copy.canonry(&["review", "--help"]).succeeded().stdout;
     for words in
@@ -142,7 +142,7 @@ fn a_build_fails_on_what_the_change_brings() {
     let lines = copy.canonry(&["review", "--base", "main", "--full", "--fail-on", "minor", "--format", "rdjsonl"]);
     assert_eq!((lines.exit, lines.stderr.as_str()), (Some(5), named), "{lines:?}");
     assert_eq!(exit(&["--fail-on", "major"]), Some(0));
-    // A linter's words about lines that the change does not touch are shown, and fail nothing.
+    // A linter's findings on lines outside the change are shown, but fail nothing.
     let old = [("slow", "warning", "src/app.js", 2), ("long", "note", "README.md", 1)];
     copy.place.write("old.sarif", sarif(&old));
     copy.write("src/app.js", &code("calm();")).commit("Calm down");
@@ -181,7 +181,7 @@ fn a_change_cannot_silence_its_own_review() {
     copy.write(".canonry.yml", "review: {suppressions: [debug], reviewers: []}\n");
     copy.write("src/app.js", &code("debugger;")).commit("Hide");
     assert_eq!(told(&copy.review(&["--base", "main"])), ["debug-leftover src/app.js:10 new inline"]);
-    // Who runs the command may.
+    // The person who runs the command may suppress findings.
     let asked = copy.review(&["--base", "main", "--full", "--config", ".canonry.yml", "--reviewer", "builtin"]);
     assert_eq!(told(&asked), ["debug-leftover src/app.js:10 same suppressed"]);
 }
@@ -205,7 +205,7 @@ fn uncommitted_work_is_reviewed_and_left_alone() {
     let after = (copy.git(&["status", "--porcelain"]), copy.git(&["for-each-ref"]), copy.git(&["stash", "list"]));
     assert_eq!(before, after);
     assert_eq!(std::fs::read(copy.path(".git/index")).expect("an index"), index);
-    // A named head is that commit and nothing else.
+    // With a named head, only that commit is reviewed.
     let named = copy.review(&["--base", "main", "--head", "topic", "--pr", "7", "--no-publish"]);
     assert_eq!((named["findings"].as_array().map(Vec::len), &named["run"]["subject"]), (Some(0), &json!("pull/7")));
 }
@@ -267,7 +267,7 @@ fn the_repository_is_named_by_its_remote() {
     assert_eq!(by_remote.json()["repo"], "octo/cat");
     assert!(!by_remote.stdout.contains("secret"));
     assert_eq!(copy.review(&["--base", "main", "--repo", "octo/dog"])["repo"], "octo/dog");
-    // The base is found as well, and a folder within the clone will do.
+    // The base is also found by default, and the command works in a subfolder of the clone.
     let below = copy.command(&["review", "--json"]).current_dir(copy.path("src")).output().expect("it starts");
     let below: Value = serde_json::from_slice(&below.stdout).expect("JSON");
     assert_eq!((&below["repo"], told(&below).len()), (&json!("octo/cat"), 1));
@@ -324,7 +324,7 @@ fn no_format_repeats_a_secret() {
     assert!(why.contains("A credential is committed") && !why.contains(&secret[4..]), "{why}");
 }
 
-/// A program stands in for a model: it keeps what it was asked, finds one thing, and refutes nothing.
+/// A program stands in for a model: it stores the question, reports one finding, and refutes nothing.
 const MODEL: &str = r#"#!/bin/sh
 cat > question.$$
 case $(cat question.$$) in
@@ -357,7 +357,8 @@ fn a_model_reads_the_change_where_one_is_named() {
     assert_eq!(reviewers, ["builtin", "llm"]);
     assert!(findings[1]["message"].to_string().contains("in src/nowhere.js, which it was not shown"), "{document}");
     assert!(document["model"]["calls"].as_u64().is_some_and(|calls| calls >= 1), "{document}");
-    // A model's silence about code that still stands fixes nothing; one that answers with prose could not be heard.
+    // If a model does not mention unchanged code again, its finding is not fixed; a model that answers with prose
+    // counts as failed.
     copy.place.write("model.sh", "echo 'Looks good to me!'");
     let prose = copy.canonry(&[&["review", "--json", "--full"], &asked[..]].concat());
     assert_eq!((prose.exit, prose.json()["findings"][0]["status"].as_str()), (Some(3), Some("same")), "{prose:?}");

@@ -1,4 +1,4 @@
-//! Databases of older and newer programs: readers never migrate, and nobody touches a newer one.
+//! Databases of older and newer programs: readers never migrate, and no command changes a newer one.
 
 use canonry_store::{NEWEST_SCHEMA, Store};
 use canonry_testkit::database::{Engine, TestDatabase};
@@ -37,7 +37,7 @@ const READERS: [&[&str]; 3] = [
     &["maintainers", "list", "--repo", "octo/cat"],
 ];
 
-/// The book of migrations after the first one.
+/// The table of migrations after the first one.
 const BOOK: &str =
     "CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL);
     INSERT INTO schema_migrations (version, name, applied_at) VALUES (1, '0001_corpus', 0)";
@@ -46,7 +46,7 @@ on_both_engines! {
     async fn readers_of_an_older_schema_say_what_to_run_and_change_nothing(database: TestDatabase) {
         database.emptied().await;
         let place = Place::new();
-        // As a program wrote it that knew the first migration only.
+        // A database as written by a program that knew only the first migration.
         let first = match database.engine() {
             Engine::Sqlite => {
                 let path = database.folder().expect("SQLite has a folder").join("canonry.db");

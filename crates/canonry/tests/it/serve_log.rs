@@ -1,4 +1,4 @@
-//! What a service logs: lines that programs can read, with ids, and without what strangers wrote.
+//! The log of a service: lines that programs can read, with ids, and without text from strangers.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStderr, Stdio};
@@ -14,7 +14,7 @@ use crate::place::{Place, Ran};
 
 const SECRET: &str = "the tide comes in and goes out";
 
-/// A service in a place; its log is read up to the line that tells the address.
+/// A service in a place; its log is read up to the line with the URL.
 struct Served {
     child: Child,
     errors: BufReader<ChildStderr>,
@@ -38,7 +38,7 @@ impl Served {
         Self { child, errors, log, url }
     }
 
-    /// Stops it and gives its whole log.
+    /// Stops it and returns its whole log.
     fn stopped(mut self) -> String {
         kill(Pid::from_raw(i32::try_from(self.child.id()).expect("small")), Signal::SIGTERM).expect("it is there");
         self.errors.read_to_string(&mut self.log).expect("text");
@@ -69,13 +69,13 @@ async fn a_services_log_is_json_with_ids_and_without_texts() {
     let request = request.header("x-github-event", "issues").header("x-github-delivery", "delivery-1");
     let answer = request.header("x-hub-signature-256", format!("sha256={digits}")).send().await.expect("answers");
     assert_eq!(answer.status(), 202);
-    // Whoever guesses is told no, and what they guessed is not kept.
+    // A wrong token is refused and not logged.
     let api = format!("{}/api/repos/octo/cat/triage/threshold-state", served.url);
     let told = Client::new().get(&api).bearer_auth("the-operators-own-token").send().await.expect("answers");
     assert_eq!(told.status(), 200);
     let told: Value = serde_json::from_str(&told.text().await.expect("text")).expect("JSON");
     assert_eq!((&told["command"], &told["thresholds"][0]["current"]), (&json!("thresholds"), &json!(85)));
-    // It works on what it has taken in before it ends.
+    // It finishes what it has received before it ends.
     let log = served.stopped();
     for line in log.lines() {
         let line: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));

@@ -1,4 +1,4 @@
-//! The service as it is run: a process that takes webhooks in, is killed, stopped, and asked about them.
+//! The service as a process that receives webhooks, is killed, stopped, and queried.
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -25,7 +25,7 @@ pub(crate) const SECRET: &str = "the tide comes in and goes out";
 /// npm `@octokit/webhooks-examples`, `api.github.com/index.json`.
 const EXAMPLES: &str = "CANONRY_TEST_WEBHOOK_EXAMPLES";
 
-/// How many are delivered at once.
+/// How many deliveries are sent at once.
 const SENDERS: usize = 8;
 
 /// A running `canonry serve`.
@@ -63,7 +63,7 @@ impl Service {
         Self { child, url, log }
     }
 
-    /// The status of the answer; `None` when there was none.
+    /// The status of the answer; `None` if there was none.
     async fn post(&self, client: &Client, id: &str, event: &str, body: String) -> Option<u16> {
         let signature = sign(body.as_bytes());
         let request = client.post(format!("{}/webhooks/github", self.url)).body(body);
@@ -77,14 +77,14 @@ impl Service {
         kill(Pid::from_raw(id), signal).expect("our child is there");
     }
 
-    /// Killed: its log.
+    /// Kills it and returns its log.
     pub(crate) fn killed(mut self) -> String {
         self.send(Signal::SIGKILL);
         assert_eq!(self.child.wait().expect("it has ended").code(), None);
         self.log.join().expect("read")
     }
 
-    /// Told to stop: what it printed, and its log.
+    /// Stops it and returns its output and its log.
     pub(crate) fn stopped(self) -> (String, String) {
         self.send(Signal::SIGTERM);
         let ran = Ran::of(self.child.wait_with_output().expect("it ends")).succeeded();
@@ -119,7 +119,7 @@ fn listed(place: &Place, database: &TestDatabase, arguments: &[&str]) -> Vec<Val
     document[arguments[0]].as_array().expect("a list").clone()
 }
 
-/// Returns when nothing is queued any more; a job of a killed process waits for its lease to end.
+/// Returns when nothing is queued any more; a job of a killed process waits until its lease expires.
 pub(crate) async fn settled(place: &Place, database: &TestDatabase) {
     let looking = async {
         while !listed(place, database, &["deliveries", "list", "--state", "queued"]).is_empty() {
@@ -134,12 +134,12 @@ on_both_engines! {
         let (place, client, examples) = (Place::new(), Client::new(), examples());
         let service = Service::start(&place, &database);
         let examples: Vec<(usize, (String, String))> = examples.into_iter().enumerate().collect();
-        // They are about one repository. What ends Canonry's access to it comes when the rest is done, which would be
-        // ignored otherwise.
+        // All examples are about one repository. Events that end Canonry's access come last; otherwise the rest would
+        // be ignored.
         let (ends, rest): (Vec<_>, Vec<_>) =
             examples.into_iter().partition(|(_, (event, _))| event.starts_with("installation") || event == "repository");
         assert_eq!(ends.len() + rest.len(), 329);
-        // Each of them twice: GitHub may deliver again what it delivered.
+        // Each is sent twice, because GitHub may redeliver.
         for part in [&rest, &rest, &ends, &ends] {
             let posts = part.iter().map(|(at, (event, body))| {
                 let (service, client) = (&service, &client);
@@ -151,7 +151,7 @@ on_both_engines! {
             settled(&place, &database).await;
         }
         let deliveries = listed(&place, &database, &["deliveries", "list"]);
-        // An item that was edited right after it was looked at is looked at again by a job of its own.
+        // An item that was edited right after it was processed is rechecked by a separate job.
         let mut jobs = listed(&place, &database, &["jobs", "list"]);
         jobs.retain(|job| !job["delivery"].is_null());
         assert_eq!(deliveries.len(), 329);
@@ -183,7 +183,7 @@ on_both_engines! {
         let mut accepted: HashSet<String> = HashSet::new();
         for round in 0..kills {
             let service = Service::start(&place, &database);
-            // Killed while the others are under way.
+            // It is killed while the others are pending.
             let enough = accepted.len() + DELIVERIES / (kills + 1);
             let fresh: Vec<usize> = (0..DELIVERIES).filter(|number| !accepted.contains(&format!("d{number}"))).collect();
             let posts = fresh.into_iter().map(|number| {
@@ -197,7 +197,7 @@ on_both_engines! {
                 accepted.insert(id);
             }
             service.send(Signal::SIGKILL);
-            // What was answered before the kill counts; what was not may have been stored all the same.
+            // Deliveries that were answered before the kill count; others may have been stored all the same.
             while let Some(answer) = answers.next().await {
                 accepted.extend(answer.map(|(id, _)| id));
             }
@@ -224,7 +224,7 @@ on_both_engines! {
         let (place, client) = (Place::new(), Client::new());
         let services = [Service::start(&place, &database), Service::start(&place, &database)];
         let posts = (0..200_usize).map(|turn| {
-            // Each delivery goes to both at the same time.
+            // Each delivery goes to both services at the same time.
             let (service, client, number) = (&services[turn % 2], &client, turn / 2);
             let body = json!({ "issue": { "id": 1, "number": number % 9 + 1 }, "repository": { "id": 1, "full_name": "tide/pool" } });
             async move { service.post(client, &format!("d{number}"), "issues", body.to_string()).await }
@@ -277,7 +277,7 @@ on_both_engines! {
         assert!(refused.exit == Some(2) && refused.stderr.contains("done jobs cannot be retried; use dead or queued"), "{refused:?}");
         assert_eq!(run(&["deliveries", "replay", "none"]).failed(), "there is no delivery none; see `canonry deliveries list`");
         assert_eq!(run(&["jobs", "show", "999"]).failed(), "there is no job 999; see `canonry jobs list`");
-        // Work that waits is done by whoever starts next.
+        // The next process does the pending work.
         let service = Service::start(&place, &database);
         settled(&place, &database).await;
         assert_eq!(service.stopped().0, "Stopped after 1 job.\n");

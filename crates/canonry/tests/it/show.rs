@@ -283,7 +283,7 @@ fn show_tells_the_intent_card_and_whether_it_is_of_the_present_text() {
     );
 }
 
-/// An issue's life: said nothing, then commented, closed, opened again, closed for good.
+/// The history of an issue: no comment, then a comment, closed, reopened, closed for good.
 #[tokio::test(flavor = "multi_thread")]
 async fn show_tells_what_was_done_with_each_record_and_what_that_taught() {
     let place = Place::new();

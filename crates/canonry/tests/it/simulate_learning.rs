@@ -40,7 +40,7 @@ fn where_each_rule_goes_in_words_and_curves() {
     ");
     let page = fs::read_to_string(place.path("learning.html")).expect("the page");
     assert_eq!(page.matches("<svg ").count(), 8);
-    // Neither a database nor anything else.
+    // Neither a database nor any other file.
     assert_eq!(names_in(&place.path("")), ["learning.html", "tmp"]);
 }
 

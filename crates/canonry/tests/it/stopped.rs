@@ -1,4 +1,4 @@
-//! Stopped in the middle, started twice at once, and readers who have seen enough.
+//! Runs that are stopped in the middle, two runs at once, and readers that stop early.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Child;
@@ -13,10 +13,10 @@ use serde_json::json;
 
 use crate::place::{Place, Ran, names_in};
 
-/// Enough batches that the first one is seen long before the last.
+/// Enough batches that the first is visible long before the last.
 const ITEMS: u64 = 12_000;
 
-/// Each kill costs a batch of a thousand items at least; some must be left for the end.
+/// Each kill costs a batch of at least a thousand items; some must remain for the end.
 fn kills() -> u32 {
     if std::env::var_os("CANONRY_SOAK").is_some() { 6 } else { 1 }
 }
@@ -98,7 +98,7 @@ on_both_engines! {
 fn an_interrupted_command_says_so_and_ends_at_once() {
     let place = Place::new();
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        // It waits for a standard input that never ends. Its first log line says that it listens.
+        // It waits for a standard input that never ends. Its first log line says that it listens for signals.
         let mut child = place.start(&["import", "--repo", "octo/cat", "-", "-vv"]);
         let mut errors = BufReader::new(child.stderr.take().expect("a pipe"));
         let mut line = String::new();
@@ -150,7 +150,7 @@ fn an_export_that_fails_leaves_the_older_file_and_nothing_else() {
         "the file no/such/folder.jsonl cannot be written; check the folder and your rights to it: No such file or directory (os error 2)"
     );
     assert_eq!(names_in(&place.path("")), [".local", "items.jsonl", "out.jsonl", "tmp"]);
-    // A device is written straight through.
+    // A device is written directly.
     place.canonry(&["export", "--repo", "octo/cat", "-o", "/dev/null"]).succeeded();
     assert!(!std::fs::metadata("/dev/null").expect("it is there").is_file());
 }

@@ -1,4 +1,4 @@
-//! The program as it is run on an App: it suggests, is killed in the middle, goes on, learns, and explains itself.
+//! The program running as an App: it suggests, is killed in the middle, continues, learns, and explains itself.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{
@@ -14,10 +14,10 @@ use crate::service::{SECRET, Service, settled};
 const REPO: &str = "tide/pool";
 const OWN: &str = "canonry[bot]";
 const KEY: &str = "sk-zanzikey0123456789abcdef0123456789";
-/// In every text and in every secret, and in nothing else.
+/// This word occurs in every text and in every secret, and nowhere else.
 const CANARY: &str = "zanzi";
 
-/// An App on one repository whose issue #1 has three more reports in the making.
+/// An App on one repository with issue #1, of which three more reports will be opened.
 fn world() -> World {
     let mut world = World::new();
     world.follows_wall_clock = true;
@@ -36,7 +36,7 @@ fn report(which: usize) -> NewIssue {
     NewIssue::new(&format!("zanzititle {which}"), &format!("zanzibody {which}: it stops at the third wave."))
 }
 
-/// Each report is this much like the first one, and the judge sees one problem in all of them.
+/// The similarity of each report to the first one, and a judge that sees one problem in all of them.
 fn models() -> ModelServer {
     let models = ModelServer::start_blocking();
     let (first, others) = vectors_with_cosines([0.95, 0.96, 0.8]);
@@ -56,7 +56,7 @@ fn models() -> ModelServer {
     models
 }
 
-/// The service of one test, which comes and goes.
+/// The service of one test, which is started and stopped.
 struct Running<'a> {
     place: &'a Place,
     database: &'a TestDatabase,
@@ -81,7 +81,7 @@ impl Running<'_> {
         service
     }
 
-    /// Delivers what GitHub has to tell until all of it has been worked on and nothing is left to tell.
+    /// Sends GitHub's deliveries until all are processed and no new ones appear.
     async fn settle(&self) {
         loop {
             self.deliver().await;
@@ -98,7 +98,7 @@ impl Running<'_> {
         }
     }
 
-    /// Returns when Canonry has said something under the issue and labelled it.
+    /// Returns when Canonry has commented on the issue and labelled it.
     async fn heard(&self, number: u64) {
         let looking = async {
             while self.said(number) != (1, true) {
@@ -110,7 +110,7 @@ impl Running<'_> {
         self.settle().await;
     }
 
-    /// How many comments of ours an issue has, and whether it is labelled.
+    /// The number of our comments on an issue, and whether it is labelled.
     fn said(&self, number: u64) -> (usize, bool) {
         let world = self.emulator.world();
         let labelled = world.issue(REPO, number).labels.iter().any(|label| label == "possible-duplicate");
@@ -133,7 +133,7 @@ on_both_engines! {
         running.settle().await;
         running.heard(first).await;
 
-        // Killed while it looks at the next one. Its lease has to end before another process may go on.
+        // It is killed while it processes the next issue. Its lease must expire before another process may continue.
         let (fault, mut gate) = Fault::on("GET", "/repos/*/*/issues/3").hold();
         emulator.fault(fault);
         let second = emulator.world().open(REPO, "ann", report(2));
@@ -169,13 +169,13 @@ on_both_engines! {
     }
 }
 
-/// `show` says what was predicted, what was said, what became of it and what that teaches; `thresholds` adds it up.
+/// `show` shows the prediction, the comment, the outcome and the lesson; `thresholds` sums them up.
 fn explains(running: &Running<'_>, [first, second, below]: [u64; 3]) {
     let show = |number: u64| running.run(&["show", "--type", "issue", "--number", &number.to_string()]);
     for (number, outcome, lesson) in [(first, "duplicate", "confirmed"), (second, "completed", "false_positive")] {
         let shown = show(number);
         let triage = &shown["triage"];
-        // A model that nobody has audited here: its yes is a maybe, which is said as well.
+        // No audit has proven this model here, so its yes is a maybe, which is also posted.
         assert_eq!((&triage["verdict"], &triage["duplicate_of"]), (&json!("maybe_duplicate"), &json!(1)), "{shown:#}");
         assert_eq!(
             (&triage["action"]["mode"], &triage["action"]["action"]),

@@ -1,4 +1,4 @@
-//! What `thresholds` prints, for people and for programs, and that it finds what was tampered with.
+//! What `thresholds` prints, for people and for programs, and that it detects manipulated data.
 
 use canonry_domain::{OutcomeEvent, OutcomeKind, StateReason};
 use insta::assert_snapshot;
@@ -83,7 +83,7 @@ fn without_outcomes_the_configured_threshold_holds() {
 async fn what_was_learned_is_told_with_its_reason() {
     let place = Place::new();
     let lessons = Lessons::in_place(&place).await;
-    // A hundred right ones, and a component that is always wrong.
+    // A hundred right predictions, and a component that is always wrong.
     for of in 2..122 {
         let labels: &[&str] = if of < 102 { &[] } else { &["area/sign\u{1b}[31m in"] };
         lessons.open(of, labels).await;

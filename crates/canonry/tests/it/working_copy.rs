@@ -1,4 +1,4 @@
-//! A git repository to review, with a branch `main` and work of its own.
+//! A git repository to review, with a branch `main` and a branch to work on.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
 
-/// A clone in a folder `cat` of a place of its own.
+/// A clone in the folder `cat` of its own place.
 pub(crate) struct WorkingCopy {
     pub(crate) place: Place,
 }
@@ -37,7 +37,7 @@ impl WorkingCopy {
         self
     }
 
-    /// Runs git as a developer would, with none of this machine's settings.
+    /// Runs git as a developer would, without this machine's settings.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let output = Command::new("git")
             .arg("-C")
@@ -52,7 +52,7 @@ impl WorkingCopy {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// Commits everything; the commit's id.
+    /// Commits everything and returns the commit's id.
     pub(crate) fn commit(&self, message: &str) -> String {
         self.git(&["add", "--all", "."]);
         self.git(&["commit", "--quiet", "--allow-empty", "--message", message]);
@@ -76,12 +76,12 @@ impl WorkingCopy {
     }
 }
 
-/// Twenty lines of code, with one of one's own in the tenth.
+/// Twenty lines of code, the tenth of which is `own`.
 pub(crate) fn code(own: &str) -> String {
     (1..=20).map(|line| if line == 10 { format!("{own}\n") } else { format!("step{line}();\n") }).collect()
 }
 
-/// Put together at run time, so that no scanner takes this file for a leak.
+/// The token is assembled at run time, so that no scanner reports this file as a leak.
 pub(crate) fn credential() -> String {
     format!("const token = '{}';", ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat())
 }

@@ -1,4 +1,4 @@
-//! Exit status 2 for wrong arguments, 1 with one sentence for everything else that is wrong.
+//! Exit status 2 for wrong arguments, 1 with one sentence for every other error.
 
 use crate::place::{Place, Ran, names_in};
 
@@ -120,7 +120,7 @@ fn an_unknown_repository_is_answered_with_the_known_ones() {
         "octo/dog is not in the database, which has many/a, many/b, many/c, many/d, many/e, many/f, many/g, many/h and 1 more; \
          import it with `canonry sync` or `canonry import`"
     );
-    // Letter case is no difference to GitHub, and none here.
+    // Letter case makes no difference on GitHub, and none here.
     place.canonry(&["export", "--repo", "OCTO/cat"]).succeeded();
 }
 
@@ -165,7 +165,7 @@ fn a_database_that_is_none_is_named_and_not_touched() {
 fn a_server_that_does_not_answer_is_one_sentence_without_the_password() {
     let place = Place::new();
     let url = "postgres://me:s3cret@127.0.0.1:1/canonry?password=s3cret";
-    // Each gives the server its time to come, so they wait together.
+    // Each waits some time for the server, so they run at the same time.
     let [by_option, by_variable, doctor] = std::thread::scope(|scope| {
         let mut by_variable = place.command(&["init", "-vv"]);
         by_variable.env("CANONRY_DATABASE_URL", url);

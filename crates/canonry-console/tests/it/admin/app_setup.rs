@@ -1,4 +1,4 @@
-//! The GitHub App by one click.
+//! Creating the GitHub App with one click.
 
 use canonry_github::app_manifest;
 use canonry_testkit::github::{App, TEST_APP_PUBLIC_KEY};
@@ -9,7 +9,7 @@ use crate::world::Who;
 use crate::world::service::ServiceWorld;
 
 fn with_address() -> impl FnOnce(&mut canonry_console::ConsoleParts) {
-    // Not https: the cookies of these tests are those of a console on loopback.
+    // Not https: these tests use the cookies of a console on loopback.
     |parts| parts.public_url = "http://canonry.example".parse().ok()
 }
 

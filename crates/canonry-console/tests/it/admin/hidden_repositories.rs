@@ -1,4 +1,4 @@
-//! What strangers learn of repositories that are hidden from them, and how often GitHub is asked.
+//! What strangers learn about hidden repositories, and how often GitHub is asked.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::reading::words;
 use crate::world::Who;
 use crate::world::service::ServiceWorld;
 
-/// Pages that somebody who looks for names asks for, each beside one about a name that nobody has.
+/// Pages that a person who guesses names may request, each beside the page of a name that does not exist.
 const PAIRS: [[&str; 2]; 4] = [
     ["/r/tide/pool", "/r/tide/none"],
     ["/r/tide/pool/settings", "/r/tide/none/settings"],
@@ -69,7 +69,7 @@ async fn while_github_fails_only_who_saw_a_repository_before_hears_of_it() {
     world.page(Who::Mona, "/r/tide/pool").await;
 }
 
-/// What GitHub was asked about the repository: whether it is the same, and what people may do in it.
+/// The number of requests to GitHub about the repository's identity and about permissions.
 fn asked(world: &ServiceWorld) -> (usize, usize) {
     let requests = world.emulator.requests();
     let count = |path: &str| requests.iter().filter(|request| request.path.starts_with(path)).count();
@@ -115,7 +115,7 @@ async fn one_browser_cannot_use_up_what_the_service_may_ask() {
         assert!(world.page(Who::Stranger, path).await.contains(enough), "{path}");
     }
     assert_eq!(world.emulator.requests().len(), 200);
-    // Others are not held up by that.
+    // This does not affect other people.
     let others = world.page(Who::Rita, "/?text=pool").await;
     assert!(others.contains("/r/tide/pool") && !others.contains(enough), "{others}");
     world.clock.advance(SignedDuration::from_mins(10));

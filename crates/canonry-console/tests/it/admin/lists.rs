@@ -1,4 +1,4 @@
-//! Lists go on where they ended, lead back to their first page, and show only what was asked for.
+//! Lists continue where they ended, lead back to their first page, and show only the requested rows.
 
 use canonry_domain::{ItemRecord, ItemType, Login, OverrideKind};
 use canonry_store::{BrakeKind, NewConsoleAction, NewOverride};
@@ -83,7 +83,7 @@ async fn announced_closes_are_all_listed_and_cancelled() {
     let late = world.list("/announced?late=1").await;
     assert_eq!((rows(&late), words(&late).contains("a maintainer's word")), (1, true), "{late}");
 
-    // A reader has no button; a maintainer comes back to the list.
+    // A reader has no button; a maintainer returns to the list.
     let cancel = format!("/r/tide/pool/graces/{}/cancel", grace.id);
     assert!(!first.contains("/cancel\""), "{first}");
     let own = world.page(Who::Mona, "/r/tide/pool/announced?late=1").await;
@@ -269,7 +269,7 @@ async fn a_command_is_named_only_where_it_tells_the_same() {
         (repo("/patterns"), Some("canonry feedback list --repo tide/pool")),
         (repo("/jobs?state=dead"), Some("canonry jobs list --state dead --repo tide/pool")),
         ("/deliveries?event=issues".to_owned(), Some("canonry deliveries list --event issues")),
-        // Nothing that somebody put into a link is led into a shell.
+        // Text from a link never becomes part of a shell command.
         ("/deliveries?event=%24%28rm%29&repo=a%3Bb".to_owned(), Some("canonry deliveries list")),
     ] {
         assert_eq!(command(&path).await.as_deref(), expected, "{path}");

@@ -1,4 +1,4 @@
-//! The pages around a filled store and an emulated GitHub: who sees what, what is refused, and how people sign in.
+//! The pages of a filled store and an emulated GitHub: who sees what, what is refused, and how people sign in.
 
 mod app_setup;
 mod hidden_repositories;

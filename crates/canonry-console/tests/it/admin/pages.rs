@@ -1,4 +1,4 @@
-//! Every page for everybody: who sees it, what it says, and that nothing a stranger wrote becomes part of it.
+//! Every page for every role: who sees it, its contents, and that no stranger's text becomes markup.
 
 use reqwest::StatusCode;
 
@@ -6,7 +6,7 @@ use crate::reading::assert_harmless;
 use crate::world::service::{DELIVERY, EVERYBODY, ServiceWorld};
 use crate::world::{HOSTILE, Who, number};
 
-/// What operator, maintainer, reader, stranger and nobody get.
+/// The statuses for operator, maintainer, reader, stranger and a signed-out visitor.
 type Answers = [u16; 5];
 
 const ANYBODY: Answers = [200, 200, 200, 200, 200];
@@ -14,7 +14,7 @@ const SIGNED_IN: Answers = [200, 200, 200, 200, 303];
 const READERS: Answers = [200, 200, 200, 404, 303];
 const MAINTAINERS: Answers = [200, 200, 403, 404, 303];
 const OPERATORS: Answers = [200, 403, 403, 403, 303];
-/// What is about no repository is the operators'.
+/// Only operators see what belongs to no repository.
 const HIDDEN: Answers = [200, 404, 404, 404, 303];
 const ABSENT: Answers = [404, 404, 404, 404, 303];
 
@@ -114,7 +114,7 @@ async fn the_overview_tells_of_each_repository_in_a_line() {
         assert_eq!(page.contains("/r/tide/pool/jobs?state=dead"), is_linked, "{page}");
         assert!(page.contains("1 failed"), "{page}");
     }
-    // Without an App the operator is told where one is made, and nobody else.
+    // Without an App only the operator sees the link to create one.
     assert!(page.contains(r#"href="/setup""#) && !maintainer.contains("/setup"), "{page}");
     let stranger = world.page(Who::Stranger, "/").await;
     assert!(stranger.contains("No repository for you yet") && !stranger.contains("tide"), "{stranger}");
@@ -212,7 +212,7 @@ async fn settings_show_the_file_its_mistakes_and_the_rulings() {
     }
     let reader = world.page(Who::Rita, "/r/tide/pool/settings").await;
     assert!(!reader.contains("/remove"), "{reader}");
-    // GitHub shows collaborators to those who may push, and what models cost is nobody else's business.
+    // GitHub shows collaborators only to people who may push, and the cost of models is shown only to them too.
     for kept in ["Maintainers", "Models, this month"] {
         assert!(page.contains(kept) && !reader.contains(kept), "{kept}: {reader}");
     }

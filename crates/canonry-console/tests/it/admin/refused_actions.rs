@@ -1,4 +1,4 @@
-//! Actions: who may do them, and that a refused one changes nothing.
+//! Actions: who may do them, and that a refused action changes nothing.
 
 use canonry_domain::{GithubId, UndoReason};
 use canonry_github::Clock as _;
@@ -43,7 +43,7 @@ async fn what_is_refused_changes_nothing() {
             let csrf = if who == Who::Nobody { "x".to_owned() } else { world.csrf(who).await };
             let answer = world.send(who, path, Some(&csrf), &world.address, &[("reason", "r")]).await;
             let status = answer.status().as_u16();
-            // To a stranger the operators' action is forbidden, a repository's is not there.
+            // For a stranger the operators' action is forbidden, and a repository's action does not exist.
             let expected = if path == "/jobs/retry" && who == Who::Stranger { 403 } else { expected };
             assert_eq!(status, expected, "{path} by {who:?}");
         }

@@ -1,4 +1,4 @@
-//! Settings: what each one does, and the change of one as lines for the file.
+//! Settings: what each one does, and a change of one as lines for the file.
 
 use crate::reading::{assert_harmless, words};
 use crate::world::Who;

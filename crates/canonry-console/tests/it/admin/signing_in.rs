@@ -1,4 +1,4 @@
-//! Signing in with the admin token and by way of GitHub, and signing out.
+//! Signing in with the admin token and with GitHub, and signing out.
 
 use canonry_console::AdminToken;
 use canonry_github::Secret;
@@ -12,7 +12,7 @@ use url::Url;
 use crate::world::service::ServiceWorld;
 use crate::world::{ADMIN_TOKEN, Who};
 
-/// The cookie of that name that an answer sets, as a browser sends it back.
+/// The cookie of this name that an answer sets, as a browser sends it back.
 fn cookie(answer: &Response, name: &str) -> Option<String> {
     let set = answer.headers().get_all("set-cookie").into_iter().map(|value| value.to_str().expect("text").to_owned());
     set.filter_map(|cookie| cookie.split(';').next().map(str::to_owned))
@@ -100,7 +100,7 @@ async fn another_admin_token_ends_operators_sessions() {
     assert_eq!(jobs.send().await.expect("answered").status(), StatusCode::OK);
 }
 
-/// Goes to GitHub and back as `person`; the answer to the address that GitHub leads back to.
+/// Goes to GitHub and back as `person`; returns the answer of the callback address.
 async fn by_github(world: &ServiceWorld, person: Option<&str>, keep_cookie: bool) -> Response {
     {
         let mut app = OauthApp::new("Iv1.console", "the-secret", &format!("{}/auth/github/callback", world.address));
@@ -174,7 +174,7 @@ async fn a_form_that_never_comes_is_not_waited_for() {
         stream.write_all(format!("{head}Content-Length: 1000\r\n\r\ntoken=").as_bytes()).await.expect("sent");
         slow.push(stream);
     }
-    // Nothing but time passes from here on.
+    // From here on only time passes.
     tokio::time::pause();
     let begun = tokio::time::Instant::now();
     for mut stream in slow {

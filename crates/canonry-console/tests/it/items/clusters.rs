@@ -1,4 +1,4 @@
-//! Clusters: the map, the list, and one of them.
+//! Clusters: the map, the list, and one cluster's page.
 
 use canonry_domain::{DecisionStatus, ItemRecord, ItemState, ItemType, TargetPolicy};
 use canonry_store::{NewDecision, NewPlan, NewPlanRow, Representation};
@@ -30,7 +30,7 @@ async fn the_map_and_the_list_show_the_same_clusters() {
     world.store.corpus().upsert_items(&world.repo, vec![closed], world.now).await.expect("taken in");
     let map = world.page(Who::Rita, "/clusters?view=map").await;
     let tile = map.split("<a class=\"tile ").find(|tile| tile.contains(">#8 ×2")).expect("the tile");
-    // Told by a sign as well as by its looks.
+    // Marked by a sign as well as by its colour.
     assert!(
         tile.starts_with("conf-people\"") && tile.contains(">#8 ×2 ✓<") && tile.contains("no open duplicates"),
         "{tile}"
@@ -43,7 +43,7 @@ async fn the_map_and_the_list_show_the_same_clusters() {
     assert!(cluster.contains("<svg class=\"edge-graph\"") && cluster.contains("canonical since an earlier run"));
     assert_eq!(cluster.matches("class=\"edge\"").count(), 2);
     assert!(!cluster.contains("is outdated"), "nothing changed since the map was made");
-    // A text that changed makes its edge stale, and the cluster falls apart.
+    // An edited text makes its edge stale, and the cluster falls apart.
     let edited =
         ItemRecord { body: Some("Another text".to_owned()), ..ItemRecord::new(ISSUE, number(3), "Another title") };
     world.store.corpus().upsert_items(&world.repo, vec![edited], world.now).await.expect("taken in");
@@ -136,13 +136,13 @@ async fn a_tile_leads_to_the_plan_that_closes_its_duplicates() {
     assert!(world.told("/clusters").await.contains("plan&nbsp;1 has expired"));
     let list = world.page(Who::Rita, "/clusters").await;
     assert!(list.contains(&format!("href=\"{cluster}\">#1</a>")), "the cluster's own page is in the list");
-    // The row is there, and the list and the cluster lead to it too.
+    // The row exists, and the list and the cluster link to it too.
     let row = world.page(Who::Rita, &format!("/plans/{plan}/rows/issue/2")).await;
     assert!(row.contains("#2"), "{row}");
     for path in ["/clusters", "/clusters/issue/1"] {
         assert!(world.page(Who::Rita, path).await.contains(&at_row), "{path}");
     }
-    // What a person left out is passed over; where nothing is left, there is no plan to go to.
+    // An excluded row is skipped; if no row is left, there is no link to a plan.
     let exclude = async |of: i64| {
         let noted = store.plans().set_approved(plan, ISSUE, &[number(of)], Some(false), None, now).await;
         assert_eq!(noted.expect("noted"), 1);
@@ -169,7 +169,7 @@ async fn a_long_list_of_clusters_goes_on_where_it_ended_and_keeps_its_filters() 
     assert_eq!(second.matches("<tr data-row").count(), 15);
     assert!(linked(&second, "Next page").is_none());
     assert_eq!(linked(&second, "First page").as_deref(), Some("/clusters?type=issue&open=1"));
-    // By cards there are others, and the filter says which of the two are shown.
+    // By cards there are other clusters, and the filter says which of the two are shown.
     let mapping = [(number(1), number(1)), (number(2), number(1))].into();
     let (repo, intent) = (world.repo.id, Representation::Intent);
     world.store.duplicates().set_canonicals(repo, ItemType::Issue, intent, &mapping, world.now).await.expect("written");

@@ -1,5 +1,5 @@
-//! The first sentence of an item's page beside the item's state: whatever was found or announced once, people may have settled it
-//! since.
+//! The first sentence of an item's page beside the item's state: people may have settled an earlier finding or
+//! announcement since.
 
 use canonry_domain::{
     DecisionStatus, EventBy, GoneReason, GraceEnd, ItemRecord, ItemState, OutcomeEvent, OutcomeKind, StateReason,
@@ -14,7 +14,7 @@ use crate::world::plans::{plan_header, plan_row};
 use crate::world::{ConsoleWorld, ISSUE, Who, number};
 
 impl ConsoleWorld {
-    /// GitHub tells that people closed an issue, or opened it.
+    /// GitHub reports that people closed or reopened an issue.
     async fn github_tells(&self, of: i64, state: ItemState, reason: Option<StateReason>) {
         let item = self.store.corpus().item(self.repo.id, ISSUE, number(of)).await.expect("reads").expect("stored");
         let told = ItemRecord {
@@ -45,7 +45,7 @@ impl ConsoleWorld {
         self.store.learning().record_outcome_events(self.repo.id, &[event], at).await.expect("recorded");
     }
 
-    /// An announced close as a duplicate of issue 1 that ended without one.
+    /// An announced close as a duplicate of issue 1 that ended without a close.
     async fn called_off(&self, of: i64, end: GraceEnd) {
         let grace = grace(of, 1, self.now, 5);
         assert!(self.store.close().begin_grace(self.repo.id, &grace).await.expect("begun"));
@@ -68,7 +68,7 @@ impl ConsoleWorld {
         self.store.plans().record_close_result(apply.id, ISSUE, number(of), applied, self.now).await.expect("recorded");
     }
 
-    /// The words of the banner, without what it says about the other item.
+    /// The text of the banner, without its part about the other item.
     async fn first_sentence(&self, of: i64) -> String {
         let page = self.page(Who::Rita, &format!("/issues/{of}")).await;
         let banner = page.split("<section class=\"actionbar verdict").nth(1).expect("a verdict");
@@ -92,7 +92,7 @@ async fn a_close_that_people_came_before_is_not_said_to_keep_the_item_open() {
     let expected = format!("{going} because somebody commented. It is closed as completed now.");
     assert_eq!(world.first_sentence(3).await, expected);
 
-    // What was closed first may be open by now.
+    // An item that was closed first may be open by now.
     world.called_off(4, GraceEnd::Closed).await;
     let expected = format!("{going} because it was closed by somebody else. It is open now.");
     assert_eq!(world.first_sentence(4).await, expected);
@@ -124,7 +124,7 @@ async fn what_people_closed_after_a_reopening_is_not_canonrys_close() {
     world.github_tells(2, ItemState::Closed, Some(StateReason::Completed)).await;
     assert_eq!(world.first_sentence(2).await, format!("{again}. It is closed as completed now."));
 
-    // Nobody told of a reopening, and it is not closed as Canonry closes.
+    // No reopening is known, and the item is not closed the way Canonry closes.
     world.closed_by_canonry(3).await;
     world.github_tells(3, ItemState::Closed, Some(StateReason::NotPlanned)).await;
     assert_eq!(
@@ -191,7 +191,7 @@ async fn nobody_is_asked_to_look_at_what_is_settled() {
 async fn the_first_sentence_and_the_look_below_it_say_the_same_of_the_judge() {
     let world = ConsoleWorld::filled().await;
     let told = async || world.told("/issues/2").await;
-    // A judge may say no without a word more.
+    // A judge may say no without a reason.
     let record = NewTriageRecord {
         confidence: None,
         reasoning: String::new(),
@@ -205,7 +205,7 @@ async fn the_first_sentence_and_the_look_below_it_say_the_same_of_the_judge() {
         "{page}"
     );
 
-    // What came later is what both are about.
+    // The later decision determines both the first sentence and the run below it.
     let nothing = NewDecision {
         model_is_duplicate: None,
         confidence: None,

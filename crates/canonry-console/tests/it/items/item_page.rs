@@ -118,7 +118,7 @@ async fn both_texts_are_formatted_side_by_side() {
     assert!(page.contains("<mark class=\"e4\" data-fact=\"1,5\""), "shared evidence is marked: {page}");
     let lines = world.page(Who::Rita, "/issues/2?view=lines").await;
     assert!(lines.contains("Side by side") && lines.contains("class=\"text lines\""), "{lines}");
-    // Without a candidate there is the text alone.
+    // Without a candidate only the text is shown.
     assert!(world.page(Who::Rita, "/issues/7").await.contains("<h2 id=\"comparison\">Description</h2>"));
 }
 

@@ -22,7 +22,7 @@ async fn readers_see_and_strangers_do_not() {
     for path in ["/issues/99", "/pulls/2", "/issues/x", "/clusters/issue/99", "/clusters/thing/1"] {
         assert_eq!(world.ask(Who::Mona, path, false).await.status(), StatusCode::NOT_FOUND, "{path}");
     }
-    // Actions are offered to those alone who may do them.
+    // Actions are offered only to people who may do them.
     assert!(world.page(Who::Mona, "/issues/2").await.contains("/items/issue/2/rule"));
     assert!(!world.page(Who::Rita, "/issues/2").await.contains("/items/issue/2/rule"));
     assert_eq!(
@@ -60,14 +60,14 @@ async fn what_was_deleted_on_github_is_read_by_maintainers_alone() {
     let world = ConsoleWorld::filled().await;
     world.map(&[(1, 1), (2, 1), (3, 1)]).await;
     world.decide(decision(2, Some(1), DecisionStatus::Accepted, None, 0.9)).await;
-    // A judge's words tell of both texts.
+    // A judge's reasoning quotes both texts.
     let reasoning = "Both stop at noon, at the same line.";
     assert!(world.page(Who::Rita, "/issues/2").await.contains(reasoning));
     let pages = ["/clusters", "/clusters?view=list", "/clusters/issue/1", "/issues/2"];
     for gone in [1, 3] {
         for path in pages {
             let told = world.page(Who::Rita, path).await;
-            // Lists name what stands for the cluster, not each of its members.
+            // Lists name the canonical of a cluster, not each of its members.
             let is_named = told.contains(&format!("noon ({gone})"));
             assert!(is_named || (gone == 3 && path.starts_with("/clusters") && !path.ends_with('1')), "{path} {gone}");
         }

@@ -1,4 +1,4 @@
-//! People's rulings: whose count, and how they are taken back.
+//! Rulings: whose count, and how they are removed.
 
 use canonry_domain::{Login, OverrideKind, Verdict};
 use canonry_store::JobFilter;
@@ -23,7 +23,7 @@ async fn a_reader_changes_nothing() {
     for (path, fields) in actions {
         assert_eq!(world.send(Who::Rita, path, None, fields).await.status(), StatusCode::FORBIDDEN, "{path}");
         assert_eq!(world.send(Who::Stranger, path, None, fields).await.status(), StatusCode::NOT_FOUND, "{path}");
-        // Without the session's own token not even a maintainer.
+        // Without the session's own token even a maintainer is refused.
         assert_eq!(world.send(Who::Mona, path, Some(""), fields).await.status(), StatusCode::FORBIDDEN, "{path}");
     }
     assert!(world.store.duplicates().overrides(world.repo.id, None).await.expect("reads").is_empty());
@@ -56,7 +56,7 @@ async fn a_maintainer_rules_and_takes_it_back() {
     let page = world.page(Who::Rita, "/issues/2").await;
     assert!(page.contains("@mona ruled that it is a duplicate of ") && page.contains("the same stop"), "{page}");
     assert!(world.page(Who::Rita, "/clusters").await.contains("One new decision or ruling is"));
-    // What cannot be is refused with words.
+    // An impossible ruling is refused with a message.
     for fields in [
         [("kind", "duplicate"), ("other", "2")],
         [("kind", "duplicate"), ("other", "999")],
@@ -79,7 +79,7 @@ async fn a_maintainer_rules_and_takes_it_back() {
             && page.contains("ruling removed")
     );
     let actions = world.store.console().actions(world.repo.id, 9).await.expect("reads");
-    // Written down before it is done: also what the store refused, but nothing that a form left open.
+    // Recorded before it is done: also rulings that the store refused, but no incomplete form.
     let told: Vec<_> = actions.iter().rev().map(|one| (one.action.as_str(), one.subject.as_str())).collect();
     let (duplicate, removed) = (("rule", "issue/2 duplicate"), id.to_string());
     assert_eq!(
@@ -108,7 +108,7 @@ async fn beside_the_verdict_a_pair_is_ruled_and_the_ruling_undone() {
     assert!(offered.contains("Same problem as #1") && offered.contains("Different from #1"), "{offered}");
     assert!(!offered.contains("Undo") && !bar(Who::Rita).await.contains("Same problem"), "{offered}");
 
-    // Who calls the two different cancels what was announced.
+    // Ruling that the two are different cancels the announced close.
     assert!(world.store.close().begin_grace(world.repo.id, &grace(2, 1, world.now, 5)).await.expect("begun"));
     assert!(bar(Who::Mona).await.contains("Cancel the close"));
     let rule = [("kind", "not_duplicate"), ("other", "1")];
@@ -141,7 +141,7 @@ async fn on_a_clusters_page_only_its_members_are_chosen_from() {
     let mut items: Vec<_> = ruled.iter().map(|ruled| ruled.item).collect();
     items.sort();
     assert_eq!(items, [number(1), number(2)]);
-    // On its own page every item can be ruled.
+    // On its own page every item can be ruled on.
     let own = world.send(Who::Mona, "/items/issue/3/rule", None, &[("kind", "canonical")]).await;
     assert_eq!(own.status(), StatusCode::SEE_OTHER);
 }

@@ -18,7 +18,7 @@ async fn a_sample_is_drawn_answered_and_counted() {
     }
     let drawn = world.send(Who::Mona, "/adjudicate/draw", None, &[("seed", "5"), ("size", "10")]).await;
     assert_eq!(drawn.status(), StatusCode::SEE_OTHER);
-    // The summary asks maintainers for their answers, and tells of what may be a duplicate as well.
+    // The summary asks maintainers for answers, and includes possible duplicates.
     let summary = words(&world.page(Who::Mona, "").await);
     assert!(summary.contains("3 cases to answer"), "{summary}");
     let reader = world.told("").await;
@@ -64,7 +64,7 @@ async fn a_sample_is_drawn_answered_and_counted() {
         "{actions:?}"
     );
 
-    // Another maintainer does not overwrite it, and the author may.
+    // Another maintainer does not overwrite the answer; its author may change it.
     world.send(Who::Hubot, &path, None, &[("word", "different")]).await;
     let kept = world.store.judge().adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
     assert_eq!(kept.answer.expect("answered").word, AdjudicatedAnswer::Same);
@@ -72,7 +72,7 @@ async fn a_sample_is_drawn_answered_and_counted() {
     let kept = world.store.judge().adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
     assert_eq!(kept.answer.expect("answered").word, AdjudicatedAnswer::Unsure);
 
-    // Whoever skips all of them is told what waits.
+    // A person who skips all cases sees how many wait.
     let mut at = "/adjudicate".to_owned();
     for _ in 0..3 {
         let Some(skip) = linked(&world.page(Who::Mona, &at).await, "Skip <kbd>") else { break };
@@ -101,7 +101,7 @@ async fn a_reader_and_a_forged_form_change_nothing() {
     assert_eq!(world.send(Who::Mona, &path, Some(&others), &same).await.status(), StatusCode::FORBIDDEN);
     let nonsense = world.send(Who::Mona, &path, None, &[("word", "perhaps")]).await;
     assert_eq!(nonsense.status(), StatusCode::BAD_REQUEST);
-    // Nobody has answered what is not there.
+    // A case that does not exist cannot be answered.
     assert_eq!(world.send(Who::Mona, "/adjudicate/4711", None, &same).await.status(), StatusCode::NOT_FOUND);
     let more = [("seed", "2"), ("size", "5")];
     assert_eq!(world.send(Who::Rita, "/adjudicate/draw", None, &more).await.status(), StatusCode::FORBIDDEN);
@@ -122,7 +122,7 @@ async fn a_sample_is_worked_through_by_itself() {
     for seed in 1..=12 {
         assert_eq!(draw(seed).await.expect("drawn"), 2);
     }
-    // The choice is kept from case to case, by a skip and by an answer.
+    // The filter is kept from case to case, by a skip and by an answer.
     let page = world.page(Who::Mona, "/adjudicate?seed=3&from=verdicts").await;
     assert!(page.contains("sample 3,") && page.contains("value=\"verdicts\" selected"), "{page}");
     let skip = linked(&page, "Skip <kbd>").expect("a way on");
@@ -140,7 +140,7 @@ async fn a_sample_is_worked_through_by_itself() {
     let odd = words(&world.page(Who::Mona, "/adjudicate?seed=x&from=%3Cscript%3E&samples=-").await);
     assert!(odd.contains("sample 1,"), "what cannot be read is not asked for: {odd}");
 
-    // Samples are listed newest first, and all of them are reached.
+    // Samples are listed newest first, and all of them can be reached.
     let first = world.page(Who::Mona, "/adjudicate").await;
     let seeds = |page: &str| -> Vec<i64> {
         let table =

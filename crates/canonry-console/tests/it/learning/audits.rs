@@ -1,4 +1,4 @@
-//! Audits: what they found, and what other gates would have made of it.
+//! Audits: their results, and the effect of other gates.
 
 use canonry_domain::{
     AdjudicatedAnswer, AuditCandidate, AuditClass, AuditItem, LaneResult, LaneStatus, Probability, Similarity, Verdict,
@@ -45,7 +45,7 @@ async fn sliders_change_the_figures_and_nothing_else() {
     assert_harmless(&odd);
     assert!(words(&odd).contains("As stored"));
 
-    // People stand beside the judges, by verdict and score.
+    // People are shown beside the judges, by verdict and score.
     for of in [2, 3] {
         world.said(of, Verdict::Duplicate, 0.93).await;
     }
@@ -65,7 +65,7 @@ async fn sliders_change_the_figures_and_nothing_else() {
     }
 }
 
-/// An audit of issues 2 to 121, all accepted by both judges at .8, with these judges.
+/// An audit of issues 2 to 121 with these judges, all accepted by both at .8.
 async fn audited(world: &ConsoleWorld, strong: &str, representation: Representation) -> i64 {
     let lane = LaneResult { status: LaneStatus::Accepted, target: Some(number(1)), confidence: None, reason: None };
     let score = Similarity::new(0.8).expect("a score");
@@ -146,6 +146,6 @@ async fn audits_are_filtered_by_the_address() {
     assert!(none.contains("No audit matches these filters.") && none.contains("<option value=\"gemini\" selected>"));
     let all = world.told("/audits").await;
     assert!(all.contains("strong-1 by anthropic") && all.contains("Canonry’s own judge (evidence)"), "{all}");
-    // The command tells of audits and makes none.
+    // The command reports audits and does not run one.
     assert!(all.contains("canonry report-audit --repo tide/pool") && !all.contains("judge-audit"), "{all}");
 }

@@ -1,4 +1,4 @@
-//! Learning, adjudication and audits: what the pages say, to whom, and what they keep.
+//! Learning, adjudication and audits: what the pages show, to whom, and what they keep.
 
 mod adjudication;
 mod audits;

@@ -1,4 +1,4 @@
-//! Who may read what of it.
+//! Who may read the learning pages.
 
 use reqwest::StatusCode;
 

@@ -42,7 +42,7 @@ async fn a_sceptic_finds_every_number_with_its_count_and_its_interval() {
     assert!(!words(&unknown).contains("For issues of"), "what is no component is the repository");
     let checked = words(&world.page(Who::Mona, "/learning?check=1").await);
     assert!(checked.contains("equal Recomputed from every recorded event"), "{checked}");
-    // That reads everything, so it is not for whoever may read.
+    // The check reads everything, so readers may not run it.
     assert_eq!(world.ask(Who::Rita, "/learning?check=1", false).await.status(), StatusCode::FORBIDDEN);
     assert!(world.page(Who::Mona, "/learning").await.contains("check=1") && !page.contains("check=1"));
 }

@@ -1,4 +1,4 @@
-//! What people do with a plan: their words on rows, applying it, undoing it, ordering a new one.
+//! What people do with a plan: decide rows, apply it, undo it, make a new one.
 
 use canonry_domain::{OverrideKind, UndoReason, WriteKey, WriteKind, WriteOrigin};
 use canonry_server::{ApplyOrder, ConsoleOrder, PlanOrder, UndoOrder};
@@ -56,7 +56,7 @@ async fn htmx_gets_the_review_with_the_next_row_in_focus() {
         "{part}"
     );
     assert!(part.contains("Close issue #3 as a duplicate of #1") && part.contains("Approved #2."));
-    // The last row stays.
+    // The last row stays selected.
     let last = world
         .send(Who::Mona, &world.path("/rows"), &[("word", "exclude"), ("item", "issue/5"), ("move", "1")], true)
         .await;
@@ -75,7 +75,7 @@ async fn many_rows_and_all_rows_get_a_word() {
     assert_eq!(world.words().await, [(2, Some(false), mona()), (3, Some(false), mona()), (5, Some(true), mona())]);
     world.send(Who::Mona, &world.path("/rows"), &[("word", "clear"), ("all", "1")], false).await;
     assert!(world.words().await.iter().all(|(_, word, by)| word.is_none() && by.is_none()));
-    // What cannot be done is refused with a sentence.
+    // An impossible action is refused with a sentence.
     for (fields, status, words) in [
         (vec![("word", "approve")], StatusCode::UNPROCESSABLE_ENTITY, "Select at least one row first."),
         (vec![("word", "burn"), ("item", "issue/2")], StatusCode::BAD_REQUEST, "is not an action"),
@@ -138,7 +138,7 @@ async fn a_plan_is_applied_after_its_own_confirmation_alone() {
         assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
         assert!(answer.text().await.expect("a page").contains("Nothing was applied: choose what to close"));
     }
-    // Nothing is approved, and what is typed must count what is.
+    // No row is approved, and the typed phrase must contain the right count.
     let none = apply(&[("confirm", "close 0 in tide/pool"), ("approved_only", "1")]).await;
     assert!(none.text().await.expect("a page").contains("no row is approved"));
     world
@@ -158,7 +158,7 @@ async fn a_plan_is_applied_after_its_own_confirmation_alone() {
     let order = ApplyOrder { plan: world.plan, approved_only: true, only_takes_back: false, by };
     assert_eq!(jobs.iter().map(ConsoleOrder::of).collect::<Vec<_>>(), [Some(ConsoleOrder::Apply(order))]);
 
-    // While it goes on nobody begins it again, and its progress is told.
+    // While an apply runs it cannot be started again, and its progress is shown.
     let again = apply(&[("confirm", "close 3 in tide/pool"), ("approved_only", "0")]).await;
     assert!(again.text().await.expect("a page").contains("an apply or undo of this plan is running"));
     assert_eq!(world.jobs().await.len(), 1);
@@ -224,7 +224,7 @@ async fn rows_can_only_be_excluded_while_the_plan_is_applied() {
     let excluded = say(&[("word", "exclude"), ("item", "issue/3")]).await;
     assert!(!flash_of(&excluded).contains("begun"), "{}", flash_of(&excluded));
     assert_eq!(world.words().await[1], (3, Some(false), mona()));
-    // The service is at this one: whether GitHub has the close is not known here.
+    // The service is working on this one: it is not known here whether GitHub has the close.
     let plan = world.plan.get();
     let key = WriteKey::of_item(WriteOrigin::Close, plan, ISSUE, number(2)).with_record(plan);
     let payload = serde_json::json!({});

@@ -1,4 +1,4 @@
-//! What a plan's page says of brakes, and how closes are taken back that were begun in vain.
+//! What a plan's page says about pauses, and how unfinished closes are cancelled.
 
 use canonry_domain::{WriteKey, WriteKind, WriteOrigin};
 use canonry_server::{ApplyOrder, ConsoleOrder};
@@ -47,7 +47,7 @@ async fn what_was_begun_in_vain_is_taken_back() {
     let offers = async |world: &PlanWorld, who| world.page(who, &world.path("")).await.contains("/withdraw\"");
     let withdraw = async |world: &PlanWorld, who| world.send(who, &world.path("/withdraw"), &[], false).await;
     begun(&world, 2).await;
-    // A good plan is applied, and goes on with what was begun.
+    // A valid plan is applied, and its apply continues unfinished closes.
     assert!(!offers(&world, Who::Mona).await);
     let answer = withdraw(&world, Who::Mona).await;
     assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
@@ -59,7 +59,7 @@ async fn what_was_begun_in_vain_is_taken_back() {
     begun(&world, 3).await;
     assert!(offers(&world, Who::Mona).await && !offers(&world, Who::Rita).await);
     assert_eq!(withdraw(&world, Who::Rita).await.status(), StatusCode::FORBIDDEN);
-    // Not even the correction of a comment is written while it is paused.
+    // While paused, not even the correction of a comment is written.
     let kind = BrakeKind::Pause;
     world.store.close().set_brake(world.repo.id, kind, None, "so", world.now).await.expect("set");
     assert!(!offers(&world, Who::Mona).await);
@@ -81,7 +81,7 @@ async fn what_was_begun_in_vain_is_taken_back() {
     let told = (actions[0].action.as_str(), actions[0].subject.clone());
     assert_eq!(told, ("plan: withdraw", format!("1 begun close of plan {}", world.plan)));
 
-    // Of a plan whose rows were all excluded since, too: nothing is left that an apply could be asked for.
+    // Also for a plan whose rows were all excluded since: nothing is left to apply.
     let old = world.plan;
     world.plan = good;
     let all = [number(2), number(3), number(5)];

@@ -1,4 +1,4 @@
-//! What becomes of people's decisions: what is closed by default, how an apply is stopped, what outlives a plan.
+//! The effect of people's decisions: what is closed by default, how an apply is stopped, and what outlives a plan.
 
 use canonry_domain::{Login, OverrideKind, SkipReason};
 use canonry_server::ConsoleOrder;

@@ -43,7 +43,7 @@ async fn a_row_shows_both_texts_with_what_they_share_and_nothing_hostile() {
     let world = PlanWorld::new().await;
     let page = world.page(Who::Rita, &world.path("/rows/issue/3")).await;
     assert!(page.contains("Close issue #3 as a duplicate of #1"));
-    // The error line is marked in both texts, with the identifier and the quote inside of it.
+    // The error line is marked in both texts, with the identifier and the quote inside it.
     assert_eq!(page.matches("<mark class=\"e0\" data-fact=\"1\"").count(), 2, "{page}");
     assert_eq!(page.matches("&lt;could&gt;<mark class=\"e0\"").count(), 2, "{page}");
     assert_eq!(page.matches(">lock_file</mark>").count(), 3, "in both texts, and in the list of evidence");
@@ -85,14 +85,14 @@ async fn rows_are_filtered_and_grouped_by_what_stays_open() {
     let page = world.page(Who::Mona, &world.path("")).await;
     assert_eq!(page.matches("scope=\"rowgroup\"").count(), 2);
     assert!(page.contains("data-count=\"closes\">3<") && page.contains("data-count=\"approved\">1<"), "{page}");
-    // What apply would close, its limit and the plan's end are above the rows.
+    // What an apply would close, its limit and the plan's end are above the rows.
     assert!(page.contains("Apply can close 3 items: 1 approved, 2 not reviewed."), "{page}");
     assert!(page.contains("Without approval: at most 10 a day, 0 used. Expires in 7 days."), "{page}");
     assert!(
         page.contains("it is pinned")
             || world.page(Who::Mona, &world.path("?show=skips")).await.contains("it is pinned")
     );
-    // Line by line, what both have is there once.
+    // Line by line, common lines appear once.
     let lines = world.page(Who::Mona, &world.path("/rows/issue/3?view=lines")).await;
     assert!(lines.contains("<del>What I did in 3") && lines.contains("<ins>What I did in 1"), "{lines}");
 }
@@ -181,7 +181,7 @@ async fn the_list_shows_the_chosen_row_however_far_behind_it_is() {
         let page = world.page(Who::Rita, &world.path(&format!("/rows/issue/{of}{tail}"))).await;
         assert!(page.contains(&format!("id=\"row-issue-{of}\" tabindex=\"-1\" data-current")), "{of}: {page}");
     }
-    // From there on the list goes on, and what the filter does not let through is beside its first page.
+    // The list continues from there, and a row that does not match the filter is shown beside the first page.
     let page = world.page(Who::Rita, &world.path("/rows/issue/70")).await;
     assert!(page.contains("after=issue%2F119"), "{page}");
     let page = world.page(Who::Rita, &world.path("/rows/issue/135?show=approved")).await;

@@ -1,4 +1,4 @@
-//! With scripts: what takes an element's place, and what a refusal looks like then.
+//! With scripts: which part of the page is replaced, and how a refusal is shown.
 
 use reqwest::StatusCode;
 
@@ -16,7 +16,7 @@ async fn with_scripts_too_a_refusal_is_seen() {
         part.starts_with("<div id=\"review\" class=\"plan\">") && part.contains("Select at least one row first."),
         "{part}"
     );
-    // What no page of the plan can tell takes the place of the page.
+    // An error that no plan page can show replaces the page.
     let csrf = csrf_of(&world.page(Who::Mona, "/plans").await);
     for (csrf, word, words) in
         [(csrf.as_str(), "burn", "is not an action"), ("forged", "approve", "does not belong to your session")]
@@ -44,7 +44,7 @@ async fn whoever_lost_the_session_is_led_to_the_sign_in_page() {
     let answer = world.send_with(Who::Nobody, &world.path("/rows"), "none", &fields, true).await;
     assert_eq!(answer.headers()["hx-redirect"], here);
     assert!(flash_of(&answer).contains("nothing was changed"), "{}", flash_of(&answer));
-    // Without scripts a page leads there itself.
+    // Without scripts the page itself redirects.
     let answer = world.ask(Who::Nobody, &world.path("/progress"), false).await;
     assert_eq!((answer.status(), answer.headers().get("hx-redirect")), (StatusCode::SEE_OTHER, None));
 }
@@ -64,7 +64,7 @@ async fn the_list_follows_how_the_texts_are_shown() {
         part.split("data-opens hx-get=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!((links.len(), links.iter().all(|link| link.ends_with("?view=lines"))), (3, true), "{links:?}");
     assert!(part.contains("id=\"row-issue-3\" tabindex=\"-1\" data-current aria-current=\"true\">"), "{part}");
-    // Rows that somebody has chosen stay so, until a word was said of them.
+    // Selected rows stay selected until they are decided.
     let kept = r#"id="choose-row-issue-2" hx-preserve"#;
     assert!(world.swap(Who::Mona, &world.path("/rows/issue/3?view=lines"), "review").await.contains(kept));
     let fields = [("word", "approve"), ("item", "issue/3")];

@@ -1,4 +1,4 @@
-//! Findings: the list of them, and the life of one.
+//! Findings: the list, and the history of one.
 
 use canonry_domain::Login;
 use canonry_domain::review::{Category, DismissalKind, Dismisser, Finding, FindingStatus, Fingerprint, HiddenBy};
@@ -122,7 +122,7 @@ async fn a_life_is_understood_at_once() {
     assert!(told.contains("No code was stored for this push."), "{told}");
     assert!(told.contains("Hidden by the configuration.") && told.contains("once that entry is removed"), "{told}");
 
-    // A maintainer says no; then the next push says nothing, and the page says why.
+    // A maintainer dismisses it; then the next push has no comment, and the page says why.
     let mona: Login = "mona".parse().expect("a login");
     let kind = DismissalKind::Resolved;
     let dismissed =

@@ -1,4 +1,4 @@
-//! Reviews as they are summed up and listed, and who may read it.
+//! Reviews: figures, the list, and who may read them.
 
 use canonry_domain::review::{Finding, FindingStatus, HiddenBy, ShownAs};
 use canonry_store::FindingRecord;
@@ -25,7 +25,7 @@ async fn each_page_is_for_readers_and_for_nobody_else() {
     for path in ["/reviews/999", "/reviews/x", "/findings/999", "/findings/-", "/findings/1e3"] {
         assert_eq!(world.ask(Who::Rita, path, false).await.status(), StatusCode::NOT_FOUND, "{path}");
     }
-    // What another repository has is not found here, whatever its number.
+    // A review or finding of another repository is not found here, whatever its number.
     let other = world.store.repos().ensure(&"tide/other".parse().expect("a name"), world.now).await.expect("stored");
     for path in [review, finding] {
         let path = format!("/r/{}{path}", other.name);
@@ -79,7 +79,7 @@ async fn reviews_are_summed_up_and_listed() {
     assert!(told.contains("major") && told.contains("src/run.js"), "{told}");
     let page = world.page(Who::Rita, "/reviews").await;
     assert!(page.contains("3 new findings in 30 days, 1 of them hidden; 1 earlier ones fixed"), "{page}");
-    // One pull request alone, and only the list for htmx.
+    // Only one pull request, and for htmx only the list.
     let part = world.ask(Who::Rita, "/reviews?pull=%232", true).await.text().await.expect("a part");
     assert!(!part.contains("<html") && part.contains("#2") && !part.contains("#1<"), "{part}");
     assert!(world.told("/reviews?pull=77").await.contains("No review of 77 has ended."));
@@ -120,14 +120,14 @@ async fn runs_without_a_review_are_told_with_what_stopped_them() {
     assert!(told.contains("failed no reviewer read anything:"), "{told}");
     assert!(told.contains("superseded replaced by a newer commit or request"), "{told}");
     assert!(page.contains(&format!("/reviews/{completed}\"")), "{page}");
-    // There is no page of what was not reviewed.
+    // A review that was not completed has no page.
     assert!(!page.contains(&format!("/reviews/{failed}\"")) && !page.contains(&format!("/reviews/{superseded}\"")));
     let part = async |tail: &str| words(&world.ask(Who::Rita, tail, true).await.text().await.expect("a part"));
     let only = part("/reviews?state=failed").await;
     assert!(only.contains("no reviewer read anything") && !only.contains("superseded"), "{only}");
     assert!(part("/reviews?state=completed").await.contains("0 findings"));
     assert!(part("/reviews?state=failed&pull=2").await.contains("No review of 2 failed."));
-    // The next page is of the same filter.
+    // The next page keeps the filter.
     for _ in 0..50 {
         world.failed(1, 'b', 5, "again").await;
     }
@@ -144,7 +144,7 @@ async fn a_review_with_many_findings_and_files_comes_page_by_page() {
     let world = ConsoleWorld::on_github().await;
     let findings: Vec<Finding> = (1..=120).map(|line| finding("a.js", line, &format!("Remark {line}"))).collect();
     let by = HiddenBy::Area;
-    // By turns inline, hidden and in the details: each is listed on its own.
+    // In turn inline, hidden and in the details: each is listed separately.
     let record = |(at, finding)| match at % 3 {
         0 => new(finding),
         1 => hidden(finding, &by),
@@ -189,7 +189,7 @@ async fn a_review_with_many_findings_and_files_comes_page_by_page() {
         "the whole count, on the last page too"
     );
 
-    // The files that were not read have pages of their own; gaps come first.
+    // The files that were not read have their own pages; gaps come first.
     let mut files = Vec::new();
     let mut page = world.page(Who::Rita, &format!("/reviews/{review}")).await;
     loop {

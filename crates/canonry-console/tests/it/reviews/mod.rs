@@ -1,4 +1,4 @@
-//! Reviews, findings and patterns: what the pages say about a filled store, to whom, and what clearing does.
+//! Reviews, findings and patterns: what the pages show about a filled store, to whom, and what clearing does.
 
 mod findings;
 mod lists;

@@ -32,7 +32,7 @@ async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
     for (who, csrf, fields, expected) in [
         (Who::Stranger, csrf_of(&page), &fields[..], StatusCode::NOT_FOUND),
         (Who::Nobody, csrf_of(&page), &fields[..], StatusCode::UNAUTHORIZED),
-        // Another's token, none, and a form that names nothing.
+        // Another person's token, no token, and a form that names nothing.
         (Who::Mona, csrf_of(&readers), &fields[..], StatusCode::FORBIDDEN),
         (Who::Mona, String::new(), &fields[..], StatusCode::FORBIDDEN),
         (Who::Mona, csrf_of(&page), &[], StatusCode::BAD_REQUEST),
@@ -54,7 +54,7 @@ async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
     let told = world.told("/patterns").await;
     assert!(told.contains("“Odd name” by @mona"), "{told}");
 
-    // The operator clears all, and is named as what they are.
+    // The operator clears all, and is shown as the operator.
     let page = world.page(Who::Operator, "/patterns").await;
     let unsure =
         world.send(Who::Operator, CLEAR, Some(&csrf_of(&page)), &[("all", "1"), ("confirm", "clear all")]).await;
@@ -65,7 +65,7 @@ async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
     let told = world.told("/patterns").await;
     assert!(told.contains("all patterns by the operator") && told.contains("No reactions yet"), "{told}");
 
-    // Each clear can be undone, by maintainers.
+    // Maintainers can undo each clearing.
     let newest =
         world.store.findings().feedback_clears(world.repo.id, None, 1).await.expect("reads").remove(0).id.to_string();
     let fields = [("id", newest.as_str())];

@@ -1,4 +1,4 @@
-//! Twenty issues of which six say the same, and what may be known about them.
+//! Twenty issues, six of them about the same problem, and data about them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::world::{ConsoleWorld, HOSTILE, ISSUE, number};
 pub(crate) const RAW: Representation = Representation::Raw;
 
 impl ConsoleWorld {
-    /// Issues 1 to 6 say the same, 7 to 20 say something else; 9 has a text of a hostile stranger.
+    /// Issues 1 to 6 are about the same problem, 7 to 20 are not; 9 has a text of a hostile stranger.
     pub(crate) async fn filled() -> Self {
         let world = Self::new().await;
         let text = |of: i64| match of {
@@ -91,7 +91,7 @@ pub(crate) fn decision(
     }
 }
 
-/// Neighbours are 1, which the judge read, and 9, which it did not.
+/// The neighbours are 1, which the judge read, and 9, which it did not.
 pub(crate) fn record(of: i64, verdict: Verdict, reason: &str, target: Option<i64>) -> NewTriageRecord {
     let parts = [("dense", 0.83), ("lexical", 0.41), ("by_vectors", 1.3)];
     let parts: BTreeMap<String, f64> = parts.map(|(name, value)| (name.to_owned(), value)).into();
@@ -135,7 +135,7 @@ pub(crate) fn neighbour(of: i64, score: f64, judged: bool) -> TriageCandidate {
     TriageCandidate { number, score, parts, state: ItemState::Open, judged }
 }
 
-/// The close of an item as a duplicate of another, announced now and due after so many hours.
+/// An announced close as a duplicate of `target`, due after this many hours.
 pub(crate) fn grace(of: i64, target: i64, now: Timestamp, hours: i64) -> NewGrace<'static> {
     NewGrace {
         item_type: ISSUE,
@@ -150,7 +150,7 @@ pub(crate) fn grace(of: i64, target: i64, now: Timestamp, hours: i64) -> NewGrac
     }
 }
 
-/// Nobody's ruling about an item and another one.
+/// A ruling without an author.
 pub(crate) fn ruling(kind: OverrideKind, item: i64, other: Option<i64>) -> NewOverride<'static> {
     NewOverride { item_type: ISSUE, kind, item: number(item), other: other.map(number), note: None, by: None }
 }

@@ -1,4 +1,4 @@
-//! A store that knows something: verdicts, outcomes, an audit.
+//! A store with learned data: verdicts, outcomes, an audit.
 
 use canonry_domain::{
     AuditCandidate, AuditClass, AuditItem, EventBy, ItemRecord, LaneResult, LaneStatus, OutcomeEvent, OutcomeKind,
@@ -23,7 +23,7 @@ impl ConsoleWorld {
             .expect("taken in");
     }
 
-    /// A verdict on an issue, its nearest neighbour being issue 1.
+    /// A verdict on an issue whose nearest neighbour is issue 1.
     pub(crate) async fn said(&self, of: i64, verdict: Verdict, value: f64) {
         let named = verdict != Verdict::NotDuplicate;
         let record = NewTriageRecord {
@@ -35,7 +35,7 @@ impl ConsoleWorld {
         self.store.duplicates().write_triage_record(self.repo.id, &record, self.now).await.expect("written");
     }
 
-    /// Closed by mona as a duplicate of issue 1, or as done.
+    /// Closed by mona as a duplicate of issue 1, or as completed.
     pub(crate) async fn closed(&self, of: i64, duplicate: bool, component: &str, hours: i64) {
         let at = self.now + SignedDuration::from_hours(hours);
         let event = OutcomeEvent {

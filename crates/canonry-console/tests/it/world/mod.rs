@@ -1,4 +1,4 @@
-//! A console on loopback before an emulated GitHub, a repository that it knows, and people's browsers.
+//! A console on loopback with an emulated GitHub, a repository that it knows, and people's browsers.
 
 pub(crate) mod items;
 mod learning;
@@ -26,7 +26,7 @@ use crate::reading::{csrf_of, words};
 pub(crate) const REPO: &str = "tide/pool";
 pub(crate) const ISSUE: ItemType = ItemType::Issue;
 pub(crate) const ADMIN_TOKEN: &str = "an-admin-token-for-tests";
-/// What a stranger may write anywhere.
+/// A text that a stranger may write anywhere.
 pub(crate) const HOSTILE: &str = "<script>alert(1)</script>\u{202e}\"'><img src=x onerror=alert(2)>{{ 7*7 }}";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,17 +169,18 @@ impl ConsoleWorld {
         request.send().await.expect("answered")
     }
 
-    /// A page of the repository, which is there.
+    /// An existing page of the repository.
     pub(crate) async fn page(&self, who: Who, path: &str) -> String {
         text(self.ask(who, path, false).await).await
     }
 
-    /// The text of a page of the repository for somebody who may read.
+    /// The text of a page of the repository for a reader.
     pub(crate) async fn told(&self, path: &str) -> String {
         words(&self.page(Who::Rita, path).await)
     }
 
-    /// Sends a form of the repository's pages as a browser does, with the session's own token unless another is given.
+    /// Sends a form of the repository's pages as a browser does, with the session's own token unless another is
+    /// given.
     pub(crate) async fn send(&self, who: Who, path: &str, csrf: Option<&str>, fields: &[(&str, &str)]) -> Response {
         let token = match csrf {
             Some(csrf) => csrf.to_owned(),
@@ -205,7 +206,7 @@ fn hash(session: &str) -> [u8; 32] {
     Sha256::digest(session).into()
 }
 
-/// Tells who asks as the service does, in a header's words.
+/// Sets the client's address from a header, as the service does from the connection.
 async fn tell_peer(mut request: Request, next: Next) -> axum::response::Response {
     let told = request.headers().get("test-peer").and_then(|peer| peer.to_str().ok()?.parse::<SocketAddr>().ok());
     if let Some(peer) = told {

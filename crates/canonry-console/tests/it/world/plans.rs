@@ -30,7 +30,7 @@ impl Deref for PlanWorld {
 }
 
 impl PlanWorld {
-    /// Issues 2, 3 and 5 would be closed in favour of 1 and 4, and 6 is pinned.
+    /// Issues 2, 3 and 5 would be closed as duplicates of 1 and 4, and 6 is pinned.
     pub(crate) async fn new() -> Self {
         let planned = Self::without_maintainers().await;
         let maintainers = ["mona".parse().expect("a login")];
@@ -39,7 +39,7 @@ impl PlanWorld {
         planned
     }
 
-    /// The same where nobody said who maintains the repository.
+    /// The same without known maintainers.
     pub(crate) async fn without_maintainers() -> Self {
         let world = ConsoleWorld::new().await;
         let (store, repo) = (&world.store, &world.repo);
@@ -53,7 +53,7 @@ impl PlanWorld {
         planned
     }
 
-    /// A plan that was made so long ago.
+    /// A plan that was made this long ago.
     pub(crate) async fn planned(&self, ago: SignedDuration) -> CloseRunId {
         let mut rows = Vec::new();
         for (of, target, skip) in [(2, 1, None), (3, 1, None), (5, 4, None), (6, 4, Some(SkipReason::Pinned))] {
@@ -98,7 +98,7 @@ impl PlanWorld {
         request.header("hx-request", "true").header("hx-current-url", here)
     }
 
-    /// Asks as htmx does for what takes an element's place.
+    /// Requests the replacement of an element, as htmx does.
     pub(crate) async fn swap(&self, who: Who, path: &str, target: &str) -> String {
         let request = self.get(who, &format!("/r/{REPO}{path}")).header("hx-target", target);
         self.by_htmx(request).send().await.expect("answered").text().await.expect("a part")
@@ -133,7 +133,7 @@ impl PlanWorld {
         self.store.plans().rows(self.plan).await.expect("reads")
     }
 
-    /// Each close row with what was said of it and by whom.
+    /// Each close row with its decision and the person who decided.
     pub(crate) async fn words(&self) -> Vec<(i64, Option<bool>, Option<String>)> {
         let rows = self.rows().await.into_iter().filter(|row| row.skip.is_none());
         rows.map(|row| (row.number.get(), row.approved, row.approved_by.map(|by| by.to_string()))).collect()

@@ -1,4 +1,4 @@
-//! Reviews of two pull requests in the store, with what people said to them.
+//! Reviews of two pull requests in the store, with people's answers.
 
 use canonry_domain::review::{
     Category, CodeExcerpt, CodeHash, CommitSha, Finding, FindingStatus, Fingerprint, HiddenBy, LineRange, PatternKey,
@@ -12,18 +12,18 @@ use serde_json::{Value, json};
 use crate::world::{ConsoleWorld, HOSTILE, number};
 
 impl ConsoleWorld {
-    /// Links lead to where people would find GitHub.
+    /// Links lead to the real GitHub.
     pub(crate) async fn on_github() -> Self {
         Self::with(|parts| parts.github_api = "https://api.github.com".parse().expect("a URL")).await
     }
 
-    /// How many patterns have votes that count, and how many actions were written down.
+    /// The number of patterns with votes that count, and the number of recorded actions.
     pub(crate) async fn patterns_and_actions(&self) -> (usize, usize) {
         let patterns = self.store.findings().pattern_feedback(self.repo.id).await.expect("reads").len();
         (patterns, self.store.console().actions(self.repo.id, 99).await.expect("reads").len())
     }
 
-    /// A review of a pull request that was begun so many hours ago, in place of one that was not completed.
+    /// A review of a pull request that began this many hours ago, in place of one that was not completed.
     pub(crate) async fn begun(&self, pull: i64, head: char, hours: i64) -> ReviewId {
         let at = self.now - SignedDuration::from_hours(hours);
         let subject = ReviewSubject::Pull(number(pull));
@@ -53,7 +53,7 @@ impl ConsoleWorld {
         run
     }
 
-    /// A completed review of a pull request, so many hours ago.
+    /// A completed review of a pull request, this many hours ago.
     pub(crate) async fn reviewed(
         &self,
         pull: i64,
@@ -98,8 +98,8 @@ pub(crate) struct ReviewHistory {
     pub(crate) rejected: FindingId,
 }
 
-/// Four pushes of one pull request: said, not repeated, not looked at, fixed; beside it a hidden one with a hostile name,
-/// and on another pull request one that people reject.
+/// Four pushes of one pull request: commented, not repeated, not reviewed, fixed; beside it a hidden finding with a
+/// hostile name, and on another pull request a finding that people reject.
 pub(crate) async fn review_history(world: &ConsoleWorld) -> ReviewHistory {
     let eval = finding("src/run.js", 3, "Call of eval");
     let nasty = Finding {
@@ -158,7 +158,7 @@ fn excerpt(text: &str) -> CodeExcerpt {
     CodeExcerpt::around(text, LineRange::new(3, 3).expect("a line")).expect("it has the line")
 }
 
-/// A commit whose id is one letter, many times.
+/// A commit whose id is one letter, repeated.
 pub(crate) fn sha(letter: char) -> CommitSha {
     letter.to_string().repeat(40).parse().expect("an id")
 }
@@ -181,7 +181,7 @@ pub(crate) fn finding(path: &str, line: u32, title: &str) -> Finding {
     }
 }
 
-/// What a review says about a new finding that is shown.
+/// The record of a new finding that is shown.
 pub(crate) fn new(finding: &Finding) -> FindingRecord<'_> {
     FindingRecord {
         earlier: None,

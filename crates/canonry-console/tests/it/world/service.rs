@@ -1,4 +1,4 @@
-//! A console whose repository, jobs and deliveries are full of what strangers wrote.
+//! A console whose repository, jobs and deliveries are full of strangers' texts.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -21,7 +21,7 @@ pub(crate) const DELIVERY: &str = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
 
 pub(crate) const EVERYBODY: [Who; 5] = [Who::Operator, Who::Mona, Who::Rita, Who::Stranger, Who::Nobody];
 
-/// Its pages are named from the root on.
+/// Its paths begin at the root.
 pub(crate) struct ServiceWorld {
     world: ConsoleWorld,
     pub(crate) dead: JobId,
@@ -66,7 +66,7 @@ impl ServiceWorld {
         self.form(who, path, csrf, origin, fields).send().await.expect("answered")
     }
 
-    /// Has a job given up that was queued just now.
+    /// Makes a job fail that was just queued.
     pub(crate) async fn give_up(&self, job: JobId) {
         let (now, caps) = (self.clock.now(), JobCaps { per_repo: 9, in_all: 9 });
         let lease = self.store.jobs().lease("w", caps, JobScope::All, now, now + SignedDuration::from_secs(60)).await;
@@ -75,7 +75,7 @@ impl ServiceWorld {
         assert!(ended.expect("ends"));
     }
 
-    /// Stores a webhook about a repository with that id under the usual name.
+    /// Stores a webhook about a repository with this id under the usual name.
     pub(crate) async fn deliver(&self, delivery: &str, repo_id: i64, is_ignored: bool) {
         let repository = json!({ "id": repo_id, "full_name": REPO });
         let body = PackedText::pack(&json!({ "action": "opened", "repository": repository }).to_string());
@@ -99,7 +99,8 @@ impl ServiceWorld {
     }
 }
 
-/// Items with hostile titles, verdicts, a cluster, a ruling, an announced close, jobs, a delivery, a file with a mistake.
+/// Items with hostile titles, verdicts, a cluster, a ruling, an announced close, jobs, a delivery, a file with an
+/// error.
 async fn fill(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
     let issue = ISSUE;
     let mut records: Vec<_> =
@@ -121,7 +122,7 @@ async fn fill(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
     let ruling = NewOverride { note: Some(HOSTILE), by: Some(&mona), ..ruling(OverrideKind::NotDuplicate, 8, Some(9)) };
     store.duplicates().add_override(repo.id, ruling, now).await.expect("ruled");
     store.repos().set_maintainers(repo.id, MaintainerSource::Github, &[mona], now).await.expect("written");
-    // One mistake, in another section than the mode.
+    // One error, in another section than the mode.
     let file = format!("# {HOSTILE}\ntriage:\n  mode: grace\nmentions:\n  handle: '{}'\n", HOSTILE.replace('\'', "''"));
     store.repos().write_settings(repo.id, Some(&file), now).await.expect("written");
     let action =
@@ -130,7 +131,7 @@ async fn fill(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
     jobs(store, repo, now).await
 }
 
-/// A delivery whose job was given up, and a job about no repository.
+/// A delivery whose job failed, and a job about no repository.
 async fn jobs(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
     let id = repo.github_id.expect("identified").0;
     let (issue, repository) = (json!({ "number": 7, "title": HOSTILE }), json!({ "id": id, "full_name": REPO }));

@@ -1,36 +1,36 @@
-//! The code that a finding is about, with a few lines around it, as reports show it and reviews store it.
+//! The code that a finding is about, with a few lines around it; reports show it and reviews store it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::review::LineRange;
 use crate::text::secret_scan::scan_secrets;
 
-/// Lines before and after the flagged ones.
+/// The number of context lines before and after the flagged lines.
 const AROUND: u32 = 2;
-/// Flagged lines that are kept; of more, only the first ones.
+/// The maximum number of flagged lines in an excerpt; the rest is omitted.
 const FLAGGED: u32 = 6;
-/// Characters of a line that are kept: generated code has lines of megabytes.
+/// The maximum number of characters of a line: generated code has lines of megabytes.
 const LINE: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeExcerpt {
-    /// The number of the first of the lines.
+    /// The number of the first line.
     pub first: u32,
     pub lines: Vec<String>,
-    /// Which lines are flagged, also those that are not kept.
+    /// The range of flagged lines, including those that are omitted.
     pub flagged: LineRange,
 }
 
 impl CodeExcerpt {
-    /// The flagged lines of a file with some around them; `None` where the file does not have them. The text is to be
-    /// [without its secrets](without_secrets).
+    /// The flagged lines of a file with context; `None` if the file does not have them. The text must be [without its
+    /// secrets](without_secrets).
     pub fn around(text: &str, flagged: LineRange) -> Option<Self> {
         let kept = last_kept(flagged);
         let after = if kept == flagged.last { AROUND } else { 0 };
         let (first, last) = (flagged.first.saturating_sub(AROUND).max(1), kept.saturating_add(after));
         let numbered = (first..=last).zip(text.lines().skip(first as usize - 1));
         let lines: Vec<String> = numbered.map(|(_, line)| line.chars().take(LINE).collect()).collect();
-        // A report on a file that has changed since: the code around would be about something else.
+        // The file has changed since the report: the code around would be about something else.
         (lines.len() > (flagged.first - first) as usize).then_some(Self { first, lines, flagged })
     }
 
@@ -40,7 +40,7 @@ impl CodeExcerpt {
         (self.first..).zip(&self.lines).map(move |(number, line)| (number, is_flagged(number), line.as_str()))
     }
 
-    /// How many flagged lines follow that were not kept.
+    /// The number of flagged lines that were omitted.
     pub fn left_out(&self) -> u32 {
         let kept = last_kept(self.flagged);
         let is_whole = self.lines.len() > kept.saturating_sub(self.first) as usize;
@@ -52,7 +52,7 @@ fn last_kept(flagged: LineRange) -> u32 {
     flagged.last.min(flagged.first.saturating_add(FLAGGED - 1))
 }
 
-/// The text with each secret replaced by its kind, and with as many lines: reports are read by many.
+/// The text with each secret replaced by its kind and with the same number of lines: many people read reports.
 pub fn without_secrets(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut end = 0;

@@ -1,4 +1,4 @@
-//! Whether flagged code is still the same code.
+//! Hashes flagged code, to detect whether it is still the same.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 use crate::review::LineRange;
 use crate::text::text_newtype::text_newtype;
 
-/// How many lines before and after the flagged ones are its surroundings.
+/// The number of lines before and after the flagged lines that count as surroundings.
 const AROUND: usize = 3;
 
-/// The hash of some lines of code: the same however they are indented and however their lines end.
+/// The hash of some lines of code; it ignores indentation and line endings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CodeHash(String);
@@ -17,7 +17,6 @@ pub struct CodeHash(String);
 text_newtype!(CodeHash);
 
 impl CodeHash {
-    /// The hash of these lines.
     pub fn of<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         let mut hasher = Sha256::new();
         for line in lines {
@@ -30,13 +29,13 @@ impl CodeHash {
         Self(crate::text::hex::hex_digits(&hasher.finalize()[..8]))
     }
 
-    /// A hash that was stored before.
+    /// Wraps a hash that was read from the store.
     pub fn stored(digits: String) -> Self {
         Self(digits)
     }
 }
 
-/// The hash of the flagged lines; `None` where the file has no such lines, or nothing stands on them.
+/// The hash of the flagged lines; `None` if the file does not have these lines, or if they are blank.
 pub fn flagged(file: &[&str], lines: LineRange) -> Option<CodeHash> {
     let (first, last) = ((lines.first as usize).checked_sub(1)?, (lines.last as usize).min(file.len()));
     let code = file.get(first..last)?;
@@ -44,13 +43,14 @@ pub fn flagged(file: &[&str], lines: LineRange) -> Option<CodeHash> {
     says_something.then(|| CodeHash::of(code.iter().copied()))
 }
 
-/// The hash of the lines around the flagged ones, without them: what stays when the flagged line itself is edited.
+/// The hash of the lines around the flagged lines, without the flagged lines. It stays the same when a flagged line is
+/// edited.
 pub fn around(file: &[&str], lines: LineRange) -> Option<CodeHash> {
     let (first, last) = ((lines.first as usize).checked_sub(1)?, (lines.last as usize).min(file.len()));
     let before = file.get(first.saturating_sub(AROUND)..first)?;
     let after = file.get(last..(last + AROUND).min(file.len()))?;
     let says_something = before.iter().chain(after).any(|line| !line.trim().is_empty());
-    // A separator, so that a line that moves from below to above is another place.
+    // With the separator, a line that moves from below to above changes the hash.
     says_something.then(|| CodeHash::of(before.iter().copied().chain(["\u{0}"]).chain(after.iter().copied())))
 }
 

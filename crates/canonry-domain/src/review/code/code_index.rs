@@ -1,13 +1,14 @@
-//! Where code stands in the new version of the files, by its hash.
+//! Finds code in the new version of the files by its hash.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::review::{CodeHash, LineRange, RepoPath, flagged};
 
-/// Longer findings are looked for at their place only: nobody moves a hundred lines without touching one of them.
+/// Longer findings are searched only at their expected place: nobody moves a hundred lines without changing one of
+/// them.
 const LONGEST: u32 = 50;
 
-/// The lines of files as they are now, and where in them a piece of code is.
+/// The lines of files in their current version, with an index of code hashes.
 #[derive(Debug, Default)]
 pub struct CodeIndex<'a> {
     files: BTreeMap<&'a RepoPath, Vec<&'a str>>,
@@ -20,12 +21,12 @@ impl<'a> CodeIndex<'a> {
         Self { files, places: HashMap::new() }
     }
 
-    /// The lines of a file; `None` when it was not read.
+    /// The lines of a file; `None` if it was not read.
     pub fn lines(&self, path: &RepoPath) -> Option<&[&'a str]> {
         self.files.get(path).map(Vec::as_slice)
     }
 
-    /// Where code with this hash stands, the nearest to where it is expected.
+    /// The place of the code with this hash that is nearest to the expected one.
     pub fn nearest(&mut self, path: &RepoPath, expected: LineRange, code: &CodeHash) -> Option<LineRange> {
         let (path, file) = self.files.get_key_value(path)?;
         if flagged(file, expected).as_ref() == Some(code) {
@@ -35,7 +36,7 @@ impl<'a> CodeIndex<'a> {
         if length >= LONGEST {
             return None;
         }
-        // Each file is hashed once for each length that is asked for.
+        // Each file is hashed once for each requested length.
         let places = self.places.entry((*path, length)).or_insert_with(|| {
             let mut places: HashMap<CodeHash, Vec<u32>> = HashMap::new();
             let starts = u32::try_from(file.len()).unwrap_or(u32::MAX).saturating_sub(length);

@@ -1,4 +1,4 @@
-//! A commit's id.
+//! The full id of a commit.
 
 use std::str::FromStr;
 
@@ -13,13 +13,12 @@ pub struct CommitSha(String);
 
 text_newtype!(CommitSha);
 
-/// A text that is no commit's full id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a commit's full id is 40 or 64 hexadecimal digits in lower case")]
 pub struct InvalidSha;
 
 impl CommitSha {
-    /// The first seven, as people read it.
+    /// The first seven digits, as people read it.
     pub fn short(&self) -> &str {
         &self.0[..7]
     }

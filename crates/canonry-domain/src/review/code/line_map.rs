@@ -1,4 +1,4 @@
-//! Where the lines of a file went between two versions of it.
+//! Maps the lines of a file from one version to another.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 /// As in a unified diff without context, a side without lines names the line before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hunk {
-    /// The first line on the old side, from 1; the line before when `old` is 0.
+    /// The first line on the old side, from 1; the line before it if `old` is 0.
     pub old_start: u32,
     pub old: u32,
-    /// The first line on the new side, from 1; the line before when `new` is 0.
+    /// The first line on the new side, from 1; the line before it if `new` is 0.
     pub new_start: u32,
     pub new: u32,
 }
 
-/// Where each line of the old version is in the new one.
+/// Maps each line of the old version to its line in the new one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineMap {
     hunks: Vec<Hunk>,
 }
 
 impl LineMap {
-    /// The map of these differences; none are an unchanged file.
+    /// The map of these differences; an empty list means an unchanged file.
     pub fn new(mut hunks: Vec<Hunk>) -> Self {
         hunks.sort_unstable_by_key(|hunk| (hunk.old_start, hunk.new_start));
         Self { hunks }
     }
 
-    /// The line in the new version; `None` when it is gone or was rewritten.
+    /// The line in the new version; `None` if it was removed or rewritten.
     pub fn line(&self, old: u32) -> Option<u32> {
         let mut shift = 0_i64;
         for hunk in &self.hunks {
@@ -44,7 +44,7 @@ impl LineMap {
         u32::try_from(i64::from(old) + shift).ok().filter(|line| *line > 0)
     }
 
-    /// The line in the new version that is nearest to where an old one was, also when it was rewritten.
+    /// The line in the new version that is nearest to the old one, even if that was rewritten.
     pub fn nearest(&self, old: u32) -> u32 {
         let mut shift = 0_i64;
         for hunk in &self.hunks {
@@ -61,7 +61,7 @@ impl LineMap {
         u32::try_from((i64::from(old) + shift).max(1)).unwrap_or(u32::MAX)
     }
 
-    /// Whether a line of the new version came with it.
+    /// Whether a line of the new version was added or rewritten.
     pub fn is_new(&self, line: u32) -> bool {
         self.hunks.iter().any(|hunk| (hunk.first_new()..hunk.first_new() + hunk.new).contains(&line))
     }

@@ -1,4 +1,4 @@
-//! Files, commits and lines: where flagged code stands, and whether it is the same code.
+//! Files, commits and lines: where flagged code is, and whether it is still the same code.
 
 pub(crate) mod code_excerpt;
 pub(crate) mod code_hash;

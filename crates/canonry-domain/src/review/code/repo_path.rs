@@ -1,4 +1,4 @@
-//! A path inside a repository, checked.
+//! A validated path inside a repository.
 
 use std::str::FromStr;
 
@@ -6,21 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::text_newtype::text_newtype;
 
-/// A path from the root of a repository, with `/` between its parts and none that leads elsewhere.
+/// A path relative to the root of a repository, with `/` between its parts and without `.` or `..`.
 ///
-/// What people and tools write is read by [`RepoPath::new`]; what git and the store say is taken as it is.
+/// [`RepoPath::new`] normalises paths that people and tools write. Paths from git and from the store are used
+/// unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RepoPath(String);
 
 text_newtype!(RepoPath);
 
-/// Why a text is no path inside a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPath {
     #[error("the path is empty")]
     Empty,
-    /// It begins at the root of the file system.
     #[error("the path is absolute")]
     Absolute,
     #[error("the path leads out of the repository")]
@@ -30,8 +29,8 @@ pub enum InvalidPath {
 }
 
 impl RepoPath {
-    /// Reads a path as tools write it: `./` and doubled slashes are dropped, `..` is followed while it stays inside,
-    /// Windows' separators are taken for slashes where the path has no others.
+    /// Normalises a path as tools write it. It drops `./` and doubled slashes, and resolves `..` as long as the path
+    /// stays inside. Windows' separators count as slashes if the path has no other separators.
     pub fn new(text: &str) -> Result<Self, InvalidPath> {
         let text = if text.contains('/') { text.to_owned() } else { text.replace('\\', "/") };
         if text.contains('\0') {
@@ -54,7 +53,8 @@ impl RepoPath {
         if parts.is_empty() { Err(InvalidPath::Empty) } else { Ok(Self(parts.join("/"))) }
     }
 
-    /// Takes a path as git or the store has it: nothing is dropped, followed or replaced, so that two paths stay two.
+    /// Accepts a path from git or the store. Nothing is dropped, resolved or replaced, so two different paths stay
+    /// different.
     pub fn exact(text: &str) -> Result<Self, InvalidPath> {
         if text.is_empty() {
             return Err(InvalidPath::Empty);
@@ -65,14 +65,14 @@ impl RepoPath {
         if text.contains('\0') {
             return Err(InvalidPath::Nul);
         }
-        // No part may be empty, so `a//b` and `a/` are no paths of git's either.
+        // No part may be empty: git has no paths such as `a//b` or `a/` either.
         if text.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(InvalidPath::Outside);
         }
         Ok(Self(text.to_owned()))
     }
 
-    /// Takes a path as bytes; those that are no UTF-8 are written as `%XX`.
+    /// Accepts a path as bytes; bytes that are not UTF-8 are written as `%XX`.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, InvalidPath> {
         let mut text = String::with_capacity(bytes.len());
         for chunk in bytes.utf8_chunks() {
@@ -84,12 +84,11 @@ impl RepoPath {
         Self::exact(&text)
     }
 
-    /// The last part.
     pub fn file_name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
-    /// What follows the last dot of the file's name, in lower case; empty when there is none.
+    /// The part after the last dot of the file name, in lower case; empty if there is none.
     pub fn extension(&self) -> String {
         match self.file_name().rsplit_once('.') {
             Some((stem, extension)) if !stem.is_empty() => extension.to_ascii_lowercase(),

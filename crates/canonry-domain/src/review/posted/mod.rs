@@ -1,4 +1,4 @@
-//! What a review writes: remarks at lines, the body that sums them up, the check run.
+//! The texts that a review posts: comments at lines, the body of the review, the check run.
 
 pub(crate) mod posted_text;
 pub(crate) mod summary_text;

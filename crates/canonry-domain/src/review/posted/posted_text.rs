@@ -1,7 +1,8 @@
-//! What a review says on GitHub: a remark for each finding at its line, the body that sums it up, and the check run.
+//! Writes the texts of a review on GitHub: a comment for each finding at its line, the body of the review, and the
+//! check run.
 //!
-//! Titles, messages, places, names and notes are put in as they are: the caller has taken every mention, reference,
-//! link, marker and mark-up out of them.
+//! Titles, messages, places, names and notes are inserted as they are: the caller has removed every mention,
+//! reference, link, marker and markup from them.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +11,12 @@ use crate::review::{
     gaps_in_words, review_headline, scope_in_words, since_last_review, suppressed_patterns_in_words,
 };
 
-/// Entries of one list: `canonry review` and the console show the rest.
+/// The maximum number of entries in one list; `canonry review` and the console show the rest.
 const MOST_LISTED: usize = 50;
 
-// GitHub takes 65,536 characters. These are the characters that each list may have; together with everything that has
-// no list they stay below 60,000, so that there is room above them for why a later review could not be completed.
+// GitHub accepts 65,536 characters. These are the maximum characters of each list. Together with the text outside
+// lists they stay below 60,000, so that there is room above them for the reason why a later review could not be
+// completed.
 const ROOM_FOR_LISTED: usize = 18_000;
 const ROOM_FOR_RESOLVED: usize = 4_000;
 const ROOM_FOR_EARLIER: usize = 12_000;
@@ -22,25 +24,24 @@ const ROOM_FOR_FURTHER: usize = 8_000;
 const ROOM_FOR_UNSURE: usize = 4_000;
 const ROOM_FOR_TROUBLE: usize = 3_000;
 
-/// What replaces the summary comment that an earlier version kept beside its reviews.
+/// Replaces the summary comment that an earlier version kept beside its reviews.
 pub const RETIRED_SUMMARY: &str =
     "This summary is no longer updated: each Canonry review now carries its own, and the check has the details.";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FindingComment<'a> {
     pub title: &'a str,
-    /// The first paragraph of what there is to say; may be empty.
+    /// The first paragraph of the details; may be empty.
     pub message: &'a str,
-    /// The paragraphs after it, which are folded; may be empty.
+    /// The further paragraphs, which are folded; may be empty.
     pub more: &'a str,
     pub severity: Severity,
-    /// The rules that report it.
     pub rules: &'a str,
-    /// What became of it since it was first posted.
+    /// What happened to the finding since it was first posted.
     pub status: FindingStatus,
-    /// Whether an earlier comment is about the code as it was.
+    /// Whether an earlier comment is about a former version of the code.
     pub said_of_other_code: bool,
-    /// What could be done: words, or code that [`fenced`] has fenced.
+    /// A proposed fix: words, or code that [`fenced`] has fenced.
     pub fix: Option<&'a str>,
     pub handle: &'a str,
 }
@@ -50,53 +51,53 @@ pub struct ListedFinding {
     pub severity: Severity,
     pub place: String,
     pub title: String,
-    /// The rest in one line; empty where a remark at its line says it.
+    /// The details in one line; empty if a comment at the finding's line contains them.
     pub message: String,
-    /// What else is to be known, such as that it is back again.
+    /// A further fact, such as that the finding is back again.
     pub note: Option<&'static str>,
-    /// The first seven digits of the commit in which it was first found, where that is an earlier one.
+    /// The first seven digits of the commit in which the finding was first found, if that is an earlier one.
     pub since: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlierFinding {
     pub status: FindingStatus,
-    /// Where it is now, or was last.
+    /// The current place, or the last known one.
     pub place: String,
-    /// Where it was before, if it moved.
+    /// The former place, if the finding moved.
     pub moved_from: Option<String>,
     pub title: String,
-    /// The first seven digits of the commit in which it was first found.
+    /// The first seven digits of the commit in which the finding was first found.
     pub since: Option<String>,
     pub dismissed: Option<(String, DismissalKind)>,
 }
 
-/// Everything that is known of a review.
+/// All data about a review.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PostedSummary<'a> {
     pub head: &'a CommitSha,
     pub reason: &'a ScopeReason,
     pub counts: &'a ReviewCounts,
-    /// Those that are hidden, by how much they matter.
+    /// The number of hidden findings by severity.
     pub suppressed: &'a BTreeMap<Severity, usize>,
     pub gaps: &'a ReviewGaps,
-    /// The findings that this review posts, and those that stand at no line.
+    /// The findings that this review posts, and those without a line.
     pub listed: &'a [ListedFinding],
-    /// Why the review could not be posted, if it could not.
+    /// Why the review could not be posted; `None` if it was.
     pub unposted: Option<&'a str>,
-    /// Findings that stand at their lines, in threads that somebody resolved who cannot dismiss them.
+    /// Findings at their lines whose threads were resolved by a person who may not dismiss them.
     pub resolved: &'a [ListedFinding],
-    /// What became of the earlier findings that no other list has.
+    /// The earlier findings that are in no other list.
     pub earlier: &'a [EarlierFinding],
-    /// Findings off the diff, and those for which there was no more room.
+    /// Findings outside the diff, and those for which there was no room.
     pub further: &'a [ListedFinding],
     pub low_confidence: &'a [ListedFinding],
-    /// Files that the change touches, those of them that were read, and the changed lines in these.
+    /// The number of changed files, of those that were read, and of the changed lines in these.
     pub read: (usize, usize, u64),
-    /// Files that were not read, and why: `place: why`.
+    /// The files that were not read, with the reason: `place: why`.
     pub skipped: &'a [String],
     pub hidden: Option<&'a str>,
-    /// How many patterns are hidden because people keep rejecting them.
+    /// The number of patterns that are hidden because people keep rejecting them.
     pub hidden_patterns: usize,
     pub reviewers: &'a str,
     pub model: Option<&'a str>,
@@ -105,14 +106,14 @@ pub struct PostedSummary<'a> {
     pub handle: &'a str,
 }
 
-/// How the check run of a review ends.
+/// The conclusion of a review's check run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckConclusion {
     Success,
-    /// Something stands, and none of it is critical.
+    /// There are findings, and none of them is critical.
     Neutral,
     Failure,
-    /// The review is not whole: whatever it says is no approval.
+    /// The review is incomplete, so its result is not an approval.
     ActionRequired,
 }
 
@@ -137,17 +138,17 @@ pub fn finding_comment(finding: &FindingComment<'_>) -> String {
     parts.join("\n\n")
 }
 
-/// A remark whose finding is gone, where its thread could not be resolved.
+/// The comment of a fixed finding, if its thread could not be resolved.
 pub fn fixed_comment(comment: &str, fixed_in: &CommitSha) -> String {
     format!("Fixed in `{}`.\n\n{comment}", fixed_in.short())
 }
 
-/// A remark whose finding is posted again in another one, where its thread could not be resolved.
+/// The comment of a finding that a newer comment replaces, if its thread could not be resolved.
 pub fn repeated_finding_comment(comment: &str, said_at: &CommitSha) -> String {
     format!("The code has changed; a newer comment on `{}` replaces this one.\n\n{comment}", said_at.short())
 }
 
-/// The body of a review: what it comes to first, then a line for each finding, and the rest folded.
+/// The body of a review: the headline first, then a line for each finding, and the rest folded.
 pub fn review_body(summary: &PostedSummary<'_>) -> String {
     let mut parts = vec![opening(summary)];
     parts.extend(incomplete(summary).filter(|_| summary.counts.shown() > 0));
@@ -156,7 +157,7 @@ pub fn review_body(summary: &PostedSummary<'_>) -> String {
     parts.join("\n\n")
 }
 
-/// The comment that stands in for the check run where there is none; it is edited from review to review.
+/// The comment that replaces the check run if there is none; it is edited with each review.
 pub fn status_comment(summary: &PostedSummary<'_>) -> String {
     let mut parts = vec![format!("{} Last reviewed commit: `{}`.", opening(summary), summary.head.short())];
     parts.extend(incomplete(summary).filter(|_| summary.counts.shown() > 0));
@@ -166,7 +167,7 @@ pub fn status_comment(summary: &PostedSummary<'_>) -> String {
     parts.join("\n\n")
 }
 
-/// The same comment when a commit could not be reviewed; `last` is what the last review made it say, which stands.
+/// The status comment if a commit could not be reviewed. `last` is the text of the last review, which stays in it.
 pub fn not_reviewed_comment(head: &CommitSha, why: &str, handle: &str, last: Option<&str>) -> String {
     let failed = format!("**Not reviewed**: `{}`. {why}\n\n`/{handle} review` tries again.", head.short());
     match last {
@@ -175,7 +176,6 @@ pub fn not_reviewed_comment(head: &CommitSha, why: &str, handle: &str, last: Opt
     }
 }
 
-/// How the check run of a review ends.
 pub fn check_conclusion(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &ScopeReason) -> CheckConclusion {
     let nobody_asked = gaps.reviewers == 0 && !matches!(reason, ScopeReason::NoChangesSince(_));
     if nobody_asked || gaps_in_words(gaps).is_some() {
@@ -189,7 +189,7 @@ pub fn check_conclusion(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &Scope
     }
 }
 
-/// The title and the text of a finished check run.
+/// The title and the text of a completed check run.
 pub fn check_output(summary: &PostedSummary<'_>) -> (String, String) {
     let mut title = review_headline(summary.counts, summary.gaps, summary.reason);
     if summary.counts.shown() > 0 && gaps_in_words(summary.gaps).is_some() {
@@ -202,14 +202,14 @@ pub fn check_output(summary: &PostedSummary<'_>) -> (String, String) {
     (title, parts.join("\n\n"))
 }
 
-/// A text as a code block that nothing in it can end.
+/// A code block that nothing in the text can close.
 pub fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}", text.trim_end().trim_start_matches('\n'))
 }
 
-/// How much there is, and what changed since the last review.
+/// The number of findings, and what changed since the last review.
 fn opening(summary: &PostedSummary<'_>) -> String {
     let headline = review_headline(summary.counts, summary.gaps, summary.reason);
     let bold = match headline.split_once(": ") {
@@ -227,7 +227,7 @@ fn not_posted(summary: &PostedSummary<'_>) -> Option<String> {
     summary.unposted.map(|why| format!("The review could not be posted: {why}."))
 }
 
-/// The findings one by one: the new ones in sight, the rest folded.
+/// The lists of findings: new ones visible, the rest folded.
 fn lists(summary: &PostedSummary<'_>) -> Vec<String> {
     let mut parts = Vec::new();
     if !summary.listed.is_empty() {
@@ -270,7 +270,7 @@ fn details(summary: &PostedSummary<'_>) -> String {
     let mut facts = vec![scope, coverage_in_words(changed, read, lines, summary.skipped.len())];
     let is_over = matches!(summary.reason, ScopeReason::NoChangesSince(_));
     facts.extend(match summary.reviewers {
-        // Nobody was asked because there was nothing to read.
+        // No reviewer ran because there was nothing to read.
         "" if is_over => None,
         "" => Some("Reviewers: none.".to_owned()),
         reviewers => Some(format!("Reviewers: {reviewers}.")),
@@ -291,7 +291,7 @@ fn details(summary: &PostedSummary<'_>) -> String {
     parts.join("\n\n")
 }
 
-/// The findings by how much they matter; nothing where there are none.
+/// The number of findings by severity; `None` if there are none.
 fn severity_table(summary: &PostedSummary<'_>) -> Option<String> {
     let suppressed = |severity| summary.suppressed.get(&severity).copied().unwrap_or_default();
     let rows: Vec<String> = [Severity::Critical, Severity::Major, Severity::Medium, Severity::Minor]
@@ -338,12 +338,12 @@ fn since(commit: Option<&str>) -> Option<String> {
     commit.map(|commit| format!("since `{commit}`"))
 }
 
-/// The blank lines are GitHub's: without them nothing inside is rendered.
+/// Without the blank lines GitHub renders nothing inside.
 fn folded(heading: &str, content: &str) -> String {
     format!("<details>\n<summary>{heading}</summary>\n\n{content}\n\n</details>")
 }
 
-/// As many entries as there is room for, each of them whole, and how many more there are.
+/// As many whole entries as fit into the room, and the number of the remaining ones.
 fn bounded_list(entries: impl Iterator<Item = String>, all: usize, room: usize) -> String {
     let (mut lines, mut used) = (Vec::new(), 0);
     for entry in entries.take(MOST_LISTED) {

@@ -1,30 +1,30 @@
-//! What a review comes to, in plain words: without colours and without markup, for terminals and for comments alike.
+//! Describes the result of a review in plain text, without colours and markup, for terminals and for comments.
 
 use std::collections::BTreeMap;
 
 use crate::review::{FindingStatus, HiddenBy, ScopeReason, Severity, ShownAs};
 use crate::text::counted::counted;
 
-/// Patterns of the configuration that are named one by one: more would bury the rest of the sentence.
+/// The maximum number of configured patterns that are named one by one: more would hide the rest of the sentence.
 const PATTERNS_NAMED: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountedFinding<'a> {
     pub status: FindingStatus,
     pub severity: Severity,
-    /// Where it is shown; of a fixed one this does not matter.
+    /// Where the finding is shown; ignored for a fixed finding.
     pub shown: ShownAs,
     pub hidden_by: Option<&'a HiddenBy>,
 }
 
-/// How many findings there are of each kind.
+/// The number of findings of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewCounts {
     pub inline: usize,
     pub details: usize,
     pub low_confidence: usize,
     pub suppressed: usize,
-    /// Of those shown, the new ones, and those that were fixed before and are back.
+    /// The number of shown findings that are new; `back` counts those that were fixed before and are back.
     pub new: usize,
     pub back: usize,
     pub by_severity: BTreeMap<Severity, usize>,
@@ -33,7 +33,7 @@ pub struct ReviewCounts {
 }
 
 impl ReviewCounts {
-    /// Counts findings. A fixed one is counted as fixed and as nothing else.
+    /// Counts findings. A fixed finding counts only as fixed.
     pub fn of<'a>(findings: impl IntoIterator<Item = CountedFinding<'a>>) -> Self {
         let mut counts = Self::default();
         for finding in findings {
@@ -73,19 +73,19 @@ impl ReviewCounts {
     }
 }
 
-/// What a review did not come to know.
+/// The parts of a review that failed or were skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReviewGaps {
     pub reviewers: usize,
-    /// Those of them that failed, or of whose words something could not be used.
+    /// The number of reviewers that failed or whose output could not be used completely.
     pub troubled_reviewers: usize,
-    /// Files that should have been read and were not.
+    /// The number of files that should have been read and were not.
     pub skipped_files: usize,
 }
 
-/// What there is to know first, in one sentence without a full stop.
+/// The most important result, in one sentence without a full stop.
 ///
-/// Where reviewers failed or files were skipped, having found nothing is not said without saying that too.
+/// If reviewers failed or files were skipped, the sentence does not report "no findings" without mentioning that.
 pub fn review_headline(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &ScopeReason) -> String {
     let shown = counts.shown();
     if shown > 0 {
@@ -106,7 +106,7 @@ pub fn review_headline(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &ScopeR
     }
 }
 
-/// What the review did not come to know; `None` when there is nothing of the kind.
+/// The gaps of the review; `None` if there are none.
 pub fn gaps_in_words(gaps: &ReviewGaps) -> Option<String> {
     let mut parts = Vec::new();
     match (gaps.troubled_reviewers, gaps.reviewers) {
@@ -122,7 +122,7 @@ pub fn gaps_in_words(gaps: &ReviewGaps) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What changed since the last review; `None` where no earlier finding is fixed or shown.
+/// What changed since the last review; `None` if no earlier finding is fixed or shown.
 pub fn since_last_review(counts: &ReviewCounts) -> Option<String> {
     let fixed = counts.with_status(FindingStatus::Fixed);
     let still_open = counts.shown() - counts.new - counts.back;
@@ -134,7 +134,7 @@ pub fn since_last_review(counts: &ReviewCounts) -> Option<String> {
     Some(format!("Since the last review: {}.", parts.collect::<Vec<String>>().join(", ")))
 }
 
-/// How much was to be read, and why.
+/// Which changes the review covers, and why.
 pub fn scope_in_words(reason: &ScopeReason) -> String {
     match reason {
         ScopeReason::NoPriorReview => "Full review: there is no earlier one.".to_owned(),
@@ -154,13 +154,13 @@ pub fn coverage_in_words(changed: usize, read: usize, lines: u64, skipped: usize
     format!("{read} of {} read, {lines}{skipped}.", number_of(changed, "changed file"))
 }
 
-/// How many patterns people's reactions keep from being shown; `None` when there are none.
+/// The number of patterns that people's reactions hide; `None` if there are none.
 pub fn suppressed_patterns_in_words(patterns: usize) -> Option<String> {
     (patterns > 0).then(|| format!("{} auto-suppressed based on prior feedback", number_of(patterns, "pattern")))
 }
 
-/// How many findings are not shown, and what hides them; `None` when there are none. The patterns are put in as they are
-/// written in the configuration.
+/// The number of hidden findings, and what hides them; `None` if there are none. Patterns are inserted as the
+/// configuration contains them.
 pub fn hidden_in_words(counts: &ReviewCounts) -> Option<String> {
     if counts.suppressed == 0 {
         return None;
@@ -187,7 +187,7 @@ pub fn hidden_in_words(counts: &ReviewCounts) -> Option<String> {
     Some(format!("{} suppressed{why}.", number_of(counts.suppressed, "finding")))
 }
 
-/// What became of findings of one pattern so far; `None` before there were any.
+/// How many findings of one pattern were fixed; `None` if there were none.
 pub fn history_in_words(fixed: u64, total: u64) -> Option<String> {
     (total > 0).then(|| format!("fixed {fixed} of {total} here"))
 }
@@ -275,7 +275,7 @@ mod tests {
         );
         let new = ReviewCounts::of([one(FindingStatus::New, Severity::Minor, ShownAs::Inline)]);
         assert_eq!(since_last_review(&new), None);
-        // What is hidden is counted among the suppressed.
+        // Hidden findings are counted among the suppressed ones.
         let hidden = |status| one(status, Severity::Minor, ShownAs::Suppressed);
         let statuses = [FindingStatus::Same, FindingStatus::Dismissed, FindingStatus::New];
         assert_eq!(since_last_review(&ReviewCounts::of(statuses.map(hidden))), None);

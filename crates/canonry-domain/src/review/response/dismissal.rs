@@ -1,4 +1,4 @@
-//! A person's no to a finding, and how long it holds.
+//! Dismissals: a person rejects a finding, and the rule for how long that holds.
 
 use jiff::Timestamp;
 
@@ -6,7 +6,7 @@ use crate::review::{CodeHash, Finding, is_protected};
 use crate::{Login, Maintainers, text_enum};
 
 text_enum! {
-    /// In what way a person says no.
+    /// How a person dismissed a finding.
     pub enum DismissalKind: "a kind of dismissal" {
         WontFix = "wont_fix",
         Resolved = "resolved",
@@ -15,16 +15,16 @@ text_enum! {
 }
 
 text_enum! {
-    /// As what a person says no.
+    /// The role in which a person dismisses a finding.
     pub enum Dismisser: "a person who may dismiss" {
-        /// As the author of the pull request; it holds there and teaches nothing.
+        /// The author of the pull request. The dismissal holds there and does not count as feedback about the pattern.
         Author = "author",
         Maintainer = "maintainer",
     }
 }
 
 impl Dismisser {
-    /// As what a person may say no on a pull request; `None` when they may not, or are no person.
+    /// The role in which an account may dismiss findings of a pull request; `None` if it may not, or if it is a bot.
     pub fn of(by: &Login, author: Option<&Login>, maintainers: &Maintainers) -> Option<Self> {
         if by.is_bot() {
             None
@@ -35,29 +35,28 @@ impl Dismisser {
         }
     }
 
-    /// Whether the no says something about the pattern beyond its pull request.
+    /// Whether the dismissal counts as feedback about the pattern beyond its pull request.
     pub fn teaches(self) -> bool {
         self == Self::Maintainer
     }
 }
 
-/// A person's no to one finding of a pull request, bound to the code that it was about.
+/// A person's dismissal of one finding of a pull request, bound to the code that it was about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dismissal {
     pub kind: DismissalKind,
     pub by: Dismisser,
-    /// The flagged code at that time; `None` for a remark on a file as a whole.
+    /// The flagged code at that time; `None` for a finding about a whole file.
     pub code: Option<CodeHash>,
-    /// Whether the finding was one that feedback must not hide at that time.
+    /// Whether feedback was not allowed to hide the finding at that time.
     pub protected: bool,
-    /// When.
     pub at: Timestamp,
 }
 
 impl Dismissal {
-    /// Whether it still holds for the same finding as it is now: while the flagged code is what it was, and a grave
-    /// finding only if a maintainer said no to it when it was as grave. Without code nobody can tell whether it changed:
-    /// then a grave finding is never silent.
+    /// Whether the dismissal still holds for the current version of the finding. It holds while the flagged code is
+    /// the same. For a protected finding it holds only if a maintainer dismissed it while it was protected. Without
+    /// code a change cannot be detected, so a protected finding is never hidden then.
     pub fn holds(&self, now: &Finding) -> bool {
         let is_grave = is_protected(now.severity, now.category);
         match (&self.code, &now.code) {

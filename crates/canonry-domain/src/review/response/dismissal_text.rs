@@ -1,4 +1,4 @@
-//! "Won't fix" in an answer to a finding, unless negated, quoted or taken back.
+//! Finds "Won't fix" in an answer to a finding, unless it is negated, quoted or withdrawn.
 
 use std::sync::LazyLock;
 
@@ -6,11 +6,12 @@ use regex::Regex;
 
 use crate::text::markdown::{CodeSpans, FoldedText, own_lines};
 
-/// Whether an answer to a finding says no to it.
+/// Whether an answer to a finding rejects it.
 ///
-/// The first line of a person's own words must say so as a whole, or give a reason after it: "Won't fix", "by design, see
-/// the driver". What stands in quotes or code is somebody else's, what is struck out is taken back, and a question or a
-/// "but" leaves it open. Who is silent here is not lost: the finding stays where it is, and nobody repeats it.
+/// The first line of the person's own words must consist of the rejection, or of the rejection and a reason: "Won't
+/// fix", "by design, see the driver". Quotes and code are the words of others, struck text is withdrawn, and a
+/// question or a "but" leaves the answer open. An answer that is not recognised does no harm: the finding stays as it
+/// is, and is not posted again.
 pub fn is_refusal(text: &str) -> bool {
     let lines = own_lines(text, CodeSpans::Omit, FoldedText::Omit);
     let Some(line) = lines.first() else { return false };
@@ -51,7 +52,7 @@ static SAYS_NO: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("invariant: the pattern is constant")
 });
 
-/// What takes back, doubts, or limits what was said before it.
+/// Words that withdraw, doubt or limit what comes before them.
 static TURNS: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"(?x) \? | \b (?: but | however | unless | until | except | though | although | wait | actually | otherwise
         | maybe | perhaps | oops | nevermind | never \s mind | scratch \s that | fixed | done
@@ -59,8 +60,8 @@ static TURNS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("invariant: the pattern is constant")
 });
 
-/// The words in lower case, with one kind of apostrophe and blank, without emphasis and what stands before the first of
-/// them.
+/// The words in lower case, with one kind of apostrophe and blank, without emphasis and without any characters before
+/// the first word.
 fn plain(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     for character in line.chars().flat_map(char::to_lowercase) {
@@ -75,12 +76,12 @@ fn plain(line: &str) -> String {
             other => plain.push(other),
         }
     }
-    // A struck or quoted word is a gap that no sentence goes across.
+    // A struck or quoted word is a gap that no sentence continues across.
     let begins = |character: char| character.is_alphanumeric() || matches!(character, '@' | '…');
     plain.trim_start_matches(|character| !begins(character)).trim_end_matches(|end: char| is_ornament(end)).to_owned()
 }
 
-/// Emoji and blanks at the end of a line say nothing against it.
+/// Emoji and blanks at the end of a line do not change its meaning.
 fn is_ornament(character: char) -> bool {
     !character.is_alphanumeric() && !character.is_ascii_punctuation() && character != '…'
 }

@@ -1,4 +1,4 @@
-//! What people's reactions to findings say about a pattern, and which findings they cannot hide.
+//! Pools people's reactions to findings of a pattern, and decides which findings feedback cannot hide.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,16 @@ use serde::{Deserialize, Serialize};
 use crate::review::{Category, Severity};
 use crate::{ItemNumber, Login, Maintainers};
 
-/// A reaction to a finding of a pattern that still stands.
+/// A reaction to a finding of a pattern that is still in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vote {
     pub by: Login,
     pub pull: ItemNumber,
     pub up: bool,
-    /// When.
     pub at: Timestamp,
 }
 
-/// What people think of a pattern; each of them counts once.
+/// People's reactions to a pattern; each person counts once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatternFeedback {
     pub thumbs_up: u32,
@@ -27,21 +26,21 @@ pub struct PatternFeedback {
     pub pull_requests: u32,
 }
 
-/// Whether a person's reaction says something about a pattern: everybody's does, but not a bot's, and the author's on
-/// their own pull request only if they maintain the repository.
+/// Whether a reaction counts as feedback about a pattern. Everybody's does, except a bot's. The author's on their own
+/// pull request counts only if they maintain the repository.
 pub fn may_teach(by: &Login, author: Option<&Login>, maintainers: &Maintainers) -> bool {
     !by.is_bot() && (author != Some(by) || maintainers.contains(by))
 }
 
-/// Pools the reactions to one pattern. A person's last word holds; the order of the votes does not matter, and those
-/// from before the pattern was last `cleared` do not count.
+/// Pools the reactions to one pattern. Each person's last vote counts; the order of the votes does not matter, and
+/// votes from before the pattern was last `cleared` do not count.
 pub fn pool_votes<'a>(votes: impl IntoIterator<Item = &'a Vote>, cleared: Option<Timestamp>) -> PatternFeedback {
     let votes = votes.into_iter().filter(|vote| cleared.is_none_or(|cleared| vote.at > cleared));
     let mut last: BTreeMap<&Login, &Vote> = BTreeMap::new();
     let mut rejected_on: BTreeMap<&Login, BTreeSet<ItemNumber>> = BTreeMap::new();
     for vote in votes {
         let word = last.entry(&vote.by).or_insert(vote);
-        // A down at the same moment as an up holds: who is unsure does not praise.
+        // If a person votes up and down at the same moment, the down vote counts: an unsure person does not approve.
         if (vote.at, !vote.up) > (word.at, !word.up) {
             *word = vote;
         }
@@ -61,7 +60,7 @@ pub fn pool_votes<'a>(votes: impl IntoIterator<Item = &'a Vote>, cleared: Option
     }
 }
 
-/// How much rejection hides a pattern; all of it must be reached.
+/// The thresholds at which rejection hides a pattern; all of them must be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeedbackRule {
     pub thumbs_down: u32,
@@ -75,16 +74,15 @@ impl Default for FeedbackRule {
     }
 }
 
-/// Whether people reject a pattern often enough to hide it.
 pub fn rejected_by_people(rule: FeedbackRule, feedback: PatternFeedback) -> bool {
-    // Who rejects it is who counts: one vote a person makes both numbers the same people.
+    // Each person has one vote, so the people who vote down are also the reactors that count.
     feedback.thumbs_down >= rule.thumbs_down
         && feedback.thumbs_down >= rule.reactors
         && feedback.pull_requests >= rule.pull_requests
 }
 
-/// Whether feedback hides a finding: people reject its pattern, and neither the finding at hand nor any that the pattern
-/// ever had is protected.
+/// Whether feedback hides a finding: people reject its pattern, and neither this finding nor any earlier finding of
+/// the pattern is protected.
 pub fn feedback_hides(
     rule: FeedbackRule,
     feedback: PatternFeedback,

@@ -1,4 +1,4 @@
-//! What people answer to findings: dismissals, reactions, refusals in threads.
+//! People's answers to findings: dismissals, reactions, refusals in threads.
 
 pub(crate) mod dismissal;
 pub(crate) mod dismissal_text;

@@ -1,4 +1,4 @@
-//! Markdown as GitHub shows it: what a person says in their own words, and what a reader sees.
+//! Markdown as GitHub renders it: a person's own words, and the text that a reader sees.
 
 mod own_lines;
 mod raw_html;
@@ -21,11 +21,11 @@ pub fn github_options() -> Options {
         | Options::ENABLE_GFM
 }
 
-/// Quotations and list items inside of each other that are read; a deeper text is not. The parser walks through all of
-/// them for each line that goes on without their marks: 20,000 took a second for 80 KB.
+/// The deepest nesting of quotations and list items that is read. A text that is nested deeper is ignored. The parser
+/// walks through all levels for each line that continues without their marks: 20,000 levels took a second for 80 KB.
 const DEEPEST: usize = 64;
 
-/// Whether a line begins more quotations and list items than are read.
+/// Whether a line opens more than `DEEPEST` quotations and list items.
 pub fn is_too_deep(source: &str) -> bool {
     source.lines().any(|line| depth(line) > DEEPEST)
 }

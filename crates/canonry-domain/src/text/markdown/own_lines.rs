@@ -1,4 +1,5 @@
-//! What a person says in a comment, line by line: nothing quoted, struck, hidden, no code and no pictures.
+//! Extracts a person's own words from a comment, line by line, without quoted, struck and hidden text, code and
+//! pictures.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,13 +10,13 @@ use regex::Regex;
 use super::raw_html::{HtmlPart, OpenElements, html_parts};
 use super::{github_options, is_too_deep};
 
-/// A line of a person's own words as GitHub shows it, without marks of emphasis.
+/// A line of a person's own words as GitHub shows it, without emphasis marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OwnLine {
-    /// Its text. `…` stands for what is shown but not said: struck text, pictures, formulas, code.
+    /// `…` replaces what is shown but is not the person's words: struck text, pictures, formulas, code.
     pub(crate) text: String,
-    /// How much of the text stands in the source as it is, with nothing but blanks before it on its line; 0 for a line
-    /// that begins with a mark, or inside of a link, a table, a footnote or emphasis.
+    /// The length of the prefix of `text` that is in the source unchanged, with only blanks before it on its line. It
+    /// is 0 for a line that begins with a mark, or that is inside a link, a table, a footnote or emphasis.
     pub(crate) plain: usize,
 }
 
@@ -26,17 +27,17 @@ pub(crate) enum CodeSpans {
     Omit,
 }
 
-/// Whether what a reader must unfold first, in `<details>`, counts.
+/// Whether text inside a folded `<details>` counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FoldedText {
     Keep,
     Omit,
 }
 
-/// The lines of a Markdown text that its author says. What is quoted, code, struck, hidden or somebody's mail is not; in
-/// doubt a line is left out.
+/// The lines of a Markdown text that are its author's own words. Quoted, struck and hidden text, code and quoted mail
+/// are not. If in doubt, a line is omitted.
 pub(crate) fn own_lines(markdown: &str, code: CodeSpans, folded: FoldedText) -> Vec<OwnLine> {
-    // The parser's ranges must be places of the text that is looked at.
+    // The parser's ranges must be positions in this text, so the line endings are normalised first.
     let source = markdown.replace("\r\n", "\n").replace('\r', "\n");
     if is_too_deep(&source) {
         return Vec::new();
@@ -60,21 +61,21 @@ struct Reader<'a> {
     folded: FoldedText,
     lines: Vec<OwnLine>,
     line: OwnLine,
-    /// Where the part of the line that stands in the source as it is ends, as long as nothing came between.
+    /// The source position where the unchanged part of the line ends; `None` once something else came after it.
     plain_end: Option<usize>,
-    /// How deep the text is in what is not said: quotations, blocks of code, pictures, struck text.
+    /// The nesting depth in text that is not the author's words: quotations, code blocks, pictures, struck text.
     unsaid: usize,
-    /// How deep it is in what cannot begin a command.
+    /// The nesting depth in text that cannot begin a command.
     marked: usize,
-    /// Whether the text is that of a link: an address is none.
+    /// Whether the text is that of a link in brackets. A bare address is not.
     in_brackets: bool,
     elements: OpenElements,
-    /// An HTML block, with the places of its lines in the source.
+    /// An open HTML block, with the source positions of its lines.
     html: Option<(String, Vec<(usize, usize)>)>,
     mail: Mail,
 }
 
-/// What is known of a mail below an answer to it.
+/// Whether a quoted mail follows the author's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mail {
     Nothing,
@@ -214,7 +215,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Puts something in the place of what is not said.
+    /// Inserts `instead` in place of text that is not the author's words.
     fn omit(&mut self, instead: &str) {
         if self.is_said() && self.mail == Mail::Nothing {
             self.line.text.push_str(instead);
@@ -280,12 +281,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What mail programs put above the mail that is answered or handed on.
+/// The line that mail programs put above a mail that is answered or forwarded.
 static MAIL_BELOW: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)^-{3,}\s*(?:original|forwarded) message\s*-{3,}$").expect("invariant: the pattern is constant")
 });
 
-/// Whether only blanks stand between the beginning of a line and this place.
+/// Whether only blanks are between the beginning of the line and this position.
 fn begins_line(source: &str, at: usize) -> bool {
     let before = &source.as_bytes()[..at];
     let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();

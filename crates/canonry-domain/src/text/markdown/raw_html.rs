@@ -1,9 +1,10 @@
-//! HTML in Markdown: where its tags, comments and texts are, and which elements say that their text is not said to anybody.
+//! Parses HTML in Markdown: the positions of tags, comments and texts, and the elements whose text is not the author's
+//! words.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A part of raw HTML; comments are none.
+/// A part of raw HTML. Comments are not parts.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HtmlPart<'a> {
     Text(Range<usize>),
@@ -12,11 +13,11 @@ pub enum HtmlPart<'a> {
         attributes: &'a str,
         closes: bool,
     },
-    /// A tag or a comment without an end: whatever comes after belongs to it.
+    /// A tag or a comment without an end: everything after it belongs to it.
     Unfinished,
 }
 
-/// Takes raw HTML apart, as a browser does.
+/// Splits raw HTML into parts, as a browser does.
 pub fn html_parts(html: &str) -> Vec<HtmlPart<'_>> {
     let mut parts = Vec::new();
     let (mut text, mut at) = (0, 0);
@@ -41,12 +42,13 @@ pub fn html_parts(html: &str) -> Vec<HtmlPart<'_>> {
     parts
 }
 
-/// Where the markup that begins with this `<` ends; `None` when it is only a sign, `Some(None)` when there is no end.
+/// The end of the markup that begins with this `<`; `None` if it is only a character, `Some(None)` if the markup has
+/// no end.
 fn markup_end(html: &str, begun: usize) -> Option<Option<usize>> {
     let behind = &html[begun + 1..];
     let from = begun + 1;
     if let Some(comment) = behind.strip_prefix("!--") {
-        // Browsers end a comment at once that begins with its end.
+        // Browsers end a comment at once if it begins with its end.
         let at_once = [">", "->"].into_iter().find(|end| comment.starts_with(end)).map(|end| from + 3 + end.len());
         let ends = ["-->", "--!>"].into_iter().filter_map(|end| comment.find(end).map(|at| from + 3 + at + end.len()));
         return Some(at_once.or_else(|| ends.min()));
@@ -58,7 +60,7 @@ fn markup_end(html: &str, begun: usize) -> Option<Option<usize>> {
     behind.starts_with(['!', '?', '/']).then(|| behind.find('>').map(|at| from + at + 1))
 }
 
-/// Where a tag ends: at the first `>` that is in no quoted value.
+/// The end of a tag: the first `>` outside a quoted value.
 fn tag_end(html: &str, from: usize) -> Option<usize> {
     let bytes = html.as_bytes();
     let (mut at, mut takes_value) = (from, false);
@@ -86,7 +88,7 @@ fn tag(inside: &str) -> Option<HtmlPart<'_>> {
     name.starts_with(|first: char| first.is_ascii_alphabetic()).then_some(HtmlPart::Tag { name, attributes, closes })
 }
 
-/// Elements whose text a person does not say themselves: quoted, struck, code, a link, hidden, or a part of a table.
+/// Elements whose text is not the author's own words: quoted, struck, code, a link, hidden, or a part of a table.
 const NOT_SAID: [&str; 36] = [
     "blockquote",
     "q",
@@ -126,14 +128,14 @@ const NOT_SAID: [&str; 36] = [
     "table",
 ];
 
-/// The elements that are open where a text stands. One that is never closed stays open to the end: browsers disagree, and
-/// in doubt nothing was said.
+/// The elements that are open at a position. An element that is never closed stays open to the end: browsers disagree,
+/// and if in doubt the text is not the author's words.
 #[derive(Debug, Default)]
 pub(super) struct OpenElements {
-    /// How many of each are open, and all together.
+    /// The number of open elements by name; `all` is their sum.
     counts: BTreeMap<&'static str, usize>,
     all: usize,
-    /// Each `<details>`, and whether a reader must unfold it.
+    /// Each open `<details>`, and whether a reader must unfold it.
     details: Vec<bool>,
     folded: usize,
     unfinished: bool,
@@ -172,12 +174,11 @@ impl OpenElements {
         }
     }
 
-    /// Whether none is open in which text is not said.
+    /// Whether no open element excludes the text from the author's words.
     pub(super) const fn is_said(&self) -> bool {
         self.all == 0 && !self.unfinished
     }
 
-    /// Whether a reader must unfold something to see the text.
     pub(super) const fn is_folded(&self) -> bool {
         self.folded > 0
     }

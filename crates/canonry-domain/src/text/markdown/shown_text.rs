@@ -1,4 +1,4 @@
-//! The text that a reader of Markdown sees, and where each part of it stands in the source.
+//! Extracts the text that a reader of Markdown sees, with the source position of each part.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use super::raw_html::{HtmlPart, html_parts};
 use super::{github_options, is_too_deep};
 use crate::text::printable::is_invisible;
 
-/// A text that was made of another one, byte by byte.
+/// A text that was derived from a source, with the source position of each byte.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct ShownText {
     text: String,
-    /// Where each byte comes from.
+    /// The source range of each byte.
     from: Vec<(usize, usize)>,
 }
 
@@ -21,7 +21,7 @@ impl ShownText {
         &self.text
     }
 
-    /// Adds a character that stands at these places of the source, unless nobody sees it.
+    /// Adds a character with its source range, unless it is invisible.
     pub(crate) fn push(&mut self, character: char, source: Range<usize>) {
         if is_invisible(character) {
             return;
@@ -30,14 +30,14 @@ impl ShownText {
         self.from.resize(self.text.len(), (source.start, source.end));
     }
 
-    /// The part of the source that a part of the text comes from.
+    /// The source range of a part of the text.
     pub(crate) fn source_of(&self, range: Range<usize>) -> Range<usize> {
         let from = &self.from[range];
         let start = from.iter().map(|(start, _)| *start).min().unwrap_or_default();
         start..from.iter().map(|(_, end)| *end).max().unwrap_or(start)
     }
 
-    /// Adds a text, character by character where it stands in the source as it is.
+    /// Adds a text. Each character gets its own position if the source contains the text unchanged.
     fn push_text(&mut self, text: &str, source: &str, range: Range<usize>) {
         let is_same = source.get(range.clone()) == Some(text);
         for (at, character) in text.char_indices() {
@@ -47,8 +47,8 @@ impl ShownText {
     }
 }
 
-/// What a reader sees of a Markdown text: without marks, tags and comments, entities as what they stand for.
-/// Nothing of a text that is nested too deeply to be read.
+/// The text that a reader of Markdown sees: without marks, tags and comments, and with entities decoded. It is empty
+/// if the source is nested too deeply.
 pub(crate) fn shown_text(source: &str) -> ShownText {
     let mut shown = ShownText::default();
     if is_too_deep(source) {
@@ -58,7 +58,7 @@ pub(crate) fn shown_text(source: &str) -> ShownText {
         match event {
             Event::Text(text) => shown.push_text(&text, source, range),
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                // Behind the backticks, where nothing but the marks is left away.
+                // The position behind the backticks, if the code is in the source unchanged.
                 let inside = source.get(range.clone()).and_then(|whole| whole.find(&*text));
                 let place = inside.map_or(range.clone(), |at| range.start + at..range.start + at + text.len());
                 shown.push_text(&text, source, place);

@@ -1,4 +1,4 @@
-//! The rules of clusters and plans, case by case.
+//! Tests the rules of clusters and plans, case by case.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn login(name: &str) -> canonry_domain::Login {
     name.parse().expect("a login")
 }
 
-/// The canonical of the only cluster, and why.
+/// The canonical of the only cluster, and the reason.
 fn canonical(world: &World) -> (i64, String) {
     let clusters = world.clusters();
     let [cluster] = &clusters[..] else { panic!("one cluster, not {clusters:?}") };
@@ -118,7 +118,8 @@ fn every_item_has_one_reason() {
     assert_eq!(world.rows(FALLBACK), expected);
 }
 
-/// An unfilled form is neither closed nor closed onto, and joins nothing; a person may know more than its text.
+/// An unfilled form is neither closed nor a target, and joins nothing, unless a person rules so, who may know more
+/// than the text.
 #[test]
 fn an_unfilled_template_is_neither_source_nor_target() {
     let unfilled =
@@ -260,7 +261,7 @@ fn what_duplicates_point_at_stays_and_takes_them_along_when_it_must_close() {
     world.edge(2, 1, 0.95);
     let plan = world.plan(STRICT);
     world.apply(&plan);
-    // Clusters grow together, and another representation stored other canonicals.
+    // Two clusters are joined, and another representation stored other canonicals.
     world.item(3, |item| (item.comments, item.author) = (99, Some(login("boss"))));
     world.edge(1, 3, 0.95);
     world.stored = [(number(1), number(3)), (number(2), number(3)), (number(3), number(3))].into();
@@ -269,7 +270,7 @@ fn what_duplicates_point_at_stays_and_takes_them_along_when_it_must_close() {
     let plan = world.plan(STRICT);
     let closes: Vec<_> = plan.closes().map(|row| (row.number.get(), row.target.get(), row.repoint.to_vec())).collect();
     assert_eq!(closes, [(1, 3, vec![number(2)])]);
-    // What must be re-pointed may contradict a person as well.
+    // A re-pointed item may contradict a person's ruling as well.
     world.rule(OverrideKind::NotDuplicate, 2, Some(3));
     assert_eq!(world.rows(STRICT)[&1], Err(SkipReason::ConflictingOverride));
 }
@@ -300,7 +301,7 @@ fn what_a_person_took_back_is_closed_again_only_on_a_maintainers_word() {
     let plan = world.plan(STRICT);
     world.apply(&plan);
     assert_eq!(world.rows(STRICT), [(2, Err(SkipReason::NotOpen))].into());
-    // It is open again, and nobody has told us of an event.
+    // The item is open again, and no event was recorded.
     world.change(2, |item| (item.state, item.state_reason) = (ItemState::Open, None));
     assert_eq!(world.rows(STRICT), [(2, Err(SkipReason::HumanReopened))].into());
     world.rule(OverrideKind::Duplicate, 2, Some(1));
@@ -321,11 +322,11 @@ fn a_changed_text_makes_its_edges_stale_but_not_a_persons_word() {
     world.change(2, |item| item.content_version = item.content_version.next());
     assert_eq!(world.rows(STRICT), [(2, Err(SkipReason::StaleEdge)), (3, Ok(1)), (4, Ok(1))].into());
     assert_eq!(world.plan(STRICT).stale().len(), 1);
-    // In a cluster by another edge, it lacks nothing but a judgement.
+    // The item is in a cluster by another edge and lacks only a judgement.
     world.edge(3, 2, 0.95);
     assert_eq!(world.rows(STRICT)[&2], Err(SkipReason::StaleEdge));
     assert_eq!(world.plan(STRICT).missing_pairs(), [(number(2), number(1))]);
-    // The canonical's own text changes: only a person's word still joins anything to it.
+    // The canonical's own text changes: only a person's ruling still joins items to it.
     world.change(1, |item| item.content_version = item.content_version.next());
     assert_eq!(world.rows(STRICT), [(3, Ok(2)), (4, Ok(1))].into());
     world.edges.retain(|edge| edge.target == number(1));

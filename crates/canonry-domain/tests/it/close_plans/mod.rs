@@ -1,4 +1,4 @@
-//! Clusters and close plans through the crate's front door.
+//! Tests of clusters and close plans through the crate's public interface.
 
 mod conformance;
 mod properties;

@@ -1,4 +1,4 @@
-//! What no past can make a plan do.
+//! Properties of plans that hold for any history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use proptest::sample::Index;
 
 use crate::close_plans::world::{World, number};
 
-/// Something that happens to a repository. Items are named by any number and wrapped into those there are.
+/// An event in a repository. Items have any number, which is mapped to an existing item.
 #[derive(Debug, Clone)]
 enum Event {
     Edge { source: i64, target: i64, confidence: f64 },
@@ -50,7 +50,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Items of every kind, most of them such that they may be closed.
+/// Items of every kind; most of them may be closed.
 fn world() -> impl Strategy<Value = World> {
     let item = (0_u8..16, 0_u32..4, any::<bool>());
     let earlier = vec((1_i64..=12, 1_i64..=12, 0_i64..900, any::<bool>()), 0..5);
@@ -87,7 +87,7 @@ fn world() -> impl Strategy<Value = World> {
     })
 }
 
-/// Lets an event happen; what must hold of that event alone is checked here.
+/// Applies an event and checks the properties of that event.
 fn happen(world: &mut World, event: &Event) -> Result<(), TestCaseError> {
     match *event {
         Event::Edge { source, target, confidence } => world.edge(source, target, confidence),
@@ -126,7 +126,7 @@ fn happen(world: &mut World, event: &Event) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// An undone close also rules the pair apart; an objection does not.
+/// An undone close also rules that the pair is not a duplicate; an objection does not.
 fn take_back(world: &mut World, item: i64, rule: bool) {
     let Some(last) = world.earlier.iter().rposition(|close| close.number == number(item)) else { return };
     world.reopen(number(item));
@@ -136,7 +136,7 @@ fn take_back(world: &mut World, item: i64, rule: bool) {
     }
 }
 
-/// Checks that an event moves no canonical.
+/// Checks that an event does not move a canonical.
 fn unmoved(world: &mut World, event: impl FnOnce(&mut World)) -> Result<(), TestCaseError> {
     let before = world.plan(TargetPolicy::CanonicalOnly).canonicals();
     world.stored = before.clone();
@@ -148,7 +148,7 @@ fn unmoved(world: &mut World, event: impl FnOnce(&mut World)) -> Result<(), Test
     Ok(())
 }
 
-/// The closes that still hold: item → target.
+/// The closes that still stand: item → target.
 fn standing(world: &World) -> BTreeMap<ItemNumber, ItemNumber> {
     let mut latest: BTreeMap<ItemNumber, &EarlierClose> = BTreeMap::new();
     for close in &world.earlier {
@@ -164,7 +164,7 @@ fn standing(world: &World) -> BTreeMap<ItemNumber, ItemNumber> {
     latest.into_values().filter(holds).map(|close| (close.number, close.target)).collect()
 }
 
-/// What every plan keeps to, said again without the planner's own words.
+/// Checks the rules of every plan, written independently of the planner.
 fn check(world: &World, policy: TargetPolicy) -> Result<(), TestCaseError> {
     let plan = world.plan(policy);
     let is_open = |item: &ItemNumber| {
@@ -201,7 +201,7 @@ fn check(world: &World, policy: TargetPolicy) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What must be true of an item by itself before it may be closed.
+/// Checks the conditions on an item alone before it may be closed.
 fn check_item(world: &World, closed: ItemNumber) -> Result<(), TestCaseError> {
     let item = &world.items[&closed];
     let boss = |login: &canonry_domain::Login| login.as_str().eq_ignore_ascii_case("boss");
@@ -221,7 +221,7 @@ fn check_item(world: &World, closed: ItemNumber) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A close rests on one or two edges that are fresh or a person's.
+/// Checks that a close is based on one or two edges that are fresh or a person's.
 fn check_path(
     world: &World,
     plan: &ClosePlan,
@@ -254,7 +254,7 @@ fn check_path(
     Ok(())
 }
 
-/// Whether the latest ruling of a pair says that they are not duplicates.
+/// Whether the latest ruling about a pair says that they are not duplicates.
 fn apart(world: &World, one: ItemNumber, other: ItemNumber) -> bool {
     let of_pair = world.overrides.iter().filter(|ruled| {
         ruled.kind != OverrideKind::Canonical

@@ -1,4 +1,4 @@
-//! A repository as plain data, on which plans are made, applied and answered by people.
+//! A repository as plain data, for tests that make and apply plans and simulate people's answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub(crate) fn rules(policy: TargetPolicy) -> PlanRules {
     PlanRules { min_close: Probability::new(0.9).expect("valid"), policy, protected_labels: vec!["security".into()] }
 }
 
-/// One repository and its past. `boss` maintains it.
+/// One repository and its history. `boss` maintains it.
 #[derive(Debug, Clone)]
 pub(crate) struct World {
     pub(crate) items: BTreeMap<ItemNumber, Item>,
@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    /// Adds an open issue by a contributor, changed as told.
+    /// Adds an open issue by a contributor, with a change.
     pub(crate) fn item(&mut self, item_number: i64, change: impl FnOnce(&mut Item)) {
         let record = ItemRecord {
             state: Some(ItemState::Open),
@@ -69,7 +69,7 @@ impl World {
         numbers.into_iter().for_each(|item_number| self.item(item_number, |_| {}));
     }
 
-    /// Adds an edge between the texts as they are now.
+    /// Adds an edge between the current texts.
     pub(crate) fn edge(&mut self, source: i64, target: i64, confidence: f64) {
         let version =
             |item: i64| self.items.get(&number(item)).map_or(ContentVersion::FIRST, |item| item.content_version);
@@ -143,7 +143,7 @@ impl World {
         self.with_input(clusters)
     }
 
-    /// Closes what a plan closes, re-points what it re-points, and stores its canonicals.
+    /// Closes the items of a plan, re-points others, and stores the canonicals.
     pub(crate) fn apply(&mut self, plan: &ClosePlan) {
         let closed_at = self.tick();
         self.stored = plan.canonicals();
@@ -158,7 +158,7 @@ impl World {
         }
     }
 
-    /// What the rows of a plan say: the target of a close, or why not.
+    /// The rows of a plan: the target of a close, or the reason for the skip.
     pub(crate) fn rows(&self, policy: TargetPolicy) -> BTreeMap<i64, Result<i64, SkipReason>> {
         let plan = self.plan(policy);
         plan.rows().map(|row| (row.number.get(), row.skip.map_or(Ok(row.target.get()), Err))).collect()

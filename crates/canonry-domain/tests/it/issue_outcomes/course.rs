@@ -1,4 +1,4 @@
-//! Closing, reopening and closing again.
+//! Tests of closing, reopening and closing again.
 
 use canonry_domain::{
     IssueResolution, LessonKind, OutcomeEvent, OutcomeEvidence, Prediction, PredictionTruth, Similarity, issue_outcome,
@@ -42,7 +42,7 @@ fn reopening_takes_an_outcome_back() {
     for (expected, events) in [
         (duplicate_of(6), again(of(closed(PERSON, 30, DUPLICATE), 6))),
         (UNKNOWN, again(closed(BOT, 30, NOT_PLANNED))),
-        // What was written before the reopening was about the other closing.
+        // A comment from before the reopening was about the other close.
         (
             IssueResolution::Completed,
             [&again(closed(PERSON, 30, COMPLETED))[..], &[commented(PERSON, 9, 1, 5)]].concat(),
@@ -52,7 +52,7 @@ fn reopening_takes_an_outcome_back() {
         (duplicate(), again(with_labels(closed(PERSON, 30, COMPLETED), dup.as_slice()))),
         // A label alone does not close it again.
         (REOPENED, again(labeled(PERSON, 30))),
-        // Of another kind of closing nothing is said.
+        // A close for another reason says nothing.
         (UNKNOWN, vec![closed(PERSON, 10, NOT_PLANNED), reopened(PERSON, 20)]),
         (UNKNOWN, vec![closed(BOT, 10, NOT_PLANNED), reopened(PERSON, 20)]),
         (REOPENED, vec![closed(BOT, 10, DUPLICATE), reopened(PERSON, 20)]),
@@ -60,7 +60,7 @@ fn reopening_takes_an_outcome_back() {
         (UNKNOWN, vec![closed(PERSON, 10, COMPLETED), reopened(PERSON, 20), labeled(PERSON, 21)]),
         (UNKNOWN, vec![closed(PERSON, 10, DUPLICATE), reopened(CANONRY, 20)]),
         (UNKNOWN, vec![reopened(PERSON, 20)]),
-        // A maintainer whose token runs the service closed it by hand, and not as a duplicate.
+        // A maintainer whose token runs the service closed it manually, and not as a duplicate.
         (UNKNOWN, vec![closed(CANONRY, 10, COMPLETED), reopened(PERSON, 20)]),
         (REOPENED, vec![closed(CANONRY, 10, DUPLICATE), reopened(PERSON, 20)]),
         (REOPENED, vec![of(closed(CANONRY, 10, NOT_PLANNED), 5), reopened(PERSON, 20)]),
@@ -81,13 +81,13 @@ fn the_last_closing_decides() {
     let first = of(closed(PERSON, 10, DUPLICATE), 5);
     assert_eq!(outcome(&[first.clone(), closed(MAINTAINER, 20, NOT_PLANNED)]), IssueResolution::NotPlanned);
     assert_eq!(outcome(&[closed(MAINTAINER, 5, NOT_PLANNED), first.clone()]), duplicate_of(5));
-    // A corrected reason is a closing at the time of the correction.
+    // A corrected reason is a close at the time of the correction.
     assert_eq!(outcome(&[closed(MAINTAINER, 10, COMPLETED), closed(PERSON, 12, DUPLICATE)]), duplicate());
     assert_eq!(
         outcome(&[closed(MAINTAINER, 10, DUPLICATE), closed(PERSON, 12, COMPLETED)]),
         IssueResolution::Completed
     );
-    // Of two reports with one time and one actor the one that says duplicate.
+    // Of two reports with the same time and actor, the one that says duplicate counts.
     let changed = OutcomeEvent { delivery_id: "another".to_owned(), ..closed(PERSON, 10, NOT_PLANNED) };
     assert_eq!(outcome(&[changed, first]), duplicate_of(5));
 }

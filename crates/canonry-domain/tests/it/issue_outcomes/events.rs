@@ -1,4 +1,4 @@
-//! Events of issue #1, in minutes, and what became of it.
+//! Events of issue #1, with times in minutes, and the resulting outcome.
 
 use canonry_domain::{
     EventBy, GithubId, IssueResolution, ItemNumber, LearningEntry, OutcomeEvent, OutcomeKind, Prediction, StateReason,
@@ -35,7 +35,7 @@ pub(crate) fn moment(minutes: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes)
 }
 
-/// One account for each kind of actor, so that one may be the closer and another not.
+/// Each kind of actor has its own account, so that one can be the closer and another not.
 pub(crate) fn event(kind: OutcomeKind, by: EventBy, minutes: i64) -> OutcomeEvent {
     let actor = (by != EventBy::Unknown).then(|| by.as_str().parse().expect("a login"));
     OutcomeEvent {
@@ -91,7 +91,7 @@ pub(crate) fn body_names(event: OutcomeEvent, target: i64) -> OutcomeEvent {
     OutcomeEvent { in_body: Some(number(target)), ..event }
 }
 
-/// The outcome, with the events in the order they are written and in the reverse one.
+/// The outcome; the events in reverse order must give the same.
 pub(crate) fn outcome(events: &[OutcomeEvent]) -> IssueResolution {
     let found = issue_outcome(events);
     let mut reversed = events.to_vec();

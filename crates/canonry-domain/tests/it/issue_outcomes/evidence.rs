@@ -1,4 +1,4 @@
-//! What an outcome is known by, and which events are no evidence.
+//! Tests which events are evidence of an outcome, and which are not.
 
 use canonry_domain::{
     IssueResolution, ItemNumber, OutcomeEvent, OutcomeEvidence, RepoName, issue_outcome, named_duplicate,
@@ -68,7 +68,7 @@ fn what_a_program_does_by_itself_is_no_evidence() {
     }
 }
 
-/// What a sync finds has no actor: a stale bot may be behind it, unless it was closed as a duplicate.
+/// A close that a sync finds has no actor: a stale bot may have closed it, unless it was closed as a duplicate.
 #[test]
 fn what_a_sync_finds_counts_as_far_as_it_can() {
     for (expected, events) in [
@@ -81,14 +81,14 @@ fn what_a_sync_finds_counts_as_far_as_it_can() {
         (UNKNOWN, vec![closed(SYNC, 10, COMPLETED)]),
         (UNKNOWN, vec![closed(SYNC, 10, NOT_PLANNED)]),
         (REOPENED, vec![closed(PERSON, 10, DUPLICATE), reopened(SYNC, 20)]),
-        // Somebody knows who it was.
+        // Another report names the actor.
         (IssueResolution::Completed, vec![closed(SYNC, 10, COMPLETED), closed(PERSON, 10, COMPLETED)]),
         (UNKNOWN, vec![closed(SYNC, 10, DUPLICATE), closed(BOT, 10, DUPLICATE)]),
         (UNKNOWN, vec![closed(PERSON, 10, DUPLICATE), reopened(SYNC, 20), reopened(BOT, 20)]),
-        // The two reports of one closing complete each other.
+        // The two reports of one close complete each other.
         (duplicate_of(5), vec![of(closed(SYNC, 10, DUPLICATE), 5), closed(PERSON, 10, None)]),
         (duplicate(), vec![with_labels(closed(SYNC, 10, COMPLETED), &["Duplicate"]), closed(PERSON, 10, COMPLETED)]),
-        // A reopening that is told twice is one.
+        // A reopening that is reported twice counts once.
         (REOPENED, vec![closed(PERSON, 10, DUPLICATE), reopened(PERSON, 20), reopened(SYNC, 25)]),
         (UNKNOWN, vec![closed(PERSON, 10, DUPLICATE), reopened(BOT, 20), reopened(SYNC, 25)]),
         (UNKNOWN, vec![closed(PERSON, 10, DUPLICATE), reopened(SYNC, 18), reopened(BOT, 20)]),
@@ -119,10 +119,10 @@ fn peoples_label_says_duplicate_as_long_as_it_is_there() {
         (IssueResolution::Completed, vec![labeled(CANONRY, 5), close(&["duplicate"])]),
         (duplicate(), vec![labeled(CANONRY, 5), close(&["duplicate"]), unlabeled(PERSON, 11), labeled(PERSON, 12)]),
         (IssueResolution::Completed, vec![labeled(PERSON, 5), close(&[])]),
-        // At the second of the closing, but not in its list: right after.
+        // In the second of the close, but not in its list: the label came right after.
         (duplicate(), vec![close(&[]), labeled(PERSON, 10)]),
         (IssueResolution::Completed, vec![close(&["duplicate"]), unlabeled(PERSON, 10)]),
-        // A closing that does not tell its labels.
+        // A close without a list of labels.
         (duplicate(), vec![labeled(PERSON, 5), closed(PERSON, 10, COMPLETED)]),
         (IssueResolution::Completed, vec![labeled(PERSON, 5), unlabeled(PERSON, 6), closed(PERSON, 10, COMPLETED)]),
         (IssueResolution::Completed, vec![labeled(BOT, 5), closed(PERSON, 10, COMPLETED)]),
@@ -155,7 +155,7 @@ fn texts_count_around_a_closing() {
         // A stranger: neither the bot that closed it nor a maintainer.
         (UNKNOWN, vec![by_bot.clone(), commented(PERSON, 2 * DAY, 1, 5)]),
         (duplicate_of(5), vec![by_bot, commented(MAINTAINER, 2 * DAY, 1, 5)]),
-        // The last word of each comment, and of several the last.
+        // The last version of each comment counts, and of several comments the last.
         (
             IssueResolution::Completed,
             vec![close(COMPLETED), commented(PERSON, DAY, 1, 5), commented(PERSON, DAY + 9, 1, 0)],
@@ -168,7 +168,7 @@ fn texts_count_around_a_closing() {
         (duplicate_of(6), vec![close(COMPLETED), commented(PERSON, DAY, 1, 5), commented(MAINTAINER, DAY + 1, 2, 6)]),
         (duplicate_of(5), vec![close(COMPLETED), commented(PERSON, DAY, 1, 5), commented(PERSON, DAY + 1, 2, 0)]),
         (duplicate_of(5), vec![close(COMPLETED), commented(PERSON, DAY - 9, 1, 0), commented(PERSON, DAY, 1, 5)]),
-        // Nothing is its own duplicate.
+        // An issue is not a duplicate of itself.
         (IssueResolution::Completed, vec![close(COMPLETED), commented(PERSON, DAY, 1, 1)]),
         (UNKNOWN, vec![body_names(close(None), 1)]),
         (duplicate(), vec![of(close(DUPLICATE), 1)]),
@@ -177,7 +177,7 @@ fn texts_count_around_a_closing() {
         (IssueResolution::Completed, vec![body_names(close(COMPLETED), 5)]),
         (duplicate(), vec![body_names(close(DUPLICATE), 5)]),
         (duplicate_of(6), vec![body_names(close(None), 5), commented(PERSON, DAY, 1, 6)]),
-        // Which target: what GitHub names, unless it is corrected afterwards.
+        // The target is the one that GitHub names, unless it is corrected afterwards.
         (duplicate_of(5), vec![close(DUPLICATE), commented(PERSON, DAY, 1, 5)]),
         (duplicate_of(7), vec![of(close(DUPLICATE), 7), commented(PERSON, DAY, 1, 5)]),
         (duplicate_of(5), vec![of(close(DUPLICATE), 7), commented(MAINTAINER, 2 * DAY + 9, 1, 5)]),

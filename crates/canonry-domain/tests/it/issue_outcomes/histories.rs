@@ -1,4 +1,4 @@
-//! What holds for every history of an issue.
+//! Properties that hold for every history of an issue.
 
 use canonry_domain::{
     EventBy, GithubId, IssueOutcome, IssueResolution, LearningEntry, LessonKind, OutcomeEvent, OutcomeKind, Prediction,
@@ -18,8 +18,8 @@ fn some_labels() -> impl Strategy<Value = Option<Vec<String>>> {
     )
 }
 
-/// Histories of a few hours in which several things may happen in the same minute. Whoever wrote a comment wrote all
-/// versions of it.
+/// Histories of a few hours in which several events may have the same minute. All versions of a comment have the same
+/// author.
 fn history() -> impl Strategy<Value = Vec<OutcomeEvent>> {
     let kinds = prop_oneof![
         4 => Just(OutcomeKind::Closed),
@@ -55,7 +55,7 @@ fn history() -> impl Strategy<Value = Vec<OutcomeEvent>> {
 }
 
 proptest! {
-    /// Webhooks come in any order, and the outcome is that of the events as a set.
+    /// Webhooks arrive in any order; the outcome depends on the set of events.
     #[test]
     fn the_order_of_arrival_does_not_matter(
         (history, shuffled) in history().prop_flat_map(|events| (Just(events.clone()), Just(events).prop_shuffle())),
@@ -71,7 +71,7 @@ proptest! {
         prop_assert_eq!(issue_outcome(&delivered), expected);
     }
 
-    /// There is an outcome only of a closed issue, or of one that was reopened.
+    /// Only an issue that is closed or was reopened has an outcome.
     #[test]
     fn an_outcome_belongs_to_the_last_change_of_state(history in history()) {
         let last = history.iter().filter(|event| matches!(event.kind, OutcomeKind::Closed | OutcomeKind::Reopened));
@@ -99,7 +99,7 @@ proptest! {
         prop_assert_ne!(found.outcome, duplicate_of(1));
     }
 
-    /// Programs by themselves never make an outcome.
+    /// Programs alone never produce an outcome.
     #[test]
     fn programs_are_no_evidence(history in history(), canonry in proptest::bool::ANY) {
         let by = if canonry { EventBy::Canonry } else { EventBy::Bot };
@@ -108,7 +108,7 @@ proptest! {
         prop_assert_eq!(issue_outcome(&history), IssueOutcome::UNKNOWN);
     }
 
-    /// A program's comment or unlabelling beside what people do changes nothing.
+    /// A program's comment or unlabelling beside people's events changes nothing.
     #[test]
     fn what_programs_say_changes_nothing(history in history()) {
         let says = |event: &OutcomeEvent| matches!(event.kind, OutcomeKind::Commented | OutcomeKind::Unlabeled);
@@ -117,7 +117,7 @@ proptest! {
         prop_assert_eq!(issue_outcome(&history), issue_outcome(&without));
     }
 
-    /// What a sync finds is void beside a report that says who it was.
+    /// A close or reopening that a sync finds is ignored if another report names the actor.
     #[test]
     fn a_sync_adds_nothing_to_what_webhooks_told(history in history()) {
         let changes_state = |event: &&OutcomeEvent| matches!(event.kind, OutcomeKind::Closed | OutcomeKind::Reopened);
@@ -132,8 +132,8 @@ proptest! {
         prop_assert_eq!(issue_outcome(&both), issue_outcome(&history));
     }
 
-    /// The learning law, from events on: an issue whose outcome comes to be known as a wrong prediction never lowers a
-    /// threshold, as a right one never raises it, and one that stays unknown moves nothing.
+    /// The learning law, from events on: a newly known outcome never lowers a threshold if the prediction was wrong,
+    /// and never raises it if the prediction was right. An unknown outcome moves nothing.
     #[test]
     fn outcomes_keep_the_law(
         others in vec((history(), proptest::option::of(50..=100_u8)), 0..60),

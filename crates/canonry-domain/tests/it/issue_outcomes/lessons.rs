@@ -1,4 +1,4 @@
-//! What an outcome teaches, and in which bucket.
+//! Tests of the lesson of an outcome, and of the component that it counts for.
 
 use canonry_domain::{
     Component, IssueOutcome, LearningEntry, Lesson, OutcomeEvent, Prediction, PredictionTruth, Similarity,
@@ -28,7 +28,7 @@ fn right_is_whatever_is_in_the_predicted_targets_cluster() {
         (close(None, &[5]), PredictionTruth::Duplicate),
         (close(Some(7), &[5, 6]), PredictionTruth::DuplicateOfAnother),
         (close(Some(6), &[]), PredictionTruth::DuplicateOfAnother),
-        // Frozen for another prediction.
+        // The cluster was stored for another prediction.
         (close(Some(6), &[8, 6]), PredictionTruth::DuplicateOfAnother),
         (closed(PERSON, 10, COMPLETED), PredictionTruth::NotDuplicate),
         (closed(PERSON, 10, NOT_PLANNED), PredictionTruth::NotDuplicate),
@@ -40,7 +40,7 @@ fn right_is_whatever_is_in_the_predicted_targets_cluster() {
     assert_eq!(of_another.truth(None), PredictionTruth::Duplicate);
     assert_eq!(lesson_of(&of_another, Some(predicted), None), Lesson::Missed { instead: Some(predicted) });
     assert_eq!(lesson_of(&of_another, None, None), Lesson::Missed { instead: None });
-    // A label after the closing is the moment of the outcome, and its cluster the one that counts.
+    // A label after the close is the moment of the outcome, and its cluster counts.
     let label = OutcomeEvent { cluster: cluster(&[5, 6, 7]), ..labeled(PERSON, 20) };
     let close = OutcomeEvent { state_reason: COMPLETED, ..close(Some(7), &[5, 6]) };
     assert_eq!(issue_outcome(&[close, label]).truth(Some(predicted)), PredictionTruth::Duplicate);

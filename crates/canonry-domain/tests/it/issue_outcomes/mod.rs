@@ -1,4 +1,4 @@
-//! What became of an issue: each rule about outcomes as a table, and what holds for every history.
+//! Tests of issue outcomes: each rule as a table, and properties for every history.
 
 mod course;
 mod events;

@@ -1,4 +1,4 @@
-//! Whatever GitHub answers and wherever the program dies, nothing is sent twice without a look.
+//! Tests that nothing is sent twice without a read, whatever GitHub answers and wherever the program dies.
 
 use canonry_domain::GithubId;
 use jiff::Timestamp;
@@ -47,7 +47,7 @@ fn a_comment_in_doubt_is_looked_for_twice_after_a_minute() {
     assert_eq!((&ready.phase, ready.unsure), (&Phase::Ready, 1));
     let found = go(doubt, Shape::Comment, Event::SawComments(vec![comment(7)]));
     assert_eq!(found, Move::End(End::Sent(Receipt { comment: Some(comment(7)), ..Receipt::default() })));
-    // Sent again, it is not over: the first one may turn up.
+    // After a second send it is not over: the first comment may still appear.
     let (settling, _) = waits(go(ready.sending(), Shape::Comment, Event::Done(Some(comment(9)))));
     let Move::On(twin) = go(settling, Shape::Comment, Event::SawComments(vec![comment(8), comment(9)])) else {
         panic!("no twin")
@@ -81,7 +81,7 @@ fn a_draft_is_submitted_once_and_then_read() {
     assert_eq!((set.act, &set.phase, &set.draft), (Act::Set, &Phase::Ready, &Some(draft(5))));
     let Move::On(listing) = go(set.clone().sending(), shape, Event::Done(None)) else { panic!("not submitted") };
     let (mut listing, mut looks) = (listing, 1);
-    // A comment that is missing is waited for, a while.
+    // A missing comment is waited for, but not for ever.
     let end = loop {
         match go(listing, shape, Event::SawReview { review: shown(5), is_whole: false }) {
             Move::Wait { progress, .. } => (listing, looks) = (progress, looks + 1),
@@ -90,7 +90,7 @@ fn a_draft_is_submitted_once_and_then_read() {
     };
     assert_eq!(looks, MOST_LOOKS);
     assert_eq!(end, Move::End(End::Sent(Receipt { review: Some(shown(5)), ..Receipt::default() })));
-    // The draft is gone: another one is made, a few times.
+    // The draft does not exist any more: another one is created, a few times.
     let (mut again, mut drafts) = (set.clone(), 0);
     let end = loop {
         match go(again.sending(), shape, Event::DraftGone("404".into())) {
@@ -103,10 +103,10 @@ fn a_draft_is_submitted_once_and_then_read() {
         }
     };
     assert_eq!((drafts, end), (MOST_TRIES - 1, Move::End(End::Without(Verdict::Fail("404".into())))));
-    // Refused before it is shown: the draft is taken away, and GitHub's words stay.
+    // Refused before it is visible: the draft is deleted, and GitHub's message stays.
     let Move::On(correct) = go(set.sending(), shape, Event::Refused("403".into())) else { panic!("it stays") };
     assert_eq!(correct.act, Act::Correct);
-    // Unless GitHub says that it is no draft any more.
+    // Unless GitHub says that it is no longer a draft.
     let Move::On(listing) = go(correct.clone().sending(), shape, Event::SawSubmitted(draft(5))) else { panic!("lost") };
     assert_eq!((listing.act, &listing.phase), (Act::Set, &Phase::Listing { already: false, looks: 0 }));
     let end = go(correct.sending(), shape, Event::Refused("403 again".into()));
@@ -116,10 +116,10 @@ fn a_draft_is_submitted_once_and_then_read() {
 #[test]
 fn a_draft_neither_waits_nor_stays_behind() {
     let shape = Shape::DraftThenSet;
-    // Refused when nothing was sent: there is nothing to take away.
+    // Refused when nothing was sent: there is nothing to delete.
     let end = go(Progress::begin(shape), shape, Event::Refused("closed".into()));
     assert_eq!(end, Move::End(End::Without(Verdict::Refuse("closed".into()))));
-    // The answer was lost, and it is refused now: whatever was made is looked for and taken away.
+    // The answer was lost, and it is refused now: whatever was created is searched for and deleted.
     let lost = Event::NotSent { hold: Hold::Try, reason: "no answer".into() };
     let (again, _) = waits(go(Progress::begin(shape).sending(), shape, lost));
     let Move::On(correct) = go(again, shape, Event::Refused("closed".into())) else { panic!("it stays") };
@@ -128,13 +128,13 @@ fn a_draft_neither_waits_nor_stays_behind() {
     assert_eq!(end, Move::End(End::Without(Verdict::Refuse("closed".into()))));
     let end = go(correct.sending(), shape, Event::Refused("403".into()));
     assert_eq!(end, Move::End(End::Without(Verdict::Refuse("closed".into()))));
-    // It has to wait before it is shown: the draft is made anew then.
+    // It has to wait before it is visible: then the draft is created again.
     let Move::On(set) = go(Progress::begin(shape).sending(), shape, Event::Drafted(draft(5))) else { panic!("none") };
     let (waiting, wait) = waits(go(set, shape, Event::Withdrawn { hold: Hold::Until(at(300)), reason: "p".into() }));
     assert_eq!((waiting, wait), (Progress::begin(shape), 300));
 }
 
-/// Goes through an outage to its end; when each try was, and the end.
+/// Simulates an outage to its end. Returns the time of each try, and the end.
 fn through_an_outage(mut progress: Progress, shape: Shape) -> (Vec<i64>, Move) {
     let (mut now, mut tried) = (0, Vec::new());
     for _ in 0..1_000 {
@@ -215,8 +215,8 @@ fn progress_survives_being_stored() {
     }
 }
 
-/// What the outside world does next, whatever the phase; those that make no sense there are turned
-/// into the nearest that does.
+/// What the outside world does next, in any phase; a fate that is impossible in a phase becomes the nearest possible
+/// one.
 #[derive(Debug, Clone)]
 enum Fate {
     Die,
@@ -257,7 +257,7 @@ struct Simulation {
     shape: Shape,
     progress: Progress,
     now: i64,
-    /// Looks that found nothing since something of this act may have arrived.
+    /// Reads that found nothing since something of this act may have arrived.
     looks: u8,
     sends: u32,
 }
@@ -381,7 +381,7 @@ proptest! {
                 prop_assert!(matches!(phase, Phase::Ready | Phase::Listing { .. }), "{phase:?}");
                 simulation.looks = 0;
             }
-            // What is stored is all that a restart has.
+            // A restart has only what is stored.
             let stored = serde_json::to_value(&simulation.progress).expect("plain data");
             simulation.progress = serde_json::from_value(stored).expect("reads");
         }

@@ -1,4 +1,4 @@
-//! The App: installation tokens are made once, renewed in time, and replaced when revoked.
+//! Tests the App: installation tokens are created once, renewed in time, and replaced when revoked.
 
 use canonry_github::{AppKey, Auth, ClientOptions, GitHub, GitHubError, Scope, Secret, WriteError};
 use canonry_testkit::github::{Fault, TEST_APP_PRIVATE_KEY, World};

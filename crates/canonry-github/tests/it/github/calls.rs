@@ -1,4 +1,4 @@
-//! Each call does to GitHub what it says.
+//! Tests that each call has its effect on GitHub.
 
 use canonry_domain::{GithubId, ItemState, Login, StateReason};
 use canonry_github::api::{IssuePatch, IssueQuery, ListState, NewLabel, Permission, ReactionSubject};

@@ -1,4 +1,4 @@
-//! A client of an emulated GitHub, with one clock for both.
+//! Provides a client of an emulated GitHub, with one clock for both.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,11 +13,10 @@ use canonry_testworld::WorldClock;
 pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 pub(crate) const REPO: &str = "acme/widgets";
 
-/// An emulated GitHub with one repository, and a client.
 pub(crate) struct Setting {
     pub(crate) emulator: Arc<Emulator>,
     pub(crate) github: GitHub,
-    /// Every wait: why, and for how many seconds after the world's beginning.
+    /// Every wait: its reason, and its end in seconds after the start of the world.
     pub(crate) waits: Arc<Mutex<Vec<(WaitReason, i64)>>>,
     pub(crate) begin: Timestamp,
 }
@@ -27,7 +26,7 @@ impl Setting {
         Self::with(|_| {}, Auth::Token(Secret::new(TOKEN)), |_| {}).await
     }
 
-    /// A setting whose world and options differ from the usual ones.
+    /// A setting with its own world and options.
     pub(crate) async fn with(
         fill: impl FnOnce(&mut World),
         auth: Auth,

@@ -1,4 +1,4 @@
-//! The client against the emulated GitHub, and webhooks against GitHub's own examples.
+//! Tests the client against the emulated GitHub, and webhooks against GitHub's own examples.
 
 mod app_auth;
 mod calls;

@@ -1,4 +1,4 @@
-//! Signing in with an account on the emulated GitHub.
+//! Tests signing in with an account on the emulated GitHub.
 
 use canonry_github::{GitHubError, OauthClient, Secret, code_challenge};
 use canonry_testkit::github::{Emulator, OauthApp, World, loopback_client};
@@ -16,7 +16,7 @@ async fn setting() -> (Emulator, OauthClient, Url) {
     (emulator, client, CALLBACK.parse().expect("a URL"))
 }
 
-/// Where the browser is sent back to.
+/// The address to which the browser is redirected.
 async fn sent_back(url: &Url) -> Url {
     let browser = loopback_client().redirect(reqwest::redirect::Policy::none()).user_agent("browser").build();
     let answer = browser.expect("a client").get(url.clone()).send().await.expect("an answer");

@@ -1,4 +1,4 @@
-//! Lists: every item arrives once, whatever the pages look like, and nowhere else is asked.
+//! Tests lists: every item arrives once, whatever the pages look like, and no other host is asked.
 
 use canonry_github::api::{IssueQuery, ListState};
 use canonry_github::{Answer, Auth, EtagCache, GitHubError, MemoryEtags, Secret};
@@ -47,7 +47,7 @@ async fn an_unchanged_list_costs_one_request_and_nothing_of_the_budget() {
     let etags = MemoryEtags::default();
     let ask = async || setting.github.issues(&repo(), ALL).first_if_changed(&etags).await.expect("an answer");
     let Answer::Fresh(page) = ask().await else { panic!("never asked before") };
-    // Until the caller has stored the page and kept its tag, the page comes again.
+    // Until the caller has stored the page and its ETag, the page is sent again.
     assert!(matches!(ask().await, Answer::Fresh(_)));
     etags.put(&page.etag.expect("a whole list has a tag")).await;
     assert_eq!(ask().await, Answer::NotModified);

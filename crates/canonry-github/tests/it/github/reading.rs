@@ -1,4 +1,4 @@
-//! Reads: retried, redirected, limited, and honest when they fail.
+//! Tests reads: retries, redirects, limits, and exact errors.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ async fn an_unreachable_host_is_told_without_the_token() {
         |_| {},
         Auth::Token(Secret::new(TOKEN)),
         |options| {
-            // A port that was free a moment ago and that nobody listens on.
+            // A port that was free a moment ago and on which nothing listens.
             let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
             let port = listener.local_addr().expect("an address").port();
             options.api = format!("http://127.0.0.1:{port}").parse().expect("a URL");
@@ -149,7 +149,7 @@ async fn a_transferred_issue_is_not_mistaken_for_this_repositorys() {
         |_| {},
     )
     .await;
-    // In the new repository it has the same number.
+    // The issue has the same number in the new repository.
     assert_eq!(setting.emulator.world().transfer(REPO, 1, "ann", "acme/other"), 1);
     let error = setting.github.issue(&repo(), number(1)).await.expect_err("moved");
     assert!(matches!(&error, GitHubError::Moved { to, .. } if to == "acme/other#1"), "{error:?}");

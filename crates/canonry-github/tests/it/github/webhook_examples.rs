@@ -1,4 +1,4 @@
-//! GitHub's own example payloads: each is read or kept as ignored, none is an error.
+//! Tests GitHub's own example payloads: each is parsed or kept as ignored, none is an error.
 
 use std::collections::BTreeMap;
 

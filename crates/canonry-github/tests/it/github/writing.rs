@@ -1,4 +1,4 @@
-//! Writes: sent once, and what is known about each kind of failure.
+//! Tests writes: each is sent once, and each kind of failure is reported correctly.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ async fn setting() -> Setting {
     patient(Duration::from_secs(60)).await
 }
 
-/// A client that waits so long for an answer.
+/// A client with this timeout.
 async fn patient(timeout: Duration) -> Setting {
     let auth = Auth::Token(Secret::new(TOKEN));
     Setting::with(|world| open_issues(world, 1), auth, |options| options.request_timeout = timeout).await
 }
 
-/// What comes of one comment under a fault, how many writes were sent, and how many comments there are.
+/// The result of one comment under a fault, the number of writes sent, and the number of comments on GitHub.
 async fn write_under(fault: ArmedFault) -> (Result<(), WriteError>, usize, usize) {
     let setting = setting().await;
     setting.emulator.fault(fault);
@@ -100,7 +100,7 @@ async fn limits_mean_not_sent_and_say_when() {
     let until = setting.begin + jiff::SignedDuration::from_secs(60);
     assert_eq!(outcome, WriteError::NotSent(GitHubError::RateLimited { until }));
     assert_eq!(outcome.retry_at(), Some(until));
-    // Until then nothing leaves.
+    // Nothing is sent until then.
     let again = setting.github.create_comment(&repo(), number(1), "hello").await.expect_err("limited");
     assert_eq!((again.retry_at(), setting.emulator.writes().len()), (Some(until), 1));
     setting.emulator.world().advance(60);

@@ -1,4 +1,4 @@
-//! The order of a close, and what happens when it does not come about.
+//! Tests the order of a close, and what happens if it does not succeed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +14,7 @@ use jiff::SignedDuration;
 
 use crate::outbox::setting::{CLOSING, NOT_CLOSING, REPO, Setting, close, plain, receipt};
 
-/// Says no to one act.
+/// Refuses one act.
 struct RefusesAt(Act);
 
 impl Recheck for RefusesAt {
@@ -27,7 +27,7 @@ impl Recheck for RefusesAt {
     }
 }
 
-/// Cannot say anything so many times.
+/// Fails this many times.
 struct Fails(AtomicUsize);
 
 impl Recheck for Fails {
@@ -37,7 +37,7 @@ impl Recheck for Fails {
     }
 }
 
-/// Meets GitHub's limit, or an outage, so many times; the limit holds for a minute.
+/// Fails this many times with GitHub's limit, or an outage; the limit lasts a minute.
 struct Meets(AtomicUsize, GitHubError);
 
 impl Recheck for Meets {
@@ -72,7 +72,7 @@ on_both_engines! {
         setting.emulator.forget_requests();
         let (_, entry) = closed_under(&setting, &Fails(AtomicUsize::new(usize::MAX))).await;
         assert!(setting.emulator.writes().is_empty());
-        // Half an hour's pause is longer than a caller waits; it is given up later.
+        // Half an hour's pause is longer than a caller waits; the write fails later.
         assert_eq!(entry.state, OutboxState::Pending);
         assert_eq!(entry.reason.as_deref(), Some("the check before sending failed: the store is away"));
     }
@@ -82,7 +82,7 @@ on_both_engines! {
         let until = setting.emulator.world().now + SignedDuration::from_secs(60);
         let away = GitHubError::Network { host: "api.github.com".to_owned(), detail: "no route".to_owned() };
         for met in [GitHubError::RateLimited { until }, away] {
-            // Twelve are more than may go wrong.
+            // Twelve are more than the allowed tries.
             let meets = Meets(AtomicUsize::new(12), met);
             let (item, entry) = closed_under(&setting, &meets).await;
             let entry = setting.see_through(&entry, &meets).await;
@@ -133,7 +133,7 @@ on_both_engines! {
         setting.emulator.fault(patch().apply_and_drop());
         let outbox = setting.outbox().await;
         let entry = outbox.enqueue(setting.repo.id, item, &WriteKey::other("close"), close(&setting)).await.expect("stored");
-        // Until the close is in doubt and waits for its minute.
+        // Runs until the close is in doubt and waits for its minute.
         let next = outbox.publish_due(&Unconditional).await.expect("worked on").expect("waits");
         {
             let mut world = setting.emulator.world();

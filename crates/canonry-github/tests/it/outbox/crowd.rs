@@ -1,4 +1,4 @@
-//! Several workers on one store.
+//! Tests several workers on one store.
 
 use std::sync::Arc;
 
@@ -37,8 +37,9 @@ on_both_engines! {
                 let mut order: Vec<_> = (0..items.len()).collect();
                 order.rotate_left(worker * 2);
                 for index in order {
-                    // The four share one clock, which each moves while it waits: on a slow machine it runs past another's
-                    // lease, and who loses a lease hears that the entry is not sent yet.
+                    // The four workers share one clock, and each of them advances it while it waits. On a slow machine
+                    // it can pass the end of another worker's lease; a worker that loses its lease gets an entry that
+                    // is not sent yet.
                     let mut entry = outbox.publish(items[index].1, &Unconditional).await.expect("worked on");
                     for _ in 0..10 {
                         if entry.state != OutboxState::Pending {

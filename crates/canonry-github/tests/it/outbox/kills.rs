@@ -1,4 +1,4 @@
-//! Every kind, under every fault, killed at every point and started again.
+//! Tests every kind of write, under every fault, killed at every point and started again.
 
 use canonry_domain::{ItemNumber, WriteKey};
 use canonry_github::outbox::{Unconditional, Write};
@@ -9,7 +9,7 @@ use canonry_testkit::on_both_engines;
 
 use crate::outbox::setting::{CLOSING, NOT_CLOSING, OWN, REPO, Setting, close, comment, plain, receipt};
 
-/// A longer run than this has no end.
+/// A run with more points than this never ends.
 pub(crate) const MOST_POINTS: usize = 80;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// The reads that lag or fail: comments have a list that lags, all else is read where it is.
+    /// The reads that lag or fail: only the list of comments lags, everything else is read directly.
     fn reads(self, trouble: Trouble) -> Fault {
         Fault::on("GET", if trouble == Trouble::ApplyAndLag { "/**/comments" } else { "/repos/**" })
     }
@@ -71,7 +71,7 @@ pub(crate) const TROUBLES: [Trouble; 14] = [
 ];
 
 impl Trouble {
-    /// The faults that strike the `nth` of some writes, and the reads that tell of them.
+    /// The faults that hit the `nth` of some writes, and the reads that show their result.
     pub(crate) fn faults(self, writes: &Fault, reads: &Fault, nth: usize) -> Vec<ArmedFault> {
         let write = || writes.clone().nth(nth);
         match self {
@@ -99,12 +99,12 @@ struct Case<'a> {
     kind: Kind,
     item: ItemNumber,
     key: String,
-    /// The key of the comment that was there before.
+    /// The key of the earlier comment.
     before: String,
 }
 
 impl<'a> Case<'a> {
-    /// A fresh item as the kind needs it.
+    /// A new item in the state that the kind requires.
     async fn new(setting: &'a Setting, kind: Kind) -> Self {
         setting.emulator.clear_faults();
         let item = setting.open_issue();
@@ -135,7 +135,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What the entry says must be what GitHub shows.
+    /// Checks that the entry agrees with what GitHub shows.
     fn check(&self, entry: &OutboxEntry, context: &str) {
         let sent = match entry.state {
             OutboxState::Sent => true,
@@ -181,7 +181,7 @@ impl<'a> Case<'a> {
 async fn survives(database: TestDatabase, kind: Kind, nth: usize) {
     let mut setting = Setting::new(database).await;
     for trouble in TROUBLES {
-        // What lags keeps copies of the whole world, which must stay small.
+        // A lagging emulator keeps copies of the whole world, which must stay small.
         setting.renew_world().await;
         for points in 0..MOST_POINTS {
             let context = format!("{kind:?}, {trouble:?} on write {nth}, killed after {points} points");
@@ -213,7 +213,7 @@ async fn survives(database: TestDatabase, kind: Kind, nth: usize) {
     }
 }
 
-// The steps are the same on both engines: one write of each shape goes through all of it on PostgreSQL too.
+// The steps are the same on both engines: one write of each shape runs completely on PostgreSQL too.
 on_both_engines! {
     async fn comments_survive(database: TestDatabase) {
         survives(database, Kind::Comment, 1).await;

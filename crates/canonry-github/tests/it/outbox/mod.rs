@@ -1,5 +1,5 @@
-//! The outbox against the emulated GitHub, on both engines: whatever goes wrong and wherever it is
-//! killed, no write is lost, none is doubled, and what it reports is what GitHub shows.
+//! Tests the outbox against the emulated GitHub, on both engines: whatever goes wrong and wherever it is killed, no
+//! write is lost, none is doubled, and what it reports is what GitHub shows.
 
 mod close;
 mod crowd;

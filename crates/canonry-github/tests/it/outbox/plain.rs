@@ -1,4 +1,4 @@
-//! Each kind when nothing goes wrong, and what is refused before it leaves.
+//! Tests each kind of write without faults, and what is refused before it is sent.
 
 use canonry_domain::WriteKey;
 use canonry_github::outbox::{Close, CloseAs, OutboxError, Unconditional, Write};

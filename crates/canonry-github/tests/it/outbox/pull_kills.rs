@@ -1,4 +1,4 @@
-//! Every kind of write to a pull request, under every fault, killed at every point and started again.
+//! Tests every kind of write to a pull request, under every fault, killed at every point and started again.
 
 use canonry_domain::{GithubId, ItemNumber, WriteKey};
 use canonry_github::outbox::{CheckRunWrite, CheckState, ReactTo, ReactionContent, Unconditional, Write};
@@ -31,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// The reads that tell what has become of it.
+    /// The reads that show the result.
     fn reads(self) -> Fault {
         match self {
             Self::Review => Fault::on("GET", "/repos/*/*/pulls/*/reviews/**"),
@@ -60,7 +60,7 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// A fresh pull request as the kind needs it.
+    /// A new pull request in the state that the kind requires.
     async fn new(setting: &'a Setting, kind: Kind) -> Self {
         setting.emulator.clear_faults();
         let (pull, comment) = match kind {
@@ -110,7 +110,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What the entry says must be what GitHub shows.
+    /// Checks that the entry agrees with what GitHub shows.
     fn check(&self, entry: &OutboxEntry, context: &str) {
         let sent = match entry.state {
             OutboxState::Sent => true,
@@ -188,7 +188,7 @@ impl<'a> Case<'a> {
 /// Kills a write at each of its points in turn, under each fault on its `nth` write, and starts again.
 async fn survives(mut setting: Setting, kind: Kind, nth: usize) {
     for trouble in TROUBLES {
-        // What lags keeps copies of the whole world, which must stay small.
+        // A lagging emulator keeps copies of the whole world, which must stay small.
         setting.renew_world().await;
         for points in 0..MOST_POINTS {
             let context = format!("{kind:?}, {trouble:?} on write {nth}, killed after {points} points");
@@ -219,7 +219,7 @@ async fn survives(mut setting: Setting, kind: Kind, nth: usize) {
     }
 }
 
-// Reviews stand for the others on PostgreSQL, as comments and closes do.
+// On PostgreSQL, reviews represent the other kinds, as comments and closes do.
 on_both_engines! {
     async fn reviews_survive(database: TestDatabase) {
         survives(Setting::new(database).await, Kind::Review, 2).await;

@@ -1,4 +1,4 @@
-//! Check runs, reactions, and conversations on a diff; and what of them is refused before it leaves.
+//! Tests check runs, reactions and conversations on a diff, and what is refused before it is sent.
 
 use canonry_domain::WriteKey;
 use canonry_github::outbox::{
@@ -89,7 +89,7 @@ on_both_engines! {
             let mut world = setting.emulator.world();
             let first = world.comment_on_line(REPO, plain(pull), "ann", "src/sync.rs", 3, "Hm.");
             let question = world.reply_in_thread(REPO, first, "bob", "@canonry why");
-            // The answer will stand on the third page.
+            // The reply will be on the third page.
             for index in 0..210 {
                 world.reply_in_thread(REPO, first, "bob", &format!("And {index}?"));
             }
@@ -122,7 +122,7 @@ on_both_engines! {
         assert_eq!(marker(&setting), before);
         let text = text_of(&setting.emulator.world().review_comments_by(REPO, plain(pull), OWN)[0].body);
         assert_eq!(text, "Fixed in `abc1234`.");
-        // Not even what the token's owner wrote by hand is ours.
+        // A comment that the token's owner wrote by hand is not ours either.
         for author in ["ann", OWN] {
             let theirs = setting.emulator.world().comment_on_line(REPO, plain(pull), author, "src/sync.rs", 9, "Mine.");
             let entry = setting.publish(pull, &format!("of {author}"), edit(id(theirs)), &Unconditional).await;
@@ -173,7 +173,7 @@ on_both_engines! {
         setting.emulator.world().reply_in_thread(REPO, plain_id(one), OWN, "Keep this open, see #12.");
         let entry = setting.publish(pull, "one", Write::ResolveThread { comment: one }, &Unconditional).await;
         assert_eq!((entry.state, entry.reason.as_deref()), (OutboxState::Refused, Some(THREAD_NOT_OURS)));
-        // It is deleted between the look and the mutation.
+        // It is deleted between the read and the mutation.
         let mutates = |request: &Recorded| {
             request.body.as_ref().is_some_and(|body| body["query"].as_str().is_some_and(|query| query.starts_with("mutation")))
         };

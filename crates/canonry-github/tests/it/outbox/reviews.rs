@@ -1,4 +1,4 @@
-//! Reviews: one batch, without the comments that GitHub does not take, and never twice.
+//! Tests reviews: one batch, without the comments that GitHub refuses, and never twice.
 
 use canonry_domain::{GithubId, WriteKey, WriteOrigin};
 use canonry_github::outbox::{Act, Outbox, Receipt, Recheck, RecheckError, ReviewWrite, Ruling, Unconditional, Write};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use crate::outbox::setting::{HEAD, LINES, OWN, REPO, Setting, TOKEN, id, inline, plain, receipt, review, text_of};
 use canonry_testworld::WorldClock;
 
-/// A review with so many comments, of which those with these numbers are off the diff.
+/// A review with `count` comments; those with the numbers in `off` are off the diff.
 fn many(count: u32, off: &[u32]) -> Write {
     let comments = (1..=count)
         .map(|index| {
@@ -31,7 +31,7 @@ fn written(entry: &OutboxEntry) -> canonry_github::outbox::WrittenReview {
     receipt(entry).review.expect("a review")
 }
 
-/// What happens right before a review is shown to everybody.
+/// Runs a function right before a review becomes visible.
 struct BeforeShowing<F>(F);
 
 impl<F: Fn() -> Ruling + Send + Sync> Recheck for BeforeShowing<F> {
@@ -40,7 +40,7 @@ impl<F: Fn() -> Ruling + Send + Sync> Recheck for BeforeShowing<F> {
     }
 }
 
-/// A clock that every question moves on, as slow answers do.
+/// A clock that every read of the time advances, as slow answers do.
 struct SlowClock {
     clock: WorldClock,
     asked: AtomicI64,
@@ -56,7 +56,7 @@ impl Clock for SlowClock {
     }
 }
 
-/// What the token's owner writes on the pull request while a draft of ours is there.
+/// What the token's owner writes on the pull request while a draft of ours exists.
 const WORDS: &str = "Not finished yet: is this";
 
 fn change_drafts(emulator: &Emulator, pull: u64, change: impl FnOnce(&mut Vec<ReviewComment>)) {
@@ -158,7 +158,7 @@ on_both_engines! {
         assert_eq!(told.comments.len() + told.left_out.len(), 300);
         assert!(off.iter().all(|index| told.left_out.contains(&format!("k{index}"))), "{:?}", told.left_out);
         assert_eq!(setting.own_reviews(pull).1, 0);
-        // An answer takes ten seconds: it ends in time, with less.
+        // An answer takes ten seconds: the search ends in time, with fewer comments.
         let slow = SlowClock { clock: WorldClock(Arc::clone(&setting.emulator)), asked: AtomicI64::new(0) };
         let options = ClientOptions {
             api: setting.emulator.url().parse().expect("a URL"),
@@ -231,7 +231,7 @@ on_both_engines! {
         let pull = setting.open_pull();
         let outbox = setting.outbox().await;
         let first = outbox.enqueue(setting.repo.id, pull, &WriteKey::other("first"), review(&["one"])).await.expect("stored");
-        // Killed when the draft was made and nothing of it was stored.
+        // Killed when the draft was created and nothing of it was stored.
         assert!(setting.publish_until(&first, 4, &Unconditional).await.is_none());
         assert_eq!(setting.own_reviews(pull).1, 1);
         let entry = outbox.publish(first.id, &Unconditional).await.expect("worked on");
@@ -259,13 +259,13 @@ on_both_engines! {
         assert_eq!(entry.state, OutboxState::Pending, "{entry:?}");
         assert!(entry.reason.as_deref().is_some_and(|reason| reason.contains("somebody has written in the draft")), "{entry:?}");
         assert_eq!((setting.own_reviews(pull).0.len(), words_in_draft(&setting, plain(pull))), (0, 1));
-        // Superseded meanwhile: what the person wrote stays all the same.
+        // Superseded meanwhile: the person's comment still stays.
         let refuse = BeforeShowing(|| Ruling::Refuse { reason: "superseded".to_owned() });
         setting.emulator.world().advance(3600);
         let entry = setting.publish(pull, "post", review(&["one"]), &refuse).await;
         assert_eq!((entry.state, entry.reason.as_deref()), (OutboxState::Refused, Some("superseded")));
         assert_eq!((setting.own_reviews(pull).0.len(), words_in_draft(&setting, plain(pull))), (0, 1));
-        // Nor does the next review take it away; it goes on when the person is done.
+        // The next review does not delete it either; it continues when the person is done.
         let entry = setting.publish(pull, "next", review(&["two"]), &Unconditional).await;
         assert_eq!((entry.state, words_in_draft(&setting, plain(pull))), (OutboxState::Pending, 1));
         change_drafts(&setting.emulator, plain(pull), |comments| comments.retain(|comment| comment.body != WORDS));
@@ -285,7 +285,7 @@ on_both_engines! {
         setting.emulator.world().now = until;
         assert_eq!(setting.publish(pull, "post", review(&["one"]), &Unconditional).await.state, OutboxState::Sent);
         assert_eq!((setting.own_reviews(pull).0.len(), setting.own_reviews(pull).1), (1, 0));
-        // The token is not accepted for a while, from the moment on that the draft is there.
+        // The token is not accepted for a while after the draft was created.
         let pull = setting.open_pull();
         setting.emulator.forget_requests();
         setting.emulator.fault(Fault::on("POST", "/repos/*/*/pulls/*/reviews/*/events").answer(401));
@@ -355,7 +355,7 @@ on_both_engines! {
         ];
         for (index, faults) in cases.into_iter().enumerate() {
             let pull = setting.open_pull();
-            // What lags by two changes knows the pull request all the same.
+            // A replica that lags by two changes still knows the pull request.
             for _ in 0..2 {
                 setting.emulator.world().comment(REPO, plain(pull), "ann", "Please have a look.");
             }
@@ -380,7 +380,7 @@ on_both_engines! {
         let entry = setting.publish(pull, "post", review(&["one", "two"]), &Unconditional).await;
         let told = written(&entry);
         assert_eq!((told.comments.len(), told.left_out.len()), (2, 0));
-        // A person deletes a comment before it was read: it does not wait for ever.
+        // A person deletes a comment before it was read: the entry does not wait for ever.
         let pull = setting.open_pull();
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/pulls/*/reviews/*/comments").always().answer_with(
             canonry_testkit::github::Answer::ok(serde_json::json!([])),

@@ -1,4 +1,4 @@
-//! A store, an emulated GitHub with one repository, and outboxes that come and go like processes.
+//! Provides a store, an emulated GitHub with one repository, and outboxes that start and end like processes.
 
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Deref for Setting {
     }
 }
 
-/// A world with a repository, somebody who opens issues, and issue 1, which others duplicate.
+/// A world with a repository, a user who opens issues, and issue 1, which others duplicate.
 pub(crate) fn world() -> World {
     let mut world = world_with_app(REPO, &["issues", "pull_requests", "checks", "contents"]);
     world.user("ann");
@@ -51,7 +51,7 @@ impl Setting {
         Self::with(database, OWN, token_auth()).await
     }
 
-    /// The same with an App, which may do everything unless its permissions are changed.
+    /// A setting with an App, which may do everything unless its permissions are changed.
     pub(crate) async fn of_app(database: TestDatabase) -> Self {
         Self::with(database, APP, app_auth()).await
     }
@@ -61,7 +61,7 @@ impl Setting {
         Self { world, own, keys: AtomicUsize::new(0) }
     }
 
-    /// Another emulated GitHub, as it was in the beginning. Its numbers begin anew, so that keys must not be made of them.
+    /// Starts another emulated GitHub in the initial state. Its numbers start again, so keys must not be made of them.
     pub(crate) async fn renew_world(&mut self) {
         let now = self.emulator.world().now;
         let mut world = world();
@@ -93,7 +93,7 @@ impl Setting {
         (pull, receipt(&entry).review.unwrap_or_else(|| panic!("no review: {entry:?}")))
     }
 
-    /// What everybody sees of our reviews of a pull request, and how many drafts of ours there are.
+    /// Our visible reviews of a pull request, and the number of our drafts.
     pub(crate) fn own_reviews(&self, pull: ItemNumber) -> (Vec<Review>, usize) {
         let world = self.emulator.world();
         let reviews: Vec<Review> = world.reviews_by(REPO, plain(pull), self.own).into_iter().cloned().collect();
@@ -103,7 +103,6 @@ impl Setting {
         (shown, drafts.len())
     }
 
-    /// Stores a write and sees it through.
     pub(crate) async fn publish(
         &self,
         item: ItemNumber,
@@ -126,7 +125,7 @@ impl Setting {
         outbox.publish(entry.id, recheck).await.expect("worked on")
     }
 
-    /// Works on an entry until it has ended, however often that takes longer than one is willing to wait.
+    /// Processes an entry until it has ended, however often that takes longer than one call waits.
     pub(crate) async fn see_through(&self, entry: &OutboxEntry, recheck: &dyn Recheck) -> OutboxEntry {
         let outbox = self.outbox().await;
         let mut entry = entry.clone();
@@ -139,7 +138,7 @@ impl Setting {
         entry
     }
 
-    /// Works on an entry until the process "dies" at its `steps`-th point; `None` when it died.
+    /// Processes an entry until the process "dies" at its `steps`-th point; `None` if it died.
     pub(crate) async fn publish_until(
         &self,
         entry: &OutboxEntry,
@@ -201,7 +200,7 @@ pub(crate) fn close(setting: &Setting) -> Write {
     })
 }
 
-/// A review of the pull requests here, with a comment per key, each on a line of its own.
+/// A review of the pull requests here, with one comment per key, each on its own line.
 pub(crate) fn review(keys: &[&str]) -> Write {
     let comments = keys.iter().zip(1..).map(|(key, line)| inline(key, line)).collect();
     Write::Review(ReviewWrite { commit: HEAD.to_owned(), body: "Two remarks.".to_owned(), comments, said: vec![] })

@@ -1,5 +1,5 @@
-//! Processes that are really killed: a child works on the outbox and sends itself SIGKILL at a point,
-//! or is killed while its request is under way; the next child goes on.
+//! Tests processes that are really killed: a child processes the outbox and sends itself SIGKILL at a point, or is
+//! killed while its request is running; the next child continues.
 
 use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
@@ -25,10 +25,10 @@ const API: &str = "CANONRY_OUTBOX_CHILD_API";
 const NOW: &str = "CANONRY_OUTBOX_CHILD_NOW";
 const POINTS: &str = "CANONRY_OUTBOX_CHILD_POINTS";
 
-/// Longer than all that one child can wait on its clock, so that time never goes back.
+/// Longer than one child can wait on its clock, so that time never goes back.
 const BETWEEN_CHILDREN: SignedDuration = SignedDuration::from_hours(24);
 
-/// The child: works until nothing is owed, or until its last point.
+/// The child: runs until no write is pending, or until its last point.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the process that the other tests of this file kill"]
 async fn child() {
@@ -78,7 +78,7 @@ fn was_killed(status: ExitStatus) -> bool {
     !status.success()
 }
 
-/// Three writes to each of a few items.
+/// Enqueues three writes to each of a few items.
 async fn owe(setting: &Setting, round: usize) -> Vec<canonry_domain::ItemNumber> {
     let outbox = setting.outbox().await;
     let mut items = Vec::new();
@@ -123,7 +123,7 @@ on_both_engines! {
             let items = owe(&setting, round).await;
             let writes = Fault::on("*", "/repos/**").when(Recorded::is_write);
             setting.emulator.fault(writes.nth(1 + round % 6).apply_and_drop());
-            // Few points at a time, so that each round is cut into many pieces at ever other places.
+            // Few points at a time, so that each round is interrupted many times, and at different points.
             let mut points = 3 + round % 5;
             while was_killed(spawn(&url, &setting, points).wait().expect("ends")) {
                 kills += 1;

@@ -1,4 +1,4 @@
-//! Answers that do not come, come late, or say no; listings that lag; limits; renames.
+//! Tests answers that do not come, come late, or refuse; listings that lag; limits; renames.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn list() -> Fault {
     Fault::on("GET", "/repos/*/*/issues/*/comments")
 }
 
-/// Publishes a comment on a fresh issue and asserts that it stands there exactly once.
+/// Publishes a comment on a new issue and asserts that it is there exactly once.
 async fn arrives_once(setting: &Setting, what: &str) -> OutboxEntry {
     let item = setting.open_issue();
     let entry = setting.publish(item, what, comment("Hello"), &Unconditional).await;
@@ -59,12 +59,12 @@ on_both_engines! {
         setting.emulator.fault(post().apply_and_drop());
         setting.emulator.fault(list().stale(Age::Changes(1)));
         assert_eq!(arrives_once(&setting, "the first look is stale").await.attempts, 1);
-        // Both looks are stale: it is sent again, and the newer twin is deleted.
+        // Both reads are stale: it is sent again, and the newer twin is deleted.
         setting.emulator.fault(post().apply_and_drop());
         setting.emulator.fault(list().times(2).stale(Age::Changes(1)));
         let entry = arrives_once(&setting, "both looks are stale").await;
         assert_eq!(entry.attempts, 3);
-        // The look after the second send is stale too.
+        // The read after the second send is stale too.
         setting.emulator.fault(post().apply_and_drop());
         setting.emulator.fault(list().times(3).stale(Age::Changes(1)));
         arrives_once(&setting, "three looks are stale").await;
@@ -133,7 +133,7 @@ on_both_engines! {
 
     async fn a_token_that_is_replaced_loses_no_write(database: TestDatabase) {
         let setting = Setting::new(database).await;
-        // More often than anything may go wrong: a new token may be a while in coming.
+        // More often than the allowed tries: a new token may take a while.
         setting.emulator.fault(post().times(12).answer(401));
         arrives_once(&setting, "revoked for a while").await;
     }
@@ -188,7 +188,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let item = setting.open_issue();
         setting.publish(item, "hello", comment("Hello"), &Unconditional).await;
-        // Somebody copies our comment and deletes it; then the same text goes out to another item.
+        // A person copies our comment and deletes it; then the same text is sent to another item.
         let other = setting.open_issue();
         let body = setting.emulator.world().comments(REPO, plain(item))[0].body.clone();
         let forged = body.replace("hello", "forged");

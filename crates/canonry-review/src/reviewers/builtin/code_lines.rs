@@ -1,15 +1,15 @@
-//! The code of each line of a file, apart from its strings and comments.
+//! Separates the code of each line of a file from its strings and comments.
 
 use super::syntax::Language;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CodeLine {
-    /// Its code; what stands in strings and comments is blank, so that columns stay what they are.
+    /// The code; strings and comments are blanked, so that columns stay the same.
     pub(super) code: String,
     pub(super) comment: String,
 }
 
-/// What the text at some place is part of.
+/// What the text at a position is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Code,
@@ -19,8 +19,8 @@ enum Within {
     Regex { in_class: bool },
 }
 
-/// Takes a file apart. This is no parser: what it gets wrong, such as a quote in a regular expression, it gets wrong up to
-/// the end of the line in most languages.
+/// Splits a file into lines of code. This is not a parser: a mistake, such as a quote in a regular expression, ends
+/// with its line in most languages.
 pub(super) fn code_lines(text: &str, language: Language) -> Vec<CodeLine> {
     let mut within = Within::Code;
     text.lines().map(|line| code_line(line, language, &mut within)).collect()
@@ -85,7 +85,7 @@ fn code_line(line: &str, language: Language, within: &mut Within) -> CodeLine {
     read
 }
 
-/// What begins here, after this code of the same line.
+/// What begins here. `before` is the code before it in the same line.
 fn begins(rest: &str, before: &str, language: Language) -> Within {
     if language.line_comments().iter().any(|mark| rest.starts_with(mark)) {
         // `#{…}` in Ruby and `#[…]` in PHP are code.
@@ -97,7 +97,7 @@ fn begins(rest: &str, before: &str, language: Language) -> Within {
         return Within::BlockComment;
     }
     if let Some((quote, over_lines)) = language.quotes().iter().find(|(quote, _)| rest.starts_with(quote)) {
-        // `'"'` and `'\"'` are characters in most of these languages.
+        // `'"'` and `'\"'` are character literals in most of these languages.
         let opens_character = before.ends_with('\'') || before.ends_with("'\\");
         let is_character = *quote == "\"" && opens_character && rest[1..].starts_with('\'');
         return if is_character { Within::Code } else { Within::String { quote, over_lines: *over_lines } };

@@ -1,4 +1,4 @@
-//! Files that a program made and nobody should keep.
+//! Finds committed files that a program generated.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::change::file_change::{ChangeKind, ContentKind};
 
 pub(super) const RULE: BuiltinRule = BuiltinRule { id: "committed-output", check };
 
-/// Folders that package managers, compilers and tools fill, and what fills them. `dist`, `build`, `out` and `vendor` are
-/// committed on purpose as often as not.
+/// Folders that package managers, compilers and tools fill, and what they contain. `dist`, `build`, `out` and `vendor`
+/// are not listed: they are often committed on purpose.
 const FOLDERS: [(&str, &str); 12] = [
     ("node_modules", "installed packages"),
     ("bower_components", "installed packages"),
@@ -26,7 +26,7 @@ const FOLDERS: [(&str, &str); 12] = [
     (".idea", "settings of one person's editor"),
 ];
 
-/// Ends of names that no person writes by hand.
+/// File name endings of files that nobody writes by hand.
 const ENDS: [(&str, &str); 8] = [
     (".pyc", "compiled Python"),
     (".class", "compiled Java"),
@@ -38,7 +38,7 @@ const ENDS: [(&str, &str); 8] = [
     (".tfstate", "the state of Terraform, which holds secrets in plain text"),
 ];
 
-/// One remark for each folder, or for each folder's worth of files: three thousand files are one mistake.
+/// One remark for each folder, or for the generated files in each folder: three thousand files are one mistake.
 fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     let mut found: BTreeMap<(String, &str), (&ReadFile<'_>, usize)> = BTreeMap::new();
     for file in files
@@ -71,7 +71,7 @@ fn output(file: &ReadFile<'_>) -> Option<(String, &'static str)> {
     let mut seen = String::new();
     for folder in folders.split('/').filter(|folder| !folder.is_empty()) {
         seen.push_str(folder);
-        // A shared configuration of an editor is kept on purpose; what it remembers of one person is not.
+        // A shared editor configuration is committed on purpose; the state of one person's editor is not.
         if let Some((known, what)) = FOLDERS.iter().find(|(known, _)| *known == folder)
             && (*known != ".idea" || matches!(name, "workspace.xml" | "tasks.xml" | "usage.statistics.xml"))
         {
@@ -80,7 +80,7 @@ fn output(file: &ReadFile<'_>) -> Option<(String, &'static str)> {
         seen.push('/');
     }
     let name = name.to_lowercase();
-    // A model of three-dimensional things is called `.obj` too, and is text.
+    // A 3D model also has the ending `.obj`, and is text.
     let is_model = |end: &str| end == ".obj" && file.change.content != ContentKind::Binary;
     let (_, what) = ENDS.iter().find(|(end, _)| {
         name.ends_with(end) && (name.len() > end.len() || *end == ".ds_store" || *end == "thumbs.db") && !is_model(end)
@@ -107,7 +107,7 @@ mod tests {
                 (".DS_Store", "x", &[0]),
                 (".idea/workspace.xml", "x", &[0]),
                 ("infra/terraform.tfstate", "x", &[0]),
-                // Not.
+                // Not reported.
                 ("dist/index.js", "x", &[]),
                 ("vendor/lib/a.go", "x", &[]),
                 (".idea/codeStyles/Project.xml", "x", &[]),

@@ -1,4 +1,4 @@
-//! Conflicts that somebody committed.
+//! Finds committed merge conflicts.
 
 use canonry_domain::review::{Category, LineRange, Severity};
 
@@ -10,8 +10,8 @@ fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     files.iter().flat_map(conflicts).collect()
 }
 
-/// A conflict is all three of its marks in order, each alone at the start of its line: a line of equal signs is a heading
-/// in many texts, and a mark alone is a quotation of one.
+/// A conflict has all three marks in order, each at the start of its line: a line of equal signs is a heading in many
+/// texts, and a single mark is a quotation.
 fn conflicts(file: &ReadFile<'_>) -> Vec<Remark> {
     let mut found = Vec::new();
     let mut open: Option<(u32, bool)> = None;

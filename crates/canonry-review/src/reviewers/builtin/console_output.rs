@@ -1,4 +1,4 @@
-//! What is printed to the console where nothing else is.
+//! Finds console output in files that print nothing else.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use regex::Regex;
 use super::reading::{BuiltinRule, ReadFile, Remark};
 use super::syntax::Language;
 
-/// A rule apart from what stops a program: whoever rejects this one must not silence the other.
+/// A rule separate from the debug leftovers: rejecting this rule must not silence the other.
 pub(super) const RULE: BuiltinRule = BuiltinRule { id: "console-output", check };
 
 static CONSOLE: LazyLock<Regex> = LazyLock::new(|| {
@@ -32,7 +32,7 @@ fn prints(file: &ReadFile<'_>) -> Vec<Remark> {
     printing.map(|(number, _)| remark(number)).collect()
 }
 
-/// Whether a print in this file stands out: it is no script, no test, and no other line prints.
+/// Whether a print in this file stands out: the file is no script and no test, and no other line prints.
 fn prints_stand_out(file: &ReadFile<'_>) -> bool {
     file.language == Some(Language::JavaScript)
         && !file.place.is_script
@@ -40,11 +40,12 @@ fn prints_stand_out(file: &ReadFile<'_>) -> bool {
         && !file.lines.first().is_some_and(|line| line.starts_with("#!"))
         && !file.text.is_some_and(|text| text.contains("process.argv") || text.contains("process.stdout") || text.contains("no-console"))
         && !(1_u32..).zip(&file.code).any(|(number, line)| !file.added.contains(&number) && line.code.contains("console."))
-        // A new file that prints again and again does so on purpose.
+        // A new file that prints many times does so on purpose.
         && file.code.iter().filter(|line| CONSOLE.is_match(&line.code)).count() <= 3
 }
 
-/// Whether a person says that it is meant, it is printed only where nobody looks, or a server says that it has started.
+/// Whether the print is intended: a comment explains it, a debug flag guards it, or it reports that a server has
+/// started.
 fn is_meant(file: &ReadFile<'_>, line: u32) -> bool {
     let guarded = |at: u32| {
         file.code_at(at).is_some_and(|line| {

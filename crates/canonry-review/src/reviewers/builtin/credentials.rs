@@ -1,4 +1,4 @@
-//! Credentials that somebody committed.
+//! Finds committed credentials.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     files.iter().flat_map(credentials).collect()
 }
 
-/// One remark a line, and never a word of the secret itself.
+/// One remark per line; it never contains any part of the secret.
 fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
     if is_lock_file(file.path().file_name()) {
         return Vec::new();
@@ -51,9 +51,9 @@ fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
     found.into_iter().map(remark).collect()
 }
 
-/// Keys of Google's are in every web page that shows a map, many tokens are long over when they are written down, what a URL
-/// leads to may be reached by nobody, and any word can stand behind `password=`: none of these is sure enough to be
-/// critical, which nothing can switch off.
+/// None of these kinds is certain enough for critical, which no setting can switch off: Google keys are in every web
+/// page that shows a map, many tokens have expired when they are committed, the host of a URL may be unreachable, and
+/// any word can follow `password=`.
 fn severity(file: &ReadFile<'_>, kind: SecretKind) -> Severity {
     match kind {
         SecretKind::GoogleKey | SecretKind::Jwt | SecretKind::UrlPassword | SecretKind::Password => Severity::Major,
@@ -69,12 +69,13 @@ fn article(kind: SecretKind) -> &'static str {
     }
 }
 
-/// Lines that follow each other: a private key has several.
+/// Groups consecutive lines: a private key has several.
 fn blocks(added: &[(u32, String)]) -> impl Iterator<Item = &[(u32, String)]> {
     added.chunk_by(|(one, _), (next, _)| *next == one + 1)
 }
 
-/// In tests and examples, keys and passwords are there to be seen; a token of a known service is not.
+/// Whether a credential is reported. Keys and passwords in tests and examples are there to be seen; a token of a known
+/// service is not.
 fn is_told(file: &ReadFile<'_>, line: u32, kind: SecretKind) -> bool {
     let for_show = file.place.is_test || file.place.is_sample || is_rust_test(file, line);
     match kind {
@@ -83,13 +84,13 @@ fn is_told(file: &ReadFile<'_>, line: u32, kind: SecretKind) -> bool {
     }
 }
 
-/// Whether a line is in the tests at the end of a Rust file.
+/// Whether a line is in the test module at the end of a Rust file.
 fn is_rust_test(file: &ReadFile<'_>, line: u32) -> bool {
     let begins = || file.text?.lines().position(|line| line.starts_with("#[cfg(test)]"));
     file.path().as_str().ends_with(".rs") && begins().is_some_and(|begin| line as usize > begin)
 }
 
-/// Whether a value is a stand-in: the same character again and again, the alphabet, a word that says so.
+/// Whether a value is a placeholder: one character repeated, the alphabet, or a word that says so.
 fn is_made_up(value: &str) -> bool {
     let lower = value.to_lowercase();
     let words = [
@@ -106,7 +107,7 @@ fn is_made_up(value: &str) -> bool {
         "sample",
         "test_key",
         "your",
-        // 1234567890 in base64, as in the token that everybody explains tokens with.
+        // 1234567890 in base64, as in the well-known example token.
         "xmjm0nty3odkw",
     ];
     let longest_run = lower.as_bytes().chunk_by(|one, next| one == next).map(<[u8]>::len).max().unwrap_or(0);
@@ -128,7 +129,7 @@ mod tests {
     use super::super::reading::{FileToRead, ReadFile};
     use super::RULE;
 
-    /// Put together at run time, so that no scanner takes this file for a leak.
+    /// Built at run time, so that no scanner takes this file for a leak.
     fn token() -> String {
         ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat()
     }
@@ -149,9 +150,9 @@ mod tests {
             ("id_rsa", key.clone(), vec![1]),
             ("src/settings.py", format!("DB_PASSWORD = '{password}'\n"), vec![1]),
             ("tests/a.py", format!("token = '{token}'\n"), vec![1]),
-            // A change does not get to say that its own leak is fine.
+            // A change cannot allow its own leak.
             ("src/a.js", format!("t = '{token}' // gitleaks:allow\n"), vec![1]),
-            // Not: for show, made up, allowed, hashes.
+            // Not reported: placeholders, examples, allowed values, hashes.
             ("tests/key.pem", key, vec![]),
             ("docs/guide.md", format!("DB_PASSWORD = '{password}'\n"), vec![]),
             ("src/a.rs", format!("DB_PASSWORD = '{password}'\n#[cfg(test)]\nDB_PASSWORD = '{password}'\n"), vec![1]),

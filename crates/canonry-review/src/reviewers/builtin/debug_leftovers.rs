@@ -1,4 +1,4 @@
-//! What somebody put in to look for a mistake, and forgot.
+//! Finds debugging statements that were left in the code.
 
 use std::sync::LazyLock;
 
@@ -10,8 +10,8 @@ use super::syntax::Language;
 
 pub(super) const RULE: BuiltinRule = BuiltinRule { id: "debug-leftover", check };
 
-/// Statements that stop a program, or print what only its author wants to see. Printing as such is no mistake: a command
-/// line talks to its user, and a service may log so.
+/// Statements that stop a program, or print for its author only. Printing as such is not reported: a command line
+/// prints for its user, and a service may log that way.
 static LEFTOVERS: LazyLock<Vec<(Language, Regex)>> = LazyLock::new(|| {
     [
         (Language::JavaScript, r"(?:^|[;{}\s])debugger\s*(?:;|\}|$)"),
@@ -53,7 +53,7 @@ fn leftovers(file: &ReadFile<'_>) -> Vec<Remark> {
     left_in.map(|(number, _)| remark(number)).collect()
 }
 
-/// `function dd($x)` and `def breakpoint()` make a thing of that name.
+/// Whether the code defines a thing of that name, as in `function dd($x)` and `def breakpoint()`.
 fn defines(code: &str) -> bool {
     let code = code.trim_start();
     ["function ", "def ", "fn ", "func ", "macro_rules!", "public ", "private ", "protected ", "static "]
@@ -79,7 +79,7 @@ mod tests {
                 ("src/a.php", "var_dump($x);\n dd($y);\n", &[1, 2]),
                 ("lib/a.ex", "require IEx; IEx.pry\n", &[1]),
                 ("a.cs", "Debugger.Break();\n", &[1]),
-                // Not: text, names, definitions, other things of the same name.
+                // Not reported: text, names, definitions, other things of the same name.
                 ("src/a.ts", "// debugger;\nconst debugger_ = 'debugger;';\nopenDebugger();\nx.debugger;\n", &[]),
                 ("src/a.rs", "// dbg!(x)\nlet s = \"dbg!(x)\"; my_dbg!(x);\n", &[]),
                 ("src/a.py", "def breakpoint():\n    self.breakpoint()\n# pdb.set_trace()\nbreakpoint(3)\n", &[]),

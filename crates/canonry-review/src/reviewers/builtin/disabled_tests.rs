@@ -1,4 +1,4 @@
-//! Tests that were switched off without a word.
+//! Finds tests that were disabled without a reason.
 
 use std::sync::LazyLock;
 
@@ -10,8 +10,8 @@ use super::syntax::Language;
 
 pub(super) const RULE: BuiltinRule = BuiltinRule { id: "disabled-test", check };
 
-/// What switches a test off without room for a reason, matched where strings and comments are blank. `test.skip(condition)`
-/// is a decision at run time: only a name in a string makes it a test that is switched off.
+/// Patterns that disable a test and have no place for a reason, matched on lines with blanked strings and comments.
+/// `test.skip(condition)` is a decision at run time: only a name in a string makes it a disabled test.
 static DISABLED: LazyLock<Vec<(Language, Regex)>> = LazyLock::new(|| {
     [
         (
@@ -37,7 +37,7 @@ fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
 }
 
 fn disabled(file: &ReadFile<'_>) -> Vec<Remark> {
-    // Rust keeps tests beside the code; everywhere else they have files of their own.
+    // Rust keeps tests beside the code; in other languages they have their own files.
     if !file.place.is_test && file.language != Some(Language::Rust) {
         return Vec::new();
     }
@@ -77,7 +77,7 @@ mod tests {
                 ),
                 ("src/test/ATest.java", "@Disabled\nvoid a() {}\n", &[1]),
                 ("spec/a_spec.rb", "xit 'x' do\nend\n", &[1]),
-                // Not: a reason, a condition, a string, no test.
+                // Not reported: a reason, a condition, a string, no test.
                 ("a.test.js", "// flaky on Windows, #12\nit.skip('x', f);\nxit('y', f); // see #13\n", &[]),
                 ("a.test.js", "test.skip(browser === 'x', 'reason');\ntest.skip(({ os }) => os);\n", &[]),
                 ("a.test.js", "const s = \"it.skip('x')\";\ncursor.skip('x'); query.skip(3); boxit('x');\n", &[]),

@@ -1,4 +1,4 @@
-//! Tests that keep all other tests from running.
+//! Finds focused tests, which keep all other tests from running.
 
 use std::sync::LazyLock;
 
@@ -10,12 +10,12 @@ use super::syntax::Language;
 
 pub(super) const RULE: BuiltinRule = BuiltinRule { id: "focused-test", check };
 
-/// What focuses a test, matched where strings and comments are blank.
+/// Patterns that focus a test, matched on lines with blanked strings and comments.
 static FOCUS: LazyLock<Vec<(Language, Regex)>> = LazyLock::new(|| {
     [
         // Also `it.concurrent.only.each` and `test.describe.only`; a test has a name, so a string or a table follows.
         (Language::JavaScript, r"(?:^|[^\w.$])(?:describe|context|suite|it|test|specify|bench)(?:\.\w+)*\.only(?:\.\w+)*\s*[(`]"),
-        // `model.fit(x)` and a function of one's own called `fit` are something else.
+        // `model.fit(x)` and a project's own function `fit` are something else.
         (Language::JavaScript, r#"(?:^|[^\w.$])(?:fdescribe|fcontext|fit|ddescribe|iit)\s*\(\s*['"`]"#),
         (Language::Ruby, r#"^\s*(?:fdescribe|fcontext|fit|fspecify|fscenario|ffeature)\s*\(?\s*['":A-Z]"#),
         (Language::Ruby, r"^\s*(?:describe|context|it|specify|scenario|feature)\b.*(?:,\s*:focus\b|\bfocus:\s*true|:focus\s*=>\s*true)"),
@@ -72,7 +72,7 @@ mod tests {
                     &[1, 3, 5],
                 ),
                 ("a_test.go", "FIt(\"x\", func() {})\n", &[1]),
-                // Not.
+                // Not reported.
                 ("a.test.js", "// it.only('x', f);\n", &[]),
                 ("a.test.js", "const code = \"it.only('x', f)\";\n", &[]),
                 ("a.test.js", "const code = `\n  it.only('x', f)\n`;\n", &[]),

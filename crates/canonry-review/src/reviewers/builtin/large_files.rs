@@ -1,4 +1,4 @@
-//! Files that every clone will carry for ever.
+//! Finds large files, which every clone contains for ever.
 
 use canonry_domain::review::{Category, Severity};
 
@@ -7,7 +7,7 @@ use crate::change::file_change::ChangeKind;
 
 pub(super) const RULE: BuiltinRule = BuiltinRule { id: "large-file", check };
 
-/// From here on a file is large. GitHub warns at 50 MB; a tenth of that, in each of ten versions, is as much.
+/// The size from which a file is large. GitHub warns at 50 MB; a tenth of that, in each of ten versions, is as much.
 const LARGE: u64 = 5_000_000;
 
 fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {

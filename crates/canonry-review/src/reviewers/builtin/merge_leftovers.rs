@@ -1,4 +1,4 @@
-//! What merging and patching leave behind.
+//! Finds files that merging and patching leave behind.
 
 use canonry_domain::review::{Category, Severity};
 
@@ -23,7 +23,7 @@ fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
         .collect()
 }
 
-/// A name made of the name of another file: `a.rs.orig`, and Git's own `a_BACKUP_1234.rs`.
+/// Whether a name is derived from another file's name: `a.rs.orig`, and Git's own `a_BACKUP_1234.rs`.
 fn is_leftover(file: &ReadFile<'_>) -> bool {
     let name = file.path().file_name();
     let of_a_file = |end: &str| name.strip_suffix(end).is_some_and(|stem| stem.contains('.') && !stem.starts_with('.'));

@@ -1,4 +1,4 @@
-//! Canonry's own rules: deterministic, without a key, and silent rather than wrong.
+//! Contains Canonry's own rules: deterministic, without an API key, and silent rather than wrong.
 
 mod code_lines;
 mod committed_output;

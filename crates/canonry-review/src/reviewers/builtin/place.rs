@@ -1,13 +1,13 @@
-//! What a file is there for, by its path.
+//! Guesses the purpose of a file from its path.
 
 use canonry_domain::review::RepoPath;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FilePlace {
     pub(super) is_test: bool,
-    /// Data for tests, examples and documentation: things that only look like something.
+    /// Test data, examples and documentation: their content is not real.
     pub(super) is_sample: bool,
-    /// Programs that talk to a person: scripts, tools, command lines, configuration of tools.
+    /// Programs that print for a person: scripts, tools, command lines, configuration of tools.
     pub(super) is_script: bool,
 }
 

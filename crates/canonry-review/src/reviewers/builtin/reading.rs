@@ -1,4 +1,4 @@
-//! A changed file as the rules read it.
+//! Prepares a changed file for the rules.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::change::file_change::FileChange;
 #[derive(Debug, Clone, Copy)]
 pub struct FileToRead<'a> {
     pub change: &'a FileChange,
-    /// Its text now; `None` where it is not text or too large.
+    /// The text at the head; `None` if it is not text or too large.
     pub text: Option<&'a str>,
     pub bytes: Option<u64>,
 }
@@ -22,12 +22,12 @@ pub(super) struct ReadFile<'a> {
     pub(super) place: FilePlace,
     pub(super) bytes: Option<u64>,
     pub(super) text: Option<&'a str>,
-    /// All lines, from index 0; empty where the text is not known.
+    /// All lines, from index 0; empty if the text is unknown.
     pub(super) lines: Vec<&'a str>,
     pub(super) language: Option<Language>,
-    /// The same lines without strings and comments; empty where the language is not known.
+    /// The same lines without strings and comments; empty if the language is unknown.
     pub(super) code: Vec<CodeLine>,
-    /// The numbers of the lines that came with the change.
+    /// The numbers of the lines that the change added.
     pub(super) added: BTreeSet<u32>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> ReadFile<'a> {
         &self.change.path
     }
 
-    /// The lines of code that came with the change, with their numbers.
+    /// The lines of code that the change added, with their numbers.
     pub(super) fn added_code(&self) -> impl Iterator<Item = (u32, &CodeLine)> {
         self.added.iter().filter_map(|line| Some((*line, self.code_at(*line)?)))
     }
@@ -62,7 +62,7 @@ impl<'a> ReadFile<'a> {
         self.code.get(usize::try_from(line).ok()?.checked_sub(1)?)
     }
 
-    /// Whether a comment stands on the line or right above it: a person gave a reason.
+    /// Whether there is a comment on the line or alone on the line above: it gives a reason.
     pub(super) fn is_explained(&self, line: u32) -> bool {
         let says = |at: u32| {
             self.code_at(at).is_some_and(|line| line.comment.chars().filter(|c| c.is_alphanumeric()).count() >= 3)
@@ -108,7 +108,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The first lines that a rule flags in a new file; 0 stands for the whole of it.
+    /// The first lines that a rule flags in a new file; 0 stands for the whole file.
     pub(in crate::reviewers::builtin) fn flagged(rule: &BuiltinRule, path: &str, text: &str) -> Vec<u32> {
         let change = new_file(path, text);
         let file = FileToRead { change: &change, text: Some(text), bytes: Some(text.len() as u64) };

@@ -1,4 +1,4 @@
-//! All rules over all files.
+//! Applies all rules to all files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +44,7 @@ pub fn read_with_rules(files: &[FileToRead<'_>]) -> ReviewerAnswer {
             fix: None,
         }));
     }
-    // A file whose text is not there was not read: a byte that makes git call it binary must not fix what is in it.
+    // A file without a text was not read: a byte that makes git call it binary must not mark its findings as fixed.
     let was_read = |file: &&FileToRead<'_>| file.text.is_some() || file.change.kind == ChangeKind::Deleted;
     let read: BTreeSet<RepoPath> = files.iter().filter(was_read).map(|file| file.change.path.clone()).collect();
     ReviewerAnswer { reported, read: vec![(reviewer, Some(read))], ..ReviewerAnswer::default() }

@@ -1,4 +1,4 @@
-//! Files that hold secrets by what they are.
+//! Finds files that are made for secrets.
 
 use canonry_domain::review::{Category, LineRange, Severity};
 
@@ -8,11 +8,11 @@ use crate::change::file_change::ChangeKind;
 
 pub(super) const RULE: BuiltinRule = BuiltinRule { id: "secret-file", check };
 
-/// Names of settings whose values are secrets.
+/// Parts of setting names whose values are secrets.
 const SECRET_NAMES: [&str; 8] =
     ["SECRET", "TOKEN", "PASSWORD", "PASSWD", "PRIVATE_KEY", "API_KEY", "APIKEY", "ACCESS_KEY"];
 
-/// Ends of names of key stores; what is in them cannot be read here.
+/// File name endings of key stores; their content cannot be read here.
 const STORES: [&str; 5] = [".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
 
 fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
@@ -22,10 +22,10 @@ fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     told.filter_map(|file| environment(file).or_else(|| key_store(file))).collect()
 }
 
-/// An environment file with a secret filled in. Many projects keep an `.env` with plain settings on purpose.
+/// Finds an environment file with a secret filled in. Many projects commit an `.env` with plain settings on purpose.
 fn environment(file: &ReadFile<'_>) -> Option<Remark> {
     let name = file.path().file_name().to_lowercase();
-    // What tests and everybody's own machine are set up with is meant to be shared.
+    // Settings for tests and for local development are meant to be shared.
     let is_shared = [".test", ".ci", ".development"].iter().any(|end| name.ends_with(end));
     if name != ".env" && (!name.starts_with(".env.") || is_shared) {
         return None;
@@ -72,7 +72,7 @@ fn assigns_secret(line: &str) -> bool {
 
 fn key_store(file: &ReadFile<'_>) -> Option<Remark> {
     let name = file.path().file_name().to_lowercase();
-    // Android makes the same debug key for everybody.
+    // Android creates the same debug key for everybody.
     let is_store = file.change.kind == ChangeKind::Added
         && STORES.iter().any(|end| name.ends_with(end))
         && !name.starts_with("debug.");
@@ -101,7 +101,7 @@ mod tests {
                 (".env", "ADMIN_PASSWORD=admin-q8Zr27b\n", &[1]),
                 ("release.keystore", "x", &[0]),
                 ("certs/site.p12", "x", &[0]),
-                // Not.
+                // Not reported.
                 (".env", "PORT=80\nREACT_APP_TITLE=Shop\nAPI_TOKEN=\n", &[]),
                 (".env", "# API_TOKEN=8f2b91c7d3\nTOKEN=your-token-here\nSECRET=${SECRET}\n", &[]),
                 (".env.example", "API_TOKEN=8f2b91c7d3\n", &[]),

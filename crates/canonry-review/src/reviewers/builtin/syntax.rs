@@ -1,8 +1,8 @@
-//! What comments and strings look like, by the extension of a file.
+//! Describes comments and strings of a language, chosen by file extension.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
-    /// JavaScript and TypeScript, with all that is made of them.
+    /// JavaScript, TypeScript and their variants.
     JavaScript,
     Rust,
     Python,
@@ -36,7 +36,7 @@ impl Language {
         })
     }
 
-    /// What begins a comment that ends with its line.
+    /// The marks that start a comment up to the end of the line.
     pub(super) fn line_comments(self) -> &'static [&'static str] {
         match self {
             Self::Python | Self::Ruby | Self::Elixir => &["#"],
@@ -49,13 +49,13 @@ impl Language {
         !matches!(self, Self::Python | Self::Ruby | Self::Elixir)
     }
 
-    /// What begins and ends a string, longest first, and whether it may hold new lines.
+    /// The quotes of strings, longest first, and whether such a string may contain line breaks.
     pub(super) fn quotes(self) -> &'static [(&'static str, bool)] {
         match self {
             Self::JavaScript => &[("`", true), ("\"", false), ("'", false)],
             Self::Python => &[("\"\"\"", true), ("'''", true), ("\"", false), ("'", false)],
             Self::Elixir => &[("\"\"\"", true), ("\"", true)],
-            // A quote alone is a lifetime as often as a character.
+            // A single quote starts a lifetime as often as a character.
             Self::Rust => &[("\"", true)],
             Self::Go => &[("`", true), ("\"", false)],
             Self::Java | Self::Kotlin | Self::CSharp | Self::Swift => &[("\"\"\"", true), ("\"", false)],

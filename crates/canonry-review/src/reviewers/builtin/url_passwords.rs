@@ -1,10 +1,10 @@
-//! Passwords in URLs that are no secret.
+//! Recognizes passwords in URLs that are not secret.
 
 use std::ops::Range;
 
 use super::usual_passwords::is_usual_password;
 
-/// Ends of names that never belong to a host on the network of everybody.
+/// Ends of host names that never exist on the public internet.
 const RESERVED: [&str; 9] = [
     "localhost",
     "local",
@@ -17,15 +17,15 @@ const RESERVED: [&str; 9] = [
     "host.docker.internal",
 ];
 
-/// Whether the password at this place of a text lets nobody in anywhere: everybody knows it, or its host is the machine
-/// itself or a name that only a network of containers knows.
+/// Whether a password gives no access: it is commonly known, or its host is the local machine or a name inside a
+/// container network.
 pub(super) fn opens_nothing(text: &str, password: &Range<usize>) -> bool {
     let (before, value, after) = (&text[..password.start], &text[password.clone()], &text[password.end..]);
     let user = before.rsplit_once("://").map_or("", |(_, user)| user.trim_end_matches(':'));
     user.eq_ignore_ascii_case(value) || is_usual_password(value) || is_near(host(after))
 }
 
-/// The host behind the `@` of a URL.
+/// The host after the `@` of a URL.
 fn host(after: &str) -> &str {
     let after = after.strip_prefix('@').unwrap_or(after);
     match after.strip_prefix('[') {
@@ -39,7 +39,7 @@ fn host(after: &str) -> &str {
 
 fn is_near(host: &str) -> bool {
     let host = host.to_lowercase();
-    // A name of one part is known in one network only; an address of another kind has colons.
+    // A name of one part is known in one network only; an IPv6 address has colons.
     let is_single = !host.contains(['.', ':']);
     is_single
         || host.starts_with("127.")

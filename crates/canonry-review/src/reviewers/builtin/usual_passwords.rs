@@ -1,6 +1,6 @@
-//! Passwords that everybody knows.
+//! Recognizes commonly known passwords.
 
-/// What databases, brokers and examples are set up with.
+/// The default passwords of databases, brokers and examples.
 const USUAL: [&str; 26] = [
     "admin",
     "administrator",
@@ -30,7 +30,7 @@ const USUAL: [&str; 26] = [
     "user",
 ];
 
-/// Whether a password is made of such words, such as `postgres` and `root-admin123`.
+/// Whether a password consists of such words, such as `postgres` and `root-admin123`.
 pub(super) fn is_usual_password(password: &str) -> bool {
     let password = password.to_lowercase();
     let is_usual = |part: &str| {

@@ -1,16 +1,16 @@
-//! A model's answers: the schemas it is asked for, and the strict reading of what it gives.
+//! Defines the schemas of a model's answers, and parses them strictly.
 
 use canonry_domain::review::{Category, Severity};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// Findings of one answer that are read. A reviewer that has more to say about one part of a change is not reading it.
+/// The findings of one answer that are read. A model that reports more about one part of a change is not reading it.
 pub(super) const MOST_FINDINGS: usize = 25;
-/// Characters of an answer that are looked at: far more than its tokens allow.
+/// The limit of an answer in characters: far more than its tokens allow.
 const LONGEST_ANSWER: usize = 400_000;
 
-/// Why a text is no answer. It reads after "the answer".
+/// Why a text is not an answer. It reads after "the answer".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unusable {
     Empty,
@@ -32,7 +32,7 @@ impl Unusable {
     }
 }
 
-/// What a model claims, in the right form; nobody has looked yet whether it can be true.
+/// A model's claim in the right form; it has not been checked yet against the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ClaimedFinding {
     pub(super) title: String,
@@ -49,12 +49,12 @@ pub(super) struct ClaimedFinding {
 pub(super) struct UnusableClaim {
     /// Reads after "it".
     pub(super) why: String,
-    /// Whether it calls itself critical, so that its loss leaves a gap.
+    /// Whether the entry calls itself critical, so that losing it leaves a gap.
     pub(super) is_critical: bool,
 }
 
-/// Reads the findings of an answer: each in the right form, or what is wrong with it. More than [`MOST_FINDINGS`] are not
-/// read, and the last entry says so.
+/// Reads the findings of an answer: each in the right form, or what is wrong with it. At most [`MOST_FINDINGS`] are
+/// read; if there are more, the last entry says so.
 pub(super) fn read_findings_answer(answer: &str) -> Result<Vec<Result<ClaimedFinding, UnusableClaim>>, Unusable> {
     let document: ClaimsJson<'_> = read_object(answer)?;
     let mut claims: Vec<Result<ClaimedFinding, UnusableClaim>> =
@@ -82,7 +82,7 @@ pub(super) struct SecondVerdict {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClaimsJson<'a> {
-    /// One by one, so that a finding that is not what it should be costs only itself.
+    /// Parsed one by one, so that an invalid finding does not spoil the others.
     #[serde(borrow)]
     findings: Vec<&'a RawValue>,
 }
@@ -112,7 +112,7 @@ fn is_critical(text: &str) -> bool {
 }
 
 fn claim(text: &str) -> Result<ClaimedFinding, String> {
-    // A list would be taken for the values in their order.
+    // Serde would accept a list as the values in their order.
     if !text.starts_with('{') {
         return Err("is no object".to_owned());
     }
@@ -149,8 +149,8 @@ fn read_object<'a, T: Deserialize<'a>>(answer: &'a str) -> Result<T, Unusable> {
     serde_json::from_str(raw.get()).map_err(|_| Unusable::OtherShape)
 }
 
-/// The answer without white space and one fenced block around it, which models put there by habit. Other text beside it is
-/// left to be refused: then nobody knows which part is the answer.
+/// The answer without white space and without one fenced block around it, which models often add. Any other text beside
+/// it makes the answer invalid later: nobody knows which part is the answer.
 fn unwrapped(answer: &str) -> &str {
     let text = answer.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}');
     let inside = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
@@ -162,7 +162,7 @@ fn unwrapped(answer: &str) -> &str {
     }
 }
 
-/// The schema of findings, in the subset that every provider's strict mode takes: all keys required, none beyond them.
+/// The schema of findings, in the subset that every provider's strict mode accepts: all keys required, no other keys.
 pub(super) fn findings_schema() -> Value {
     let severities: Vec<&str> = Severity::ALL.iter().map(|one| one.as_str()).collect();
     let categories: Vec<&str> = Category::ALL.iter().map(|one| one.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The change, divided into questions.
+//! Divides the change into questions for a model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -14,7 +14,7 @@ use crate::change::file_change::{ChangeKind, ContentKind};
 use crate::reviewers::FileToRead;
 use crate::run::report::SkippedFile;
 
-/// With less than this left, a file is not begun.
+/// With less room left than this, no further file is started.
 const LEAST_ROOM: usize = 500;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,12 +38,12 @@ struct BatchCoverage {
 struct FileParts {
     count: usize,
     unread: Vec<(RangeInclusive<u32>, String)>,
-    /// Those with a line that was not shown whole.
+    /// The parts with a line that was not shown whole.
     cut: Vec<RangeInclusive<u32>>,
 }
 
 impl<'a> ReadingPlan<'a> {
-    /// Divides the change: what can do most harm first, and no more than the budget allows.
+    /// Divides the change: the files with the highest risk first, and no more than the budget allows.
     pub(super) fn of(
         files: &'a [FileToRead<'a>],
         before: &BTreeMap<RepoPath, String>,
@@ -51,7 +51,7 @@ impl<'a> ReadingPlan<'a> {
     ) -> Self {
         let mut plan = Self { files: Vec::new(), batches: Vec::new(), coverage: BatchCoverage::default() };
         let mut ordered: Vec<&FileToRead<'a>> = files.iter().collect();
-        // What is gone and what is only named comes after what can be read.
+        // Deleted files, and files of which only the name is shown, come after readable files.
         let last = |file: &FileToRead<'a>| match Readable::of(file) {
             Readable::Name => 2,
             _ => u8::from(file.change.kind == ChangeKind::Deleted),
@@ -67,7 +67,7 @@ impl<'a> ReadingPlan<'a> {
             let used_up = || format!("the budget of {} characters was used up", budget.characters);
             let text = match Readable::of(file) {
                 Readable::Not(why) => {
-                    // Nobody misses the lines of what has none.
+                    // A file without lines of text leaves no gap.
                     let gap = file.change.content == ContentKind::Text;
                     plan.coverage.not_begun.push(SkippedFile { path: path.clone(), why: why.to_owned(), gap });
                     continue;
@@ -108,14 +108,14 @@ impl<'a> ReadingPlan<'a> {
         }
     }
 
-    /// Notes that a question got no answer, so that nothing in it was read.
+    /// Records that a question got no answer, so that nothing in it was read.
     pub(super) fn was_not_read(&mut self, batch: usize, why: &str) {
         for piece in &self.batches[batch].pieces {
             self.coverage.parts[piece.file].unread.push((piece.lines.clone(), why.to_owned()));
         }
     }
 
-    /// The files that were read to their end: only of them can something be said to be gone.
+    /// The files that were read completely: only their findings can count as fixed.
     pub(super) fn read_wholly(&self) -> BTreeSet<RepoPath> {
         let shown = self.files.iter().zip(&self.coverage.parts);
         let read =
@@ -127,14 +127,14 @@ impl<'a> ReadingPlan<'a> {
         self.coverage.parts.iter().any(|parts| parts.unread.len() < parts.count)
     }
 
-    /// What is told and leaves no gap.
+    /// A note that leaves no gap.
     pub(super) fn note(&self) -> Option<String> {
         let abridged = self.files.iter().filter(|file| file.is_abridged()).count() as u64;
         let files = counted(abridged, "deleted file");
         (abridged > 0).then(|| format!("the model was not shown all lines of {files}"))
     }
 
-    /// The files that were not read or only partly, with the reason, by their paths.
+    /// The files that were not read or only partly read, with the reason, by path.
     pub(super) fn skipped(&self) -> Vec<SkippedFile> {
         let mut skipped = self.coverage.not_begun.clone();
         for (file, parts) in self.files.iter().zip(&self.coverage.parts) {
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!((plan.batches.len(), plan.batches[0].pieces.len(), plan.read_wholly().len()), (1, 3, 3));
         assert_eq!(plan.note().as_deref(), Some("the model was not shown all lines of 1 deleted file"));
         assert!(plan.is_anything_read());
-        // Nobody says that a file was read which no answer is about.
+        // A file that no answer is about does not count as read.
         plan.was_not_read(0, "it failed");
         assert_eq!((plan.read_wholly().len(), plan.skipped().len(), plan.is_anything_read()), (0, 4, false));
         assert_eq!(plan.skipped().iter().filter(|one| one.gap).count(), 3);

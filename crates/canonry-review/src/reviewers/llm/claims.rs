@@ -1,4 +1,4 @@
-//! Whether what a model claims can be about what it was shown.
+//! Checks whether a model's claims can be about what it was shown.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,17 @@ use super::fence::{first_chars, harmless, visible};
 use super::shown_file::ShownFile;
 use crate::findings::reviewer_answer::RawFinding;
 
-/// The longest title that is kept; what is longer stands in the message as well.
+/// The limit of a title in characters; a longer title is repeated in the message.
 const TITLE: usize = 200;
 const MESSAGE: usize = 8_000;
 /// The longest path that a model may name beyond those it was shown.
 const PATH: usize = 300;
 
-/// What the model reports about these files; otherwise why it cannot be used. Reasons hold nothing that the model wrote.
+/// The finding that a model reports about these files, or why it is unusable. Reasons contain nothing that the model
+/// wrote.
 ///
-/// A place that is not there costs a finding its line, not its life: it is marked as misplaced, and its message says what
-/// the model named.
+/// A place that does not exist costs a finding its line, not the finding: it is tagged as misplaced, and its message
+/// says which place the model named.
 pub(super) fn reported(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Result<RawFinding, String> {
     let (title, mut message) = title_and_message(claim)?;
     let place = place(claim, files)?;
@@ -43,7 +44,7 @@ pub(super) fn reported(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Resu
     })
 }
 
-/// A title of one line; without one the message begins with it.
+/// A title of one line; an empty title is replaced by the first line of the message.
 fn title_and_message(claim: &ClaimedFinding) -> Result<(String, String), String> {
     let one_line = |text: &str| harmless(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let message = bounded(&claim.message);
@@ -64,7 +65,7 @@ fn bounded(text: &str) -> String {
 struct ClaimedPlace {
     path: RepoPath,
     lines: Option<LineRange>,
-    /// What the model named, where that is not there; reads after "places this".
+    /// The place that the model named, if it does not exist; reads after "places this".
     instead_of: Option<String>,
 }
 
@@ -72,7 +73,7 @@ fn place(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Result<ClaimedPlac
     let Some(file) = find(&claim.path, files) else { return elsewhere(claim, files) };
     let (path, last) = (file.path.clone(), file.line_count());
     let Some(line) = claim.line.filter(|_| last > 0) else {
-        // Where the file is empty now, all that can be said is about the whole of it.
+        // If the file is empty now, a finding can only be about the whole file.
         return Ok(ClaimedPlace { path, lines: None, instead_of: None });
     };
     let is_there = (1..=last).contains(&line);
@@ -86,8 +87,8 @@ fn place(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Result<ClaimedPlac
     Ok(ClaimedPlace { path, lines, instead_of })
 }
 
-/// The place of a finding about a file that was not shown. What leads out of the repository is no place: the first file
-/// that was shown stands for it.
+/// The place of a finding about a file that was not shown. A path outside of the repository is replaced by the first
+/// shown file.
 fn elsewhere(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Result<ClaimedPlace, String> {
     let written = harmless(&claim.path).split_whitespace().collect::<Vec<_>>().join(" ");
     let named = RepoPath::new(first_chars(&written, PATH).0).ok();
@@ -107,8 +108,7 @@ fn elsewhere(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Result<Claimed
     }
 }
 
-/// The file that the model names: as it was shown, or as the path is written elsewhere, in diffs with `a/` or `b/` before
-/// it.
+/// The file that the model names: by its shown name, or by its path as diffs write it, with `a/` or `b/` before it.
 fn find<'a, 'b>(written: &str, files: &[&'b ShownFile<'a>]) -> Option<&'b ShownFile<'a>> {
     let written = written.trim();
     let is_named = |file: &&&'b ShownFile<'a>| file.name == written || file.path.as_str() == written;

@@ -1,18 +1,18 @@
-//! Text from outside, written so that a model can tell it from what it is asked.
+//! Marks untrusted text, so that a model can tell it from its instructions.
 
 use canonry_domain::{redact, scan_secrets};
 use sha2::{Digest as _, Sha256};
 
-/// Digits of a hash that stand at a text's borders.
+/// The digits of the hash in a boundary.
 const BOUNDARY_DIGITS: usize = 16;
 
-/// Texts with a border around them that none of them can hold.
+/// A boundary around texts that none of these texts can contain.
 pub(super) struct Fence {
     boundary: String,
 }
 
 impl Fence {
-    /// A border for these texts. It depends on every one of them, so that nobody can write a text that holds it.
+    /// A boundary for these texts. It depends on every one of them, so that nobody can write a text that contains it.
     pub(super) fn around(texts: &[&str]) -> Self {
         let mut hash = Sha256::new();
         for text in texts {
@@ -29,7 +29,7 @@ impl Fence {
         }
     }
 
-    /// A text between its borders, each line behind a mark: whatever it says, it cannot end before its end.
+    /// A text between its boundaries, each line after a mark: whatever it contains, it cannot end early.
     pub(super) fn fenced(&self, text: &str) -> String {
         let mut data = format!("BOUNDARY {} BEGIN\n", self.boundary);
         for line in text.trim_end_matches('\n').split('\n') {
@@ -41,8 +41,8 @@ impl Fence {
     }
 }
 
-/// One line as it is shown: what nobody would see, and what other readers take for the end of a line, is spelt out. In a
-/// change, hidden characters are something to be seen.
+/// A line with hidden characters, and characters that others treat as line ends, spelt out. Hidden characters in a
+/// change have to be visible.
 pub(super) fn visible(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     for character in line.chars() {
@@ -55,12 +55,12 @@ pub(super) fn visible(line: &str) -> String {
     shown
 }
 
-/// A text of several lines as it is shown, without secrets.
+/// A text of several lines, with hidden characters spelt out and without secrets.
 pub(super) fn visible_text(text: &str) -> String {
     redact(text).lines().map(visible).collect::<Vec<_>>().join("\n")
 }
 
-/// What a model says, fit to be stored and shown: no secrets, nothing hidden.
+/// A model's text, safe to be stored and shown: no secrets, no hidden characters.
 pub(super) fn harmless(text: &str) -> String {
     let kept = |character: &char| matches!(character, '\n' | '\t') || !is_hidden(*character);
     redact(text.replace("\r\n", "\n").chars().filter(kept).collect::<String>().trim())
@@ -75,8 +75,8 @@ fn is_hidden(character: char) -> bool {
             | 0xFFF0..=0xFFFB | 0x1_BCA0..=0x1_BCA3 | 0x1_D173..=0x1_D17A | 0xE_0000..=0xE_0FFF)
 }
 
-/// The lines of a text without its secrets. There are as many as before: a key that goes over several lines is taken out of
-/// each, so that line numbers stay what they are.
+/// The lines of a text without its secrets. Their number stays the same: a key of several lines is removed from each,
+/// so that line numbers stay correct.
 pub(super) fn lines_without_secrets(text: &str) -> Vec<String> {
     let mut safe = String::with_capacity(text.len());
     let mut end = 0;

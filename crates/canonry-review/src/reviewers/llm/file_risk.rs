@@ -1,11 +1,11 @@
-//! Which files are read first when not all can be.
+//! Decides which files are read first if not all can be read.
 
 use canonry_domain::review::RepoPath;
 
-/// How much harm a defect in a file can do, the most first.
+/// How much harm a defect in a file can do, most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FileRisk {
-    /// Who may do what, secrets, data bases, what builds and deploys.
+    /// Permissions, secrets, databases, builds and deployments.
     Security,
     Code,
     Test,
@@ -14,7 +14,7 @@ pub(super) enum FileRisk {
     Generated,
 }
 
-/// Words of a path that promise something to protect. Whole words only: an author is no authentication.
+/// Words of a path that hint at something to protect. Whole words only: `author` is not `auth`.
 const GUARDED: [&str; 44] = [
     "acl",
     "admin",

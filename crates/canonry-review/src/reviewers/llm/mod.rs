@@ -1,9 +1,9 @@
-//! A language model that reads the change.
+//! Reads the change with a language model.
 //!
-//! What it is shown was written by strangers, and what it says may be wrong. So every text from outside stands behind a
-//! mark at each of its lines, secrets are taken out before anything leaves, an answer counts only in its exact form, and
-//! what the model calls grave has to stand up to a second reading, which can lower it by one step and no more: what was
-//! critical stays at least major. Nothing here can fail a review: what went wrong, and what was not read, is told.
+//! The model is shown text by strangers, and its answers may be wrong. So every line of untrusted text follows a mark,
+//! secrets are removed before anything is sent, an answer counts only in its exact form, and a second reading checks
+//! findings that the model calls severe. The second reading can lower a finding by one step and no more: a critical
+//! finding stays at least major. Nothing here can fail a review: problems and unread files are reported.
 
 mod answer;
 mod batches;

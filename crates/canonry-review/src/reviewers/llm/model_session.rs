@@ -1,4 +1,4 @@
-//! What was asked and spent so far, and whether there may be more.
+//! Counts the questions and the cost of one review, and decides whether more are allowed.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::budget::LlmReviewBudget;
 use crate::run::report::ModelUse;
 
-/// What a question is for: reading leaves something for second readings.
+/// What a question is for: reading leaves some questions for second readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuestionPurpose {
     Reading,
@@ -20,15 +20,15 @@ pub(super) enum QuestionPurpose {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NoAnswer {
-    /// It was not asked: the budget is used up, or nobody would answer.
+    /// The question was not asked: the budget is used up, or no answer can be expected.
     NotAsked(String),
     Failed(String),
-    /// The answer was longer than an answer may be.
+    /// The answer was cut off at the length limit.
     CutOff,
 }
 
 impl NoAnswer {
-    /// The reason, for a sentence that ends with it.
+    /// The reason, to be used at the end of a sentence.
     pub(super) fn why(&self) -> &str {
         match self {
             Self::NotAsked(why) | Self::Failed(why) => why,
@@ -37,7 +37,7 @@ impl NoAnswer {
     }
 }
 
-/// One review's means of asking a model.
+/// The access of one review to a model.
 pub(super) struct ModelSession<'a> {
     chat: &'a dyn ChatModel,
     limits: LlmReviewBudget,
@@ -51,14 +51,14 @@ struct SessionState {
     reading: u32,
     input_tokens: u64,
     output_tokens: u64,
-    /// Whether an answer came of which nobody knows what it cost.
+    /// Whether the cost of any answer is unknown.
     has_unknown_cost: bool,
     closed: Option<String>,
 }
 
 impl<'a> ModelSession<'a> {
     pub(super) fn new(chat: &'a dyn ChatModel, limits: LlmReviewBudget) -> Self {
-        // A time that no clock can hold is no limit; a day is as good.
+        // A time limit that no clock can represent is no limit; a day serves as well.
         let now = Instant::now();
         let ends = now.checked_add(limits.time).unwrap_or(now + std::time::Duration::from_secs(86_400));
         let LlmReviewBudget { calls, cost_usd, prices, .. } = limits;
@@ -66,10 +66,10 @@ impl<'a> ModelSession<'a> {
         Self { chat, limits, budget, ends, state: Mutex::default() }
     }
 
-    /// How many questions may be under way at once. Until it is known what one costs, they are asked one after the other
-    /// where cost is limited.
+    /// How many questions may run at once. If cost is limited and the cost of a question is still unknown, one at a
+    /// time.
     pub(super) fn at_once(&self) -> usize {
-        /// As many as small plans of the vendors serve without pushing back.
+        /// As many as small plans of the vendors serve without rate limiting.
         const AT_ONCE: usize = 4;
         if self.budget.awaits_price() { 1 } else { AT_ONCE }
     }
@@ -109,14 +109,14 @@ impl<'a> ModelSession<'a> {
         format!("the time of {} s for the model was over", self.limits.time.as_secs())
     }
 
-    /// Counts a question as asked and sets aside what it may cost.
+    /// Counts a question as asked and reserves what it may cost.
     async fn reserve(&self, purpose: QuestionPurpose, most: f64) -> Result<TokenReservation, String> {
         loop {
             let settled = self.budget.settled();
             if let Some(reservation) = self.try_reserve(purpose, most)? {
                 return Ok(reservation);
             }
-            // A question under way ends with the time at the latest.
+            // A running question ends with the time limit at the latest.
             settled.await;
         }
     }
@@ -139,7 +139,7 @@ impl<'a> ModelSession<'a> {
         Ok(reservation)
     }
 
-    /// The most that a question can cost, as far as prices are known. Three bytes to a token are few in every language.
+    /// The highest cost of a question, as far as prices are known. Three bytes per token are few in every language.
     fn most(&self, request: &ChatRequest) -> f64 {
         let bytes = request.system.len() + request.user.len() + request.json_schema.to_string().len();
         let tokens = (Some(bytes.div_ceil(3) as u64), Some(u64::from(request.max_tokens)));
@@ -164,7 +164,7 @@ impl<'a> ModelSession<'a> {
             calls: spending.calls as u32,
             input_tokens: state.input_tokens,
             output_tokens: state.output_tokens,
-            // A sum with something missing would pass for all there was.
+            // A sum with a missing part would look complete.
             cost_usd: self.limits.prices.filter(|_| !state.has_unknown_cost).map(|_| spending.cost),
         }
     }
@@ -185,8 +185,8 @@ fn describe_refusal(refusal: BudgetRefusal) -> String {
     }
 }
 
-/// The kind of the error in a sentence, which is published. A provider's own words name the operator's account and may
-/// quote what it was sent: they are for the log.
+/// The kind of the error as a sentence, which is published. The provider's own message may contain the operator's
+/// account and the prompt: it goes to the log only.
 fn describe_error(error: &ChatError) -> String {
     tracing::warn!(error = canonry_domain::redact(&error.to_string()), "a model did not answer");
     let kind = match error {
@@ -329,7 +329,7 @@ mod tests {
         let used = session.model_use();
         assert_eq!((used.calls, used.input_tokens, used.output_tokens), (2, 3_000, 500));
         assert!(used.cost_usd.is_some_and(|cost| (cost - 0.004).abs() < 1e-9), "{:?}", used.cost_usd);
-        // What they cost is known, so that there may be more.
+        // Their cost is known now, so that more are allowed.
         assert_eq!(ask(&session, QuestionPurpose::Reading).await, Ok(()));
     }
 

@@ -1,4 +1,4 @@
-//! The question by which a model reviews a part of a change.
+//! Builds the question with which a model reviews a part of a change.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use super::shown_file::ShownFile;
 
 const SYSTEM: &str = include_str!("review_prompt.md");
 
-/// Characters of each section besides the change. Together they are less than half of what a question shows of the
-/// change, so that the change stays what the question is about.
+/// The limits in characters of each section besides the change. Together they are less than half of what a question
+/// shows of the change, so that the question stays about the change.
 const INSTRUCTIONS_LIMIT: usize = 8_000;
 const SUPPRESSIONS_LIMIT: usize = 3_000;
 const PRIOR_LIMIT: usize = 6_000;
 const MEMORY_LIMIT: usize = 5_000;
 const OTHER_FILES_LIMIT: usize = 2_000;
-/// Findings are short; models that think first count their thoughts as well.
+/// Findings are short; models that reason first count that as output too.
 const MAX_TOKENS: u32 = 8_192;
 
 pub(super) struct PromptContext<'a> {
@@ -39,7 +39,7 @@ struct PromptSection {
     text: String,
 }
 
-/// The question about one part of the change. `files` are all files that are shown in any of the questions.
+/// The question about one part of the change. `files` are all files that are shown in any question.
 pub(super) fn review_question(
     batch: &ReadingBatch,
     files: &[ShownFile<'_>],
@@ -111,8 +111,8 @@ pub(super) fn review_question(
     ReviewPrompt { request, left_out }
 }
 
-/// The same question once more, after an answer that could not be read. What was answered is not repeated: it may be what a
-/// stranger made the model say.
+/// Asks the question again after an answer that could not be parsed. The answer is not repeated: a stranger may have
+/// made the model write it.
 pub(super) fn asked_again(request: &ChatRequest, why: &str) -> ChatRequest {
     let mut again = request.clone();
     again.user.push_str(&format!(
@@ -124,7 +124,7 @@ pub(super) fn asked_again(request: &ChatRequest, why: &str) -> ChatRequest {
 
 fn wishes(settings: &ReviewSettings) -> String {
     let areas = |areas: &[Category]| areas.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(", ");
-    // It comes from a file; a tag has nothing but these characters.
+    // The value comes from a file; a language tag contains only these characters.
     let language: String =
         settings.output_language.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(35).collect();
     let language = if language.is_empty() { "en" } else { &language };
@@ -195,13 +195,13 @@ fn prior(asked: &BTreeSet<usize>, files: &[ShownFile<'_>], prior: &[TrackedFindi
         let (severity, category) = (finding.severity, finding.category);
         (order, format!("{}{place}, {severity}, {category} [{status}]: {}", finding.path, finding.title))
     };
-    // Where not all fit, what is still open must.
+    // If not all fit, the open findings come first.
     let mut entries: Vec<(u8, String)> = prior.iter().filter(is_here).map(entry).collect();
     entries.sort_by_key(|(order, _)| *order);
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// As many entries as fit, one after the other, and how many do not.
+/// As many entries as fit, and how many do not fit.
 fn within(entries: &[String], limit: usize) -> (String, usize) {
     let (mut text, mut taken, mut more) = (String::new(), 0, 0);
     for entry in entries {
@@ -239,7 +239,7 @@ mod tests {
         review_question(&plan.batches[0], &plan.files, around)
     }
 
-    /// The lines outside of the borders: all that tells a model what it is asked.
+    /// The lines outside of the boundaries: all that a model is instructed with.
     fn ours(user: &str) -> Vec<&str> {
         user.lines().filter(|line| !line.starts_with("| ") && *line != "|").collect()
     }

@@ -1,4 +1,4 @@
-//! What of a changed file can be shown, and what happened to it in words.
+//! Decides what of a changed file can be shown, and describes its change.
 
 use canonry_domain::{counted, redact};
 
@@ -6,12 +6,11 @@ use super::fence::visible;
 use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 use crate::reviewers::FileToRead;
 
-/// Whether there is something to be read in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readable<'a> {
-    /// This text; it is empty where the file is gone.
+    /// The text; empty for a deleted file.
     Text(&'a str),
-    /// That something happened to it: its name or mode changed, and not its text.
+    /// Only the name or the mode changed, not the text.
     Name,
     Not(&'static str),
 }
@@ -30,7 +29,7 @@ impl<'a> Readable<'a> {
     }
 }
 
-/// What happened to a file that has so many lines now, to be read after "this file".
+/// Describes what happened to a file that has `lines` lines now, to be read after "this file".
 pub(super) fn happened(change: &FileChange, lines: usize) -> String {
     let from = || visible(&redact(change.path_before().as_str()));
     let now = counted(lines as u64, "line");

@@ -1,4 +1,4 @@
-//! Whole readings with a model that says what it is told to say.
+//! Tests whole readings with a scripted model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn titles(heard: &LlmAnswer) -> Vec<(&str, Severity)> {
     heard.heard.reported.iter().map(|one| (one.title.as_str(), one.severity)).collect()
 }
 
-/// What was read to its end; nothing where nobody read.
+/// The files that were read completely; empty if nothing was read.
 fn read_paths(heard: &LlmAnswer) -> Vec<&str> {
     let [(reviewer, Some(paths))] = heard.heard.read.as_slice() else {
         assert!(heard.heard.read.is_empty());
@@ -167,7 +167,7 @@ async fn a_file_of_another_question_was_not_shown_in_this_one() {
     let told: Vec<_> = heard.heard.reported.iter().map(|one| (one.title.as_str(), one.tags.is_empty())).collect();
     assert_eq!(told, [("In a", true), ("In b", false), ("In a", false), ("In b", true)]);
     assert_eq!(heard.model_use.calls, 2);
-    // Said where its file was shown, each has its place.
+    // Both were reported by the question that showed their file, so each has its place.
     let findings = crate::findings::reviewer_answer::merge_findings(vec![heard.heard], &crate::HeadTexts::default());
     assert!(findings.len() == 2 && findings.iter().all(|one| one.tags.is_empty()), "{findings:?}");
     assert!(chat.asked()[0].user.contains("| - src/b.rs\n") && !chat.asked()[0].user.contains("| path: src/b.rs\n"));
@@ -224,7 +224,7 @@ async fn what_is_grave_is_read_twice() {
             ("Minor one", Severity::Minor),
             ("Major and wrong", Severity::Medium),
             ("Critical and right", Severity::Critical),
-            // A model's doubt never takes more than a step from what is critical.
+            // A second reading lowers a critical finding by one step at most.
             ("Critical and doubtful", Severity::Major)
         ]
     );
@@ -232,7 +232,7 @@ async fn what_is_grave_is_read_twice() {
         heard.heard.reported[1].message,
         "It goes wrong.\n\nReported as major. A second reading disputes this: Line 1 checks it first."
     );
-    // What is doubted is named, and is no gap.
+    // A disputed finding is listed, and is no gap.
     assert!(heard.heard.problems.is_empty(), "{:?}", heard.heard.problems);
     assert_eq!(
         heard.heard.notes,
@@ -243,7 +243,7 @@ async fn what_is_grave_is_read_twice() {
     );
     let asked = chat.asked();
     assert_eq!((asked.len(), heard.model_use.calls), (4, 4));
-    // The gravest first, and nothing of the first question but the finding and the code.
+    // The most severe comes first, and nothing of the first question is repeated but the finding and the code.
     assert!(asked[1].user.contains("| Critical and right (critical, line 2): It goes wrong.\n"), "{}", asked[1].user);
     assert!(asked[1].user.contains("|      2 +     list[list.len()]\n") && asked[1].system != asked[0].system);
     assert!(!asked[1].user.contains("Minor one"), "{}", asked[1].user);
@@ -432,7 +432,7 @@ async fn a_program_can_be_the_model() {
     };
     let heard = LlmReviewer::new(Arc::new(chat)).read(&input).await;
     assert_eq!((titles(&heard), heard.heard.problems.len()), (vec![("Index out of bounds", Severity::Minor)], 0));
-    // It does not tell its tokens.
+    // The model does not report its tokens.
     assert_eq!((heard.model_use.calls, heard.model_use.input_tokens, heard.model_use.cost_usd), (1, 0, None));
 }
 

@@ -1,4 +1,4 @@
-//! The second reading of what a model calls grave: another question, which tries to show that it is wrong.
+//! Reads severe findings a second time: another question tries to show that they are wrong.
 
 use canonry_domain::counted;
 use canonry_domain::review::Severity;
@@ -12,11 +12,11 @@ use super::shown_file::ShownFile;
 use crate::findings::reviewer_answer::RawFinding;
 
 const SYSTEM: &str = include_str!("refute_prompt.md");
-/// Characters of code around a finding: its function and what stands before it.
+/// The limit in characters of the code around a finding: its function and what is before it.
 const CODE_LIMIT: usize = 12_000;
 const CLAIM_LIMIT: usize = 3_000;
 const REASON_LIMIT: usize = 500;
-/// A verdict is short; models that think first count their thoughts as well.
+/// A verdict is short; models that reason first count that as output too.
 const MAX_TOKENS: u32 = 4_096;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,11 +25,12 @@ pub(super) struct SecondReadings {
     pub(super) problems: Vec<String>,
 }
 
-/// Reads what is grave a second time, the gravest first. What does not stand up to it is lowered by one step, with the reason,
-/// and named in a note; what could not be read again stays as it is.
+/// Reads severe findings a second time, most severe first. A refuted finding is lowered by one step, with the reason,
+/// and listed in a note; a finding whose second reading failed stays as it is.
 ///
-/// One step, because the second reading is a model's word as well, about code whose author would like the finding to go away:
-/// what was critical stays at least major, so that a model's doubt alone never makes it too small to be shown.
+/// Only one step, because the second reading is a model's verdict too, about code whose author would like the finding
+/// to go away: a critical finding stays at least major, so that a model's doubt alone never makes it too small to be
+/// shown.
 pub(super) async fn refute(
     session: &ModelSession<'_>,
     files: &[ShownFile<'_>],
@@ -68,7 +69,7 @@ enum NoVerdict {
     Failed(String),
 }
 
-/// The reason why a finding is wrong; `None` when it stands.
+/// The reason why a finding is wrong; `None` if it is confirmed.
 async fn second_reading(
     session: &ModelSession<'_>,
     files: &[ShownFile<'_>],
@@ -84,14 +85,14 @@ async fn second_reading(
     let verdict = read_verdict(&answer.text);
     let verdict = verdict.map_err(|why| NoVerdict::Failed(format!("the model's answer {}", why.as_str())))?;
     let reason = harmless(&verdict.reason).split_whitespace().collect::<Vec<_>>().join(" ");
-    // A no without a reason is no refutation.
+    // A refutation without a reason does not count.
     if verdict.refuted && reason.is_empty() {
         return Err(NoVerdict::Failed("the model's answer gave no reason".to_owned()));
     }
     Ok(verdict.refuted.then(|| first_chars(&reason, REASON_LIMIT).0.to_owned()))
 }
 
-/// Lowers a finding; gives what is told of it.
+/// Lowers a finding; returns the note about it.
 fn lower(one: &mut RawFinding, reason: &str) -> String {
     let was = one.severity;
     one.severity = if was == Severity::Critical { Severity::Major } else { Severity::Medium };

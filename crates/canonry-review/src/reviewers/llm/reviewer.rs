@@ -1,4 +1,4 @@
-//! The reading of a change by a model, from the files to what is reported.
+//! Reviews a change with a model, from the files to the reported findings.
 
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer};
 use crate::reviewers::FileToRead;
 use crate::run::report::{ModelUse, SkippedFile};
 
-/// Findings that were left out and are told one by one.
+/// The dropped findings that are listed one by one.
 const TOLD: usize = 5;
 
 #[derive(Clone)]
@@ -33,16 +33,16 @@ pub struct LlmReviewer {
 #[derive(Debug, Clone, Copy)]
 pub struct LlmInput<'a> {
     pub files: &'a [FileToRead<'a>],
-    /// Texts before the change, by the paths that the files had then. Without them, removed lines are only counted.
+    /// Texts before the change, by the paths at that time. Without them, removed lines are only counted.
     pub before: &'a BTreeMap<RepoPath, String>,
-    /// What the repository wishes: instructions, suppressions, areas, the least severity, the language.
+    /// The repository's settings: instructions, suppressions, areas, minimum severity, language.
     pub settings: &'a ReviewSettings,
     pub prior: &'a [TrackedFinding],
     pub memory: &'a [String],
     pub budget: LlmReviewBudget,
 }
 
-/// What came of it. There is always something: a model that does not answer has read nothing.
+/// The result of a reading. There is always one: a model that does not answer has read nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LlmAnswer {
     pub heard: ReviewerAnswer,
@@ -60,7 +60,7 @@ impl LlmReviewer {
         self.chat.model_id()
     }
 
-    /// Reads files. Whatever goes wrong is told in what comes back.
+    /// Reads files. Anything that goes wrong is reported in the result.
     pub async fn read(&self, input: &LlmInput<'_>) -> LlmAnswer {
         let mut plan = ReadingPlan::of(input.files, input.before, &input.budget);
         let session = ModelSession::new(self.chat.as_ref(), input.budget);
@@ -99,7 +99,7 @@ impl LlmReviewer {
         told.notes.extend(plan.note());
         told.notes.extend(second.notes);
         told.problems.extend(second.problems);
-        // Who read nothing is not named among those who read.
+        // A model that read nothing is not listed as a reader.
         let read = plan.is_anything_read().then(|| (ReviewerName::model(), Some(plan.read_wholly())));
         let (problems, notes) = told.into_parts();
         LlmAnswer {
@@ -131,7 +131,7 @@ async fn read_batch(
     let question = review_question(batch, files, around);
     let shown: Vec<&ShownFile<'_>> = batch.pieces.iter().map(|piece| &files[piece.file]).collect();
     let claims = match ask(session, &question.request, &shown).await {
-        // An answer that cannot be read is asked for once more; a third one would not be better.
+        // An answer that cannot be parsed is requested once more; a third one would not be better.
         Err(NoFindings::Unreadable(why)) => {
             let second = ask(session, &asked_again(&question.request, why), &shown).await;
             second.map_err(|_| format!("the model's answer {why}"))
@@ -143,7 +143,7 @@ async fn read_batch(
 }
 
 enum NoFindings {
-    /// There is an answer, and it has another form; reads after "the answer".
+    /// There is an answer in another form; reads after "the answer".
     Unreadable(&'static str),
     NoAnswer(String),
 }
@@ -174,7 +174,7 @@ struct ReadingNotes {
 }
 
 impl ReadingNotes {
-    /// The problems and the notes. A finding that nobody could use leaves no gap.
+    /// The problems and the notes. An unusable finding leaves no gap.
     fn into_parts(self) -> (Vec<String>, Vec<String>) {
         let mut notes = self.notes;
         let more = self.left_out.len().saturating_sub(TOLD);
@@ -189,7 +189,7 @@ impl ReadingNotes {
     }
 }
 
-/// The same sentence about many questions is told once.
+/// Adds a sentence unless it is in the list: the same sentence about many questions is reported once.
 fn once(told: &mut Vec<String>, sentence: String) {
     if !told.contains(&sentence) {
         told.push(sentence);

@@ -1,4 +1,4 @@
-//! A model that says what a test tells it to say.
+//! Provides a model that gives the answers of a test.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -9,14 +9,14 @@ use futures_util::future::BoxFuture;
 
 #[derive(Debug, Clone)]
 pub(super) enum ScriptedAnswer {
-    /// This, for 100 tokens read and 10 written.
+    /// This text, for 100 tokens read and 10 written.
     Text(String),
     Error(ChatError),
-    /// It never answers.
+    /// No answer, ever.
     Nothing,
 }
 
-/// A model with an answer for each question, and one for those beyond.
+/// A model with an answer for each question, and a default for further ones.
 pub(super) struct ScriptedModel {
     reading: Mutex<VecDeque<ScriptedAnswer>>,
     refuting: Mutex<VecDeque<ScriptedAnswer>>,
@@ -25,8 +25,8 @@ pub(super) struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Answers to questions for reading and to those for second readings, in their order. Beyond them it finds nothing and
-    /// refutes nothing.
+    /// Answers to reading questions and to second readings, in order. After them the model finds nothing and refutes
+    /// nothing.
     pub(super) fn new(
         reading: impl IntoIterator<Item = ScriptedAnswer>,
         refuting: impl IntoIterator<Item = ScriptedAnswer>,
@@ -58,7 +58,7 @@ impl ChatModel for ScriptedModel {
         let next = script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let said = next.or_else(|| self.always.clone()).unwrap_or_else(|| ScriptedAnswer::Text(otherwise.to_owned()));
         Box::pin(async move {
-            // As with every real one, others go on meanwhile.
+            // As with a real model, other tasks run meanwhile.
             tokio::task::yield_now().await;
             match said {
                 ScriptedAnswer::Text(text) => {

@@ -1,4 +1,4 @@
-//! A changed file as a model is shown it: the changed lines of the new version with their numbers and what is around them.
+//! Shows a changed file to a model: the changed lines of the new version with their numbers and the lines around them.
 
 use std::ops::RangeInclusive;
 
@@ -9,12 +9,12 @@ use super::fence::{first_chars, lines_without_secrets, visible};
 use super::readable::happened;
 use crate::change::file_change::{ChangeKind, FileChange};
 
-/// Unchanged lines that are shown on each side of a change: enough to see the function that it is in, mostly.
+/// Unchanged lines on each side of a change: usually enough to see its function.
 const CONTEXT: u32 = 12;
-/// Lines longer than this are cut: nobody wrote them by hand.
+/// Longer lines are cut: they are not written by hand.
 const LONGEST_LINE: usize = 1_000;
-/// Lines of a deleted file that are shown, and their characters: enough to see what it was for. What is gone needs no more,
-/// and must not take the room of what came.
+/// The limits in lines and characters for a deleted file: enough to see its purpose. Deleted code needs no more, and
+/// must not take the room of new code.
 const DELETED_LINES: usize = 150;
 const DELETED_CHARACTERS: usize = 6_000;
 
@@ -22,7 +22,7 @@ const DELETED_CHARACTERS: usize = 6_000;
 pub(super) struct ShownFile<'a> {
     pub(super) path: &'a RepoPath,
     pub(super) path_before: &'a RepoPath,
-    /// The path as it is shown, by which the model names the file.
+    /// The shown path, by which the model names the file.
     pub(super) name: String,
     happened: String,
     is_deleted: bool,
@@ -52,7 +52,7 @@ impl Piece {
 }
 
 impl<'a> ShownFile<'a> {
-    /// A changed file with its text, and with the text that it had before the change, if that is known.
+    /// A changed file with its text, and with its text before the change, if that is known.
     pub(super) fn new(change: &'a FileChange, text: &str, before: Option<&str>) -> Self {
         let mut hunks = change.hunks.clone();
         hunks.sort_unstable_by_key(|hunk| (first_line(hunk), hunk.old_start));
@@ -69,7 +69,7 @@ impl<'a> ShownFile<'a> {
         }
     }
 
-    /// Whether only the beginning of what it was is shown: it is gone, and was long.
+    /// Whether only the beginning of a long deleted file is shown.
     pub(super) fn is_abridged(&self) -> bool {
         self.is_deleted && self.hunks.iter().any(|hunk| hunk.old as usize > self.deleted_shown(hunk))
     }
@@ -78,8 +78,8 @@ impl<'a> ShownFile<'a> {
         u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
     }
 
-    /// What is shown of it, in parts that have at most so many characters. It is cut between changes; one that does not fit
-    /// is cut between lines.
+    /// The shown text in parts of at most `room` characters. It is split between changes; a change that does not fit is
+    /// split between lines.
     pub(super) fn pieces(&self, file: usize, room: usize) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         for stretch in self.stretches() {
@@ -98,19 +98,19 @@ impl<'a> ShownFile<'a> {
                 }
             }
         }
-        // There is nothing to see of it but its name.
+        // Only the name of the file can be shown.
         if pieces.is_empty() {
             pieces.push(self.piece(file, 1));
         }
         pieces
     }
 
-    /// What is shown of the lines around one place, for a second reading.
+    /// The lines around one place, for a second reading.
     pub(super) fn around(&self, lines: Option<RangeInclusive<u32>>, room: usize) -> String {
         let Some(lines) = lines else {
             return self.pieces(0, room).into_iter().next().map(|piece| piece.text).unwrap_or_default();
         };
-        /// A second reading is about one place, of which it sees more.
+        /// A second reading is about one place, and sees more of it.
         const AROUND: u32 = 60;
         let mut around = AROUND;
         loop {
@@ -118,7 +118,7 @@ impl<'a> ShownFile<'a> {
             let rows = self.rows(&(first..=lines.end().saturating_add(around).min(self.line_count())));
             let mut piece = self.piece(0, first);
             let total: usize = rows.iter().map(|row| row.characters).sum();
-            // The place itself comes before what is around it.
+            // The place itself is more important than the lines around it.
             if around > 0 && piece.characters + total > room {
                 around /= 2;
                 continue;
@@ -134,14 +134,14 @@ impl<'a> ShownFile<'a> {
     }
 
     fn piece(&self, file: usize, from: u32) -> Piece {
-        // Nothing is in it yet: the end is before the start.
+        // The range is still empty: its end is before its start.
         let lines = from..=from.saturating_sub(1);
         let text = format!("path: {}\nthis file {}\n", self.name, self.happened);
         let characters = text.chars().count();
         Piece { file, text, characters, lines, has_cut_line: false }
     }
 
-    /// The stretches of the new version that are shown; those that touch are one.
+    /// The ranges of the new version that are shown; adjacent ranges are merged.
     fn stretches(&self) -> Vec<RangeInclusive<u32>> {
         let mut stretches: Vec<RangeInclusive<u32>> = Vec::new();
         for hunk in &self.hunks {
@@ -158,7 +158,7 @@ impl<'a> ShownFile<'a> {
         stretches
     }
 
-    /// What is shown of a stretch, row by row: removed lines stand before what took their place.
+    /// The rows of a range: removed lines come before the lines that replaced them.
     fn rows(&self, stretch: &RangeInclusive<u32>) -> Vec<ShownRow> {
         let mut rows = Vec::new();
         let end = *stretch.end();
@@ -181,7 +181,7 @@ impl<'a> ShownFile<'a> {
             let (text, is_cut) = shown_line(text);
             rows.push(ShownRow::new(line, format!("{line:>6} {mark} {text}"), is_cut && mark == '+'));
         }
-        // Lines that were taken out at the end of the stretch, such as the last ones of a file.
+        // Lines removed at the end of the range, such as the last lines of a file.
         while let Some(hunk) = hunks.next_if(|hunk| first_line(hunk) == end.saturating_add(1) && hunk.new == 0) {
             self.push_removed(&mut rows, hunk, end.max(1));
         }
@@ -207,7 +207,7 @@ impl<'a> ShownFile<'a> {
         }
     }
 
-    /// How many lines of this hunk are shown, where the file is deleted.
+    /// How many lines of this hunk are shown if the file is deleted.
     fn deleted_shown(&self, hunk: &Hunk) -> usize {
         let old = hunk.old_start.saturating_sub(1) as usize;
         let removed = self.before.as_ref().and_then(|before| before.get(old..old.checked_add(hunk.old as usize)?));
@@ -221,7 +221,7 @@ impl<'a> ShownFile<'a> {
 }
 
 struct ShownRow {
-    /// The line of the new version, or the one before which something was taken out.
+    /// The line of the new version, or the line before which lines were removed.
     line: u32,
     text: String,
     characters: usize,
@@ -235,7 +235,7 @@ impl ShownRow {
     }
 }
 
-/// The first line of the new version that a hunk is about; where lines were only taken out, the one after them.
+/// The first line of the new version that a hunk is about; if it only removes lines, the line after them.
 fn first_line(hunk: &Hunk) -> u32 {
     if hunk.new == 0 { hunk.new_start.saturating_add(1) } else { hunk.new_start.max(1) }
 }

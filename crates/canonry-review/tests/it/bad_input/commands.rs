@@ -1,4 +1,4 @@
-//! Programs that review badly: they hang, say too much, die, and leave others behind.
+//! Tests reviewing programs that hang, print too much, die, and leave processes behind.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ async fn what_goes_wrong_is_told_and_fixes_nothing() {
 async fn what_it_leaves_behind_neither_delays_the_review_nor_stays() {
     let folder = tempfile::tempdir().expect("a folder");
     let began = Instant::now();
-    // Its children hold its output open for ten minutes, one of them quietly.
+    // Its two children run for ten minutes; one keeps its output open, the other has its output redirected.
     let script = format!("sleep 600 & sleep 600 >/dev/null 2>&1 & echo $! > left; echo '{REPORT}'");
     let heard = ask(folder.path(), &script, MINUTE).await;
     assert_eq!((heard.reported.len(), heard.problems, heard.read.len()), (1, Vec::new(), 1));
@@ -47,7 +47,7 @@ async fn what_it_leaves_behind_neither_delays_the_review_nor_stays() {
     let left = std::fs::read_to_string(folder.path().join("left")).expect("an id");
     let stat = || std::fs::read_to_string(format!("/proc/{}/stat", left.trim())).unwrap_or_default();
     let has_ended = || stat().rsplit_once(") ").is_none_or(|(_, state)| state.starts_with(['Z', 'X']));
-    // The signal was sent before the answer; the process goes when it is scheduled next.
+    // The signal was sent before the answer; the process ends when it is scheduled next.
     for _ in 0..1_000 {
         if has_ended() {
             return;
@@ -60,7 +60,7 @@ async fn what_it_leaves_behind_neither_delays_the_review_nor_stays() {
 #[tokio::test]
 async fn it_is_told_no_secret() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Programs of its own find out what they were given: here, that the variables of ours are not set.
+    // The program checks its own environment: our variables are not set.
     let script = "test -z \"$GITHUB_TOKEN$CANONRY_WEBHOOK_SECRET$CANONRY_APP_PRIVATE_KEY\" && exit 0; exit 7";
     assert_eq!(ask(folder.path(), script, MINUTE).await.problems, [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! Files of every kind, with one mistake among them that must be found whatever stands beside it.
+//! Tests files of every kind, with one mistake among them that must be found whatever is beside it.
 
 use canonry_domain::review::RepoPath;
 use canonry_review::{ChangeKind, ContentKind};
@@ -61,7 +61,7 @@ async fn line_ends_of_every_kind() {
     let repository = TestRepository::new();
     repository.write("crlf.js", "a();\r\nb();\r\n").write("open.js", "a();").write("mixed.js", "a();\n").commit("base");
     repository.branch("topic").write("crlf.js", "a();\r\ndebugger;\r\nb();\r\n").write("open.js", "a();\ndebugger;");
-    // A lone carriage return is no end of a line for git.
+    // A lone carriage return is not a line end for git.
     repository.write("mixed.js", "a();\r\n\rb();\ndebugger;\r\n").write("to_lf.js", "debugger;\r\n").commit("ends");
     let seen = places(&repository).await;
     let expected = ["crlf.js:2", "mixed.js:3", "open.js:2", "to_lf.js:1"].map(|at| format!("debug-leftover {at}"));
@@ -97,7 +97,8 @@ async fn names_that_mean_something_to_git_are_names() {
     assert_eq!(reviewed.scope.changes.len(), names.len() + 1);
     assert!(reviewed.places().contains(&"debug-leftover caf%E9.js:1".to_owned()), "{:#?}", reviewed.places());
     let paths: Vec<_> = names.iter().map(|name| path(name)).collect();
-    // A file with such a name is there, and its findings are not taken for fixed; one that only looks like it is another.
+    // A file with such a name exists, and its findings do not count as fixed; a file with a similar name is another
+    // file.
     let odd = [path("caf%E9.js"), path("caf%41.js"), path("caf%C3%A9.js"), path("100%.js")];
     let odd = repository.git().files_at(&repository.head(), &odd.each_ref()).await.expect("asked");
     assert_eq!(odd.keys().map(RepoPath::as_str).collect::<Vec<_>>(), ["caf%E9.js"]);
@@ -159,13 +160,13 @@ async fn a_large_diff_and_a_line_of_three_megabytes() {
     let lines: String = (0..200_000).map(|line| format!("value[{line}] = compute({line});\n")).collect();
     assert!(lines.len() > 5_000_000);
     repository.branch("topic").write("long.js", format!("x = '{}'; debugger;\n", "y".repeat(3_000_000)));
-    // Under two megabytes, so that its one line is read by the rules.
+    // Under two megabytes, so that the rules read its one line.
     repository.write("bundle.js", format!("x = '{}';\ndebugger;\n", "y".repeat(1_900_000)));
     repository.write("data.js", &lines).write("a.js", MISTAKE).commit("large");
     let reviewed = reviewed(&repository.local(), &base, &repository.head(), None).await;
     assert!(reviewed.places().contains(&"debug-leftover a.js:1".to_owned()), "{:?}", reviewed.places());
     assert!(reviewed.places().contains(&"debug-leftover bundle.js:2".to_owned()), "{:?}", reviewed.places());
-    // What is too large to be read says so by having no text, and its size is known.
+    // A file that is too large has no text, and its size is known.
     let long = reviewed.scope.changes.iter().find(|change| change.path.as_str() == "long.js").expect("changed");
     let file = reviewed.texts.file(long);
     assert_eq!((file.text, file.bytes), (None, Some(3_000_018)));

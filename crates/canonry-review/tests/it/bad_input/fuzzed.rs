@@ -1,4 +1,4 @@
-//! Arbitrary bytes, and real answers with bytes changed: nothing panics, nothing hangs, no path leads outside.
+//! Tests arbitrary bytes, and real answers with changed bytes: nothing panics, nothing hangs, no path leads outside.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use proptest::prelude::{Just, Strategy, any, prop_assert, prop_oneof, proptest};
 use proptest::test_runner::TestCaseError;
 use serde_json::json;
 
-/// What git says about a change of every kind, once for all cases.
+/// Git's output for a change of every kind, built once for all cases.
 fn real_diff() -> Vec<u8> {
     let id = |digit: &str| digit.repeat(40);
     let list: Vec<u8> = [
@@ -66,7 +66,6 @@ fn real_findings() -> Vec<u8> {
     json!({"findings": [finding, {"title": "x", "path": "/etc/passwd", "severity": "minor"}]}).to_string().into_bytes()
 }
 
-/// A change of some bytes.
 #[derive(Debug, Clone)]
 enum Mutation {
     Set(usize, u8),
@@ -77,7 +76,7 @@ enum Mutation {
 }
 
 fn mutation() -> impl Strategy<Value = Mutation> {
-    // Pieces that mean something to one of the readers.
+    // Pieces that have a meaning for one of the readers.
     let pieces: [&[u8]; 12] = [
         b"\n@@ -1 +4294967295,2 @@\n",
         b"diff --git a/x b/x\n",
@@ -129,7 +128,7 @@ fn stays_inside(path: &RepoPath) -> bool {
 fn check_changes(changes: &[FileChange]) -> Result<(), TestCaseError> {
     for change in changes {
         prop_assert!(stays_inside(&change.path) && stays_inside(change.path_before()), "{change:?}");
-        // Whoever asks about a line of it gets an answer.
+        // Every line can be mapped.
         let map = change.line_map();
         for line in [1, 2, 1_000, u32::MAX] {
             prop_assert!(map.nearest(line) >= 1);

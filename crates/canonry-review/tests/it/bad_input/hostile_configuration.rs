@@ -1,4 +1,4 @@
-//! Repositories whose own configuration names programs to run: none of them runs.
+//! Tests repositories whose own configuration names programs to run: none of them runs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,13 +37,13 @@ impl Trap {
         self.folder.path().join("ran")
     }
 
-    /// Whether it ran; it is set again.
+    /// Whether it ran; resets the trap.
     fn ran(&self) -> bool {
         std::fs::remove_file(self.mark()).is_ok()
     }
 }
 
-/// A repository with a mistake on a branch, and everything in its configuration that runs a program.
+/// A repository with a mistake on a branch, and every configuration that runs a program.
 fn hostile(trap: &Trap) -> TestRepository {
     let repository = TestRepository::new();
     repository.write("a.js", "a();\n").write("sub/b.js", "b();\n").commit("base");
@@ -89,7 +89,7 @@ fn hostile(trap: &Trap) -> TestRepository {
     repository
 }
 
-/// Reviews a folder, and tells what was found.
+/// Reviews a folder, and returns the findings.
 async fn places(folder: &Path) -> Vec<String> {
     let git = Git::new(folder);
     let (base, head) = (git.commit("main").await.expect("main"), git.commit("topic").await.expect("topic"));
@@ -106,7 +106,7 @@ const FOUND: [&str; 2] = ["debug-leftover a.js:1", "no-b sub/b.js:1"];
 async fn nothing_that_is_configured_runs() {
     let trap = Trap::new();
     let repository = hostile(&trap);
-    // The trap is a real one.
+    // The trap works.
     let plain = Command::new("git").arg("-C").arg(repository.folder()).args(["diff", "main", "topic"]).output();
     assert!(plain.is_ok() && trap.ran());
     assert_eq!(places(repository.folder()).await, FOUND);
@@ -130,7 +130,7 @@ async fn no_filter_runs_to_read_the_work_tree() {
     assert!(!trap.ran());
     let changes = git.changes(&repository.head(), &made.trim().parse().expect("an id")).await.expect("readable");
     assert_eq!(changes[0].added.last(), Some(&(2, "more();".to_owned())));
-    // Where none is configured there is none to switch off.
+    // Without a configured filter there is none to switch off.
     let plain = TestRepository::new();
     plain.write("a", "a\n").commit("base");
     assert!(plain.git().without_filters().await.is_ok_and(|git| format!("{git:?}") == format!("{:?}", plain.git())));
@@ -214,7 +214,7 @@ async fn a_file_that_never_ends_is_not_waited_for() {
     let git = repository.git().within(std::time::Duration::from_secs(20));
     let reviewed = reviewed(&Repository::Local(git.clone()), &base, &repository.head(), None).await;
     assert_eq!(reviewed.places(), ["debug-leftover a.js:1"]);
-    // What does wait is given up on.
+    // A read that waits is ended by the time limit.
     let late = git.within(std::time::Duration::from_millis(200)).ask("read a pipe", &["hash-object", &pipe]).await;
     assert!(matches!(late, Err(GitError::TooLong { .. })), "{late:?}");
 }

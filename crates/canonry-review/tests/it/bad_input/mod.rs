@@ -1,4 +1,4 @@
-//! What strangers put into repositories and reports: it may cost itself, and never the review.
+//! Tests what strangers put into repositories and reports: bad input may be dropped, but never costs the review.
 
 mod commands;
 mod contents;

@@ -1,4 +1,4 @@
-//! Repositories of another make: ids of another length, trees that git would not write, clones without files.
+//! Tests unusual repositories: ids of another length, trees that git would not write, clones without files.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -46,7 +46,7 @@ async fn a_submodule_in_a_clone_without_files() {
     repository.run(&["update-index", "--add", "--cacheinfo", &format!("160000,{},vendor/lib", "12".repeat(20))]);
     repository.run(&["commit", "--quiet", "--message", "a submodule"]);
     let (_folder, remote) = fetched(&repository, &base).await;
-    // A report that speaks of the submodule, of files that did not change, and of none that is there.
+    // A report about the submodule, about files that did not change, and about a file that does not exist.
     let report = lint(&[("x", "vendor/lib", 1), ("x", "vendor/lib/x.js", 1), ("x", "b.js", 1), ("x", "no.js", 1)]);
     let reviewed = reviewed(&remote, &base, &repository.head(), Some(&report)).await;
     let expected = ["debug-leftover a.js:1", "x b.js:1", "x no.js:1", "x vendor/lib/x.js:1", "x vendor/lib:1"];
@@ -74,7 +74,7 @@ async fn files_that_did_not_change_come_in_one_go() {
     assert!(packs.count() <= 4);
 }
 
-/// Writes an object that git itself would refuse to make.
+/// Writes an object that git itself would refuse to create.
 fn write_object(repository: &TestRepository, kind: &str, content: &[u8]) -> String {
     let mut git = Command::new("git")
         .arg("-C")
@@ -123,7 +123,7 @@ async fn a_repository_that_is_damaged_or_empty() {
     std::fs::write(&object, b"not an object").expect("written");
     let error = repository.git().changes(&base, &head).await.expect_err("damaged").to_string();
     assert!(error.starts_with("read what differs: git says \"fatal: "), "{error}");
-    // Both ends of a branch without a common past are compared as they are, which is told.
+    // Two branches without a common history are compared directly, and a note says so.
     repository.switch("main").run(&["checkout", "--quiet", "--orphan", "alone"]);
     let alone = repository.write("a.js", "b();\ndebugger;\n").commit("alone");
     let reviewed = reviewed(&repository.local(), &base, &alone, None).await;

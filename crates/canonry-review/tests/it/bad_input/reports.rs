@@ -1,4 +1,4 @@
-//! Reports that are cut, huge, nested without end or about files elsewhere.
+//! Tests reports that are cut, huge, deeply nested or about files elsewhere.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -46,7 +46,7 @@ async fn two_hundred_megabytes_are_refused_by_their_size_and_a_pipe_by_what_come
     std::fs::File::create(&sparse).and_then(|file| file.set_len(200_000_000)).expect("a file");
     let error = read_report(&sparse).await.expect_err("too large").to_string();
     assert!(error.contains("it has 200 MB, and at most 104 MB are read"), "{error}");
-    // Something that says it is empty and never ends.
+    // A file that claims to be empty and never ends.
     let error = read_report(Path::new("/dev/zero")).await.expect_err("endless").to_string();
     assert!(error.starts_with("read /dev/zero: it has 104 MB"), "{error}");
     let error = read_report(folder.path()).await.expect_err("a folder").to_string();
@@ -135,7 +135,7 @@ fn nesting_without_end_is_no_way_in() {
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     for depth in [100, 200, 1_000_000] {
         let deep = deep(depth);
-        // Where nobody looks it does no harm; where somebody looks, it costs its own result.
+        // In a field that is not read, nesting does no harm; in a field that is read, it costs only its own result.
         let result = |more: &str| {
             format!(
                 r#"{{"message": {{"text": "m"}}, "locations": [{{"physicalLocation": {{"artifactLocation": {{"uri": "a.js"}}}}}}]{more}}}"#
@@ -196,7 +196,7 @@ fn bytes_that_are_no_text_cost_only_themselves() {
 
 #[test]
 fn what_is_said_is_bounded() {
-    // Each argument names the next a thousand times: filled in one after the other, that is more than any memory holds.
+    // Each argument contains the next a thousand times: replaced one after the other, they would exceed any memory.
     let arguments: Vec<String> = (1..=20).map(|next| format!("{{{next}}}").repeat(1_000)).collect();
     let huge = "x".repeat(2_000_000);
     let result = json!({
@@ -239,7 +239,7 @@ fn as_many_rules_as_results_are_looked_up_quickly() {
     let heard = sarif(&bytes);
     assert_eq!(heard.problems.len(), 1);
     assert!(heard.problems[0].starts_with("r.sarif: 20000 results of t left out"), "{:?}", heard.problems);
-    // Compared one by one these are minutes.
+    // Comparing them one by one would take minutes.
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 

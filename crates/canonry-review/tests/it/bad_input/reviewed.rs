@@ -1,4 +1,4 @@
-//! A review without a store: scope, texts, the built-in rules and a linter's report.
+//! Runs a review without a store: scope, texts, the built-in rules and a linter's report.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(crate) struct Reviewed {
 }
 
 impl Reviewed {
-    /// `rule path:line` of each finding, in order; a finding of a file as a whole has the line 0.
+    /// `rule path:line` of each finding, in order; a finding of a whole file has the line 0.
     pub(crate) fn places(&self) -> Vec<String> {
         let mut places: Vec<String> = self.findings.iter().map(place).collect();
         places.sort();

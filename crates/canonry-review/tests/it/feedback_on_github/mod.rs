@@ -1,4 +1,4 @@
-//! What people say to findings on an emulated GitHub: their thumbs, and their words in threads.
+//! Tests people's feedback on findings on an emulated GitHub: thumbs, and replies in threads.
 
 mod polling;
 mod setting;

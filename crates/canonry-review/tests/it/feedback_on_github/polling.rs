@@ -1,4 +1,4 @@
-//! Thumbs on findings: polled, of people only, gone when they are removed, and never asked about in vain.
+//! Tests thumbs on findings: polled, from people only, dropped when they are removed, and without needless requests.
 
 use canonry_domain::review::PatternFeedback;
 use canonry_review::FindingReactionsReport;
@@ -27,13 +27,13 @@ on_both_engines! {
         assert_eq!(setting.feedback(MILD).await, down(2, 1));
         assert_eq!(setting.poll().await, FindingReactionsReport::default(), "that was asked just now");
 
-        // Before a review of the pull request it is asked again all the same.
+        // Before a review of the pull request they are polled anyway.
         setting.emulator.world().unreact_to_review_comment(REPO, comment, "bea", "-1");
         let again = FindingReactionsReport { asked: 2, removed: 1, ..FindingReactionsReport::default() };
         assert_eq!(setting.poll_pull(first.number).await, again);
         assert_eq!(setting.feedback(MILD).await, down(1, 1));
 
-        // Somebody is of two minds: the last word holds, and it is one person's.
+        // A person gives both thumbs: the last one counts, and it is one person's.
         setting.react(comment, &[("ada", "+1")]);
         setting.later(3);
         assert_eq!(setting.poll().await.kept, 1);
@@ -50,7 +50,7 @@ on_both_engines! {
         let (of_ann, of_maint) = (setting.pull_by("ann").await, setting.pull_by("maint").await);
         setting.react(of_ann.comment(MILD), &[("ann", "-1")]);
         setting.react(of_maint.comment(MILD), &[("maint", "-1")]);
-        // GitHub does not say who maintains it: nobody is taken for a maintainer, and it is asked again.
+        // GitHub does not say who maintains it: nobody counts as a maintainer, and the next round asks again.
         let forbidden = setting.emulator.fault(Fault::on("GET", PERMISSION).always().answer(403));
         assert_eq!(setting.poll().await.kept, 2);
         assert!(forbidden.hits() > 0);
@@ -59,7 +59,7 @@ on_both_engines! {
         setting.later(3);
         assert_eq!(setting.poll().await.kept, 0);
         assert_eq!(setting.feedback(MILD).await, down(1, 1), "GitHub says that maint maintains it");
-        // A list that a person set stands in for GitHub.
+        // A list that was set by hand replaces GitHub's answer.
         setting.set_maintainers(&["Ann"]).await;
         setting.later(3);
         setting.poll().await;
@@ -92,7 +92,7 @@ on_both_engines! {
         let posted = setting.pull_by("ann").await;
         setting.react(posted.comment(MILD), &[("ada", "-1")]);
         setting.poll().await;
-        // What cannot be seen says nothing about who reacted.
+        // A repository that cannot be seen says nothing about reactions.
         setting.later(3);
         setting.emulator.fault(Fault::on("GET", REACTIONS).always().answer(404));
         setting.emulator.fault(Fault::on("GET", &format!("/repos/{REPO}")).always().answer(404));
@@ -119,7 +119,7 @@ on_both_engines! {
         setting.later(29 * 24);
         let comments = setting.post(posted.number, &posted.report).await;
         setting.later(3 * 24);
-        // The first comment is too old to be asked about for itself, and its reactions count on.
+        // The first comment is too old to be polled for itself, but its reactions still count.
         let fresh = comments.iter().find(|(finding, _)| *finding == posted.finding(MILD)).expect("posted").1;
         setting.react(u64::try_from(fresh.0).expect("positive"), &[("bea", "-1")]);
         let heard = FindingReactionsReport { asked: 4, kept: 1, ..FindingReactionsReport::default() };

@@ -1,4 +1,4 @@
-//! Pull requests on an emulated GitHub, and reviews of them whose findings stand there as comments.
+//! Provides pull requests on an emulated GitHub, and reviews whose findings are posted there as comments.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use canonry_testworld::{TOKEN, WorldClock, client, token_auth};
 
 pub(crate) const REPO: &str = "tide/pool";
 pub(crate) use canonry_testworld::OWN;
-/// Findings of each review: one that feedback may hide, and one that it may not.
+/// The findings of each review: one that feedback may hide, and one that it may not.
 pub(crate) const MILD: &str = "Odd name";
 pub(crate) const GRAVE: &str = "Key in the code";
 
@@ -30,7 +30,7 @@ pub(crate) struct Setting {
     base: canonry_domain::review::CommitSha,
 }
 
-/// A review whose findings stand as comments.
+/// A review whose findings are posted as comments.
 pub(crate) struct Posted {
     pub(crate) number: ItemNumber,
     pub(crate) report: ReviewReport,
@@ -84,7 +84,7 @@ impl Setting {
         self.emulator.world().now += SignedDuration::from_hours(hours);
     }
 
-    /// Somebody opens a pull request; it is reviewed, and the findings are posted.
+    /// Opens a pull request by an author, reviews it, and posts the findings.
     pub(crate) async fn pull_by(&mut self, author: &str) -> Posted {
         let number = {
             let mut world = self.emulator.world();
@@ -99,7 +99,7 @@ impl Setting {
         Posted { number, report, comments }
     }
 
-    /// Lets a review's findings stand as comments, once more if need be.
+    /// Posts a review's findings as comments; repeated calls post them again.
     pub(crate) async fn post(&self, number: ItemNumber, report: &ReviewReport) -> Vec<(FindingId, GithubId)> {
         let mut comments = Vec::new();
         for one in &report.findings {
@@ -131,7 +131,7 @@ impl Setting {
         poll_reactions_of_pull(store, &self.github, &own, &self.repo, number, self.now()).await.expect("polled")
     }
 
-    /// What people think of a pattern, by its title.
+    /// The feedback on a pattern, by its title.
     pub(crate) async fn feedback(&self, title: &str) -> PatternFeedback {
         let patterns = self.project.store.findings().pattern_feedback(self.repo.id).await.expect("reads");
         let found = patterns.into_iter().find(|pattern| pattern.title == title);

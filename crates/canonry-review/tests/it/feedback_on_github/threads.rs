@@ -1,4 +1,4 @@
-//! People's no in the thread of a finding, and the answers to their questions about it.
+//! Tests dismissals in the thread of a finding, and the answers to questions about it.
 
 use canonry_domain::review::{DismissalKind, Dismisser};
 use canonry_domain::{GithubId, ItemNumber};
@@ -21,11 +21,11 @@ on_both_engines! {
         assert_eq!(may("Ann").await, Some(Dismisser::Author));
         assert_eq!(may("maint").await, Some(Dismisser::Maintainer));
         assert_eq!((may("ada").await, may("stale[bot]").await, may("nobody-at-all").await), (None, None, None));
-        // Never a guess: without an answer there is none.
+        // No guess: without an answer from GitHub there is an error.
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/collaborators/*/permission").answer(403));
         assert!(is_maintainer(store, github, repo, &login("maint")).await.is_err());
         assert!(!is_maintainer(store, None, repo, &login("maint")).await.expect("nobody is known to"));
-        // Only a list that a person set stands in for GitHub.
+        // Only a list that was set by hand replaces GitHub's answer.
         let source = canonry_store::MaintainerSource::Github;
         store.repos().set_maintainers(repo.id, source, &[login("ada")], setting.now()).await.expect("stored");
         assert_eq!(may("ada").await, None);
@@ -42,7 +42,7 @@ on_both_engines! {
         let mild = posted.thread(&setting, MILD);
         let said = dismiss_by_mention(store, mild, &ann, Dismisser::Author, now).await.expect("writes");
         assert_eq!(said.map(|said| (said.finding, said.silences)), Some((posted.finding(MILD), true)));
-        // What is grave is silent only when a maintainer says so.
+        // A protected finding is hidden only if a maintainer dismisses it.
         let grave = posted.thread(&setting, GRAVE);
         for (by, dismisser, silences) in [(&ann, Dismisser::Author, false), (&maint, Dismisser::Maintainer, true)] {
             let said = dismiss_in_thread(store, grave, DismissalKind::WontFix, by, dismisser, now).await.expect("writes");
@@ -57,7 +57,7 @@ on_both_engines! {
             assert!(explain_finding(store, elsewhere).await.expect("reads").is_none());
         }
 
-        // Opening a thread again takes back that it was resolved, and nothing else.
+        // Reopening a thread withdraws the dismissal by resolving, and nothing else.
         assert!(!reopen_thread(store, mild, now).await.expect("asks"));
         dismiss_in_thread(store, mild, DismissalKind::Resolved, &ann, Dismisser::Author, now).await.expect("writes");
         assert!(reopen_thread(store, mild, now).await.expect("writes"));

@@ -1,4 +1,4 @@
-//! What is read and what is not.
+//! Tests what is read and what is not.
 
 use canonry_review::{ReviewReport, ReviewerChoice};
 use canonry_testkit::database::TestDatabase;
@@ -40,11 +40,11 @@ on_both_engines! {
         assert_eq!((report.coverage.files_changed, report.coverage.files_read), (7, 2));
         let gaps = report.coverage.skipped.iter().filter(|one| one.gap).map(|one| one.path.as_str());
         assert_eq!(gaps.collect::<Vec<_>>(), ["large.txt"]);
-        // Nothing is reported in what is skipped, however grave.
+        // Nothing is reported in skipped files, however severe.
         assert!(report.findings.iter().all(|one| !one.sighting.finding.path.as_str().starts_with("vendor/")));
         assert!(statuses(&report).contains(&"a.js:30 new!".to_owned()));
 
-        // What was found before stays as it was while nobody reads there, and is not told as fixed.
+        // Earlier findings stay unchanged while their file is not read, and do not count as fixed.
         project.settings = canonry_config::parse("review:\n  skipPaths: ['**/*.js', '*.js']\n").config;
         project.git.write("a.js", code("done();")).commit("push B");
         let silent = project.review(&base).await;
@@ -53,7 +53,7 @@ on_both_engines! {
         project.git.write("a.js", code("really_done();")).commit("push C");
         let seen = project.review(&base).await;
         assert!(statuses(&seen).contains(&"a.js:30 fixed".to_owned()), "{:?}", statuses(&seen));
-        // Nobody has read the large file yet, though nobody touched it again; once it is gone, nothing is missing.
+        // Nobody has read the large file yet, although it did not change again; once it is deleted, nothing is missing.
         let gaps = |report: &ReviewReport| -> Vec<String> {
             let gaps = report.coverage.skipped.iter().filter(|one| one.gap);
             gaps.map(|one| one.path.as_str().to_owned()).collect()

@@ -1,4 +1,4 @@
-//! A process that dies in the middle of a review.
+//! Tests a process that dies in the middle of a review.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 
 use crate::pipeline::project::{Asked, Project, code, pull, statuses};
 
-/// Two pushes, of which the first is reviewed for each pull request before the second one crashes.
+/// Two pushes; the first is reviewed for each pull request before the second one crashes.
 async fn two_pushes(database: &TestDatabase) -> (Project, CommitSha, [CommitSha; 2]) {
     let project = Project::new(database).await;
     let base = project.git.write("a.js", code("a();")).write("b.js", code("b();")).commit("base");
@@ -29,7 +29,7 @@ async fn reviewed(project: &Project, base: &CommitSha, head: &CommitSha) -> Revi
     }
 }
 
-/// The review after a crash is complete, and everything is there once.
+/// The review after a crash is complete, and everything is stored once.
 async fn expect_whole(project: &Project, base: &CommitSha, head: &CommitSha, when: &str) {
     project.wait_an_hour();
     let report = reviewed(project, base, head).await;
@@ -44,7 +44,7 @@ async fn expect_whole(project: &Project, base: &CommitSha, head: &CommitSha, whe
 on_both_engines! {
     async fn a_crash_at_every_step_is_made_good(database: TestDatabase) {
         let (mut project, base, [first, second]) = two_pushes(&database).await;
-        // Each step asks what time it is; the process dies when it asks for the nth time.
+        // Each step reads the clock; the process dies at the nth read.
         let mut crashes = 0;
         for step in 0..50 {
             project.subject = pull(i64::try_from(step).expect("small") + 1);

@@ -1,4 +1,4 @@
-//! Reviewers that fail, and runs that cannot be completed.
+//! Tests reviewers that fail, and runs that cannot be completed.
 
 use canonry_domain::review::FindingStatus;
 use canonry_review::{ReviewError, ReviewOutcome, ReviewerChoice};
@@ -24,7 +24,7 @@ on_both_engines! {
         assert_eq!(statuses(&report), ["a.js:31 moved"]);
         let problems: Vec<_> = report.reviewers.iter().map(|one| (one.name.as_str(), one.files, one.problems.len())).collect();
         assert_eq!(problems, [("builtin", 1, 0), ("lint.sarif", 0, 1), ("cat", 0, 1), ("llm", 0, 1)]);
-        // The next time it runs and says nothing: now it is fixed.
+        // The next time it runs and reports nothing: now the finding is fixed.
         project.git.write("a.js", format!("y();\n{}", code("b();"))).commit("push C");
         project.reported(&[]);
         assert_eq!(count(&project.review(&base).await, FindingStatus::Fixed), 1);
@@ -42,7 +42,7 @@ on_both_engines! {
         let runs = project.store.review().runs(project.repo, None, 10).await.expect("runs");
         assert!(runs.iter().all(|run| run.state == ReviewState::Failed), "{runs:?}");
         assert_eq!(runs[0].error.as_deref(), Some("review the change: no reviewer is configured"));
-        // A failed run keeps nobody from trying again.
+        // A failed run does not prevent another try.
         project.reviewers = vec![ReviewerChoice::Builtin];
         assert_eq!(statuses(&project.review(&base).await), ["a.js:30 new!"]);
     }
@@ -55,7 +55,7 @@ on_both_engines! {
         assert!(matches!(error, ReviewError::Change(_)), "{error}");
         let runs = project.store.review().runs(project.repo, None, 10).await.expect("runs");
         assert_eq!((runs.len(), runs[0].state), (1, ReviewState::Failed));
-        // It holds back no other head.
+        // It does not block another head.
         let head = project.git.branch("topic").write("a.js", code("debugger;")).commit("push A");
         let outcome = project.try_review(&base, &head, Asked::default()).await.expect("a review");
         assert!(matches!(outcome, ReviewOutcome::Reviewed(_)), "{outcome:?}");

@@ -1,4 +1,4 @@
-//! What people's reactions change.
+//! Tests what people's reactions change.
 
 use canonry_domain::GithubId;
 use canonry_domain::review::{Confidence, Fingerprint, HiddenBy, ShownAs};
@@ -28,7 +28,7 @@ pub(crate) struct Rejected {
 }
 
 impl Rejected {
-    /// A person reacts to a finding of one of the pull requests.
+    /// Records a person's reaction to a finding of one of the pull requests.
     pub(crate) async fn react(&self, reaction: i64, pull: usize, title: &str, by: &str, up: bool) -> FindingId {
         let finding = the(&self.reports[pull - 1], title).id.expect("stored");
         let reaction = NewReaction {
@@ -79,13 +79,13 @@ on_both_engines! {
         let findings = [("Odd name", "a.js", 30, "minor", "style"), ("Slow", "a.js", 30, "minor", "performance")];
         let mut rejected = two_pulls(&database, &findings).await;
         rejected.reject(1, "Odd name").await;
-        // What the store pools under is what the next review compares with.
+        // The store groups feedback under the same fingerprint that the next review compares with.
         let pooled = rejected.project.store.findings().pattern_feedback(rejected.project.repo).await.expect("read");
         let fingerprints: Vec<_> = pooled.iter().map(|one| one.fingerprint.clone()).collect();
         assert_eq!(fingerprints, [Fingerprint::of_title("Odd name")]);
         let visible = rejected.third().await;
         assert_eq!((the(&visible, "Odd name").shown, visible.hidden_patterns), (ShownAs::Inline, 0));
-        // Its confidence follows all the same.
+        // Its confidence still changes.
         assert_eq!(points(&visible, "Odd name"), 0);
 
         rejected.project.settings.feedback.auto_suppress.enabled = true;
@@ -99,7 +99,7 @@ on_both_engines! {
         rejected.project.settings.feedback.auto_suppress.thresholds.min_distinct_prs = 3;
         assert_eq!(the(&rejected.third().await, "Odd name").shown, ShownAs::Inline);
         rejected.project.settings.feedback.auto_suppress.thresholds.min_distinct_prs = 2;
-        // Who clears it starts anew.
+        // After clearing, the feedback starts again.
         let by = login("mara");
         let cleared = rejected.project.store.findings().clear_feedback(rejected.project.repo, None, &by, rejected.project.now());
         assert_eq!(cleared.await.expect("cleared"), 1);

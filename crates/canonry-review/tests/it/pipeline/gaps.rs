@@ -1,4 +1,4 @@
-//! What a run left open, and what the next one makes of it.
+//! Tests what a run left unread, and how the next run handles it.
 
 use std::path::Path;
 
@@ -53,11 +53,11 @@ on_both_engines! {
         assert_eq!(caught_up.notes, ["llm reads everything: it did not complete the last review"]);
         assert_eq!((caught_up.coverage.files_read, statuses(&caught_up)), (2, vec!["a.js:30 same".to_owned()]));
 
-        // It has caught up: from here it reads what comes.
+        // It has caught up: from here it reads what changes.
         project.git.write("b.js", code("b3();")).commit("push C");
         let next = project.review_asked(&base, asked).await;
         assert_eq!((files_of(&next), next.notes.len()), (vec![("builtin", 1), ("llm", 1)], 0));
-        // A review without it is one that it missed.
+        // A review without this reviewer counts as missed.
         project.git.write("a.js", code("debugger; a();")).commit("push D");
         project.review_asked(&base, Asked { reviewers: Some(&[ReviewerChoice::Builtin]), ..asked }).await;
         project.git.write("b.js", code("b4();")).commit("push E");
@@ -81,7 +81,7 @@ on_both_engines! {
         assert_eq!((files_of(&heard), heard.coverage.files_read), (vec![("llm", 1)], 1));
         assert_eq!(heard.notes, ["llm reads everything: it did not complete the last review"]);
         assert_eq!((heard.mode(), statuses(&heard)), (ReviewMode::Incremental, vec!["a.js:30 same".to_owned()]));
-        // Now there is nothing left for anybody.
+        // Now nothing is left to read.
         let done = project.review_asked(&base, asked).await;
         assert_eq!((done.reviewers.len(), done.notes.len(), done.coverage.files_read), (0, 0, 0));
     }
@@ -150,7 +150,7 @@ on_both_engines! {
             let report = project.review(&base).await;
             assert_eq!(count(&report, FindingStatus::Fixed), 0, "{:?}", statuses(&report));
         }
-        // Both are whole: what is not said any more is fixed.
+        // Both reports are complete: findings that are missing from them are fixed.
         project.git.write("a.js", next("y();")).commit("the last push");
         project.reviewers = vec![report(&project, "lint", &[]), other];
         assert_eq!(statuses(&project.review(&base).await), ["a.js:31 fixed", "b.js:30 same"]);
@@ -166,7 +166,7 @@ on_both_engines! {
         project.reviewers = vec![report(&project, "lint", &[])];
         let partial = project.review(&base).await;
         assert_eq!(statuses(&partial), ["a.js:30 fixed", "b.js:30 same", "b.js:30 same"]);
-        // A file that it speaks of is one that it read.
+        // A file that it reports on counts as read.
         project.git.write("a.js", code("a4();")).commit("push C");
         project.reviewers = vec![report(&project, "lint", &[("b.js", "odd")])];
         assert_eq!(statuses(&project.review(&base).await), ["b.js:30 fixed", "b.js:30 same"]);
@@ -211,7 +211,7 @@ on_both_engines! {
     }
 }
 
-/// Three pushes with twins, moves and reports, as they are told.
+/// The statuses of three pushes with twins, moves and reports.
 async fn story(mut project: Project) -> Vec<Vec<String>> {
     let twins = code("debugger;") + &code("debugger;") + &code("debugger;");
     let base = project.git.write("a.js", code("a();")).write("b.js", code("b();")).commit("base");

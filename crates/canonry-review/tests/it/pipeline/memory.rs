@@ -1,4 +1,4 @@
-//! Findings of the past, and whom they help.
+//! Tests past findings and where they are used.
 
 use canonry_domain::review::ReviewSubject;
 use canonry_models::{Provider, RemoteEmbedder, RemoteSettings};
@@ -18,7 +18,7 @@ async fn open(database: &TestDatabase) -> Store {
     Store::open(&database.url().parse().expect("a URL"), at(0)).await.expect("opens")
 }
 
-/// One line of a file flagged, and then fixed or not.
+/// Flags one line of a file, which is then fixed or not.
 async fn push(project: &mut Project, subject: ReviewSubject, title: &str, then: Option<&str>, asked: Asked<'_>) -> u8 {
     project.subject = subject;
     let branch = project.another("topic");
@@ -52,9 +52,9 @@ on_both_engines! {
         let mut here = project(open(&database).await, "tide/pool").await;
         let plain = push(&mut here, pull(1), "Query in a loop", None, asked).await;
         assert_eq!(plain, 55);
-        // Said and neither fixed nor praised: Canonry does not learn from itself.
+        // Reported, but neither fixed nor praised: Canonry does not learn from itself.
         assert_eq!(push(&mut here, pull(2), "Queries inside loops", None, asked).await, 55);
-        // Fixed by a later commit: the twin is believed.
+        // Fixed by a later commit: the twin gets more confidence.
         assert_eq!(push(&mut here, pull(3), "Query in a loop", Some("done();"), asked).await, 55);
         assert_eq!(push(&mut here, pull(4), "Queries inside loops", None, asked).await, 65);
         assert_eq!(push(&mut here, pull(5), "Something else", None, asked).await, 55);
@@ -71,7 +71,7 @@ on_both_engines! {
         stranger.settings.knowledge.share_within_owner = true;
         assert_eq!(push(&mut stranger, pull(1), "Queries inside loops", None, asked).await, 55);
 
-        // The distance and the switch are the repository's own.
+        // Each repository has its own distance and switch.
         here.settings.knowledge.retrieval.distance_threshold = Some(0.05);
         assert_eq!(push(&mut here, pull(7), "Queries inside loops", None, asked).await, 55);
         here.settings.knowledge.retrieval.distance_threshold = None;

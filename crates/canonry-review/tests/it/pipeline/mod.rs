@@ -1,4 +1,4 @@
-//! Whole reviews, through the real store on both engines and real git repositories.
+//! Tests whole reviews, with the real store on both engines and real git repositories.
 
 mod coverage;
 mod crashes;

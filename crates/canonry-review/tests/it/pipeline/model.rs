@@ -1,4 +1,4 @@
-//! A language model among the reviewers.
+//! Tests a language model among the reviewers.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn says(title: &str, line: u32) -> String {
     json!({"findings": [finding]}).to_string()
 }
 
-/// The last question that the model was asked.
+/// The last question to the model.
 pub(crate) fn question(server: &ModelServer) -> String {
     server.requests().iter().rev().find(|request| request.texts().is_empty()).expect("a question").prompt()
 }
@@ -56,7 +56,7 @@ on_both_engines! {
         assert_eq!(statuses(&second), ["a.js:31 moved"]);
         assert!(question(&server).contains("Query in a loop"), "{}", question(&server));
 
-        // Its code goes: now it is fixed, and the next pull request's model hears of it.
+        // Its code is removed: now it is fixed, and the model gets it with the next pull request.
         project.git.write("a.js", code("queryAll(y);")).commit("push C");
         server.answer_next(NOTHING);
         assert_eq!(statuses(&project.review_asked(&base, asked).await), ["a.js:31 fixed"]);

@@ -1,4 +1,4 @@
-//! Whether findings of the past reach a model by default, with the embedder that is compiled in.
+//! Tests whether past findings reach a model by default, with the compiled-in embedder.
 
 use canonry_models::LocalEmbedder;
 use canonry_review::ReviewerChoice;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::pipeline::model::{NOTHING, model, question};
 use crate::pipeline::project::{Asked, Project, code, pull};
 
-/// What a model said, about which line, and a line with the same mistake elsewhere.
+/// A model's title and message, the flagged line, and a line with the same mistake elsewhere.
 const MISTAKES: [(&str, &str, &str, &str); 6] = [
     (
         "Query in a loop",
@@ -49,7 +49,7 @@ const MISTAKES: [(&str, &str, &str, &str); 6] = [
     ),
 ];
 
-/// How many of the mistakes a model is told of when they come back: in the same file, and in another one.
+/// How many of the mistakes a model gets when they come back: in the same file, and in another one.
 async fn told_of(threshold: Option<f64>) -> (usize, usize) {
     let database = TestDatabase::sqlite();
     let server = ModelServer::start().await;
@@ -86,7 +86,7 @@ async fn told_of(threshold: Option<f64>) -> (usize, usize) {
 #[tokio::test]
 async fn past_findings_reach_the_model_by_default() {
     let (same_file, other_file) = told_of(None).await;
-    // Seen: 6 and 3.
+    // Measured: 6 and 3.
     assert!(same_file >= 5 && other_file >= 3, "told of {same_file} and {other_file} of 6 each");
 }
 

@@ -1,4 +1,4 @@
-//! A repository that is reviewed: its code in git, its reviews in a store, and a clock.
+//! Provides a repository under review: its code in git, its reviews in a store, and a clock.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -41,7 +41,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) full: bool,
     pub(crate) embedder: Option<&'a dyn Embedder>,
     pub(crate) llm: Option<&'a LlmReviewer>,
-    /// Others than the project's.
+    /// Replaces the project's reviewers.
     pub(crate) reviewers: Option<&'a [ReviewerChoice]>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn login(name: &str) -> Login {
     name.parse().expect("a login")
 }
 
-/// A moment, in seconds from a fixed one.
+/// A time, in seconds after a fixed one.
 pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).expect("in range")
 }
@@ -65,7 +65,7 @@ impl Project {
         Self::named(store, "tide/pool").await
     }
 
-    /// A repository with one line of `a.js` changed to this, its base and its head.
+    /// A repository with one line of `a.js` changed to `line`, its base and its head.
     pub(crate) async fn pushed(database: &TestDatabase, line: &str) -> (Self, CommitSha, CommitSha) {
         let project = Self::new(database).await;
         let base = project.git.write("a.js", code("a();")).commit("base");
@@ -97,12 +97,12 @@ impl Project {
         at(self.seconds.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Lets time go by, so that every lease of before is over.
+    /// Advances the clock past the end of every earlier lease.
     pub(crate) fn wait_an_hour(&self) {
         self.seconds.fetch_add(3_600, Ordering::Relaxed);
     }
 
-    /// A name that nobody had before.
+    /// A unique name.
     pub(crate) fn another(&self, what: &str) -> String {
         format!("{what}-{}", self.counter.fetch_add(1, Ordering::Relaxed))
     }
@@ -160,7 +160,7 @@ impl Project {
         review(&self.store, &request, asked.llm, asked.embedder, clock).await
     }
 
-    /// Reviews the head, which must work out.
+    /// Reviews the head; panics if that fails.
     pub(crate) async fn review(&self, base: &CommitSha) -> ReviewReport {
         self.review_asked(base, Asked::default()).await
     }
@@ -189,7 +189,7 @@ pub(crate) fn findings_json(findings: &[(&str, &str, u32, &str, &str)]) -> Strin
     json!({ "findings": findings }).to_string()
 }
 
-/// Where each finding is and what became of it, by place; `!` marks what was not said before.
+/// The place and status of each finding, by place; `!` marks findings that were not posted before.
 pub(crate) fn statuses(report: &ReviewReport) -> Vec<String> {
     let mut all: Vec<String> = report.findings.iter().map(status).collect();
     all.sort();
@@ -217,7 +217,7 @@ pub(crate) fn count(report: &ReviewReport, status: FindingStatus) -> usize {
     report.findings.iter().filter(|one| one.sighting.status == status).count()
 }
 
-/// Sixty lines of code, with one of one's own at a place.
+/// Sixty lines of code, with `own` as line 30.
 pub(crate) fn code(own: &str) -> String {
     (1..=60).map(|line| if line == 30 { format!("{own}\n") } else { format!("step{line}();\n") }).collect()
 }

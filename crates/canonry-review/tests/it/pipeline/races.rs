@@ -1,4 +1,4 @@
-//! Two runs at once.
+//! Tests two runs at once.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,14 +11,14 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::pipeline::project::{Asked, Project, code, findings_json, statuses, telling};
 
-/// A report that a program waits for until somebody writes it.
+/// A report for which a program waits until a test writes it.
 fn awaited_report(project: &Project) -> PathBuf {
     let path = project.folder().join(project.another("pipe"));
     assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo runs").success());
     path
 }
 
-/// Opens the report, which takes until a reviewer waits for it.
+/// Opens the report; blocks until a reviewer waits for it.
 async fn once_awaited(path: &Path) -> tokio::fs::File {
     tokio::fs::OpenOptions::new().write(true).open(path).await.expect("a reader")
 }
@@ -54,7 +54,8 @@ on_both_engines! {
         assert_eq!(project.stored_reviews().await, 1);
         let ledger = project.store.review().ledger(project.repo, &project.subject).await.expect("ledger");
         assert_eq!(ledger.len(), 1);
-        // Who asked for the older head before the newer one was asked for comes too late; who asks now gets it.
+        // A request for the older head from before the request for the newer one comes too late; a new request is
+        // reviewed.
         let late = project.review_by(&base, &old, Asked::default(), &|| first).await.expect("an answer");
         assert_eq!(late, ReviewOutcome::Superseded { by: newer.review });
         assert_eq!(project.stored_reviews().await, 1);

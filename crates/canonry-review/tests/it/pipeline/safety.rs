@@ -1,4 +1,4 @@
-//! What nothing may hide.
+//! Tests findings that nothing may hide.
 
 use canonry_domain::review::{Category, HiddenBy, Severity, ShownAs};
 use canonry_review::ReviewerChoice;
@@ -39,7 +39,7 @@ on_both_engines! {
         );
         assert_eq!(report.hidden_patterns, 2);
 
-        // The settings hide a major finding if they are told to, and no critical one whatever they say.
+        // The settings can hide a major finding, and never a critical one.
         let review = &mut rejected.project.settings.review;
         review.suppressions = canonry_config::parse("review:\n  suppressions: [key, sum, 'regex:.*']\n").config.review.suppressions;
         review.ignored_areas = vec![Category::Security, Category::Correctness];
@@ -51,7 +51,7 @@ on_both_engines! {
         assert_eq!(the(&report, "Key in the code").shown, ShownAs::Inline);
         assert_eq!(the(&report, "Key in the code").hidden_by, None);
         assert_eq!(the(&report, "Wrong sum").hidden_by, Some(HiddenBy::Pattern("sum".to_owned())));
-        // What is hidden is stored and logged.
+        // Hidden findings are stored and logged.
         let stored = rejected.project.store.review().sightings(report.review.expect("stored")).await.expect("read");
         assert_eq!(stored.iter().filter(|one| one.shown == ShownAs::Suppressed).count(), 3);
     }

@@ -1,4 +1,4 @@
-//! What is read after a force-push, a rebase, a lost head, in a shallow clone and after a merge from the base.
+//! Tests what is read after a force-push, a rebase, a lost head, in a shallow clone and after a merge from the base.
 
 use canonry_review::{FetchedRepository, Git, Remote, Repository};
 use canonry_testkit::database::TestDatabase;
@@ -30,7 +30,7 @@ on_both_engines! {
         assert_eq!(merged.reason.to_string(), format!("no-changes-since-{}", before.short()));
         assert_eq!(statuses(&merged), ["a.js:32 same"]);
         assert_eq!((merged.coverage.files_read, merged.reviewers.len()), (0, 0));
-        // The review of nothing is a completed one: the next push is read from there.
+        // A review of nothing is completed: the next push is read from there.
         let before = git.head();
         git.write("c.js", "debugger;\n").commit("push B");
         let next = project.review(&base).await;
@@ -54,7 +54,7 @@ on_both_engines! {
         assert_eq!(forced.reason.to_string(), "prior-sha-unreachable");
         assert_eq!(statuses(&forced), ["a.js:31 moved"]);
 
-        // A force-push whose old head is still here is read from there, ancestor or not.
+        // After a force-push the change since the old head is read, if it still exists, ancestor or not.
         git.write("a.js", code("debugger;"));
         git.run(&["add", "--all", "."]);
         git.run(&["commit", "--quiet", "--amend", "--message", "a third"]);
@@ -87,7 +87,7 @@ on_both_engines! {
         let fetched = FetchedRepository::fetch(&folders.path().join("1"), &remote, &base, &old).await.expect("fetched");
         project.repository = Repository::Fetched(fetched);
         project.review(&base).await;
-        // Another machine, and a head that is no ancestor of the new one.
+        // Another machine, and a head that is not an ancestor of the new one.
         project.git.write("b.js", "b();\ndebugger;\n").run(&["add", "--all", "."]);
         project.git.run(&["commit", "--quiet", "--amend", "--message", "another"]);
         let head = project.git.head();

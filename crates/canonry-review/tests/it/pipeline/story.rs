@@ -1,4 +1,4 @@
-//! A pull request from its first push to its last.
+//! Tests a pull request from its first push to its last.
 
 use canonry_domain::review::{DismissalKind, Dismisser, HiddenBy, ReviewMode, ShownAs};
 use canonry_review::ReviewOutcome;
@@ -45,7 +45,7 @@ on_both_engines! {
             statuses(&second),
             ["dismissed.js:31 dismissed", "elsewhere.js:230 moved", "fixed.js:30 fixed", "kept.js:30 same"]
         );
-        // Since the base, so many lines came that the move is a new file and a deleted one.
+        // Since the base, so many lines were added that git shows the move as a new file and a deleted one.
         assert_eq!((second.coverage.files_changed, second.coverage.files_read), (5, 4));
         assert_eq!(second.reviewers[0].files, 4);
         for one in &second.findings {
@@ -61,7 +61,7 @@ on_both_engines! {
         assert_eq!(moved.moved_from.as_ref().map(|(path, _)| path.as_str()), Some("moved.js"));
         assert_eq!(moved.id, Some(id_at(&first, "moved.js")));
 
-        // Push C: the fixed one comes back, and the dismissed one stands on other code.
+        // Push C: the fixed one comes back, and the dismissed one is now on other code.
         git.write("fixed.js", code("debugger;")).write("dismissed.js", code("if (x) { debugger; }")).commit("push C");
         let third = project.review(&base).await;
         assert_eq!(
@@ -75,7 +75,7 @@ on_both_engines! {
         first_ids.sort();
         assert_eq!(ids, first_ids);
 
-        // The same head again is read back as it was told; a person who asks gets a run of its own.
+        // For the same head the earlier report is returned; a requested review gets its own run.
         let again = project.try_review(&base, &git.head(), Asked::default()).await.expect("an answer");
         let ReviewOutcome::AlreadyReviewed(again) = again else { panic!("{again:?}") };
         assert_eq!(statuses(&again), statuses(&third));

@@ -1,4 +1,4 @@
-//! What reviewers write is quoted: it mentions nobody, renders as nothing, and leaves no place it is put into.
+//! Tests that reviewers' texts are quoted: they mention nobody, render nothing, and stay in their place.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -68,7 +68,7 @@ fn outside_spans(line: &str) -> String {
     outside + rest
 }
 
-/// A text without its code, where nothing has a meaning, and without the outbox's own marker below it.
+/// A text without its code, in which nothing has a special meaning, and without the outbox's own marker below it.
 fn without_code(body: &str) -> String {
     let (mut seen, mut fence) = (String::new(), None::<String>);
     let text = match body.rsplit_once('\n') {

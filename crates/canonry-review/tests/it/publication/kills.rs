@@ -1,4 +1,4 @@
-//! Killed at every point of publishing, and started again: everything is said, and nothing twice.
+//! Tests a kill at every point of publishing, and a restart: everything is posted, and nothing twice.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ const MOST_POINTS: usize = 80;
 on_both_engines! {
     async fn at_every_point_of_a_publication(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[])).await;
-        // Each push brings a review, a thread that ends and a check run; each dies one point later.
+        // Each push brings a review, a resolved thread and a check run; each dies one point later.
         for steps in 0..MOST_POINTS {
             setting.push(&code(&[(5, &format!("leak{steps}();"))]));
             let title = format!("Leak of number {steps}");
             let report = setting.review(&[finding(&title, 5, "major", "correctness")]).await;
             let lived = setting.publish_until(&report, steps).await;
-            // The lease of the dead is over by then.
+            // By then the lease of the dead process has ended.
             setting.emulator.world().advance(600);
             done(&setting.publish(&report).await);
             let said = steps + 1;
@@ -53,7 +53,7 @@ on_both_engines! {
         assert_eq!(setting.publish_while(&first, unseen).await, None);
         assert_eq!(setting.own_reviews(), (1, 1));
         assert_eq!(setting.store.findings().posted_on_pull(setting.repo.id, setting.pull).await.expect("read"), []);
-        // Meanwhile somebody pushes something else.
+        // Meanwhile something else is pushed.
         setting.push(&code(&[(5, "leak();"), (20, "more();")]));
         setting.emulator.world().advance(600);
         let second = setting.review(&[leak]).await;

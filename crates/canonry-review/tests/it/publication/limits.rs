@@ -1,4 +1,4 @@
-//! Much to say, and lines at which GitHub takes no comment.
+//! Tests many findings, and lines at which GitHub accepts no comment.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Answer, Fault};
@@ -44,7 +44,7 @@ on_both_engines! {
 
     async fn a_line_that_github_refuses_is_named_in_the_body(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[])).await;
-        // GitHub may know better than its own list of files what can be commented on.
+        // GitHub may refuse a line although its own list of files contains it.
         let refused = Answer::json(422, json!({"message": "Unprocessable Entity", "errors": ["Line could not be resolved"]}));
         let names_it = |request: &canonry_testkit::github::Recorded| {
             let comments = request.body.as_ref().and_then(|body| body["comments"].as_array());
@@ -60,7 +60,7 @@ on_both_engines! {
         let writes = setting.emulator.writes().len();
         assert_eq!(done(&setting.publish(&report).await), (29, false, 0));
         assert_eq!(setting.emulator.writes().len(), writes);
-        // The next push does not try the same line again, nor says it again.
+        // The next push neither tries the same line again nor posts the finding again.
         setting.push(&code(&[(35, "more();")]));
         let second = setting.review(&all).await;
         assert_eq!(done(&setting.publish(&second).await), (0, false, 0));
@@ -94,7 +94,7 @@ on_both_engines! {
         let named = "- **Critical**: Password in the code · `README.md:1` · outside the diff\n- **Major**: No licence · `src/app.js`\n";
         assert!(setting.own_bodies()[0].contains(named), "{:?}", setting.own_bodies());
         assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((1, 0), 0));
-        // Said once: the next push repeats it in the check alone.
+        // Posted once: after the next push only the check repeats it.
         setting.push(&code(&[(35, "more();")]));
         let second = setting.review(&all).await;
         assert_eq!(done(&setting.publish(&second).await), (0, false, 0));

@@ -1,4 +1,4 @@
-//! Reviews on the emulated GitHub: what people see there, push after push, and whatever goes wrong in between.
+//! Tests reviews on the emulated GitHub: what people see there, push after push, and whatever goes wrong in between.
 
 mod hostile;
 mod kills;

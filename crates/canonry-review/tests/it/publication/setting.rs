@@ -1,4 +1,4 @@
-//! A store, an emulated GitHub with one pull request, and processes that review it and come and go.
+//! Provides a store, an emulated GitHub with one pull request, and processes that review it and end.
 
 use std::ops::{ControlFlow, Deref};
 use std::os::unix::fs::PermissionsExt as _;
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) const REPO: &str = "acme/widgets";
-/// What an App may do so that everything works.
+/// The permissions with which an App can do everything.
 pub(crate) const ALL: [&str; 4] = ["issues", "pull_requests", "checks", "contents"];
 
 pub(crate) struct Setting {
@@ -47,7 +47,7 @@ impl Deref for Setting {
 }
 
 impl Setting {
-    /// A pull request that makes `src/app.js` of these lines, and an App that may do what these areas need.
+    /// A pull request that adds `src/app.js` with these lines, and an App with the permissions `areas`.
     pub(crate) async fn with_app(database: TestDatabase, areas: &[&str], lines: &str) -> Self {
         Self::with(database, APP, app_auth(), areas, lines).await
     }
@@ -155,19 +155,19 @@ impl Setting {
         world.now
     }
 
-    /// Publishes as a freshly started process does.
+    /// Publishes as a newly started process does.
     pub(crate) async fn publish(&self, report: &ReviewReport) -> PublicationResult {
         let outbox = self.outbox().await;
         self.publish_with(report, &outbox).await.expect("published")
     }
 
-    /// Publishes until the process "dies" at its `steps`-th point; `None` when it died.
+    /// Publishes until the process "dies" at its `steps`-th point; `None` if it died.
     pub(crate) async fn publish_until(&self, report: &ReviewReport, steps: usize) -> Option<PublicationResult> {
         let passed = AtomicUsize::new(0);
         self.publish_while(report, move || passed.fetch_add(1, Ordering::SeqCst) < steps).await
     }
 
-    /// Publishes until the process "dies" at the first point at which this does not hold; `None` when it died.
+    /// Publishes until the process "dies" at the first point at which `lives` returns false; `None` if it died.
     pub(crate) async fn publish_while(
         &self,
         report: &ReviewReport,
@@ -210,12 +210,12 @@ impl Setting {
         }
     }
 
-    /// What people see on the pull request.
+    /// The pull request as people see it.
     pub(crate) fn conversation(&self) -> String {
         self.emulator.world().conversation(REPO, self.number())
     }
 
-    /// How many reviews of ours people see, and the comments at lines in them.
+    /// How many of our reviews people see, and how many inline comments these have.
     pub(crate) fn own_reviews(&self) -> (usize, usize) {
         let world = self.emulator.world();
         let reviews = world.reviews_by(REPO, self.number(), self.own);
@@ -223,7 +223,7 @@ impl Setting {
         (shown, world.review_comments_by(REPO, self.number(), self.own).len())
     }
 
-    /// The bodies of our reviews that people see, without their markers.
+    /// The bodies of our visible reviews, without their markers.
     pub(crate) fn own_bodies(&self) -> Vec<String> {
         let world = self.emulator.world();
         let reviews = world.reviews_by(REPO, self.number(), self.own);
@@ -253,7 +253,7 @@ impl Setting {
         run.summary.clone().unwrap_or_default()
     }
 
-    /// The comment at the line of the finding with this title.
+    /// The inline comment of the finding with this title.
     pub(crate) fn comment_about(&self, title: &str) -> u64 {
         let world = self.emulator.world();
         let comments = world.review_comments_by(REPO, self.number(), self.own);
@@ -261,7 +261,7 @@ impl Setting {
     }
 }
 
-/// A finding as a program tells it.
+/// A finding in the format of a reviewing program.
 pub(crate) fn finding(title: &str, line: u32, severity: &str, category: &str) -> Value {
     let rule = title.to_lowercase().replace(' ', "-");
     json!({ "title": title, "path": "src/app.js", "line": line, "severity": severity, "category": category, "rule": rule })
@@ -272,7 +272,7 @@ pub(crate) fn saying(mut finding: Value, message: &str) -> Value {
     finding
 }
 
-/// Lines of code, with some of one's own at their places.
+/// Lines of code, some of them replaced by `own`.
 pub(crate) fn code(own: &[(u32, &str)]) -> String {
     let line = |number| match own.iter().find(|(at, _)| *at == number) {
         Some((_, code)) => format!("{code}\n"),

@@ -1,4 +1,4 @@
-//! Pushes A, B (forced) and C, with a finding that is dismissed, one that is fixed, one that moves, and new ones.
+//! Tests pushes A, B (forced) and C, with a finding that is dismissed, one that is fixed, one that moves, and new ones.
 
 use canonry_domain::review::{CheckConclusion, DismissalKind, Dismisser};
 use canonry_github::api::CheckState;
@@ -34,7 +34,7 @@ on_both_engines! {
         let first = setting.review(&[eval(5), open(12), unused(20)]).await;
         assert_eq!(done(&setting.publish(&first).await), (3, true, 0));
         insta::assert_snapshot!("push_a", setting.conversation());
-        // Whoever reads the store later finds what GitHub was told.
+        // The store contains what was written to GitHub.
         let run = first.review.expect("stored");
         let check = written_check(&setting.store, &setting.repo, setting.pull, run).await.expect("reads").expect("it");
         assert_eq!((check.state, check.is_sent), (CheckState::Failure, true));
@@ -45,14 +45,14 @@ on_both_engines! {
         assert_eq!(details.scope.as_deref(), Some("Full review: there is no earlier one."));
         assert_eq!(details.conclusion, Some(CheckConclusion::Failure));
 
-        // A maintainer has no use for one of them.
+        // A maintainer dismisses one of them.
         let unused_id = first.findings.iter().find(|one| one.sighting.finding.title.starts_with("Unused")).expect("it");
         let (unused_id, mona) = (unused_id.id.expect("stored"), "mona".parse().expect("a login"));
         let now = setting.emulator.world().now;
         let said = setting.store.findings().dismiss(unused_id, first.review, DismissalKind::WontFix, Dismisser::Maintainer, &mona, now).await;
         assert!(said.expect("stored"));
 
-        // Nobody evaluates input any more, one file moved down by a line, and there is something new.
+        // Input is no longer evaluated, the code moved down by a line, and there is a new finding.
         let moved = code(&[(1, "step1();\nstep1b();"), OPEN, UNUSED, (30, "audit(secret);")]);
         setting.force_push(&moved);
         let new = finding("Secret is logged", 31, "major", "security");
@@ -60,7 +60,7 @@ on_both_engines! {
         assert_eq!(done(&setting.publish(&second).await), (1, true, 1));
         insta::assert_snapshot!("push_b", setting.conversation());
 
-        // The same head again: nothing is said anew, and what nobody asked for writes nothing at all.
+        // The same head again: nothing is posted again, and a review that nobody requested writes nothing at all.
         let writes = setting.emulator.writes().len();
         assert_eq!(done(&setting.publish(&second).await), (1, false, 0));
         assert!(setting.emulator.writes().split_off(writes).iter().all(|write| !write.path.starts_with("/repos/")));
@@ -71,14 +71,14 @@ on_both_engines! {
         let anew = written.iter().filter(|write| write.path.starts_with("/repos/") && write.method != "PATCH");
         assert_eq!(anew.map(|write| write.path.clone()).collect::<Vec<String>>(), Vec::<String>::new());
 
-        // The file is opened otherwise: that is said anew, where it is now.
+        // The file is opened in another way: the finding is posted again, at its present line.
         setting.push(&moved.replace("open(path)", "open(path, 'r')"));
         let third = setting.review(&[open(13), unused(21), new]).await;
         assert_eq!(done(&setting.publish(&third).await), (1, true, 1));
         insta::assert_snapshot!("push_c", setting.conversation());
         assert_eq!((setting.own_reviews().0, setting.own_comments().len()), (3, 0), "one review a push, and no comment beside it");
 
-        // A push that only fixes something is no reason for another review: the check tells.
+        // A push that only fixes something needs no further review: the check shows it.
         setting.push(&code(&[UNUSED]));
         let fourth = setting.review(&[unused(20)]).await;
         assert_eq!(done(&setting.publish(&fourth).await), (0, false, 2));
@@ -104,7 +104,8 @@ on_both_engines! {
         assert_eq!((setting.own_reviews(), setting.own_comments().len(), setting.check()), ((1, 1), 0, None));
         let run = report.review.expect("stored");
         assert_eq!(written_check(&setting.store, &setting.repo, setting.pull, run).await.expect("reads"), None);
-        // What a check would say that no review says stands in one comment, which follows the pushes.
+        // Without check runs, one comment contains what the check would show and no review contains; each push edits
+        // it.
         for (lines, finds, status) in [
             (code(&[]), vec![], "**No findings.** Since the last review: 1 fixed. Last reviewed commit: `"),
             (code(&[(3, "more();")]), vec![], "**No findings.** Last reviewed commit: `"),

@@ -1,4 +1,4 @@
-//! The ends of threads: resolved, edited where that is forbidden, left where people speak.
+//! Tests the ends of threads: resolved, edited if resolving is forbidden, left alone if people wrote in them.
 
 use canonry_domain::review::{DismissalKind, Dismisser, RETIRED_SUMMARY};
 use canonry_domain::{WriteKey, WriteOrigin};
@@ -38,7 +38,7 @@ on_both_engines! {
         let second = setting.review(&[]).await;
         assert_eq!(done(&setting.publish(&second).await), (0, false, 1));
         assert_eq!((settled(&setting).await, resolved(&setting)), (vec![Some(PostedThreadState::Resolved)], vec![true]));
-        // It comes back: that is said anew, and not in the thread that is over.
+        // The finding comes back: it is posted again, and not in the resolved thread.
         setting.push(&code(&[(5, LEAK)]));
         let third = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
         assert_eq!(done(&setting.publish(&third).await), (1, true, 0));
@@ -135,7 +135,7 @@ on_both_engines! {
         let noise = finding("Noise on the wire", 12, "minor", "style");
         let first = setting.review(&[finding("Leak", 5, "medium", "correctness"), typo.clone(), noise.clone()]).await;
         assert_eq!(done(&setting.publish(&first).await), (1, true, 0));
-        // The one that had no room is said now that there is some, and the other is not wanted any more.
+        // The finding without room is posted now that there is room, and the other one is suppressed.
         setting.settings.review.suppressions =
             serde_json::from_value(json!(["Noise on the wire"])).expect("a pattern");
         setting.push(&code(&[(9, "typo();"), (12, "noise();")]));
@@ -151,7 +151,7 @@ on_both_engines! {
     async fn a_summary_comment_of_an_earlier_version_is_ended_once(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[(5, LEAK)])).await;
         let first = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
-        // What an earlier version wrote beside its review.
+        // The summary comment that an earlier version wrote beside its review.
         let outbox = setting.outbox().await;
         let github_id = setting.repo.github_id.expect("identified");
         let run = first.review.expect("stored").get();
@@ -164,7 +164,7 @@ on_both_engines! {
         let writes = setting.emulator.writes().len();
         assert_eq!(done(&setting.publish(&first).await), (1, false, 0));
         assert_eq!(setting.emulator.writes().len(), writes);
-        // Nobody misses it.
+        // After it is deleted, it is not written again.
         let comment = setting.emulator.world().comments_by(REPO, setting.number(), setting.own)[0].id;
         setting.emulator.world().delete_comment(REPO, comment, "mona");
         setting.push(&code(&[]));

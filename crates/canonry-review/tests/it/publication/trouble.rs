@@ -1,4 +1,4 @@
-//! What must not look like an approval, what comes too late, and what GitHub forbids.
+//! Tests what must not look like an approval, what comes too late, and what GitHub forbids.
 
 use canonry_config::Reviewer;
 use canonry_domain::{ItemType, WriteKey, WriteOrigin};
@@ -48,7 +48,7 @@ on_both_engines! {
         let writes = setting.emulator.writes().len();
         publication.begin(&first, false).await.expect("told");
         assert_eq!(setting.emulator.writes().len(), writes);
-        // A push comes before it ends.
+        // A push comes before the review ends.
         setting.push(&code(&[(3, "more();")]));
         publication.begin(&head(&setting), false).await.expect("told");
         let old = setting.emulator.world().get(REPO).check_runs[0].clone();
@@ -56,19 +56,19 @@ on_both_engines! {
         publication.could_not(&head(&setting), "failed to fetch @mona's <commits>", "1").await.expect("told");
         let (status, conclusion, title) = setting.check().expect("a check run");
         assert_eq!((status.as_str(), conclusion.as_deref(), title.as_str()), ("completed", Some("action_required"), "Not reviewed: the review failed"));
-        // The next try works out.
+        // The next try succeeds.
         publication.begin(&head(&setting), false).await.expect("told");
         assert_eq!(setting.check().expect("a check run").0, "in_progress");
         let report = setting.review(&[]).await;
         setting.publish(&report).await;
         assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("success"));
         assert_eq!(setting.emulator.world().get(REPO).check_runs.len(), 2);
-        // Asked for once more it stays so, and another change of the same commit is not reviewed by that.
+        // A second start for the same change keeps the conclusion; another change with the same commit starts again.
         publication.begin(&head(&setting), false).await.expect("told");
         assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("success"));
         publication.begin(&head(&setting), true).await.expect("told");
         assert_eq!(setting.check().expect("a check run").0, "in_progress");
-        // Nobody ends that review.
+        // The pull request is closed before that review ends.
         setting.emulator.world().close(REPO, setting.number(), "ann", CloseReason::Completed);
         for _ in 0..2 {
             publication.leave("the pull request is closed", "It was closed before the review was complete.").await.expect("told");
@@ -83,7 +83,7 @@ on_both_engines! {
     async fn a_reviewer_that_is_demanded_and_missing_is_no_approval(database: TestDatabase) {
         let setting = Setting::with_app(database, &ALL, &code(&[])).await;
         let reviewers = [ReviewerChoice::Builtin, ReviewerChoice::Missing(Reviewer::Command)];
-        // The second time nothing new came.
+        // The second time nothing changed.
         for _ in 0..2 {
             let report = setting.review_by(&reviewers, true).await;
             assert!(report.notes.is_empty(), "{:?}", report.notes);
@@ -153,7 +153,7 @@ on_both_engines! {
         let text = setting.check_text();
         assert!(!why.is_empty() && text.contains("The review could not be posted: ") && text.contains("- **Major**: Leak · `src/app.js:5`"), "{text}");
         assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("action_required"));
-        // Once it is allowed they are at their lines, and only there.
+        // Once it is allowed, the findings are inline, and only there.
         setting.emulator.clear_faults();
         assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
         assert!(!setting.check_text().contains("could not be posted"), "{}", setting.check_text());
@@ -204,7 +204,7 @@ on_both_engines! {
         assert_eq!((setting.own_reviews(), setting.own_comments().len(), setting.check()), ((0, 0), 0, None));
         let second = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
         assert_eq!(done(&setting.publish(&second).await), (1, true, 0));
-        // The one of before comes back late.
+        // The earlier review is published too late.
         assert_eq!(setting.publish(&report).await, PublicationResult::Superseded);
         assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((1, 1), 0));
     }

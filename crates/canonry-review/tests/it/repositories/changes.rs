@@ -1,4 +1,4 @@
-//! What git says differs, read from real repositories.
+//! Tests the differences that git reports, on real repositories.
 
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ async fn names_of_every_kind() {
     let git = repository.git();
     let paths: Vec<_> = changes.iter().map(|change| &change.path).chain([]).collect();
     let blobs = git.blobs_at(&repository.head(), &paths).await.expect("looked up");
-    // The one that is not UTF-8 is found by what its name is in bytes.
+    // The file name that is not UTF-8 is found by its bytes.
     assert_eq!(blobs.len(), 7);
     assert_eq!(blobs[&path("tab\tand\nnew line")].bytes, 4);
     let ids: Vec<&str> = changes.iter().filter_map(|change| change.blob.as_deref()).collect();
@@ -124,7 +124,7 @@ async fn nothing_that_is_configured_changes_what_is_read() {
     let repository = TestRepository::new();
     repository.write_lines("sub/a.txt", 1..=30).write("sub/b.txt", "b\n").commit("base");
     repository.branch("topic").write_lines("sub/a.txt", (1..=9).chain([99]).chain(11..=12).chain([98]).chain(14..=30));
-    // The change calls its own files binary, and its owner's settings name programs to run.
+    // The change marks its own files as binary, and the owner's settings name programs to run.
     repository.write(".gitattributes", "* -diff\n*.txt diff=custom\n").write("sub/b.txt", "c\n").commit("edit");
     let plain = {
         let git = repository.git();
@@ -172,7 +172,7 @@ async fn five_megabytes() {
     assert_eq!(one(&changes, "many.txt").added.len(), 100_000);
     let sizes = repository.git().sizes(&[one(&changes, "long.min.js").blob.as_deref().expect("a blob")]).await;
     assert_eq!(sizes.expect("measured").values().copied().collect::<Vec<_>>(), [3_000_001]);
-    // Too large to be read line by line, and told apart from too much of an answer.
+    // A file that is too large to be read line by line differs from an answer that is too large.
     let texts = repository.git().texts(&[one(&changes, "long.min.js").blob.as_deref().expect("a blob")]).await;
     assert!(texts.expect("asked").is_empty());
     let main = repository.git().commit("main").await.expect("main");

@@ -1,4 +1,4 @@
-//! The code beside a finding, as it is in the commit under review.
+//! Tests the code beside a finding, as it is in the commit under review.
 
 use canonry_domain::review::FindingStatus;
 use canonry_review::output::text;

@@ -1,4 +1,4 @@
-//! Commits fetched from another repository.
+//! Tests fetching commits from another repository.
 
 use canonry_review::{FetchedRepository, GitError, Remote, Repository, ScopeRequest, find_scope};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 
 use crate::repositories::test_repository::TestRepository;
 
-/// A repository that serves what it is asked for, as GitHub does.
+/// A repository that serves any object on request, as GitHub does.
 fn served() -> TestRepository {
     let repository = TestRepository::new();
     repository.run(&["config", "uploadpack.allowFilter", "true"]);
@@ -39,11 +39,11 @@ async fn two_commits_come_without_a_work_tree_and_without_hooks() {
         git.ask("list", &["rev-list", "--objects", "--missing=print", parts.head.as_str()]).await.expect("listed");
     assert!(String::from_utf8_lossy(&missing).lines().filter(|line| line.starts_with('?')).count() >= 2);
     assert!(!folder.path().join("a.txt").exists() && !folder.path().join("hooks").exists());
-    // Files come when they are read.
+    // Files are fetched when they are read.
     let request = ScopeRequest { base: &parts.base, head: &parts.head, last: None, full: false };
     let scope = find_scope(&Repository::Fetched(fetched.clone()), request).await.expect("a scope");
     assert_eq!(scope.changes[0].added, [(2, "two".to_owned())]);
-    // Fetching again into the same folder is no trouble.
+    // Fetching again into the same folder works.
     let remote = Remote::new(&repository.url(), None).expect("an address");
     let again =
         FetchedRepository::fetch(folder.path(), &remote, &parts.base, &parts.head).await.expect("fetched again");

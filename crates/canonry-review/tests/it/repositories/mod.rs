@@ -1,4 +1,4 @@
-//! Real git repositories, built by the tests: what differs, what a review reads, and what is fetched.
+//! Tests real git repositories, built by the tests: the differences, what a review reads, and what is fetched.
 
 mod changes;
 mod excerpts;

@@ -1,4 +1,4 @@
-//! Which files a review reads after a push, and why.
+//! Tests which files a review reads after a push, and why.
 
 use canonry_domain::review::CommitSha;
 use canonry_review::{ReviewScope, ScopeRequest, find_scope};
@@ -33,7 +33,7 @@ async fn a_push_is_read_alone() {
     assert_eq!(scope.reason.to_string(), format!("incremental-from-{}", last.short()));
     assert_eq!(read(&scope), ["b.rs", "d.rs"]);
     assert_eq!(scope.files_read().count(), 2);
-    // The whole change is known all the same, and the lines of the earlier push in a file that is read.
+    // The whole change is still known, and so are the lines of the earlier push in a file that is read.
     assert_eq!(scope.changes.len(), 3);
     assert_eq!(scope.files_read().next().expect("b.rs").added.len(), 2);
 }
@@ -46,7 +46,7 @@ async fn everything_when_asked_for() {
     let request = ScopeRequest { base: &base, head: &head, last: Some(&last), full: true };
     let scope = find_scope(&repository.local(), request).await.expect("a scope");
     assert_eq!((scope.reason.to_string().as_str(), read(&scope)), ("full-requested", vec!["a.rs", "b.rs"]));
-    // Earlier findings are followed all the same.
+    // Earlier findings are still tracked.
     assert_eq!(scope.since.map(|since| since.len()), Some(1));
 }
 
@@ -60,7 +60,7 @@ async fn a_rename_is_followed() {
     let earlier = [path("a.rs"), path("b.rs")].into();
     let maps =
         scope.file_maps(&repository.git(), &repository.head(), &earlier, Default::default()).await.expect("maps");
-    // Two hundred new lines on top of thirty-one are no rename to git.
+    // For git, two hundred new lines on top of thirty-one are not a rename.
     assert!(maps.renamed.is_empty() && maps.gone == [path("a.rs")].into());
 
     let (repository, base, last) = reviewed();

@@ -1,4 +1,4 @@
-//! A git repository in a temporary folder.
+//! Provides a git repository in a temporary folder.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -63,12 +63,12 @@ impl TestRepository {
         self
     }
 
-    /// A file whose name is these bytes.
+    /// Writes a file whose name is these bytes.
     pub(crate) fn write_bytes(&self, path: &[u8], content: &str) -> &Self {
         self.write(OsStr::from_bytes(path), content)
     }
 
-    /// A file with numbered lines, each different.
+    /// Writes a file with numbered lines, each different.
     pub(crate) fn write_lines(&self, path: &str, lines: impl IntoIterator<Item = u32>) -> &Self {
         let text: String = lines.into_iter().map(|line| format!("line {line};\n")).collect();
         self.write(path, text)

@@ -1,4 +1,4 @@
-//! What must hold when the chaos is over.
+//! The invariants that are checked after the chaos.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use canonry_testkit::github::{EventKind, State};
 use crate::chaos::kills::Aftermath;
 use crate::chaos::life::{CANARY, OWN, REPOS};
 
-/// More than there is of anything.
+/// More rows than any list has.
 const ALL: u32 = 1_000_000;
 
 pub(crate) async fn check(after: &Aftermath) {
@@ -48,11 +48,11 @@ async fn every_delivery_has_ended(after: &Aftermath) {
     let jobs = after.store.jobs().list(&JobFilter::default(), ALL).await.expect("reads");
     assert!(jobs.iter().any(|job| job.attempts > 1), "a kill has hit a job");
     assert!(dead.iter().all(|(.., reason)| !reason.is_empty()), "{dead:?}");
-    // Ten tries over most of an hour: GitHub is not as bad as that.
+    // Ten tries take most of an hour, and the faults of this GitHub are not that frequent.
     assert!(dead.len() * 50 <= stored.len(), "{dead:?}");
 }
 
-/// One comment and one label at most on each issue, by whatever process.
+/// At most one comment and one label on each issue, from all processes together.
 fn nothing_is_said_twice(after: &Aftermath, repo: &str) {
     let world = after.emulator.world();
     for (&number, issue) in &world.get(repo).issues {
@@ -71,8 +71,8 @@ fn nothing_is_said_twice(after: &Aftermath, repo: &str) {
     }
 }
 
-/// Each record that says it was spoken has its comment, each comment has its record, and every report that was to be
-/// spoken about was. How many were spoken about.
+/// Each action recorded as commented has its comment, each comment has its record, and every expected report has a
+/// comment. Returns the number of comments.
 async fn what_was_said_is_there(after: &Aftermath, repo: &Repo) -> usize {
     let name = repo.name.to_string();
     let on_github: BTreeMap<u64, (usize, bool)> = {
@@ -91,7 +91,7 @@ async fn what_was_said_is_there(after: &Aftermath, repo: &Repo) -> usize {
             let entry = after.store.outbox().of_key(key).await.expect("reads").expect("enqueued");
             match entry.state {
                 OutboxState::Sent => sent = 1,
-                // Closed before it could be said.
+                // The issue was closed before the comment could be posted.
                 OutboxState::Refused => assert!(entry.reason.is_some_and(|reason| !reason.is_empty()), "{key}"),
                 state => panic!("{key} is {state:?}: {:?}", entry.reason),
             }
@@ -109,7 +109,7 @@ fn is_labelled(labels: &[String]) -> bool {
     labels.iter().any(|label| label == "possible-duplicate")
 }
 
-/// In whatever order deliveries came, what is stored in the end is what is so.
+/// In whatever order deliveries came, the store ends up with GitHub's state.
 async fn the_store_knows_what_github_knows(after: &Aftermath, repo: &Repo) {
     let name = repo.name.to_string();
     let issues = after.emulator.world().get(&name).issues.clone();
@@ -126,7 +126,7 @@ async fn the_store_knows_what_github_knows(after: &Aftermath, repo: &Repo) {
     }
 }
 
-/// Neither logs nor metrics hold a title, a body, a comment, a reason of the judge's, a token or a secret.
+/// Neither logs nor metrics contain a title, a body, a comment, a reason of the judge, a token or a secret.
 fn nothing_has_leaked(after: &Aftermath) {
     let world = after.emulator.world();
     let tokens = world.tokens.keys().map(String::as_str);

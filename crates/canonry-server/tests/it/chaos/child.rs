@@ -1,4 +1,4 @@
-//! The process that is killed: the whole service on the test's database and GitHub, with a clock that runs fast.
+//! The process that is killed: the whole service on the test's database and GitHub, with a fast clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::world::topics::Topics;
 pub(crate) const DATABASE: &str = "CANONRY_CHAOS_CHILD_DATABASE";
 pub(crate) const API: &str = "CANONRY_CHAOS_CHILD_API";
 pub(crate) const ANCHOR: &str = "CANONRY_CHAOS_CHILD_ANCHOR";
-/// What it prints before its address.
+/// Printed before the address.
 pub(crate) const LISTENING: &str = "the child listens at ";
 
-/// Several times what an answer takes here, and short enough that a hanging GitHub does not make the test one that hangs.
+/// Several times the usual answer time here, and short enough that a hanging GitHub does not make the test hang.
 const PATIENCE: Duration = Duration::from_millis(700);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! Processes killed at random moments while people are busy, until all is done.
+//! Kills processes at random moments while people are active, until everything is done.
 #![expect(clippy::print_stdout, reason = "a soak tells how many kills there were")]
 
 use std::collections::BTreeSet;
@@ -21,12 +21,11 @@ use crate::chaos::checks::check;
 use crate::chaos::life::{FACTOR, Life, SECRET, faults, world};
 use crate::chaos::replica::{Replica, Told};
 
-/// How many deliveries are under way at once.
+/// Deliveries under way at once.
 const AT_ONCE: usize = 6;
 /// GitHub gives a webhook ten seconds.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// How much chaos.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     deliveries: usize,
@@ -34,7 +33,7 @@ struct Plan {
     kills: usize,
     replicas: usize,
     seed: u64,
-    /// How long all may take to come to an end after the last kill.
+    /// How long the work may take to finish after the last kill.
     patience: Duration,
 }
 
@@ -50,11 +49,11 @@ impl Plan {
     }
 }
 
-/// What is there when it is over.
+/// The state after the chaos.
 pub(crate) struct Aftermath {
     pub(crate) emulator: Arc<Emulator>,
     pub(crate) store: Store,
-    /// What there must be a suggestion about: planted, and open until all was calm.
+    /// The reports that must have a suggestion: planted duplicates that stayed open until the end.
     pub(crate) expected: BTreeSet<(String, u64)>,
     pub(crate) now: Timestamp,
     pub(crate) told: Vec<(String, String)>,
@@ -99,7 +98,7 @@ async fn live_through(plan: Plan, database: &TestDatabase, url: String, proxy: O
             for _ in 0..5 {
                 life.go_on(&mut emulator.world());
             }
-            // Moments are what this test is about: what is under way when the signal comes must be chance.
+            // The kill must hit a random moment: this is what the test is about.
             sleep(Duration::from_millis(life.random.random_range(0..60))).await;
         }
         sleep(Duration::from_millis(life.random.random_range(0..1_200))).await;
@@ -118,7 +117,7 @@ async fn live_through(plan: Plan, database: &TestDatabase, url: String, proxy: O
     settle(&plan, &emulator, &store, &clock).await;
     let expected = life.still_planted();
     assert!(expected.len() * 15 > plan.issues, "enough is to be said: {expected:?}");
-    // What was said is judged by people, and one more kill comes in between.
+    // People judge the comments, and one more kill happens in between.
     life.close_everything(&mut emulator.world());
     sleep(Duration::from_millis(life.random.random_range(0..600))).await;
     replicas.remove(0).kill();
@@ -142,7 +141,7 @@ async fn live_through(plan: Plan, database: &TestDatabase, url: String, proxy: O
     Aftermath { emulator, store, expected, now: clock.now(), told: told_of }
 }
 
-/// Where the processes listen at present.
+/// The addresses of the running processes.
 #[derive(Debug, Clone, Default)]
 struct Addresses(Arc<Mutex<Vec<String>>>);
 
@@ -162,7 +161,7 @@ fn made(emulator: &Emulator) -> usize {
     emulator.world().deliveries.len()
 }
 
-/// Sends what waits, to one process or another, for ever; in no particular order, as GitHub does.
+/// Sends pending deliveries to random processes, forever, in no particular order, as GitHub does.
 async fn deliver(emulator: Arc<Emulator>, addresses: Addresses, seed: u64) {
     let client = Client::builder().timeout(ANSWER).build().expect("a client");
     let mut turn = usize::try_from(seed).unwrap_or_default();
@@ -196,7 +195,7 @@ async fn metrics_of(url: &str) -> String {
     answer.text().await.unwrap_or_default()
 }
 
-/// Returns when every delivery is stored, no job waits, and nothing is to be written, twice in a row.
+/// Returns when every delivery is stored, no job is queued, and nothing is to be written, twice in a row.
 async fn settle(plan: &Plan, emulator: &Emulator, store: &Store, clock: &ScaledClock) {
     let deadline = Instant::now() + plan.patience;
     let mut calm = 0;
@@ -216,7 +215,7 @@ async fn settle(plan: &Plan, emulator: &Emulator, store: &Store, clock: &ScaledC
     }
 }
 
-/// How many deliveries are not stored. One that is stored may have gone unanswered, which is no loss.
+/// The number of deliveries that are not stored. A stored delivery may be unanswered, which is not a loss.
 async fn missing(emulator: &Emulator, store: &Store) -> usize {
     let made: BTreeSet<String> = emulator.world().deliveries.iter().map(|delivery| delivery.guid.clone()).collect();
     let made: Vec<&str> = made.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! The emulated GitHub of the chaos, and the people on it.
+//! The emulated GitHub of the chaos test, and its people.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,22 +7,22 @@ use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// In every text, title, comment and secret, and in nothing else: where it turns up, something has leaked.
+/// Part of every text, title, comment and secret, and of nothing else: if it appears elsewhere, something has leaked.
 pub(crate) const CANARY: &str = "zanzi";
 pub(crate) const SECRET: &str = "zanzisecret of the webhook";
 pub(crate) const REASONING: &str = "zanzireason: both stop at the same wave.";
 pub(crate) const OWN: &str = "canonry[bot]";
 pub(crate) const APP_ID: u64 = 77;
 pub(crate) const REPOS: [&str; 3] = ["tide/kelp", "tide/crab", "tide/squid"];
-/// How many times faster than the machine's all clocks run.
+/// How many times faster than the machine's clock all clocks run.
 pub(crate) const FACTOR: u32 = 60;
 
-/// What each repository has before Canonry comes.
+/// The issues of each repository before Canonry is installed.
 const ORIGINALS: u64 = 8;
-/// Topics from here on have one report only.
+/// Topics from this number on have only one report.
 const LONELY: u64 = 1_000;
 
-/// A world with the App installed on three repositories that want suggestions. Webhooks are queued from now on.
+/// A world with the App installed on three repositories in the mode `suggest`. Webhooks are queued from now on.
 pub(crate) fn world(anchor: Timestamp) -> World {
     let mut world = World::new();
     world.runs_faster(anchor, FACTOR);
@@ -45,7 +45,7 @@ pub(crate) fn world(anchor: Timestamp) -> World {
     world
 }
 
-/// GitHub as it can be: 10 % of calls fail, 5 % time out, 2 % are applied and dropped.
+/// GitHub's faults: 10 % of calls fail, 5 % time out, 2 % are applied and their answers dropped.
 pub(crate) fn faults(seed: u64) -> Vec<canonry_testkit::github::ArmedFault> {
     let any = |chance: f64, which: u64| Fault::on("*", "/**").sometimes(chance, seed.wrapping_mul(31) + which);
     vec![
@@ -64,15 +64,15 @@ fn report(topic: u64, alike: Option<u64>, salt: u64) -> NewIssue {
     NewIssue::new(&title, &format!("zanzibody {salt}: it stops with the error E{salt:04} and never comes back."))
 }
 
-/// What a person knows of an issue that they watch.
+/// What a person knows about an issue.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Watched {
-    /// It was opened as a duplicate of an original, and says so still.
+    /// It was opened as a duplicate of an original, and its text still says so.
     pub(crate) planted: bool,
     pub(crate) was_closed: bool,
 }
 
-/// People who open, edit, close, reopen, label and talk.
+/// People who open, edit, close, reopen, label and comment.
 pub(crate) struct Life {
     pub(crate) random: StdRng,
     pub(crate) issues: BTreeMap<(&'static str, u64), Watched>,
@@ -86,7 +86,7 @@ impl Life {
         Self { random: StdRng::seed_from_u64(seed), issues: BTreeMap::new(), most, salt: 1_000 }
     }
 
-    /// One of them does one thing, which is at least one delivery.
+    /// One random action of a person, which causes at least one delivery.
     pub(crate) fn go_on(&mut self, world: &mut World) {
         let before = world.deliveries.len();
         while world.deliveries.len() == before {
@@ -114,7 +114,7 @@ impl Life {
         self.issues.insert((repo, number), Watched { planted, was_closed: false });
     }
 
-    /// GitHub, or somebody in the App's settings, sends something once more.
+    /// GitHub, or a person in the App's settings, redelivers something.
     fn redeliver(&mut self, world: &mut World) {
         let at = self.random.random_range(0..world.deliveries.len());
         let guid = world.deliveries[at].guid.clone();
@@ -145,7 +145,8 @@ impl Life {
             }
             28..45 => drop(world.comment(repo, number, by, &format!("zanzicomment {salt}: the same here."))),
             45..60 => world.label(repo, number, "maint", ["area/surf", "area/sand", "bug"][salt as usize % 3]),
-            // Most suggestions are right, so that the threshold does not rise and each planted one is to be spoken about.
+            // Most suggestions are right, so that the threshold does not rise and each planted duplicate must get a
+            // suggestion.
             60..63 if is_open && watched.planted => {
                 world.comment(repo, number, "maint", &format!("Duplicate of #{original}. zanzicomment"));
                 self.close(world, repo, number, "maint", CloseReason::Duplicate(None));
@@ -164,13 +165,13 @@ impl Life {
         }
     }
 
-    /// The planted ones that nobody has closed.
+    /// The planted issues that were never closed.
     pub(crate) fn still_planted(&self) -> BTreeSet<(String, u64)> {
         let planted = self.issues.iter().filter(|(_, watched)| watched.planted && !watched.was_closed);
         planted.map(|((repo, number), _)| ((*repo).to_owned(), *number)).collect()
     }
 
-    /// A maintainer goes through all that is open; one in six was no duplicate.
+    /// A maintainer closes everything that is open; one in six was not a duplicate.
     pub(crate) fn close_everything(&mut self, world: &mut World) {
         for ((repo, number), watched) in self.issues.clone() {
             let wrong = !watched.planted || self.random.random_range(0..6) == 0;

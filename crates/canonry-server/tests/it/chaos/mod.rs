@@ -1,5 +1,5 @@
-//! Chaos: the service as processes that are killed at random moments, a GitHub that fails in every way, and a database
-//! that goes away. Nothing is lost, nothing is said twice, nothing leaks.
+//! Chaos: service processes that are killed at random moments, a GitHub that fails in every way, and a database that
+//! goes away. Nothing is lost, nothing is posted twice, nothing leaks.
 
 mod checks;
 mod child;

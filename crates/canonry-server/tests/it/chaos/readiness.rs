@@ -1,4 +1,4 @@
-//! A process whose database goes away says so, refuses what it cannot store, and is back when the database is.
+//! A process whose database goes away reports it, refuses what it cannot store, and recovers with the database.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::chaos::kills::post;
 use crate::chaos::life::{REPOS, world};
 use crate::chaos::replica::{Replica, Told};
 
-/// Longer than it may take to notice, or to connect again.
+/// Longer than it may take to notice the outage or to reconnect.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What lies between the process and its database.
+/// The connection between the process and its database.
 enum Way {
     File(std::path::PathBuf),
     Server(Proxy),
@@ -65,7 +65,7 @@ on_both_engines! {
                 world.deliveries.last().expect("one").clone()
             };
             if let Way::Server(_) = way {
-                // A file that was moved is still open, and what is written to it is there when it is back.
+                // A moved file is still open, and writes to it are there when it is moved back.
                 assert_eq!(post(&Client::new(), &replica.url, &delivery).await, 503, "what cannot be stored is not accepted");
             }
             way.restore();
@@ -76,7 +76,7 @@ on_both_engines! {
     }
 }
 
-/// The file system takes no more for a while, and then does again. SQLite writes to its log first.
+/// The file system refuses writes for a while. SQLite writes to its log first.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_is_waited_out() {
@@ -113,7 +113,7 @@ async fn a_full_disk_is_waited_out() {
         };
         becomes(&replica, 503).await;
         assert_eq!(status(&replica, "/healthz").await, 200, "the process lives");
-        // Each of the connections to the database has met it.
+        // Enough requests that each database connection has met the error.
         for _ in 0..20 {
             assert_eq!(post(&client, &replica.url, &refused).await, 503, "round {round}");
         }
@@ -145,7 +145,7 @@ async fn status(replica: &Replica, path: &str) -> u16 {
     answer.status().as_u16()
 }
 
-/// Returns when `/readyz` answers so.
+/// Waits until `/readyz` answers with this status.
 async fn becomes(replica: &Replica, wanted: u16) {
     let looking = async {
         while status(replica, "/readyz").await != wanted {

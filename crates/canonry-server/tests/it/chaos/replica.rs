@@ -1,4 +1,4 @@
-//! One process of the service: started, asked, killed.
+//! One process of the service: started, queried, killed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -12,7 +12,7 @@ use crate::chaos::child::{ANCHOR, API, DATABASE, LISTENING};
 /// A slow machine may take a while to start a process.
 const START: Duration = Duration::from_secs(60);
 
-/// What every process of one test is told.
+/// The parameters of every process of one test.
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
     pub(crate) database: String,
@@ -30,7 +30,7 @@ impl Replica {
     /// Starts a process; returns when it listens.
     pub(crate) async fn start(told: &Told, name: usize) -> Self {
         let log = log_file(&told.logs.join(format!("replica-{name}.log")));
-        // A write beyond the limit of `limit_files` is to fail, as on a full disk, and not to kill.
+        // A write beyond the limit of `limit_files` must fail, as on a full disk, and not kill the process.
         let mut child = Command::new("sh")
             .args(["-c", r#"trap "" XFSZ; exec "$0" "$@""#])
             .arg(std::env::current_exe().expect("this program"))
@@ -52,7 +52,7 @@ impl Replica {
                 }
                 if let Some((_, url)) = all[start..].split_once(LISTENING) {
                     let url = url.trim().to_owned();
-                    // Read on, so that the child can write on.
+                    // Keeps reading, so that the child can keep writing.
                     std::thread::spawn(move || printed.read_to_string(&mut String::new()));
                     return Ok(url);
                 }
@@ -65,7 +65,7 @@ impl Replica {
         }
     }
 
-    /// Lets it write to files up to this length and no further, or to any length again.
+    /// Limits the length of files that the process may write; `None` removes the limit.
     #[cfg(target_os = "linux")]
     pub(crate) fn limit_files(&self, length: Option<u64>) {
         let length = length.map_or_else(|| "unlimited".to_owned(), |length| length.to_string());

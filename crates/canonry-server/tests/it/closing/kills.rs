@@ -1,4 +1,4 @@
-//! A job that is ended anywhere, and done again by another process.
+//! A job that is interrupted anywhere, and run again by another process.
 
 use std::future::Future;
 use std::pin::pin;
@@ -12,10 +12,10 @@ use canonry_testkit::on_both_engines;
 
 use crate::world::close_world::{CloseWorld, maintainer};
 
-/// How many places of a job are ended.
+/// The number of places at which a job is interrupted.
 const CASES: usize = 12;
 
-/// Ends the work at its `polls`-th wait, wherever that is; answers with how often it waited.
+/// Drops the future at its `polls`-th poll; returns how often it was polled.
 async fn until<T>(work: impl Future<Output = T>, polls: usize) -> usize {
     let mut work = pin!(work);
     let mut polled = 0;
@@ -30,7 +30,7 @@ async fn until<T>(work: impl Future<Output = T>, polls: usize) -> usize {
     polled
 }
 
-/// A process works on a job without a lease, as one does that lost it, and is killed; then another one does it.
+/// A process runs a job without a lease, as one that lost it, and is killed; then another process runs the job.
 async fn killed_and_done_again(setting: &CloseWorld, job: JobId, polls: usize, context: &str) -> usize {
     let service = setting.service().await;
     let work = LeasedJob { job: setting.job(job).await, delivery: None };
@@ -47,7 +47,7 @@ on_both_engines! {
         let (store, repo) = (&setting.store, &setting.repo);
         let mut waits = [usize::MAX; 3];
         for case in 0..=CASES {
-            // A whole one first, which tells how many waits there are; then ends all over it.
+            // First a complete run, which counts the waits; then interruptions spread over all of them.
             let at = |waits: usize| if case == 0 { waits } else { waits * (case - 1) / CASES };
             let context = format!("case {case}, ended at {:?} of {waits:?}", waits.map(at));
             setting.next_hour();

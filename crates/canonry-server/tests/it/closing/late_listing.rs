@@ -1,4 +1,4 @@
-//! A list that was read while an order was carried out, and is stored when that is over.
+//! A list that was fetched during an apply, and is stored after it.
 
 use canonry_domain::{ItemNumber, ItemState, ItemType, OutcomeKind};
 use canonry_server::{ApplyOrder, queue_apply};

@@ -1,5 +1,5 @@
-//! What people say and order while an apply is under way: whoever leaves a row out never sees it closed after that, and an
-//! undo of the whole plan ends its apply, however much came after it.
+//! What people decide and order during an apply: an excluded row is never closed after that, and an undo of the whole
+//! plan ends its apply, however many orders came after it.
 
 use canonry_domain::{ItemType, UndoReason};
 use canonry_server::{ApplyOrder, UndoOrder, closing_jobs_of, is_being_applied, queue_apply, queue_undo};
@@ -15,7 +15,7 @@ use crate::world::close_world::{CloseWorld, MAINTAINER, OWN, REPO, maintainer, p
 
 const DONE: (JobState, Option<String>) = (JobState::Done, None);
 
-/// The next job fails once too often.
+/// Makes the next job fail for the last time.
 async fn given_up(setting: &CloseWorld) -> JobId {
     let (store, now) = (&setting.store, setting.now());
     let caps = JobCaps { per_repo: 9, in_all: 9 };
@@ -39,7 +39,7 @@ on_both_engines! {
             let noted = store.plans().set_approved(plan, ItemType::Issue, &[duplicates[at]], Some(false), None, setting.now()).await;
             assert_eq!(noted.expect("noted"), 1);
         };
-        // The first row is being written, and people look at those behind it.
+        // While the first row is being written, a person excludes a later one.
         let comments = format!("/repos/*/*/issues/{}/comments", duplicates[0]);
         let (fault, mut gate) = Fault::on("POST", &comments).hold_answer();
         setting.emulator.fault(fault);
@@ -83,7 +83,7 @@ on_both_engines! {
         setting.assert_closed(&duplicates[..1], "it was under way");
         setting.assert_untouched(&duplicates[1..], "stopped");
         assert!(!is_being_applied(store, repo, plan).await.expect("reads"));
-        // The same order again goes on.
+        // The same order again continues.
         setting.next_hour();
         let again = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
         setting.work().await;
@@ -126,7 +126,7 @@ on_both_engines! {
             let undone = queue_undo(store, repo, &undo, setting.now()).await.expect("reads").expect("queued");
             setting.work().await;
             assert_eq!(setting.ended(undone).await, DONE);
-            // More than anybody would look through.
+            // More orders than a search of the latest would find.
             for number in &duplicates {
                 let one = UndoOrder { item: Some((ItemType::Issue, *number)), ..undo.clone() };
                 queue_undo(store, repo, &one, setting.now()).await.expect("reads").expect("queued");
@@ -173,7 +173,7 @@ on_both_engines! {
         setting.assert_untouched(&duplicates[2..], "behind the pause");
         assert_eq!(closes_begun(store, repo, plan).await.expect("reads"), 1, "nothing else waits to be sent");
 
-        // Resumed when the plan is too old, its apply takes back what stands there.
+        // Resumed after the plan has expired, its apply cancels the unfinished close.
         store.close().lift_brake(repo.id, BrakeKind::Pause, None, setting.now()).await.expect("lifted");
         setting.emulator.world().now += SignedDuration::from_hours(8 * 24);
         let order = ApplyOrder { approved_only: true, ..order };
@@ -218,7 +218,7 @@ on_both_engines! {
         assert_eq!(setting.ended(apply).await, (JobState::Done, Some(words)));
         setting.assert_untouched(&duplicates[10..], "behind the first part");
 
-        // Ordered again, what GitHub refused is opened, and it is told again what somebody else closed.
+        // Ordered again, the undo reopens what GitHub refused, and reports again the item that another person closed.
         setting.emulator.world().advance(60);
         let again = queue_undo(store, repo, &undo, setting.now()).await.expect("reads").expect("queued");
         setting.work().await;
@@ -249,7 +249,7 @@ on_both_engines! {
         let order = ApplyOrder { plan, ..order };
         let apply = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
         setting.one_try().await;
-        // The apply waits a moment for the undo, which comes to nothing.
+        // The apply waits a moment for the undo, which changes nothing.
         let undo = UndoOrder { plan, by: None, ..undo };
         let undo = queue_undo(store, repo, &undo, setting.now()).await.expect("reads").expect("queued");
         setting.one_try().await;

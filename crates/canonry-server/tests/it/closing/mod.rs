@@ -1,5 +1,5 @@
-//! What people order in the console, done by jobs against the emulated GitHub on both engines: every item once, wherever a
-//! job is ended, and nothing that a rule or GitHub forbids.
+//! Orders from the console, run by jobs against the emulated GitHub on both engines: every item once, wherever a job
+//! is interrupted, and nothing that a rule or GitHub forbids.
 
 mod kills;
 mod late_listing;

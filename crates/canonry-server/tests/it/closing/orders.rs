@@ -1,4 +1,4 @@
-//! What is ordered is done, once and to its end.
+//! An order is carried out once and completely.
 
 use canonry_domain::{ItemType, OverrideKind, Probability, UndoReason};
 use canonry_server::{
@@ -17,7 +17,7 @@ const DONE: (JobState, Option<String>) = (JobState::Done, None);
 on_both_engines! {
     async fn a_plan_of_many_rows_is_carried_out_in_parts_and_undone_again(database: TestDatabase) {
         let setting = CloseWorld::new(database).await;
-        // As settings are: the mode says what Canonry does by itself, and not what a person may order.
+        // The mode decides what Canonry does by itself, not what a person may order.
         setting.settings("triage: {mode: off}\n");
         let (plan, original, duplicates) = setting.plan(23).await;
         setting.approve(plan, &duplicates).await;
@@ -30,7 +30,7 @@ on_both_engines! {
         assert_eq!(setting.shown(original).comments, 1, "one back-link");
         let run = store.plans().apply_of(plan).await.expect("reads").expect("begun");
         assert!(run.finished_at.is_some() && run.run_id.starts_with("console-"), "{run:?}");
-        // Ordered again by somebody who saw an old page: nothing more is written.
+        // Ordered again by a person with an old page: nothing more is written.
         let writes = setting.emulator.writes().len();
         let again = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
         setting.work().await;

@@ -1,4 +1,4 @@
-//! What is not done, and the words that say why.
+//! Orders that are refused, and the reasons they show.
 
 use canonry_domain::UndoReason;
 use canonry_server::{ApplyOrder, PlanOrder, UndoOrder, queue_apply, queue_cancel_grace, queue_plan, queue_undo};
@@ -84,7 +84,7 @@ on_both_engines! {
         let rows = setting.store.plans().rows(run.id).await.expect("reads");
         let drifted = rows.iter().find(|row| row.number == duplicates[0]).and_then(|row| row.result.clone());
         assert_eq!(drifted.and_then(|result| result.reason).as_deref(), Some("drift:human_commented"));
-        // The next day the same order goes on.
+        // The next day the same order continues.
         setting.emulator.world().now += jiff::SignedDuration::from_hours(25);
         let again = queue_apply(&setting.store, &setting.repo, &order, setting.now()).await.expect("reads").expect("queued");
         setting.work().await;
@@ -99,7 +99,7 @@ on_both_engines! {
         let (store, repo) = (&setting.store, &setting.repo);
         let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
         let apply = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
-        // The first part alone.
+        // Only the first part.
         setting.one_try().await;
         let waiting = setting.job(apply).await;
         assert_eq!((waiting.state, waiting.error.as_deref()), (JobState::Queued, Some("5 rows left")));
@@ -139,7 +139,7 @@ on_both_engines! {
             let words = "maint may no longer push to acme/widgets; nothing was done";
             assert_eq!(setting.ended(job).await, (JobState::Done, Some(words.to_owned())));
         }
-        // The operator may, and is told that there is nothing.
+        // The operator may give the order, and the job reports that there is nothing to do.
         let undo = UndoOrder { by: None, ..undo };
         let undo = queue_undo(store, repo, &undo, now).await.expect("reads").expect("queued");
         let grace = queue_cancel_grace(store, repo, canonry_domain::ItemType::Issue, duplicates[0], None, now).await;

@@ -1,4 +1,4 @@
-//! People answer findings in words: "won't fix" in its variety, negated, quoted, and by who may not say so.
+//! Answers to findings: "won't fix" in many forms, negated, quoted, and from people without permission.
 
 use canonry_domain::GithubId;
 use canonry_domain::review::{DismissalKind, Dismisser, HiddenBy, ShownAs};
@@ -13,7 +13,7 @@ use crate::feedback::reviewed::{
 };
 use crate::world::review_world::{REPO as POOL, ReviewWorld};
 
-/// Somebody answers in a thread; whether Canonry acknowledged it with a thumb.
+/// A person answers in a thread; returns whether Canonry acknowledged it with a thumb.
 async fn answer(setting: &ReviewWorld, thread: u64, by: &str, text: &str) -> bool {
     let reply = setting.meanwhile(|world| world.reply_in_thread(POOL, thread, by, text));
     setting.settle().await;
@@ -26,7 +26,7 @@ async fn answer(setting: &ReviewWorld, thread: u64, by: &str, text: &str) -> boo
     !thumbs.is_empty()
 }
 
-/// Somebody deletes what they said at a line.
+/// A person deletes their inline comment.
 async fn delete(setting: &ReviewWorld, comment: u64, by: &str) {
     let token = format!("ghp_tokenOf{by}0123456789");
     setting.meanwhile(|world| {
@@ -82,7 +82,7 @@ on_both_engines! {
         setting.settle().await;
         assert!(!answer(&setting, others, "ann", "Won't fix").await);
         assert_eq!(dismissals(&setting, thread).await, []);
-        // Told twice by GitHub, it is noted once.
+        // Delivered twice by GitHub, it is recorded once.
         let reply = setting.meanwhile(|world| world.reply_in_thread(POOL, thread, "ann", "intended"));
         let told = setting.emulator.pending_deliveries();
         let told = told.iter().rfind(|delivery| delivery.event == "pull_request_review_comment").expect("told").guid.clone();
@@ -122,7 +122,7 @@ on_both_engines! {
 
     async fn a_no_to_what_is_not_recorded_yet_is_waited_for(database: TestDatabase) {
         let setting = reviewed_pool(&database, "").await;
-        // GitHub has the review, and does not list its comments.
+        // GitHub has the review and does not list its comments.
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/pulls/*/reviews/*/comments").always().answer(502));
         let number = setting.meanwhile(|world| {
             world.commit(POOL, "slow", &[("slow.js", Some(&format!("first();\n{LEFTOVER_LINE}last();\n")))]);

@@ -1,4 +1,4 @@
-//! What people say to findings on GitHub, and what the next review makes of it.
+//! People's answers to findings on GitHub, and their effect on the next review.
 
 mod answers;
 mod reviewed;

@@ -1,4 +1,4 @@
-//! Pull requests that Canonry reviews, and what stands under them.
+//! Pull requests that Canonry reviews, and the comments on them.
 
 use canonry_domain::GithubId;
 use canonry_domain::review::{DismissalKind, Dismisser, HiddenBy, PatternFeedback, ReviewSubject, ShownAs};
@@ -12,10 +12,10 @@ use crate::world::review_world::{REPO as POOL, ReviewWorld, reviewing};
 use crate::world::{As, item};
 
 pub(crate) const OWN: &str = "canonry[bot]";
-/// The titles of what the built-in rules say about these lines: one that feedback may hide, and one that it may not.
+/// The titles of the built-in rules' findings about these lines: one that feedback may hide, and one that it may not.
 pub(crate) const LEFTOVER: &str = "Debugging code is left in";
 pub(crate) const LEFTOVER_LINE: &str = "debugger;\n";
-/// A key as its maker prints it, and put together here so that nobody takes this file for a leak.
+/// A key in its usual format, put together here so that secret scanners do not report this file.
 pub(crate) fn key_line() -> String {
     format!("const key = \"AKIA{}\";\n", "2E0A8F3B6C1D9G7H")
 }
@@ -34,19 +34,19 @@ pub(crate) async fn reviewed_pool(database: &TestDatabase, settings: &str) -> Re
     setting
 }
 
-/// Settings with which each push is reviewed.
+/// Settings that review each push.
 fn with(settings: &str) -> String {
     format!("review: {{triggers: {{onSynchronize: true}}}}\n{settings}")
 }
 
-/// Another settings file on the default branch.
+/// Pushes another settings file to the default branch.
 pub(crate) async fn settle_for(setting: &ReviewWorld, settings: &str) {
     let text = reviewing(&format!("triage: {{mode: off}}\n{settings}"));
     setting.meanwhile(|world| world.push(POOL, "main", "maint", ".canonry.yml", &text));
     setting.settle().await;
 }
 
-/// Somebody opens a pull request with a new file of these lines, and it is reviewed.
+/// Opens a pull request with a new file of these lines, and has it reviewed.
 pub(crate) async fn pull_by(setting: &ReviewWorld, author: &str, lines: &str) -> u64 {
     let number = setting.meanwhile(|world| {
         let branch = format!("topic-{}", world.get(POOL).issues.len());
@@ -62,7 +62,7 @@ pub(crate) async fn push_elsewhere(setting: &ReviewWorld, number: u64, author: &
     setting.settle().await;
 }
 
-/// The comment at the line of the pull request's finding with this title.
+/// The inline comment of the pull request's finding with this title.
 pub(crate) fn comment(setting: &ReviewWorld, number: u64, title: &str) -> u64 {
     let world = setting.emulator.world();
     let comments = world.review_comments_by(POOL, number, OWN);
@@ -71,12 +71,12 @@ pub(crate) fn comment(setting: &ReviewWorld, number: u64, title: &str) -> u64 {
     found[0]
 }
 
-/// How many comments at lines Canonry wrote in a pull request.
+/// The number of Canonry's inline comments in a pull request.
 pub(crate) fn inline(setting: &ReviewWorld, number: u64) -> usize {
     setting.emulator.world().review_comments_by(POOL, number, OWN).len()
 }
 
-/// People react to a comment at a line, and the next round hears it.
+/// People react to inline comments, and the next round reads the reactions.
 pub(crate) async fn react(setting: &ReviewWorld, reactions: &[(u64, &str, &str)]) {
     for (comment, by, content) in reactions {
         setting.meanwhile(|world| world.react_to_review_comment(POOL, *comment, by, content));
@@ -84,7 +84,7 @@ pub(crate) async fn react(setting: &ReviewWorld, reactions: &[(u64, &str, &str)]
     next_round(setting).await;
 }
 
-/// The time after which reactions are read again.
+/// Advances to the next reading of reactions.
 pub(crate) async fn next_round(setting: &ReviewWorld) {
     setting.meanwhile(|world| world.now += SignedDuration::from_hours(5));
     let (store, clock) = (setting.store.clone(), std::sync::Arc::clone(&setting.clock));
@@ -92,7 +92,7 @@ pub(crate) async fn next_round(setting: &ReviewWorld) {
     setting.settle().await;
 }
 
-/// What people think of the pattern with this title.
+/// People's votes on the pattern with this title.
 pub(crate) async fn feedback(setting: &ReviewWorld, title: &str) -> PatternFeedback {
     let repo = setting.repo.id;
     let patterns = setting.store.findings().pattern_feedback(repo).await.expect("reads");
@@ -106,7 +106,7 @@ pub(crate) async fn finding(setting: &ReviewWorld, comment: u64) -> FindingId {
     posted.expect("it was posted").finding
 }
 
-/// What people said against a finding: how, as what, who, and whether it stands.
+/// The dismissals of a finding: kind, role, person, and whether it is in force.
 pub(crate) async fn dismissals(setting: &ReviewWorld, comment: u64) -> Vec<(DismissalKind, Dismisser, String, bool)> {
     let said = setting.store.findings().dismissals_of(finding(setting, comment).await).await.expect("reads");
     let said = said.into_iter();

@@ -1,4 +1,4 @@
-//! People keep rejecting a pattern: it is hidden where the settings say so, it is told, and it can be undone.
+//! People keep rejecting a pattern: it is hidden if the settings say so, the check reports it, and it can be undone.
 
 use canonry_domain::review::{HiddenBy, ShownAs};
 use canonry_testkit::database::TestDatabase;
@@ -36,7 +36,7 @@ on_both_engines! {
         assert_eq!(shown(&setting, hidden, LEFTOVER).await, (ShownAs::Suppressed, Some(HiddenBy::Feedback)));
         assert!(setting.check_text(hidden).contains(SAID), "{}", setting.check_text(hidden));
 
-        // Two are not enough: who takes a thumb back brings the pattern back.
+        // Two rejections are not enough: withdrawing a thumb shows the pattern again.
         setting.meanwhile(|world| world.unreact_to_review_comment(POOL, comments[0], "bea", "-1"));
         next_round(&setting).await;
         let back = pull_by(&setting, "ann", LEFTOVER_LINE).await;
@@ -46,7 +46,7 @@ on_both_engines! {
         let again = pull_by(&setting, "ann", LEFTOVER_LINE).await;
         assert_eq!(inline(&setting, again), 0);
 
-        // A maintainer clears it; only what comes after that counts.
+        // A maintainer clears the feedback; only later reactions count.
         setting.meanwhile(|world| world.comment(POOL, again, "maint", "/canonry feedback clear"));
         setting.settle().await;
         assert_eq!(feedback(&setting, LEFTOVER).await.thumbs_down, 0);
@@ -75,7 +75,7 @@ on_both_engines! {
         assert_eq!(inline(&setting, next), 1);
         assert!(!setting.check_text(next).contains("auto-suppressed"));
 
-        // A floor makes a pattern grave that was not: from then on it is protected too.
+        // A severity floor makes a minor pattern severe: from then on it is protected too.
         reject(&setting, LEFTOVER_LINE, LEFTOVER).await;
         let hidden = pull_by(&setting, "ann", LEFTOVER_LINE).await;
         assert_eq!(shown(&setting, hidden, LEFTOVER).await.0, ShownAs::Suppressed);
@@ -92,7 +92,7 @@ on_both_engines! {
         let (first, second) = (comment(&setting, of_ann, LEFTOVER), comment(&setting, of_maint, LEFTOVER));
         react(&setting, &[(first, "ann", "-1"), (first, "stale[bot]", "-1"), (first, "ada", "confused")]).await;
         assert_eq!(feedback(&setting, LEFTOVER).await.reactors, 0);
-        // One vote a person, also on two pull requests; an author who maintains the repository teaches.
+        // One vote per person, even on two pull requests; the vote of an author who is a maintainer counts.
         react(&setting, &[(first, "ada", "-1"), (second, "ada", "-1"), (second, "maint", "-1")]).await;
         let counted = feedback(&setting, LEFTOVER).await;
         assert_eq!((counted.thumbs_down, counted.reactors, counted.pull_requests), (2, 2, 2));

@@ -1,4 +1,4 @@
-//! Resolving the thread of a finding says no to it, when a person does it who may.
+//! Resolving the thread of a finding rejects the finding, if the person has permission.
 
 use canonry_domain::review::{DismissalKind, Dismisser, HiddenBy, ShownAs};
 use canonry_testkit::database::TestDatabase;
@@ -76,7 +76,7 @@ on_both_engines! {
             let world = setting.emulator.world();
             world.pull(POOL, number).threads.iter().any(|one| one.comment == thread && one.resolved_by.is_some())
         };
-        // A commit that takes it out, another one, a force-push that leaves no trace of it, and the file's end.
+        // A commit that removes it, another one, a force-push without any trace of it, and the deletion of the file.
         for (forced, text) in [(false, Some("first();\nlast();\n")), (false, Some("first();\n")), (true, Some("one();\n")), (false, None)] {
             setting.meanwhile(|world| match forced {
                 true => world.force_push_pull(POOL, number, "ann", &[(&path, text), ("other.js", Some("two();\n"))]),
@@ -114,7 +114,7 @@ on_both_engines! {
         setting.settle().await;
         assert_eq!(resolved_by(&setting).as_deref(), Some(OWN));
         assert_eq!(dismissals(&setting, thread).await, []);
-        // The same mistake again is told again.
+        // The same mistake is reported again.
         let again = format!("first();\n{LEFTOVER_LINE}last();\n");
         setting.meanwhile(|world| world.push_pull(POOL, number, "ann", &[(&path, Some(&again))]));
         setting.settle().await;

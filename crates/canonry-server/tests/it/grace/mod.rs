@@ -1,4 +1,4 @@
-//! One story against the emulated GitHub with a moved clock: suggestions announce closes, people call them off, what
-//! nobody objects to is closed, and what people take back stops all closing.
+//! One long scenario against the emulated GitHub with a moved clock: suggestions announce closes, people cancel some
+//! of them, the others are closed, and objections stop all closing.
 
 mod story;

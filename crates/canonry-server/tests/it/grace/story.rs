@@ -24,7 +24,7 @@ const BODY: &str =
     "It stops with an error in the middle of the night and never comes back, whatever we try in the morning.";
 const ANNOUNCED: &str = "so it will be **closed on ";
 
-/// Somebody reports again what the original of a topic is about.
+/// A person reports the problem of a topic's original again.
 fn report(setting: &TriageWorld, topic: u64) -> u64 {
     setting.meanwhile(|world| world.open(POOL, "ann", NewIssue::new(&format!("It stops: topic{topic} alike95"), BODY)))
 }
@@ -56,10 +56,10 @@ async fn hours(setting: &TriageWorld, hours: i64) {
 
 type Act = fn(&mut World, u64);
 
-/// A ruling is told by the name of who ruled.
+/// A ruling is shown with the name of the person who ruled.
 const RULED: &str = "somebody said that it is not a duplicate";
 
-/// What people do, and how that is told under the item at once.
+/// What people do, and the reason that the comment shows at once.
 const ACTS: [(&str, Act); 9] = [
     ("somebody commented", |world, issue| {
         world.comment(POOL, issue, "ben", "Ours stops at noon.");
@@ -106,7 +106,7 @@ on_both_engines! {
         setting.stop().await;
     }
 
-    /// The first sync could not see who maintains the repository. The first issue comes before the next one.
+    /// The first sync could not see the maintainers of the repository. The first issue comes before the next sync.
     async fn a_suggestion_waits_for_who_maintains_the_repository(database: TestDatabase) {
         let setting = TriageWorld::new(database, &[POOL]).await;
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/collaborators").answer(403));
@@ -158,7 +158,7 @@ on_both_engines! {
     }
 }
 
-/// The close of an item is planned and stored, and whoever did that was killed.
+/// Plans and stores the close of an item, as a process that is then killed.
 async fn begin_close(setting: &TriageWorld, number: u64) -> String {
     let (store, repo, now) = (&setting.store, setting.repo(POOL).await.id, setting.emulator.world().now);
     let read =
@@ -203,7 +203,7 @@ async fn begin_close(setting: &TriageWorld, number: u64) -> String {
     key.text
 }
 
-/// Each of these ends a grace at once, and the comment says so.
+/// Each of these actions cancels an announced close at once, and the comment says so.
 async fn is_called_off(setting: &TriageWorld) {
     for (why, act) in ACTS {
         let number = announced(setting, 0).await;
@@ -217,12 +217,12 @@ async fn is_called_off(setting: &TriageWorld) {
             why => format!("**Close cancelled**, because {why}."),
         };
         assert_eq!(setting.is_labelled(POOL, number), !matches!(why, RULED | "the label was removed"), "{why}");
-        // What was edited is looked at again, and suggested without a close.
+        // An edited item is triaged again, and suggested without a close.
         let is_edited = why == "it was edited";
         assert!(said[0].contains(&told) || is_edited && !said[0].contains(ANNOUNCED), "{why}: {said:?}");
         hours(setting, 100).await;
         assert!(is_open(setting, number), "{why}");
-        // People agree in the end: otherwise Canonry would learn to be silent.
+        // People confirm the duplicate in the end: otherwise Canonry would learn to be silent.
         setting.confirm(POOL, number);
         setting.settle().await;
     }
@@ -243,7 +243,7 @@ fn shown(comment: &str) -> &str {
     comment.split("\n\n<!--").next().unwrap_or_default()
 }
 
-/// Nobody objects: closed after its time, not before, and no more in a day than allowed.
+/// Without objections: closed after its time, not before, and no more per day than allowed.
 async fn is_closed(setting: &TriageWorld) {
     let mut numbers = Vec::new();
     for topic in 1..=4 {
@@ -284,7 +284,7 @@ async fn is_closed(setting: &TriageWorld) {
     }
 }
 
-/// Three people take three closes back, each in another way. Then nothing is closed any more until a maintainer says so.
+/// Three people object to three closes, each in another way. Then nothing is closed until a maintainer resumes it.
 async fn is_taken_back(setting: &TriageWorld) {
     let repo = setting.repo(POOL).await.id;
     let running = announced(setting, 0).await;
@@ -319,7 +319,7 @@ async fn is_taken_back(setting: &TriageWorld) {
     assert!(said.iter().any(|text| text.contains("`/canonry resume`")), "{said:?}");
     assert_eq!(grace(setting, running).await.reason.as_deref(), Some("breaker"));
     assert!(setting.said(POOL, running)[0].contains("because too many recent closes were wrong."));
-    // It suggests, and no more than that.
+    // It only suggests.
     let number = report(setting, 5);
     setting.settle().await;
     assert!(setting.said(POOL, number)[0].contains("Nothing is closed because of it."));
@@ -338,7 +338,7 @@ async fn is_taken_back(setting: &TriageWorld) {
     }
 }
 
-/// A pause stops the close, and what is due then is closed once it is over.
+/// A pause stops the close, and what is due then is closed after the pause.
 async fn stands_still_in_a_pause(setting: &TriageWorld) {
     let number = announced(setting, 3).await;
     setting.meanwhile(|world| world.comment(POOL, 1, "maint", "/canonry pause"));

@@ -1,11 +1,11 @@
-//! Mentions in threads at lines of a pull request: about the finding that the thread is about, or the item.
+//! Mentions in review threads: they are about the thread's finding, or about the item.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
 use crate::world::mention_world::{AUTHOR, MAINTAINER, MentionWorld, OWN, POOL, STRANGER, plain};
 
-/// What Canonry answered in a thread to one of its comments.
+/// Canonry's answers to a comment in a thread.
 fn answered(setting: &MentionWorld, number: u64, comment: u64) -> (Vec<String>, Vec<String>) {
     let world = setting.emulator.world();
     let comments = &world.pull(POOL, number).review_comments;
@@ -36,7 +36,7 @@ on_both_engines! {
         assert!(replies[0].starts_with(why) && !replies[0].contains('%'), "{}", replies[0]);
         let (replies, _) = reply(STRANGER, "/canonry not useful").await;
         assert_eq!(replies, ["Only maintainers and the author can use `not useful` here."]);
-        // A major one about correctness: the author's word alone does not silence it.
+        // A major finding about correctness: the author alone cannot dismiss it.
         let (replies, _) = reply(AUTHOR, "/canonry not useful").await;
         assert_eq!(replies, ["Recorded. This finding is serious, so it stays open until a maintainer dismisses it too."]);
         let (replies, _) = reply(MAINTAINER, "/canonry not useful, thanks").await;

@@ -1,4 +1,4 @@
-//! What each command does, and what it answers.
+//! What each command does, and its answer.
 
 use canonry_domain::mention::mention_help;
 use canonry_domain::{ItemType, OverrideKind};

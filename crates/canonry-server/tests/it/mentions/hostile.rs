@@ -1,5 +1,5 @@
-//! Whatever a mention says, nothing of it is rendered, pings anybody, or leaks; see `assert_clean`, which every test
-//! ends with.
+//! Whatever a mention contains, nothing of it is rendered, pings a person, or leaks; see `assert_clean`, which every
+//! test ends with.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::NewIssue;
@@ -34,7 +34,7 @@ on_both_engines! {
         let setting = MentionWorld::new(database, "triage: {mode: suggest}\n").await;
         let mut asked = Vec::new();
         for (at, text) in hostile_texts().into_iter().enumerate() {
-            // What is quoted in answers comes from titles and texts as well.
+            // Answers quote titles and texts too.
             let number = setting.meanwhile(|world| {
                 let title = format!("It stops again: topic{} alike96 {}", at % 4, text.chars().take(150).collect::<String>());
                 world.open(POOL, AUTHOR, NewIssue::new(&title, &text))
@@ -43,7 +43,7 @@ on_both_engines! {
                 asked.push((number, setting.say(number, by, &format!("/canonry {said} {text}"))));
             }
             setting.settle().await;
-            // So seldom that all are answered.
+            // Far enough apart that all are answered.
             setting.emulator.world().now += SignedDuration::from_mins(15);
         }
         for (number, comment) in asked {

@@ -1,4 +1,4 @@
-//! Comments whose webhooks arrive long after they were written: what was said or done since then wins.
+//! Comments whose webhooks arrive long after they were written: later comments and actions win.
 
 use canonry_domain::{ItemType, OverrideKind};
 use canonry_store::{BrakeKind, MentionOutcome};
@@ -68,7 +68,7 @@ on_both_engines! {
         setting.deliver_late(resume).await;
         assert!(is_paused().await, "it was paused since");
 
-        // Nobody who wrote before the breaker was pulled can have meant it.
+        // A comment from before the breaker tripped cannot have meant the breaker.
         assert!(setting.ask(number, MAINTAINER, "/canonry resume").await.only().starts_with("Resumed in this repository"));
         let (_, resume) = setting.say_unheard(number, MAINTAINER, "/canonry resume");
         let pulled = setting.meanwhile(|world| world.now);

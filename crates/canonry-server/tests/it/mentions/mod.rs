@@ -1,4 +1,4 @@
-//! What people ask Canonry for in comments, through webhooks and against the emulated GitHub.
+//! Commands for Canonry in comments, through webhooks and against the emulated GitHub.
 
 mod at_lines;
 mod deeds;

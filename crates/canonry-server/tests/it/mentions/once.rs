@@ -1,4 +1,4 @@
-//! One answer to each comment, whatever is delivered how often; and few to who asks again and again.
+//! One answer to each comment, however often it is delivered; and few answers to a person who asks again and again.
 
 use canonry_store::MentionOutcome;
 use canonry_testkit::database::TestDatabase;
@@ -97,7 +97,7 @@ on_both_engines! {
         assert_eq!(setting.ask(number, MAINTAINER, "/tide-helper pause").await.only(), paused);
         let strangers = setting.ask(number, MAINTAINER, "@canonry resume").await;
         assert!(strangers.replies.is_empty() && strangers.reactions.is_empty(), "{strangers:?}");
-        // What a branch says is nobody's rule.
+        // Settings on a branch have no effect.
         setting.meanwhile(|world| world.push(POOL, "draft", "mallory", ".canonry.yml", "mentions: {handle: mallory}\n"));
         setting.settle().await;
         assert!(setting.ask(number, MAINTAINER, "/mallory resume").await.reactions.is_empty());

@@ -1,4 +1,4 @@
-//! Every command by every role: done, refused kindly, or not heard at all.
+//! Every command by every role: carried out, politely refused, or ignored.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::world::mention_world::{AUTHOR, BOT, MAINTAINER, MentionWorld, OWN, ST
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comes {
-    /// It is done, or answered as well as it can be there.
+    /// It is carried out, or answered as well as possible there.
     Through,
     ToNothing,
     Unheard,
@@ -20,7 +20,7 @@ use Comes::{Through, ToNothing, Unheard};
 
 const ROLES: [&str; 5] = [MAINTAINER, AUTHOR, STRANGER, BOT, OWN];
 
-/// Who may ask for what, as the project settled it: by maintainer, author, stranger, bot, Canonry itself.
+/// Who may use which command: maintainer, author, stranger, bot, Canonry itself.
 const SETTLED: [(&str, [Comes; 5]); 14] = [
     ("pause", [Through, ToNothing, ToNothing, Unheard, Unheard]),
     ("resume", [Through, ToNothing, ToNothing, Unheard, Unheard]),
@@ -82,7 +82,7 @@ on_both_engines! {
     async fn who_maintains_is_asked_of_github_unless_a_list_was_set(database: TestDatabase) {
         let setting = MentionWorld::new(database, "").await;
         let number = setting.issue("Something else: topic600");
-        // Sorting issues is not maintaining.
+        // The triage permission is not enough to be a maintainer.
         assert!(setting.ask(number, "sorter", "/canonry pause").await.only().starts_with("Only maintainers"));
         assert!(setting.ask(number, MAINTAINER, "/canonry pause").await.only().starts_with("Paused in this repository"));
         let repo = setting.repo().await;

@@ -1,4 +1,4 @@
-//! However much is asked in one repository, those of another one do not wait.
+//! However many commands come in one repository, those of another one do not wait.
 
 use canonry_store::{DeliveryFilter, MentionOutcome};
 use canonry_testkit::database::TestDatabase;
@@ -14,7 +14,7 @@ const GRACE: &str = "triage: {mode: grace}\n";
 /// More than GitHub lets an account write in a minute.
 const MANY: u64 = 90;
 
-/// Two repositories; in the second one #2 was closed by Canonry as a duplicate of #1.
+/// Two repositories; in the second one Canonry closed #2 as a duplicate of #1.
 async fn closed_in_the_lab(database: TestDatabase) -> MentionWorld {
     let mut world = world(GRACE);
     world.repo(LAB).file(".canonry.yml", GRACE);
@@ -32,12 +32,12 @@ fn is_closed(world: &World) -> bool {
     world.issue(LAB, 2).closed_at.is_some()
 }
 
-/// What Canonry has said on these items.
+/// The number of Canonry's comments on these items.
 fn replies(world: &World, items: &[u64]) -> usize {
     items.iter().flat_map(|item| world.comments(POOL, *item)).filter(|comment| comment.author == OWN).count()
 }
 
-/// How long it takes until the close is undone that the keeper of the other repository takes back now.
+/// The time until the close in the other repository is undone after its maintainer asks for it now.
 async fn undone_after(setting: &MentionWorld) -> SignedDuration {
     let asked = setting.emulator.world().now;
     setting.emulator.world().comment(LAB, 2, KEEPER, "/canonry undo");
@@ -66,11 +66,11 @@ on_both_engines! {
         let ignored = setting.store.deliveries().list(&ignored, 1_000).await.expect("reads");
         let told = ignored.iter().filter(|delivery| delivery.reason.as_deref().is_some_and(|reason| reason.contains("too many commands")));
         assert_eq!(told.count(), 90 - answered, "each says why");
-        // Others are heard meanwhile, and so are maintainers.
+        // Other people and maintainers are answered meanwhile.
         for by in ["mallory", MAINTAINER] {
             assert_eq!(setting.ask(1, by, "/canonry why").await.replies.len(), 1, "{by}");
         }
-        // An hour later they are as well.
+        // After the hour this person is answered again.
         setting.emulator.world().now += SignedDuration::from_hours(2);
         assert_eq!(setting.ask(4, STRANGER, "/canonry help").await.only(), setting.ask(3, STRANGER, "/canonry help").await.only());
         setting.stop().await;

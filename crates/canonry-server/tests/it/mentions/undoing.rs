@@ -1,4 +1,5 @@
-//! A close that is taken back in a comment: wholly, whatever GitHub answers in between, and by who may.
+//! A close that is undone by a comment: completely, whatever GitHub answers in between, and only by people with
+//! permission.
 
 use canonry_domain::{ContentVersion, ItemType, OverrideKind};
 use canonry_store::{MentionOutcome, NewGrace};
@@ -12,7 +13,7 @@ use crate::world::mention_world::{AUTHOR, MAINTAINER, MentionWorld, POOL, STRANG
 
 const GRACE: &str = "triage: {mode: grace}\n";
 
-/// A new issue that Canonry closed in favour of #3, because a maintainer ruled so.
+/// A new issue that Canonry closed as a duplicate of #3, because a maintainer ruled so.
 async fn closed(setting: &MentionWorld) -> u64 {
     let number = setting.issue("It stops again: topic2 alike70");
     setting.settle().await;
@@ -78,7 +79,7 @@ on_both_engines! {
         let setting = MentionWorld::new(database, GRACE).await;
         let number = setting.issue("It stops again: topic2 alike70");
         setting.settle().await;
-        // GitHub closes it and says that it did not: for a minute nobody knows.
+        // GitHub closes it and answers with an error: for a minute the result is unknown.
         let path = format!("/repos/*/*/issues/{number}");
         let fault = setting.emulator.fault(Fault::on("PATCH", &path).apply_and_answer(502));
         setting.say(number, MAINTAINER, "/canonry duplicate of #3");

@@ -1,4 +1,4 @@
-//! Pushes A, B (forced) and C, and what people say in between, as one conversation.
+//! Pushes A, B (forced) and C, and people's comments in between, as one conversation.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::NewPull;
@@ -23,7 +23,7 @@ export async function fill(pool, level) {
   }
 }
 ";
-/// Nothing stops it any more, and the rest is further down.
+/// The debugger statement is gone, and the rest has moved down.
 const B: &str = "\
 import { openGauge } from './gauge.js';
 
@@ -50,7 +50,7 @@ fn gauge(line: u32) -> Value {
     })
 }
 
-/// A key as its maker prints it, and put together here so that nobody takes this file for a leak.
+/// A key in its usual format, put together here so that secret scanners do not report this file.
 fn remote() -> String {
     format!("export const key = \"AKIA{}\";\nexport const region = 'north';\n", "2E0A8F3B6C1D9G7H")
 }
@@ -68,7 +68,7 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     let mut pushes = vec![setting.head(number)];
     setting.settle().await;
 
-    // The author wants one of them so.
+    // The author wants to keep one of them.
     let thread = comment(&setting, number, "Something is printed");
     setting.meanwhile(|world| world.reply_in_thread(REPO, thread, "ann", "Won't fix: the night watch reads it."));
     setting.settle().await;
@@ -245,7 +245,7 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
         "each finding once, in one review a push"
     );
 
-    // Told once more of everything that ever happened, it has nothing to add.
+    // When every delivery is sent again, Canonry posts nothing more.
     let (before, writes) = (conversation(&setting, number, &pushes), setting.emulator.writes().len());
     let guids: Vec<String> = setting.emulator.world().deliveries.iter().map(|one| one.guid.clone()).collect();
     for guid in guids {
@@ -254,7 +254,7 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     setting.settle().await;
     assert_eq!((conversation(&setting, number, &pushes), setting.emulator.writes().len()), (before, writes));
 
-    // Who asks about the same commit gets a review of it, which has nothing to add either.
+    // A requested review of the same commit is made, and posts nothing new either.
     for asked in ["/canonry review", "/canonry full review"] {
         let (posted, said) = (setting.posted(number), setting.said(number).len());
         setting.meanwhile(|world| world.comment(REPO, number, "ann", asked));
@@ -273,7 +273,7 @@ fn conversation(setting: &ReviewWorld, number: u64, pushes: &[String]) -> String
     pushes.iter().zip(["push-a", "push-b", "push-c"]).fold(shown, |shown, (head, name)| shown.replace(&head[..7], name))
 }
 
-/// The comment at a line that says this.
+/// The inline comment with this title.
 fn comment(setting: &ReviewWorld, number: u64, title: &str) -> u64 {
     let world = setting.emulator.world();
     let said =

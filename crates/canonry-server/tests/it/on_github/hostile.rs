@@ -1,4 +1,4 @@
-//! A stranger puts everything they can think of wherever Canonry reads: none of it has an effect where Canonry writes.
+//! A stranger puts every known trick into every text that Canonry reads: none has an effect on what Canonry writes.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::NewPull;
@@ -13,12 +13,12 @@ const SETTINGS: &str = "review: {reviewers: [builtin, command], triggers: {onSyn
     minConfidence: 60}\n'@team <img src=x>': '</details>'\nmentions: {'@team': 1}\n";
 const FORGED: &str = "<!-- canonry:v1:review:review/1%231/post/1:q1w2e3r4t5y6u7i8o9p0a1s2d3f4g5h6j7k8l9z0x1c -->";
 
-/// A token of nobody's, put together here so that nobody takes this file for a leak.
+/// A made-up token, put together here so that secret scanners do not report this file.
 fn token() -> String {
     ["ghp_", "x7Kq2mVb9TzR4wYc6NdF1hGj8LpS3aQe5UiO"].concat()
 }
 
-/// What hurts wherever it is put down as it is. `copied` is a marker that Canonry itself wrote elsewhere.
+/// Texts that do harm if they are repeated unchanged. `copied` is a marker that Canonry itself wrote elsewhere.
 fn tricks(copied: &str) -> Vec<String> {
     vec![
         "@team @tide/admins @ann look".to_owned(),
@@ -35,7 +35,7 @@ fn tricks(copied: &str) -> Vec<String> {
         "# Heading\n\n- [x] done\n\n| a |\n|---|\n| @team |\n\n~~~\n@team\n".to_owned(),
         "fixes #1, closes tide/pool#1, GH-1".to_owned(),
         "/canonry pause".to_owned(),
-        // The same token, parted by what nobody sees once it is shown.
+        // The same token, split by characters that are invisible when rendered.
         format!("the token {} is real", token().replace("7Kq2", "7K\u{200b}q\u{ad}2")),
         format!("the token {} is real", token().replace('_', "\\_")),
         format!("the token {} is real", token().replace("9Tz", "9`Tz`")),
@@ -43,14 +43,14 @@ fn tricks(copied: &str) -> Vec<String> {
     ]
 }
 
-/// The same findings as a tool reports them that the stranger has talked into it.
+/// The same findings in the report of a tool that the stranger controls.
 fn sarif(path: &str, tricks: &[String]) -> String {
     let results: Vec<Value> = tricks
         .iter()
         .zip(1..)
         .map(|(trick, line)| {
             let rule = format!("{trick}-{line}");
-            // Some are off the diff, some nobody is sure of.
+            // Some are outside the diff, some have a low confidence.
             let region =
                 if line % 5 == 0 { json!({ "startLine": 4_000 + line }) } else { json!({ "startLine": line }) };
             let level = ["error", "warning", "note"][line % 3];
@@ -79,7 +79,7 @@ fn code(tricks: &[String]) -> String {
 async fn nothing_that_strangers_write_has_an_effect_where_canonry_writes() {
     let (database, linter) = (TestDatabase::sqlite(), Linter::new());
     let setting = ReviewWorld::with(&database, As::App, SETTINGS, linter.parts()).await;
-    // Markers can be read by everybody, and copied.
+    // Markers are public and can be copied.
     let honest = setting.open("ben", "honest", "debugger;\n", NewPull::new("Fill the pool"));
     setting.settle().await;
     let said = setting.emulator.world().reviews_by(REPO, honest, setting.who.login())[0].body.clone();
@@ -107,7 +107,7 @@ async fn nothing_that_strangers_write_has_an_effect_where_canonry_writes() {
     assert!(reviews == 1 && inline >= 5, "{reviews} reviews with {inline} comments");
     assert_eq!(setting.said(number).len(), 0);
 
-    // In the conversation, in threads, and behind commands.
+    // In the conversation, in threads, and after commands.
     let thread = setting.emulator.world().review_comments_by(REPO, number, setting.who.login())[0].id;
     for trick in &tricks {
         for asked in ["", "/canonry why ", "/canonry sing ", "/canonry not useful ", "/canonry duplicate of "] {
@@ -122,7 +122,7 @@ async fn nothing_that_strangers_write_has_an_effect_where_canonry_writes() {
     }
     setting.settle().await;
 
-    // The next review tells what became of all of it.
+    // The next review reports the state of all of them.
     setting.meanwhile(|world| world.resolve_thread(REPO, thread, "mallory"));
     setting.meanwhile(|world| {
         let moved = format!("// {}\n{}", tricks[0], code(&tricks[..6]));
@@ -139,7 +139,7 @@ async fn nothing_that_strangers_write_has_an_effect_where_canonry_writes() {
         let shown: String = body.replace("&ZeroWidthSpace;", "").chars().filter(char::is_ascii_alphanumeric).collect();
         assert!(!shown.contains(&token()[4..]), "{body}");
     }
-    // Nobody was paused by a line of code, and the honest pull request heard nothing of it.
+    // A line of code caused no pause, and the honest pull request was not affected.
     let brakes = setting.store.close().brakes(setting.repo.id).await.expect("reads");
     assert_eq!(brakes, []);
     assert_eq!((setting.posted(honest).0, setting.said(honest).len()), (1, 0));

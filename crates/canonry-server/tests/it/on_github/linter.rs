@@ -1,4 +1,4 @@
-//! A program of the operator's that reports what the test wrote into its file.
+//! A program of the operator that prints the report the test wrote into its file.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -7,7 +7,7 @@ use canonry_server::ReviewParts;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The program, and the file that it reports.
+/// The program, and the file that it prints.
 pub(crate) struct Linter {
     folder: TempDir,
 }
@@ -24,7 +24,7 @@ impl Linter {
         linter
     }
 
-    /// What a service needs to ask it.
+    /// The service parts that run the program.
     pub(crate) fn parts(&self) -> ReviewParts {
         let command = CommandReviewer::from_line(&self.program());
         ReviewParts { llm: None, command: Some(command.expect("a program")) }
@@ -34,7 +34,7 @@ impl Linter {
         self.says(&json!({ "findings": findings }).to_string());
     }
 
-    /// Reports this from now on, in whatever format.
+    /// Sets the report, in any format.
     pub(crate) fn says(&self, report: &str) {
         std::fs::write(self.folder.path().join("report"), report).expect("a report");
     }

@@ -1,4 +1,4 @@
-//! Whole stories on the emulated GitHub: webhooks in, reviews out, and what people and strangers do in between.
+//! Long scenarios on the emulated GitHub: webhooks in, reviews out, with people and strangers in between.
 
 mod conversation;
 mod hostile;

@@ -1,17 +1,17 @@
-//! What may leave: a search over every text that was ever sent to be written.
+//! Checks every text that was ever sent to GitHub.
 
 use canonry_domain::scan_shown_secrets;
 use canonry_testkit::github::Emulator;
 
 /// The tags that Canonry writes itself.
 const TAGS: [(&str, &str); 3] = [("<details>", "</details>"), ("<summary>", "</summary>"), ("<sub>", "</sub>")];
-/// What `&` may begin: anything else could be a letter in disguise.
+/// The allowed entities: any other could be a disguised character.
 const ENTITIES: [&str; 4] = ["&amp;", "&lt;", "&gt;", "&ZeroWidthSpace;"];
-/// GitHub takes no longer text.
+/// GitHub accepts no longer text.
 const LONGEST: usize = 65_536;
 
-/// Nothing that was ever sent calls anybody, tells a secret, renders what a stranger wrote, loads or leads anywhere, or
-/// carries a marker that Canonry does not write there.
+/// No text that was ever sent mentions a person, contains a secret, renders what a stranger wrote, loads or links to
+/// anything, or contains a marker that Canonry does not write there.
 pub(crate) fn assert_clean(emulator: &Emulator) {
     let bodies = emulator.bodies_sent();
     for body in &bodies {
@@ -50,7 +50,7 @@ fn check(body: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The text before its markers. These stand at its end, each is whole, and there are no other comments.
+/// The text before its markers. The markers are at its end, each is complete, and there are no other HTML comments.
 fn without_markers(body: &str) -> Result<&str, String> {
     let mut text = body.trim_end();
     while let Some(rest) = text.strip_suffix("-->") {
@@ -66,7 +66,7 @@ fn without_markers(body: &str) -> Result<&str, String> {
     Ok(text)
 }
 
-/// `canonry:v1:KIND:KEY:SIGNATURE`, and no signature that somebody made up.
+/// `canonry:v1:KIND:KEY:SIGNATURE`, with a signature of a valid form.
 fn is_marker(inside: &str) -> bool {
     let parts: Vec<&str> = inside.split(':').collect();
     let ["canonry", "v1", kind, key, signature] = parts[..] else { return false };
@@ -77,7 +77,7 @@ fn is_marker(inside: &str) -> bool {
         && different.len() > 8
 }
 
-/// The first thing in a text that GitHub would take for somebody's name.
+/// The first text that GitHub would treat as a mention.
 fn called(seen: &str) -> Option<&str> {
     let (at, _) = seen.match_indices('@').find(|(at, _)| {
         seen[at + 1..].starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_' || next == '-')
@@ -85,7 +85,7 @@ fn called(seen: &str) -> Option<&str> {
     Some(start_of(&seen[at..]))
 }
 
-/// Own tags alone, each closed in the order it was opened.
+/// Only Canonry's own tags, each closed in the order it was opened.
 fn check_tags(seen: &str) -> Result<(), String> {
     let (mut open, mut rest) = (Vec::new(), seen);
     while let Some(at) = rest.find('<') {
@@ -105,8 +105,8 @@ fn check_tags(seen: &str) -> Result<(), String> {
     if open.is_empty() { Ok(()) } else { Err(format!("nothing ends before {open:?}")) }
 }
 
-/// What GitHub looks for names, tags and links in: everything but code. Escaped characters are left out as well, but for
-/// those that keep their meaning.
+/// The text in which GitHub finds mentions, tags and links: everything except code. Escaped characters are removed
+/// too, except those that keep their meaning.
 fn outside_code(body: &str) -> Result<String, String> {
     let (mut seen, mut paragraph, mut fence) = (String::new(), String::new(), None::<String>);
     for line in body.lines() {
@@ -151,7 +151,7 @@ fn outside_spans(paragraph: &str) -> String {
         if let Some(escaped) = rest.strip_prefix('\\').and_then(|rest| rest.chars().next())
             && escaped.is_ascii_punctuation()
         {
-            // A backslash is gone before GitHub looks for names and numbers.
+            // GitHub removes the backslash before it searches for mentions and numbers.
             seen.push(if matches!(escaped, '@' | '#') { escaped } else { '·' });
             rest = &rest[2..];
         } else if next == '`' {
@@ -175,7 +175,7 @@ fn outside_spans(paragraph: &str) -> String {
     seen
 }
 
-/// Where a span of code that so many ticks began ends.
+/// The end of a code span that began with this many backticks.
 fn span_end(inside: &str, ticks: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = inside[at..].find('`') {

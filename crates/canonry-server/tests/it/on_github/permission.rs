@@ -1,4 +1,5 @@
-//! The App loses a permission in the middle: that is noted, nothing half-said lies, and what comes back works again.
+//! The App loses a permission in the middle of a review: that is recorded, a partial result is never misleading, and
+//! it works again once the permission is back.
 
 use canonry_server::AttemptEnd;
 use canonry_store::{JobFilter, JobScope, JobState, OutboxEntry, OutboxState};
@@ -11,12 +12,12 @@ use crate::world::{As, item};
 
 const TITLE: &str = "Debugging code is left in";
 const CHECKS: &[&str] = &["checks"];
-/// GitHub lets who may write either of them comment in the conversation of a pull request.
+/// With either permission GitHub allows comments in the conversation of a pull request.
 const WORDS: &[&str] = &["pull_requests", "issues"];
 const REVIEWS: &[&str] = &["pull_requests"];
 const ALL: &[&str] = &["checks", "pull_requests", "issues"];
 
-/// From now on, also for the tokens that are out.
+/// From now on, also for existing tokens.
 fn allow(world: &mut World, areas: &[&str], level: &str) {
     let grant = |permissions: &mut std::collections::BTreeMap<String, String>| {
         for area in areas {
@@ -33,7 +34,7 @@ fn allow(world: &mut World, areas: &[&str], level: &str) {
     }
 }
 
-/// What is told on GitHub about a commit.
+/// What GitHub shows about a commit.
 struct Told {
     inline: usize,
     conclusion: Option<String>,
@@ -61,14 +62,14 @@ fn told(setting: &ReviewWorld, number: u64) -> Told {
     }
 }
 
-/// The bodies of the reviews that people see.
+/// The bodies of the visible reviews.
 fn bodies(setting: &ReviewWorld, number: u64) -> String {
     let world = setting.emulator.world();
     let reviews = world.reviews_by(REPO, number, setting.who.login());
     reviews.iter().filter(|review| review.submitted_at.is_some()).map(|review| review.body.as_str()).collect()
 }
 
-/// How many comments at lines people see; those of a review that could not be submitted are its author's alone.
+/// The number of visible inline comments; those of a review that was not submitted are visible only to its author.
 fn seen_at_lines(setting: &ReviewWorld, number: u64) -> usize {
     let world = setting.emulator.world();
     let reviews = world.reviews_by(REPO, number, setting.who.login());
@@ -76,7 +77,7 @@ fn seen_at_lines(setting: &ReviewWorld, number: u64) -> usize {
     world.review_comments_by(REPO, number, setting.who.login()).iter().filter(|one| is_seen(one.review)).count()
 }
 
-/// What is not true of what could be said: what passes for an approval, and what counts findings without naming them.
+/// What is misleading: a result that looks like an approval, and a count of findings without their names.
 fn lies(told: &Told) -> Vec<&'static str> {
     let is_posted = told.inline > 0 && told.words.contains(TITLE);
     let lies = [
@@ -91,14 +92,14 @@ fn lies(told: &Told) -> Vec<&'static str> {
     lies.into_iter().filter(|(is_so, _)| *is_so).map(|(_, lie)| lie).collect()
 }
 
-/// What was refused, and in whose words.
+/// The refused writes, with their reasons.
 async fn refused(setting: &ReviewWorld, number: u64) -> Vec<OutboxEntry> {
     let entries = setting.store.outbox().of_item(setting.repo.id, item(number)).await.expect("reads");
     assert!(entries.iter().all(|entry| entry.state != OutboxState::Pending), "something hangs: {entries:?}");
     entries.into_iter().filter(|entry| matches!(entry.state, OutboxState::Refused | OutboxState::Failed)).collect()
 }
 
-/// Opens a pull request, and takes permissions away when the first request of this kind is on its way.
+/// Opens a pull request, and revokes permissions during the first request of this kind.
 async fn lose(setting: &ReviewWorld, branch: &str, text: &str, at: Option<(&str, &str)>, areas: &[&str]) -> u64 {
     let number = setting.open("ann", branch, text, NewPull::new("Fill the pool"));
     setting.deliver().await;
@@ -151,7 +152,7 @@ async fn what_is_lost_at_any_step_is_noted_and_works_again_once_it_is_back() {
                 wrong.into_iter().map(|lie| format!("{areas:?} lost at {step:?}: {lie}: {}", before.conversation)),
             );
 
-            // Somebody who may ask does, once it is allowed again.
+            // A person with permission requests a review once it is allowed again.
             setting.meanwhile(|world| allow(world, areas, "write"));
             setting.meanwhile(|world| world.request_review(REPO, number, "ann", setting.who.login()));
             setting.settle().await;
@@ -172,7 +173,7 @@ async fn what_is_lost_at_any_step_is_noted_and_works_again_once_it_is_back() {
 async fn code_that_cannot_be_read_is_never_green() {
     let database = TestDatabase::sqlite();
     let setting = ReviewWorld::new(&database, As::App, "").await;
-    // What is public is read by everybody.
+    // A public repository can be read without permission.
     setting.emulator.world().get_mut(REPO).private = true;
     let number = setting.open("ann", "unread", PLAIN, NewPull::new("Fill the pool"));
     setting.deliver().await;

@@ -1,4 +1,4 @@
-//! Two services on one store, and pushes that come in the middle of what they do.
+//! Two services on one store, and pushes that come in the middle of their work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,13 +20,13 @@ use crate::world::topics::Topics;
 use crate::world::{As, until};
 
 const SETTINGS: &str = "review: {triggers: {onSynchronize: true}}";
-/// More requests than a review takes.
+/// More requests than a review makes.
 const MOST_STEPS: usize = 200;
-/// How much faster than the machine's the time passes here.
+/// How many times faster than the machine's clock the time passes here.
 const FASTER: u32 = 20;
 const SECOND: Duration = Duration::from_millis(1_000 / FASTER as u64);
 
-/// The world's time, which only [`passing`] and the test move: who sleeps does not end the leases of all others.
+/// The world's time, which only [`passing`] and the test move: a sleeping task does not end the leases of all others.
 struct Watch(Arc<Emulator>);
 
 impl Clock for Watch {
@@ -47,7 +47,7 @@ impl Clock for Watch {
     }
 }
 
-/// Lets time pass until it is told to stop.
+/// Lets time pass until it is stopped.
 async fn passing(emulator: Arc<Emulator>, stop: Arc<AtomicBool>) {
     while !stop.load(Ordering::SeqCst) {
         tokio::time::sleep(SECOND).await;
@@ -55,7 +55,6 @@ async fn passing(emulator: Arc<Emulator>, stop: Arc<AtomicBool>) {
     }
 }
 
-/// Another process of the service.
 #[derive(Clone)]
 struct Replica {
     service: Arc<Service>,
@@ -98,7 +97,7 @@ impl Replica {
         while self.work().await.is_some() || self.service.publish_one().await.expect("publishes") {}
     }
 
-    /// Works until it is told to stop; the job in hand is done first.
+    /// Runs jobs until it is stopped; the current job is finished first.
     async fn run(self, stop: Arc<AtomicBool>) {
         while !stop.load(Ordering::SeqCst) {
             if self.work().await.is_none() && !self.service.publish_one().await.expect("publishes") {
@@ -108,7 +107,7 @@ impl Replica {
     }
 }
 
-/// What must be true of a pull request whose heads were pushed in this order, once nobody has anything left to do.
+/// What must be true of a pull request with these heads, in this order, when all work is done.
 async fn assert_told_once(setting: &ReviewWorld, number: u64, heads: &[String]) {
     let live = heads.last().expect("a head");
     let reviewed = setting.reviewed(number).await;
@@ -117,7 +116,7 @@ async fn assert_told_once(setting: &ReviewWorld, number: u64, heads: &[String]) 
     let over = |state| matches!(state, ReviewState::Completed | ReviewState::Superseded | ReviewState::Failed);
     assert!(runs.iter().all(|run| over(run.state)), "{runs:?}");
 
-    // Reviews, in the order of their commits, each commit once.
+    // Reviews, in the order of their commits, one per commit.
     let world = setting.emulator.world();
     let mut last = None;
     for review in world.reviews_by(REPO, number, setting.who.login()) {
@@ -136,7 +135,7 @@ async fn assert_told_once(setting: &ReviewWorld, number: u64, heads: &[String]) 
 
     assert!(last.is_some(), "the finding is told: {}", world.conversation(REPO, number));
 
-    // The same thing is said at one line once.
+    // The same finding is posted at a line once.
     let mut said: Vec<(String, Option<u64>, String)> = world
         .review_comments_by(REPO, number, setting.who.login())
         .iter()
@@ -188,7 +187,7 @@ async fn a_push_at_any_step_of_a_review_is_what_is_told_of() {
             assert_clean(&setting.emulator);
             return;
         }
-        // One process stands still in the middle of it, and the other goes on.
+        // One process stops in the middle of a review, and the other continues.
         let visible = shown_reviews(&setting, number);
         let stopped_at =
             setting.emulator.requests().into_iter().rfind(|one| one.status.is_none()).expect("one is held");
@@ -201,7 +200,8 @@ async fn a_push_at_any_step_of_a_review_is_what_is_told_of() {
         tokio::join!(setting.settle(), other.work_off());
         setting.settle().await;
         assert_told_once(&setting, number, &[first.clone(), second]).await;
-        // Whoever asked GitHub anything after the push learned of it, and had nothing more to say about the commit before.
+        // A process that sent GitHub a request after the push knew the new head, and posted nothing more about the
+        // old commit.
         if !stopped_at.is_write() && visible == 0 {
             let world = setting.emulator.world();
             let late = world
@@ -259,7 +259,7 @@ async fn two_services_follow_pushes_that_come_faster_than_reviews() {
     assert_clean(&setting.emulator);
 }
 
-/// A push a second later: nobody loses a lease over it.
+/// A push a second later: no lease expires because of it.
 fn push(setting: &ReviewWorld, number: u64, text: &str, is_forced: bool) -> String {
     let mut world = setting.emulator.world();
     world.advance(1);
@@ -276,7 +276,7 @@ fn shown_reviews(setting: &ReviewWorld, number: u64) -> usize {
     reviews.iter().filter(|review| review.submitted_at.is_some()).count()
 }
 
-/// Until so many requests have come, or nobody has anything to do.
+/// Waits until this many requests have come, or all work is done.
 async fn wait_for(setting: &ReviewWorld, requests: usize) {
     for _ in 0..500 {
         let status = setting.store.jobs().status(setting.clock.now()).await.expect("reads");

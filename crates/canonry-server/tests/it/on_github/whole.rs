@@ -1,4 +1,4 @@
-//! People teach Canonry what they have no use for, it says so, and a maintainer takes it back.
+//! People reject a pattern, Canonry reports that it hides it, and a maintainer clears that.
 
 use canonry_server::{Scheduler, Schedules};
 use canonry_testkit::database::TestDatabase;
@@ -55,7 +55,7 @@ async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_mainta
     assert_eq!(setting.posted(third), (0, 0), "nothing at a line");
     assert!(setting.check_text(third).contains("1 pattern auto-suppressed based on prior feedback"));
 
-    // Anybody may look, and only a maintainer clears.
+    // Every person may ask for the status, and only a maintainer clears.
     for (by, asked) in [
         ("cleo", "/canonry feedback status"),
         ("cleo", "/canonry feedback list"),
@@ -119,11 +119,11 @@ async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_mainta
     let fourth = opened(&setting, "ann", "south").await;
     comment(&setting, fourth);
     assert!(!setting.check_text(fourth).contains("auto-suppressed"));
-    // And where it was hidden, who asks again is told.
+    // A requested review shows it on the pull request where it was hidden.
     setting.meanwhile(|world| world.comment(REPO, third, "ann", "/canonry review"));
     setting.settle().await;
     comment(&setting, third);
-    // The old thumbs are still there, and teach nothing more.
+    // The old thumbs are still there, and no longer count.
     next_round(&setting).await;
     let fifth = opened(&setting, "ann", "deep").await;
     comment(&setting, fifth);

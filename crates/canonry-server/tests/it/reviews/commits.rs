@@ -48,7 +48,7 @@ on_both_engines! {
         assert!(posts.clone().count() == 1 && posts.clone().all(|post| post.source.record == of_the_last), "only the last is told of");
         assert_eq!((setting.posted(number), setting.conclusion(&head).as_deref()), ((1, 1), Some("neutral")));
 
-        // A check that passes for one branch does not pass for another before that is reviewed.
+        // A check that passes for one base branch does not pass for another before that is reviewed.
         let begun = async || {
             let entries = setting.store.outbox().of_item(setting.repo.id, item(number)).await.expect("reads");
             entries.iter().filter(|entry| entry.key.contains("/check/begin-")).count()

@@ -1,4 +1,4 @@
-//! Reviews by the service: webhooks in, git fetched, and what then stands on the emulated GitHub.
+//! Reviews by the service: webhooks in, git fetched, and the result on the emulated GitHub.
 
 mod commits;
 mod models;

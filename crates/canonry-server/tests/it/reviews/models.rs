@@ -1,4 +1,4 @@
-//! Models that read changes: whether they are asked, what that costs, and what it means when they are not.
+//! Models that read changes: whether they are asked, what that costs, and what it means if they are not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::world::As;
 use crate::world::review_world::{PLAIN, REPO, ReviewWorld};
 
-/// A model that finds nothing, once it is let.
+/// A model that finds nothing, and answers when the test lets it.
 pub(crate) struct Gated {
     asked: AtomicUsize,
     open: watch::Sender<bool>,
@@ -61,7 +61,7 @@ on_both_engines! {
     async fn a_model_is_asked_within_the_months_money(database: TestDatabase) {
         let gate = Gated::new();
         gate.open();
-        // A question costs 40 cents, and is known to cost no more than a few.
+        // A question costs 40 cents, and its estimate is a few cents.
         let prices = Some(TokenPrices { input: 4.0, output: 1.0 });
         let parts = ReviewParts { llm: Some(model(gate.clone(), prices)), command: None };
         let settings = "review: {reviewers: [builtin, llm]}\nbudget: {monthlyCostUsd: 0.402}";
@@ -73,7 +73,8 @@ on_both_engines! {
         let spent = setting.store.models().spent_since(setting.repo.id, since).await.expect("reads");
         assert!((spent - 0.401).abs() < 1e-9, "{spent}");
 
-        // There is not enough for a second one: the rest of the review is made, and does not pass for a whole one.
+        // The budget is too small for a second question: the rest of the review is made, and does not count as a
+        // complete one.
         let second = setting.open("ann", "two", PLAIN, NewPull::new("Deepen the pool"));
         setting.settle().await;
         assert_eq!((gate.asked(), setting.conclusion(&setting.head(second)).as_deref()), (1, Some("action_required")));

@@ -1,4 +1,4 @@
-//! What does not work for a while: it is told, never taken for a review, and done once it works again.
+//! Temporary failures: they are reported, never taken for a review, and the review is made once they are over.
 
 use canonry_domain::{WriteKey, WriteKind};
 use canonry_github::outbox::{Close, CloseAs, Write};
@@ -158,7 +158,7 @@ on_both_engines! {
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         setting.deliver().await;
         assert_eq!(setting.work(JobScope::Caused).await, Some(AttemptEnd::Done));
-        // Closed between the review and what it has to say.
+        // Closed between the review and its publication.
         setting.emulator.fault(Fault::on("POST", "/repos/*/*/pulls/*/reviews").times(50).answer(502));
         assert_ne!(setting.work(JobScope::All).await, Some(AttemptEnd::Done));
         use canonry_testkit::github::CloseReason;

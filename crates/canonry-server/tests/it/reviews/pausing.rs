@@ -18,7 +18,7 @@ on_both_engines! {
         let open = |world: &mut World| number = world.open_pull(REPO, "ann", "one", NewPull::new("Fill"));
         assert_eq!(setting.tell(open).await, (DeliveryState::Done, String::new()));
         assert_eq!(setting.work_off().await, [AttemptEnd::Postponed]);
-        // Days later it still waits, and what is then reviewed is what stands there then.
+        // Days later it still waits, and then the current head is reviewed.
         setting.emulator.world().advance(10 * 86_400);
         assert_eq!(setting.work_off().await, [AttemptEnd::Postponed]);
         assert_eq!((setting.runs(number).await.len(), setting.writes()), (0, 0));
@@ -45,7 +45,7 @@ on_both_engines! {
 }
 
 impl ReviewWorld {
-    /// How much was written to GitHub, but for tokens.
+    /// The number of writes to GitHub, without token requests.
     fn writes(&self) -> usize {
         self.emulator.writes().iter().filter(|request| !request.path.ends_with("/access_tokens")).count()
     }

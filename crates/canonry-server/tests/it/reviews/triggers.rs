@@ -1,4 +1,4 @@
-//! What leads to a review and what does not, each with what is stored about it.
+//! Which events cause a review and which do not, each with its stored result.
 
 use canonry_store::{DeliveryState, ReviewState};
 use canonry_testkit::database::TestDatabase;
@@ -12,7 +12,7 @@ fn done() -> (DeliveryState, String) {
     (DeliveryState::Done, String::new())
 }
 
-/// That a webhook about a pull request that is no new one led to no review.
+/// The result of a webhook about an existing pull request that caused no review.
 fn not_reviewed(why: &str) -> (DeliveryState, String) {
     (DeliveryState::Ignored, format!("stored, not reviewed: {why}"))
 }
@@ -30,7 +30,7 @@ on_both_engines! {
         assert_eq!((setting.posted(first), setting.said(first).len()), ((1, 1), 0));
         assert_eq!(setting.conclusion(&setting.head(first)).as_deref(), Some("neutral"));
 
-        // A draft is not, until it is none any more.
+        // A draft is not reviewed until it is ready.
         setting.emulator.world().commit(REPO, "two", &[("src/pool.js", Some(PLAIN))]);
         let mut second = 0;
         let draft = NewPull { draft: true, ..NewPull::new("Deepen the pool") };
@@ -53,7 +53,7 @@ on_both_engines! {
         assert_eq!(told, not_reviewed("review.triggers does not name this occasion"));
         setting.settle().await;
         assert_eq!(setting.reviewed(number).await.len(), 1);
-        // A push leaves nothing behind that would stand in the way of whoever asks.
+        // A push without a review does not block a later request.
         assert_eq!(setting.tell(|world| world.request_review(REPO, number, "ann", "canonry[bot]")).await, done());
         setting.settle().await;
         assert_eq!(setting.reviewed(number).await.last(), Some(&setting.head(number)));
@@ -68,7 +68,7 @@ on_both_engines! {
         let second = setting.push(number, &format!("{REMARKABLE}\n{PLAIN}"));
         setting.settle().await;
         assert_eq!(setting.reviewed(number).await, [first, second.clone()]);
-        // What stands already is not said again.
+        // A posted finding is not repeated.
         assert_eq!((setting.posted(number), setting.said(number).len()), ((1, 1), 0));
         assert_eq!(setting.conclusion(&second).as_deref(), Some("neutral"));
         // The same webhooks once more.
@@ -94,7 +94,7 @@ on_both_engines! {
         setting.settle().await;
         let runs = setting.runs(number).await;
         assert_eq!(runs.iter().map(|run| run.requested).collect::<Vec<_>>(), [false, true]);
-        // Without check runs a comment answers who asked.
+        // Without check runs, a comment answers the person who asked.
         assert_eq!((setting.posted(number), setting.said(number).len()), ((1, 1), 1));
     }
 
@@ -131,20 +131,20 @@ on_both_engines! {
         let setting = ReviewWorld::new(&database, As::App, "").await;
         let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
         setting.settle().await;
-        // The other branch has the same line already.
+        // The other branch already has the same line.
         setting.emulator.world().commit(REPO, "next", &[("src/pool.js", Some(REMARKABLE))]);
         assert_eq!(setting.tell(|world| world.retarget(REPO, number, "ann", "next")).await, done());
         setting.settle().await;
         let runs = setting.runs(number).await;
         assert_eq!(runs.len(), 2);
         assert!(runs[0].head == runs[1].head && runs[0].base != runs[1].base, "{runs:?}");
-        // What was never reviewed has nothing to be looked at again.
+        // A pull request that was never reviewed is not reviewed again.
         let draft = NewPull { draft: true, ..NewPull::new("Deepen the pool") };
         let other = setting.open("ann", "two", PLAIN, draft);
         setting.settle().await;
         let told = setting.tell(|world| world.retarget(REPO, other, "ann", "next")).await;
         assert_eq!(told, not_reviewed("it was not reviewed before its base changed"));
-        // And an edit of the title is none of the base.
+        // An edit of the title is not a change of the base.
         assert_ne!(setting.tell(|world| world.edit_title(REPO, number, "ann", "Fill it")).await.0, DeliveryState::Dead);
         setting.settle().await;
         assert_eq!(setting.runs(number).await.len(), 2);
@@ -158,7 +158,7 @@ on_both_engines! {
         setting.settle().await;
         let head = setting.head(number);
         assert_eq!(setting.reviewed(number).await.len(), 1);
-        // In a draft.
+        // As a draft.
         setting.meanwhile(|world| world.convert_to_draft(REPO, number, "ann"));
         setting.settle().await;
         assert_eq!(setting.tell(|world| world.retarget(REPO, number, "ann", "main")).await, done());
@@ -175,7 +175,7 @@ on_both_engines! {
         setting.resume().await;
         setting.settle().await;
         assert_eq!((setting.reviewed(number).await.len(), setting.conclusion(&head).as_deref()), (3, Some("neutral")));
-        // With settings that make no sense.
+        // With settings that cannot be parsed.
         setting.meanwhile(|world| world.push(REPO, "main", "maint", ".canonry.yml", "- nonsense"));
         setting.settle().await;
         setting.meanwhile(|world| world.retarget(REPO, number, "ann", "main"));
@@ -190,7 +190,7 @@ on_both_engines! {
             ("one", "renovate[bot]", Some("review.skipAuthors names its author")),
             ("two", "ben", Some("review.skipAuthors names its author")),
             ("three", "canonry[bot]", Some("Canonry wrote it itself")),
-            // Code is code, whoever wrote it.
+            // A bot's code is reviewed like any other.
             ("four", "dependabot[bot]", None),
         ] {
             setting.emulator.world().commit(REPO, branch, &[("src/pool.js", Some(REMARKABLE))]);

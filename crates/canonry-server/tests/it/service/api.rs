@@ -1,4 +1,4 @@
-//! Who may read the thresholds of a repository, and what they are told.
+//! Who may read the thresholds of a repository, and the answers.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const OPERATOR: &str = "token-of-the-operator";
 const NOT_HERE: &str = "no such repository, or this token cannot see it";
 
 struct Setting {
-    // The database goes when this does.
+    // Keeps the database until the end of the test.
     _database: TestDatabase,
     emulator: Emulator,
     store: Store,
@@ -35,7 +35,8 @@ fn now() -> Timestamp {
 }
 
 impl Setting {
-    /// A private repository that one may read and another not, and one that Canonry does not know.
+    /// A private repository that one account may read and another may not, and a repository that Canonry does not
+    /// know.
     async fn new() -> Self {
         let database = TestDatabase::sqlite();
         let store = Store::open(&database.url().parse().expect("a URL"), now()).await.expect("opens");
@@ -95,14 +96,14 @@ async fn readers_and_the_operator_are_told_what_the_command_tells() {
     assert_eq!(status, 200, "{document}");
     let repo = setting.store.repos().find(&"tide/pool".parse().expect("a name")).await.expect("reads").expect("known");
     let report = threshold_report(&setting.store, &repo).await.expect("reads");
-    // Through text, as the document came: the last digit of a fraction may differ after that.
+    // Through text, like the document: the last digit of a fraction may differ after that.
     let report: Value = serde_json::from_str(&json!(report).to_string()).expect("JSON");
     assert_eq!(document["thresholds"], report["thresholds"]);
     assert_eq!(document["adjustments"], report["adjustments"]);
     let keys: Vec<&str> = document.as_object().expect("an object").keys().map(String::as_str).collect();
     assert_eq!(keys, ["schema_version", "command", "run_id", "repo", "stats", "settings", "thresholds", "adjustments"]);
     assert_eq!((&document["command"], &document["repo"]), (&json!("thresholds"), &json!("tide/pool")));
-    // Twenty wrong ones and no right one: it is silent.
+    // Twenty wrong predictions and no right one: it is silent.
     let own = &document["thresholds"][0];
     let told = [&own["component"], &own["current"], &own["source"], &own["false_positives"], &own["total"]];
     assert_eq!(told, [&json!(null), &json!(null), &json!("learned"), &json!(20), &json!(20)]);
@@ -126,7 +127,7 @@ async fn others_are_told_nothing() {
         ("tide/pool", Some("token-of-the-operato"), 401, bad),
         ("tide/pool", Some("ü".repeat(300).as_str()), 401, no_token),
         ("tide/pool", Some("t".repeat(300).as_str()), 401, bad),
-        // The same words, whether it is hidden, not known to Canonry, or not there at all.
+        // The same answer, whether the repository is hidden, unknown to Canonry, or does not exist.
         ("tide/pool", Some(STRANGER), 404, NOT_HERE),
         ("tide/unknown", Some(READER), 404, NOT_HERE),
         ("tide/none", Some(READER), 404, NOT_HERE),
@@ -156,7 +157,7 @@ async fn githubs_word_holds_for_a_minute() {
     assert_eq!(setting.ask("tide/pool", Some(READER)).await.0, 200);
     setting.clock.advance(SignedDuration::from_secs(60));
     assert_eq!(setting.refusal("tide/pool", Some(READER)).await, (404, NOT_HERE.to_owned()));
-    // That GitHub is down is not remembered.
+    // An outage of GitHub is not cached.
     setting.clock.advance(SignedDuration::from_secs(60));
     setting.emulator.world().collaborator("tide/pool", "reader", Permission::Read);
     let fault = setting.emulator.fault(Fault::on("GET", "/repos/**").times(1).answer(503));
@@ -173,12 +174,12 @@ async fn github_is_not_shown_one_wrong_token_after_the_other() {
     let slow = "too many tokens were checked in the last minute; try again in a minute";
     assert_eq!(setting.ask("tide/pool", Some(READER)).await.0, 200);
     setting.emulator.forget_requests();
-    // What is none of GitHub's is not shown to it.
+    // A token that is not GitHub's is not sent to it.
     for guess in ["hunter2", "ghp_", "ghx_0123456789", "eyJhbGciOiJub25lIn0.e30.", &"z".repeat(40)] {
         assert_eq!(setting.ask("tide/pool", Some(guess)).await.0, 401, "{guess}");
     }
     assert_eq!(setting.emulator.requests().len(), 0);
-    // All at once: those that come while five may be wrong wait for what becomes of these.
+    // All at once: with five possibly wrong tokens under way, the others wait for their results.
     let guesses: Vec<String> = (0..20).map(|guess| format!("ghp_guess{guess}")).collect();
     let answers = join_all(guesses.iter().map(|guess| setting.ask("tide/pool", Some(guess)))).await;
     let count = |status| answers.iter().filter(|answer| answer.0 == status).count();
@@ -186,7 +187,7 @@ async fn github_is_not_shown_one_wrong_token_after_the_other() {
     assert_eq!(setting.refusal("tide/pool", Some("ghp_another")).await, (429, slow.to_owned()));
     assert_eq!(setting.refusal("tide/pool", Some(STRANGER)).await, (429, slow.to_owned()), "nobody knows it yet");
     assert_eq!(setting.emulator.requests().len(), 5);
-    // The operator, and a reader whom GitHub knows, are not kept out by that.
+    // This does not lock out the operator and a reader whom GitHub knows.
     assert_eq!(setting.ask("tide/pool", Some(OPERATOR)).await.0, 200);
     assert_eq!(setting.ask("tide/pool", Some(READER)).await.0, 200);
     assert_eq!(setting.refusal("tide/unknown", Some(READER)).await.0, 404);
@@ -217,7 +218,7 @@ async fn a_repository_is_known_by_its_id_and_not_by_its_name() {
     let (status, document) = setting.ask("tide/pool", Some(READER)).await;
     assert_eq!((status, &document["repo"]), (200, &json!("tide/pool")));
     assert_eq!(setting.ask("tide/basin", Some(READER)).await.0, 200);
-    // Another repository takes the name over, and everybody can read it.
+    // Another repository takes the name, and every account can read it.
     setting.emulator.world().repo("tide/pool");
     assert_eq!(setting.refusal("tide/pool", Some(STRANGER)).await, (404, NOT_HERE.to_owned()));
     setting.store.disconnect().await;

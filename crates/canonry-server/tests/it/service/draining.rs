@@ -1,4 +1,4 @@
-//! Told to stop: the job in hand is done, and nothing new is begun.
+//! When the service stops, the running job is finished, and nothing new begins.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// Says when it begins, and ends when it is told to.
+/// Signals when it begins, and ends when the test lets it.
 #[derive(Default)]
 struct Gate {
     begun: Notify,
@@ -60,11 +60,11 @@ on_both_engines! {
         let (connected, told) = (Notify::new(), Notify::new());
         let stop = async {
             gate.begun.notified().await;
-            // A listener that is dropped resets connections that it has not accepted yet.
+            // Dropping a listener resets connections that it has not accepted yet.
             connected.notified().await;
             told.notify_one();
         };
-        // Both in one task: the gate opens only after the service has seen that it is to stop.
+        // Both in one task: the gate opens only after the service has seen the stop.
         let serving = serve(listener, store.clone(), ServeParts::new(gate.clone()), Arc::new(SystemClock), options, Box::pin(stop));
         let opening = async {
             let idle = answered_connection(address).await;

@@ -1,4 +1,4 @@
-//! GitHub's own examples of webhooks, each handled to its end.
+//! GitHub's own webhook examples, each handled completely.
 
 use canonry_server::AttemptEnd;
 use canonry_store::{DeliveryFilter, DeliveryState, JobFilter};
@@ -31,7 +31,7 @@ async fn all_end(database: &TestDatabase, who: As) {
     for (at, (event, payload)) in examples.iter().enumerate() {
         setting.deliver(&format!("example-{at}"), event, payload).await;
     }
-    // What waits for a corpus looks again until the sync has said that there is none.
+    // Jobs that wait for a corpus are retried until the sync has found that there is none.
     for _ in 0..5 {
         if setting.work_off().await.iter().all(|ended| *ended == AttemptEnd::Done) {
             break;

@@ -1,8 +1,7 @@
-//! A reader of Prometheus' text format that takes nothing for granted.
+//! A strict parser of Prometheus' text format.
 
 use std::collections::BTreeMap;
 
-/// A label's name and value.
 type Labels = BTreeMap<String, String>;
 
 #[derive(Debug, Default)]
@@ -12,7 +11,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Reads a page; panics where it is not what the format says.
+    /// Parses a page; panics if it violates the format.
     pub(crate) fn read(text: &str) -> Self {
         assert!(text.ends_with('\n'), "the last line has no end: {text}");
         let mut page = Self::default();
@@ -92,7 +91,7 @@ fn sample(line: &str) -> (String, Labels, f64) {
     (name.to_owned(), labels, value.parse().unwrap_or_else(|_| panic!("no number: {line}")))
 }
 
-/// A label's value up to its closing quote, and what follows.
+/// A label's value up to its closing quote, and the rest.
 fn unescaped(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut characters = text.char_indices();

@@ -1,4 +1,4 @@
-//! What each webhook leads to: rows, jobs and writes, whatever order it comes in.
+//! What each webhook causes: rows, jobs and writes, in whatever order it comes.
 
 use canonry_domain::{
     EventBy, GoneReason, Item, ItemNumber, ItemState, ItemType, OutcomeEvent, OutcomeKind, RepoName, StateReason,
@@ -51,7 +51,7 @@ impl JobWorld {
         );
     }
 
-    /// Takes everything in that the emulated GitHub has to tell, in its order.
+    /// Stores all pending deliveries of the emulated GitHub, in its order.
     pub(crate) async fn deliver_pending(&self) -> Vec<String> {
         let mut ids = Vec::new();
         for delivery in self.emulator.pending_deliveries() {
@@ -62,7 +62,7 @@ impl JobWorld {
         ids
     }
 
-    /// What the emulated GitHub has to tell, told to nobody: event and payload.
+    /// The pending deliveries of the emulated GitHub, without delivering them: event and payload.
     fn untold(&self) -> Vec<(String, Value)> {
         let told = self.emulator.pending_deliveries().into_iter().map(|delivery| {
             self.emulator.note_attempt(delivery.id, 202);
@@ -71,7 +71,7 @@ impl JobWorld {
         told.collect()
     }
 
-    /// Does jobs until none is due.
+    /// Runs jobs until none is due.
     pub(crate) async fn work_off(&self) -> Vec<AttemptEnd> {
         let mut ended = Vec::new();
         while let Some(one) = self.work().await {
@@ -81,7 +81,7 @@ impl JobWorld {
         ended
     }
 
-    /// Takes everything in, does it, and waits for what has to wait.
+    /// Stores everything, runs the jobs, and advances the time for those that wait.
     pub(crate) async fn settle(&self) -> Vec<String> {
         let ids = self.deliver_pending().await;
         for _ in 0..5 {
@@ -168,7 +168,7 @@ on_both_engines! {
         let actions = setting.store.duplicates().triage_actions_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads");
         assert_eq!(actions.iter().map(|stored| stored.action.action).collect::<Vec<_>>(), [TriageActionKind::Commented]);
         while setting.service.publish_one().await.expect("publishes") {}
-        // The same again, and a text that did not change.
+        // The same again, and an edit that changes no text.
         canonry_server::replay(&setting.store, &ids[0], setting.clock.now()).await.expect("queued");
         setting.emulator.world().edit_title(REPO, number, "ann", TITLE);
         setting.emulator.world().edit_body(REPO, number, "ann", &format!("{BODY}\n\n"));
@@ -177,7 +177,7 @@ on_both_engines! {
         assert_eq!(setting.emulator.world().comments_by(REPO, number, OWN).len(), 1);
         assert_eq!(setting.emulator.world().issue(REPO, number).labels, ["possible-duplicate"]);
         assert_eq!(setting.triages(number).await, 1);
-        // Our own comment and label came back as webhooks, and led to nothing.
+        // Our own comment and label came back as webhooks, and caused nothing.
         setting.settle().await;
         assert_eq!(setting.events(number).await, []);
         setting.emulator.assert_no_unknown_routes();
@@ -192,7 +192,7 @@ on_both_engines! {
             assert_eq!(setting.end_of(id).await, (DeliveryState::Ignored, format!("stored, not triaged: {why}")));
             assert_eq!((setting.item(ItemType::Issue, number).await.title.as_str(), setting.triages(number).await), (TITLE, 0));
         }
-        // A person edits what a bot wrote: still nobody to answer.
+        // A person edits a bot's item: it still gets no answer.
         setting.emulator.world().edit_title(REPO, by_bot, "ann", "Another title");
         let ids = setting.settle().await;
         assert_eq!(setting.end_of(&ids[0]).await, (DeliveryState::Ignored, "stored, not triaged: a bot wrote it".to_owned()));
@@ -231,7 +231,7 @@ on_both_engines! {
             (OutcomeKind::Closed, EventBy::Bot, None),
             (OutcomeKind::Reopened, EventBy::Canonry, None),
         ];
-        // The first issue is no duplicate of itself.
+        // The first issue is not a duplicate of itself.
         assert_eq!(words(&known(setting.events(number).await)), expected);
         setting.open("ann");
         let other = setting.open("ann");
@@ -358,7 +358,7 @@ on_both_engines! {
         setting.settle().await;
         let name = async |id| setting_name(&setting, id).await;
         assert_eq!(name(setting.repo.id).await, "tide/shore");
-        // What was sent before the renaming comes after it.
+        // A delivery from before the rename comes after it.
         setting.deliver("late", &before[0].0, &before[0].1).await;
         setting.settle_jobs().await;
         assert_eq!(name(setting.repo.id).await, "tide/shore");
@@ -374,7 +374,7 @@ on_both_engines! {
             world.rename_repo(REPO, "tide/rock", "ann");
             world.rename_repo("tide/shore", REPO, "ann");
         }
-        // The second renaming is told first.
+        // The second rename is delivered first.
         let mut told = setting.untold();
         told.reverse();
         for (at, (event, payload)) in told.iter().enumerate() {
@@ -408,7 +408,7 @@ on_both_engines! {
             assert_eq!(setting.work().await, Some(AttemptEnd::Done), "{payload}");
             assert_eq!(setting.store.repos().access(setting.repo.id).await.expect("reads"), *access, "{payload}");
             setting.settle_jobs().await;
-            // Longer than a look at a repository that is out of sight holds.
+            // Longer than a check of an inaccessible repository is cached.
             setting.emulator.world().advance(660);
             if *access == RepoAccess::Removed {
                 setting.emulator.fault(Fault::on("GET", "/repos/*/*").always().answer(404));
@@ -456,7 +456,7 @@ on_both_engines! {
         let (item, records) = (setting.item(ItemType::Issue, number).await, setting.store.duplicates().triage_records_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads"));
         assert_eq!(item.title, "The last title after it");
         assert!(records.iter().any(|stored| stored.record.content_version == item.content_version));
-        // Long after it an edit is looked at when it comes.
+        // Long after the triage, an edit is triaged at once.
         setting.emulator.world().advance(600);
         setting.emulator.world().edit_title(REPO, number, "ann", "Yet another title");
         setting.settle().await;
@@ -530,7 +530,7 @@ on_both_engines! {
             assert_eq!(mode.unwrap_or(setting.end_of(&ids[0]).await.1), wanted);
         };
         mode("suggest").await;
-        // Until somebody pushes, what was fetched ten minutes ago holds.
+        // Without a push, fetched settings are used for ten minutes.
         setting.settings("triage: {mode: off, duplicateThreshold: 70}");
         mode("suggest").await;
         setting.emulator.world().advance(600);
@@ -538,7 +538,7 @@ on_both_engines! {
         setting.push("triage: {mode: suggest, duplicateThreshold: 7}").await;
         mode("shadow").await;
         assert_eq!(setting.store.learning().threshold_settings(setting.repo.id).await.expect("reads").configured.get(), 70, "a mistake changes nothing that was learned");
-        // GitHub fails: the last ones hold.
+        // GitHub fails: the last settings are used.
         setting.push("triage: {mode: grace}").await;
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/contents/*").always().answer(503));
         mode("shadow").await;
@@ -623,7 +623,7 @@ on_both_engines! {
     }
 }
 
-/// GitHub says once that there is no such repository, and shows it again later.
+/// GitHub answers once that the repository does not exist, and shows it again later.
 async fn is_back(setting: &JobWorld) {
     setting.synced().await;
     let fault = setting.emulator.fault(Fault::on("GET", "/repos/*/*").always().answer(404));
@@ -649,7 +649,7 @@ async fn is_back(setting: &JobWorld) {
     assert_eq!(setting.triages(number).await, 1);
 }
 
-/// Those whose actor is known: what a sync would have found as well tells nothing more.
+/// Events with a known actor: an event that a sync would also have found adds nothing.
 fn known(events: Vec<OutcomeEvent>) -> Vec<OutcomeEvent> {
     events.into_iter().filter(|event| event.by != EventBy::Unknown).collect()
 }
@@ -660,7 +660,7 @@ async fn setting_name(setting: &JobWorld, id: canonry_store::RepoId) -> String {
 }
 
 impl JobWorld {
-    /// Does what is queued, and waits for what has to wait.
+    /// Runs queued jobs, and advances the time for those that wait.
     async fn settle_jobs(&self) {
         for _ in 0..5 {
             if !self.work_off().await.contains(&AttemptEnd::Postponed) {

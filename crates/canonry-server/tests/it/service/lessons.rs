@@ -1,4 +1,4 @@
-//! Issues that Canonry looked at and people closed, for tests that need something learned.
+//! Issues that Canonry triaged and people closed, for tests that need learned data.
 
 use canonry_domain::{
     ContentVersion, EventBy, GithubId, ItemNumber, ItemRecord, ItemType, OutcomeEvent, OutcomeKind, Probability,
@@ -7,14 +7,15 @@ use canonry_domain::{
 use canonry_store::{NewTriageRecord, Repo, Representation, Store};
 use jiff::Timestamp;
 
-/// A repository that GitHub knows by this id.
+/// A repository with this GitHub id.
 pub(crate) async fn repository(store: &Store, name: &str, id: i64, now: Timestamp) -> Repo {
     let name = name.parse().expect("a name");
     let repo = store.repos().ensure(&name, now).await.expect("created");
     store.repos().identify(repo.id, GithubId(id), &name).await.expect("answers").expect("nobody else has it")
 }
 
-/// Issues with these numbers that were said to be duplicates of #1 with a score of 0.93, and what people then said.
+/// Issues with these numbers that were predicted to be duplicates of #1 with a score of 0.93, and how people closed
+/// them.
 pub(crate) async fn teach(
     store: &Store,
     repo: &Repo,

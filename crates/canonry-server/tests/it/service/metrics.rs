@@ -1,4 +1,4 @@
-//! What `/metrics` tells: in the exact format, about everything, and nothing to strangers.
+//! `/metrics`: in the exact format, complete, and hidden from strangers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ use crate::service::exposition_page::Page;
 use crate::service::lessons::{repository, teach};
 
 const SECRET: &str = "the tide comes in";
-/// A name that would begin a line of its own, if it could.
+/// A name that tries to begin a line of its own.
 const LABEL: &str = "area/q\"uo\\te\n# TYPE canonry_forged gauge";
 
 fn now() -> Timestamp {
     "2026-01-15T12:00:00Z".parse().expect("valid")
 }
 
-/// Serves the routes alone, and says where.
+/// Serves only these routes; returns the address.
 pub(crate) async fn serve_routes(routes: Router) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("bound"));
@@ -70,7 +70,7 @@ async fn page(url: &str) -> Page {
     Page::read(&answer.text().await.expect("text"))
 }
 
-/// Ends as the body of the delivery says.
+/// Ends with the result that the delivery's body names.
 struct Scripted;
 
 impl JobHandler for Scripted {
@@ -162,14 +162,14 @@ on_both_engines! {
         assert_eq!((of("canonry_database_up", &[]), of("canonry_repos", &[])), (Some(1.0), Some(2.0)));
         assert!(!told.families().contains(&"canonry_forged"), "{told:?}");
 
-        // The database is not asked by each who asks.
+        // The database is not read for each request.
         teach(&store, &bad, 22..23, &[], StateReason::Completed, now()).await;
         let samples = |told: &Page| told.value("canonry_triage_threshold_samples", &[("repo", "tide/lab"), ("component", "")]);
         assert_eq!(samples(&page(&url).await), Some(20.0));
         clock.advance(SignedDuration::from_secs(5));
         assert_eq!(samples(&page(&url).await), Some(21.0));
 
-        // Without it, what the process knows by itself is still told.
+        // Without the database, the process's own metrics are still shown.
         clock.advance(SignedDuration::from_secs(5));
         store.disconnect().await;
         let told = page(&url).await;
@@ -251,7 +251,7 @@ on_both_engines! {
         clock.advance(SignedDuration::from_secs(5));
         database.execute("ALTER TABLE deliveries RENAME TO hidden").await;
         assert_eq!(is_up().await, Some(0.0));
-        // It would answer again, and is not asked.
+        // The database would answer again, and is not asked yet.
         database.execute("ALTER TABLE hidden RENAME TO deliveries").await;
         clock.advance(SignedDuration::from_secs(4));
         assert_eq!(is_up().await, Some(0.0));
@@ -277,7 +277,7 @@ async fn who_asks_through_a_proxy_needs_the_token() {
         shows that token\n";
     assert_eq!(answer.text().await.expect("text"), words);
     assert_eq!(page(&open).await.value("canonry_database_up", &[]), Some(1.0));
-    // A page in this machine's browser whose own name leads here.
+    // A page in a local browser whose own domain points here.
     for (host, status) in [
         ("tide.example:8080", StatusCode::MISDIRECTED_REQUEST),
         ("127.0.0.1.tide.example", StatusCode::MISDIRECTED_REQUEST),
@@ -338,7 +338,7 @@ async fn github_budget_and_the_token_of_the_metrics() {
     let remaining = told.value("canonry_github_rate_remaining", &[("account", "token")]);
     assert_eq!(remaining, Some(left[0].1.remaining as f64));
     assert_eq!(told.value("canonry_github_rate_limit", &[("account", "token")]), Some(left[0].1.limit as f64));
-    // An hour later nobody knows any more.
+    // An hour later the value has expired.
     clock.advance(SignedDuration::from_hours(2));
     let told = Page::read(&ask(Some("for-prometheus")).await.1);
     assert_eq!(told.value("canonry_github_rate_remaining", &[("account", "token")]), None);
@@ -354,7 +354,7 @@ async fn post(url: &str, id: &str, body: String) -> StatusCode {
     request.header("x-hub-signature-256", format!("sha256={digits}")).send().await.expect("answers").status()
 }
 
-/// Returns when nothing is queued any more.
+/// Waits until nothing is queued.
 async fn settled(store: &Store) {
     let queued = DeliveryFilter { state: Some(DeliveryState::Queued), ..DeliveryFilter::default() };
     let looking = async {

@@ -1,4 +1,4 @@
-//! The service through its front door: HTTP in, rows out.
+//! The service through HTTP: requests in, rows out.
 
 mod api;
 mod draining;

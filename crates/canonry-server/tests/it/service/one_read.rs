@@ -1,4 +1,4 @@
-//! An opened issue on its way from the stored webhook to the outbox: what is read and fetched for it, counted.
+//! Counts the reads and fetches for an opened issue, from the stored webhook to the outbox.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +18,7 @@ use crate::world::job_world::JobWorld;
 struct StatementLog(Arc<Mutex<Vec<String>>>);
 
 impl StatementLog {
-    /// For the whole process, because SQLite's statements run on threads of their own: each test has a process.
+    /// For the whole process, because SQLite's statements run on their own threads: each test has a process.
     fn install() -> Self {
         let log = Self::default();
         tracing_subscriber::registry().with(log.clone()).init();
@@ -45,7 +45,7 @@ struct Statement(String);
 
 impl Visit for Statement {
     fn record_str(&mut self, field: &Field, value: &str) {
-        // A short one is only in its summary.
+        // A short statement is only in its summary.
         if field.name() == "db.statement" || field.name() == "summary" {
             self.0.push_str(value);
         }
@@ -58,7 +58,7 @@ on_both_engines! {
     async fn an_opened_issue_is_read_once_and_not_fetched(database: TestDatabase) {
         let log = StatementLog::install();
         let setting = JobWorld::new(&database, As::Token).await;
-        // The mode that has to know most.
+        // The mode that needs the most data.
         setting.settings("triage: {mode: grace}");
         setting.open("ann");
         setting.settle().await;

@@ -1,4 +1,4 @@
-//! The database goes away and comes back; the service stays.
+//! The database goes away and comes back; the service keeps running.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What handlers have put into the outbox is sent; what needs a person is not.
+//! Outbox entries of handlers are sent; entries that need a person are not.
 
 use canonry_domain::{GithubId, ItemNumber, ItemType, WriteKey, WriteOrigin};
 use canonry_github::outbox::{Close, CloseAs, Write};
@@ -56,7 +56,7 @@ on_both_engines! {
         let suggestion = setting.suggest(first).await;
         setting.wake.notify_one();
         until("the suggestion is sent", async || setting.state(&suggestion).await == OutboxState::Sent).await;
-        // Whatever else might be sent has had its turn: one more suggestion goes through after it.
+        // One more suggestion is sent afterwards, so everything else has had its turn.
         let fourth = setting.issue();
         let last = setting.suggest(fourth).await;
         setting.wake.notify_one();

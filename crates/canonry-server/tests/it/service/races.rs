@@ -1,4 +1,4 @@
-//! Who reads and who tells at the same time: nothing is learned that nobody did, and no repository is taken for another.
+//! Concurrent syncs and webhooks: nothing is learned that did not happen, and no repository is taken for another.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl JobWorld {
         self.queue_sync_of(self.repo.github_id.expect("known"), &self.repo.name).await;
     }
 
-    /// Does the next job beside whoever else works.
+    /// Runs the next job beside other workers.
     async fn work_as(&self, owner: &str) -> Option<AttemptEnd> {
         let handler: Arc<dyn JobHandler> = self.service.clone();
         let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
@@ -52,7 +52,7 @@ on_both_engines! {
         let setting = JobWorld::new(&database, As::Token).await;
         setting.queue_own_sync().await;
         assert_eq!(setting.work().await, Some(AttemptEnd::Done));
-        // GitHub's times are whole seconds: the closing is in that of the label, or in the next.
+        // GitHub's times are whole seconds: the close is in the second of the label, or in the next.
         for (seconds, id) in [(0, 1), (1, 2)] {
             let number = {
                 let mut world = setting.emulator.world();
@@ -129,7 +129,7 @@ on_both_engines! {
         let applied = CloseOutcome::Applied { objected: false };
         let result = CloseResult { outcome: applied, reason: None, outbox_key: Some("close:1") };
         assert!(store.plans().record_close_result(run.id, ItemType::Issue, id, result, now).await.expect("recorded"));
-        // Only now GitHub tells of the comment, when the issue was still open.
+        // Only now GitHub delivers the comment from when the issue was still open.
         assert_eq!(setting.deliver_pending().await.len(), 2);
         setting.work_off().await;
         let item = store.corpus().item(repo, ItemType::Issue, id).await.expect("reads").expect("known");
@@ -159,7 +159,7 @@ on_both_engines! {
         setting.queue_own_sync().await;
         assert_eq!(setting.work().await, Some(AttemptEnd::Done));
         {
-            // No webhook tells of the new name.
+            // No webhook reports the new name.
             let mut world = setting.emulator.world();
             world.advance(3_600);
             world.rename_repo(REPO, "tide/shore", "ann");

@@ -1,4 +1,4 @@
-//! Deliveries that failed: asked for again, and the gap closed by a sync.
+//! Failed deliveries: requested again, and the gap closed by a sync.
 
 use canonry_domain::{ItemNumber, ItemType};
 use canonry_server::{AttemptEnd, Scheduler, Schedules};
@@ -14,13 +14,13 @@ use crate::world::As;
 use crate::world::job_world::{JobWorld, REPO};
 
 impl JobWorld {
-    /// Somebody opens an issue, and its delivery is answered like this; its id.
+    /// A person opens an issue, and its delivery is answered with this status; returns its id.
     fn opened(&self, status: u16) -> String {
         self.emulator.world().open(REPO, "ann", NewIssue::new("Water is cold", "Brr."));
         self.answered(status)
     }
 
-    /// What is on its way arrives, and is answered like this; the id of the last one.
+    /// Pending deliveries are answered with this status; returns the id of the last one.
     fn answered(&self, status: u16) -> String {
         let pending = self.emulator.pending_deliveries();
         for delivery in &pending {
@@ -36,7 +36,7 @@ impl JobWorld {
         self.work().await
     }
 
-    /// The ids of what was asked for again since the last time.
+    /// The ids of deliveries that were requested again since the last call.
     fn asked_again(&self) -> Vec<String> {
         let writes = self.emulator.writes();
         let asked = writes.iter().filter_map(|write| {
@@ -50,7 +50,7 @@ impl JobWorld {
         asked.iter().map(guid).collect()
     }
 
-    /// It arrives after all.
+    /// The delivery arrives after all.
     async fn store_delivery(&self, id: &str) {
         let new = NewDelivery {
             id,
@@ -78,7 +78,7 @@ on_both_engines! {
         // Only our answer was lost.
         let stored = setting.opened(504);
         setting.store_delivery(&stored).await;
-        // Somebody has asked for it by hand.
+        // A person has requested it by hand.
         let repeated = setting.opened(503);
         setting.emulator.world().redeliver(&repeated);
         setting.answered(202);
@@ -108,7 +108,7 @@ on_both_engines! {
         assert_eq!(setting.recover().await, Some(AttemptEnd::Done));
         assert_eq!(setting.asked_again(), [missed.as_str()]);
         assert_eq!(setting.work().await, Some(AttemptEnd::Done), "the sync");
-        // We were still down.
+        // The service was still down.
         setting.answered(503);
         setting.emulator.world().advance(10 * 60);
         assert_eq!(setting.recover().await, Some(AttemptEnd::Done));
@@ -150,7 +150,7 @@ on_both_engines! {
         setting.answered(503);
         setting.emulator.world().advance(3595);
         assert_eq!(asked_for().await, [missed.as_str()], "the next hour");
-        // It fails late, shortly before the next recovery: the one after that still sees it.
+        // It fails late, shortly before the next recovery: the one after that still finds it.
         setting.emulator.world().advance(3595);
         setting.answered(503);
         setting.emulator.world().advance(5);
@@ -208,7 +208,7 @@ on_both_engines! {
             setting.emulator.world().ping();
         }
         setting.answered(202);
-        // Fresh deliveries come first in the list.
+        // New deliveries come first in the list.
         setting.emulator.world().advance(5 * 3600);
         setting.opened(202);
         assert_eq!(setting.work().await, Some(AttemptEnd::Done));

@@ -1,4 +1,4 @@
-//! What is done by the clock, once for all replicas, and jobs that no signal announces.
+//! Recurring jobs, queued once for all replicas, and jobs without a signal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::world::{CAPS, Running};
 
-/// Tells which job it was given, and does nothing about it.
+/// Reports the job it was given, and does nothing.
 struct Tells(mpsc::UnboundedSender<String>);
 
 impl JobHandler for Tells {
@@ -28,7 +28,7 @@ impl JobHandler for Tells {
     }
 }
 
-/// A store with two repositories that are synced, one that we may not see any more, and one that was only imported.
+/// A store with two repositories that are synced, one without access, and one that was only imported.
 async fn filled(database: &TestDatabase, now: Timestamp) -> Store {
     let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
     for (name, id) in [("tide/pool", Some(1)), ("tide/ebb", Some(2)), ("tide/gone", Some(3)), ("tide/imported", None)] {
@@ -43,7 +43,7 @@ async fn filled(database: &TestDatabase, now: Timestamp) -> Store {
     store
 }
 
-/// The key of the next job that is done.
+/// The key of the next job that runs.
 async fn next(told: &mut mpsc::UnboundedReceiver<String>) -> String {
     let next = tokio::time::timeout(Duration::from_secs(60), told.recv()).await;
     next.expect("one is done").expect("the service runs")
@@ -64,7 +64,7 @@ async fn queued_keys(store: &Store) -> Vec<String> {
     keys
 }
 
-/// Does everything that is due within a minute: two syncs of a night are so far apart.
+/// Runs everything that is due within a minute: two nightly syncs are that far apart.
 async fn work_off(store: &Store, clock: &Arc<ManualClock>) {
     clock.advance(SignedDuration::from_mins(1));
     let (tells, _told) = mpsc::unbounded_channel();
@@ -93,7 +93,7 @@ on_both_engines! {
             let moment = start() + SignedDuration::from_hours(hours);
             let mut keys = Vec::new();
             if let Some(before) = (moment > clock.now()).then(|| moment - SignedDuration::from_mins(1)) {
-                // A minute too early nothing happens but what happens more often, unless hours were left out.
+                // A minute too early only more frequent schedules fire, unless hours were skipped.
                 clock.advance(before.duration_since(clock.now()));
                 if hours < 5 {
                     assert_eq!(replicas[0].tick().await.expect("ticks"), ["grace"], "before hour {hours}");
@@ -188,7 +188,7 @@ on_both_engines! {
         let store = Store::open(&database.url().parse().expect("a URL"), anchor).await.expect("opens");
         let (tells, mut told) = mpsc::unbounded_channel();
         let running = Running::start(store.clone(), ServeParts::new(Arc::new(Tells(tells))), clock.clone(), Schedules::Off).await;
-        // Another process queues it, and its moment comes later: nobody is told then.
+        // Another process queues the job, and it becomes due later: no signal is sent then.
         let other = Store::open(&database.url().parse().expect("a URL"), anchor).await.expect("opens");
         let queue = async |key: &'static str, wait: SignedDuration| {
             let now = clock.now();
@@ -197,12 +197,12 @@ on_both_engines! {
         };
         queue("later", SignedDuration::from_secs(20)).await;
         assert_eq!(next(&mut told).await, "later");
-        // Its end is stored before the connections go: it would be done again otherwise.
+        // Its end is stored before the connections end: otherwise it would run again.
         let is_done = async || other.jobs().list(&JobFilter::default(), 10).await.expect("reads")[0].state == JobState::Done;
         while !is_done().await {
             tokio::task::yield_now().await;
         }
-        // Every connection ends, the listening one too; the workers find their way back.
+        // Every connection ends, the listening one too; the workers reconnect.
         database.end_connections().await;
         let mut tries = 0;
         while other.ping().await.is_err() {

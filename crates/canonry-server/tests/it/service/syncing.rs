@@ -1,4 +1,4 @@
-//! The job that brings a repository up to date.
+//! The job that syncs a repository.
 
 use canonry_domain::ItemNumber;
 use canonry_server::{AttemptEnd, Scheduler, Schedules};
@@ -12,7 +12,7 @@ use crate::world::As;
 use crate::world::job_world::{JobWorld, OWN, REPO};
 
 impl JobWorld {
-    /// A night passes, and what it brings is done.
+    /// Advances the time and runs the jobs of the night.
     async fn sync(&self, hours: i64) {
         self.emulator.world().advance(hours * 3600);
         let scheduler = Scheduler { store: self.store.clone(), clock: self.clock.clone(), schedules: Schedules::Token };
@@ -64,7 +64,7 @@ on_both_engines! {
         let payload = json!({ "github_id": id.0 });
         let job = NewJob { key: &setting.sync_key(), repo: Some(&setting.repo.name), kind: JobKind::Sync, payload: &payload };
         setting.store.jobs().enqueue(&job, now, now).await.expect("queued");
-        // It is renamed before its turn comes, and another one has its name.
+        // The repository is renamed before its turn comes, and another one has its name.
         setting.emulator.world().rename_repo(REPO, "tide/shore", "ann");
         setting.emulator.world().repo(REPO);
         let renamed = setting.store.repos().identify(setting.repo.id, id, &"tide/shore".parse().expect("a name")).await;

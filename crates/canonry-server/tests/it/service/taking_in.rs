@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 const SECRET: &str = "the tide comes in";
 const ISSUE: &str = r#"{"action":"opened","issue":{"id":1,"number":7},"repository":{"id":1,"full_name":"Tide/Pool"}}"#;
 
-/// Has no handler for anything, and says so.
+/// Has no handler for any job, and says so.
 struct Idle;
 
 impl JobHandler for Idle {
@@ -76,7 +76,8 @@ impl Service {
         Client::new().get(format!("{}{path}", self.url)).send().await.expect("answers").status()
     }
 
-    /// Returns when `/readyz` answers so, which may take as long as an answer is kept. The process lives all the while.
+    /// Waits until `/readyz` answers with this status, which may take as long as an answer is cached. `/healthz`
+    /// answers all the time.
     async fn becomes(&self, wanted: StatusCode) {
         let looking = async {
             while self.status("/readyz").await != wanted {
@@ -118,7 +119,7 @@ on_both_engines! {
         let about = (stored.repo.map(|repo| repo.key()), stored.number.map(|number| number.get()), stored.action, stored.state);
         assert_eq!(about, (Some("tide/pool".to_owned()), Some(7), Some("opened".to_owned()), DeliveryState::Queued));
         assert_eq!(service.store.deliveries().payload("d1").await.expect("reads").as_deref(), Some(ISSUE));
-        // Again, even with another body, it is the same delivery.
+        // Sent again, even with another body, it is the same delivery.
         assert_eq!(answer(service.request("d1", "issues", "{}")).await, (202, r#"{"state":"queued"}"#.to_owned()));
         assert_eq!(answer(service.request("d2", "star", "{}")).await, (202, r#"{"state":"ignored"}"#.to_owned()));
         assert_eq!(answer(service.request("d3", "issues", r#"{"zero":"\u0000"}"#)).await, (202, r#"{"state":"ignored"}"#.to_owned()));
@@ -146,7 +147,7 @@ on_both_engines! {
         for (id, body) in [("d2", "other=1".to_owned()), ("d3", form("no JSON")), ("d4", String::new())] {
             assert_eq!(answer(post(id, body)).await.0, 400, "{id}");
         }
-        // The signature is over the form, not over what is in it.
+        // The signature is over the form, not over its contents.
         let forged = service.bare(form(ISSUE).into_bytes()).header("content-type", "application/x-www-form-urlencoded");
         let forged = forged.header("x-github-event", "issues").header("x-github-delivery", "d5");
         assert_eq!(answer(forged.header("x-hub-signature-256", sign(SECRET, ISSUE.as_bytes()))).await.0, 401);
@@ -200,7 +201,7 @@ on_both_engines! {
 
     async fn a_crowd_is_stored_once_each_and_in_its_order(database: TestDatabase) {
         let service = Service::start(&database, 0).await;
-        // Ten senders, each about an item of its own, and each delivery twice at the same time.
+        // Ten senders, each for its own item, and each delivery twice at the same time.
         let sender = |item: usize| {
             let service = &service;
             async move {
@@ -249,7 +250,7 @@ on_both_engines! {
             let (accepted, url) = (Arc::clone(&accepted), service.url.clone());
             tokio::spawn(async move {
                 let client = Client::new();
-                // Until nobody listens any more.
+                // Until the service no longer listens.
                 for number in 0..10_000 {
                     let request = client.post(format!("{url}/webhooks/github")).body(ISSUE);
                     let request = request.header("x-github-event", "issues").header("x-github-delivery", format!("d{sender}-{number}"));
@@ -283,7 +284,7 @@ on_both_engines! {
             service.becomes(StatusCode::SERVICE_UNAVAILABLE).await;
             std::fs::rename(&aside, &file).expect("moved back");
             service.becomes(StatusCode::OK).await;
-            // What SQLite remembers of the file would still do.
+            // SQLite's cache of the file would still work.
             for part in ["canonry.db", "canonry.db-wal"].map(|name| file.with_file_name(name)) {
                 let length = std::fs::metadata(&part).expect("there").len();
                 let mut file = std::fs::OpenOptions::new().write(true).open(&part).expect("opens");
@@ -291,21 +292,21 @@ on_both_engines! {
             }
             service.becomes(StatusCode::SERVICE_UNAVAILABLE).await;
         } else {
-            // It answers, and does not take what is written.
+            // It answers, and refuses writes.
             database.execute("ALTER TABLE schedules RENAME TO aside").await;
             service.becomes(StatusCode::SERVICE_UNAVAILABLE).await;
             database.execute("ALTER TABLE aside RENAME TO schedules").await;
             service.becomes(StatusCode::OK).await;
             service.store.clone().disconnect().await;
             service.becomes(StatusCode::SERVICE_UNAVAILABLE).await;
-            // What cannot be stored is not accepted.
+            // A webhook that cannot be stored is not accepted.
             assert_eq!(answer(service.request("d1", "issues", ISSUE)).await.0, 503);
         }
         service.stop().await;
     }
 }
 
-/// As a stranger does who has found the address: bodies that never come, without a signature.
+/// A stranger who has found the address sends requests without a signature whose bodies never come.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_strangers_do_not_hold_up_health_checks() {
@@ -319,7 +320,7 @@ async fn slow_strangers_do_not_hold_up_health_checks() {
     let mut slow = Vec::new();
     for _ in 0..200 {
         let mut stream = TcpStream::connect(address).await.expect("connected");
-        // Those beyond the limit may have been hung up on already.
+        // Connections beyond the limit may already be closed.
         let _ = stream.write_all(head).await;
         slow.push(stream);
     }
@@ -340,7 +341,7 @@ async fn slow_strangers_do_not_hold_up_health_checks() {
     service.stop().await;
 }
 
-/// Returns when nothing is queued any more.
+/// Waits until nothing is queued.
 async fn settled(store: &Store) {
     let queued = DeliveryFilter { state: Some(DeliveryState::Queued), ..DeliveryFilter::default() };
     let looking = async {

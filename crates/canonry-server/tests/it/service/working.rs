@@ -1,4 +1,4 @@
-//! How jobs end: done, tried again, given up, lost.
+//! How jobs end: done, retried, failed, lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// Does what the body of the delivery says.
+/// Does what the delivery's body says.
 #[derive(Default)]
 struct Scripted {
     calls: AtomicUsize,
@@ -44,14 +44,14 @@ impl JobHandler for Scripted {
                     let until = "2026-03-01T00:10:00Z".parse().expect("valid");
                     Err(JobError::Postpone { reason: "the tide is out".to_owned(), until })
                 }
-                // Until somebody ends it.
+                // Until the test ends it.
                 _ => std::future::pending().await,
             }
         })
     }
 }
 
-/// A clock whose beats come when the test says so: nobody waits for the seconds between two of them.
+/// A clock whose beats the test triggers, so that no test waits for the seconds between them.
 struct Drummed {
     clock: Arc<ManualClock>,
     drum: Arc<Notify>,
@@ -112,7 +112,7 @@ impl Bench {
         );
     }
 
-    /// A worker that renews its leases at each beat of the drum, at work.
+    /// A running worker that renews its leases at each beat of the drum.
     fn drummed(&self) -> (Arc<Notify>, JoinHandle<Result<Option<AttemptEnd>, StoreError>>) {
         let drum = Arc::new(Notify::new());
         let clock = Arc::new(Drummed { clock: self.clock.clone(), drum: drum.clone() });
@@ -124,7 +124,7 @@ impl Bench {
         self.worker.work_once("w", 0.0).await.expect("works")
     }
 
-    /// Returns when the handler is at work.
+    /// Waits until the handler has begun.
     async fn begun(&self) {
         let begun = async {
             while self.handler.calls.load(Ordering::SeqCst) == 0 {
@@ -195,7 +195,7 @@ on_both_engines! {
         bench.deliver("d1", "pending").await;
         let (drum, working) = bench.drummed();
         bench.begun().await;
-        // The process slept past its lease; another one takes over and ends the job.
+        // The process slept past its lease; another one leases the job and ends it.
         bench.clock.advance(SignedDuration::from_secs(20));
         let now = bench.clock.now();
         let taken = bench.store.jobs().lease("fast", bench.worker.caps, JobScope::All, now, now + SignedDuration::from_secs(20)).await.expect("leases").expect("free");
@@ -245,7 +245,7 @@ on_both_engines! {
         bench.store.jobs().enqueue(&sync, now, now).await.expect("stored");
         bench.deliver("d1", "done").await;
         let only_webhooks = Worker { scope: JobScope::Caused, ..bench.worker.clone() };
-        // It came later and goes first, whoever takes it.
+        // It came later and goes first, whichever worker leases it.
         assert_eq!(bench.work().await, Some(AttemptEnd::Done));
         assert_eq!(bench.delivery("d1").await, (DeliveryState::Done, None));
         assert_eq!(only_webhooks.work_once("w", 0.0).await.expect("looks"), None, "the sync is left to others");
@@ -289,7 +289,7 @@ async fn work_is_not_repeated_because_the_database_was_away_at_its_end() {
     bench.begun().await;
     proxy.cut();
     bench.handler.gate.notify_one();
-    // It is away for as long as it takes to be missed.
+    // The database is away long enough to be noticed.
     assert!(bench.store.ping().await.is_err());
     proxy.restore();
     assert_eq!(working.await.expect("runs").expect("works"), Some(AttemptEnd::Done));

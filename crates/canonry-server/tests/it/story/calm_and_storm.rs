@@ -1,4 +1,4 @@
-//! Months of outcomes: where the threshold goes, and what is said then.
+//! Months of outcomes: how the threshold changes, and what is posted then.
 
 use canonry_domain::{Component, CurrentThreshold, ThresholdSource};
 use canonry_testkit::database::TestDatabase;
@@ -43,8 +43,8 @@ async fn month(setting: &TriageWorld, repo: &str, scores: &[u64], right: bool) -
     numbers
 }
 
-/// Ten right ones at 95 make it sure of what it says; ten between 80 and 84 make it bolder: the lowest level that has
-/// five of them within five points above it is 78, and with five more at 80 and 81 it is 76.
+/// Ten right predictions at 95 prove it right; ten between 80 and 84 lower the threshold: the lowest level with five
+/// of them within five points above it is 78, and with five more at 80 and 81 it is 76.
 async fn falls_where_it_is_right(setting: &TriageWorld) {
     let early = setting.report(CALM, 0, 77);
     setting.settle().await;
@@ -59,7 +59,7 @@ async fn falls_where_it_is_right(setting: &TriageWorld) {
     month(setting, CALM, &[80, 80, 80, 81, 81], true).await;
     assert_eq!(setting.current(CALM).await, Some(76));
     assert_eq!(setting.thresholds(CALM).await.repository.source, ThresholdSource::Learned);
-    // Told when it fell by seven points; two more are no news.
+    // The drop by seven points is logged; two more points are not.
     let told = setting.store.learning().threshold_adjustments(id, 10).await.expect("reads");
     let [adjusted] = told.iter().map(|told| &told.adjusted).collect::<Vec<_>>()[..] else { panic!("{told:?}") };
     assert_eq!((adjusted.repo.to_string().as_str(), adjusted.component.as_ref()), (CALM, None));
@@ -73,7 +73,8 @@ async fn falls_where_it_is_right(setting: &TriageWorld) {
     setting.assert_silent(CALM, below);
 }
 
-/// Wrong ones never make it bolder: it says nothing, goes on recording, and comes back where it is right.
+/// Wrong predictions never lower the threshold: Canonry falls silent, keeps recording, and comments again where it is
+/// right.
 async fn falls_silent_where_it_is_wrong(setting: &TriageWorld) {
     let id = setting.repo(STORM).await.id;
     month(setting, STORM, &[88, 89], false).await;
@@ -86,7 +87,7 @@ async fn falls_silent_where_it_is_wrong(setting: &TriageWorld) {
     setting.settle().await;
     setting.assert_silent(STORM, unheard);
     assert_eq!(setting.action(STORM, unheard).await.action.reason, "fallen_silent");
-    // Nobody hears it, and it is right: from 92 up, sixteen of sixteen.
+    // It is silent and right: from 92 up, sixteen of sixteen.
     month(setting, STORM, &[99, 98, 97, 96, 95, 94, 93, 92], true).await;
     month(setting, STORM, &[99, 98, 97, 96, 95, 94, 93, 92], true).await;
     assert_eq!(setting.current(STORM).await, Some(90), "at 89 four of twenty were wrong");
@@ -96,7 +97,7 @@ async fn falls_silent_where_it_is_wrong(setting: &TriageWorld) {
     setting.assert_silent(STORM, wrong);
 }
 
-/// With a hundred outcomes in the repository and twenty in a component, the component goes its own way.
+/// With a hundred outcomes in the repository and twenty in a component, the component gets its own threshold.
 async fn is_told_apart_by_component(setting: &TriageWorld) {
     let surf = Component::of_labels(["area/surf"]).expect("a component");
     let report = |title: &str, label: &str| setting.report_as(REEF, "ben", title, &[label]);

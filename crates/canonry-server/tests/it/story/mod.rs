@@ -1,5 +1,5 @@
-//! A story against the emulated GitHub with a moved clock: Canonry is installed, watches, speaks, and learns from what
-//! people do with what it says.
+//! A long scenario against the emulated GitHub with a moved clock: Canonry is installed, watches, comments, and
+//! learns from people's reactions.
 
 mod calm_and_storm;
 mod no_file;

@@ -63,7 +63,7 @@ fn opened(setting: &TriageWorld) -> u64 {
     })
 }
 
-/// What people and time do to issues and pull requests; none of it is answered.
+/// Events on issues and pull requests; none of them is answered.
 async fn whatever_happens(setting: &TriageWorld) {
     let issue = setting.report(POOL, 2, 97);
     let pull = opened(setting);

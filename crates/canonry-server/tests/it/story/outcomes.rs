@@ -1,4 +1,4 @@
-//! What people do with suggestions, and what each of it teaches.
+//! What people do with suggestions, and what Canonry learns from each action.
 
 use canonry_domain::LessonKind;
 use canonry_testkit::database::TestDatabase;
@@ -72,7 +72,7 @@ async fn closings(setting: &TriageWorld) {
     ] {
         assert_eq!(setting.lesson(POOL, number).await, Some(lesson), "{what}: #{number}");
     }
-    // One that is a duplicate of another is missed, and a wrong prediction too.
+    // A duplicate of another item counts as missed and as a wrong prediction.
     assert_eq!(setting.counts(POOL).await, [4, 3, 2, 1, 9]);
     assert_eq!(setting.current(POOL).await, None, "three of six at 85 or more were wrong");
 }
@@ -115,7 +115,7 @@ async fn corrections(setting: &TriageWorld) {
     assert_eq!((after[0] - before[0], after[4] - before[4]), (1, 1), "one issue, one lesson");
 }
 
-/// Bots, Canonry itself, triages that failed, and what is told twice.
+/// Bots, Canonry itself, failed triages, and repeated deliveries.
 async fn what_teaches_nothing(setting: &TriageWorld) {
     let stale = setting.report(POOL, 0, 97);
     let own = setting.report(POOL, 0, 98);
@@ -135,7 +135,7 @@ async fn what_teaches_nothing(setting: &TriageWorld) {
         assert_eq!(setting.lesson(POOL, number).await, None, "#{number}");
     }
     assert_eq!(setting.counts(POOL).await, before);
-    // A person's event that follows is evidence.
+    // A person's later event is evidence.
     setting.meanwhile(|world| world.label(POOL, stale, "maint", "duplicate"));
     setting.meanwhile(|world| world.reopen(POOL, own, "ann"));
     setting.settle().await;
@@ -143,7 +143,7 @@ async fn what_teaches_nothing(setting: &TriageWorld) {
     assert_eq!(setting.lesson(POOL, own).await, Some(LessonKind::FalsePositive));
 }
 
-/// Reactions count while there is no outcome: polled, of people only, and not when they are taken back.
+/// Reactions count while there is no outcome: polled, only from people, and not after they are removed.
 async fn reactions(setting: &TriageWorld) {
     let (down, up, mixed) =
         (setting.report(LAGOON, 2, 96), setting.report(LAGOON, 2, 97), setting.report(LAGOON, 2, 98));
@@ -172,7 +172,7 @@ async fn reactions(setting: &TriageWorld) {
     });
     setting.later(SignedDuration::from_hours(5)).await;
     assert_eq!(setting.lesson(LAGOON, down).await, None, "taken back");
-    // An outcome counts, and the reactions on top of it do not.
+    // An outcome counts, and the reactions in addition to it do not.
     let before = setting.counts(LAGOON).await;
     setting.close(LAGOON, up, "maint", CloseReason::Completed);
     setting.settle().await;

@@ -11,7 +11,7 @@ use crate::world::triage_world::{SUGGEST, TriageWorld};
 const POOL: &str = "tide/pool";
 
 on_both_engines! {
-    /// "Close with comment" is two deliveries of one second; here the closing comes first.
+    /// "Close with comment" sends two deliveries of one second; here the close comes first.
     async fn a_comment_that_arrives_after_the_closing_reopens_nothing(database: TestDatabase) {
         let setting = TriageWorld::new(database, &[POOL]).await;
         setting.emulator.world().get_mut(POOL).file(".canonry.yml", SUGGEST);
@@ -26,7 +26,7 @@ on_both_engines! {
         let order: Vec<String> = setting.emulator.pending_deliveries().into_iter().map(|delivery| delivery.event).collect();
         assert_eq!(order, ["issues", "issue_comment"]);
         let closing = setting.emulator.pending_deliveries().remove(0);
-        // The other one is told only when the closing has been worked on.
+        // The other one is delivered only after the close was handled.
         let comment = setting.emulator.pending_deliveries().remove(1);
         setting.emulator.note_attempt(comment.id, 202);
         setting.settle().await;

@@ -1,4 +1,4 @@
-//! From the installation to the first suggestions: what is recorded, what is said, and how often.
+//! From the installation to the first suggestions: what is recorded, what is posted, and how often.
 
 use canonry_domain::{ItemType, TriageMode, Verdict};
 use canonry_store::TriageActionKind;
@@ -25,7 +25,7 @@ on_both_engines! {
     }
 }
 
-/// Shadow is what an installation begins with: everything is recorded, nothing is written.
+/// An installation begins in shadow mode: everything is recorded, nothing is written.
 async fn watches(setting: &TriageWorld) {
     setting.settle().await;
     let repo = setting.repo(POOL).await;
@@ -45,7 +45,8 @@ async fn watches(setting: &TriageWorld) {
     assert_eq!(setting.writes(), Vec::<String>::new());
 }
 
-/// The file on the default branch counts, and counts at once; one on another branch does not, and a broken one is shadow.
+/// The file on the default branch takes effect at once; one on another branch does not, and a broken one means
+/// shadow.
 async fn is_told_to_speak(setting: &TriageWorld) {
     setting.meanwhile(|world| world.push(POOL, "draft", "maint", ".canonry.yml", SUGGEST));
     setting.settle().await;
@@ -91,7 +92,7 @@ async fn says_one_thing_once(setting: &TriageWorld) {
     assert_eq!(labels, 1);
 }
 
-/// What it says nothing about, and why.
+/// What gets no comment, and why.
 async fn keeps_out(setting: &TriageWorld) {
     let below = setting.report(POOL, 3, 84);
     let lonely = setting.report_as(POOL, "ben", "Something else: topic500", &[]);
@@ -109,13 +110,13 @@ async fn keeps_out(setting: &TriageWorld) {
     assert_eq!(setting.action(POOL, below).await.action.reason, "below_threshold");
     assert_eq!(setting.action(POOL, lonely).await.action.reason, "not_duplicate");
     assert_eq!((setting.records(POOL, excluded).await.len(), setting.records(POOL, by_a_bot).await.len()), (0, 0));
-    // Recorded, tried again, given up, and never said.
+    // Recorded, retried, failed, and never posted.
     assert!(setting.records(POOL, unjudgeable).await.iter().all(|record| record.reason == "invalid_judge_response"));
     assert_eq!(setting.deliveries().await.get("dead"), Some(&1));
     assert!(setting.counts(POOL).await.iter().all(|count| *count == 0), "nobody has closed anything");
 }
 
-/// An edit that makes it another report takes the suggestion back, in its place.
+/// An edit that makes it another report withdraws the suggestion in the same comment.
 async fn takes_it_back(setting: &TriageWorld) {
     let number = setting.report(POOL, 5, 95);
     setting.settle().await;
@@ -128,7 +129,8 @@ async fn takes_it_back(setting: &TriageWorld) {
     assert_eq!(setting.action(POOL, number).await.action.action, TriageActionKind::Withdrawn);
 }
 
-/// A person who rules is heard at once: the label goes, and the comment says who ruled, whatever is edited later.
+/// A ruling takes effect at once: the label is removed, and the comment names the person who ruled, whatever is
+/// edited later.
 async fn heeds_a_ruling(setting: &TriageWorld) {
     let number = setting.report(POOL, 2, 95);
     setting.settle().await;

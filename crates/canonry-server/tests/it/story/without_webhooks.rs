@@ -1,4 +1,4 @@
-//! What no webhook told: found by the nightly sync, or asked for again.
+//! Changes without a webhook: found by the nightly sync, or requested again.
 
 use canonry_domain::LessonKind;
 use canonry_testkit::database::TestDatabase;
@@ -37,7 +37,7 @@ on_both_engines! {
         setting.emulator.world().get_mut(POOL).file(".canonry.yml", SUGGEST);
         setting.settle().await;
         let number = setting.report(POOL, 0, 95);
-        // GitHub tried, and nobody was there.
+        // GitHub tried to deliver, and the service was down.
         let lost = setting.emulator.pending_deliveries().pop().expect("a delivery");
         setting.emulator.note_attempt(lost.id, 0);
         setting.settle().await;

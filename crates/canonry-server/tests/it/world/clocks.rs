@@ -1,4 +1,4 @@
-//! The emulated world's time: moved by whoever waits, or by the test alone.
+//! The emulated world's time: moved by a waiting task, or only by the test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 
-/// Who waits for a moment moves it. Loops beat by the machine's own time, or they would never stand still.
+/// A task that waits for a moment moves the time. Loops beat by the machine's own time, or they would never rest.
 pub(crate) struct WaitingMoves {
     emulator: Arc<Emulator>,
-    /// How long every beat takes; a fiftieth of its length otherwise.
+    /// How long every beat takes; `None` is a fiftieth of its length.
     beat: Option<Duration>,
 }
 
@@ -39,7 +39,7 @@ impl Clock for WaitingMoves {
     }
 }
 
-/// Who sleeps waits until the test has moved it; loops look often.
+/// A sleeping task waits until the test has moved the time; loops poll often.
 pub(crate) struct TestMoves {
     emulator: Arc<Emulator>,
     moved: watch::Sender<()>,
@@ -50,7 +50,7 @@ impl TestMoves {
         Self { emulator: Arc::clone(emulator), moved: watch::channel(()).0 }
     }
 
-    /// Has everybody who sleeps look at the world's time.
+    /// Makes every sleeping task check the world's time.
     pub(crate) fn tell(&self) {
         self.moved.send_replace(());
     }

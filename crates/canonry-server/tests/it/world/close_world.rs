@@ -1,4 +1,4 @@
-//! A repository whose plans are applied and undone by orders, in a time that moves when workers wait.
+//! A repository whose plans are applied and undone by orders, with a clock that moves when workers wait.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::world::{As, ServiceWorld, TOKEN, WorldBuilder, item};
 pub(crate) const REPO: &str = "acme/widgets";
 pub(crate) const OWN: &str = "canonry-bot";
 pub(crate) const MAINTAINER: &str = "maint";
-/// A job that is looked at more often than this has no end.
+/// A job with more tries than this never ends.
 const MOST_TRIES: usize = 200;
 
 pub(crate) struct CloseWorld {
@@ -74,12 +74,12 @@ impl CloseWorld {
         self.clock.now()
     }
 
-    /// A maintainer puts settings on the default branch.
+    /// A maintainer pushes settings to the default branch.
     pub(crate) fn settings(&self, text: &str) {
         self.emulator.world().push(REPO, "main", MAINTAINER, ".canonry.yml", text);
     }
 
-    /// So many duplicates of one new item each, and a plan that closes them.
+    /// Opens a new item with this many duplicates, and makes a plan that closes them.
     pub(crate) async fn plan(&self, duplicates: usize) -> (CloseRunId, ItemNumber, Vec<ItemNumber>) {
         let open = |title: &str| {
             let mut world = self.emulator.world();
@@ -128,7 +128,7 @@ impl CloseWorld {
         self.store.corpus().item(self.repo.id, ItemType::Issue, number).await.expect("reads").expect("known")
     }
 
-    /// A service with connections of its own, as another process has it.
+    /// A service with its own connections, like another process.
     pub(crate) async fn service(&self) -> Arc<Service> {
         self.another_service(&self.url).await
     }
@@ -142,13 +142,13 @@ impl CloseWorld {
         assert!(ended.is_some(), "nothing is due");
     }
 
-    /// How many plans a run has made.
+    /// The number of plans that a run has made.
     pub(crate) async fn plans_of(&self, run_id: &str) -> usize {
         let plans = self.store.plans().list(self.repo.id, PlanOrigin::Person, None, 1_000).await.expect("reads");
         plans.iter().filter(|plan| plan.run.run_id == run_id).count()
     }
 
-    /// Does everything that is queued, and answers with how often a job was begun.
+    /// Runs everything that is queued, and returns how often a job was started.
     pub(crate) async fn work(&self) -> usize {
         let worker = self.own_worker().await;
         let mut begun = 0;
@@ -188,7 +188,7 @@ impl CloseWorld {
         }
     }
 
-    /// Each is closed once, told so once, and labelled once.
+    /// Each has one close, one comment and one label.
     pub(crate) fn assert_closed(&self, numbers: &[ItemNumber], context: &str) {
         for number in numbers {
             let shown = self.shown(*number);
@@ -197,7 +197,7 @@ impl CloseWorld {
         }
     }
 
-    /// Nothing of ours is on any of them.
+    /// Canonry wrote nothing on any of them.
     pub(crate) fn assert_untouched(&self, numbers: &[ItemNumber], context: &str) {
         for number in numbers {
             let shown = self.shown(*number);

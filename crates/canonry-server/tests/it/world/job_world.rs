@@ -1,4 +1,4 @@
-//! A service whose jobs the test does one by one; nobody listens for webhooks.
+//! A service whose jobs the test runs one by one; it does not listen for webhooks.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl JobWorld {
         world.collaborator(REPO, OWN, Permission::Write);
         world.add_app(APP_ID, "canonry");
         world.install_app("tide", &[("issues", "write"), ("metadata", "read"), ("contents", "read")]);
-        // Nobody listens there: a test says itself what came of a delivery.
+        // No server listens there: a test sets the result of a delivery itself.
         world.send_webhooks_to("http://127.0.0.1:9/webhooks/github", "secret");
         let emulator = Arc::new(Emulator::start(world).await);
         let clock = Arc::new(WaitingMoves::new(&emulator, None));
@@ -46,17 +46,16 @@ impl JobWorld {
         Self { world, repo }
     }
 
-    /// Does the next job that is due.
     pub(crate) async fn work(&self) -> Option<AttemptEnd> {
         self.work_once("w", CAPS, JobScope::All).await
     }
 
-    /// An outbox as another process has it.
+    /// An outbox like that of another process.
     pub(crate) async fn outbox(&self) -> Outbox {
         Outbox::open(self.store.clone(), self.github.clone(), [7; 32]).await.expect("an outbox")
     }
 
-    /// Runs everything but the schedules.
+    /// Runs everything except the schedules.
     pub(crate) async fn serve(&self) -> Running {
         Running::start(self.store.clone(), self.publishing_parts(), Arc::clone(&self.clock), Schedules::Off).await
     }

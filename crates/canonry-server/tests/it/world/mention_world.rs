@@ -18,7 +18,7 @@ pub(crate) const MAINTAINER: &str = "maint";
 pub(crate) const AUTHOR: &str = "ann";
 pub(crate) const STRANGER: &str = "ben";
 pub(crate) const BOT: &str = "stale[bot]";
-/// Issues that are there from the beginning: `topic0` is #1, and so on.
+/// Issues that exist from the beginning: `topic0` is #1, and so on.
 const ORIGINALS: u64 = 4;
 
 pub(crate) struct MentionWorld {
@@ -33,16 +33,16 @@ impl Deref for MentionWorld {
     }
 }
 
-/// What Canonry answered to one comment.
+/// Canonry's answers to one comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answered {
-    /// What it said under the item after the comment, without markers.
+    /// The comments on the item after the comment, without markers.
     pub(crate) replies: Vec<String>,
     pub(crate) reactions: Vec<String>,
 }
 
 impl Answered {
-    /// The one thing that came back, whichever it was.
+    /// The only answer, whether a reply or a reaction.
     pub(crate) fn only(&self) -> &str {
         let all: Vec<&String> = self.replies.iter().chain(&self.reactions).collect();
         assert_eq!(all.len(), 1, "{self:?}");
@@ -56,7 +56,7 @@ impl MentionWorld {
         Self::on(database, world(settings)).await
     }
 
-    /// The same with more in the world.
+    /// The same with a given world.
     pub(crate) async fn on(database: TestDatabase, world: World) -> Self {
         let permissions = [
             ("issues", "write"),
@@ -71,7 +71,7 @@ impl MentionWorld {
         setting
     }
 
-    /// Delivers what GitHub has to tell until nobody has anything left to do within the hour.
+    /// Delivers and runs everything that is due within the hour.
     pub(crate) async fn settle(&self) {
         self.settle_until(|_| false).await;
     }
@@ -89,7 +89,7 @@ impl MentionWorld {
         self.meanwhile(|world| world.open(POOL, AUTHOR, NewIssue::new(title, "It stops, and it never comes back.")))
     }
 
-    /// A new pull request of the author's, with something that the built-in reviewer finds in it.
+    /// A new pull request of the author, with a finding of the built-in reviewer.
     pub(crate) fn pull(&self, branch: &str) -> u64 {
         self.meanwhile(|world| {
             let text = "fn tide() {}\n<<<<<<< ours\nfn ebb() {}\n=======\nfn flow() {}\n>>>>>>> theirs\n";
@@ -98,12 +98,12 @@ impl MentionWorld {
         })
     }
 
-    /// Somebody comments; nothing is delivered yet.
+    /// A person comments; nothing is delivered yet.
     pub(crate) fn say(&self, number: u64, by: &str, text: &str) -> u64 {
         self.meanwhile(|world| world.comment(POOL, number, by, text))
     }
 
-    /// Somebody comments, and GitHub does not get it delivered; with what it would have delivered.
+    /// A person comments, and the delivery fails; returns the delivery too.
     pub(crate) fn say_unheard(&self, number: u64, by: &str, text: &str) -> (u64, Delivery) {
         let comment = self.say(number, by, text);
         let told = self.emulator.pending_deliveries().pop().expect("a delivery");
@@ -111,7 +111,7 @@ impl MentionWorld {
         (comment, told)
     }
 
-    /// GitHub delivers an hour later what it could not, and everybody does what they have to.
+    /// GitHub delivers the failed delivery an hour later, and all work is done.
     pub(crate) async fn deliver_late(&self, told: Delivery) {
         {
             let mut world = self.emulator.world();
@@ -121,21 +121,21 @@ impl MentionWorld {
         self.settle().await;
     }
 
-    /// What Canonry wrote last on an item, if it had the last word.
+    /// Canonry's last comment on an item, if it is the last of all.
     pub(crate) fn last_word(&self, number: u64) -> Option<String> {
         let world = self.emulator.world();
         let comments = world.comments(POOL, number);
         comments.last().filter(|comment| comment.author == OWN).map(|comment| plain(&comment.body))
     }
 
-    /// Somebody comments, and everybody does what they have to.
+    /// A person comments, and all work is done.
     pub(crate) async fn ask(&self, number: u64, by: &str, text: &str) -> Answered {
         let comment = self.say(number, by, text);
         self.settle().await;
         self.answered(number, comment)
     }
 
-    /// What Canonry wrote on an item after a comment and before the next person's, and how it reacted to it.
+    /// Canonry's comments on an item after a comment and before the next person's, and its reactions to the comment.
     pub(crate) fn answered(&self, number: u64, comment: u64) -> Answered {
         let world = self.emulator.world();
         let comments = world.comments(POOL, number);
@@ -148,7 +148,7 @@ impl MentionWorld {
         }
     }
 
-    /// What is noted about a comment of a conversation.
+    /// The stored mention of a conversation's comment.
     pub(crate) async fn noted(&self, comment: u64) -> Option<Mention> {
         let repo = self.repo().await;
         let id = GithubId(i64::try_from(comment).expect("small"));
@@ -168,7 +168,7 @@ pub(crate) fn plain(body: &str) -> String {
     body[..end].trim_end().to_owned()
 }
 
-/// Nothing that was ever sent pings anybody, renders what a stranger wrote, or tells a secret.
+/// No text that was ever sent pings a person, renders what a stranger wrote, or contains a secret.
 pub(crate) fn assert_clean(bodies: &[String]) {
     for body in bodies {
         let said = plain(body);

@@ -1,5 +1,5 @@
-//! One world for the tests of the service: an emulated GitHub, a store, a service between the two, and the time of all
-//! three. Each of the other files adds what one kind of test does in it.
+//! The world for the tests of the service: an emulated GitHub, a store, a service between the two, and one clock for
+//! all. Each of the other files adds what one kind of test needs.
 
 pub(crate) mod clocks;
 pub(crate) mod close_world;
@@ -34,15 +34,15 @@ use crate::world::topics::Topics;
 pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 pub(crate) const APP_ID: u64 = 4711;
 pub(crate) const CAPS: JobCaps = JobCaps { per_repo: 2, in_all: 8 };
-/// What webhooks are signed with.
+/// The secret that signs webhooks.
 pub(crate) const SECRET: &str = "the tide comes in";
 
-/// Who Canonry is on GitHub.
+/// Canonry's identity on GitHub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum As {
     App,
     Token,
-    /// Nobody: the service has no credentials.
+    /// The service has no credentials.
     Nobody,
 }
 
@@ -55,7 +55,7 @@ impl As {
     }
 }
 
-/// What the service of a world is made of.
+/// The parts of a world's service.
 pub(crate) struct WorldBuilder {
     who: As,
     detectors: Arc<dyn DetectorSource>,
@@ -80,7 +80,7 @@ impl WorldBuilder {
         Self { who, detectors, retrieval, reviewers: ReviewParts::default(), longest_wait: None }
     }
 
-    /// Items are alike by the topics in their titles, and judged by them.
+    /// Items are compared and judged by the topics in their titles.
     pub(crate) fn topics(self) -> Self {
         let detectors = Arc::new(Topics::new("Both stop at the same wave."));
         Self { detectors, retrieval: RetrievalMode::Dense, ..self }
@@ -137,7 +137,7 @@ impl WorldBuilder {
 }
 
 impl ServiceWorld {
-    /// A repository of the emulated GitHub, known to the store by its id.
+    /// A repository of the emulated GitHub, stored with its id.
     pub(crate) async fn known_repo(&self, name: &str) -> Repo {
         let id = self.emulator.world().get(name).id;
         let repo = self.store.repos().ensure(&name.parse().expect("a name"), self.clock.now()).await.expect("stored");
@@ -145,7 +145,7 @@ impl ServiceWorld {
         self.store.repos().identify(repo.id, id, &repo.name).await.expect("stored").expect("its own name")
     }
 
-    /// A service with connections of its own, as another process has it.
+    /// A service with its own connections, like another process.
     pub(crate) async fn another_service(&self, database_url: &str) -> Arc<Service> {
         let store = Store::open(&database_url.parse().expect("a URL"), self.clock.now()).await.expect("opens");
         self.builder.service(store, &self.github, &self.clock, &Arc::new(Notify::new()))
@@ -155,7 +155,6 @@ impl ServiceWorld {
         Worker { store: self.store.clone(), handler, clock: Arc::clone(&self.clock), caps, tries: 3, scope }
     }
 
-    /// Does the next job that is due.
     pub(crate) async fn work_once(&self, owner: &str, caps: JobCaps, scope: JobScope) -> Option<AttemptEnd> {
         self.worker(self.service.clone(), caps, scope).work_once(owner, 0.0).await.expect("works")
     }
@@ -174,7 +173,6 @@ pub(crate) fn service_options(workers: u32, caps: JobCaps, schedules: Schedules)
     ServiceOptions { secret: Secret::new(SECRET), workers, caps, tries: 3, schedules, trusted_proxies: Vec::new() }
 }
 
-/// A service under way.
 pub(crate) struct Running {
     pub(crate) url: String,
     stop: oneshot::Sender<()>,
@@ -203,7 +201,7 @@ impl Running {
         Self { url, stop, task }
     }
 
-    /// Tells it to stop, does what is to be done after that, and waits for its end.
+    /// Stops it, calls `then`, and waits for its end.
     pub(crate) async fn stop_and(self, then: impl FnOnce()) -> ServeSummary {
         self.stop.send(()).expect("it listens");
         then();
@@ -220,7 +218,7 @@ pub(crate) fn item(number: u64) -> ItemNumber {
     ItemNumber::new(i64::try_from(number).expect("small")).expect("positive")
 }
 
-/// Returns when it is so.
+/// Waits until the condition is true.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let looking = async {
         while !is_so().await {

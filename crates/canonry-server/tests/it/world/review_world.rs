@@ -1,4 +1,4 @@
-//! A repository that has commits, and a service that takes webhooks in and whose jobs the test does one by one.
+//! A repository that has commits, and a service that accepts webhooks and whose jobs the test runs one by one.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::world::clocks::WaitingMoves;
 use crate::world::{APP_ID, As, Running, SECRET, ServiceWorld, TOKEN, WorldBuilder, item, service_options};
 
 pub(crate) const REPO: &str = "tide/pool";
-/// Code that nobody has anything to say about.
+/// Code without findings.
 pub(crate) const PLAIN: &str = "export const depth = 3;\n";
-/// Code with one line that the built-in rules remark on.
+/// Code with one line that the built-in rules report.
 pub(crate) const REMARKABLE: &str = "export function fill(pool) {\n  debugger;\n  return pool;\n}\n";
 const CAPS: JobCaps = JobCaps { per_repo: 4, in_all: 8 };
 
@@ -39,7 +39,7 @@ impl Deref for ReviewWorld {
 }
 
 impl ReviewWorld {
-    /// A repository with these settings on its default branch, beside those that leave triage out of it.
+    /// A repository with these settings on its default branch, and with triage off.
     pub(crate) async fn new(database: &TestDatabase, who: As, settings: &str) -> Self {
         Self::with(database, who, settings, ReviewParts::default()).await
     }
@@ -52,7 +52,7 @@ impl ReviewWorld {
         let clock = Arc::new(WaitingMoves::new(&emulator, None));
         let world = WorldBuilder::new(who).reviewers(reviewers).start(&emulator, clock, database.url()).await;
         let repo = world.known_repo(REPO).await;
-        // It only takes webhooks in: who works, and when, is up to the test.
+        // It only accepts webhooks: the test decides which jobs run, and when.
         let (parts, options) = (ServeParts::new(world.service.clone()), service_options(0, CAPS, Schedules::Off));
         let intake = Running::on(listener, world.store.clone(), parts, Arc::clone(&world.clock), options);
         let review_world = Self { world, repo, who, _intake: intake };
@@ -67,7 +67,7 @@ impl ReviewWorld {
         act(&mut world)
     }
 
-    /// Commits a file on a branch and opens a pull request of it.
+    /// Commits a file on a branch and opens a pull request for it.
     pub(crate) fn open(&self, by: &str, branch: &str, text: &str, new: NewPull) -> u64 {
         self.meanwhile(|world| {
             world.commit(REPO, branch, &[("src/pool.js", Some(text))]);
@@ -79,7 +79,7 @@ impl ReviewWorld {
         self.meanwhile(|world| world.push_pull(REPO, number, "ann", &[("src/pool.js", Some(text))]))
     }
 
-    /// Has GitHub tell what it has to tell; the ids of what it told.
+    /// Delivers GitHub's pending deliveries; returns their ids.
     pub(crate) async fn deliver(&self) -> Vec<String> {
         let told = self.emulator.deliver_pending().await;
         for delivery in &told {
@@ -88,7 +88,7 @@ impl ReviewWorld {
         told.into_iter().map(|delivery| delivery.guid).collect()
     }
 
-    /// Has one thing told, and does what it asks for, but for the review: how it ended, and the reason.
+    /// Delivers one event and runs its jobs, except the review; returns the delivery's state and reason.
     pub(crate) async fn tell(&self, act: impl FnOnce(&mut World)) -> (DeliveryState, String) {
         self.meanwhile(act);
         let mut about = Vec::new();
@@ -103,7 +103,6 @@ impl ReviewWorld {
         about.remove(0)
     }
 
-    /// Does the next job that is due.
     pub(crate) async fn work(&self, scope: JobScope) -> Option<AttemptEnd> {
         // A token that no other lease has.
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -111,7 +110,7 @@ impl ReviewWorld {
         self.work_once(&owner, CAPS, scope).await
     }
 
-    /// Does everything that is due now, and what it causes: how the tries ended.
+    /// Runs everything that is due now, and what it causes; returns how the tries ended.
     pub(crate) async fn work_off(&self) -> Vec<AttemptEnd> {
         let mut ended = Vec::new();
         loop {
@@ -125,7 +124,7 @@ impl ReviewWorld {
         }
     }
 
-    /// Does everything, moving the time to the next moment that a job waits for.
+    /// Runs everything, and moves the time to the next moment that a job waits for.
     pub(crate) async fn settle(&self) -> Vec<AttemptEnd> {
         let mut ended = Vec::new();
         for _ in 0..40 {
@@ -156,7 +155,7 @@ impl ReviewWorld {
         runs.map(|run| run.head.as_str().to_owned()).collect()
     }
 
-    /// How many reviews with comments at lines Canonry has submitted, and how many comments these have.
+    /// The number of submitted reviews with inline comments, and the number of these comments.
     pub(crate) fn posted(&self, number: u64) -> (usize, usize) {
         let world = self.emulator.world();
         let reviews = world.reviews_by(REPO, number, self.who.login());
@@ -164,7 +163,7 @@ impl ReviewWorld {
         (reviews.len(), world.review_comments_by(REPO, number, self.who.login()).len())
     }
 
-    /// What Canonry says in the conversation, each once.
+    /// Canonry's texts in the conversation, each once.
     pub(crate) fn said(&self, number: u64) -> Vec<String> {
         let world = self.emulator.world();
         world.comments_by(REPO, number, self.who.login()).iter().map(|comment| comment.body.clone()).collect()
@@ -175,14 +174,14 @@ impl ReviewWorld {
         world.get(REPO).check_runs.iter().filter(|check| check.head_sha == head).cloned().collect()
     }
 
-    /// How the one check of a commit ended.
+    /// The conclusion of the only check of a commit.
     pub(crate) fn conclusion(&self, head: &str) -> Option<String> {
         let checks = self.checks(head);
         assert_eq!(checks.len(), 1, "one check: {checks:?}");
         checks[0].conclusion.clone()
     }
 
-    /// What the one check of a pull request's head says.
+    /// The text of the only check of a pull request's head.
     pub(crate) fn check_text(&self, number: u64) -> String {
         let mut checks = self.checks(&self.head(number));
         assert_eq!(checks.len(), 1, "one check: {checks:?}");
@@ -212,7 +211,7 @@ impl ReviewWorld {
     }
 }
 
-/// The same settings with reviews switched on, unless they switch them off or are none.
+/// The same settings with reviews enabled, unless they disable them or are empty.
 pub(crate) fn reviewing(settings: &str) -> String {
     match settings {
         written if written.contains("review: {enabled") || written.contains("- nonsense") => written.to_owned(),

@@ -1,6 +1,7 @@
-//! Texts about numbered topics, and who compares and judges them: two texts are as alike as they say.
+//! Texts about numbered topics, with an embedder and a judge for them: the texts state their own similarity.
 //!
-//! An original says `topic17`. A report that says `topic17 alike82` has the score 0.82 with it, and little with all else.
+//! An original says `topic17`. A report that says `topic17 alike82` has the score 0.82 with it, and a low score with
+//! everything else.
 
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use canonry_triage::{Detectors, IndexCache, Judge};
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
-/// Long enough that directions drawn by chance have little in common.
+/// Long enough that random directions have little in common.
 const DIMENSION: usize = 256;
 
-/// A report with this word gets an answer of the judge that nobody can use.
+/// The judge's answer to a report with this word is unusable.
 pub(crate) const UNJUDGEABLE: &str = "unjudgeable";
 
 /// Compares by topic and judges by topic.
@@ -26,7 +27,7 @@ pub(crate) struct Topics {
 }
 
 impl Topics {
-    /// `reasoning` is what the judge says whenever it says yes.
+    /// `reasoning` is the judge's reasoning for every yes.
     pub(crate) fn new(reasoning: &'static str) -> Self {
         Self {
             embedder: TopicEmbedder { calibration: Calibration::identity() },
@@ -42,7 +43,7 @@ impl DetectorSource for Topics {
             github: None,
             embedder: &self.embedder,
             extractor: None,
-            // As trusted as the compiled-in judge: whether a judge has proven itself is another story.
+            // As trusted as the compiled-in judge: other tests check whether a judge is proven.
             judge: Judge::Model { provider: Extractor::Local, model: &self.judge },
             snapshots: None,
             indexes: Some(&self.indexes),
@@ -120,7 +121,7 @@ impl TopicJudge {
     }
 }
 
-/// The number right behind the first such word.
+/// The number right after the first such word.
 fn number_after(text: &str, word: &str) -> Option<u64> {
     text.match_indices(word).find_map(|(at, _)| {
         let rest = &text[at + word.len()..];

@@ -1,4 +1,4 @@
-//! The whole service on an emulated GitHub, in a time that only the test moves.
+//! The whole service on an emulated GitHub, with a clock that only the test moves.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -16,7 +16,7 @@ use crate::world::{As, WorldBuilder, item};
 
 pub(crate) const OWN: &str = "canonry[bot]";
 pub(crate) const SUGGEST: &str = "triage:\n  mode: suggest\n  excludeLabels: [question]\nreview: {enabled: false}\n";
-/// Topics of the issues that each repository has from the beginning, as their numbers less one.
+/// Each repository begins with this many issues; the topic of each is its number less one.
 pub(crate) const ORIGINALS: u64 = 6;
 
 pub(crate) struct TriageWorld {
@@ -33,7 +33,7 @@ impl Deref for TriageWorld {
 }
 
 impl TriageWorld {
-    /// The App is just being installed on these repositories; nothing has been delivered.
+    /// The App was just installed on these repositories; nothing has been delivered.
     pub(crate) async fn new(database: TestDatabase, repos: &[&str]) -> Self {
         let permissions = [
             ("issues", "write"),
@@ -48,14 +48,14 @@ impl TriageWorld {
         Self { whole, scheduler }
     }
 
-    /// Lets time pass, and the schedules see it.
+    /// Advances the time and runs the schedules.
     pub(crate) async fn later(&self, time: SignedDuration) {
         self.move_to(self.clock.now() + time);
         self.scheduler.tick().await.expect("ticks");
         self.settle().await;
     }
 
-    /// Delivers what GitHub has to tell until nobody has anything left to do, however far that is.
+    /// Delivers and runs everything, however far in the future it is due.
     pub(crate) async fn settle(&self) {
         self.settle_within(None, |_| false).await;
     }
@@ -64,7 +64,7 @@ impl TriageWorld {
         self.repo_named(name).await
     }
 
-    /// Somebody reports what `topic` is about, a minute after the last thing that happened.
+    /// A person reports the problem of `topic`, a minute after the last event.
     pub(crate) fn report(&self, repo: &str, topic: u64, alike: u64) -> u64 {
         self.report_as(repo, "ann", &format!("It stops: topic{topic} alike{alike}"), &[])
     }
@@ -77,7 +77,7 @@ impl TriageWorld {
         world.open(repo, by, new)
     }
 
-    /// Somebody closes it, a minute after the last thing that happened.
+    /// A person closes it, a minute after the last event.
     pub(crate) fn close(&self, repo: &str, number: u64, by: &str, reason: CloseReason) {
         let mut world = self.emulator.world();
         world.advance(60);
@@ -103,7 +103,7 @@ impl TriageWorld {
         self.emulator.world().issue(repo, number).labels.iter().any(|label| label == "possible-duplicate")
     }
 
-    /// One comment that names the target, and the label.
+    /// Asserts one comment that names the target, and the label.
     pub(crate) fn assert_said(&self, repo: &str, number: u64, target: u64) {
         let said = self.said(repo, number);
         assert_eq!((said.len(), self.is_labelled(repo, number)), (1, true), "{repo}#{number}: {said:?}");
@@ -115,7 +115,7 @@ impl TriageWorld {
         assert_eq!((said.len(), self.is_labelled(repo, number)), (0, false), "{repo}#{number}: {said:?}");
     }
 
-    /// What Canonry did about an issue last, and why.
+    /// What Canonry last did about an issue, and why.
     pub(crate) async fn action(&self, repo: &str, number: u64) -> StoredTriageAction {
         let id = self.repo(repo).await.id;
         let mut actions =
@@ -130,14 +130,14 @@ impl TriageWorld {
         stored.into_iter().map(|stored| stored.record).collect()
     }
 
-    /// What an issue teaches; `None` when nothing is known of an outcome.
+    /// The lesson of an issue; `None` if its outcome is unknown.
     pub(crate) async fn lesson(&self, repo: &str, number: u64) -> Option<LessonKind> {
         let id = self.repo(repo).await.id;
         let stored = self.store.learning().issue_outcome(id, item(number)).await.expect("reads");
         stored.map(|stored| stored.lesson.kind()).filter(|kind| *kind != LessonKind::Unknown)
     }
 
-    /// The thresholds as they are stored, which is as the log says they are.
+    /// The stored thresholds; asserts that they match the log.
     pub(crate) async fn thresholds(&self, repo: &str) -> Thresholds {
         let id = self.repo(repo).await.id;
         let stored = self.store.learning().thresholds(id).await.expect("reads");
@@ -145,7 +145,7 @@ impl TriageWorld {
         stored
     }
 
-    /// The repository's current threshold; `None` when it has fallen silent.
+    /// The repository's current threshold; `None` if it is silent.
     pub(crate) async fn current(&self, repo: &str) -> Option<u8> {
         self.thresholds(repo).await.repository.current.threshold().map(canonry_domain::Threshold::get)
     }
@@ -156,7 +156,7 @@ impl TriageWorld {
         [counts.confirmed, counts.false_positives, counts.missed, counts.true_negatives, counts.total]
     }
 
-    /// How many deliveries ended in each state.
+    /// The number of deliveries in each state.
     pub(crate) async fn deliveries(&self) -> BTreeMap<&'static str, usize> {
         let mut counted = BTreeMap::new();
         for delivery in self.store.deliveries().list(&DeliveryFilter::default(), 10_000).await.expect("reads") {
@@ -166,7 +166,7 @@ impl TriageWorld {
         counted
     }
 
-    /// What was written to GitHub, but for tokens.
+    /// The writes to GitHub, without token requests.
     pub(crate) fn writes(&self) -> Vec<String> {
         let writes = self.emulator.writes().into_iter().filter(|request| !request.path.ends_with("/access_tokens"));
         writes.map(|request| format!("{} {}", request.method, request.named_path)).collect()

@@ -1,4 +1,4 @@
-//! The whole service as an App on an emulated GitHub, in a time that the test moves.
+//! The whole service as an App on an emulated GitHub, with a clock that the test moves.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Deref for WholeService {
 }
 
 impl WholeService {
-    /// The App is just being installed on the repositories of this world; nothing has been delivered.
+    /// The App was just installed on the repositories of this world; nothing has been delivered.
     pub(crate) async fn start(
         database: TestDatabase,
         mut world: World,
@@ -52,8 +52,8 @@ impl WholeService {
         Self { world, clock, running, _database: database }
     }
 
-    /// Delivers what GitHub has to tell until nobody has anything left to do. Time moves only to the next moment that
-    /// somebody waits for; with a horizon not beyond that, since a pause waits for people.
+    /// Delivers and runs everything until there is nothing left to do. Time moves only to the next moment that a task
+    /// waits for, and not beyond a horizon, because a pause waits for people.
     pub(crate) async fn settle_within(&self, horizon: Option<SignedDuration>, is_enough: impl Fn(&World) -> bool) {
         let settling = async {
             let end = horizon.map(|horizon| self.clock.now() + horizon);
@@ -68,7 +68,8 @@ impl WholeService {
                 let now = self.clock.now();
                 let running = self.store.jobs().status(now).await.expect("reads").running;
                 let next = self.next_moment().await.filter(|next| end.is_none_or(|end| *next <= end));
-                // A job under way may itself wait for the clock: for its turn to write, or for who holds a write's lease.
+                // A running job may itself wait for the clock: for its turn to write, or for another task's lease of
+                // a write.
                 let is_anybody_asleep = self.clock.is_anybody_asleep();
                 busy = if running > 0 && still && (end.is_some() || is_anybody_asleep) { busy + 1 } else { 0 };
                 if busy > if is_anybody_asleep { 10 } else { 100 } {
@@ -94,12 +95,12 @@ impl WholeService {
         }
     }
 
-    /// When somebody has something to do next.
+    /// The next moment at which there is something to do.
     async fn next_moment(&self) -> Option<Timestamp> {
         let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
         let jobs = self.store.jobs().list(&queued, 1_000).await.expect("reads");
         let write = self.store.outbox().next_moment(OutboxScope::Unattended).await.expect("reads");
-        // Jobs of one key come after each other: those behind one that waits have nothing to do yet.
+        // Jobs of one key run one after the other: those behind a waiting one have nothing to do yet.
         let heads = jobs.iter().filter(|job| !jobs.iter().any(|other| other.key == job.key && other.id < job.id));
         heads.map(|job| job.run_after).chain(write).min()
     }
@@ -108,14 +109,14 @@ impl WholeService {
         self.store.repos().find(&name.parse().expect("a name")).await.expect("reads").expect("known")
     }
 
-    /// Has everybody who sleeps see the moment that the test moved the world to.
+    /// Moves the world to this moment and wakes every sleeping task.
     pub(crate) fn move_to(&self, now: Timestamp) {
         self.emulator.world().now = now;
         self.clock.tell();
     }
 
-    /// Returns when nobody is at a write, or when who is at one waits for the clock: a lease that is held looks the same
-    /// as a wait, so they get the time to end.
+    /// Waits until no write is under way, or until the writer waits for the clock: a lease looks the same as a wait,
+    /// so writers get time to end.
     pub(crate) async fn writer_rests(&self) {
         for _ in 0..20 {
             let at_work = self.store.outbox().is_sending(OutboxScope::Unattended, self.clock.now()).await;

@@ -1,4 +1,4 @@
-//! Both engines end with the same logical schema, and every migration applies to a filled database.
+//! Tests that both engines get the same logical schema, and that every migration applies to a filled database.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::{
     RepoAccess, RepoId, Representation, ReviewState, Store,
 };
 
-/// Rows as each version would have written them, the same text for both engines.
+/// Rows as each version wrote them, the same text for both engines.
 const SAMPLES: &[&str] = &[
     include_str!("../../../migrations/samples/0001_corpus.sql"),
     include_str!("../../../migrations/samples/0002_candidate_sets.sql"),
@@ -60,7 +60,7 @@ fn every_migration_has_a_sample() {
     }
 }
 
-/// Each migration runs on what all earlier versions left behind; then the newest program reads it.
+/// Each migration runs on the data of all earlier versions; then the newest program reads it.
 #[tokio::test]
 async fn each_migration_applies_to_a_filled_sqlite_database() {
     let database = TestDatabase::sqlite();
@@ -75,7 +75,7 @@ async fn each_migration_applies_to_a_filled_postgres_database() {
     reads_the_samples(&database).await;
 }
 
-/// The samples name their keys, which PostgreSQL does not count: the next row would get a key that is taken.
+/// The samples set their keys, which PostgreSQL's sequences do not count: the next row would get a key that is taken.
 const COUNT_ON: &str = "DO $$ DECLARE key RECORD; BEGIN
     FOR key IN SELECT table_name, column_name FROM information_schema.columns
         WHERE table_schema = current_schema() AND is_identity = 'YES' LOOP
@@ -151,7 +151,7 @@ async fn reads_the_samples(database: &TestDatabase) {
     learns_from_what_earlier_versions_left(&url, repo.id).await;
 }
 
-/// Whatever key an earlier version wrote, its write has an origin, and what the key named is stored beside it.
+/// Every write has an origin, whatever key an earlier version wrote, and what the key named is stored beside it.
 async fn reads_the_origins_of_writes(store: &Store, repo: RepoId) {
     let head = Some("0123456789abcdef0123456789abcdef01234567");
     let expected = [
@@ -303,7 +303,7 @@ async fn reads_the_console(store: &Store, repo: RepoId) {
     let actions = store.console().actions(repo, 9).await.expect("reads");
     let told: Vec<_> = actions.iter().map(|one| (one.action.as_str(), one.by.as_ref().map(Login::as_str))).collect();
     assert_eq!(told, [("pause", Some("mona"))]);
-    // A record of before has its repository now, as one of today has.
+    // A record of an earlier version now has its repository, like a new one.
     for (verdict, expected) in [(Verdict::Duplicate, 3), (Verdict::NotDuplicate, 1)] {
         let filter = ItemPageFilter { verdict: Some(verdict), ..ItemPageFilter::default() };
         let page = store.console().item_pages(repo, filter, None, 9).await.expect("reads");
@@ -338,7 +338,7 @@ async fn reads_what_was_learned(store: &Store, repo: RepoId) {
     assert_eq!(store.repos().access(other.id).await.expect("reads"), RepoAccess::Suspended);
 }
 
-/// Opening to write derives the outcomes of a log that was written before they were kept.
+/// Opening for writing derives the outcomes of an event log from before outcomes were stored.
 async fn learns_from_what_earlier_versions_left(url: &DatabaseUrl, repo: RepoId) {
     let number = |number| ItemNumber::new(number).expect("valid");
     let store = Store::open(url, now()).await.expect("opens");
@@ -354,7 +354,7 @@ async fn learns_from_what_earlier_versions_left(url: &DatabaseUrl, repo: RepoId)
     store.disconnect().await;
 }
 
-/// A table's columns with type family and nullability, its keys and what it refers to.
+/// A table's columns with type family and nullability, its keys and its references.
 type Schema = BTreeMap<String, Vec<String>>;
 
 #[tokio::test]
@@ -370,13 +370,13 @@ async fn both_engines_have_the_same_logical_schema() {
     assert_eq!(one, other);
 }
 
-/// What a column can hold, by a name that both engines share.
+/// The type family of a column, with a name that both engines share.
 fn family(declared: &str, column: &str) -> &'static str {
     match declared.to_ascii_lowercase().as_str() {
         "bigint" | "integer" => "integer",
         "boolean" => "boolean",
         "double precision" => "real",
-        // A vector is a type of its own on PostgreSQL.
+        // PostgreSQL has its own type for vectors.
         "blob" | "bytea" | "user-defined" => "bytes",
         "jsonb" => "text",
         "text" => "text",
@@ -518,7 +518,7 @@ async fn what_is_no_database_is_left_alone() {
     assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
     assert_eq!(std::fs::read(&foreign).expect("reads"), before);
 
-    // Somebody who hangs up at once: a port where nobody listens is tried again for ten seconds.
+    // A server that hangs up at once: a port without a listener is retried for ten seconds.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let mute = format!("postgres://nobody@{}/none", listener.local_addr().expect("bound"));
     std::thread::spawn(move || listener.incoming().for_each(drop));

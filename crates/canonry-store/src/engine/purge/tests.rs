@@ -1,4 +1,4 @@
-//! Nothing of a purged repository is left in any table of the schema, and nothing else is missing.
+//! Tests that a purge deletes every row of a repository and no other row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,28 +13,28 @@ use crate::engine::migrations::tests::fill;
 use crate::engine::transaction::{Pool, on_pool};
 use crate::{JobCaps, JobEnd, JobLease, JobScope, RepoId, Store};
 
-/// What tells of no one repository, with the reason.
+/// Tables without rows about a single repository, with the reason.
 const OTHERS: &[&str] = &[
-    // Its own table.
+    // The table of repositories itself.
     "repos",
     "schema_migrations",
-    // Moments only.
+    // Only times.
     "content_writes",
     "schedules",
-    // Digests that lead back to nothing.
+    // Digests that cannot be traced back.
     "issued_markers",
-    // Names of models and figures.
+    // Names of models and numbers.
     "calibrations",
-    // Counts without a name; a test of its own looks at them.
+    // Counts without a name; they have their own test.
     "global_patterns",
     "secrets",
     // The largest number of a plan.
     "used_numbers",
-    // People, whatever they look at.
+    // People, whatever they view.
     "console_sessions",
 ];
 
-/// What the samples do not have, because other tests list all that there is.
+/// Rows that the samples do not have, because other tests list all samples.
 const MORE: &str = "INSERT INTO threshold_state (repo_id, component, state, updated_at)
         VALUES (1, 'sample', '{}', 0), (2, 'sample', '{}', 0);
     INSERT INTO deliveries (id, event, action, repo, number, payload, state, reason, received_at, finished_at)
@@ -58,7 +58,7 @@ async fn filled(database: &TestDatabase) -> Store {
     store
 }
 
-/// A foreign key: columns of a table, and those of another table that they name.
+/// A foreign key: columns of a table, and the columns of another table that they refer to.
 struct Link {
     table: String,
     columns: String,
@@ -104,7 +104,8 @@ async fn tables(store: &Store) -> BTreeSet<String> {
     names.into_iter().collect()
 }
 
-/// What says that a row of a table belongs to a repository, by whichever way the foreign keys lead there; `None` when none does.
+/// Returns the condition for rows of a table that belong to a repository by any path of foreign keys; `None` if no
+/// path exists.
 fn belongs(links: &[Link], table: &str, repo: i64) -> Option<String> {
     let ways: Vec<String> = links
         .iter()
@@ -125,7 +126,7 @@ async fn counted(store: &Store, table: &str, condition: &str) -> i64 {
     on_pool!(&store.pool, |db| sqlx::query_scalar(query).fetch_one(db).await.expect("counts"))
 }
 
-/// The rows of every table, and those of a repository by name and key in every table that leads to it.
+/// Counts the rows of every table, and the repository's rows in every table that refers to it.
 async fn all_rows(store: &Store, links: &[Link], repo: (i64, &str)) -> (BTreeMap<String, i64>, BTreeMap<String, i64>) {
     let (mut all, mut of_repo) = (BTreeMap::new(), BTreeMap::new());
     for table in tables(store).await {
@@ -145,7 +146,7 @@ async fn key_of(store: &Store, repo: &RepoName) -> Option<RepoId> {
     store.repos().find(repo).await.expect("reads").map(|repo| repo.id)
 }
 
-/// Purges as if it were killed after every few steps.
+/// Purges as if the process were killed after every few steps.
 async fn purge(store: &Store, repo: &RepoName, most: u32, steps_until_killed: usize) {
     for _ in 0..500 {
         let mut place = PurgePlace::default();
@@ -175,7 +176,7 @@ on_both_engines! {
         for (table, rows) in of_one.iter().chain(&of_other) {
             assert!(*rows > 0, "{table} has no sample of each repository");
         }
-        // What a person is told beforehand is the same.
+        // A person sees the same numbers before the purge.
         let counts = store.maintenance().rows_about(&name("Tide/POOL")).await.expect("counts");
         let counts: BTreeMap<String, i64> = counts.into_iter().map(|(table, rows)| (table.to_owned(), i64::try_from(rows).expect("few"))).collect();
         assert_eq!(counts, of_one);
@@ -194,7 +195,7 @@ on_both_engines! {
             };
             assert_eq!(after[table], rows - gone, "{table}");
         }
-        // Once more there is nothing to do, and it comes back as a new one.
+        // A second purge finds nothing to do, and the repository comes back as a new one.
         purge(&store, &name("tide/pool"), 1, 9).await;
         let anew = store.repos().ensure(&name("tide/pool"), now()).await.expect("stored");
         assert_eq!(anew.github_id, None);
@@ -220,7 +221,7 @@ on_both_engines! {
     async fn a_purge_that_is_killed_again_and_again_ends_the_same(database: TestDatabase) {
         let store = filled(&database).await;
         let links = links(&database).await;
-        // Each life comes one step further than the last; every step that it repeats finds nothing.
+        // Each run gets one step further than the last; every repeated step finds nothing.
         for steps in 1..200 {
             let mut place = Some(PurgePlace::default());
             for _ in 0..steps {
@@ -239,7 +240,7 @@ on_both_engines! {
 
     async fn no_transaction_deletes_much_more_than_it_was_told_to(database: TestDatabase) {
         let store = filled(&database).await;
-        // Sixty items that are all compared with, judged against and told about the first one.
+        // Sixty items that were all compared with, judged against and commented about the first one.
         database.execute("INSERT INTO items (id, repo_id, type, number, title, body, state, merged, draft, labels, comments, review_comments, content_hash, content_version)
                 WITH RECURSIVE n (i) AS (SELECT 3001 UNION ALL SELECT i + 1 FROM n WHERE i < 3060)
                 SELECT i, 1, 'issue', i, 'again', '', 'open', FALSE, FALSE, '[]', 0, 0, 'h', 1 FROM n;
@@ -271,7 +272,7 @@ on_both_engines! {
             left = now;
         }
         assert_eq!(store.repos().find(&name("tide/pool")).await.expect("reads"), None);
-        // Five items with five rows each; the first one alone has more than three hundred pointing to it.
+        // Five items with five rows each; more than three hundred rows refer to the first item alone.
         assert!((25..=60).contains(&largest), "{largest} rows in one transaction");
     }
 
@@ -314,11 +315,11 @@ on_both_engines! {
     }
 }
 
-/// Deleting looks for what refers to a row. Where no index leads there it walks through a table for every row, and a
+/// Deleting a row searches for rows that refer to it. Without an index it walks a whole table for every row, and a
 /// purge of a hundred thousand items never ends. Repositories are few.
 #[tokio::test]
 async fn every_foreign_key_leads_an_index() {
-    /// A table, whether only some of its rows are in the index, how that was made, and its columns.
+    /// A table, whether the index is partial, its SQL, and its columns.
     type Index = (String, bool, Option<String>, Option<String>);
     let database = TestDatabase::sqlite();
     let store = filled(&database).await;
@@ -327,7 +328,7 @@ async fn every_foreign_key_leads_an_index() {
             (SELECT group_concat(c.name, ', ' ORDER BY c.seqno) FROM pragma_index_info(l.name) c)
         FROM sqlite_master m, pragma_index_list(m.name) l LEFT JOIN sqlite_master i ON i.name = l.name WHERE m.type = 'table'";
     let mut indexes: Vec<Index> = sqlx::query_as(query).fetch_all(db).await.expect("reads");
-    // Keys of one whole number are the row's own place, which no index is listed for.
+    // A key of one integer is the rowid itself, for which no index is listed.
     let own: Vec<(String, String)> = sqlx::query_as(
         "SELECT m.name, p.name FROM sqlite_master m, pragma_table_info(m.name) p WHERE m.type = 'table' AND p.pk = 1",
     )
@@ -351,7 +352,8 @@ async fn every_foreign_key_leads_an_index() {
     }
 }
 
-/// What the program deletes by itself, as the operations guide says; all other rows stay until somebody purges them.
+/// The tables from which the program itself deletes rows, as in the operations guide; all other rows stay until a
+/// purge.
 #[test]
 fn only_these_tables_lose_rows_by_themselves() {
     let mut tables = BTreeSet::new();
@@ -367,12 +369,12 @@ fn only_these_tables_lose_rows_by_themselves() {
         tables.extend(named.filter(|_| entry.file_name() != "purge.rs"));
     }
     let told = [
-        // Thrown away when it is old.
+        // Deleted because of age.
         "console_actions",
         "console_sessions",
         "content_writes",
         "jobs",
-        // Made anew from what stays, or given back.
+        // Recomputed from other rows, or released.
         "canonicals",
         "close_leases",
         "embeddings",

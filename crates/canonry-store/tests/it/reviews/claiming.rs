@@ -1,4 +1,4 @@
-//! Who may review what: races, newer heads, crashes, requests.
+//! Claims of reviews: races, newer heads, crashes, requests.
 
 use canonry_domain::review::ReviewSubject;
 use canonry_store::{ClaimOutcome, ReviewState};
@@ -42,7 +42,7 @@ on_both_engines! {
             let run = claim.await.expect("ends");
             completed.push((run, complete(&store, run, &format!("owner {head}"), &[], 2).await.is_some()));
         }
-        // Whoever claimed last took the place of those that were not done; a completed one stays.
+        // The last claim replaced the unfinished runs; a completed one stays.
         let runs = store.review().runs(repo.id, None, 100).await.expect("reads");
         assert_eq!(runs.len(), 6);
         for run in runs {
@@ -63,7 +63,7 @@ on_both_engines! {
         let second = Wish::new(&repo, 'b', "two").run(&store, 3).await;
         assert_eq!(second.last_head, Some(sha('a')));
         let third = Wish::new(&repo, 'c', "three").run(&store, 4).await;
-        // The run that was superseded changed nothing about what was last completed.
+        // The superseded run did not change which run was last completed.
         assert_eq!(third.last_head, Some(sha('a')));
         assert!(!store.review().renew_claim(second.id, "two", at(900)).await.expect("asks"));
         assert_eq!(complete(&store, second.id, "two", &[new(&one)], 5).await, None);
@@ -74,7 +74,7 @@ on_both_engines! {
         assert_eq!(states(&store, &repo).await, [Completed, Superseded, Completed]);
         assert_eq!(store.review().ledger(repo.id, &pull(1)).await.expect("reads").len(), 1);
 
-        // The one that lost is not begun again by itself, and neither is the one that is done.
+        // Neither the superseded run nor the completed one begins again by itself.
         let asked = |head, second| Wish { asked: Some(second), ..Wish::new(&repo, head, "four") };
         assert_eq!(asked('b', 3).claim(&store, 7).await, ClaimOutcome::Outdated { by: third.id });
         assert_eq!(asked('c', 4).claim(&store, 7).await, ClaimOutcome::Completed(third.id));
@@ -118,9 +118,9 @@ on_both_engines! {
         let crashed = Wish { full: true, ..Wish::new(&repo, 'a', "one") }.run(&store, 0).await;
         assert!(matches!(Wish::new(&repo, 'a', "two").claim(&store, LEASE - 1).await, ClaimOutcome::Busy { .. }));
         let taken = Wish::new(&repo, 'a', "two").run(&store, LEASE).await;
-        // What it was asked for is still asked for.
+        // The full review that the crashed claim requested is still requested.
         assert_eq!((taken.id, taken.attempts, taken.full), (crashed.id, 2, true));
-        // It was only slow: it must not write any more.
+        // The first owner was only slow: it must not write any more.
         assert!(!store.review().renew_claim(crashed.id, "one", at(900)).await.expect("asks"));
         assert_eq!(complete(&store, crashed.id, "one", &[], LEASE + 1).await, None);
         assert!(complete(&store, taken.id, "two", &[], LEASE + 2).await.is_some());
@@ -140,7 +140,7 @@ on_both_engines! {
         let (store, repo) = open(&database).await;
         let waiting = Wish::new(&repo, 'a', "nobody").run(&store, 0).await;
         let asked = Wish { requested: true, full: true, ..Wish::new(&repo, 'a', "person") };
-        // Not even a live claim is in its way.
+        // Not even a live claim blocks it.
         let run = asked.run(&store, 1).await;
         assert_ne!(run.id, waiting.id);
         assert!(complete(&store, run.id, "person", &[], 2).await.is_some());
@@ -177,21 +177,21 @@ on_both_engines! {
     async fn what_was_asked_for_first_is_older_whoever_claims_first(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let asked = |head, second| Wish { asked: Some(second), ..Wish::new(&repo, head, "worker") };
-        // The worker of the older head is late: before the newer one is done, and after.
+        // The worker of the older head is late: before the newer one is completed, and after.
         let newer = asked('b', 20).run(&store, 21).await;
         assert_eq!(asked('a', 10).claim(&store, 22).await, ClaimOutcome::Outdated { by: newer.id });
         assert!(complete(&store, newer.id, "worker", &[], 23).await.is_some());
         assert_eq!(asked('a', 10).claim(&store, 24).await, ClaimOutcome::Outdated { by: newer.id });
         assert_eq!(states(&store, &repo).await, [ReviewState::Completed]);
-        // A person who asks for it gets it.
+        // A person's request for it runs.
         let wanted = Wish { requested: true, ..asked('a', 10) }.run(&store, 25).await;
         assert_eq!(wanted.last_head, Some(sha('b')));
         assert!(store.review().fail(wanted.id, "worker", "no", at(26)).await.expect("asks"));
-        // What failed is in nobody's way, not even when it was asked for last.
+        // A failed run blocks nothing, even if it was requested last.
         let last = asked('c', 40).run(&store, 41).await;
         assert!(store.review().fail(last.id, "worker", "no", at(42)).await.expect("asks"));
         assert_eq!(asked('d', 30).run(&store, 43).await.last_head, Some(sha('b')));
-        // Of two of one moment the one that was claimed last took the other's place, which stays so.
+        // Of two requests at the same time the last claim replaced the other, which stays so.
         let (one, two) = (asked('e', 50).run(&store, 51).await, asked('f', 50).run(&store, 52).await);
         assert!(!store.review().renew_claim(one.id, "worker", at(900)).await.expect("asks"));
         let again = Wish { owner: "again", ..asked('e', 50) };
@@ -216,7 +216,7 @@ on_both_engines! {
                 }
                 let back = wish('a', "three").run(&store, 5).await;
                 assert_eq!((back.id > other.id, back.attempts), (true, 1), "{fate}");
-                // The other one was asked for before it came back.
+                // The other head was requested before this one came back.
                 let late = Wish { asked: Some(3), ..wish('b', "four") };
                 assert_eq!(late.claim(&store, 6).await, ClaimOutcome::Outdated { by: back.id }, "{fate}");
                 assert!(complete(&store, back.id, "three", &[], 7).await.is_some());
@@ -275,12 +275,13 @@ on_both_engines! {
         assert!(store.review().renew_claim(other.id, "two", at(900)).await.expect("asks"), "another subject's");
         let second = Wish { branch: Some("next"), ..Wish::new(&repo, 'b', "job-7-1-x") }.run(&store, 3).await;
         assert!(complete(&store, second.id, "job-7-1-x", &[], 4).await.is_some());
-        // What is completed stays, and says who completed it.
+        // A completed run stays, with its owner.
         assert_eq!(ended('c', 5).await, 0);
         let completed = last().await.expect("there is one");
         assert_eq!((completed.id, completed.base, completed.head), (second.id, sha('0'), sha('b')));
         assert_eq!((completed.owner.as_str(), completed.base_branch.as_deref()), ("job-7-1-x", Some("next")));
-        // The same commits against a branch of another name are the same change; who does not know the name changes none.
+        // The same commits against a renamed branch are the same change; a claim without a branch name does not
+        // change the stored one.
         for branch in [Some("main"), None] {
             let again = Wish { branch, ..Wish::new(&repo, 'b', "job-8-0-y") }.claim(&store, 6).await;
             assert_eq!((again, last().await.and_then(|last| last.base_branch).as_deref()), (ClaimOutcome::Completed(second.id), Some("main")));

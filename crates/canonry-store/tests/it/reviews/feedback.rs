@@ -1,4 +1,4 @@
-//! Reactions: kept once, pooled one vote a person, removed, cleared; never the author's own.
+//! Reactions: stored once, pooled with one vote per person, removed, cleared; the author's own never count.
 
 use canonry_domain::review::{Category, CodeHash, Finding, FindingStatus, PatternFeedback, ReviewSubject, Severity};
 use canonry_domain::{GithubId, ItemNumber, Login};
@@ -49,7 +49,7 @@ on_both_engines! {
         let (ada, bob) = (login("ada"), login("bob"));
         assert!(store.findings().record_reaction(&thumb(&repo, 1, ids[0], &ada, false, 10)).await.expect("keeps"));
         assert!(!store.findings().record_reaction(&thumb(&repo, 1, ids[0], &ada, false, 10)).await.expect("keeps"));
-        // The same person again, in other letters and on another pull request.
+        // The same person again, in another letter case and on another pull request.
         assert!(store.findings().record_reaction(&thumb(&repo, 2, ids[1], &login("ADA"), false, 11)).await.expect("keeps"));
         assert!(store.findings().record_reaction(&thumb(&repo, 3, ids[2], &bob, true, 12)).await.expect("keeps"));
         let all = patterns(&store, &repo).await;
@@ -57,12 +57,12 @@ on_both_engines! {
         assert_eq!(all.len(), 1);
         assert_eq!((&all[0].key, &all[0].fingerprint, all[0].title.as_str()), (one.key(), &one.fingerprint, "Eval"));
         assert_eq!((all[0].feedback, all[0].protected), (expected, false));
-        // Another repository may have a reaction of the same id.
+        // Another repository may have a reaction with the same id.
         let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         let (_, elsewhere) = reviewed(&store, &other, pull(1), 'a', &[new(&one)], 1).await;
         assert!(store.findings().record_reaction(&thumb(&other, 1, elsewhere[0], &ada, true, 10)).await.expect("keeps"));
         assert_eq!(only(&store, &repo).await, expected);
-        // A finding of another repository is none of this one's.
+        // A finding of another repository is not accepted.
         assert!(!store.findings().record_reaction(&thumb(&other, 9, ids[0], &ada, true, 10)).await.expect("asks"));
     }
 
@@ -76,11 +76,11 @@ on_both_engines! {
         assert!(store.findings().record_reaction(&thumb(&repo, 7, ids[1], &people[0], true, 9)).await.expect("keeps"));
         let removed = store.findings().remove_reactions_except(ids[0], &[GithubId(2), GithubId(99)], at(20)).await.expect("marks");
         assert_eq!(removed, 2);
-        // Ada's older word on another pull request holds again.
+        // Ada's older vote on another pull request counts again.
         let left = PatternFeedback { thumbs_up: 1, thumbs_down: 1, reactors: 2, pull_requests: 1 };
         assert_eq!(only(&store, &repo).await, left);
         assert_eq!(store.findings().remove_reactions_except(ids[0], &[GithubId(2)], at(21)).await.expect("marks"), 0);
-        // It was only out of sight.
+        // The reaction was only missing for a while.
         assert!(!store.findings().record_reaction(&thumb(&repo, 3, ids[0], &people[2], false, 10)).await.expect("keeps"));
         assert_eq!(only(&store, &repo).await.thumbs_down, 2);
         store.findings().remove_reactions_except(ids[0], &[], at(22)).await.expect("marks");
@@ -97,7 +97,7 @@ on_both_engines! {
         assert_eq!(patterns(&store, &repo).await, []);
         assert!(store.findings().record_reaction(&thumb(&repo, 2, ids[1], &ada, false, 10)).await.expect("keeps"));
         assert_eq!(only(&store, &repo).await.pull_requests, 1);
-        // They come to maintain the repository, and cease to.
+        // The author becomes a maintainer of the repository, and then is not one any more.
         assert!(!store.findings().record_reaction(&NewReaction { teaches: true, ..own }).await.expect("keeps"));
         assert_eq!(only(&store, &repo).await.pull_requests, 2);
         assert!(!store.findings().record_reaction(&own).await.expect("keeps"));
@@ -124,7 +124,8 @@ on_both_engines! {
         };
         store.findings().mark_reactions_fetched(ids[0], at(4)).await.expect("writes");
         assert_eq!(to_hear(1, None).await, [(ids[1], vec![2], None), (ids[0], vec![1], Some(at(4)))]);
-        // Said anew: its first comment is old, and counts with the new one, which nobody has asked about.
+        // Posted again: its first comment is old, and counts together with the new one, whose reactions were not
+        // fetched yet.
         store.findings().record_posted(repo.id, number(1), second, &[(ids[0], GithubId(3))], at(5)).await.expect("writes");
         assert_eq!(to_hear(5, None).await, [(ids[0], vec![1, 3], None)]);
         assert_eq!(to_hear(6, None).await, []);
@@ -147,7 +148,7 @@ on_both_engines! {
         let left: Vec<_> = patterns(&store, &repo).await.into_iter().map(|pattern| pattern.title).collect();
         assert_eq!(left, ["Alert"]);
         assert_eq!(store.findings().clear_feedback(repo.id, Some(&one.fingerprint), &mona, at(21)).await.expect("clears"), 0);
-        // One that was given before and is only read now does not count; one that is given later does.
+        // A reaction from before the clear that is fetched only now does not count; a later one does.
         store.findings().record_reaction(&thumb(&repo, 3, ids[1], &bob, false, 19)).await.expect("keeps");
         assert_eq!(patterns(&store, &repo).await.len(), 1);
         store.findings().record_reaction(&thumb(&repo, 4, ids[1], &bob, false, 30)).await.expect("keeps");
@@ -190,7 +191,7 @@ on_both_engines! {
         let ada = login("ada");
         store.findings().record_reaction(&thumb(&repo, 1, ids[0], &ada, false, 10)).await.expect("keeps");
         assert!(!patterns(&store, &repo).await[0].protected);
-        // The same pattern on a pull request that nobody reacted on.
+        // The same pattern on a pull request without reactions.
         let grave = Finding {
             severity: Severity::Major,
             category: Category::Correctness,

@@ -1,4 +1,4 @@
-//! Figures, checked against an example that was counted by hand.
+//! Statistics, checked against an example that was counted by hand.
 
 use canonry_domain::review::{Category, Finding, FindingStatus, HiddenBy, Severity, ShownAs};
 use canonry_store::{FindingRecord, ReviewStatistics, SeverityCounts};
@@ -8,7 +8,7 @@ use jiff::civil::date;
 
 use super::setting::{Wish, again, at, complete, confidence, finding, hidden, new, open, pull, reviewed};
 
-/// 2027-01-15 08:00:00 UTC is the tests' second 0.
+/// Second 0 of the tests is 2027-01-15 08:00:00 UTC.
 const DAY: i64 = 86_400;
 
 fn sure(record: FindingRecord<'_>, points: u8) -> FindingRecord<'_> {
@@ -38,7 +38,7 @@ on_both_engines! {
         assert_eq!(days.iter().map(|day| day.date).collect::<Vec<_>>(), [date(2027, 1, 14), date(2027, 1, 15), date(2027, 1, 16)]);
         assert!(days.iter().all(|day| (day.reviews, day.findings, day.suppressed, day.fixed, day.avg_confidence) == (0, 0, 0, 0, None)));
         assert_eq!(store.review().days(repo.id, date(2027, 1, 14), 0).await.expect("reads"), []);
-        // A review without findings has an average of none, and no confidence.
+        // A review without findings has an average of 0 findings and no confidence.
         reviewed(&store, &repo, pull(1), 'b', &[], 3).await;
         let quiet = store.review().statistics(repo.id, None).await.expect("reads");
         assert_eq!((quiet.reviews, quiet.subjects, quiet.avg_findings_per_review, quiet.avg_confidence), (1, 1, Some(0.0), None));
@@ -50,22 +50,22 @@ on_both_engines! {
         let grave = Finding { severity: Severity::Critical, category: Category::Security, ..finding("a.js", 1, "Grave") };
         let (plain, quiet) = (finding("a.js", 2, "Plain"), finding("b.js", 3, "Quiet"));
 
-        // The first day: two pull requests. 90 + 60 + 45 (hidden), and 50 folded away.
+        // The first day: two pull requests. 90 + 60 + 45 (hidden), and 50 collapsed.
         let records = [sure(new(&grave), 90), sure(new(&plain), 60), sure(hidden(&quiet, &by), 45)];
         let (_, ids) = reviewed(&store, &repo, pull(1), 'a', &records, 0).await;
         let folded = FindingRecord { shown: ShownAs::LowConfidence, ..sure(new(&plain), 50) };
         reviewed(&store, &repo, pull(2), 'a', &[folded], 10).await;
-        // The same day, late: the same findings again count once; one is fixed, a hidden one too.
+        // The same day, late: repeated findings count once; one is fixed, and a hidden one too.
         let records = [
             sure(again(ids[0], &grave, FindingStatus::Same), 10),
             again(ids[1], &plain, FindingStatus::Fixed),
             again(ids[2], &quiet, FindingStatus::Fixed),
         ];
         reviewed(&store, &repo, pull(1), 'b', &records, DAY / 2).await;
-        // Two days later: one more, in another file, of 70.
+        // Two days later: one more, in another file, with confidence 70.
         let late = finding("c.js", 9, "Late");
         reviewed(&store, &repo, pull(3), 'a', &[sure(new(&late), 70)], 2 * DAY).await;
-        // What failed, and what others do, is not counted.
+        // Failed reviews and other repositories are not counted.
         let run = Wish::new(&repo, 'f', "one").run(&store, 2 * DAY).await;
         assert!(store.review().fail(run.id, "one", "no", at(2 * DAY)).await.expect("asks"));
         let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
@@ -95,7 +95,7 @@ on_both_engines! {
         let told: Vec<_> =
             days.iter().map(|day| (day.date.day(), day.reviews, day.findings, day.suppressed, day.fixed, day.avg_confidence)).collect();
         assert_eq!(told, [(15, 3, 4, 1, 2, Some(61.25)), (16, 0, 0, 0, 0, None), (17, 1, 1, 0, 0, Some(70.0))]);
-        // The days' borders are UTC's midnights.
+        // Days begin at midnight UTC.
         let later = store.review().days(repo.id, date(2027, 1, 17), 1).await.expect("reads");
         assert_eq!((later.len(), later[0].reviews), (1, 1));
     }

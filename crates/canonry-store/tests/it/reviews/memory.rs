@@ -1,4 +1,4 @@
-//! What is remembered of findings, whose it is, and what counts as an outcome.
+//! Memories of findings: which repository they belong to, and what counts as an outcome.
 
 use canonry_domain::review::{DismissalKind, Dismisser, Finding, FindingStatus, HiddenBy, Severity};
 use canonry_store::{FindingId, FindingRecord, MemoryOutcome, NewMemory, NewReaction, PatternHistory, Repo, Store};
@@ -28,7 +28,7 @@ on_both_engines! {
         let records: Vec<_> = findings.iter().map(new).collect();
         let (_, ids) = reviewed(&store, &repo, pull(1), 'a', &records, 1).await;
         remember(&store, &ids, "local").await;
-        // That they were shown says nothing about them.
+        // Having been shown is not an outcome.
         assert_eq!(outcomes(&store, &repo, false).await, []);
 
         let (ada, bob) = ("ada".parse().expect("a login"), "bob".parse().expect("a login"));
@@ -51,7 +51,7 @@ on_both_engines! {
         assert_eq!(outcomes(&store, &repo, false).await, expected);
         assert!(Fixed.is_accepted() && ThumbsUp.is_accepted() && !ThumbsDown.is_accepted() && !Dismissed.is_accepted());
 
-        // What is taken back, cleared or broken again is no outcome any more.
+        // A removed or cleared reaction, a withdrawn dismissal and a reopened finding are no outcomes any more.
         store.findings().remove_reactions_except(ids[2], &[], at(4)).await.expect("marks");
         store.findings().clear_feedback(repo.id, Some(&findings[3].fingerprint), &bob, at(4)).await.expect("clears");
         store.findings().withdraw_dismissal(ids[4], None, DismissalKind::WontFix, None, at(4)).await.expect("writes");
@@ -99,7 +99,7 @@ on_both_engines! {
             async move { outcomes(&store, &repo, shared).await.into_iter().map(|(title, _)| title).collect::<Vec<_>>() }
         };
         assert_eq!(titles(false).await, ["Of 0"]);
-        // Both must want it: who reads, and who is read.
+        // Both repositories must agree: the reading one and the sharing one.
         assert_eq!(titles(true).await, ["Of 0"]);
         for one in [&sister, &stranger, &alike] {
             store.findings().set_sharing(one.id, false, true).await.expect("notes");
@@ -149,9 +149,9 @@ on_both_engines! {
         reviewed(&store, &repo, pull(1), 'c', &fixed, 3).await;
         let expected = ["Shown first", "Shown later"].map(|title| (title.to_owned(), MemoryOutcome::Fixed));
         assert_eq!(outcomes(&store, &repo, false).await, expected);
-        // It takes no room either.
+        // It does not use up the limit either.
         assert_eq!(store.findings().memories(repo.id, false, "local", 2).await.expect("reads").len(), 2);
-        // What people say about it counts nevertheless.
+        // Reactions to it count nevertheless.
         let ada = "ada".parse().expect("a login");
         assert!(store.findings().record_reaction(&thumb(&repo, 1, ids[0], &ada, true, 4)).await.expect("keeps"));
         assert_eq!(outcomes(&store, &repo, false).await[2], ("Never shown".to_owned(), MemoryOutcome::ThumbsUp));
@@ -177,7 +177,7 @@ on_both_engines! {
         for reaction in [
             thumb(&repo, 1, ids[0], &ada, false, 10),
             thumb(&repo, 2, ids[0], &bob, false, 10),
-            // The last word holds, in whichever repository.
+            // The last vote counts, in whichever repository.
             thumb(&other, 1, ids[1], &ada_too, true, 11),
         ] {
             assert!(store.findings().record_reaction(&reaction).await.expect("keeps"));
@@ -220,7 +220,7 @@ on_both_engines! {
             assert_eq!(patterns.len(), 1);
             let one = &patterns[0];
             assert_eq!((&one.fingerprint, one.severity, one.category), (&eval.fingerprint, eval.severity, eval.category));
-            // Up and down at one moment is one vote, and a down.
+            // An up and a down vote of the same time are one vote, down.
             assert_eq!((one.shown, one.fixed, one.dismissed, one.thumbs_up, one.thumbs_down), (2, 1, 2, 0, 1));
         }
         store.findings().set_sharing(secret.id, true, false).await.expect("notes");

@@ -1,4 +1,4 @@
-//! Reviews in the store, told on both engines: claims, completed reviews, what people say about findings, and figures.
+//! Reviews in the store, on both engines: claims, completed reviews, feedback on findings, and statistics.
 
 mod claiming;
 mod feedback;

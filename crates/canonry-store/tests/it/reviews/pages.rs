@@ -1,4 +1,4 @@
-//! Findings, reviews and patterns page by page: nothing twice, nothing left out, nothing of another repository.
+//! Findings, reviews and patterns page by page: nothing twice, nothing missing, nothing of another repository.
 
 use canonry_domain::review::{
     Category, Finding, FindingStatus, Fingerprint, HiddenBy, PatternKey, ReviewSubject, Severity, ShownAs,
@@ -15,7 +15,7 @@ use super::setting::{Wish, again, at, confidence, finding, hidden, new, open, pu
 
 use crate::fixtures::login;
 
-/// All numbers that a filter lets through, read in pages of two.
+/// Returns all numbers that pass a filter, read in pages of two.
 async fn listed(store: &Store, repo: &Repo, filter: FindingFilter<'_>) -> Vec<FindingId> {
     let mut all: Vec<FindingId> = Vec::new();
     loop {
@@ -52,7 +52,7 @@ on_both_engines! {
             (FindingFilter { status: Some(FindingStatus::Fixed), ..all }, vec![first[1]]),
             (FindingFilter { shown: Some(ShownAs::Suppressed), ..all }, vec![first[2]]),
             (FindingFilter { pattern: Some(&plain.fingerprint), ..all }, vec![second[0], first[1]]),
-            // Neither sign of LIKE means anything, and letters of both cases are two.
+            // The wildcards of LIKE mean nothing, and case counts.
             (FindingFilter { path_prefix: Some("src/"), ..all }, vec![second[0], first[1], first[0]]),
             (FindingFilter { path_prefix: Some("src/a%"), ..all }, vec![first[0]]),
             (FindingFilter { path_prefix: Some("src/a_"), ..all }, vec![]),
@@ -63,7 +63,7 @@ on_both_engines! {
         }
         let page = store.findings().pages(repo.id, FindingFilter { subject: Some(&one), ..all }, None, 9).await.expect("reads");
         assert_eq!((page[0].hidden_by.as_ref(), page[0].found.shown), (Some(&by), ShownAs::Suppressed));
-        // The last review's word, not the first one's.
+        // The confidence of the last review, not of the first one.
         assert_eq!((page[2].confidence, page[2].found.first_seen, page[2].found.last_seen), (confidence(60), at(1), at(3)));
         assert_eq!(page[1].found, store.findings().get(repo.id, first[1]).await.expect("reads").expect("it"));
     }
@@ -97,7 +97,7 @@ on_both_engines! {
         whole.sort_by_key(|one| one.id);
         paged.sort_by_key(|one| one.id);
         assert_eq!(paged, whole, "the same, in another order");
-        // One that the review does not tell of leads nowhere.
+        // A page after a finding that is not in the review is empty.
         let (other, elsewhere) = reviewed(&store, &repo, pull(2), 'a', &[new(&all[5])], 3).await;
         assert_eq!(store.review().sightings_page(review, Some(elsewhere[0]), 9).await.expect("reads"), []);
         let counts = store.review().sighting_counts(review).await.expect("reads");
@@ -116,7 +116,7 @@ on_both_engines! {
     async fn reviews_are_listed_from_one_on(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let mut ids = Vec::new();
-        // Two are completed in one moment.
+        // Two are completed at the same time.
         for (number, head, second) in [(1, 'a', 1), (2, 'a', 5), (1, 'b', 5), (3, 'a', 9)] {
             ids.push(reviewed(&store, &repo, pull(number), head, &[], second).await.0);
         }
@@ -131,7 +131,7 @@ on_both_engines! {
         assert_eq!(page(None, Some(ids[0]), 2).await, []);
         assert_eq!(page(Some(pull(1)), None, 1).await, [ids[2]]);
         assert_eq!(page(Some(pull(1)), Some(ids[2]), 9).await, [ids[0]]);
-        // One of another repository leads nowhere, and is not to be read here.
+        // A page after a review of another repository is empty, and that review cannot be read here.
         assert_eq!(page(None, Some(elsewhere), 9).await, []);
         assert_eq!(store.review().get_of_repo(repo.id, elsewhere).await.expect("reads"), None);
         assert_eq!(store.review().get_of_repo(repo.id, ids[1]).await.expect("reads"), store.review().get(ids[1]).await.expect("reads"));
@@ -145,7 +145,7 @@ on_both_engines! {
         let superseded = Wish { subject: pull(2), ..Wish::new(&repo, 'a', "two") }.run(&store, 4).await.id;
         assert_eq!(store.review().supersede(repo.id, &pull(2), &sha('b'), at(5)).await.expect("asks"), 1);
         let (last, _) = reviewed(&store, &repo, pull(2), 'b', &[], 6).await;
-        // Nobody knows yet what comes of this one, and this one is of another repository.
+        // One run is unfinished, and one review belongs to another repository.
         Wish { subject: pull(3), ..Wish::new(&repo, 'a', "three") }.run(&store, 7).await;
         let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         reviewed(&store, &other, pull(1), 'a', &[], 8).await;
@@ -184,7 +184,7 @@ on_both_engines! {
         store.findings().record_reaction(&thumb(&repo, 1, ids[0], &ada, false, 10)).await.expect("keeps");
         store.findings().record_reaction(&thumb(&repo, 2, ids[1], &ada, true, 11)).await.expect("keeps");
         store.findings().record_reaction(&thumb(&repo, 3, more[0], &bob, false, 12)).await.expect("keeps");
-        // The author's own, and one that is gone.
+        // The author's own reaction, and a removed one.
         let own = NewReaction { teaches: false, ..thumb(&repo, 9, ids[2], &bob, false, 13) };
         store.findings().record_reaction(&own).await.expect("keeps");
         store.findings().record_reaction(&thumb(&repo, 10, ids[2], &ada, false, 13)).await.expect("keeps");
@@ -195,7 +195,7 @@ on_both_engines! {
         assert_eq!((first[0].findings, first[0].hidden), (2, 1));
         let second = store.findings().pattern_pages(repo.id, Some(first[0].newest), 9).await.expect("reads");
         assert_eq!((second.len(), second[0].newest, second[0].pattern.title.as_str()), (1, GithubId(2), "Alert"));
-        // The same as all at once.
+        // The same patterns as in the complete list.
         let all = store.findings().pattern_feedback(repo.id).await.expect("reads");
         assert_eq!(all, [second[0].pattern.clone(), first[0].pattern.clone()]);
         assert_eq!(store.findings().pattern(repo.id, eval.key()).await.expect("reads").as_ref(), Some(&first[0].pattern));

@@ -1,4 +1,4 @@
-//! Findings that stand as comments at their lines.
+//! Findings that were posted as comments at their lines.
 
 use canonry_domain::review::FindingStatus;
 use canonry_domain::{GithubId, ItemNumber};
@@ -19,7 +19,7 @@ on_both_engines! {
             store.findings().record_posted(repo.id, number, run, &posted, at(second)).await.expect("stored");
         }
         let all = store.findings().posted_on_pull(repo.id, number).await.expect("read");
-        // Nothing is known of the finding 99.
+        // Finding 99 does not exist.
         assert_eq!(all.len(), 1, "{all:?}");
         let one = store.findings().posted_of_comment(repo.id, GithubId(71)).await.expect("read").expect("it");
         assert_eq!((&one, one.finding, one.run, one.posted_at), (&all[0], ids[0], run, at(5)));
@@ -48,7 +48,7 @@ on_both_engines! {
         assert_eq!(said().await, [false, false]);
         store.findings().record_posted(repo.id, number, first, &[(ids[0], GithubId(71))], at(5)).await.expect("stored");
         assert_eq!(said().await, [true, false]);
-        // The second review tells of both anew, and says nothing at any line.
+        // The second review contains both again, and posts nothing at any line.
         let (second, _) = reviewed(&store, &repo, pull(1), 'b', &[again(ids[0], &eval, FindingStatus::Same), again(ids[1], &alert, FindingStatus::Same)], 10).await;
         assert_eq!(said().await, [false, false]);
         store.findings().record_posted(repo.id, number, first, &[(ids[1], GithubId(72))], at(12)).await.expect("stored");

@@ -1,4 +1,4 @@
-//! Completed reviews: all or nothing, once, read back as they were.
+//! Completed reviews: all or nothing, once, read back as written.
 
 use canonry_domain::review::{
     Category, CodeHash, Dismissal, DismissalKind, Dismisser, Finding, FindingStatus, HiddenBy, LineRange, RepoPath,
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::setting::{Wish, again, at, complete, confidence, finding, hidden, new, open, pull, record, reviewed, sha};
 
-/// A finding as the store keeps it: no engine can keep U+0000.
+/// A finding as it is stored: no engine can store U+0000.
 fn kept(finding: &Finding) -> Finding {
     let mut finding = finding.clone();
     for text in finding.partial.values_mut() {
@@ -150,7 +150,8 @@ on_both_engines! {
         let (one, two) = (finding("a.js", 3, "Eval"), finding("a.js", 4, "Alert"));
         let (_, ids) = reviewed(&store, &repo, pull(2), 'a', &[new(&two)], 1).await;
         let run = Wish::new(&repo, 'a', "one").run(&store, 2).await;
-        // A finding of another pull request, one that is nowhere, and one twice: nobody's history may be changed by them.
+        // A finding of another pull request, one that does not exist, and one twice: they must not change any
+        // history.
         for strange in [ids[0], FindingId::new(999)] {
             let records = [new(&one), again(strange, &two, FindingStatus::Same)];
             let error = store.review().complete(&record(run.id, "one", &json!({}), &records), at(3)).await.expect_err("refused");
@@ -158,7 +159,7 @@ on_both_engines! {
         }
         let ledger = store.review().ledger(repo.id, &pull(1)).await.expect("reads");
         assert_eq!((ledger.len(), store.review().get(run.id).await.expect("reads")), (0, None));
-        // The run is still one's own, and can be completed.
+        // The run still belongs to the caller, and can be completed.
         let ids = complete(&store, run.id, "one", &[new(&one)], 4).await.expect("it is ours");
         let run = Wish::new(&repo, 'b', "one").run(&store, 5).await;
         let twice = [again(ids[0], &one, FindingStatus::Same), again(ids[0], &two, FindingStatus::Same)];
@@ -177,7 +178,7 @@ on_both_engines! {
         for ((stored, id), finding) in ledger.iter().zip(&ids).zip(&findings) {
             assert_eq!((stored.id, &stored.earlier.finding.title), (*id, &finding.title));
         }
-        // New ones among earlier ones, in another order.
+        // New findings among earlier ones, in another order.
         let fresh: Vec<Finding> = (1..=700).map(|line| finding("b.js", line, &format!("Alert {line}"))).collect();
         let mut records = Vec::new();
         for place in 0..findings.len() {
@@ -199,7 +200,7 @@ on_both_engines! {
 
     async fn names_too_long_for_an_index_are_kept(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        // Letters that do not compress, so that no index could hold them.
+        // Letters that do not compress, so that no index can contain them.
         let mut state = 7_u64;
         let mut noise = String::new();
         while noise.len() < 9_000 {
@@ -229,7 +230,7 @@ on_both_engines! {
         assert_eq!((standing.len(), &standing[0]), (1, &expected));
         assert!(standing[0].holds(&one));
 
-        // The code changes: what was said is about the old code, and may be said again about the new.
+        // The code changes: the dismissal is about the old code, and the new code may be dismissed too.
         let changed = Finding { code: Some(CodeHash::of(["eval(other)"])), ..one.clone() };
         reviewed(&store, &repo, pull(1), 'b', &[again(ids[0], &changed, FindingStatus::Same)], 4).await;
         let standing = dismissals(store.review().ledger(repo.id, &pull(1)).await.expect("reads"));
@@ -268,11 +269,11 @@ on_both_engines! {
         assert_eq!(codes().await, std::slice::from_ref(&one.code));
         assert!(say(Some(second), 4).await.expect("writes") && say(None, 5).await.expect("writes"));
         assert_eq!(codes().await, [one.code.clone(), changed.code.clone()]);
-        // A review that did not tell of it.
+        // A review that does not contain the finding.
         let (other, _) = reviewed(&store, &repo, pull(2), 'a', &[new(&one)], 6).await;
         assert!(!say(Some(other), 7).await.expect("asks"));
         assert_eq!(codes().await.len(), 2);
-        // The thread of the first comment is opened again; what was said in the other one stands.
+        // The thread of the first comment is reopened; the dismissal in the other one stays.
         let withdraw = |review, second| store.findings().withdraw_dismissal(ids[0], Some(review), DismissalKind::WontFix, None, at(second));
         assert!(!withdraw(other, 8).await.expect("asks"));
         assert!(withdraw(first, 8).await.expect("writes"));
@@ -297,7 +298,7 @@ on_both_engines! {
         reviewed(&store, &repo, pull(1), 'b', &[again(ids[0], &grave, FindingStatus::Same)], 3).await;
         let said = standing().await;
         assert!(said.len() == 1 && said[0].holds(&mild) && !said[0].holds(&grave), "{said:?}");
-        // The same words to what it is now are another thing; to what it was they are not.
+        // The same dismissal of the current finding is a new one; of the earlier finding it is not.
         assert!(say(Some(first), 4).await.expect("writes"));
         assert_eq!(standing().await.len(), 1);
         assert!(say(None, 5).await.expect("writes"));

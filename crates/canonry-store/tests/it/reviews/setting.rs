@@ -1,4 +1,4 @@
-//! What the tests of reviews have in common: claims, findings, records of them.
+//! Shared helpers of the review tests: claims, findings, records of them.
 
 use canonry_domain::ItemNumber;
 use canonry_domain::review::{
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub(crate) use crate::fixtures::at;
 
-/// How long a claim holds, in seconds.
+/// How long a claim lasts, in seconds.
 pub(crate) const LEASE: i64 = 60;
 
 pub(crate) async fn open(database: &TestDatabase) -> (Store, Repo) {
@@ -26,12 +26,12 @@ pub(crate) fn pull(number: i64) -> ReviewSubject {
     ReviewSubject::Pull(ItemNumber::new(number).expect("positive"))
 }
 
-/// A commit whose id is one letter, many times.
+/// A commit whose id is one letter, repeated.
 pub(crate) fn sha(letter: char) -> CommitSha {
     letter.to_string().repeat(40).parse().expect("an id")
 }
 
-/// A wish to review a subject at a head.
+/// A request to review a subject at a head.
 pub(crate) struct Wish<'a> {
     pub(crate) repo: &'a Repo,
     pub(crate) subject: ReviewSubject,
@@ -39,9 +39,9 @@ pub(crate) struct Wish<'a> {
     pub(crate) owner: &'a str,
     pub(crate) requested: bool,
     pub(crate) full: bool,
-    /// The second of the trigger; that of the claim otherwise.
+    /// The second of the trigger; `None` means the second of the claim.
     pub(crate) asked: Option<i64>,
-    /// The branch that the pull request is to be merged into.
+    /// The target branch of the pull request.
     pub(crate) branch: Option<&'a str>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Wish<'a> {
         store.review().claim(&claim, at(second)).await.expect("claims")
     }
 
-    /// The claim of a run that nothing stands in the way of.
+    /// Claims a run and expects to get it.
     pub(crate) async fn run(&self, store: &Store, second: i64) -> ReviewRun {
         match self.claim(store, second).await {
             ClaimOutcome::Run(run) => run,
@@ -101,7 +101,7 @@ pub(crate) fn confidence(points: u8) -> Confidence {
     serde_json::from_value(json!(points)).expect("points")
 }
 
-/// What a review says about a new finding that is shown.
+/// The record of a new finding that is shown.
 pub(crate) fn new(finding: &Finding) -> FindingRecord<'_> {
     FindingRecord {
         earlier: None,
@@ -118,7 +118,7 @@ pub(crate) fn new(finding: &Finding) -> FindingRecord<'_> {
     }
 }
 
-/// What a review says about a finding that is there already.
+/// The record of a finding that already exists.
 pub(crate) fn again(id: FindingId, finding: &Finding, status: FindingStatus) -> FindingRecord<'_> {
     FindingRecord { earlier: Some(id), status, ..new(finding) }
 }
@@ -174,7 +174,7 @@ pub(crate) async fn reviewed(
     (run.id, ids)
 }
 
-/// What became of a subject's runs, the oldest first.
+/// Returns the states of a subject's runs, oldest first.
 pub(crate) async fn states(store: &Store, repo: &Repo) -> Vec<ReviewState> {
     let runs = store.review().runs(repo.id, Some(&pull(1)), 100).await.expect("reads");
     runs.into_iter().rev().map(|run| run.state).collect()

@@ -6,7 +6,7 @@ use crate::github::people::accounts::{ISSUES_OR_PULLS, Permission};
 use crate::github::serve::call::{Answer, Call, Reply};
 use crate::github::world::World;
 
-/// GitHub's most assignees of one issue.
+/// The maximum number of assignees of an issue on GitHub.
 const MOST_ASSIGNEES: usize = 10;
 
 /// `GET …/assignees`: people who can be assigned.
@@ -26,7 +26,7 @@ pub(crate) fn list(world: &mut World, call: &Call) -> Reply {
 pub(crate) fn add(world: &mut World, call: &Call) -> Reply {
     let (repo, number) = writable(world, call)?;
     for login in names(call.field("assignees"), "login") {
-        // GitHub drops names it cannot assign and those past the tenth without a word.
+        // GitHub silently drops names that it cannot assign, and those after the tenth.
         let known = world.users.contains_key(&login.to_ascii_lowercase());
         if known && world.issue(&repo, number).assignees.len() < MOST_ASSIGNEES {
             world.assign(&repo, number, &call.login(), &login);

@@ -1,4 +1,4 @@
-//! What happens to issues, whoever does it: tests call these for people, handlers for API callers.
+//! Changes of issues: tests call these for people, handlers for API callers.
 
 use serde_json::json;
 
@@ -7,12 +7,11 @@ use crate::github::issues::timeline::{Event, EventKind};
 use crate::github::pulls::pull::Pull;
 use crate::github::world::{Comment, Issue, Label, State, World};
 
-/// What somebody opens.
 #[derive(Debug, Clone, Default)]
 pub struct NewIssue {
     pub title: String,
     pub body: Option<String>,
-    /// Names of labels; unknown ones are made.
+    /// Names of labels; missing labels are created.
     pub labels: Vec<String>,
     pub assignees: Vec<String>,
     pub pull: Option<Pull>,
@@ -36,7 +35,6 @@ impl NewIssue {
     }
 }
 
-/// Why an issue is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
     Completed,
@@ -117,7 +115,7 @@ impl World {
         self.cross_reference(self.position(repo), number, by, &referenced_numbers(body));
     }
 
-    /// Closes; closing what is closed changes the reason at most.
+    /// Closes an issue. If it is already closed, only the reason changes.
     pub fn close(&mut self, repo: &str, number: u64, by: &str, reason: CloseReason) {
         let at = self.stamp();
         let issue = self.issue(repo, number);
@@ -171,8 +169,8 @@ impl World {
         self.queue_issue_event("reopened", self.position(repo), number, by, json!({}));
     }
 
-    /// Writes a comment and returns its id. A comment that begins "Duplicate of #N" by somebody with
-    /// triage rights marks the issue, as it does on GitHub.
+    /// Writes a comment and returns its id. A comment that begins with "Duplicate of #N", by a user with triage
+    /// rights, marks the issue, as on GitHub.
     pub fn comment(&mut self, repo: &str, number: u64, by: &str, body: &str) -> u64 {
         let at = self.stamp();
         let id = self.fresh_id();
@@ -212,7 +210,7 @@ impl World {
         self.change(repo, comment.issue).comments -= 1;
     }
 
-    /// Sets a label, which is made when the repository has none of that name.
+    /// Adds a label, which is created if the repository has none of that name.
     pub fn label(&mut self, repo: &str, number: u64, by: &str, name: &str) {
         let name = self.ensure_label(repo, name);
         if self.issue(repo, number).labels.contains(&name) {
@@ -325,7 +323,7 @@ impl World {
         self.queue_push(position, branch, by, before.as_deref(), &after, &[path], false);
     }
 
-    /// Makes a label unless the repository has it; returns the name as it is written there.
+    /// Creates a label unless the repository has it; returns the name as written there.
     pub fn ensure_label(&mut self, repo: &str, name: &str) -> String {
         let id = self.fresh_id();
         let key = name.to_lowercase();
@@ -338,7 +336,7 @@ impl World {
         label.name.clone()
     }
 
-    /// An issue to be changed, stamped as updated.
+    /// Returns an issue for a change and sets its `updated_at`.
     pub(crate) fn change(&mut self, repo: &str, number: u64) -> &mut Issue {
         let at = self.stamp();
         self.revision += 1;
@@ -385,7 +383,7 @@ impl World {
     }
 }
 
-/// One reaction of a kind per person: a second one is the first.
+/// Each person has at most one reaction of a kind: adding it again returns the first.
 pub(crate) fn add_reaction(reactions: &mut Vec<Reaction>, new: Reaction) -> u64 {
     let same = |old: &&Reaction| old.author.eq_ignore_ascii_case(&new.author) && old.content == new.content;
     if let Some(old) = reactions.iter().find(same) {

@@ -34,7 +34,7 @@ pub(crate) fn list_all(world: &mut World, call: &Call) -> Reply {
     if call.query("sort") == Some("updated") {
         comments.sort_by_key(|comment| (comment.updated_at, comment.id));
     }
-    // Without `sort` GitHub ignores `direction` and goes by id.
+    // Without `sort` GitHub ignores `direction` and sorts by id.
     if call.query("sort").is_some() && call.query("direction") != Some("asc") {
         comments.reverse();
     }

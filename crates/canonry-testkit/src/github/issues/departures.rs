@@ -1,4 +1,4 @@
-//! How issues leave a repository, and how a repository leaves its name.
+//! Transfers of issues, and renames of repositories.
 
 use serde_json::json;
 
@@ -43,7 +43,7 @@ impl World {
         moved
     }
 
-    /// Renames a repository or moves it to another owner; the old name redirects from now on.
+    /// Renames a repository or moves it to another owner; the old name then redirects.
     pub fn rename_repo(&mut self, repo: &str, new_full_name: &str, by: &str) {
         let (owner, name) = new_full_name.split_once('/').expect("a repository is named owner/name");
         self.account(owner, Account::Organization);

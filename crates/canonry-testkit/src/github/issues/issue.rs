@@ -15,7 +15,7 @@ pub(crate) fn time(at: Timestamp) -> String {
 }
 
 impl World {
-    /// The issue a path names, or what GitHub answers when it is not there any more.
+    /// The issue that a path names, or GitHub's answer if it no longer exists.
     pub(crate) fn find_issue(&self, call: &Call) -> Result<&Issue, Answer> {
         let number = call.number("issue_number")?;
         let repo = call.repo(self);
@@ -104,7 +104,7 @@ impl World {
         value
     }
 
-    /// An issue by itself, with who closed it.
+    /// A single issue, including who closed it.
     fn full_issue_json(&self, repo: &Repo, issue: &Issue) -> Value {
         let mut value = self.issue_json(repo, issue);
         value["closed_by"] = issue.closed_by.as_deref().map_or(Value::Null, |login| self.user_json(login));
@@ -179,26 +179,26 @@ pub(crate) fn unlock(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::empty(204))
 }
 
-/// 403 unless the caller's role is strong enough.
+/// 403 unless the caller's role is sufficient.
 pub(crate) fn require(permission: Permission, wanted: Permission) -> Result<(), Answer> {
     if permission >= wanted { Ok(()) } else { Err(Answer::message(403, "Must have admin rights to Repository.")) }
 }
 
-/// The names in an array of strings or of objects that have one.
+/// The names in an array of strings or of objects with a name.
 pub(crate) fn names(field: Option<&Value>, key: &str) -> Vec<String> {
     let entries = field.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let name = |entry: &Value| entry.as_str().or_else(|| entry.get(key)?.as_str()).map(str::to_owned);
     entries.iter().filter_map(name).collect()
 }
 
-/// A patch that is well-formed.
+/// A well-formed patch.
 struct Edit {
     title: Option<String>,
     body: Option<String>,
     state: Option<StateChange>,
     labels: Option<Vec<String>>,
     assignees: Option<Vec<String>>,
-    /// The outer option: whether the patch speaks of the milestone at all.
+    /// The outer option says whether the patch contains the milestone at all.
     milestone: Option<Option<u64>>,
 }
 
@@ -233,8 +233,8 @@ impl Edit {
         })
     }
 
-    /// Authors may edit, close and reopen what is theirs (unless somebody else closed it); closing
-    /// needs triage rights otherwise, editing write rights.
+    /// Authors may edit, close and reopen their own items (unless another user closed them); otherwise closing needs
+    /// triage rights, editing write rights.
     fn check_rights(&self, issue: &Issue, login: &str, permission: Permission) -> Result<(), Answer> {
         let author = issue.author.eq_ignore_ascii_case(login);
         if !author && permission < Permission::Triage {
@@ -330,7 +330,7 @@ fn read_state(world: &World, call: &Call, issue: &Issue) -> Result<Option<StateC
     Ok(Some(StateChange::Close(reason)))
 }
 
-/// `duplicate_issue_id` wants the id, not the number, of another issue that the caller can see.
+/// `duplicate_issue_id` must be the id, not the number, of another issue that the caller can see.
 fn read_target(world: &World, call: &Call, issue: &Issue) -> Result<Option<u64>, Answer> {
     let Some(value) = call.field("duplicate_issue_id") else { return Ok(None) };
     let invalid = || Answer::invalid("Issue", "duplicate_issue_id", "invalid");

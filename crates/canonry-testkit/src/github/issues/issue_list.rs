@@ -26,10 +26,10 @@ pub(crate) fn list(world: &mut World, call: &Call) -> Reply {
     Ok(with_next(world, call, repo, answer, "issues", next))
 }
 
-/// One page of the issues that match, and the cursor after it when there are more.
+/// One page of the matching issues, and the cursor after it if there are more.
 ///
-/// A list of 25,000 is read in 250 requests by a debug build, so nothing is sorted but the page: the
-/// position after a cursor is found by one pass, the page by selection.
+/// A debug build reads a list of 25,000 in 250 requests, so only the page is sorted: one pass finds the position
+/// after a cursor, a selection finds the page.
 pub(crate) fn cut<'world>(
     world: &World,
     call: &Call,
@@ -68,7 +68,7 @@ pub(crate) fn cut<'world>(
     Ok((page.into_iter().map(|(_, issue)| issue).collect(), next))
 }
 
-/// Adds the `Link` to the next page, with the cursor and, as on GitHub, a page number beside it.
+/// Adds the `Link` to the next page, with the cursor and, as on GitHub, also a page number.
 pub(crate) fn with_next(
     world: &World,
     call: &Call,
@@ -83,7 +83,6 @@ pub(crate) fn with_next(
     answer.header("link", &link(call, &base, &[("after", &next), ("page", &page)], "next"))
 }
 
-/// What a list is sorted by.
 pub(crate) struct Order {
     by: By,
     descending: bool,
@@ -166,7 +165,7 @@ impl Filter {
     }
 }
 
-/// `state=`; nothing means open.
+/// `state=`; the default is open.
 pub(crate) fn read_state(call: &Call) -> Result<Option<State>, Answer> {
     match call.query("state") {
         None | Some("open") => Ok(Some(State::Open)),
@@ -176,7 +175,7 @@ pub(crate) fn read_state(call: &Call) -> Result<Option<State>, Answer> {
     }
 }
 
-/// The base of numbered `Link`s: the path by the repository's id, as GitHub writes it.
+/// The base of numbered `Link`s: the path by the repository's id, as on GitHub.
 pub(crate) fn base_by_id(world: &World, call: &Call) -> String {
     let repo = call.repo(world);
     let prefix = format!("/repos/{}/{}", repo.owner, repo.name);
@@ -184,7 +183,7 @@ pub(crate) fn base_by_id(world: &World, call: &Call) -> String {
     format!("{}/repositories/{}{rest}", world.api_url, repo.id)
 }
 
-/// A numbered page of something under a repository.
+/// A numbered page of a list under a repository.
 pub(crate) fn numbered_under_repo<T>(world: &World, call: &Call, entries: &[T], show: impl Fn(&T) -> Value) -> Answer {
     crate::github::serve::paging::numbered(call, &base_by_id(world, call), entries, show)
 }

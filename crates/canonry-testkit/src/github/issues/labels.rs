@@ -9,7 +9,7 @@ use crate::github::repos::repositories::Repo;
 use crate::github::serve::call::{Answer, Call, Reply, required_text};
 use crate::github::world::{Label, World};
 
-/// GitHub's longest label name, in characters.
+/// The maximum length of a label name on GitHub, in characters.
 const LONGEST_NAME: usize = 50;
 
 /// `GET …/labels`

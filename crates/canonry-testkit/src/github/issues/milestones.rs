@@ -20,7 +20,7 @@ pub(crate) fn list(world: &mut World, call: &Call) -> Reply {
 }
 
 impl World {
-    /// Makes a milestone and returns its number.
+    /// Creates a milestone and returns its number.
     pub fn milestone(&mut self, repo: &str, title: &str) -> u64 {
         let id = self.fresh_id();
         let created_at = self.stamp();

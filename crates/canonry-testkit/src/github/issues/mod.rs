@@ -1,4 +1,4 @@
-//! Issues as GitHub keeps them: text, labels, comments, reactions, history.
+//! Issues as on GitHub: text, labels, comments, reactions, history.
 
 pub(crate) mod assignees;
 pub(crate) mod changes;

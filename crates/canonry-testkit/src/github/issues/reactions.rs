@@ -9,21 +9,19 @@ use crate::github::people::accounts::{ISSUES_OR_PULLS, PULLS, Permission};
 use crate::github::serve::call::{Answer, Call, Reply};
 use crate::github::world::World;
 
-/// The eight reactions GitHub knows.
+/// The eight reactions of GitHub.
 const CONTENTS: [&str; 8] = ["+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"];
 
-/// One person's reaction.
 #[derive(Debug, Clone)]
 pub struct Reaction {
     pub id: u64,
     pub author: String,
     /// `+1`, `-1`, `laugh`, `confused`, `heart`, `hooray`, `rocket` or `eyes`.
     pub content: String,
-    /// When.
     pub created_at: Timestamp,
 }
 
-/// The counts that issues and comments carry.
+/// The counts of reactions in the JSON of issues and comments.
 pub(crate) fn rollup(reactions: &[Reaction], url: &str) -> Value {
     let mut counts = json!({ "url": format!("{url}/reactions"), "total_count": reactions.len() });
     for content in CONTENTS {
@@ -135,14 +133,14 @@ fn writable(world: &World, call: &Call, locked: bool) -> Result<String, Answer> 
     Ok(content.to_owned())
 }
 
-/// 201 for a new reaction, 200 for one that was there.
+/// 201 for a new reaction, 200 for an existing one.
 fn created(world: &World, reactions: &[Reaction], id: u64, before: usize) -> Answer {
     let status = if reactions.len() > before { 201 } else { 200 };
     let found = reactions.iter().find(|reaction| reaction.id == id);
     Answer::json(status, found.map_or(Value::Null, |reaction| reaction_json(world, reaction)))
 }
 
-/// Only one's own reactions can be taken back.
+/// A caller can delete only their own reactions.
 fn own(world: &World, call: &Call, reactions: &[Reaction]) -> Result<u64, Answer> {
     world.may_write(call, ISSUES_OR_PULLS)?;
     let id = call.number("reaction_id")?;

@@ -1,4 +1,4 @@
-//! Search among issues and pull requests, as far as scripts use it: words and the commonest qualifiers.
+//! Search for issues and pull requests, as far as scripts use it: words and the most common qualifiers.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Words in quotes stay together; a qualifier that is not known is an error, so that nobody takes too much for found.
+    /// Words in quotes stay together. An unknown qualifier is an error, because ignoring it would find too much.
     fn read(text: &str) -> Result<Self, Answer> {
         let mut asked = Self::default();
         for (place, quoted) in text.split('"').enumerate() {

@@ -1,4 +1,4 @@
-//! What happened to an issue: the timeline (with comments and cross-references) and the events (without).
+//! The history of an issue: the timeline (with comments and cross-references) and the events (without).
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -10,12 +10,10 @@ use crate::github::repos::repositories::Repo;
 use crate::github::serve::call::{Call, Reply};
 use crate::github::world::{Issue, World};
 
-/// One thing that happened to an issue.
 #[derive(Debug, Clone)]
 pub struct Event {
     pub id: u64,
     pub actor: String,
-    /// When.
     pub at: Timestamp,
     pub kind: EventKind,
 }
@@ -42,7 +40,7 @@ pub enum EventKind {
     Unlocked,
     Pinned,
     Unpinned,
-    /// Marked as a duplicate; REST never says of what.
+    /// Marked as a duplicate; REST does not show of which issue.
     MarkedAsDuplicate {
         of: Option<u64>,
     },
@@ -107,7 +105,7 @@ pub(crate) fn events(world: &mut World, call: &Call) -> Reply {
     Ok(numbered_under_repo(world, call, &events, Value::clone))
 }
 
-/// `None` when the issue that mentions this one is gone.
+/// `None` if the issue that mentions this one no longer exists.
 fn event_json(world: &World, repo: &Repo, issue: &Issue, event: &Event) -> Option<Value> {
     if let EventKind::CrossReferenced { repo_id, number } = &event.kind {
         let home = world.repos.iter().find(|candidate| candidate.id == *repo_id)?;

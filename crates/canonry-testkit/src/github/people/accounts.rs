@@ -1,4 +1,4 @@
-//! Users, tokens and what each may do in a repository.
+//! Users, tokens and their rights in a repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,32 +27,30 @@ pub enum Account {
     Organization,
 }
 
-/// A role in a repository, weakest first.
+/// A role in a repository, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Permission {
-    /// Nothing, not even reading a private repository.
+    /// No access, not even reading a private repository.
     None,
-    /// `read`, `pull` in older words.
+    /// `read`, formerly `pull`.
     Read,
     Triage,
-    /// `write`, `push` in older words.
+    /// `write`, formerly `push`.
     Write,
-    /// `maintain`.
     Maintain,
-    /// `admin`.
     Admin,
 }
 
-/// A token somebody may call the API with.
+/// A token for calls of the API.
 #[derive(Debug, Clone)]
 pub struct Token {
     pub login: String,
     pub kind: TokenKind,
-    /// From when on it is refused with 401.
+    /// From this time on the token is refused with 401.
     pub expires_at: Option<Timestamp>,
 }
 
-/// What bounds a token's rights.
+/// What limits a token's rights.
 #[derive(Debug, Clone)]
 pub enum TokenKind {
     Classic {
@@ -86,7 +84,7 @@ impl Token {
 }
 
 impl Permission {
-    /// The word of `role_name`.
+    /// The value of `role_name`.
     pub fn role_name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -98,7 +96,7 @@ impl Permission {
         }
     }
 
-    /// The word of the older `permission` field, which knows four levels.
+    /// The value of the older `permission` field, which has four levels.
     pub(crate) fn legacy_name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -108,7 +106,7 @@ impl Permission {
         }
     }
 
-    /// The word of the `permission=` filter.
+    /// The value of the `permission=` filter.
     pub(crate) fn from_filter(word: &str) -> Option<Self> {
         Some(match word {
             "pull" => Self::Read,
@@ -140,7 +138,7 @@ pub(crate) enum Actor {
 }
 
 impl Actor {
-    /// The login that changes are made under.
+    /// The login under which changes are made.
     pub(crate) fn login(&self) -> Option<&str> {
         match self {
             Self::Anonymous | Self::App => None,
@@ -149,7 +147,7 @@ impl Actor {
     }
 }
 
-/// Parts of a repository that App permissions and fine-grained tokens are given for.
+/// Areas of a repository for which App permissions and fine-grained tokens are granted.
 pub(crate) const ISSUES: &[&str] = &["issues"];
 /// Comments and labels of a pull request may be written with either permission.
 pub(crate) const ISSUES_OR_PULLS: &[&str] = &["issues", "pull_requests"];
@@ -159,7 +157,7 @@ pub(crate) const METADATA: &[&str] = &["metadata"];
 pub(crate) const CHECKS: &[&str] = &["checks"];
 
 impl World {
-    /// Finds out who calls; 401 as GitHub words it.
+    /// Identifies the caller, or returns 401 with GitHub's text.
     pub(crate) fn authenticate(&self, authorization: Option<&str>) -> Result<Actor, Answer> {
         let Some(header) = authorization else { return Ok(Actor::Anonymous) };
         let (scheme, credentials) = header.split_once(' ').unwrap_or((header, ""));
@@ -176,7 +174,7 @@ impl World {
         Ok(Actor::Token(token.clone()))
     }
 
-    /// What a login may do in a repository.
+    /// The role of a login in a repository.
     pub(crate) fn permission_of(&self, repo: &Repo, login: &str) -> Permission {
         let public = if repo.private { Permission::None } else { Permission::Read };
         if repo.owner.eq_ignore_ascii_case(login) {
@@ -185,7 +183,7 @@ impl World {
         repo.collaborators.get(&login.to_ascii_lowercase()).copied().unwrap_or(public)
     }
 
-    /// Whether the caller may read this part of a repository; 404 hides what is private.
+    /// Whether the caller may read this area of a repository; 404 hides private repositories.
     pub(crate) fn may_read(&self, call: &Call, areas: &[&str]) -> Result<(), Answer> {
         let repo = call.repo(self);
         let visible = match &call.actor {
@@ -215,8 +213,8 @@ impl World {
         if visible { Ok(()) } else { Err(Answer::not_found()) }
     }
 
-    /// The role the caller writes with in this part of a repository. A public repository lets every
-    /// signed-in person open issues and comment, so the handler decides which role it wants.
+    /// The caller's role for writes in this area of a repository. In a public repository every signed-in person may
+    /// open issues and comment, so the handler decides which role it requires.
     pub(crate) fn may_write(&self, call: &Call, areas: &[&str]) -> Result<Permission, Answer> {
         self.may_read(call, METADATA)?;
         let repo = call.repo(self);
@@ -251,7 +249,7 @@ impl World {
         logins.iter().map(|login| self.user_json(login)).filter(|user| !user.is_null()).collect()
     }
 
-    /// A user with what only the profile shows.
+    /// A user with the fields that only the profile shows.
     fn profile_json(&self, login: &str) -> Reply {
         let user = self.user_json(login);
         if user.is_null() {
@@ -265,7 +263,7 @@ impl World {
         Ok(Answer::ok(extended(user, more)))
     }
 
-    /// The JSON of a user, or `null` for one who is gone.
+    /// The JSON of a user, or `null` for a deleted one.
     pub(crate) fn user_json(&self, login: &str) -> Value {
         let Some(user) = self.users.get(&login.to_ascii_lowercase()) else { return Value::Null };
         let api = format!("{}/users/{}", self.api_url, user.login);
@@ -314,7 +312,7 @@ pub(crate) fn show_user(world: &mut World, call: &Call) -> Reply {
     world.profile_json(call.param("username"))
 }
 
-/// What git sends as a password; the name before it says nothing.
+/// The password that git sends; the name before it does not matter.
 fn password(encoded: &str) -> String {
     let pair = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
     pair.split_once(':').map_or_else(String::new, |(_, password)| password.to_owned())

@@ -21,18 +21,18 @@ pub const TEST_APP_PRIVATE_KEY: &str = include_str!("../../../keys/test-app.pem"
 /// The public half of [`TEST_APP_PRIVATE_KEY`].
 pub const TEST_APP_PUBLIC_KEY: &str = include_str!("../../../keys/test-app.pub.pem");
 
-/// GitHub refuses a JWT that lives longer.
+/// GitHub refuses a JWT with a longer lifetime.
 const LONGEST_JWT: SignedDuration = SignedDuration::from_mins(10);
 /// How long an installation token lives.
 const TOKEN_LIFE: SignedDuration = SignedDuration::from_hours(1);
 
 #[derive(Debug, Clone)]
 pub struct App {
-    /// Its id, the `iss` of its JWTs.
+    /// The id, which is the `iss` of its JWTs.
     pub id: u64,
-    /// Its slug; its bot is `<slug>[bot]`.
+    /// The slug; the App's bot is `<slug>[bot]`.
     pub slug: String,
-    /// Its client id, which may stand in `iss` too.
+    /// The client id, which may also be the `iss`.
     pub client_id: String,
     pub public_key: String,
 }
@@ -42,12 +42,11 @@ pub struct App {
 pub struct Installation {
     pub id: u64,
     pub account: String,
-    /// Ids of the repositories it is limited to; `None` means all of the account's.
+    /// Ids of the repositories that it may access; `None` means all of the account's.
     pub repositories: Option<BTreeSet<u64>>,
     /// `issues` → `write`, …
     pub permissions: BTreeMap<String, String>,
     pub suspended: bool,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
@@ -59,7 +58,7 @@ struct Claims {
 }
 
 impl World {
-    /// Makes the App (with the test key) and its bot user.
+    /// Creates the App (with the test key) and its bot user.
     pub fn add_app(&mut self, id: u64, slug: &str) {
         self.bot(&format!("{slug}[bot]"));
         self.app = Some(App {
@@ -103,7 +102,7 @@ impl World {
         self.installations.iter().any(|installation| installation.id == id && covers(installation, repo))
     }
 
-    /// 401 in GitHub's words unless the JWT is the App's own and of the right age.
+    /// 401 with GitHub's text unless the JWT is the App's own and neither too old nor too long-lived.
     pub(crate) fn verify_jwt(&self, jwt: &str) -> Result<(), Answer> {
         let refuse = |message: &str| Answer::message(401, message);
         let undecodable = || refuse("A JSON web token could not be decoded");
@@ -130,7 +129,7 @@ impl World {
         Ok(())
     }
 
-    /// The App as others carry it, or `null` when there is none.
+    /// The App as other objects contain it, or `null` if there is none.
     pub(crate) fn app_json(&self) -> Value {
         let Some(app) = &self.app else { return Value::Null };
         let permissions = self.installations.first().map(|installation| installation.permissions.clone());
@@ -203,8 +202,8 @@ pub(crate) fn show(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::ok(value))
 }
 
-/// `POST /app-manifests/{code}/conversions`: nobody signs in for it, the code is the secret. Any code that begins with
-/// `manifest-` buys the App.
+/// `POST /app-manifests/{code}/conversions`: it needs no sign-in, because the code is the secret. Any code that
+/// begins with `manifest-` returns the App.
 pub(crate) fn convert_manifest(world: &mut World, call: &Call) -> Reply {
     let mut value = world.app_json();
     if value.is_null() || !call.param("code").starts_with("manifest-") {
@@ -329,7 +328,7 @@ fn covers(installation: &Installation, repo: &Repo) -> bool {
     }
 }
 
-/// A token may ask for less than the installation has, never for more.
+/// A token may have fewer rights than the installation, never more.
 fn narrowed(
     granted: &BTreeMap<String, String>,
     wanted: &serde_json::Map<String, Value>,

@@ -1,4 +1,4 @@
-//! Who may do what in a repository, as the API tells it.
+//! The rights in a repository, as the API shows them.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::github::people::accounts::{Account, Actor, METADATA, Permission, Toke
 use crate::github::serve::call::{Answer, Call, Reply};
 use crate::github::world::World;
 
-/// `GET …/collaborators`: for people it takes push access to see them, for an App's installation nothing more.
+/// `GET …/collaborators`: people need push access to see the list, an App's installation needs nothing more.
 pub(crate) fn list(world: &mut World, call: &Call) -> Reply {
     world.may_read(call, METADATA)?;
     may_see(world, call)?;

@@ -1,4 +1,4 @@
-//! Signing in to another program with an account on GitHub: the page that sends people back, and what the code buys.
+//! Sign-in to another program with a GitHub account: the page that redirects back, and the exchange of the code.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::github::people::accounts::{Token, TokenKind};
 use crate::github::serve::call::{Answer, Call, Reply};
 use crate::github::world::World;
 
-/// How long a code is good for.
+/// How long a code is valid.
 const CODE_LIFE: SignedDuration = SignedDuration::from_mins(10);
-/// How long a person's token lives.
+/// How long a person's token is valid.
 const TOKEN_LIFE: SignedDuration = SignedDuration::from_hours(8);
 
 /// A program that people sign in to.
@@ -22,9 +22,9 @@ const TOKEN_LIFE: SignedDuration = SignedDuration::from_hours(8);
 pub struct OauthApp {
     pub client_id: String,
     pub client_secret: String,
-    /// Where people are sent back to; nowhere else.
+    /// The only URL to which people are redirected.
     pub callback: String,
-    /// Login of who sits at the browser and agrees; nobody declines. `as=LOGIN` in the address names another.
+    /// Login of the person at the browser, who agrees; `None` declines. `as=LOGIN` in the URL overrides it.
     pub person: Option<String>,
     codes: BTreeMap<String, Code>,
 }
@@ -48,7 +48,7 @@ impl OauthApp {
     }
 }
 
-/// Sends the browser back at once: the person has agreed, or declined.
+/// Redirects the browser at once, as if the person had agreed or declined.
 pub(crate) fn authorize(world: &mut World, call: &Call) -> Reply {
     let ends_at = world.now + CODE_LIFE;
     let number = world.fresh_id();
@@ -79,7 +79,7 @@ pub(crate) fn authorize(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::empty(302).header("location", &back))
 }
 
-/// A token for a code, once. What is wrong is told with 200, as GitHub does.
+/// Exchanges a code for a token, once. Errors have status 200, as on GitHub.
 pub(crate) fn access_token(world: &mut World, call: &Call) -> Reply {
     let (now, number) = (world.now, world.fresh_id());
     let field = |name| call.field(name).and_then(Value::as_str);

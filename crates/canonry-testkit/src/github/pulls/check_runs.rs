@@ -1,4 +1,4 @@
-//! Check runs: what an App says about a commit.
+//! Check runs: the results of an App for a commit.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::github::repos::repositories::Repo;
 use crate::github::serve::call::{Answer, Call, Reply, required_text};
 use crate::github::world::World;
 
-/// GitHub's longest text in the output of a check run, in characters.
+/// The maximum length of a text in the output of a check run on GitHub, in characters.
 const LONGEST_OUTPUT: usize = 65_535;
 const STATUSES: [&str; 3] = ["queued", "in_progress", "completed"];
 const CONCLUSIONS: [&str; 8] =
@@ -19,28 +19,26 @@ const CONCLUSIONS: [&str; 8] =
 #[derive(Debug, Clone)]
 pub struct CheckRun {
     pub id: u64,
-    /// Id of its suite: one for each commit.
+    /// Id of its suite; each commit has one suite.
     pub suite: u64,
     pub name: String,
     pub head_sha: String,
-    /// What the App knows it by; may be empty.
+    /// The App's own id for the run; may be empty.
     pub external_id: String,
     /// `queued`, `in_progress` or `completed`.
     pub status: String,
-    /// `success`, `neutral`, `failure`, `action_required`, …; only when it is completed.
+    /// `success`, `neutral`, `failure`, `action_required`, …; only if the run is completed.
     pub conclusion: Option<String>,
     pub details_url: Option<String>,
     pub title: Option<String>,
     pub summary: Option<String>,
     pub text: Option<String>,
-    /// When it began.
     pub started_at: Timestamp,
-    /// When it was completed.
     pub completed_at: Option<Timestamp>,
 }
 
 impl World {
-    /// Somebody asks for a check run again.
+    /// A user requests a check run again.
     pub fn rerequest_check_run(&mut self, repo: &str, check_run: u64, by: &str) {
         let position = self.position(repo);
         let home = &self.repos[position];
@@ -50,7 +48,7 @@ impl World {
         self.queue_event("check_run", Some("rerequested"), Some(position), Some(by), payload);
     }
 
-    /// Somebody asks for all checks of a commit again.
+    /// A user requests all checks of a commit again.
     pub fn rerequest_check_suite(&mut self, repo: &str, head_sha: &str, by: &str) {
         let position = self.position(repo);
         let home = &self.repos[position];
@@ -125,7 +123,7 @@ pub(crate) fn update(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::ok(value))
 }
 
-/// `GET …/commits/{ref}/check-runs`: the newest of each name, unless all are asked for.
+/// `GET …/commits/{ref}/check-runs`: the newest of each name, unless all are requested.
 pub(crate) fn list_of_commit(world: &mut World, call: &Call) -> Reply {
     world.may_read(call, CHECKS)?;
     let repo = call.repo(world);
@@ -148,7 +146,7 @@ pub(crate) fn list_of_commit(world: &mut World, call: &Call) -> Reply {
     Ok(answer)
 }
 
-/// People see check runs; Apps alone make them.
+/// People can see check runs; only Apps can create them.
 fn may_check(world: &World, call: &Call) -> Result<(), Answer> {
     world.may_write(call, CHECKS)?;
     match &call.actor {
@@ -162,7 +160,7 @@ fn find(world: &World, call: &Call) -> Result<usize, Answer> {
     call.repo(world).check_runs.iter().position(|run| run.id == id).ok_or_else(Answer::not_found)
 }
 
-/// Takes over what a request says. A conclusion completes a run; a status before that takes the conclusion back.
+/// Applies the fields of a request. A conclusion completes a run; an earlier status removes the conclusion.
 fn change(world: &World, call: &Call, run: &mut CheckRun) -> Result<(), Answer> {
     let text = |name: &str| call.field(name).and_then(Value::as_str);
     let known = |name: &str, words: &[&str]| match text(name) {
@@ -196,7 +194,7 @@ fn change(world: &World, call: &Call, run: &mut CheckRun) -> Result<(), Answer> 
                 return Err(Answer::invalid_because("CheckRun", name, &why));
             }
         }
-        // GitHub wants both wherever it is given an output.
+        // GitHub requires both in every output.
         let missing = |name: &str| Answer::invalid("CheckRun", name, "missing_field");
         run.title = Some(part("title").ok_or_else(|| missing("title"))?);
         run.summary = Some(part("summary").ok_or_else(|| missing("summary"))?);
@@ -211,7 +209,7 @@ fn pulls_of(world: &World, repo: &Repo, head_sha: &str) -> Vec<Value> {
         json!({ "ref": branch, "sha": sha, "repo": home })
     };
     let pulls = repo.issues.values().filter_map(|issue| Some((issue, issue.pull.as_ref()?)));
-    // GitHub does not say which pull requests from forks a commit belongs to.
+    // GitHub does not show which pull requests from forks a commit belongs to.
     pulls
         .filter(|(_, pull)| pull.head_sha == head_sha && pull.fork.is_none())
         .map(|(issue, pull)| {

@@ -1,4 +1,4 @@
-//! Commits: what people push, and the routes that show and compare them.
+//! Commits that people push, and the routes that show and compare them.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,24 +13,23 @@ use crate::github::repos::repositories::Repo;
 use crate::github::serve::call::{Answer, Call, Reply};
 use crate::github::world::World;
 
-/// The first commit's second; each further commit of a repository is one later, so that SHAs are the same in every run.
+/// The time of the first commit. Each further commit of a repository is one second later, so that SHAs are the same
+/// in every run.
 const FIRST_COMMIT: i64 = 1_767_225_600;
-/// Who commits: Canonry goes by accounts of GitHub, never by names in commits.
+/// The author of all commits: Canonry uses GitHub accounts, never names in commits.
 const COMMITTER: &str = "committer";
 
 #[derive(Debug, Clone)]
 pub struct Commit {
-    /// The commit before it.
     pub parent: Option<String>,
     pub message: String,
-    /// When it was made.
     pub at: Timestamp,
 }
 
 impl World {
-    /// Commits files (path → text, or `None` to delete) on top of a branch and returns the SHA. A branch that is not
-    /// there begins at the default branch. A text with a NUL is a binary file. There is no webhook, as when one is
-    /// lost; pull requests of the branch follow it.
+    /// Commits files (path → text, or `None` to delete) on top of a branch and returns the SHA. A new branch starts
+    /// at the default branch. A text with a NUL is a binary file. No webhook is sent, as if it were lost. Pull
+    /// requests of the branch follow it.
     pub fn commit(&mut self, repo: &str, branch: &str, files: &[(&str, Option<&str>)]) -> String {
         let position = self.position(repo);
         self.begin_branch(position, branch);
@@ -41,7 +40,7 @@ impl World {
         sha
     }
 
-    /// The same on a branch that begins anew at the default branch: what a force-push leaves.
+    /// The same on a branch that restarts at the default branch, as after a force-push.
     pub fn recommit(&mut self, repo: &str, branch: &str, files: &[(&str, Option<&str>)]) -> String {
         let position = self.position(repo);
         assert_ne!(branch, self.repos[position].default_branch, "the default branch has nothing to begin at");
@@ -50,7 +49,7 @@ impl World {
         self.commit(repo, branch, files)
     }
 
-    /// The repository's git, which begins with the files that were written to the default branch so far.
+    /// The repository's git, which starts with the files written to the default branch so far.
     pub(crate) fn git_of(&mut self, position: usize) -> GitRepository {
         let default = self.repos[position].default_branch.clone();
         if self.repos[position].git.is_none() {
@@ -63,7 +62,7 @@ impl World {
         self.repos[position].git.clone().expect("invariant: just made")
     }
 
-    /// Makes a branch from the default branch unless it is there.
+    /// Creates a branch from the default branch unless it exists.
     fn begin_branch(&mut self, position: usize, branch: &str) {
         self.git_of(position);
         let repo = &mut self.repos[position];
@@ -75,7 +74,7 @@ impl World {
         let of_default = repo.files.iter().filter(|((other, _), _)| *other == repo.default_branch);
         let copies: Vec<((String, String), Vec<u8>)> =
             of_default.map(|((_, path), bytes)| ((branch.to_owned(), path.clone()), bytes.clone())).collect();
-        // What a test wrote to the branch by hand stays.
+        // Files that a test wrote directly to the branch stay.
         for (key, bytes) in copies {
             repo.files.entry(key).or_insert(bytes);
         }
@@ -92,7 +91,7 @@ impl World {
         }
     }
 
-    /// Commits the files that a branch has now.
+    /// Commits the current files of a branch.
     fn save(&mut self, position: usize, branch: &str, parent: Option<String>) -> String {
         self.revision += 1;
         let repo = &mut self.repos[position];
@@ -121,7 +120,7 @@ impl Repo {
         self.has_commit(name).then(|| name.to_owned())
     }
 
-    /// Whether this commit is known; without git the heads of pull requests are.
+    /// Whether this commit is known; without git, the heads of pull requests are known.
     pub(crate) fn has_commit(&self, sha: &str) -> bool {
         let is_end = |pull: &crate::github::pulls::pull::Pull| pull.head_sha == sha || pull.base_sha == sha;
         self.commits.contains_key(sha) || self.issues.values().filter_map(|issue| issue.pull.as_ref()).any(is_end)
@@ -145,7 +144,7 @@ pub(crate) fn show(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::ok(shown))
 }
 
-/// `GET …/commits`: the commits behind a branch or a commit, the newest first.
+/// `GET …/commits`: the history of a branch or a commit, the newest first.
 pub(crate) fn list(world: &mut World, call: &Call) -> Reply {
     world.may_read(call, CONTENTS)?;
     let git = world.git_of(call.repo_position());
@@ -215,7 +214,7 @@ pub(crate) fn compare(world: &mut World, call: &Call) -> Reply {
     })))
 }
 
-/// A commit as lists carry it; `None` when it is not known.
+/// A commit as in lists; `None` if it is not known.
 fn commit_json(world: &World, repo: &Repo, git: &GitRepository, sha: &str) -> Option<Value> {
     let commit = repo.commits.get(sha)?;
     let api = repo.api(&world.api_url);

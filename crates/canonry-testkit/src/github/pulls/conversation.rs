@@ -10,8 +10,8 @@ use crate::github::pulls::reviews::{Review, ReviewState};
 use crate::github::world::World;
 
 impl World {
-    /// Everything a person sees on a pull request in order of time: comments, reviews with their conversations on
-    /// lines, check runs of its commits. HTML comments are left out, as GitHub leaves them out.
+    /// Everything that a person sees on a pull request, in order of time: comments, reviews with their conversations
+    /// on lines, check runs of its commits. HTML comments are left out, as on GitHub.
     pub fn conversation(&self, repo: &str, number: u64) -> String {
         let home = self.get(repo);
         let issue = self.issue(repo, number);
@@ -53,7 +53,7 @@ impl World {
     }
 }
 
-/// `None` for the empty review that every reply comes in.
+/// `None` for the empty review that contains every reply.
 fn review_text(pull: &Pull, review: &Review) -> Option<String> {
     let begun = |thread: &&ReviewThread| {
         pull.review_comments.iter().any(|comment| comment.id == thread.comment && comment.review == review.id)
@@ -99,7 +99,7 @@ fn short(sha: &str) -> &str {
     sha.get(..7).unwrap_or(sha)
 }
 
-/// A text without HTML comments and without the blank lines that they leave at its ends, each line under an indent.
+/// A text without HTML comments and without the blank lines that they leave at its ends, each line indented.
 fn said(text: &str, indent: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;

@@ -19,24 +19,23 @@ use crate::github::world::{Issue, State, World};
 #[derive(Debug, Clone)]
 pub struct Pull {
     pub draft: bool,
-    /// When it was merged.
     pub merged_at: Option<Timestamp>,
     pub merged_by: Option<String>,
-    /// Login of the fork's owner, when the branch is a fork's.
+    /// Login of the fork's owner, if the branch belongs to a fork.
     pub fork: Option<String>,
     pub head_ref: String,
     pub head_sha: String,
     pub base_ref: String,
-    /// Commit at the tip of that branch when the pull request was opened, pushed to or retargeted last.
+    /// The commit at the tip of that branch when the pull request was last opened, pushed to or retargeted.
     pub base_sha: String,
     pub files: Vec<ChangedFile>,
-    /// Its commits, oldest first; empty when there is no git behind it.
+    /// The commits, oldest first; empty without git.
     pub commits: Vec<PullCommit>,
-    /// Logins of who was asked for a review and has not given one.
+    /// Logins of requested reviewers who have not reviewed yet.
     pub requested_reviewers: Vec<String>,
-    /// Reviews, oldest first, pending ones too.
+    /// Reviews, oldest first, including pending ones.
     pub reviews: Vec<Review>,
-    /// Comments on lines, oldest first, pending ones too.
+    /// Comments on lines, oldest first, including pending ones.
     pub review_comments: Vec<ReviewComment>,
     /// Conversations on lines, oldest first.
     pub threads: Vec<ReviewThread>,
@@ -45,7 +44,7 @@ pub struct Pull {
 #[derive(Debug, Clone)]
 pub struct PullCommit {
     pub sha: String,
-    /// What the pull request changed up to this commit.
+    /// The changes of the pull request up to this commit.
     pub files: Vec<ChangedFile>,
 }
 
@@ -78,7 +77,7 @@ impl Pull {
         self
     }
 
-    /// What it changes up to one of its commits; `None` for a commit that is not of it.
+    /// The changes up to one of its commits; `None` if the commit does not belong to it.
     pub(crate) fn files_at(&self, commit: &str) -> Option<&[ChangedFile]> {
         if commit == self.head_sha {
             return Some(&self.files);
@@ -86,7 +85,7 @@ impl Pull {
         self.commits.iter().find(|known| known.sha == commit).map(|known| known.files.as_slice())
     }
 
-    /// The branch it comes from, as the repository's own tables name it.
+    /// The source branch, as the repository's own tables name it.
     pub(crate) fn head_branch(&self) -> String {
         match &self.fork {
             Some(owner) => format!("{owner}:{}", self.head_ref),

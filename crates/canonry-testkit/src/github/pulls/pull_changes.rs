@@ -1,4 +1,4 @@
-//! What happens to pull requests: opened, pushed to, retargeted, made ready, asked to be reviewed.
+//! Changes of pull requests: opening, pushing, retargeting, marking as ready, requesting reviews.
 
 use serde_json::json;
 
@@ -7,29 +7,28 @@ use crate::github::pulls::pull::{Pull, PullCommit};
 use crate::github::pulls::pull_diff::{Side, bare_changes, changed_files, moved_line, shown_line};
 use crate::github::world::{State, World};
 
-/// A pull request that somebody opens.
 #[derive(Debug, Clone, Default)]
 pub struct NewPull {
     pub title: String,
     pub body: Option<String>,
-    /// The branch it goes to; the default branch unless named.
+    /// The target branch; by default the default branch.
     pub base: Option<String>,
     pub draft: bool,
     pub fork: Option<String>,
 }
 
 impl NewPull {
-    /// A pull request that is ready, to the default branch, from the same repository.
+    /// A pull request that is not a draft, from the same repository to the default branch.
     pub fn new(title: &str) -> Self {
         Self { title: title.to_owned(), ..Self::default() }
     }
 }
 
 impl World {
-    /// Opens a pull request of a branch that was committed to, and returns its number.
+    /// Opens a pull request for a branch with commits, and returns its number.
     ///
     /// # Panics
-    /// When there is no such branch.
+    /// If there is no such branch.
     pub fn open_pull(&mut self, repo: &str, by: &str, branch: &str, new: NewPull) -> u64 {
         let position = self.position(repo);
         let git = self.git_of(position);
@@ -55,8 +54,8 @@ impl World {
         after
     }
 
-    /// Replaces the branch of a pull request by one commit on the default branch. GitHub then says of earlier reviews
-    /// that they were about the new head.
+    /// Replaces the branch of a pull request by one commit on the default branch. GitHub then shows earlier reviews
+    /// as reviews of the new head.
     pub fn force_push_pull(&mut self, repo: &str, number: u64, by: &str, files: &[(&str, Option<&str>)]) -> String {
         let branch = self.pull(repo, number).head_branch();
         let before = self.pull(repo, number).head_sha.clone();
@@ -85,7 +84,7 @@ impl World {
         self.queue_issue_event("review_requested", self.position(repo), number, by, extra);
     }
 
-    /// Lets a pull request go to another branch.
+    /// Changes the target branch of a pull request.
     pub fn retarget(&mut self, repo: &str, number: u64, by: &str, base: &str) {
         let position = self.position(repo);
         let old = self.pull(repo, number).clone();
@@ -97,15 +96,15 @@ impl World {
         self.queue_issue_event("edited", position, number, by, json!({ "changes": changes }));
     }
 
-    /// A pull request that is there.
+    /// An existing pull request.
     ///
     /// # Panics
-    /// When it is not.
+    /// If it does not exist.
     pub fn pull(&self, repo: &str, number: u64) -> &Pull {
         self.issue(repo, number).pull.as_ref().unwrap_or_else(|| panic!("{repo}#{number} is no pull request"))
     }
 
-    /// A pull request to be changed, stamped as updated.
+    /// Returns a pull request for a change and sets its `updated_at`.
     pub(crate) fn pull_mut(&mut self, repo: &str, number: u64) -> &mut Pull {
         let pull = self.change(repo, number).pull.as_mut();
         pull.unwrap_or_else(|| panic!("{repo}#{number} is no pull request"))
@@ -115,7 +114,7 @@ impl World {
     pub(crate) fn follow_branch(&mut self, position: usize, branch: &str) {
         let repo = self.repos[position].full_name();
         let commits = &self.repos[position].commits;
-        // One that was made by hand has no commits behind it, whatever its branch is called.
+        // A pull request that a test built directly has no commits, whatever its branch is called.
         let of_branch = |pull: &Pull| pull.head_branch() == branch && commits.contains_key(&pull.head_sha);
         let open = self.repos[position].issues.values().filter(|issue| issue.state == State::Open);
         let numbers: Vec<u64> =
@@ -163,7 +162,7 @@ impl World {
         pull.files = pull.commits.last().map(|commit| commit.files.clone()).unwrap_or_default();
     }
 
-    /// Takes a branch out of the repository and into somebody's fork of it.
+    /// Moves a branch from the repository to a user's fork of it.
     fn move_to_fork(&mut self, position: usize, owner: &str, branch: &str) {
         self.user(owner);
         let fork = format!("{owner}/{}", self.repos[position].name);
@@ -207,14 +206,14 @@ impl World {
     }
 }
 
-/// Moves the comments to where their lines are now. One whose line changed, or is no longer in the diff, is outdated
-/// from now on and stays with the commit it was last right for.
+/// Moves the comments to the current positions of their lines. A comment whose line changed, or is no longer in the
+/// diff, becomes outdated and stays at the last commit for which its line was right.
 fn place_comments(pull: &mut Pull, moves: impl Fn(&str, &mut u64) -> bool) {
     let (files, head) = (&pull.files, &pull.head_sha);
     for comment in &mut pull.review_comments {
         let Some(mut line) = comment.line else { continue };
         let mut start = comment.start_line;
-        // The old side's lines are the base's, which a push does not change.
+        // Lines of the old side belong to the base, which a push does not change.
         let stays = comment.side == Side::Left
             || (moves(&comment.path, &mut line) && start.as_mut().is_none_or(|start| moves(&comment.path, start)));
         let patch = files.iter().find(|file| file.path == comment.path).and_then(|file| file.patch.as_deref());

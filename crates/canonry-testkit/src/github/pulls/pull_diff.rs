@@ -1,22 +1,21 @@
-//! The changes of a pull request: files with their patches, and where in them a line can be commented on.
+//! The changes of a pull request: files with their patches, and the lines that can be commented on.
 
 use crate::github::repos::git_repositories::GitRepository;
 
-/// Patches that are longer are left out, as those of binary files are.
+/// Longer patches are left out, as those of binary files.
 const LARGEST_PATCH: usize = 300 * 1024;
 
-/// One file of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFile {
     pub path: String,
-    /// The path it had before it was renamed.
+    /// The path before a rename.
     pub previous_path: Option<String>,
     /// `added`, `modified`, `removed`, `renamed`, …
     pub status: String,
     pub sha: String,
     pub additions: usize,
     pub deletions: usize,
-    /// Its part of the diff; GitHub leaves it out for binary and very large files.
+    /// The file's part of the diff; GitHub leaves it out for binary and very large files.
     pub patch: Option<String>,
 }
 
@@ -34,7 +33,7 @@ impl ChangedFile {
     }
 }
 
-/// The side of a diff that a comment stands on.
+/// The side of a diff to which a comment belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Left,
@@ -50,9 +49,8 @@ impl Side {
     }
 }
 
-/// A line that a patch shows.
 pub(crate) struct ShownLine {
-    /// Lines below the first hunk's header.
+    /// The number of lines below the first hunk's header.
     pub(crate) position: u64,
     pub(crate) hunk: usize,
     left: Option<u64>,
@@ -60,7 +58,7 @@ pub(crate) struct ShownLine {
     pub(crate) excerpt: String,
 }
 
-/// The files that differ between two commits, `None` being the empty tree.
+/// The files that differ between two commits; `None` is the empty tree.
 pub(crate) fn changed_files(git: &GitRepository, from: Option<&str>, to: &str) -> Vec<ChangedFile> {
     let output = git.diff(from, to, 3);
     let mut files = read_diff(&output);
@@ -70,7 +68,7 @@ pub(crate) fn changed_files(git: &GitRepository, from: Option<&str>, to: &str) -
     files
 }
 
-/// The line of a patch that shows this line of a side, when one does.
+/// The line of a patch that shows this line of a side, if there is one.
 pub(crate) fn shown_line(patch: &str, side: Side, line: u64) -> Option<ShownLine> {
     let mut hunk = 0;
     let (mut left, mut right) = (0, 0);
@@ -109,8 +107,8 @@ impl ShownLine {
     }
 }
 
-/// Where the lines of each file of one commit are in another: `None` for a line that was changed, and for every line of
-/// a file that was removed or renamed.
+/// The position of a file's line in another commit: `None` for a changed line, and for every line of a removed or
+/// renamed file.
 pub(crate) fn moved_line(changes: &[ChangedFile], path: &str, line: u64) -> Option<u64> {
     let named = |file: &&ChangedFile| file.path == path || file.previous_path.as_deref() == Some(path);
     let Some(file) = changes.iter().find(named) else { return Some(line) };
@@ -119,7 +117,7 @@ pub(crate) fn moved_line(changes: &[ChangedFile], path: &str, line: u64) -> Opti
     }
     let mut moved = line;
     for ((old, old_count), (_, new_count)) in file.patch.as_deref()?.lines().filter_map(hunk_header) {
-        // A hunk that removes nothing is named by the line before it.
+        // The header of a hunk that removes nothing names the line before it.
         let first = if old_count == 0 { old + 1 } else { old };
         if line < first {
             break;
@@ -155,7 +153,7 @@ fn read_diff(output: &[u8]) -> Vec<ChangedFile> {
         files.push(ChangedFile { path, previous_path, status, sha, additions: 0, deletions: 0, patch: None });
     }
     let patches = String::from_utf8_lossy(rest.strip_prefix(b"\0").unwrap_or(rest)).into_owned();
-    // Every line of a file's text has a sign before it, so this stands at the beginning of a patch only.
+    // Every line of a file's text has a sign before it, so this string occurs only at the beginning of a patch.
     let sections = format!("\n{patches}");
     for (file, section) in files.iter_mut().zip(sections.split("\ndiff --git ").skip(1)) {
         let Some((_, hunks)) = section.split_once("\n@@ ") else { continue };

@@ -15,7 +15,7 @@ use crate::github::repos::repositories::Repo;
 use crate::github::serve::call::{Answer, Call, Reply, check_length, required_text};
 use crate::github::world::{Issue, World};
 
-/// A comment on a line, or an answer to one.
+/// A comment on a line, or a reply to one.
 #[derive(Debug, Clone)]
 pub struct ReviewComment {
     pub id: u64,
@@ -24,30 +24,30 @@ pub struct ReviewComment {
     pub body: String,
     pub path: String,
     pub side: Side,
-    /// The line at the head; `None` when it is outdated.
+    /// The line at the head; `None` if the comment is outdated.
     pub line: Option<u64>,
     /// The first line of several, at the head.
     pub start_line: Option<u64>,
-    /// The line when it was written.
+    /// The line when the comment was written.
     pub original_line: u64,
-    /// The first line of several when it was written.
+    /// The first line of several when the comment was written.
     pub original_start_line: Option<u64>,
-    /// The last commit its lines were right for.
+    /// The last commit for which its lines were right.
     pub commit_id: String,
     pub original_commit_id: String,
     pub diff_hunk: String,
-    /// Lines below the first hunk's header when it was written.
+    /// The number of lines below the first hunk's header when the comment was written.
     pub original_position: u64,
-    /// Id of the comment that began the conversation.
+    /// Id of the comment that started the conversation.
     pub in_reply_to: Option<u64>,
-    /// When it was shown to others.
+    /// When it became visible to others.
     pub created_at: Timestamp,
-    /// When it was edited last.
+    /// When it was last edited.
     pub updated_at: Timestamp,
     pub reactions: Vec<Reaction>,
 }
 
-/// A comment whose place was found in the diff.
+/// A comment whose position was found in the diff.
 pub(crate) struct NewComment {
     pub(crate) path: String,
     pub(crate) side: Side,
@@ -59,7 +59,7 @@ pub(crate) struct NewComment {
 }
 
 impl NewComment {
-    /// Reads one comment of a review; 422 for the whole review when its place is not in the diff.
+    /// Reads one comment of a review; 422 for the whole review if its position is not in the diff.
     pub(crate) fn read(files: &[ChangedFile], value: &Value) -> Result<Self, Answer> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
         let body = text("body");
@@ -80,7 +80,7 @@ impl NewComment {
         Self::place(files, text("path"), side("side")?, line, number("start_line"), body)
     }
 
-    /// Finds the place of a comment in a diff.
+    /// Finds the position of a comment in a diff.
     pub(crate) fn place(
         files: &[ChangedFile],
         path: &str,
@@ -116,7 +116,7 @@ impl NewComment {
 }
 
 impl World {
-    /// The comments of somebody on lines, oldest first, pending ones too.
+    /// The comments of a user on lines, oldest first, including pending ones.
     pub fn review_comments_by(&self, repo: &str, number: u64, login: &str) -> Vec<&ReviewComment> {
         let comments = self.pull(repo, number).review_comments.iter();
         comments.filter(|comment| comment.author.eq_ignore_ascii_case(login)).collect()
@@ -140,7 +140,7 @@ impl World {
         let issue = self.get_mut(repo).issues.get_mut(&number);
         let pull = issue.and_then(|issue| issue.pull.as_mut()).expect("invariant: callers found it");
         let review = pull.reviews.iter().find(|candidate| candidate.id == review).expect("invariant: just made");
-        // Written for an earlier commit: its line may have moved, or changed, since.
+        // If the comment was written for an earlier commit, its line may have moved or changed since.
         let earlier = git.filter(|_| review.commit_id != pull.head_sha && new.side == Side::Right);
         let changes = earlier.map(|git| bare_changes(&git, &review.commit_id, &pull.head_sha)).unwrap_or_default();
         let line = moved_line(&changes, &new.path, new.line);
@@ -172,14 +172,14 @@ impl World {
         id
     }
 
-    /// The pull request that a comment stands in.
+    /// The pull request that contains a comment.
     pub(crate) fn pull_of_comment(&self, repo: &str, comment: u64) -> Option<u64> {
         let issues = self.get(repo).issues.values();
         let has = |pull: &Pull| pull.review_comments.iter().any(|candidate| candidate.id == comment);
         issues.filter(|issue| issue.pull.as_ref().is_some_and(has)).map(|issue| issue.number).next()
     }
 
-    /// A comment on a line, to be changed; its pull request is not stamped.
+    /// Returns a comment on a line for a change; the `updated_at` of its pull request does not change.
     pub(crate) fn review_comment_mut(&mut self, repo: &str, id: u64) -> &mut ReviewComment {
         let pulls = self.get_mut(repo).issues.values_mut().filter_map(|issue| issue.pull.as_mut());
         let found = pulls.flat_map(|pull| pull.review_comments.iter_mut()).find(|comment| comment.id == id);
@@ -221,7 +221,7 @@ impl World {
     }
 }
 
-/// `GET …/pulls/{pull_number}/comments`: what is pending is not in it, not even for its author.
+/// `GET …/pulls/{pull_number}/comments`: pending comments are left out, even for their author.
 pub(crate) fn list(world: &mut World, call: &Call) -> Reply {
     world.may_read(call, PULLS)?;
     let (issue, pull) = find(world, call)?;
@@ -281,7 +281,7 @@ pub(crate) fn delete(world: &mut World, call: &Call) -> Reply {
     }
     let pull = world.pull_mut(&repo, number);
     pull.review_comments.retain(|comment| comment.id != id);
-    // The conversation goes on from its next comment.
+    // The conversation continues with its next comment.
     let next = pull.review_comments.iter().find(|comment| comment.in_reply_to == Some(id)).map(|comment| comment.id);
     match next {
         Some(next) => {
@@ -335,7 +335,8 @@ fn own_or_writable(world: &World, call: &Call) -> Result<(u64, u64), Answer> {
     Ok((issue.number, comment.id))
 }
 
-/// A comment on a line. One that is outdated has no `line` and no `position`, though GitHub's description does not say so.
+/// A comment on a line. An outdated comment has no `line` and no `position`, although GitHub's description does not
+/// say so.
 pub(crate) fn comment_json(world: &World, repo: &Repo, number: u64, pull: &Pull, comment: &ReviewComment) -> Value {
     let api = repo.api(&world.api_url);
     let url = format!("{api}/pulls/comments/{}", comment.id);

@@ -1,4 +1,4 @@
-//! Conversations on lines: replies, resolving, and what people write on lines themselves.
+//! Conversations on lines: comments, replies and resolving.
 
 use serde_json::{Value, json};
 
@@ -11,15 +11,15 @@ use crate::github::world::World;
 /// A conversation on a line.
 #[derive(Debug, Clone)]
 pub struct ReviewThread {
-    /// Its number; GraphQL names it `PRRT_` and this.
+    /// Its number; its GraphQL id is `PRRT_` and this number.
     pub id: u64,
     pub comment: u64,
-    /// Login of who resolved it, while it is resolved.
+    /// Login of the user who resolved it, while it is resolved.
     pub resolved_by: Option<String>,
 }
 
 impl ReviewThread {
-    /// The id that GraphQL knows it by.
+    /// The GraphQL id.
     pub fn node_id(&self) -> String {
         format!("PRRT_{}", self.id)
     }
@@ -35,10 +35,10 @@ impl Pull {
 }
 
 impl World {
-    /// Somebody comments on a line of the new text at the head; returns the comment's id.
+    /// A user comments on a line of the new text at the head; returns the comment's id.
     ///
     /// # Panics
-    /// When the diff does not show that line.
+    /// If the diff does not show that line.
     pub fn comment_on_line(&mut self, repo: &str, number: u64, by: &str, path: &str, line: u64, body: &str) -> u64 {
         let pull = self.pull(repo, number);
         let head = pull.head_sha.clone();
@@ -50,7 +50,7 @@ impl World {
         id
     }
 
-    /// Answers in the conversation of a comment, in a review of its own as on GitHub; returns the new comment's id.
+    /// Replies in the conversation of a comment, in a separate review as on GitHub; returns the new comment's id.
     pub fn reply_in_thread(&mut self, repo: &str, comment: u64, by: &str, body: &str) -> u64 {
         let number = self.number_of(repo, comment);
         let (id, at) = (self.fresh_id(), self.stamp());
@@ -78,12 +78,12 @@ impl World {
         self.set_resolved(repo, comment, by, true);
     }
 
-    /// Opens the conversation of a comment again.
+    /// Reopens the conversation of a comment.
     pub fn unresolve_thread(&mut self, repo: &str, comment: u64, by: &str) {
         self.set_resolved(repo, comment, by, false);
     }
 
-    /// Doing what is done already sends no webhook.
+    /// A call that changes nothing sends no webhook.
     fn set_resolved(&mut self, repo: &str, comment: u64, by: &str, resolved: bool) {
         let number = self.number_of(repo, comment);
         let pull = self.pull_mut(repo, number);

@@ -19,15 +19,14 @@ pub struct Review {
     /// The text above its comments; may be empty.
     pub body: String,
     pub state: ReviewState,
-    /// The commit it is about; re-pointed by GitHub when a force-push takes that commit away.
+    /// The reviewed commit; GitHub changes it if a force-push removes that commit.
     pub commit_id: String,
-    /// When it was submitted.
     pub submitted_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewState {
-    /// Begun; only its author sees it.
+    /// Started; only its author sees it.
     Pending,
     /// Submitted without a verdict.
     Commented,
@@ -36,7 +35,7 @@ pub enum ReviewState {
 }
 
 impl ReviewState {
-    /// The word in GitHub's JSON; webhooks write it in lower case.
+    /// The value in GitHub's JSON; webhooks write it in lower case.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "PENDING",
@@ -62,7 +61,7 @@ impl Pull {
         self.reviews.iter().any(|candidate| candidate.id == review && candidate.state == ReviewState::Pending)
     }
 
-    /// Whether somebody sees a review and its comments.
+    /// Whether a viewer can see a review and its comments.
     pub(crate) fn shows(&self, review: u64, viewer: Option<&str>) -> bool {
         let is_author = |review: &Review| viewer.is_some_and(|viewer| review.author.eq_ignore_ascii_case(viewer));
         let found = self.reviews.iter().find(|candidate| candidate.id == review);
@@ -76,7 +75,7 @@ impl Pull {
 }
 
 impl World {
-    /// Somebody reviews a pull request as a whole; returns the review's id.
+    /// A user reviews a pull request as a whole; returns the review's id.
     pub fn review(&mut self, repo: &str, number: u64, by: &str, state: ReviewState, body: &str) -> u64 {
         let commit = self.pull(repo, number).head_sha.clone();
         let id = self.begin_review(repo, number, by, &commit, body);
@@ -86,7 +85,7 @@ impl World {
         id
     }
 
-    /// The reviews of somebody, oldest first, a pending one too.
+    /// The reviews of a user, oldest first, including a pending one.
     pub fn reviews_by(&self, repo: &str, number: u64, login: &str) -> Vec<&Review> {
         self.pull(repo, number).reviews.iter().filter(|review| review.author.eq_ignore_ascii_case(login)).collect()
     }
@@ -169,7 +168,7 @@ pub(crate) fn comments(world: &mut World, call: &Call) -> Reply {
     let repo = call.repo(world);
     Ok(numbered_under_repo(world, call, &of_review, |comment| {
         let mut value = comment_json(world, repo, issue.number, pull, comment);
-        // GitHub shows these in the other lists only.
+        // GitHub shows these fields only in the other lists.
         if let Some(fields) = value.as_object_mut() {
             fields.retain(|name, _| !name.ends_with("line") && !name.ends_with("side") && name != "subject_type");
         }
@@ -222,7 +221,7 @@ pub(crate) fn edit(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::ok(shown(world, call, number, id)))
 }
 
-/// `DELETE …/pulls/{pull_number}/reviews/{review_id}`: pending ones alone.
+/// `DELETE …/pulls/{pull_number}/reviews/{review_id}`: only pending ones.
 pub(crate) fn delete(world: &mut World, call: &Call) -> Reply {
     let (number, id) = own_review(world, call)?;
     if !find(world, call)?.1.is_pending(id) {
@@ -261,7 +260,7 @@ pub(crate) fn submit(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::ok(shown(world, call, number, id)))
 }
 
-/// 422 in the words reviews are refused with: sentences, not fields.
+/// 422 in the form for refused reviews: sentences instead of fields.
 pub(crate) fn unprocessable(errors: &[&str]) -> Answer {
     let mut answer = Answer::message(422, "Unprocessable Entity");
     if let Some(body) = &mut answer.body {
@@ -270,7 +269,7 @@ pub(crate) fn unprocessable(errors: &[&str]) -> Answer {
     answer
 }
 
-/// Everybody may review what they see, unless the conversation is locked.
+/// A user may review every pull request that they can see, unless the conversation is locked.
 pub(crate) fn may_review(world: &World, call: &Call, issue: &Issue) -> Result<(), Answer> {
     let permission = world.may_write(call, PULLS)?;
     if issue.locked && permission < Permission::Write {

@@ -1,4 +1,4 @@
-//! Real git behind an emulated repository: a bare repository in a temporary folder, written and read by `git`.
+//! Real git behind an emulated repository: a bare repository in a temporary folder, used through `git`.
 
 use std::fs;
 use std::io::Write;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-/// What stands in place of a parent when there is none.
+/// The stand-in for a missing parent.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-/// Any commit by its SHA, parts of it by a filter, and no branch of a fork in the list.
+/// Allows fetching any commit by its SHA, allows partial fetches by a filter, and hides the branches of forks.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\
     [uploadpack]\n\tallowAnySHA1InWant = true\n\tallowFilter = true\n\
     [transfer]\n\thideRefs = refs/forks\n[gc]\n\tauto = 0\n";
 
-/// A bare repository; its clones share the folder, whose objects are only ever added to.
+/// A bare repository. Its clones share the folder; objects are only ever added.
 #[derive(Debug, Clone)]
 pub struct GitRepository {
     folder: Arc<TempDir>,
@@ -32,7 +32,7 @@ pub(crate) struct CommitParts<'parts> {
 }
 
 impl GitRepository {
-    /// An empty repository; a bare one is little enough to be written by hand.
+    /// An empty repository; a bare one is simple enough to write directly.
     pub(crate) fn empty(default_branch: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("emulated-git-").tempdir().expect("a temporary folder");
         for inner in ["objects", "refs/heads"] {
@@ -47,7 +47,7 @@ impl GitRepository {
         self.folder.path()
     }
 
-    /// Commits a tree onto a branch, whatever the branch held before, and returns the SHA.
+    /// Commits a tree onto a branch, whatever the branch contained before, and returns the SHA.
     pub(crate) fn commit(&self, parts: &CommitParts<'_>) -> String {
         let reference = reference(parts.branch);
         let who = format!("{0} <{0}@users.example.com> {1} +0000", parts.author, parts.at);
@@ -70,7 +70,7 @@ impl GitRepository {
         text(&self.git(&["fast-import", "--quiet", "--force", "--done"], &stream))
     }
 
-    /// Lets a reference (`refs/pull/7/head`) point to a commit.
+    /// Points a reference (`refs/pull/7/head`) to a commit.
     pub(crate) fn point(&self, reference: &str, sha: &str) {
         let file = self.path().join(reference);
         fs::create_dir_all(file.parent().expect("invariant: a reference has a folder")).expect("a folder of refs");
@@ -82,20 +82,20 @@ impl GitRepository {
         fs::remove_file(file).expect("the branch has a reference of its own");
     }
 
-    /// Where two commits part; the first when they share nothing.
+    /// The merge base of two commits; the first commit if they share nothing.
     pub(crate) fn merge_base(&self, first: &str, second: &str) -> String {
         let found = self.try_git(&["merge-base", first, second], &[], None);
         found.map_or_else(|_| first.to_owned(), |output| text(&output))
     }
 
-    /// The commits that lead from one commit to another, oldest first, without the first.
+    /// The commits from one commit to another, oldest first, without the first.
     pub(crate) fn between(&self, from: &str, to: &str) -> Vec<String> {
         let output = self.git(&["rev-list", "--reverse", &format!("{from}..{to}")], &[]);
         text(&output).lines().map(str::to_owned).collect()
     }
 
-    /// The changes between two commits (`None` is the empty tree) with so many lines of context: a list of paths that
-    /// ends with two NULs, then the patches in the same order.
+    /// The changes between two commits (`None` is the empty tree) with `context` lines of context: a list of paths
+    /// that ends with two NULs, then the patches in the same order.
     pub(crate) fn diff(&self, from: Option<&str>, to: &str, context: u8) -> Vec<u8> {
         let context = format!("-U{context}");
         let arguments = ["diff-tree", "-r", "-p", "--raw", "-z", "-M", "--full-index", &context];
@@ -110,7 +110,7 @@ impl GitRepository {
         self.try_git(&["cat-file", "blob", &format!("{commit}:{path}")], &[], None).ok()
     }
 
-    /// What `git upload-pack` answers, one request at a time.
+    /// The answer of `git upload-pack` to one request.
     pub(crate) fn upload_pack(&self, advertise: bool, protocol: Option<&str>, input: &[u8]) -> Result<Vec<u8>, String> {
         let mut arguments = vec!["upload-pack", "--stateless-rpc", "--timeout=20"];
         if advertise {
@@ -124,7 +124,7 @@ impl GitRepository {
         self.try_git(arguments, input, None).unwrap_or_else(|error| panic!("git {}: {error}", arguments.join(" ")))
     }
 
-    /// Nobody's settings reach git: SHAs and diffs are the same on every machine.
+    /// Git runs without any user's settings, so SHAs and diffs are the same on every machine.
     fn try_git(&self, arguments: &[&str], input: &[u8], protocol: Option<&str>) -> Result<Vec<u8>, String> {
         let mut command = Command::new("git");
         command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
@@ -137,9 +137,9 @@ impl GitRepository {
         let mut child = command.spawn().map_err(|error| format!("git does not start: {error}"))?;
         let stdin = child.stdin.take();
         let output = std::thread::scope(|scope| {
-            // Both pipes may be full at once.
+            // A separate thread writes, because both pipes may be full at once.
             scope.spawn(move || {
-                // A git that ends early says why on stderr.
+                // If git ends early, it reports the reason on stderr.
                 let _ = stdin.map(|mut stdin| stdin.write_all(input));
             });
             child.wait_with_output()

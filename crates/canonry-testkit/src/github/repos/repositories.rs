@@ -16,21 +16,19 @@ use crate::github::repos::git_repositories::GitRepository;
 use crate::github::serve::call::{Answer, Call, Reply};
 use crate::github::world::{Comment, Gone, Issue, Label, Milestone, State, World};
 
-/// A repository; its id stays when its name changes.
+/// A repository; its id stays the same when its name changes.
 #[derive(Debug, Clone)]
 pub struct Repo {
     pub id: u64,
     pub owner: String,
     pub name: String,
-    /// Full names it had before; they redirect.
+    /// Former full names, which redirect.
     pub old_names: Vec<String>,
     pub private: bool,
-    /// Whether it is read-only.
     pub archived: bool,
-    /// Whether it has issues; without them GitHub answers 410.
+    /// Whether issues are enabled; if not, GitHub answers 410.
     pub issues_enabled: bool,
     pub default_branch: String,
-    /// When it was made.
     pub created_at: Timestamp,
     /// File contents by branch (or commit) and path.
     pub files: BTreeMap<(String, String), Vec<u8>>,
@@ -39,16 +37,16 @@ pub struct Repo {
     pub labels: BTreeMap<String, Label>,
     pub milestones: BTreeMap<u64, Milestone>,
     pub collaborators: BTreeMap<String, Permission>,
-    /// What became of numbers that were issues once.
+    /// What happened to former issues, by number.
     pub gone: BTreeMap<u64, Gone>,
     pub last_number: u64,
     pub fork: bool,
-    /// The commits of branches, by name; a fork's are named `owner:branch` in the repository it was forked from.
+    /// The commits of branches, by name; those of a fork are named `owner:branch` in the original repository.
     pub branches: BTreeMap<String, String>,
     pub commits: BTreeMap<String, Commit>,
     /// Check runs, oldest first.
     pub check_runs: Vec<CheckRun>,
-    /// The git behind it, once something was committed.
+    /// The git repository, once something was committed.
     pub git: Option<GitRepository>,
     /// Branches whose files were written and not committed since.
     pub(crate) unsaved: BTreeSet<String>,
@@ -101,7 +99,7 @@ impl Repo {
         self
     }
 
-    /// The next number that issues and pull requests share.
+    /// The next number; issues and pull requests share one sequence.
     pub(crate) fn take_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
@@ -212,7 +210,7 @@ fn entry_json(world: &World, repo: &Repo, git_ref: &str, path: &str, bytes: Opti
 }
 
 impl World {
-    /// A repository as other objects carry it.
+    /// A repository as other objects contain it.
     pub(crate) fn repo_json(&self, repo: &Repo) -> Value {
         let api = repo.api(&self.api_url);
         let html = format!("https://github.com/{}", repo.full_name());
@@ -259,7 +257,7 @@ impl World {
     }
 }
 
-/// The URL templates every repository carries.
+/// The URL templates in the JSON of every repository.
 const REPO_URLS: &[(&str, &str)] = &[
     ("archive_url", "{archive_format}{/ref}"),
     ("assignees_url", "assignees{/user}"),

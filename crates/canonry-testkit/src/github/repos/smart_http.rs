@@ -1,4 +1,4 @@
-//! Git over HTTP: what `git clone` and `git fetch` ask a repository for.
+//! Git over HTTP: the requests of `git clone` and `git fetch`.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use crate::github::people::accounts::{Actor, CONTENTS};
 use crate::github::serve::call::{Answer, Call, Reply};
 use crate::github::world::World;
 
-/// The most that git may say in one request.
+/// The maximum size of one request from git.
 const LARGEST_INPUT: u64 = 32 << 20;
 
 /// The part of a request that only git sends.
@@ -19,12 +19,12 @@ pub(crate) struct GitRequest {
 }
 
 impl GitRequest {
-    /// Git packs what it sends when it is long.
+    /// Git compresses long requests.
     pub(crate) fn read(encoding: Option<&str>, protocol: Option<String>, bytes: &[u8]) -> Self {
         let mut input = Vec::new();
         if encoding == Some("gzip") {
             let mut unpacked = GzDecoder::new(bytes).take(LARGEST_INPUT);
-            // What cannot be unpacked is nothing that git would understand.
+            // Git would not understand input that cannot be decompressed.
             let _ = unpacked.read_to_end(&mut input);
         } else {
             input.extend_from_slice(bytes);
@@ -41,7 +41,7 @@ pub(crate) fn info_refs(world: &mut World, call: &Call) -> Reply {
     let position = readable(world, call)?;
     let protocol = call.git.protocol.as_deref();
     let refs = world.git_of(position).upload_pack(true, protocol, &[]).map_err(|error| plain(500, &error))?;
-    // The second version of the protocol begins at once, the older ones name the service first.
+    // Version 2 of the protocol starts at once; the older ones name the service first.
     let two = protocol.is_some_and(|protocol| protocol.split(':').any(|word| word == "version=2"));
     let mut bytes = if two { Vec::new() } else { b"001e# service=git-upload-pack\n0000".to_vec() };
     bytes.extend(refs);
@@ -56,7 +56,7 @@ pub(crate) fn upload_pack(world: &mut World, call: &Call) -> Reply {
     Ok(packets("application/x-git-upload-pack-result", answer.map_err(|error| plain(500, &error))?))
 }
 
-/// The repository, when the caller may read its contents. Strangers are asked for a name before they are told anything.
+/// The repository, if the caller may read its contents. Anonymous callers must identify themselves first.
 fn readable(world: &World, call: &Call) -> Result<usize, Answer> {
     let name = call.param("repo");
     let name = name.strip_suffix(".git").unwrap_or(name);

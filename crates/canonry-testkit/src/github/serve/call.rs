@@ -1,4 +1,4 @@
-//! One request as a handler sees it, and the answer it gives.
+//! One request as a handler sees it, and its answer.
 
 use serde_json::{Value, json};
 
@@ -12,13 +12,12 @@ use crate::github::world::World;
 pub struct Answer {
     pub status: u16,
     pub headers: Vec<(String, String)>,
-    /// The JSON body, when there is one.
     pub body: Option<Value>,
-    /// A body that is not JSON (raw file contents); it stands in for `body`.
+    /// A body that is not JSON (raw file contents); it replaces `body`.
     pub raw: Option<Box<[u8]>>,
 }
 
-/// A handler's answer; a refusal is an answer too and leaves early through `?`.
+/// A handler's answer; a refusal is also an answer and returns early through `?`.
 pub(crate) type Reply = Result<Answer, Answer>;
 
 impl Answer {
@@ -48,7 +47,7 @@ impl Answer {
         )
     }
 
-    /// 404 as GitHub words it.
+    /// 404 with GitHub's text.
     pub fn not_found() -> Self {
         Self::message(404, "Not Found")
     }
@@ -72,7 +71,7 @@ impl Answer {
         answer
     }
 
-    /// A redirection to another place of the API.
+    /// A redirect to another URL of the API.
     pub fn moved(status: u16, location: &str) -> Self {
         let word = if status == 301 { "Moved Permanently" } else { "Temporary Redirect" };
         let mut answer = Self::message(status, word).header("location", location);
@@ -93,14 +92,14 @@ impl Answer {
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) method: String,
-    /// The path with `/repositories/{id}` turned into `/repos/{owner}/{repo}`.
+    /// The path with `/repositories/{id}` replaced by `/repos/{owner}/{repo}`.
     pub(crate) named_path: String,
     pub(crate) query: Vec<(String, String)>,
     pub(crate) body: Option<Value>,
     pub(crate) params: Vec<(&'static str, String)>,
     pub(crate) actor: Actor,
     pub(crate) accept: String,
-    /// What git says, unpacked, and the protocol it wants to speak.
+    /// The decompressed input from git, and the protocol version that it requests.
     pub(crate) git: GitRequest,
     pub(crate) repo: Option<usize>,
 }
@@ -111,7 +110,7 @@ impl Call {
         found.map(|(_, value)| value.as_str()).expect("invariant: the route's template names it")
     }
 
-    /// A number in the path; anything else is not found.
+    /// A number in the path; anything else is a 404.
     pub(crate) fn number(&self, name: &str) -> Result<u64, Answer> {
         self.param(name).parse().map_err(|_| Answer::not_found())
     }
@@ -141,7 +140,7 @@ impl Call {
     }
 }
 
-/// A text that must be there and not blank.
+/// A text that must exist and must not be blank.
 pub(crate) fn required_text(call: &Call, resource: &str, field: &str) -> Result<String, Answer> {
     match call.field(field) {
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.clone()),
@@ -150,7 +149,7 @@ pub(crate) fn required_text(call: &Call, resource: &str, field: &str) -> Result<
     }
 }
 
-/// GitHub's longest body, in characters.
+/// The maximum length of a body on GitHub, in characters.
 const LONGEST_BODY: usize = 65_536;
 
 /// Refuses a body that is too long.
@@ -162,7 +161,7 @@ pub(crate) fn check_length(resource: &str, field: &str, text: &str) -> Result<()
     Ok(())
 }
 
-/// An object with the fields of another on top.
+/// An object extended by the fields of another.
 pub(crate) fn extended(mut value: Value, more: Value) -> Value {
     if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), more) {
         fields.extend(more);

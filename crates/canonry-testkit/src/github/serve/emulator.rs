@@ -13,9 +13,9 @@ use crate::github::serve::server::{Inner, lock, run};
 use crate::github::serve::webhooks::{Attempt, Delivery};
 use crate::github::world::World;
 
-/// The emulated GitHub, serving on 127.0.0.1 from a thread of its own until it is dropped.
+/// The emulated GitHub, which serves on 127.0.0.1 from its own thread until it is dropped.
 ///
-/// Dropping it panics when a request came that no route serves.
+/// Dropping it panics if there was a request without a route.
 pub struct Emulator {
     address: SocketAddr,
     shared: Arc<Mutex<Inner>>,
@@ -23,7 +23,7 @@ pub struct Emulator {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// The world, locked. Let it go before awaiting a request: the server needs it too.
+/// The locked world. Drop it before awaiting a request, because the server needs it too.
 pub struct WorldGuard<'emulator> {
     inner: MutexGuard<'emulator, Inner>,
     before: Option<World>,
@@ -88,7 +88,7 @@ impl Emulator {
         format!("http://{}", self.address)
     }
 
-    /// The world, to look at it or to change it as people would.
+    /// The world, for reading or for changing it as people would.
     pub fn world(&self) -> WorldGuard<'_> {
         let mut inner = self.lock();
         inner.world.tick();
@@ -97,7 +97,7 @@ impl Emulator {
         WorldGuard { inner, before }
     }
 
-    /// Every request so far, in the order they arrived.
+    /// Every request so far, in order of arrival.
     pub fn requests(&self) -> Vec<Recorded> {
         self.lock().requests.clone()
     }
@@ -107,8 +107,8 @@ impl Emulator {
         self.lock().requests.iter().filter(|request| request.is_write()).cloned().collect()
     }
 
-    /// Every text that was ever sent to be written, whatever became of it: titles and bodies, comments inside reviews,
-    /// outputs of check runs. They are kept when the requests are forgotten.
+    /// Every text that was ever sent to be written, even if the request failed: titles and bodies, comments inside
+    /// reviews, outputs of check runs. They are kept when requests are forgotten.
     pub fn bodies_sent(&self) -> Vec<String> {
         self.lock().bodies_sent.clone()
     }
@@ -119,7 +119,7 @@ impl Emulator {
         inner.requests.clear();
     }
 
-    /// Keeps the JSON of answers from now on, to hold them against GitHub's description.
+    /// Keeps the JSON of answers from now on, to compare them with GitHub's description.
     pub fn keep_answers(&self) {
         self.lock().keeps_answers = true;
     }
@@ -136,12 +136,12 @@ impl Emulator {
         self.lock().faults.clear();
     }
 
-    /// Sends every delivery that waits, oldest first, and returns them with what came of each.
+    /// Sends all pending deliveries, oldest first, and returns them with their results.
     pub async fn deliver_pending(&self) -> Vec<Delivery> {
         let Some(webhook) = self.lock().world.webhook.clone() else { return Vec::new() };
         let pending = self.pending_deliveries();
         if pending.is_empty() {
-            // A client takes longer to make than to find out that there is nothing to send.
+            // Creating a client takes longer than checking that there is nothing to send.
             return Vec::new();
         }
         let client = loopback_client().build().expect("a client");
@@ -159,12 +159,12 @@ impl Emulator {
         delivered
     }
 
-    /// The deliveries that wait, oldest first, for tests that send them their own way.
+    /// The pending deliveries, oldest first, for tests that send them themselves.
     pub fn pending_deliveries(&self) -> Vec<Delivery> {
         self.lock().world.deliveries.iter().filter(|delivery| delivery.attempt.is_none()).cloned().collect()
     }
 
-    /// Notes what came of a delivery: the receiver's status, or 0 when it could not be reached.
+    /// Records the result of a delivery: the receiver's status, or 0 if it could not be reached.
     pub fn note_attempt(&self, id: u64, status: u16) -> Option<Attempt> {
         let mut inner = self.lock();
         inner.world.tick();
@@ -175,13 +175,13 @@ impl Emulator {
     }
 
     /// # Panics
-    /// When a request came that no route serves.
+    /// If there was a request without a route.
     pub fn assert_no_unknown_routes(&self) {
         let unknown = self.lock().unknown.clone();
         assert!(unknown.is_empty(), "the emulator has no route for: {}", unknown.join(", "));
     }
 
-    /// Forgets unknown routes, for tests that mean to send them.
+    /// Forgets unknown routes, for tests that send them on purpose.
     pub fn forgive_unknown_routes(&self) {
         self.lock().unknown.clear();
     }
@@ -194,7 +194,7 @@ impl Emulator {
 impl Drop for Emulator {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // An error means that the server has ended already.
+            // An error means that the server has already ended.
             let _ = stop.send(());
         }
         if let Some(thread) = self.thread.take() {

@@ -1,4 +1,4 @@
-//! Faults on demand: which request, and what goes wrong with it.
+//! Faults on demand: which request fails, and how.
 
 use canonry_boxed::boxed;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::github::serve::recorded::Recorded;
 
 type Predicate = Arc<dyn Fn(&Recorded) -> bool + Send + Sync>;
 
-/// Something that goes wrong with one or more requests. Begin with [`Fault::on`], end with an effect.
+/// A fault of one or more requests. Begin with [`Fault::on`], end with an effect.
 #[derive(Clone)]
 pub struct Fault {
     method: String,
@@ -43,9 +43,9 @@ pub enum Late {
 /// How old a stale answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Age {
-    /// As the world was before the last so many changes.
+    /// As the world was before the last N changes.
     Changes(usize),
-    /// As the world was so many seconds ago.
+    /// As the world was N seconds ago.
     Seconds(i64),
 }
 
@@ -71,8 +71,8 @@ pub(crate) enum Moment {
 }
 
 impl Fault {
-    /// Requests with this method (`*` for any) and path. In the pattern `*` stands for one segment and
-    /// `**` for any number of them; paths by id are matched by name: `/repos/*/*/issues/7/comments`, `/**/comments`.
+    /// Requests with this method (`*` for any) and path. In the pattern `*` matches one segment and `**` any number
+    /// of them; paths by id are matched by name: `/repos/*/*/issues/7/comments`, `/**/comments`.
     pub fn on(method: &str, pattern: &str) -> Self {
         Self {
             method: method.to_owned(),
@@ -84,21 +84,21 @@ impl Fault {
         }
     }
 
-    /// Only requests that satisfy this too.
+    /// Only requests that also satisfy this predicate.
     #[must_use]
     pub fn when(mut self, predicate: impl Fn(&Recorded) -> bool + Send + Sync + 'static) -> Self {
         self.predicate = Some(Arc::new(predicate));
         self
     }
 
-    /// The n-th matching request, counted from 1 from the moment the fault is set.
+    /// The n-th matching request, counted from 1 after the fault is set.
     #[must_use]
     pub fn nth(mut self, nth: usize) -> Self {
         self.first = nth;
         self
     }
 
-    /// How many matching requests in a row; one unless told.
+    /// How many matching requests in a row; the default is one.
     #[must_use]
     pub fn times(mut self, times: usize) -> Self {
         self.times = times;
@@ -111,15 +111,15 @@ impl Fault {
         self.times(usize::MAX)
     }
 
-    /// Each matching request with this chance (0 to 1). The same seed strikes the same ones of them, in the order in
-    /// which they arrive.
+    /// Each matching request with this probability (0 to 1). The same seed selects the same requests, in the order of
+    /// their arrival.
     #[must_use]
     pub fn sometimes(mut self, chance: f64, seed: u64) -> Self {
         self.chance = Some((chance, seed));
         self.always()
     }
 
-    /// Answers this status with a plain message; nothing is applied.
+    /// Answers with this status and a plain message; nothing is applied.
     pub fn answer(self, status: u16) -> ArmedFault {
         self.answer_with(Answer::message(status, "The emulator was told to fail"))
     }
@@ -139,7 +139,7 @@ impl Fault {
         self.arm(Effect::ApplyAndDrop)
     }
 
-    /// Never answers and applies nothing: the client's patience ends first.
+    /// Never answers and applies nothing, so the client times out.
     pub fn hang(self) -> ArmedFault {
         self.arm(Effect::Hang(Moment::BeforeApplying))
     }
@@ -165,12 +165,12 @@ impl Fault {
         self.arm(Effect::ApplyLate(late, Some(answer)))
     }
 
-    /// Answers as the world was some time ago, at most back to when the fault was set.
+    /// Answers as the world was some time ago, at most back to the moment when the fault was set.
     pub fn stale(self, age: Age) -> ArmedFault {
         self.arm(Effect::Stale(age))
     }
 
-    /// Applies and answers, but the body ends in the middle.
+    /// Applies the change and answers, but the body ends in the middle.
     pub fn truncate(self) -> ArmedFault {
         self.arm(Effect::Truncate)
     }
@@ -180,7 +180,7 @@ impl Fault {
         self.arm(Effect::Headers(headers))
     }
 
-    /// Applies, and answers with another body than GitHub would.
+    /// Applies the change, and answers with another body than GitHub would.
     pub fn rewrite(self, change: impl Fn(&mut Value) + Send + Sync + 'static) -> ArmedFault {
         self.arm(Effect::Rewrite(Rewriter(Arc::new(change))))
     }
@@ -219,7 +219,7 @@ impl fmt::Debug for Fault {
     }
 }
 
-/// What an answer's body is changed by.
+/// A function that changes an answer's body.
 #[derive(Clone)]
 pub(crate) struct Rewriter(Arc<dyn Fn(&mut Value) + Send + Sync>);
 
@@ -235,7 +235,7 @@ impl fmt::Debug for Rewriter {
     }
 }
 
-/// Where a test waits for a held request and lets it go.
+/// A test waits here for a held request and releases it.
 #[derive(Debug)]
 pub struct Gate {
     arrivals: watch::Receiver<usize>,
@@ -250,7 +250,7 @@ impl Gate {
         arrivals.expect("the emulator lives as long as the test waits");
     }
 
-    /// Lets the held request, and all that come later, go on. Dropping the gate does the same.
+    /// Releases the held request and all later ones. Dropping the gate does the same.
     pub fn release(self) {
         self.open.send_replace(true);
     }
@@ -265,17 +265,17 @@ pub(crate) struct Holder {
 impl Holder {
     pub(crate) async fn wait(mut self) {
         self.arrived.send_modify(|count| *count += 1);
-        // An error means that the gate was dropped, which opens it.
+        // An error means that the gate was dropped, which releases the request.
         let _ = self.opened.wait_for(|&open| open).await;
     }
 }
 
-/// Tells how often a fault has struck.
+/// Counts how often a fault has applied.
 #[derive(Debug, Clone)]
 pub struct FaultHandle(Arc<AtomicUsize>);
 
 impl FaultHandle {
-    /// How many requests the fault has struck so far.
+    /// How many requests the fault has affected so far.
     pub fn hits(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
@@ -302,7 +302,7 @@ impl Faults {
         self.0.clear();
     }
 
-    /// What strikes this request: any number of holds and headers, and of the rest the first.
+    /// The effects on this request: any number of holds and headers, and only the first of all others.
     pub(crate) fn strike(&mut self, request: &Recorded) -> Vec<Effect> {
         let mut effects: Vec<Effect> = Vec::new();
         for active in &mut self.0 {
@@ -330,13 +330,13 @@ impl ArmedFault {
     }
 }
 
-/// The n-th number of a seed, 0 to 1 (SplitMix64).
+/// The n-th random number of a seed, 0 to 1 (SplitMix64).
 fn drawn(seed: u64, nth: usize) -> f64 {
     let mut mixed = seed.wrapping_add((nth as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^= mixed >> 31;
-    // 53 bits are what a float holds exactly.
+    // A float represents 53 bits exactly.
     (mixed >> 11) as f64 / (1_u64 << 53) as f64
 }
 

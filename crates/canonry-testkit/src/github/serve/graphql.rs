@@ -1,4 +1,4 @@
-//! The part of GraphQL that REST has no word for: conversations on lines, and resolving them.
+//! The part of GraphQL that REST does not offer: conversations on lines, and resolving them.
 
 use serde_json::{Map, Value, json};
 
@@ -11,16 +11,16 @@ use crate::github::serve::call::{Answer, Call, Reply};
 use crate::github::serve::graphql_document::{Operation, Selection, parse};
 use crate::github::world::{Issue, World};
 
-/// The most entries of a list that may be asked for at once.
+/// The maximum number of entries per page of a list.
 const LARGEST_PAGE: u64 = 100;
-/// The field of an object that stands for a list in pages.
+/// The field of an object that represents a paginated list.
 const ALL: &str = "(all)";
 
-/// What GraphQL answers with in place of a value.
+/// An error in place of a value.
 enum Refusal {
-    /// The document does not fit the schema: nothing is answered at all.
+    /// The document does not fit the schema: there is no data at all.
     Document { code: &'static str, message: String },
-    /// A field is `null`, and why.
+    /// A field is `null`, with the reason.
     Field { kind: &'static str, below: Option<String>, message: String },
 }
 
@@ -112,7 +112,7 @@ fn undefined(name: &str, kind: &str) -> Refusal {
     misread("undefinedField", format!("Field '{name}' doesn't exist on type '{kind}'"))
 }
 
-/// A repository, whose pull request is chosen by number.
+/// A repository, with a pull request selected by number.
 fn repository(world: &World, call: &Call, repo: &Repo, fields: &[Selection]) -> Result<Value, Refusal> {
     let mut value = json!({ "id": format!("R_{}", repo.id), "databaseId": repo.id, "name": repo.name, "nameWithOwner": repo.full_name() });
     let mut plain = Map::new();
@@ -199,7 +199,7 @@ fn comment_value(world: &World, repo: &Repo, number: u64, comment: &ReviewCommen
         "__typename": "PullRequestReviewComment",
         "id": format!("PRRC_{}", comment.id),
         "databaseId": comment.id,
-        // Numbers outgrew 32 bits; this one is a text.
+        // Ids exceed 32 bits, so this one is a text.
         "fullDatabaseId": comment.id.to_string(),
         "author": user(world, &comment.author),
         "authorAssociation": world.association(repo, &comment.author),
@@ -252,8 +252,8 @@ fn find_thread(world: &World, call: &Call, node: &str) -> Result<(usize, u64, u6
     Ok((position, number, id))
 }
 
-/// Writers and the pull request's author may; an App must also be allowed to write contents. `{}` stands for the
-/// mutation.
+/// Users with write access and the pull request's author may resolve; an App also needs write permission for
+/// contents. `{}` is replaced by the mutation.
 fn may_resolve(world: &World, call: &Call, position: usize, number: u64) -> Result<(), String> {
     let repo = &world.repos[position];
     let Actor::Token(token) = &call.actor else { return Err(String::from("Resource not accessible")) };
@@ -275,7 +275,7 @@ fn may_resolve(world: &World, call: &Call, position: usize, number: u64) -> Resu
     Err(format!("{} does not have the correct permissions to execute `{{}}`", token.login))
 }
 
-/// The asked fields of an object; a field that is not there is an error, as GitHub's schema would have it.
+/// The requested fields of an object; an unknown field is an error, as in GitHub's schema.
 fn project(value: &Value, kind: &str, fields: &[Selection]) -> Result<Value, Refusal> {
     let Some(object) = value.as_object() else { return Ok(value.clone()) };
     let actual = object.get("__typename").and_then(Value::as_str).unwrap_or(kind);
@@ -314,7 +314,7 @@ fn one(value: &Value, kind: &str, field: &Selection) -> Result<Value, Refusal> {
     }
 }
 
-/// One page of a list: `first` must be there, `after` is a cursor of this list.
+/// One page of a list: `first` is required, `after` is a cursor of this list.
 fn page(entries: &[Value], field: &Selection) -> Result<Value, Refusal> {
     let first = field.arguments.get("first").and_then(Value::as_u64).ok_or_else(|| {
         let why =

@@ -1,8 +1,8 @@
-//! Reads a GraphQL document, as far as questions about pull requests go: no named fragments, no directives.
+//! Parses a GraphQL document, as far as queries about pull requests need it: no named fragments, no directives.
 
 use serde_json::{Map, Value};
 
-/// A question or a change, with its variables filled in.
+/// A query or a mutation, with its variables filled in.
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub(crate) mutation: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Selection {
     pub(crate) fields: Vec<Selection>,
 }
 
-/// Reads a document; the error is a sentence.
+/// Parses a document; the error is a sentence.
 pub(crate) fn parse(text: &str, variables: &Value) -> Result<Operation, String> {
     let mut reader =
         Reader { tokens: tokens(text)?, place: 0, variables: variables.as_object().cloned().unwrap_or_default() };
@@ -128,7 +128,7 @@ impl Reader {
         }
     }
 
-    /// Variables must be declared, may have a default, and must be given otherwise when their type says so.
+    /// Variables must be declared and may have a default. Without one they must be given if their type requires it.
     fn variable_definitions(&mut self) -> Result<(), String> {
         if !self.took('(') {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Serving the world over HTTP: routes, limits, faults and records.
+//! Serves the world over HTTP: routes, limits, faults and records.
 
 pub(crate) mod call;
 pub(crate) mod emulator;

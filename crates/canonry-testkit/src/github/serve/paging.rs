@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::github::serve::call::{Answer, Call};
 
-/// How many entries a page has: 30 unless asked, never more than 100.
+/// The number of entries per page: 30 by default, at most 100.
 pub(crate) fn per_page(call: &Call) -> usize {
     call.query("per_page").and_then(|text| text.parse().ok()).unwrap_or(30_usize).clamp(1, 100)
 }
 
-/// Which page is asked for, from 1.
+/// The requested page, from 1.
 pub(crate) fn page_number(call: &Call) -> usize {
     call.query("page").and_then(|text| text.parse().ok()).unwrap_or(1_usize).max(1)
 }
 
-/// Cuts the asked page out of a whole list and adds `Link`.
+/// Selects the requested page of a list and adds `Link`.
 pub(crate) fn numbered<T>(call: &Call, base: &str, entries: &[T], show: impl Fn(&T) -> Value) -> Answer {
     let size = per_page(call);
     let page = page_number(call);
@@ -47,12 +47,12 @@ pub(crate) fn link(call: &Call, base: &str, replaced: &[(&str, &str)], rel: &str
     format!("<{base}?{}>; rel=\"{rel}\"", query.join("&"))
 }
 
-/// Makes a cursor that says nothing to whoever reads it.
+/// Makes a cursor that is opaque to clients.
 pub(crate) fn cursor(key: i64, number: u64) -> String {
     URL_SAFE.encode(format!("cursor:v2:{key}:{number}"))
 }
 
-/// Reads a cursor back; 422 on anything else.
+/// Parses a cursor; 422 for anything else.
 pub(crate) fn read_cursor(text: &str) -> Result<(i64, u64), Answer> {
     let invalid = || Answer::message(422, "The cursor is invalid.");
     let bytes = URL_SAFE.decode(text).map_err(|_| invalid())?;

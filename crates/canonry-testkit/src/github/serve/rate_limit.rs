@@ -12,14 +12,14 @@ use crate::github::world::World;
 /// How long a window of the primary limit lasts.
 const WINDOW: SignedDuration = SignedDuration::from_hours(1);
 
-/// The limits and how much of them is used.
+/// The limits and their current use.
 #[derive(Debug, Clone)]
 pub struct RateLimits {
     pub limit: u64,
     pub anonymous_limit: u64,
     /// The status of a refusal: GitHub uses 403 and 429.
     pub exhausted_status: u16,
-    /// The limit on content writes; off unless a test wants it, because the world's clock stands still.
+    /// The limit on content writes; off by default, because the world's clock stands still.
     pub secondary: Option<SecondaryLimit>,
     used: BTreeMap<String, Window>,
     writes: VecDeque<Timestamp>,
@@ -71,12 +71,12 @@ impl World {
         self.rate.used.insert(login.to_ascii_lowercase(), window);
     }
 
-    /// How many requests `login` (or `anonymous`) has used in the present window.
+    /// How many requests `login` (or `anonymous`) has used in the current window.
     pub fn requests_used(&self, login: &str) -> u64 {
         self.window(&login.to_ascii_lowercase()).used
     }
 
-    /// Takes one request from the caller's budget, or refuses.
+    /// Charges one request to the caller's limit, or refuses it.
     pub(crate) fn charge(&mut self, actor: &Actor) -> Result<(), Answer> {
         let key = key(actor);
         let mut window = self.window(&key);
@@ -89,14 +89,14 @@ impl World {
         Ok(())
     }
 
-    /// Gives a request back: a 304 costs nothing.
+    /// Refunds a request: a 304 costs nothing.
     pub(crate) fn refund(&mut self, actor: &Actor) {
         if let Some(window) = self.rate.used.get_mut(&key(actor)) {
             window.used = window.used.saturating_sub(1);
         }
     }
 
-    /// Counts a content write, or refuses it by the secondary limit.
+    /// Counts a content write, or refuses it because of the secondary limit.
     pub(crate) fn charge_write(&mut self) -> Result<(), Answer> {
         let now = self.now;
         let Some(limit) = self.rate.secondary.clone() else { return Ok(()) };

@@ -1,24 +1,23 @@
-//! Requests as they came, for tests to look at.
+//! Recorded requests, for the assertions of tests.
 
 use serde_json::Value;
 
 use crate::github::serve::routes::routes;
 
-/// One request as it came.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     pub method: String,
     pub path: String,
-    /// The path with `/repositories/{id}` turned into `/repos/{owner}/{repo}`.
+    /// The path with `/repositories/{id}` replaced by `/repos/{owner}/{repo}`.
     pub named_path: String,
     pub query: Vec<(String, String)>,
     pub body: Option<Value>,
-    /// Login of the caller; `None` for strangers and for the App itself.
+    /// Login of the caller; `None` for anonymous callers and for the App itself.
     pub user: Option<String>,
     pub route: Option<&'static str>,
-    /// The status of the answer; `None` while it is under way or when the connection was cut.
+    /// The status of the answer; `None` while it is pending or if the connection was cut.
     pub status: Option<u16>,
-    /// The JSON answer, when [`Emulator::keep_answers`](super::Emulator::keep_answers) was called.
+    /// The JSON answer, if [`Emulator::keep_answers`](super::Emulator::keep_answers) was called.
     pub answer: Option<Value>,
 }
 
@@ -27,7 +26,7 @@ impl Recorded {
         self.query.iter().rev().find(|(candidate, _)| candidate == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether it may change something; git's fetches and GraphQL's questions are posted and change nothing.
+    /// Whether it may change something. Git fetches and GraphQL queries are POST requests that change nothing.
     pub fn is_write(&self) -> bool {
         let route = routes().iter().find(|route| route.method == self.method && Some(route.template) == self.route);
         route.map_or(self.method != "GET", |route| route.writes(self.body.as_ref()))
@@ -39,7 +38,7 @@ impl Recorded {
     }
 }
 
-/// The texts that people would read, wherever they stand in a request.
+/// The texts that people would read, anywhere in a request.
 pub(crate) fn texts_of(value: &Value) -> Vec<String> {
     match value {
         Value::Object(fields) => {

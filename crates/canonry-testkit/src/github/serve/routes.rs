@@ -1,4 +1,4 @@
-//! The table of routes, named by GitHub's own path templates, and how a request finds its handler.
+//! The table of routes, named by GitHub's own path templates, and the dispatch to handlers.
 
 use serde_json::Value;
 
@@ -16,23 +16,23 @@ use crate::github::world::World;
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
     pub method: &'static str,
-    /// The path template in the words of GitHub's description.
+    /// The path template as in GitHub's description.
     pub template: &'static str,
     handler: fn(&mut World, &Call) -> Reply,
 }
 
 impl Route {
-    /// Whether git itself calls it: no JSON, no budget.
+    /// Whether git itself calls it: no JSON, no rate limit.
     pub(crate) fn is_git(&self) -> bool {
         self.template.starts_with("/{owner}/{repo}/")
     }
 
-    /// Whether it is one of the pages that browsers and programs sign in with: no part of the API, and no budget.
+    /// Whether it is a page for signing in: not part of the API, and no rate limit.
     pub(crate) fn is_sign_in(&self) -> bool {
         self.template.starts_with("/login/")
     }
 
-    /// Whether a request to it may change something: what git fetches and what GraphQL asks is posted, too.
+    /// Whether a request to it may change something: git fetches and GraphQL queries are POST requests too.
     pub(crate) fn writes(&self, body: Option<&Value>) -> bool {
         let query = body.and_then(|body| body["query"].as_str()).unwrap_or_default();
         match self.template {
@@ -41,13 +41,13 @@ impl Route {
         }
     }
 
-    /// Whether it is part of the REST API that GitHub describes; GraphQL and git are not.
+    /// Whether it is part of the REST API in GitHub's description; GraphQL and git are not.
     pub fn is_rest(&self) -> bool {
         !self.is_git() && !self.is_sign_in() && self.template != "/graphql"
     }
 }
 
-/// Every route. Each one under `/repos/{owner}/{repo}` also answers under `/repositories/{id}`.
+/// Every route. Routes under `/repos/{owner}/{repo}` also answer under `/repositories/{id}`.
 pub fn routes() -> &'static [Route] {
     ROUTES
 }
@@ -58,7 +58,7 @@ macro_rules! routes {
     };
 }
 
-// The first match wins: fixed words stand before parameters.
+// The first match wins, so fixed words come before parameters.
 const ROUTES: &[Route] = routes![
     "GET" "/rate_limit" => rate_limit::show,
     "GET" "/login/oauth/authorize" => oauth::authorize,
@@ -146,7 +146,7 @@ const ROUTES: &[Route] = routes![
     "POST" "/{owner}/{repo}/git-upload-pack" => smart_http::upload_pack,
 ];
 
-/// The route of a request, or `None` when nobody serves it.
+/// The route of a request, or `None` if there is none.
 pub(crate) fn find(method: &str, path: &str) -> Option<(&'static Route, Vec<(&'static str, String)>)> {
     ROUTES.iter().filter(|route| route.method == method).find_map(|route| Some((route, bind(route.template, path)?)))
 }
@@ -160,7 +160,8 @@ pub(crate) fn by_name(world: &World, path: &str) -> String {
     if tail.is_empty() { format!("/repos/{name}") } else { format!("/repos/{name}/{tail}") }
 }
 
-/// Finds the repository a call is about, follows nothing: an old name is answered with the new place.
+/// Finds the repository of a call and runs the handler. It does not follow redirects: an old name gets an answer with
+/// the new URL.
 pub(crate) fn dispatch(world: &mut World, route: &Route, call: &mut Call) -> Reply {
     if !route.template.starts_with("/repos/{owner}/{repo}") {
         return (route.handler)(world, call);
@@ -176,7 +177,7 @@ pub(crate) fn dispatch(world: &mut World, route: &Route, call: &mut Call) -> Rep
         let status = if call.method == "GET" { 301 } else { 307 };
         return Err(Answer::moved(status, &format!("{}/repositories/{}{tail}", world.api_url, repo.id)));
     }
-    // An App's JWT opens this one place of a repository.
+    // An App's JWT gives access to this one route of a repository.
     if !route.template.ends_with("/installation") {
         world.may_read(call, METADATA)?;
     }

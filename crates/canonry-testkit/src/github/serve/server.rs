@@ -1,4 +1,4 @@
-//! The server: records each request, lets faults strike, and answers from the world.
+//! The server: it records each request, applies faults, and answers from the world.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,21 +25,21 @@ use crate::github::world::World;
 
 /// How many earlier worlds are kept for stale answers.
 const HISTORY: usize = 256;
-/// The largest request GitHub could be sent by us, with room to spare.
+/// More than the largest request that Canonry could send to GitHub.
 const LARGEST_BODY: usize = 32 << 20;
 
 /// What the server and its handle share.
 pub(crate) struct Inner {
     pub(crate) world: World,
     pub(crate) requests: Vec<Recorded>,
-    /// How many requests were forgotten: those under way know their place in the whole list.
+    /// How many requests were forgotten: pending requests know their position in the whole list.
     pub(crate) forgotten: usize,
     pub(crate) faults: Faults,
     late: Vec<(Late, Arrived)>,
     pub(crate) history: Option<VecDeque<(Timestamp, World)>>,
     pub(crate) unknown: Vec<String>,
     pub(crate) keeps_answers: bool,
-    /// Texts of all writes that arrived; never forgotten.
+    /// Texts of all writes that arrived; they are never forgotten.
     pub(crate) bodies_sent: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ struct Arrived {
 }
 
 pub(crate) fn lock(shared: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
-    // A test that fails while it holds the world must not hide its own message behind a poisoned lock.
+    // If a test fails while it holds the lock, its own message must not be hidden by a poisoned lock.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -87,7 +87,7 @@ async fn serve(
         match effect {
             Effect::Hold(holder, Moment::BeforeApplying) => holder.wait().await,
             Effect::Hold(holder, Moment::AfterApplying) => after.push(holder),
-            // Ends when the client hangs up.
+            // This ends when the client disconnects.
             Effect::Hang(Moment::BeforeApplying) => std::future::pending().await,
             Effect::Hang(Moment::AfterApplying) => hangs = true,
             other => rest.push(other),
@@ -126,12 +126,12 @@ impl Inner {
         }
     }
 
-    /// From now on earlier worlds are kept.
+    /// Keeps earlier worlds from now on.
     pub(crate) fn keep_history(&mut self) {
         self.history.get_or_insert_default();
     }
 
-    /// Reads and records a request and finds the faults that strike it.
+    /// Reads and records a request and finds its faults.
     fn arrive(
         &mut self,
         method: &str,
@@ -196,7 +196,7 @@ impl Inner {
         (Arrived { route, call, actor: caller, if_none_match: text("if-none-match"), index }, effects)
     }
 
-    /// Applies what is to be applied and makes the answer; `None` means the connection is cut.
+    /// Applies the change if required and makes the answer; `None` cuts the connection.
     fn settle(&mut self, arrived: &Arrived, effects: Vec<Effect>) -> Option<(Answer, Vec<u8>)> {
         let index = arrived.index;
         let mut headers = Vec::new();
@@ -259,7 +259,7 @@ impl Inner {
         Some((answer, bytes))
     }
 
-    /// Serves a request from the world as it is.
+    /// Serves a request from the current world.
     fn apply(&mut self, arrived: &Arrived) -> Answer {
         let before = (self.history.is_some() && arrived.route.is_some_and(|route| route.method != "GET"))
             .then(|| self.world.clone());
@@ -298,7 +298,8 @@ impl Inner {
         answer
     }
 
-    /// Gives a successful GET its ETag and turns it into a 304, which costs nothing, when the caller has it.
+    /// Adds the ETag to a successful GET. If the caller already has this version, the answer becomes a 304, which
+    /// costs nothing.
     fn condition(&mut self, answer: &mut Answer, bytes: &mut Vec<u8>, arrived: &Arrived) {
         let reads = arrived.route.is_some_and(|route| route.method == "GET" && !route.is_git());
         if !reads || answer.status != 200 {
@@ -328,7 +329,7 @@ impl Inner {
         }
     }
 
-    /// Applies the late changes whose time has come.
+    /// Applies the late changes that are due.
     pub(crate) fn apply_due(&mut self) {
         let now = self.world.now;
         let due = |late: &Late| match late {
@@ -343,7 +344,7 @@ impl Inner {
         }
     }
 
-    /// Keeps the world as it was before a change, if there was one.
+    /// Keeps the world from before a change, if there was one.
     pub(crate) fn remember(&mut self, before: World) {
         let changed = before.revision != self.world.revision;
         let now = self.world.now;
@@ -354,7 +355,7 @@ impl Inner {
         history.push_back((now, before));
     }
 
-    /// The world as it was, with today's clock, tokens and budget.
+    /// An earlier world, with the current clock, tokens and limits.
     fn past(&self, age: Age) -> World {
         let history = self.history.as_ref();
         let old = match age {

@@ -1,4 +1,4 @@
-//! Webhooks: what is queued when something happens, signed delivery, and the App's delivery list.
+//! Webhooks: queued events, signed delivery, and the App's delivery list.
 
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use crate::github::serve::call::{Answer, Call, Reply, extended};
 use crate::github::serve::paging::{link, per_page};
 use crate::github::world::World;
 
-/// What a branch that was not there pointed to.
+/// The previous commit of a new branch.
 const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
 
 /// Where webhooks go.
@@ -22,7 +22,7 @@ pub struct Webhook {
     pub secret: String,
 }
 
-/// One delivery; asking for it again makes another with the same `guid`.
+/// One delivery; a redelivery makes another with the same `guid`.
 #[derive(Debug, Clone)]
 pub struct Delivery {
     pub id: u64,
@@ -35,16 +35,15 @@ pub struct Delivery {
     pub installation_id: Option<u64>,
     pub repository_id: Option<u64>,
     pub redelivery: bool,
-    /// What came of it; `None` while it waits for [`deliver_pending`](super::Emulator::deliver_pending).
+    /// The result; `None` while it waits for [`deliver_pending`](super::Emulator::deliver_pending).
     pub attempt: Option<Attempt>,
 }
 
-/// What came of a delivery.
+/// The result of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// When it was sent.
     pub at: Timestamp,
-    /// The receiver's status; 0 when it could not be reached.
+    /// The receiver's status; 0 if it could not be reached.
     pub status: u16,
 }
 
@@ -55,7 +54,7 @@ impl Attempt {
 }
 
 impl Delivery {
-    /// The body and headers as they are sent.
+    /// The headers and the body as they are sent.
     pub fn signed(&self, secret: &str) -> (Vec<(String, String)>, String) {
         let body = self.payload.to_string();
         let headers = [
@@ -82,10 +81,10 @@ impl World {
         self.queue_event("ping", None, None, None, extra);
     }
 
-    /// Queues the delivery with that `guid` once more.
+    /// Queues the delivery with that `guid` again.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is none.
     pub fn redeliver(&mut self, guid: &str) {
         let found = self.deliveries.iter().find(|delivery| delivery.guid == guid).cloned();
         let mut delivery = found.unwrap_or_else(|| panic!("no delivery {guid}"));
@@ -95,7 +94,7 @@ impl World {
         self.deliveries.push(delivery);
     }
 
-    /// Queues an event with what every payload carries and `extra` on top.
+    /// Queues an event with the common fields of every payload and `extra` on top.
     pub(crate) fn queue_event(
         &mut self,
         event: &str,
@@ -155,7 +154,7 @@ impl World {
         self.queue_event(event, Some(action), Some(position), Some(by), payload);
     }
 
-    /// `push`; a branch that was not there has no `before`.
+    /// `push`; a new branch has no `before`.
     #[expect(clippy::too_many_arguments, reason = "a push is all of this")]
     pub(crate) fn queue_push(
         &mut self,
@@ -189,7 +188,7 @@ impl World {
     }
 }
 
-/// `GET /app/hook/deliveries`: what was attempted, newest first.
+/// `GET /app/hook/deliveries`: attempted deliveries, newest first.
 pub(crate) fn list(world: &mut World, call: &Call) -> Reply {
     require_app(call)?;
     let cursor = call.query("cursor").map(str::parse::<u64>).transpose();

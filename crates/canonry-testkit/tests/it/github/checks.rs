@@ -1,4 +1,4 @@
-//! Check runs: made by Apps, concluded once, listed by commit.
+//! Check runs: created by Apps, concluded once, listed by commit.
 
 use canonry_testkit::github::Emulator;
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::github::pulls::{PULL, world_with_pull};
 use crate::github::setting::{REPO, small_world};
 
-/// Git without anybody's settings.
+/// Git without any user's settings.
 fn git(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new("git");
     command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
@@ -28,7 +28,7 @@ fn folder() -> TempDir {
     folder
 }
 
-/// The repository's address, with a token when there is one.
+/// The repository's URL, with a token if given.
 fn address(emulator: &Emulator, token: Option<&str>) -> String {
     let who = token.map(|token| format!("x-access-token:{token}@")).unwrap_or_default();
     format!("{}/{REPO}.git", emulator.url().replace("http://", &format!("http://{who}")))

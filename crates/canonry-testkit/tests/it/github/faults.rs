@@ -1,4 +1,4 @@
-//! Faults strike the request they were set for, and nothing else.
+//! Faults apply to the requests for which they were set, and to no others.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ fn large_world(count: u64) -> World {
     world.repo(REPO);
     world.token("maint-token", "maint");
     for number in 0..count {
-        // Several share a second, as on a busy day.
+        // Several issues share a second, as on a busy day.
         if number % 3 == 0 {
             world.advance(1);
         }

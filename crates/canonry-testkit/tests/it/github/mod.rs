@@ -1,4 +1,4 @@
-//! What the emulator does, seen from outside.
+//! The emulator's behaviour, seen from outside.
 
 mod checks;
 mod cloning;

@@ -20,7 +20,7 @@ pub(crate) fn world_with_pull() -> World {
     world
 }
 
-/// Forty lines, the last with something at its end.
+/// Forty lines; `end` is appended to the last.
 fn numbered(end: &str) -> String {
     let lines: String = (1..40).map(|line| format!("line {line}\n")).collect();
     format!("{lines}line 40{end}\n")

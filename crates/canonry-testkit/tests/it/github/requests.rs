@@ -1,4 +1,4 @@
-//! Requests: each is recorded, and one that the emulator does not know fails the test.
+//! Every request is recorded, and a request without a route fails the test.
 
 use crate::github::setting::{ISSUES, small};
 

@@ -1,4 +1,4 @@
-//! Reviews: pending ones, places in the diff, commits, rights, faults.
+//! Reviews: pending ones, positions in the diff, commits, rights, faults.
 
 use canonry_testkit::github::{Age, Emulator, Fault, Late, NewPull, ReviewState, World};
 use serde_json::{Value, json};

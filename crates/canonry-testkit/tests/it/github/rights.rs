@@ -1,4 +1,4 @@
-//! Who may do what, and with which token.
+//! Rights of people and tokens.
 
 use canonry_testkit::github::{Emulator, NewIssue, Permission, State};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A small repository, its people and a client of it.
+//! A small repository with people, and a client for it.
 
 use canonry_testkit::github::{Emulator, NewIssue, Permission, World};
 

@@ -15,7 +15,7 @@ const THREADS: &str =
 const RESOLVE: &str =
     "mutation($thread: ID!) { resolveReviewThread(input: { threadId: $thread }) { thread { id isResolved } } }";
 
-/// Three comments of the App on lines; returns their ids.
+/// A world with three comments of the App on lines, and their ids.
 fn world_with_threads() -> (World, Vec<u64>) {
     let mut world = world_with_pull();
     world.add_app(77, "canonry");

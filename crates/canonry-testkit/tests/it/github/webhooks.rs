@@ -1,4 +1,4 @@
-//! Webhooks: signed, delivered when the test says so, listed, delivered again.
+//! Webhooks: signed, delivered on demand, listed, redelivered.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! The judge without a model: from what two items share to a calibrated answer.
+//! The judge without a model: computes a calibrated answer from what two items share.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::judge::local::features::{PairFeatures, compare};
 use crate::judge::local::item_facts::first_chars;
 use crate::judge::local::weights::probability;
 
-/// What the judge reads of an item.
+/// The parts of an item that the judge reads.
 #[derive(Debug, Clone, Copy)]
 pub struct LocalText<'a> {
     pub item_type: ItemType,
@@ -22,11 +22,10 @@ pub struct LocalText<'a> {
     pub title: &'a str,
     pub body: &'a str,
     pub labels: &'a [String],
-    /// Who wrote it; `None` is unknown.
+    /// `None` if unknown.
     pub author: Option<&'a Login>,
-    /// When it was opened.
     pub created_at: Option<Timestamp>,
-    /// What a pull request changes; `None` is unknown.
+    /// What a pull request changes; `None` if unknown.
     pub changes: Option<&'a PullChanges>,
 }
 
@@ -38,15 +37,15 @@ pub struct LocalCandidate<'a> {
     pub parts: &'a BTreeMap<String, f64>,
 }
 
-/// The name of this judge, as it is stored beside what it said; it changes with its weights and rules.
+/// The name of this judge, stored with its answers; it changes with its weights and rules.
 pub const LOCAL_JUDGE: &str = "evidence.3";
 
 /// Judges by what the items share.
 ///
-/// The confidence is the probability that the named candidate is a duplicate, if before looking it was as likely as
-/// not that the source has an earlier duplicate (for pull requests, one in four): how many duplicates a repository
-/// gets is not in the texts. `sure`, and the structure that goes with it, is said only of copies and of the same
-/// telling error under the same title or in nearly the same text; everything else is `unsure`, whatever the number.
+/// The confidence is the probability that the named candidate is a duplicate, given a prior of one in two that the
+/// source has an earlier duplicate (for pull requests, one in four): the texts do not show how many duplicates a
+/// repository gets. `sure`, and the structure that goes with it, is used only for copies and for the same specific
+/// error under the same title or in nearly the same text; everything else is `unsure`, whatever the number.
 pub fn judge_locally(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> JudgeAnswer {
     let compared = compare(source, candidates);
     let weighed = best_first(source, candidates, &compared);
@@ -69,7 +68,7 @@ pub fn judge_locally(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) 
     }
 }
 
-/// The candidates that the judge takes for possible duplicates, best first.
+/// The candidates that the judge considers possible duplicates, best first.
 pub(crate) fn possible_duplicates(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> Vec<ItemNumber> {
     let compared = compare(source, candidates);
     let weighed = best_first(source, candidates, &compared);
@@ -92,16 +91,17 @@ fn best_first<'a>(
     weighed
 }
 
-/// From here on the answer is yes.
+/// The answer is yes from this probability on.
 const YES: f64 = 0.5;
-/// What is said of a pair that similarity cannot tell apart, at most.
+/// The maximum for a pair for which similarity decides nothing.
 const CANNOT_TELL: f64 = 0.45;
-/// What is said of a copy, at least, whatever the weights say: they were fitted to links, and hardly anybody links what
-/// was sent twice. When this was chosen, people had linked 2 of the 15 copies that became `duplicate` among the issues of
-/// rust; read, all 15 are the same.
+/// The minimum for a copy, whatever the weights say: they were fitted to links, and people rarely link what was sent
+/// twice. When this was chosen, people had linked 2 of the 15 copies that became `duplicate` among the issues of
+/// rust; all 15 are the same when read.
 const COPY: f64 = 0.97;
-/// What is said of the same telling error under the same title or in nearly the same text, at least. When this was
-/// chosen, people had linked 3 of 7 in rust; read, all 7 are the same, three of them filed again on purpose because the first had been closed.
+/// The minimum for the same specific error under the same title or in nearly the same text. When this was chosen,
+/// people had linked 3 of 7 in rust; all 7 are the same when read, and three of them were filed again on purpose
+/// because the first had been closed.
 const SAME_ERROR: f64 = 0.93;
 
 struct WeighedCandidate<'a> {
@@ -111,21 +111,21 @@ struct WeighedCandidate<'a> {
     probability: f64,
 }
 
-/// What kind of pair it is.
+/// The kind of pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tie {
     Copy,
-    /// The same telling error, and the same title or nearly the same text.
+    /// The same specific error, and the same title or nearly the same text.
     SameError,
-    /// The same title but for a number.
+    /// The same title except for a number.
     Series,
     /// The same text again by the same author, on another day.
     Recurring,
-    /// By one author within an hour, and no copy.
+    /// By one author within an hour, but not a copy.
     Siblings,
-    /// One reports a bug, the other wishes for something.
+    /// One is a bug report, the other a feature request.
     OtherKind,
-    /// One of them says nothing of its own.
+    /// One of them has too little text of its own.
     TooShort,
     Alike,
 }
@@ -165,7 +165,7 @@ impl<'a> WeighedCandidate<'a> {
         self.compared.facts.iter().any(|fact| fact.kind == kind)
     }
 
-    /// What a person reads: what kind of pair it is, then what both hold.
+    /// The text for people: the kind of pair, then what both contain.
     fn reasoning(&self) -> String {
         let number = self.candidate.text.number;
         let mut reasoning = match self.tie {
@@ -208,23 +208,23 @@ impl<'a> WeighedCandidate<'a> {
 
 fn judged<'a>(text: &LocalText<'a>) -> JudgedItem<'a> {
     let LocalText { item_type, number, title, body, labels, .. } = *text;
-    // The state has no say in what kind of report it is.
+    // The state does not affect the kind of report.
     JudgedItem { number, state: ItemState::Open, item_type, title, body, labels }
 }
 
-/// Shared facts that a line of reasoning names.
+/// The maximum number of shared facts in the reasoning.
 const FACTS_TOLD: usize = 3;
-/// Titles of so much the same words are the same.
+/// Titles with at least this overlap of words are the same.
 const SAME_TITLE: f64 = 0.9;
-/// Titles of one text that was sent twice share this much of their words, at least.
+/// The minimum overlap of the titles of one text that was sent twice.
 const ALIKE_TITLE: f64 = 1.0 / 3.0;
-/// Whoever sends a text twice by mistake does it within a day; later it is a check list or a report that comes every week.
+/// A person who sends a text twice by mistake does so within a day; later it is a check list or a weekly report.
 const SENT_TWICE_HOURS: f64 = 24.0;
-/// Fewer words are no report.
+/// A text with fewer words is not a report.
 const FEWEST_WORDS: usize = 8;
-/// As many as so few words make.
+/// The number of triples in that many words.
 const FEWEST_TRIPLES: usize = FEWEST_WORDS - 2;
-/// The same error three months later is often another cause.
+/// The same error three months later often has another cause.
 const SAME_ERROR_HOURS: f64 = 90.0 * 24.0;
 
 impl Tie {
@@ -233,16 +233,16 @@ impl Tie {
         if titles.numbers_differ {
             return Self::Series;
         }
-        // The same lines twice are often one work sent again or for another branch, and which of the two should stay is
-        // not in the texts: of 512 such pairs of rust and rails people linked one.
+        // The same lines twice are often one change sent again or for another branch, and the texts do not show which
+        // of the two should stay: of 512 such pairs of rust and rails people linked one.
         if source.item_type == ItemType::Pr {
             return Self::Alike;
         }
         if compared.shortest < FEWEST_WORDS && !titles.same {
             return Self::TooShort;
         }
-        // The first unfilled forms of a repository, before its template is learned: their titles are the template's, or
-        // have nothing in common.
+        // Unfilled forms of a repository before its template is learned: their titles are the template's, or have
+        // nothing in common.
         let is_titled =
             titles.shortest > 1 && [source.title, candidate.text.title].iter().all(|title| has_content(title, ""));
         let is_copy = titles.same && compared.triples >= 0.75
@@ -292,7 +292,7 @@ mod tests {
 
     use super::{LocalCandidate, LocalText, judge_locally, possible_duplicates};
 
-    /// An item in a few words: author, minute of the month, title, body.
+    /// A short form of an item: author, minute of the month, title, body.
     #[derive(Clone, Copy)]
     struct Written<'a>(&'a str, u32, &'a str, &'a str);
 
@@ -322,7 +322,7 @@ mod tests {
         }
     }
 
-    /// Judges a new item against one earlier one that retrieval found at a score, with parts that go with it.
+    /// Judges a new item against one earlier item with this retrieval score, and parts that match it.
     fn judge(new: Written<'_>, earlier: Written<'_>, score: f64) -> JudgeAnswer {
         let (filed, before) = (Filed::of(new), Filed::of(earlier));
         let parts: BTreeMap<String, f64> =
@@ -360,7 +360,7 @@ mod tests {
         let answer = judge(Written("bob", 300, "tree renderer lost its viewport anchor", body), first, 0.93);
         assert!(answer.is_duplicate && is_sure(&answer), "{answer:?}");
         insta::assert_snapshot!(answer.reasoning, @"Same error and title as #7; both show `error: tree renderer lost its viewport anchor during relayout`");
-        // The same words with weak support by retrieval are no proof.
+        // The same words with a weak retrieval score are no proof.
         assert!(!is_sure(&judge(Written("bob", 300, "tree renderer lost its viewport anchor", body), first, 0.84)));
     }
 
@@ -390,7 +390,7 @@ mod tests {
             let answer = judge(Written("ann", 900, other, checklist), Written("bob", 10, one, checklist), 0.99);
             assert!(!answer.is_duplicate && !is_sure(&answer), "{one}: {answer:?}");
         }
-        // The same list for every release, by whoever makes it.
+        // The same list for every release, by any author.
         let of = |version: &str| format!("{checklist}\n\nThis one is for 1.{version}.0 and nothing else.");
         let (one, two) = (of("2"), of("3"));
         let answer =

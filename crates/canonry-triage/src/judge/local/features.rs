@@ -1,4 +1,4 @@
-//! What the local judge weighs of a source and one of its candidates.
+//! The features of a source and a candidate that the local judge weighs.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
@@ -41,35 +41,34 @@ pub const FEATURES: [&str; 27] = [
     "behind_by_ranker",
 ];
 
-/// A source and a candidate, compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairFeatures {
     /// One number around 0..1 for each of [`FEATURES`].
     pub features: [f64; FEATURES.len()],
-    /// What both texts hold, the most telling first.
+    /// What both texts contain, the most specific first.
     pub facts: Vec<SharedFact>,
     pub(crate) titles: Titles,
-    /// Three words in a row that both have, of those that either has.
+    /// The overlap of word triples (three words in a row): those in both texts divided by those in either.
     pub(crate) triples: f64,
-    /// Rare words of the most telling error line that both show.
+    /// Rare words of the most specific error line that both contain.
     pub(crate) error_words: usize,
-    /// Places in source files: both name some, and whether they share one.
+    /// Both name places in source files: whether they share one, or all differ.
     pub(crate) places_shared: bool,
     pub(crate) places_differ: bool,
-    /// Both name versions, and none of the other's.
+    /// Both name versions, and have none in common.
     pub(crate) versions_differ: bool,
     pub(crate) same_author: bool,
     pub(crate) hours: Option<f64>,
-    /// Three words in a row that both have, and no other candidate by a third person: what several people wrote is none's.
+    /// Word triples that both have, except those that another candidate by a third person has too: text that several
+    /// people wrote belongs to nobody.
     pub(crate) copied: usize,
-    /// Words of the shorter one, without what a template put there.
+    /// Words of the shorter text, without what a template contains.
     pub(crate) shortest: usize,
-    /// Changed paths that both have, of those that either has.
+    /// Changed paths in both divided by those in either.
     pub(crate) paths: f64,
 }
 
-/// Compares a source with every candidate. How far a candidate stands out among the others counts, so they are
-/// compared together.
+/// Compares a source with all candidates together: how far a candidate stands out among the others is a feature.
 pub fn compare(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> Vec<PairFeatures> {
     let own = LocalFacts::of(source);
     let others: Vec<LocalFacts> = candidates.iter().map(|candidate| LocalFacts::of(&candidate.text)).collect();
@@ -123,7 +122,7 @@ fn pair(
         flag(places_known && !places_shared),
         flag(same_author),
         flag(same_author && hours.is_some_and(|hours| hours < 1.0)),
-        // Half way where nothing is known: some 50 days.
+        // If the times are unknown, the middle value: some 50 days.
         hours.map_or(0.5, |hours| (hours / 24.0).ln_1p() / 8.0),
         standing.behind_by_words,
         standing.crowd,
@@ -178,7 +177,7 @@ fn flag(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-/// A part of the retrieval score as a share.
+/// A part of the retrieval score, limited to 0..1.
 fn share(parts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
     parts.get(name).copied().filter(|value| value.is_finite()).map(|value| value.clamp(0.0, 1.0))
 }
@@ -187,12 +186,12 @@ fn number(parts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
     parts.get(name).copied().filter(|value| value.is_finite())
 }
 
-// What a pair has on average, where a part is unknown: such a pair is judged by the rest.
+// The average of a pair, used if a part is unknown: such a pair is judged by the rest.
 const LATE_UNKNOWN: f64 = 0.6;
 const RANKER_UNKNOWN_OF_ISSUES: f64 = 0.95;
 const RANKER_UNKNOWN_OF_PULLS: f64 = 0.69;
 
-/// What the order of the candidates is by, in tens.
+/// The value that orders the candidates, divided by ten.
 fn ranker(item_type: ItemType, parts: &BTreeMap<String, f64>) -> f64 {
     let unknown = match item_type {
         ItemType::Issue => RANKER_UNKNOWN_OF_ISSUES,
@@ -201,7 +200,7 @@ fn ranker(item_type: ItemType, parts: &BTreeMap<String, f64>) -> f64 {
     number(parts, "ranker").map_or(unknown, |sum| sum / 10.0)
 }
 
-/// How well the tokens of each are met by the other's, around 0..1.
+/// How well the tokens of each text match tokens of the other, around 0..1.
 fn late(parts: &BTreeMap<String, f64>) -> f64 {
     match (number(parts, "late_there"), number(parts, "late_back")) {
         (Some(there), Some(back)) => ((there + back) / 2.0 - 0.5) * 4.0,
@@ -213,7 +212,7 @@ fn hours_apart(one: jiff::Timestamp, other: jiff::Timestamp) -> f64 {
     one.duration_since(other).as_secs_f64().abs() / 3_600.0
 }
 
-/// How a candidate stands among the others.
+/// The position of a candidate among the others.
 struct CandidateRank {
     behind_by_words: f64,
     crowd: f64,
@@ -221,9 +220,9 @@ struct CandidateRank {
     behind_by_ranker: f64,
 }
 
-/// Scores as near as that are the same to the gates.
+/// To the gates, scores this close to each other are the same.
 const CROWD: f64 = 0.015;
-/// Candidates that a new item is compared with, less one.
+/// The number of candidates that a new item is compared with, minus one.
 const RIVALS: f64 = 7.0;
 
 impl CandidateRank {
@@ -245,7 +244,8 @@ impl CandidateRank {
     }
 }
 
-/// The words of an error line that are not in every other one. "error: aborting due to previous error" has none.
+/// The number of words in an error line that do not appear in most others. "error: aborting due to previous error"
+/// has none.
 pub(crate) fn rare_words(line: &str) -> usize {
     let words: BTreeSet<String> = line
         .split(|character: char| !character.is_alphabetic() && character != '_')
@@ -367,26 +367,26 @@ const COMMON: [&str; 107] = [
     "you",
 ];
 
-/// What both hold of what either holds.
+/// The elements in both sets divided by those in either.
 pub(crate) fn overlap<T: Eq + Hash>(one: &HashSet<T>, other: &HashSet<T>) -> f64 {
     let both = one.intersection(other).count();
     let either = one.len() + other.len() - both;
     if either == 0 { 0.0 } else { both as f64 / either as f64 }
 }
 
-/// How much of the shorter one the longer one holds.
+/// The share of the smaller set that the larger one contains.
 fn contained(one: &HashSet<String>, other: &HashSet<String>) -> f64 {
     let least = one.len().min(other.len());
     if least == 0 { 0.0 } else { one.intersection(other).count() as f64 / least as f64 }
 }
 
-/// The share of a title's words that stand in the other item.
+/// The share of a title's words that the other item contains.
 fn within(title: &[String], other: &LocalFacts) -> f64 {
     let held = title.iter().filter(|word| other.words.contains(*word)).count();
     held as f64 / title.len().max(1) as f64
 }
 
-/// Words that the source shares with this candidate and with no other one.
+/// Words that the source shares only with this candidate.
 fn distinct(own: &LocalFacts, others: &[LocalFacts], at: usize) -> usize {
     let elsewhere =
         |word: &String| others.iter().enumerate().any(|(place, other)| place != at && other.words.contains(word));

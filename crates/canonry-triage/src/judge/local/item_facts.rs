@@ -1,4 +1,4 @@
-//! What the local judge reads off one item: the words that are its author's own, and the facts in them.
+//! Extracts from one item what the local judge reads: the author's own words, and the facts in them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
@@ -12,16 +12,17 @@ use crate::judge::local::titles::Title;
 
 pub(crate) struct LocalFacts {
     pub(crate) title: Title,
-    /// The words of the title and of what the author wrote under it, each once.
+    /// The distinct words of the title and of what the author wrote below it.
     pub(crate) words: HashSet<String>,
-    /// Every three words in a row of what the author wrote.
+    /// Hashes of every three words in a row that the author wrote.
     pub(crate) triples: HashSet<u64>,
     /// How many words the author wrote, title included.
     pub(crate) length: usize,
     pub(crate) facts: TextFacts,
-    /// Places in source files, as `collect.rs:1040`; of the first lines of a file too many are alike.
+    /// Places in source files, such as `collect.rs:1040`. The first lines of a file are left out: too many items name
+    /// them.
     pub(crate) places: BTreeSet<String>,
-    /// Changed paths and changed lines of a pull request; empty for everything else.
+    /// Changed paths and changed lines of a pull request; empty for issues.
     pub(crate) paths: HashSet<String>,
     pub(crate) lines: HashSet<String>,
 }
@@ -47,11 +48,11 @@ impl LocalFacts {
     }
 }
 
-/// Paths that are compared; a change of more is a sweep over the tree.
+/// The maximum number of paths that are compared; a larger change touches the whole tree.
 const PATHS: usize = 300;
-/// Characters of a diff that are compared.
+/// The number of characters of a diff that are compared.
 const DIFF: usize = 20_000;
-/// Shorter changed lines are brackets and `else`: everybody changes those.
+/// Shorter changed lines are brackets and `else`: many changes contain those.
 const LINE: usize = 8;
 
 fn changed_lines(changes: &PullChanges) -> HashSet<String> {
@@ -59,8 +60,8 @@ fn changed_lines(changes: &PullChanges) -> HashSet<String> {
     first_chars(&changes.diff, DIFF).lines().map(bare).filter(|line| line.len() > LINE).collect()
 }
 
-/// A body without what a template put there: comments, headings, check lists, labels without an answer, and the
-/// sentences of the forms that GitHub offers to everybody.
+/// A body without what a template contains: comments, headings, check lists, labels without an answer, and the
+/// sentences of GitHub's default forms.
 pub(crate) fn own_text(body: &str) -> String {
     let body = COMMENT.replace_all(body, " ");
     let mut own = String::with_capacity(body.len());
@@ -78,9 +79,9 @@ pub(crate) fn own_text(body: &str) -> String {
     own
 }
 
-/// Kept of one text: a trace of thousands of frames repeats itself.
+/// The maximum for one text: a trace of thousands of frames repeats itself.
 const KEPT: usize = 64;
-/// Lines of a file before this one are where every small example fails.
+/// Every small example fails at lines before this one.
 const FIRST_LINE: u32 = 30;
 
 fn places(body: &str) -> BTreeSet<String> {

@@ -1,4 +1,4 @@
-//! Two titles beside each other: the same, the next of a series, or siblings that differ by one name.
+//! Compares two titles: the same, the next of a series, or siblings that differ by one name.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
@@ -12,26 +12,26 @@ use crate::judge::local::item_facts::first_chars;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Title {
-    /// Its words, in order.
+    /// The words, in order.
     pub(crate) words: Vec<String>,
-    /// Its numbers, in order; a word for a small number is one.
+    /// The numbers, in order. A word for a small number counts as one.
     numbers: Vec<String>,
     names: BTreeSet<String>,
 }
 
-/// Two titles, compared.
+/// The result of comparing two titles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Titles {
-    /// The words that both have, of those that either has.
+    /// The words in both divided by those in either.
     pub(crate) overlap: f64,
     /// The same words and numbers in the same order.
     pub(crate) same: bool,
     pub(crate) shortest: usize,
-    /// The same but for numbers: the next of a series, another version.
+    /// The same except for numbers: the next of a series, or another version.
     pub(crate) numbers_differ: bool,
-    /// The same but for one word in the same place.
+    /// The same except for one word in the same place.
     pub(crate) one_word_differs: bool,
-    /// Each says something that the other does not.
+    /// Each contains words that the other does not.
     pub(crate) each_own: bool,
     /// Each names code that the other does not.
     pub(crate) names_differ: bool,
@@ -68,9 +68,9 @@ impl Titles {
     }
 }
 
-/// Titles of one series share so much of their words.
+/// Titles of one series have at least this overlap of words.
 const SERIES: f64 = 0.8;
-/// Words that count.
+/// Words for numbers.
 const SMALL: [&str; 14] =
     ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "ii", "iii", "iv", "vi"];
 /// Words that only introduce a number.
@@ -81,7 +81,7 @@ fn is_counted(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_digit()) || SMALL.contains(&word)
 }
 
-/// Names of code: what is quoted, and what is written like code.
+/// Names of code: quoted text, and words in the form of code.
 fn names(title: &str) -> BTreeSet<String> {
     let quoted = title.split(['`', '"']).skip(1).step_by(2).map(str::trim);
     let found = NAME.find_iter(title).map(|found| found.as_str());

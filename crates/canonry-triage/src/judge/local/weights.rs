@@ -1,18 +1,19 @@
 //! The fitted weights of the local judge.
 //!
-//! Logistic regression by `training/fit_judge.py` over the pairs that retrieval offers (up to eight earlier items for every
-//! item, score at least .75, in the order of the ranker), with vectors of models that had not seen the duplicates: issues
-//! of rust before July 2014, gitbugs_hadoop, gitbugs_seamonkey and openoffice (which counts a tenth: its text is stripped,
-//! and all of it are duplicates), pull requests of rust and rails. The label is what people linked, so
-//! copies that nobody linked count as others; the rules in `local_judge.rs` mend that. The intercept belongs to a
-//! repository in which half of the issues (a quarter of the pull requests) have an earlier duplicate; moved there, the
-//! intercepts of the four sets of issues lie between -3.7 and -2.9, which is why one can stand for all.
+//! Logistic regression by `training/fit_judge.py` over the pairs that retrieval offers (up to eight earlier items for
+//! every item, score at least .75, in the order of the ranker), with vectors of models that had not seen the
+//! duplicates: issues of rust before July 2014, gitbugs_hadoop, gitbugs_seamonkey and openoffice (weighted by a
+//! tenth: its text is stripped, and all of its items are duplicates), pull requests of rust and rails. The labels are
+//! the links that people made, so copies that nobody linked count as non-duplicates; the rules in `answer.rs` correct
+//! that. The intercept is for a repository in which half of the issues (a quarter of the pull requests) have an
+//! earlier duplicate. Adjusted to that share, the intercepts of the four sets of issues lie between -3.7 and -2.9, so
+//! one value can be used for all.
 
 use canonry_domain::ItemType;
 
 use crate::judge::local::features::FEATURES;
 
-/// How likely a pair is a duplicate by what it shares, from 0 to 1.
+/// The probability that a pair with these features is a duplicate.
 pub(crate) fn probability(item_type: ItemType, features: &[f64; FEATURES.len()]) -> f64 {
     let (intercept, weights) = match item_type {
         ItemType::Issue => (ISSUE_INTERCEPT, &ISSUE_WEIGHTS),

@@ -1,4 +1,4 @@
-//! Carrying a plan out when nothing stands against it.
+//! Applies a plan when nothing prevents it.
 
 use canonry_domain::{ItemState, ItemType, SkipReason, scan_shown_secrets};
 use canonry_store::NewPlanRow;
@@ -50,7 +50,7 @@ on_both_engines! {
         setting.config.config.close.message = Some("See {target}: {title}".to_owned());
         for (at, secret) in sample_secrets().into_iter().enumerate() {
             let (before, after) = secret.split_at(secret.len() / 2);
-            // As it is, or parted by what nobody sees.
+            // Unchanged, or split by invisible characters.
             let secret = match at % 3 {
                 0 => secret.clone(),
                 1 => format!("{before}\u{200b}{after}"),
@@ -83,9 +83,9 @@ on_both_engines! {
         setting.apply(plan).await;
         let comment = setting.shown(duplicate).comments.remove(0);
         assert!(comment.starts_with(&format!("#{original}: Sync stops @&ZeroWidthSpace;everyone")), "{comment}");
-        // No service listens to commands here, and none is named.
+        // No service receives commands here, so the comment names none.
         assert!(comment.contains("Both mention `E0599`.") && comment.contains("or ask a maintainer to."), "{comment}");
-        // The original's title pings nobody, links nothing and hides nothing.
+        // The original's title mentions nobody, links nothing and hides nothing.
         for meant in ["Sync stops", "@&ZeroWidthSpace;everyone", "&lt;!-- x --&gt;"] {
             assert!(comment.contains(meant), "{meant}: {comment}");
         }
@@ -149,7 +149,7 @@ on_both_engines! {
         assert_eq!(counts(&first), (4, 3, 1, 0));
         assert_eq!(told(&first)[2], format!("#{} skipped daily_limit", duplicates[2]));
         setting.assert_untouched(duplicates[2], "the limit");
-        // Another plan of the same day meets the same limit.
+        // The same limit applies to another plan of the same day.
         let (other, others) = setting.cluster(1);
         let second = setting.plan(&[(others[0], other)]).await;
         assert_eq!(told(&setting.apply(second).await), [format!("#{} skipped daily_limit", others[0])]);
@@ -166,7 +166,7 @@ on_both_engines! {
         let plan = setting.plan(&[(duplicates[0], original), (duplicates[1], original)]).await;
         let path = format!("/repos/*/*/issues/{}", duplicates[0]);
         setting.emulator.fault(Fault::on("PATCH", &path).apply_and_drop());
-        // Whoever looks first whether the close has worked finds it open again.
+        // The first check whether the close has worked finds the item open again.
         let (fault, mut gate) = Fault::on("GET", &path).nth(6).hold();
         setting.emulator.fault(fault);
         let person = async {

@@ -1,4 +1,4 @@
-//! What has changed since the plan, and what a plan cannot see: one row is skipped, the others go on.
+//! What has changed since the plan, and what a plan cannot see: the row is skipped, the others continue.
 
 use canonry_domain::{ItemNumber, ItemType, OverrideKind};
 use canonry_store::{CloseRunId, NewOverride};
@@ -10,7 +10,7 @@ use crate::closing::setting::{REPO, Setting, counts, plain, told};
 
 type Change = fn(&mut World, source: u64, target: u64);
 
-/// Every kind of drift, and every reason that only GitHub shows, each alone.
+/// Every kind of drift, and every reason that only GitHub shows, one at a time.
 const CHANGES: [(&str, Change); 22] = [
     ("drift:source_edited", |world, source, _| world.edit_body(REPO, source, "ann", "It stops, but only on Mondays.")),
     ("drift:source_edited", |world, source, _| world.edit_title(REPO, source, "ann", "Sync is slow")),
@@ -61,7 +61,7 @@ const CHANGES: [(&str, Change); 22] = [
     }),
 ];
 
-/// Changes that are none.
+/// Changes that do not count.
 const HARMLESS: [Change; 6] = [
     |world, source, _| {
         let body = format!("See #{source}.");
@@ -86,14 +86,14 @@ const HARMLESS: [Change; 6] = [
     |world, _, target| world.label(REPO, target, "maint", "security"),
 ];
 
-/// A row that meets the change, and one that does not.
+/// A row that the change affects, and one that it does not.
 fn rows(setting: &Setting) -> (ItemNumber, ItemNumber, ItemNumber, ItemNumber) {
     let (target, source) = (setting.open("Sync stops"), setting.open("Sync stops too"));
     let (other_target, other) = (setting.open("Export hangs"), setting.open("Export hangs, too"));
     (source, target, other, other_target)
 }
 
-/// A person says something of a row, and is told that it was noted.
+/// A person approves or excludes a row, and the store confirms it.
 async fn say(setting: &Setting, plan: CloseRunId, item: ItemNumber, word: Option<bool>) {
     let now = setting.emulator.world().now;
     let noted = setting.store.plans().set_approved(plan, ItemType::Issue, &[item], word, None, now).await;
@@ -107,7 +107,7 @@ on_both_engines! {
             setting.emulator.world().user("ann");
             let (source, target, other, other_target) = rows(&setting);
             let context = format!("{expected}, change {index}");
-            // The author of the other row is somebody who stays.
+            // The author of the other row is an account that stays.
             setting.emulator.world().get_mut(REPO).issues.get_mut(&plain(other)).expect("open").author = "zoe".to_owned();
             let plan = setting.plan(&[(source, target), (other, other_target)]).await;
             change(&mut setting.emulator.world(), plain(source), plain(target));
@@ -218,7 +218,7 @@ on_both_engines! {
         assert_eq!(told(&report), [format!("#{source} applied")]);
         setting.assert_closed(source, target, "the one before it");
         setting.assert_untouched(other, "excluded");
-        // What was never begun can still be closed, if people think again.
+        // A row that was never begun can still be closed if people change their mind.
         say(&setting, plan, other, None).await;
         let report = setting.apply(plan).await;
         assert_eq!(told(&report), [format!("#{source} already_applied"), format!("#{other} applied")]);

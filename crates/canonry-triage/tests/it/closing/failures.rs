@@ -1,4 +1,4 @@
-//! GitHub says no, or nothing, in the middle: that row fails in clear words, the others go on.
+//! GitHub refuses or does not answer in between: that row fails with a clear message, the others continue.
 
 use canonry_domain::ItemNumber;
 use canonry_testkit::database::TestDatabase;
@@ -8,7 +8,7 @@ use canonry_triage::{CloseReport, RowResult};
 
 use crate::closing::setting::{REPO, Setting, plain};
 
-/// A plan of two rows; the first is troubled.
+/// A plan with two rows; the first one has trouble.
 async fn troubled(setting: &Setting, trouble: impl FnOnce(&Setting, ItemNumber)) -> (CloseReport, [ItemNumber; 4]) {
     let (target, source) = (setting.open("Sync stops"), setting.open("Sync stops too"));
     let (other_target, other) = (setting.open("Export hangs"), setting.open("Export hangs, too"));
@@ -21,7 +21,6 @@ async fn troubled(setting: &Setting, trouble: impl FnOnce(&Setting, ItemNumber))
     (report, [source, target, other, other_target])
 }
 
-/// How an item leaves its repository.
 type Departure = fn(&mut World, u64);
 
 on_both_engines! {
@@ -104,9 +103,9 @@ on_both_engines! {
         let limited = || Answer::message(403, "You have exceeded a secondary rate limit").header("retry-after", "3600");
         let unwell = || Answer::message(503, "No server is available");
         for (method, path, answer, result) in [
-            // Before anything is begun, the row is tried again as a whole.
+            // Before anything has begun, the whole row is retried.
             ("GET", "/timeline", unwell(), RowResult::Failed),
-            // Once it is begun, the outbox has it.
+            // Once it has begun, the outbox continues it.
             ("POST", "/comments", limited(), RowResult::Pending),
             ("PATCH", "", limited(), RowResult::Pending),
             ("POST", "/labels", limited(), RowResult::Pending),

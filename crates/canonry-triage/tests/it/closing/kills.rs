@@ -1,4 +1,4 @@
-//! Applying and undoing, killed at every point and at every wait, and started again.
+//! Apply and undo are killed at every point and at every wait, and started again.
 
 use canonry_domain::{ItemNumber, ItemType, UndoReason};
 use canonry_store::CloseRunId;
@@ -10,7 +10,7 @@ use canonry_triage::{ApplyError, CloseReport, ClosingError, RowResult, UndoError
 use crate::closing::setting::Setting;
 use crate::ending::{soaking, until};
 
-/// A longer run than this has no end.
+/// A longer run is considered endless.
 const MOST_POINTS: usize = 200;
 
 /// A plan that closes two items, one of which is the canonical of an earlier close.
@@ -91,7 +91,7 @@ impl Case {
     }
 }
 
-/// What goes wrong beside the kill.
+/// A fault in addition to the kill.
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
     None,
@@ -188,7 +188,7 @@ on_both_engines! {
 
     async fn apply_and_undo_survive_an_end_at_any_wait(database: TestDatabase) {
         let setting = Setting::new(database).await;
-        // A whole run first: it tells how many waits there are. Then ends all over it.
+        // A complete run first: it shows how many waits there are. Then kills all over it.
         let (mut waits, cases) = ((usize::MAX, usize::MAX), if soaking() { 500 } else { 10 });
         for case_number in 0..=cases {
             let at = |waits: usize| if case_number == 0 { waits } else { waits * (case_number - 1) / cases };

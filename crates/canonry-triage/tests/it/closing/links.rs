@@ -1,4 +1,4 @@
-//! Back-links that are edited and never repeated, and earlier duplicates that follow their canonical.
+//! Back-links are edited and never repeated, and earlier duplicates follow their canonical item.
 
 use canonry_domain::UndoReason;
 use canonry_testkit::database::TestDatabase;

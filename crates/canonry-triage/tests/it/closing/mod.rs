@@ -1,6 +1,6 @@
-//! Plans applied and undone against the emulated GitHub, on both engines: whatever has changed, whatever
-//! goes wrong and wherever it is killed, every item is closed once, commented once and labelled once,
-//! and what was reported is what GitHub shows.
+//! Applies and undoes plans against the emulated GitHub, on both engines. Whatever has changed, whatever fails and
+//! wherever it is killed, every item is closed once, commented on once and labelled once, and the report matches what
+//! GitHub shows.
 
 mod apply;
 mod changed;

@@ -11,7 +11,7 @@ use canonry_triage::{ApplyError, CloseReport, ClosingError, RowResult, UndoError
 use crate::closing::setting::{REPO, Setting, plain};
 use crate::ending::soaking;
 
-/// A longer run than this has no end.
+/// A longer run is considered endless.
 const MOST_POINTS: usize = 200;
 
 /// Three duplicates of one item and one of another, and the plan that closes them.
@@ -69,13 +69,14 @@ on_both_engines! {
             other => panic!("{other:?}"),
         }
         assert!(setting.shown(case.duplicates[1]).open);
-        // Whoever orders it after that goes on.
+        // An apply that is requested after that continues.
         setting.apply(case.plan).await;
         case.check_applied(&setting, "ordered again");
     }
 }
 
-/// Parts of two rows until nothing is left; the first of them is ended at its `points`-th point. Says whether it was.
+/// Applies parts of two rows until nothing is left; the first part is killed at its `points`-th point. Returns
+/// whether it was.
 async fn apply_in_parts(setting: &Setting, plan: CloseRunId, points: usize, context: &str) -> bool {
     let github = setting.github();
     let outbox = setting.outbox_until(&github, points).await;
@@ -176,7 +177,7 @@ on_both_engines! {
         let refused = setting.try_apply(case.plan, false).await.expect_err("paused");
         assert!(matches!(&refused, ApplyError::Refused(words) if words.contains("paused")), "{refused:?}");
         store.close().lift_brake(repo.id, BrakeKind::Pause, None, now).await.expect("lifted");
-        // What was begun is looked at again after a while.
+        // A close that has begun is checked again after a while.
         setting.later(3600);
         setting.apply(case.plan).await;
         case.check_applied(&setting, "after the pause");

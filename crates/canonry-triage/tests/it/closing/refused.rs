@@ -1,4 +1,4 @@
-//! Plans that are no plans, and plans that a safety rule forbids.
+//! Runs that are not plans, and plans that a safety rule forbids.
 
 use canonry_domain::{ItemType, OverrideKind, UndoReason};
 use canonry_store::{CloseRunId, NewOverride, OutboxState};
@@ -129,7 +129,7 @@ on_both_engines! {
         let (original, duplicates) = setting.cluster(1);
         let plan = setting.plan(&[(duplicates[0], original)]).await;
         let github = setting.github();
-        // Behind the comment, before the close.
+        // After the comment, before the close.
         let outbox = setting.outbox_until(&github, 7).await;
         setting.apply_with(&github, &outbox, plan, false).await.expect_err("killed");
         let now = setting.emulator.world().now;

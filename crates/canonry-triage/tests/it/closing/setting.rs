@@ -1,4 +1,4 @@
-//! A store, an emulated GitHub with one repository, and processes that come and go.
+//! A store, an emulated GitHub with one repository, and processes that start and end.
 
 use std::ops::{ControlFlow, Deref, DerefMut};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl DerefMut for Setting {
     }
 }
 
-/// A world with a repository, a maintainer, and somebody who opens issues.
+/// A world with a repository, a maintainer, and an account that opens issues.
 pub(crate) fn world() -> World {
     let mut world = world_with_token(REPO);
     world.repo("acme/attic");
@@ -72,18 +72,17 @@ impl Setting {
         Self { world, config: parse(""), run: AtomicUsize::new(0) }
     }
 
-    /// The same with these settings in the repository's file.
+    /// The same setting with this text in the repository's settings file.
     pub(crate) fn with_config(mut self, text: &str) -> Self {
         self.config = parse(text);
         self
     }
 
-    /// A name that no other run has.
     pub(crate) fn run_id(&self) -> String {
         format!("run-{}", self.run.fetch_add(1, Ordering::SeqCst))
     }
 
-    /// Somebody opens an issue. A second later than the last one, so that times can tell them apart.
+    /// Ann opens an issue, a second later than the last one, so that their times differ.
     pub(crate) fn open(&self, title: &str) -> ItemNumber {
         let mut world = self.emulator.world();
         world.advance(1);
@@ -96,7 +95,7 @@ impl Setting {
         number(world.open(REPO, "ann", NewIssue::new(title, "It mends the error E0599.").pull(Pull::default())))
     }
 
-    /// An original and so many duplicates of it.
+    /// An original and this many duplicates of it.
     pub(crate) fn cluster(&self, duplicates: usize) -> (ItemNumber, Vec<ItemNumber>) {
         let original = self.open("Sync stops");
         (original, (0..duplicates).map(|_| self.open("Sync stops too")).collect())
@@ -110,7 +109,7 @@ impl Setting {
         sync(&self.store, &self.github(), &self.repo.name, SyncOptions::default(), &mut |_| {}).await.expect("synced");
     }
 
-    /// Takes in what GitHub has, and plans to close each first item in favour of the second.
+    /// Syncs with GitHub, and plans to close each first item as a duplicate of the second.
     pub(crate) async fn plan(&self, pairs: &[(ItemNumber, ItemNumber)]) -> CloseRunId {
         self.sync().await;
         // Snapshots and what follows them happen at different times.
@@ -134,7 +133,7 @@ impl Setting {
         self.store.plans().create(self.repo.id, &new, rows, now).await.expect("stored")
     }
 
-    /// A row that closes, by what the store knows now.
+    /// A close row, by what the store contains now.
     pub(crate) async fn row(&self, source: ItemNumber, target: ItemNumber) -> NewPlanRow {
         let (one, other) = (self.item(source).await, self.item(target).await);
         NewPlanRow {
@@ -157,7 +156,7 @@ impl Setting {
         panic!("#{number} is not in the store");
     }
 
-    /// The same world seen by another process, with connections of its own that end with it.
+    /// Another process in the same world, with its own connections that end with it.
     pub(crate) async fn another_process(&self) -> Process<'_> {
         let now = self.emulator.world().now;
         let store = Store::open(&self.database.url().parse().expect("a URL"), now).await.expect("opens");
@@ -195,7 +194,7 @@ impl Setting {
         apply_close(&self.store, github, outbox, &self.repo, options, &mut |_| {}).await
     }
 
-    /// Closes so many more rows, and no more.
+    /// Closes at most this many more rows.
     pub(crate) async fn apply_part(
         &self,
         github: &GitHub,
@@ -211,7 +210,7 @@ impl Setting {
         apply_close(&self.store, github, outbox, &self.repo, options, &mut |_| {}).await
     }
 
-    /// Opens so many more items, and no more.
+    /// Reopens at most this many more items.
     pub(crate) async fn undo_part(
         &self,
         github: &GitHub,
@@ -258,7 +257,7 @@ impl Setting {
         self.try_undo(run, None, UndoReason::NotDuplicate).await.expect("undone")
     }
 
-    /// An outbox that stops at its `points`-th point, as if it was killed there.
+    /// An outbox that stops at its `points`-th point, as if it were killed there.
     pub(crate) async fn outbox_until(&self, github: &GitHub, points: usize) -> Outbox {
         let passed = AtomicUsize::new(0);
         let checkpoint = move |_| match passed.fetch_add(1, Ordering::SeqCst) {
@@ -280,14 +279,14 @@ impl Setting {
         }
     }
 
-    /// Nothing of ours is on the item.
+    /// Asserts that the item has no comment, close or label of ours.
     pub(crate) fn assert_untouched(&self, item: ItemNumber, context: &str) {
         let shown = self.shown(item);
         assert_eq!((shown.closes, shown.comments.as_slice()), (0, &[][..]), "{context}: #{item}");
         assert!(!shown.labels.contains(&"possible-duplicate".to_owned()), "{context}: #{item}");
     }
 
-    /// The item is closed once as a duplicate of the target, with one comment and one label.
+    /// Asserts that the item is closed once as a duplicate of the target, with one comment and one label.
     pub(crate) fn assert_closed(&self, item: ItemNumber, target: ItemNumber, context: &str) {
         let shown = self.shown(item);
         assert_eq!((shown.open, shown.closes, shown.comments.len()), (false, 1, 1), "{context}: #{item} {shown:?}");
@@ -307,21 +306,21 @@ impl Setting {
         }
     }
 
-    /// The canonical has one comment of ours, which lists exactly these.
+    /// Asserts that the canonical item has one comment of ours, which lists exactly these duplicates.
     pub(crate) fn assert_back_link(&self, canonical: ItemNumber, duplicates: &[ItemNumber], context: &str) {
         let lines: Vec<String> = duplicates.iter().map(|number| format!("- #{number}")).collect();
         let expected = format!("Closed as duplicates of this issue:\n\n{}", lines.join("\n"));
         assert_eq!(self.shown(canonical).comments, [expected], "{context}");
     }
 
-    /// Lets the hour of the write limits pass.
+    /// Advances the clock past the hour of the write limits.
     pub(crate) fn next_hour(&self) {
         self.emulator.forget_requests();
         self.emulator.world().now += SignedDuration::from_hours(2);
     }
 }
 
-/// A process beside the test's own.
+/// A process in addition to the test's own.
 pub(crate) struct Process<'a> {
     setting: &'a Setting,
     store: Store,
@@ -352,7 +351,7 @@ impl Process<'_> {
     }
 }
 
-/// What was reported, in short: number and result, with the reason if there is one.
+/// The report in short: number and result, with the reason if there is one.
 pub(crate) fn told(report: &CloseReport) -> Vec<String> {
     let row = |row: &canonry_triage::ReportedRow| match &row.reason {
         Some(reason) => format!("#{} {} {reason}", row.number, row.result.as_str()),
@@ -365,7 +364,7 @@ pub(crate) fn counts(report: &CloseReport) -> (u64, u64, u64, u64) {
     (report.attempted, report.applied, report.skipped, report.failed)
 }
 
-/// What a comment says; `None` when a person wrote it with our account.
+/// The text of a comment; `None` if a person wrote it with our account.
 fn text_of(body: &str) -> Option<String> {
     let (text, marker) = body.split_once("\n\n<!-- canonry:v1:")?;
     assert!(!marker.contains("<!--"), "two markers: {body}");

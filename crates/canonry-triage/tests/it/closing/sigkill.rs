@@ -1,5 +1,5 @@
-//! Processes that are really killed: a child applies or undoes a plan and sends itself SIGKILL at a
-//! point, or is killed while its request is under way; the next child goes on. And two that run at once.
+//! Processes that are really killed: a child applies or undoes a plan and sends itself SIGKILL at a point, or is
+//! killed during its request; the next child continues. Also two children that run at once.
 #![expect(clippy::print_stdout, reason = "a soak tells how many kills there were")]
 
 use std::ops::ControlFlow;
@@ -31,8 +31,8 @@ const POINTS: &str = "CANONRY_CLOSING_CHILD_POINTS";
 const TASK: &str = "CANONRY_CLOSING_CHILD_TASK";
 const PLAN: &str = "CANONRY_CLOSING_CHILD_PLAN";
 
-/// Longer than all that one child can wait on its clock, so that time never goes back, and short enough
-/// that a plan does not age while its children are killed.
+/// Longer than one child can wait on its clock, so that time never goes back, and short enough that a plan does not
+/// become too old while its children are killed.
 const BETWEEN_CHILDREN: SignedDuration = SignedDuration::from_hours(2);
 
 /// The child: applies or undoes until it is done, or until its last point.
@@ -101,7 +101,7 @@ fn spawn_at(url: &str, setting: &Setting, task: &str, plan: CloseRunId, points: 
         .expect("a child")
 }
 
-/// A child some time after the last one.
+/// Spawns a child some time after the last one.
 fn spawn(url: &str, setting: &Setting, task: &str, plan: CloseRunId, points: usize) -> Child {
     let now: Timestamp = {
         let mut world = setting.emulator.world();
@@ -116,9 +116,9 @@ fn was_killed(status: ExitStatus) -> bool {
     !status.success()
 }
 
-/// Runs children until one is not killed; answers with how many were.
+/// Runs children until one is not killed. Returns how many were killed.
 fn run_to_the_end(url: &str, setting: &Setting, task: &str, plan: CloseRunId, round: usize) -> usize {
-    // Few points at a time, so that each round is cut into many pieces at ever other places.
+    // Few points at a time, so that each round is cut into many pieces, always at other places.
     let (mut points, mut kills) = (2 + round % 5, 0);
     while was_killed(spawn(url, setting, task, plan, points).wait().expect("ends")) {
         kills += 1;

@@ -1,4 +1,4 @@
-//! Several processes at once.
+//! Several processes that apply plans at once.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use canonry_testworld::{client, token_auth};
 use crate::closing::setting::{Setting, TOKEN};
 use canonry_testworld::WorldClock;
 
-/// The world's clock, on which short waits let others work and do not move it: what polls each second
-/// must not make minutes pass.
+/// The world's clock, but short waits do not advance it; they only let other tasks run. Polling each second must not
+/// make minutes pass.
 struct PatientClock(Arc<Emulator>);
 
 impl Clock for PatientClock {
@@ -68,7 +68,7 @@ on_both_engines! {
         let (one, two, three) = (setting.open("Sync stops"), setting.open("Sync stops too"), setting.open("And again"));
         setting.sync().await;
         setting.later(5);
-        // Made at the same time, so that neither is newer in a way that would refuse the other.
+        // Created at the same time, so that neither is newer in a way that would refuse the other.
         let rows = [setting.row(two, one).await, setting.row(three, one).await];
         let forth = setting.store_plan(&rows[..1]).await;
         let (left, right) = (setting.patient_client(), setting.patient_client());
@@ -121,12 +121,12 @@ on_both_engines! {
         let (original, duplicates) = setting.cluster(2);
         let pairs: Vec<_> = duplicates.iter().map(|duplicate| (*duplicate, original)).collect();
         let plan = setting.plan(&pairs).await;
-        // Held while it looks at the first item right before its comment.
+        // Held during the check of the first item right before its comment.
         let (fault, mut gate) = Fault::on("GET", &format!("/repos/*/*/issues/{}/timeline", duplicates[0])).nth(2).hold();
         setting.emulator.fault(fault);
         let second = async {
             gate.arrived().await;
-            // On this clock a minute of polling passes at once, and the entry's own lease too.
+            // On this clock a minute of polling passes at once, and so does the entry's own lease.
             let report = setting.apply(plan).await;
             gate.release();
             report

@@ -1,4 +1,4 @@
-//! Taking closes back.
+//! Undoing closes.
 
 use canonry_domain::{ItemState, ItemType, OverrideKind, StateReason, UndoReason};
 use canonry_store::CloseRunId;
@@ -70,7 +70,7 @@ on_both_engines! {
             let (plan, _, duplicates) = closed(&setting, 1).await;
             let applied = setting.store.plans().applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads");
             let run = applied.iter().find(|close| close.plan_id == plan).expect("applied").apply_run_id;
-            // The run that applied the plan names it as well.
+            // The run that applied the plan can be named as well.
             let report = setting.try_undo(run, None, reason).await.expect("undone");
             assert_eq!(told(&report), [format!("#{} applied", duplicates[0])]);
             assert!(setting.shown(duplicates[0]).open);

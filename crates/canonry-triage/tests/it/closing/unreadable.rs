@@ -1,4 +1,4 @@
-//! What GitHub tells in another shape than it promises keeps an item open, and says which fact it was.
+//! If GitHub's answer does not have the documented form, the item stays open, and the reason names the fact.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::Fault;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::closing::setting::{REPO, Setting, plain, told};
 
-/// A fact of the item itself, and shapes that it must not have; null is legal where it is not named.
+/// A fact of the item itself, and forms that it must not have; null is valid where it is not listed.
 const FIELDS: [(&str, &str, &[&str]); 11] = [
     ("state", "unreadable_state", &["null", "7", r#""ajar""#]),
     ("title", "unreadable_text", &["null", "[]"]),
@@ -22,7 +22,7 @@ const FIELDS: [(&str, &str, &[&str]); 11] = [
     ("updated_at", "unreadable_times", &["null", "{}"]),
 ];
 
-/// A list about the item, and what must not stand in it.
+/// A list about the item, and invalid content for it.
 const LISTS: [(&str, &str, &[&str]); 2] = [
     (
         "comments",
@@ -55,7 +55,7 @@ fn value(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// Applies a plan of one row while GitHub's answers at a path are changed so.
+/// Applies a plan of one row while GitHub's answers for a path are changed in this way.
 async fn applied(
     setting: &Setting,
     is_target: bool,

@@ -1,4 +1,4 @@
-//! No item is closed by itself towards a newer one, whatever strangers do to either.
+//! No item is closed automatically as a duplicate of a newer one, whatever strangers do to either.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ on_both_engines! {
         setting.later(73);
         let ended = GraceOutcome::Cancelled(GraceEnd::HumanCommented);
         assert_eq!(sweep(&setting).await, [(copy, ended)]);
-        // The author of the original mends a typo, and the judge calls it a duplicate of the copy.
+        // The author of the original fixes a typo, and the judge calls it a duplicate of the copy.
         setting.judge_says(yes(copy.get(), 0.99));
         let original = number(1);
         {
@@ -51,7 +51,7 @@ on_both_engines! {
         let named = grace(&setting, item).await.due_at.strftime("so it will be **closed on %-d %b, %H:%M UTC**.");
         assert!(said(&setting, item).contains(&named.to_string()), "{}", said(&setting, item));
         assert_eq!(setting.entries(item).await, ["comment sent", "label sent", "edit_comment sent"]);
-        // The correction ends nothing.
+        // The correction does not end the grace period.
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
     }
@@ -74,7 +74,7 @@ on_both_engines! {
 
     async fn the_order_is_computed_again_when_the_grace_is_over(database: TestDatabase) {
         let setting = in_grace(database).await;
-        // As many people talk about the original as about the report, so that the older one wins.
+        // The original and the report have the same number of comments, so the older one wins.
         let comment = setting.emulator.world().comment(REPO, 1, "eve", "Me too.");
         let item = setting.report(ALPHA, 0.95);
         setting.emulator.world().comment(REPO, plain(item), "bob", "Me too.");
@@ -115,7 +115,7 @@ on_both_engines! {
     }
 }
 
-/// A few numbers that are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -125,7 +125,7 @@ impl Random {
     }
 }
 
-/// Somebody does something, and Canonry has a look at it.
+/// A person does something, and Canonry triages it.
 async fn step(setting: &Setting, random: &mut Random) {
     let open: Vec<u64> = {
         let world = setting.emulator.world();
@@ -140,7 +140,7 @@ async fn step(setting: &Setting, random: &mut Random) {
             setting.triage(copy).await;
         }
         2..=4 => {
-            // An edit lets it be looked at again, however old it is.
+            // After an edit an item is triaged again, however old it is.
             let title = format!("{} {}", setting.title(ALPHA, 0.96), random.below(1_000));
             let author = setting.emulator.world().issue(REPO, any).author.clone();
             meanwhile(setting, |world| world.edit_title(REPO, any, &author, &title));
@@ -181,7 +181,7 @@ async fn assert_no_two_close_each_other(setting: &Setting) {
     assert!(graces.iter().all(|grace| grace.item_type == ItemType::Issue));
 }
 
-/// What Canonry closed, and as a duplicate of what; each by age.
+/// What Canonry closed, and the target of each; both with their age.
 fn closes_of(setting: &Setting) -> Vec<((jiff::Timestamp, u64), (jiff::Timestamp, u64))> {
     let world = setting.emulator.world();
     let repo = world.get(REPO);

@@ -1,4 +1,4 @@
-//! The brakes: so many closes a day, a pause, and the breaker that objections pull.
+//! The limits on closes: the daily limit, a pause, and the breaker that objections trip.
 
 use canonry_config::parse;
 use canonry_domain::{GraceEnd, ItemNumber, ItemType, UndoReason, WriteOrigin};
@@ -14,7 +14,7 @@ fn waits(why: &str) -> GraceOutcome {
     GraceOutcome::Waiting(why.to_owned())
 }
 
-/// Asks what people think of closes, and sends what follows.
+/// Finds objections to closes, and publishes the consequences. Returns how many are new.
 pub(crate) async fn hear(setting: &Setting) -> u64 {
     let (github, outbox) = (setting.github(), setting.outbox().await);
     let objections =
@@ -25,7 +25,7 @@ pub(crate) async fn hear(setting: &Setting) -> u64 {
     report.new
 }
 
-/// What maintainers are told about the breaker under an item.
+/// The notices to maintainers about the breaker on an item.
 async fn told(setting: &Setting, item: ItemNumber) -> Vec<String> {
     let entries = setting.store.outbox().of_item(setting.repo.id, item).await.expect("reads");
     let about = entries.iter().filter(|entry| entry.source.origin == WriteOrigin::BreakerNotice);
@@ -53,7 +53,7 @@ on_both_engines! {
         assert_eq!(outcomes, [GraceOutcome::Closed, GraceOutcome::Closed, limit(), limit(), limit()]);
         assert_eq!(grace(&setting, items[2]).await.reason.as_deref(), Some("daily_limit"));
         assert_eq!(sweep(&setting).await.len(), 3, "they wait");
-        // A person who objects meanwhile is heard.
+        // An objection in the meantime counts.
         meanwhile(&setting, |world| world.comment(REPO, plain(items[3]), "ann", "Wait!"));
         setting.later(24);
         let outcomes: Vec<GraceOutcome> = sweep(&setting).await.into_iter().map(|(_, outcome)| outcome).collect();
@@ -100,7 +100,8 @@ on_both_engines! {
         assert_eq!(sweep(&setting).await.len(), 4);
         let running = announced(&setting).await;
         assert_eq!(hear(&setting).await, 0);
-        // One opens it again; the author of another, and two strangers of a third, do not like it. One stranger is none.
+        // One item is reopened; the author of another, and two strangers on a third, disagree. One stranger alone is
+        // no objection.
         meanwhile(&setting, |world| world.reopen(REPO, plain(items[0]), "ann"));
         setting.sync().await;
         let comment = |setting: &Setting, item: ItemNumber| {
@@ -121,14 +122,14 @@ on_both_engines! {
         let told = told(&setting, items[2]).await;
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].contains("`/canonry resume`"), "{told:?}");
-        // What was announced is cancelled.
+        // The announced close is cancelled.
         let ended = grace(&setting, running).await;
         assert_eq!((ended.state, ended.reason.as_deref()), (GraceState::Cancelled, Some("breaker")));
         assert!(said(&setting, running).contains("too many recent closes were wrong"), "{}", said(&setting, running));
         setting.later(100);
         assert_eq!(sweep(&setting).await, []);
         assert_eq!(closes(&setting, running), 0);
-        // Told once, whoever looks again; and what was before the brake was lifted does not pull it again.
+        // Maintainers are notified only once, and objections from before the breaker was lifted do not trip it again.
         assert_eq!(hear(&setting).await, 0);
         assert_eq!(super::brakes::told(&setting, items[2]).await, told);
         store.close().lift_brake(repo, BrakeKind::Breaker, None, setting.now()).await.expect("lifted");

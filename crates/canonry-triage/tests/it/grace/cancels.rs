@@ -1,4 +1,4 @@
-//! Everything that ends a grace, each found right before the close although no webhook told it.
+//! Everything that ends a grace period, found right before the close although no webhook reported it.
 
 use canonry_domain::{GraceEnd, ItemNumber, ItemType, OverrideKind};
 use canonry_store::{BrakeKind, GraceState, NewOverride};
@@ -15,7 +15,7 @@ use crate::triage::setting::{LABEL, OWN, REPO, Setting, number, plain};
 
 type Act = fn(&mut World, u64, u64);
 
-/// What people do to the item (its number, the number of our comment), and what that is called.
+/// What people do to the item (its number, the number of our comment), and the resulting end.
 const ACTS: [(GraceEnd, Act); 19] = [
     (GraceEnd::Reaction, |world, _, comment| {
         world.react_to_comment(REPO, comment, "eve", "-1");
@@ -23,7 +23,7 @@ const ACTS: [(GraceEnd, Act); 19] = [
     (GraceEnd::Reaction, |world, _, comment| {
         world.react_to_comment(REPO, comment, "eve", "confused");
     }),
-    // Canonry never reacts so: a person has the account, too.
+    // Canonry never reacts like this: a person has the account, too.
     (GraceEnd::Reaction, |world, _, comment| {
         world.react_to_comment(REPO, comment, OWN, "-1");
     }),
@@ -65,7 +65,7 @@ const ACTS: [(GraceEnd, Act); 19] = [
     (GraceEnd::Pinned, |world, item, _| world.pin(REPO, item, "maint", true)),
 ];
 
-/// What is no objection.
+/// Activity that is no objection.
 const HARMLESS: [Act; 5] = [
     |_, _, _| {},
     |world, _, comment| {
@@ -92,11 +92,11 @@ fn act_on(setting: &Setting, item: ItemNumber, act: Act) {
 async fn assert_ended(setting: &Setting, item: ItemNumber, end: GraceEnd) {
     let ended = grace(setting, item).await;
     assert_eq!((ended.state, ended.reason.as_deref()), (GraceState::Cancelled, Some(end.as_str())), "#{item}");
-    // Nothing ever comes of it.
+    // Nothing is closed later.
     setting.later(24 * 10);
     assert!(sweep(setting).await.iter().all(|(other, _)| *other != item), "{end}");
     assert_eq!(closes(setting, item), 0, "{end}");
-    // Too many that are open would be nearer to the next one than the original.
+    // Too many open ones would be nearer to the next one than the original.
     meanwhile(setting, |world| world.close(REPO, plain(item), "maint", CloseReason::NotPlanned));
     setting.sync().await;
 }
@@ -137,7 +137,7 @@ on_both_engines! {
     async fn what_is_not_on_the_item_ends_it_too(database: TestDatabase) {
         let setting = in_grace(database).await;
         let (store, repo) = (&setting.store, setting.repo.id);
-        // Who is asked, who rules, and who changes the settings.
+        // A ruling, a change of the settings, the breaker, a deleted item, and a closed target.
         let item = announced(&setting).await;
         let new = NewOverride {
             item_type: ItemType::Issue, kind: OverrideKind::NotDuplicate, item, other: Some(number(1)), note: None,

@@ -1,4 +1,4 @@
-//! Suggestions that announce a close, and the sweeps that carry it out.
+//! Suggestions that announce a close, and the sweeps that apply it.
 
 use canonry_config::parse_bytes;
 use canonry_domain::{Extractor, ItemNumber, ItemType, Probability, TriageMode};
@@ -19,7 +19,7 @@ use crate::triage::setting::{ALPHA, OWN, REPO, Setting, plain};
 
 pub(crate) const FILE: &str = ".canonry.yml";
 pub(crate) const GRACE: &str = "triage: {mode: grace, excludeLabels: [question]}\n";
-/// What a suggestion says that announces a close.
+/// The text with which a suggestion announces a close.
 pub(crate) const ANNOUNCED: &str = "so it will be **closed on ";
 
 /// A repository whose settings say `grace`.
@@ -43,7 +43,7 @@ pub(crate) async fn in_grace(database: TestDatabase) -> Setting {
     setting
 }
 
-/// Somebody reports the first original again, and the suggestion announces that it will be closed.
+/// A person reports the first original again, and the suggestion announces a close.
 pub(crate) async fn announced(setting: &Setting) -> ItemNumber {
     let item = setting.report(ALPHA, 0.95);
     setting.triage(item).await;
@@ -54,20 +54,20 @@ pub(crate) async fn announced(setting: &Setting) -> ItemNumber {
     item
 }
 
-/// Lets people do something, two hours later.
+/// Lets people act, two hours later.
 pub(crate) fn meanwhile<T>(setting: &Setting, act: impl FnOnce(&mut World) -> T) -> T {
     setting.later(2);
     act(&mut setting.emulator.world())
 }
 
-/// The last grace of an item.
+/// The last grace period of an item.
 pub(crate) async fn grace(setting: &Setting, item: ItemNumber) -> Grace {
     let mut graces = setting.store.close().graces_of_item(setting.repo.id, ItemType::Issue, item).await.expect("reads");
     assert!(!graces.is_empty(), "#{item} has no grace");
     graces.remove(0)
 }
 
-/// Looks after everything that is due, and sends what is to be said about it.
+/// Closes everything that is due, and publishes the comments about it.
 pub(crate) async fn sweep(setting: &Setting) -> Vec<(ItemNumber, GraceOutcome)> {
     let github = setting.github();
     let outbox = setting.outbox().await;
@@ -84,7 +84,7 @@ pub(crate) async fn try_sweep(
     try_sweep_at(setting, github, outbox, setting.now()).await
 }
 
-/// The same of a service whose clock shows this.
+/// Like `try_sweep`, for a service whose clock shows `now`.
 pub(crate) async fn try_sweep_at(
     setting: &Setting,
     github: &GitHub,
@@ -119,7 +119,7 @@ pub(crate) async fn try_sweep_at(
     Ok(outcomes)
 }
 
-/// What the suggestion on an item says.
+/// The text of the suggestion on an item.
 pub(crate) fn said(setting: &Setting, item: ItemNumber) -> String {
     setting.comments(item).first().cloned().unwrap_or_default()
 }
@@ -135,7 +135,7 @@ pub(crate) fn closes(setting: &Setting, item: ItemNumber) -> usize {
     world.issue(REPO, plain(item)).events.iter().filter(ours).count()
 }
 
-/// The item is closed once as a duplicate of the first original, with one comment.
+/// Asserts that the item is closed once as a duplicate of the first original, with one comment.
 pub(crate) fn assert_closed(setting: &Setting, item: ItemNumber, context: &str) {
     let comments = setting.comments(item);
     let told = comments.iter().filter(|comment| comment.starts_with("Closed as a duplicate; please follow #1")).count();

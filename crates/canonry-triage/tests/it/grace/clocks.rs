@@ -1,4 +1,4 @@
-//! A clock that is wrong closes nothing: the time that people have runs on GitHub's.
+//! With a wrong clock nothing is closed: the time to object runs by GitHub's clock.
 
 use std::sync::Arc;
 
@@ -72,8 +72,8 @@ on_both_engines! {
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
     }
 
-    /// The clock was behind when the close was announced, and is right when the sweep comes: by what was noted then, the
-    /// time is over.
+    /// The clock was behind when the close was announced, and is right at the sweep: by the recorded times, the grace
+    /// period is over.
     async fn the_time_runs_from_when_github_has_the_comment(database: TestDatabase) {
         let setting = in_grace(database).await;
         let item = announced(&setting).await;

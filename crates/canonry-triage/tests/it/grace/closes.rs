@@ -1,4 +1,4 @@
-//! What is announced and what is not, how it is closed, and that nobody's word is overruled.
+//! What is announced and what is not, how it is closed, and that no person's decision is overruled.
 
 use canonry_domain::{
     BoilerplateLearner, DecisionOrigin, DecisionStatus, ItemNumber, ItemType, OverrideKind, UndoReason,
@@ -25,7 +25,7 @@ async fn undo(setting: &Setting, item: ItemNumber, reason: UndoReason) -> Undone
 }
 
 on_both_engines! {
-    /// A template that is learned while the time runs: what was announced is an unfilled form.
+    /// A template is learned during the grace period: the announced item turns out to be an unfilled form.
     async fn an_unfilled_template_is_not_closed_when_its_time_is_over(database: TestDatabase) {
         let setting = in_grace(database).await;
         let item = announced(&setting).await;
@@ -49,7 +49,7 @@ on_both_engines! {
         let item = announced(&setting).await;
         let began = grace(&setting, item).await;
         assert_eq!(began.due_at.duration_since(began.began_at).as_hours(), 72);
-        // The reader is told when the grace really ends.
+        // The comment names the real end of the grace period.
         let named = began.due_at.strftime("**closed on %-d %b, %H:%M UTC**").to_string();
         assert!(said(&setting, item).contains(&named), "{}", said(&setting, item));
         insta::assert_snapshot!(said(&setting, item), @"
@@ -85,7 +85,7 @@ on_both_engines! {
         let objections = setting.store.close().objections(setting.repo.id).await.expect("reads");
         let kinds: Vec<_> = objections.iter().map(|one| (one.number, one.kind)).collect();
         assert_eq!(kinds, [(item, ObjectionKind::NotADuplicate)], "noted once");
-        // An edit lets it be looked at again. It is suggested, and never announced.
+        // After an edit it is triaged again. It gets a suggestion, but never an announcement.
         setting.later(48);
         setting.edit_title(item, &setting.title(ALPHA, 0.97));
         setting.triage(item).await;
@@ -115,7 +115,7 @@ on_both_engines! {
             world.reopen(REPO, plain(reopened), "ann");
         }
         plainly.push(reopened);
-        // Sure enough to be called a duplicate, but not where the repository wants more.
+        // Sure enough to be called a duplicate, but the repository requires more.
         if let Some(grace) = &mut setting.rules.grace {
             grace.min_close = canonry_domain::Probability::new(0.97).expect("a probability");
         }
@@ -148,7 +148,7 @@ on_both_engines! {
         setting.later(24 * 7);
         assert_eq!(sweep(&setting).await, [], "it is not asked again until it says yes");
 
-        // The judge does not answer: it is waited for.
+        // The judge does not answer: the close waits for it.
         let item = announced(&setting).await;
         setting.judge_says("It depends.".to_owned());
         setting.later(73);
@@ -173,7 +173,7 @@ on_both_engines! {
             assert_eq!(sweep(&setting).await, []);
         }
         assert_eq!((is_open(&setting, item), closes(&setting, item)), (true, 1));
-        // A maintainer's word is another thing.
+        // A maintainer's ruling is different.
         let by = "maint".parse().expect("a login");
         let outbox = setting.outbox().await;
         let (repo, now) = (&setting.repo, setting.now());
@@ -216,7 +216,7 @@ on_both_engines! {
     }
 
     async fn somebody_is_quicker_than_the_close(database: TestDatabase) {
-        // Between the comment that says so and the close itself.
+        // Between the closing comment and the close itself.
         let setting = in_grace(database).await;
         let item = announced(&setting).await;
         setting.later(73);
@@ -258,7 +258,7 @@ on_both_engines! {
 
     async fn no_other_row_slips_in(database: TestDatabase) {
         let setting = in_grace(database).await;
-        // A pair that a person ruled, which a plan of everything would close.
+        // A pair that a person ruled, which a full plan would close.
         let other = setting.report(BETA, 0.95);
         setting.sync().await;
         let ruled = NewOverride {

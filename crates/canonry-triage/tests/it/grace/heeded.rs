@@ -1,5 +1,5 @@
-//! Whose word counts: a silent edit announces nothing, rulings end by rules alone, and plans of people and of graces leave
-//! each other in peace.
+//! Whose decision counts: a silent edit announces nothing, rulings end only by rules, and plans of people and of
+//! grace periods do not interfere.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ async fn begun(setting: &Setting) -> ItemNumber {
     panic!("no comment is ever written");
 }
 
-/// A plan of a person that closes an item in favour of the first original.
+/// A person's plan that closes an item as a duplicate of the first original.
 async fn plan_of(setting: &Setting, item: ItemNumber) -> CloseRunId {
     let (store, repo) = (&setting.store, setting.repo.id);
     let read = async |number| store.corpus().item(repo, ItemType::Issue, number).await.expect("reads").expect("known");
@@ -78,7 +78,7 @@ async fn plan_of(setting: &Setting, item: ItemNumber) -> CloseRunId {
     store.plans().create(repo, &new, &[row], setting.now()).await.expect("stored")
 }
 
-/// Why a plan of everything leaves an item alone.
+/// Why a full plan skips an item.
 async fn skipped(setting: &Setting, item: ItemNumber) -> Option<SkipReason> {
     let rules =
         PlanRules { min_close: probability(0.9), policy: TargetPolicy::CanonicalOnly, protected_labels: Vec::new() };
@@ -128,7 +128,7 @@ on_both_engines! {
     async fn an_old_comment_may_become_an_objection(database: TestDatabase) {
         let setting = in_grace(database).await;
         let item = setting.report(ALPHA, 0.95);
-        // As many people talk about the original.
+        // The original has the same number of comments.
         setting.emulator.world().comment(REPO, 1, "bob", "Me too.");
         let comment = setting.emulator.world().comment(REPO, plain(item), "eve", "Me too.");
         setting.later(1);
@@ -179,7 +179,7 @@ on_both_engines! {
         let refused = apply_close(store, &github, &outbox, repo, options, &mut |_| {}).await;
         let Err(ApplyError::Refused(words)) = refused else { panic!("{refused:?}") };
         assert!(words.contains(&format!("belongs to the announced close of #{item}")), "{words}");
-        // A pause between the first look and the close.
+        // A pause between the first check and the close.
         let (fault, mut gate) = Fault::on("GET", "/repos/*/*").hold();
         setting.emulator.fault(fault);
         let pausing = async {
@@ -199,7 +199,7 @@ on_both_engines! {
 
     async fn plans_know_of_graces(database: TestDatabase) {
         let setting = in_grace(database).await;
-        // One that was judged, and was objected to at the last moment.
+        // An item that was judged, and objected to at the last moment.
         let objected = begun(&setting).await;
         let comment = setting.comment_id(objected);
         meanwhile(&setting, |world| world.react_to_comment(REPO, comment, "eve", "-1"));
@@ -217,7 +217,7 @@ on_both_engines! {
         let setting = in_grace(database).await;
         let (store, repo, outbox) = (&setting.store, &setting.repo, setting.outbox().await);
         let item = announced(&setting).await;
-        // What is known of the pair is older than the word that calls it off.
+        // The ruling about the pair is older than the cancellation.
         rule(&setting, item).await;
         setting.later(1);
         let (end, now) = (GraceEnd::CalledOff, setting.now());
@@ -232,14 +232,14 @@ on_both_engines! {
     async fn graces_know_of_plans(database: TestDatabase) {
         let setting = in_grace(database).await;
         let store = &setting.store;
-        // A person left it out of their plan.
+        // A person excluded it from their plan.
         let item = announced(&setting).await;
         let plan = plan_of(&setting, item).await;
         let now = setting.now();
         store.plans().set_approved(plan, ItemType::Issue, &[item], Some(false), None, now).await.expect("noted");
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Cancelled(GraceEnd::Superseded))]);
-        // A person closed it by their plan: that is no news under it.
+        // A person closed it with their plan: the comment is not edited.
         let item = announced(&setting).await;
         setting.sync().await;
         let plan = plan_of(&setting, item).await;
@@ -250,7 +250,7 @@ on_both_engines! {
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
         assert!(said(&setting, item).contains(ANNOUNCED));
-        // What a grace plans does not make a person's plan useless.
+        // The plan of a grace period does not make a person's plan outdated.
         let item = announced(&setting).await;
         let plan = plan_of(&setting, item).await;
         setting.later(73);

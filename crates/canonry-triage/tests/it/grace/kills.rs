@@ -1,4 +1,4 @@
-//! The sweep, killed at every point of the outbox and at any wait, and started again.
+//! The sweep is killed at every point of the outbox and at any wait, and started again.
 
 use canonry_github::outbox::OutboxError;
 use canonry_store::GraceState;
@@ -13,10 +13,10 @@ use crate::ending::{soaking, until};
 use crate::grace::cases::{announced, assert_closed, grace, in_grace, meanwhile, said, sweep, try_sweep};
 use crate::triage::setting::{REPO, Setting, plain};
 
-/// A longer sweep than this has no end.
+/// A longer sweep is considered endless.
 const MOST_POINTS: usize = 60;
 
-/// The hour of the write limits, and the lease of whoever was killed, pass.
+/// Advances the time past the hour of the write limits and past the lease of a killed process.
 fn recover(setting: &Setting) {
     setting.emulator.forget_requests();
     setting.later(25);

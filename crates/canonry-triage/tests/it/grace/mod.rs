@@ -1,5 +1,6 @@
-//! Graces against the emulated GitHub, on both engines, in a time that only the test moves: whatever people do before a
-//! close ends it, what is closed is closed once, and enough objections stop all closing.
+//! Grace periods against the emulated GitHub, on both engines, with a clock that only the test advances. Human
+//! activity before a close ends the grace period, what is closed is closed once, and enough objections stop all
+//! automatic closing.
 
 mod age;
 mod brakes;

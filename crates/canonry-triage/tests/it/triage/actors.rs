@@ -1,4 +1,4 @@
-//! Who closed an issue, where only a sync saw it: the timeline tells, and only people count.
+//! Who closed an issue if only a sync saw it: the timeline shows it, and only people count.
 
 use canonry_domain::{EventBy, GithubId, ItemNumber, LessonKind, OutcomeEvent, OutcomeKind, TriageMode};
 use canonry_store::MaintainerSource;
@@ -14,7 +14,7 @@ async fn resolve(setting: &Setting) -> ActorsReport {
     resolve_actors(&setting.store, &setting.github(), &setting.repo, Some(&own), setting.now()).await.expect("resolved")
 }
 
-/// A triaged issue that is then closed by somebody, which a sync finds.
+/// A triaged issue that an account then closes; a sync will find it.
 async fn closed(setting: &Setting, cosine: f64, by: &str, reason: CloseReason) -> ItemNumber {
     let item = setting.report(ALPHA, cosine);
     setting.triage(item).await;
@@ -64,7 +64,7 @@ on_both_engines! {
             events.iter().map(|event| (event.by, event.actor.as_ref().map(ToString::to_string))).collect();
         assert_eq!(told, [(EventBy::Unknown, None), (EventBy::Person, Some("ann".to_owned()))]);
         assert!(events[1].delivery_id.starts_with(&format!("timeline:{REPO}#{by_person}:closed:")), "{events:?}");
-        // Once it is known, nobody asks again.
+        // Once the actor is known, no request is made.
         setting.emulator.forget_requests();
         assert_eq!(resolve(&setting).await, ActorsReport::default());
         assert!(setting.emulator.requests().is_empty());
@@ -193,7 +193,7 @@ on_both_engines! {
             occurred_at: setting.now(),
         };
         setting.store.learning().record_outcome_events(setting.repo.id, &[found], setting.now()).await.expect("stored");
-        // The timeline may lack it only yet.
+        // The timeline may still lack the event.
         let asked = ActorsReport { asked: 1, resolved: 0, gone: 0 };
         assert_eq!(resolve(&setting).await, asked);
         setting.later(2);
@@ -223,7 +223,7 @@ on_both_engines! {
         let said = (comment.comment.map(|id| id.0.cast_unsigned()), comment.by, comment.duplicate_of.map(ItemNumber::get));
         assert_eq!(said, (Some(id), EventBy::Maintainer, Some(2)));
         assert_eq!(lesson(&setting, item).await, LessonKind::Missed, "of another than was predicted");
-        // Told by the timeline a second time, it is the same.
+        // The timeline reports the comment a second time; it is recorded only once.
         resolve(&setting).await;
         let again = setting.store.learning().outcome_events(setting.repo.id, item).await.expect("reads");
         assert_eq!(again.iter().filter(|event| event.kind == OutcomeKind::Commented).count(), 1);

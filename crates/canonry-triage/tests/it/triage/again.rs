@@ -43,7 +43,7 @@ on_both_engines! {
         let whole = setting.report(ALPHA, 0.95);
         setting.triage(whole).await;
         let expected = setting.comments(whole);
-        // It would be nearer to the next one than the original.
+        // It would be nearer to the next report than the original.
         setting.emulator.world().close(REPO, plain(whole), "maint", CloseReason::Completed);
         setting.sync().await;
         let item = setting.report(ALPHA, 0.95);
@@ -126,7 +126,7 @@ on_both_engines! {
         let comments = setting.comments(item);
         assert!(comments.len() == 1 && comments[0].contains("no longer looks like the same problem as #1"), "{comments:?}");
         assert!(setting.labels(item).is_empty());
-        // Still none: nothing more to take back.
+        // Still no duplicate: there is nothing more to withdraw.
         assert_eq!(told(&setting.triage(item).await), (Some("recorded"), "not_duplicate"));
 
         setting.edit_title(item, &setting.title(ALPHA, 0.95));
@@ -165,7 +165,7 @@ on_both_engines! {
         setting.triage(item).await;
         let comment = setting.comment_id(item);
         setting.emulator.world().delete_comment(REPO, comment, "maint");
-        // The edit finds that it is gone.
+        // The edit finds that the comment is gone.
         setting.edit_title(item, &setting.title(ALPHA, 0.96));
         setting.judge_says(yes_because(1, 0.96, "Both write it twice."));
         assert_eq!(told(&setting.triage(item).await).0, Some("edited"));
@@ -209,7 +209,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let items: Vec<_> = (0..4).map(|at| setting.report(ALPHA, 0.95 + f64::from(at) / 100.0)).collect();
         for item in &items {
-            // Each may take an earlier report for the original; that does not matter here.
+            // Each may be compared with an earlier report instead of the original; that does not matter here.
             setting.triage_only(*item).await;
         }
         let publisher = || async {
@@ -248,7 +248,7 @@ on_both_engines! {
         setting.triage(item).await;
         assert!(setting.comments(item).is_empty());
         assert_eq!(setting.entries(item).await, ["close pending", "comment pending", "label pending"]);
-        // A person closes it by hand; nothing of ours is said.
+        // A person closes it by hand; we post nothing.
         setting.emulator.world().close(REPO, plain(item), "maint", CloseReason::NotPlanned);
         setting.publish().await;
         assert!(setting.comments(item).is_empty());

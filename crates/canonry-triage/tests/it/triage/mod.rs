@@ -1,5 +1,5 @@
-//! Triage of single items against the emulated GitHub, on both engines: what is said and when nothing is, one comment
-//! per item whatever happens in between, and what people's reactions and closings teach.
+//! Triage of single items against the emulated GitHub, on both engines: what is posted and when nothing is, one
+//! comment per item whatever happens in between, and what is learned from people's reactions and closes.
 
 mod actors;
 mod again;

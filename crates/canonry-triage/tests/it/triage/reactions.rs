@@ -1,4 +1,4 @@
-//! Reactions to triage comments: polled, of people only, and gone when they are removed.
+//! Reactions to triage comments: polled, from people only, and gone when they are removed.
 
 use canonry_domain::{ItemNumber, LessonKind, OutcomeCounts};
 use canonry_store::RepoAccess;
@@ -132,7 +132,7 @@ on_both_engines! {
         let report = poll(&setting).await;
         assert_eq!((odd.hits(), report.asked, report.failed.len()), (1, 1, 1), "{report:?}");
         assert_eq!(lesson(&setting, item).await, LessonKind::FalsePositive);
-        // The one that was not heard comes next, alone.
+        // The comment that failed comes next, alone.
         assert_eq!(poll(&setting).await, ReactionsReport { asked: 1, ..ReactionsReport::default() });
     }
 

@@ -1,4 +1,4 @@
-//! What is said on GitHub, and that nothing in it can act.
+//! What is posted on GitHub, and that nothing in it has side effects.
 
 use canonry_domain::{CurrentThreshold, ItemType, Threshold, ThresholdSource, TriageMode, Verdict};
 use canonry_models::chat::TokenBudget;
@@ -31,7 +31,7 @@ on_both_engines! {
         assert_eq!((action.action, action.mode, action.component), (TriageActionKind::Commented, TriageMode::Suggest, None));
         assert_eq!(action.threshold, CurrentThreshold::From(Threshold::default()));
         assert_eq!((action.source, triaged.triage_id), (ThresholdSource::Configured, Some(action.triage_id)));
-        // Nothing is left to be done.
+        // Nothing is left to do.
         setting.emulator.forget_requests();
         setting.publish().await;
         assert!(setting.emulator.writes().is_empty());

@@ -1,4 +1,4 @@
-//! A store, an emulated GitHub with two originals, scripted models, and somebody who reports them again.
+//! A store, an emulated GitHub with two originals, scripted models, and a person who reports them again.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +32,7 @@ pub(crate) struct Setting {
     world: TestWorld,
     pub(crate) models: ModelServer,
     pub(crate) rules: TriageRules,
-    /// Who makes cards, when cards are compared.
+    /// Makes the intent cards, if cards are compared.
     pub(crate) extractor: Option<IntentExtractor<'static>>,
     answer: Arc<Mutex<String>>,
     runs: AtomicUsize,
@@ -46,12 +46,12 @@ impl Deref for Setting {
     }
 }
 
-/// The two originals, as vectors of their own and by number.
+/// The indexes of the two originals; each has its own direction in the vectors.
 pub(crate) const ALPHA: usize = 0;
 pub(crate) const BETA: usize = 1;
 
 impl Setting {
-    /// Two open issues that have nothing in common, in the store; the judge calls everything a duplicate of the first.
+    /// Two open issues in the store that have nothing in common; the judge calls everything a duplicate of the first.
     pub(crate) async fn new(database: TestDatabase) -> Self {
         let mut world = world_with_token(REPO);
         for login in ["ann", "zoe", "bob", "eve"] {
@@ -90,7 +90,7 @@ impl Setting {
         sync(&self.store, &self.github(), &self.repo.name, options, &mut |_| {}).await.expect("synced");
     }
 
-    /// Somebody reports an original again, as alike to it as the cosine says.
+    /// Ann reports an original again, with this cosine to it.
     pub(crate) fn report(&self, original: usize, cosine: f64) -> ItemNumber {
         self.report_as(original, cosine, NewIssue::new(&self.title(original, cosine), BODY))
     }
@@ -102,7 +102,7 @@ impl Setting {
         number(world.open(REPO, "ann", issue))
     }
 
-    /// A title by which the scripted model knows how alike its issue is to an original.
+    /// A title from which the scripted model knows the cosine of its issue to an original.
     pub(crate) fn title(&self, original: usize, cosine: f64) -> String {
         let tag = tag(original, cosine);
         self.models.vector_for(&tag, near(original, cosine));
@@ -119,12 +119,11 @@ impl Setting {
         *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = answer;
     }
 
-    /// A name that no other run has.
     pub(crate) fn run_id(&self) -> String {
         format!("run-{}", self.runs.fetch_add(1, Ordering::SeqCst))
     }
 
-    /// Triages an issue and sends what is to be sent.
+    /// Triages an issue and publishes the writes.
     pub(crate) async fn triage(&self, item: ItemNumber) -> TriageOutcome {
         let triaged = self.triage_only(item).await;
         self.publish().await;
@@ -151,7 +150,7 @@ impl Setting {
         let (github, embedder, chat) = (self.github(), self.embedder(), self.chat());
         let with = self.detectors(asks_github.then_some(&github), &embedder, &chat);
         let (options, now, item_type) = (options(run_id, budget), self.now(), self.item_type(item));
-        // As a webhook brings it.
+        // As a webhook would deliver it.
         if asks_github {
             refetch_item(&self.store, &github, &self.repo, item_type, item).await.expect("fetched");
         }
@@ -159,7 +158,7 @@ impl Setting {
         triage_item(&self.store, outbox, &self.repo, item, with, &options, &self.rules, now).await
     }
 
-    /// Everything that a triage does up to its record, which has this id.
+    /// Everything that a triage does up to its record. Returns the id of the record.
     pub(crate) async fn detect_only(&self, item: ItemNumber, run_id: &str) -> i64 {
         let (github, embedder, chat) = (self.github(), self.embedder(), self.chat());
         let all = EmbedOptions { only_changed: true, ..EmbedOptions::default() };
@@ -177,7 +176,7 @@ impl Setting {
         embedder: &'a RemoteEmbedder,
         chat: &'a RemoteChat,
     ) -> Detectors<'a> {
-        // As trusted as the compiled-in judge: whether a judge has proven itself is another story.
+        // As trusted as the compiled-in judge: other tests cover whether a judge is proven.
         let judge = Judge::Model { provider: Extractor::Local, model: chat };
         Detectors { github, embedder, extractor: self.extractor, judge, snapshots: None, indexes: None }
     }
@@ -209,7 +208,7 @@ impl Setting {
         RemoteChat::with_clock(settings, Arc::new(ManualClock::new(Timestamp::UNIX_EPOCH))).expect("usable settings")
     }
 
-    /// Sends everything that a service may send by itself, waiting as long as it takes.
+    /// Publishes everything that a service may send by itself, and waits as long as necessary.
     pub(crate) async fn publish(&self) {
         let outbox = self.outbox().await;
         let recheck = TriageRecheck::new(self.store.clone(), self.github());
@@ -242,7 +241,7 @@ impl Setting {
         self.store.duplicates().triage_actions_of(self.repo.id, ItemType::Issue, item).await.expect("reads")
     }
 
-    /// The entries of an issue's outbox: how each stands, and why.
+    /// The outbox entries of an issue: the state of each, and the reason.
     pub(crate) async fn entries(&self, item: ItemNumber) -> Vec<String> {
         let entries = self.store.outbox().of_item(self.repo.id, item).await.expect("reads");
         let line = |entry: &OutboxEntry| {
@@ -263,12 +262,12 @@ fn options(run_id: &str, budget: TokenBudget) -> DetectOptions {
     }
 }
 
-/// What came of a triage, in short.
+/// The result of a triage, in short.
 pub(crate) fn told(triaged: &TriageOutcome) -> (Option<&'static str>, &str) {
     (triaged.action.map(|action| action.as_str()), &triaged.reason)
 }
 
-/// A duplicate, with every structural key in favour.
+/// A duplicate, with every structural key in favour of it.
 pub(crate) fn yes(of: i64, confidence: f64) -> String {
     yes_because(of, confidence, "Both tell of the same summary that is written twice.")
 }
@@ -286,7 +285,7 @@ pub(crate) fn no() -> String {
     json!({"is_duplicate": false, "duplicate_of": 0, "confidence": 0.2, "reasoning": "Another cause."}).to_string()
 }
 
-/// A vector with this cosine to an original's, and none to the other's.
+/// A vector with this cosine to one original's, and 0 to the other's.
 fn near(original: usize, cosine: f64) -> Vec<f32> {
     let mut vector = vec![0.0; 8];
     vector[original] = cosine as f32;

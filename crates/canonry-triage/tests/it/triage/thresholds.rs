@@ -1,4 +1,4 @@
-//! Which threshold decides: the configured one, one that was learned, a component's, or silence.
+//! Which threshold decides: the configured one, a learned one, a component's, or silence.
 
 use canonry_domain::{
     ContentVersion, CurrentThreshold, EventBy, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind,
@@ -11,7 +11,7 @@ use canonry_testkit::on_both_engines;
 
 use crate::triage::setting::{ALPHA, Setting, told, yes};
 
-/// So many issues that were called duplicates of #1 and then closed as what they were.
+/// This many issues that were predicted to be duplicates of #1 and then closed with this reason.
 async fn history(setting: &Setting, first: i64, count: i64, reason: StateReason, labels: &[&str]) {
     let now = setting.now();
     let mut events = Vec::new();

@@ -1,4 +1,4 @@
-//! When nothing is said: excluded, closed, locked or moved meanwhile, judged by nobody.
+//! When nothing is posted: the item was excluded, closed, locked or moved meanwhile, or no judge answered.
 
 use canonry_domain::GoneReason;
 use canonry_models::chat::TokenBudget;
@@ -110,7 +110,7 @@ on_both_engines! {
         setting.triage_only(one).await;
         setting.emulator.world().get_mut(REPO).file(".canonry.yml", shadow);
         setting.store.repos().expire_settings(setting.repo.id).await.expect("stored");
-        // While GitHub does not tell, nothing is said, and that is no try of the write.
+        // As long as GitHub does not answer, nothing is posted, and this does not count as an attempt to write.
         let contents = "/repos/*/*/contents/*";
         let down = setting.emulator.fault(github::Fault::on("GET", contents).always().answer(503));
         setting.publish().await;
@@ -123,7 +123,7 @@ on_both_engines! {
         assert_eq!(setting.entries(one).await, ["comment refused mode", "label refused mode"]);
         let kept = setting.store.repos().settings(setting.repo.id).await.expect("reads").expect("kept");
         assert_eq!(kept.text.as_deref(), Some(shadow));
-        // A mistake speaks no more than that.
+        // Settings with a mistake do not comment either.
         setting.triage_only(other).await;
         setting.emulator.world().get_mut(REPO).file(".canonry.yml", "triage: {mode: suggest, maxCandidates: 99}\n");
         setting.store.repos().expire_settings(setting.repo.id).await.expect("stored");

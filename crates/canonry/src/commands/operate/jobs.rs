@@ -1,4 +1,4 @@
-//! `jobs`: the service's work: queued, running, done and failed.
+//! `jobs`: the service's jobs: queued, running, done and failed.
 
 use anyhow::{Result, bail};
 use canonry_domain::RepoName;

@@ -1,4 +1,4 @@
-//! Running the service and looking after it.
+//! Commands to run and operate the service.
 
 pub(crate) mod deliveries;
 pub(crate) mod jobs;

@@ -162,7 +162,7 @@ fn confirmed(args: &Args, name: &RepoName) -> Result<()> {
 
 /// Keeps others from closing, reopening and writing in a repository until it is deleted, or refuses where somebody does.
 async fn hold_back(store: &Store, repo: &Repo) -> Result<()> {
-    // Counting may have taken long since the command began.
+    // Counting may have taken long since the command began, so the time is taken again.
     let (name, now) = (&repo.name, Timestamp::now());
     let filter = JobFilter { state: Some(JobState::Running), repo: Some(name.clone()), ..JobFilter::default() };
     let running = store.jobs().list(&filter, AT_ONCE).await?;
@@ -178,7 +178,8 @@ async fn hold_back(store: &Store, repo: &Repo) -> Result<()> {
             "{who} is closing or reopening items in {name}; run the command again when it has ended"
         )));
     }
-    // Stays when this process is killed: what is half deleted has forgotten rulings, and must not be acted upon.
+    // The pause stays if this process is killed: a half-deleted repository has lost rulings, and Canonry must not act
+    // on it.
     let why = format!("a purge was interrupted; continue it with `canonry purge --repo {name} --yes`");
     store.close().set_brake(repo.id, BrakeKind::Pause, None, &why, now).await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! `serve`: receives GitHub's webhooks and works on them until it is stopped.
+//! `serve`: receives GitHub's webhooks and processes them until it is stopped.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! Reviewing changes and following findings.
+//! Commands to review changes and to follow findings.
 
 pub(crate) mod feedback;
 pub(crate) mod review_change;

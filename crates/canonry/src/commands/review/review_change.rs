@@ -157,7 +157,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         Err(_) => None,
     };
     let file = || args.output.as_deref().map(|path| OutputFile::create(path, &context.run_id.to_string())).transpose();
-    // What is wrong with the clone or the options is reported before anything is opened or made.
+    // Problems of the clone or the options are reported before anything is opened or created.
     let (store, file, asked) = match (publishes, &clone) {
         (Some(number), clone) => {
             let (file, store) = (file()?, args.database.open(context).await?);
@@ -249,7 +249,7 @@ fn is_skipped(settings: &ReviewSettings, author: &Login) -> bool {
 }
 
 fn skipped(repo: &RepoName, author: &Login, subject: &ReviewSubject, file: Option<OutputFile>) -> Result<Report> {
-    // An empty result would read as a review without findings.
+    // An empty result would look like a review without findings.
     drop(file);
     let why = format!("review.skipAuthors names {author}");
     let text = format!("Not reviewed: {subject}, because {why}.\n");
@@ -336,7 +336,8 @@ fn present(presented: &Presented<'_>, args: &Args, file: Option<OutputFile>, con
             report_gaps(report);
         }
         if format != Format::Text && !context.quiet {
-            // The document is for a program; whoever reads the log of a build looks for the reason of its status here.
+            // The document is for a program; a person who reads the build log finds the reason for the exit status
+            // here.
             let _ = write!(anstream::stderr(), "{failed}");
         }
         return Ok(document(if format == Format::Text { words } else { harmless(&formatted) }));
@@ -356,7 +357,7 @@ fn report_gaps(report: &ReviewReport) {
     for reviewer in &report.reviewers {
         for problem in &reviewer.problems {
             let (name, problem) = (one_line(&reviewer.name), one_line(problem));
-            // Nobody reads a closed stderr.
+            // If stderr is closed, the problem cannot be shown.
             let _ = writeln!(anstream::stderr(), "canonry: {name}: {problem}");
         }
     }

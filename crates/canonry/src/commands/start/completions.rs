@@ -1,4 +1,4 @@
-//! `completions`: what a shell needs to complete our commands.
+//! `completions`: the completion script for a shell.
 
 use anyhow::Result;
 use clap_complete::Shell;

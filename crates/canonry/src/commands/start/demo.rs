@@ -71,7 +71,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         () = &mut stop => bail!("interrupted before the week was over; run `canonry demo` again"),
     };
     if args.headless {
-        // A machine with other rounding may differ by a verdict, which matters to nobody in a browser.
+        // A machine with other rounding may differ by a verdict, which does not matter in a browser.
         check_outcome(&demo, &week, &outcome).await?;
         demo.stop().await?;
         return tour::headless(&week, &outcome, &folder, began.elapsed());
@@ -83,7 +83,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         context,
     )?;
     if opens {
-        // The address was printed, for where this fails.
+        // The URL was printed, in case this fails.
         let _ = open_in_browser::open(&demo.sign_in_once_url());
     }
     stop.await;

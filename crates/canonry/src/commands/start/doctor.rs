@@ -1,4 +1,4 @@
-//! `doctor`: checks every part, and says what to do about what is wrong.
+//! `doctor`: checks every part, and says how to fix each problem.
 
 use std::path::Path;
 
@@ -294,7 +294,7 @@ async fn check_github(args: &Args, checks: &mut Vec<Check>) {
 
 /// Whether GitHub accepts the credentials, and the client that asked it.
 async fn check_credentials(args: &Args) -> (Check, Option<GitHub>) {
-    // An App goes before a token, as it does for every other command.
+    // An App has priority over a token, as in every other command.
     let (name, another) = match (is_app(), token()) {
         (true, _) => ("github app", "check CANONRY_APP_ID and the App's private key".to_owned()),
         (false, Some(_)) => ("github token", format!("set {TOKEN_VARIABLE} to another token")),

@@ -1,4 +1,4 @@
-//! `import`: files into the corpus.
+//! `import`: reads files into the corpus.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What comes first: trying it, setting it up, bringing items in and out.
+//! Commands to get started: demo, set-up, import and export.
 
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -1,4 +1,4 @@
-//! `reference`: the parts of the documentation that the program describes itself.
+//! `reference`: the parts of the documentation that the program generates.
 
 use anyhow::Result;
 use canonry_config::{json_schema, reference_markdown};
@@ -52,7 +52,7 @@ fn commands() -> String {
     for (heading, group) in crate::commands::Command::groups() {
         page.push_str(&format!("\n## {heading}\n"));
         for command in group.get_subcommands().filter(|command| !command.is_hide_set()) {
-            // The built one: it knows the options that all commands share.
+            // The built command contains the options that all commands share.
             let command = root.find_subcommand(command.get_name()).unwrap_or(command);
             describe(command, "canonry", &mut page);
         }
@@ -62,7 +62,7 @@ fn commands() -> String {
 
 fn describe(command: &Command, parent: &str, page: &mut String) {
     let name = format!("{parent} {}", command.get_name());
-    // The help is the one source: what a person reads here is what the program says.
+    // The help is the only source: this page shows what the program says.
     let help = command
         .clone()
         .bin_name(&name)

@@ -63,9 +63,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let asked = args.repo.name_to_fetch(&store).await?;
     let done = sync(&store, &github, &asked, options, &mut |so_far| bar.set_position(so_far.fetched)).await;
     let done = done.map_err(|failure| stopped(&failure))?;
-    // The name it has now: the former one leads there only until somebody takes it.
+    // The current name: the former one redirects only until another repository takes it.
     let name = done.repo.clone().unwrap_or(asked);
-    // Template files belong to what issues are compared by; where they cannot be read, they are learned from the issues.
+    // Template files affect how issues are compared. If they cannot be read, they are learned from the issues.
     if !args.dry_run
         && done.inserted > 0
         && let Some(repo) = store.repos().find(&name).await?

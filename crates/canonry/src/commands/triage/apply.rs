@@ -80,7 +80,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         }
         None => live_settings(&github, &repo).await?,
     };
-    // A plan of another repository is refused before anything else.
+    // A plan of another repository is refused first.
     if store.plans().run(plan).await?.is_some_and(|run| run.repo.id == repo.id) {
         know_maintainers(&store, &repo, &args.github, MaintainersAge::Now, context).await?;
     }
@@ -141,7 +141,7 @@ pub(crate) async fn live_settings(github: &GitHub, repo: &Repo) -> Result<Parsed
     match github.default_branch_file(&repo.name, SETTINGS_FILE, MAX_FILE_BYTES).await {
         Ok(Some(file)) => Ok(parse_bytes(file.text.as_bytes())),
         Ok(None) => Ok(ParsedSettings { config: RepoConfig::default(), problems: Vec::new() }),
-        // A protected label may be in it.
+        // The file may name a protected label.
         Err(error) => bail!(Refused(format!(
             "{SETTINGS_FILE} of {} cannot be read ({error}), so nothing was closed; try again",
             repo.name
@@ -159,7 +159,7 @@ pub(crate) fn report(repo: &Repo, done: &CloseReport, word: &str, run: CloseRunI
         .with("run", run.get())
         .with("remarks", &done.remarks)
         .with("items", done.rows.iter().map(row).collect::<Vec<_>>());
-    // What a pause kept from being done waits for the same command.
+    // Rows that a pause left undone wait for the same command.
     if done.failed > 0 || done.unreached > 0 { report.ending(Exit::SomeFailed) } else { report }
 }
 

@@ -1,4 +1,4 @@
-//! `backtest`: would Canonry have been right about the duplicates of the past?
+//! `backtest`: how often Canonry would have been right about past duplicates.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `candidates`: each item's nearest neighbours, stored.
+//! `candidates`: finds and stores each item's nearest neighbours.
 
 use anyhow::Result;
 use canonry_domain::{ItemState, ItemType, Similarity, ordered_scores};
@@ -179,7 +179,7 @@ fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
     }
     let mut shown = table(["item", "nearest", "score", "mainly because of"]);
     for (set, best, score) in nearest.iter().take(SHOWN) {
-        // `show -v` has the rest: a row should fit into a terminal.
+        // `show -v` shows the rest: a row should fit into a terminal.
         let reasons = ranked_by(best.parts.iter().map(|(part, value)| (*part, *value))).unwrap_or_default();
         shown.add_row([
             format!("{} #{}", set.item_type, set.number),

@@ -74,7 +74,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         if fetches { args.database.open(context).await? } else { args.database.open_known(context).await? };
     let repo = match fetches {
         true => args.repo.name_to_fetch(&store).await?,
-        // Another error where nothing of the repository is stored than where the item is unknown.
+        // This gives different errors for an unknown repository and for an unknown item.
         false => args.repo.find(&store).await?.name,
     };
     let embedder = args.embedder.embedder(&store).await?;
@@ -141,7 +141,7 @@ fn text(found: &DetectReport, repo: &str) -> String {
         Verdict::NotDuplicate => format!("{item} is not a known duplicate"),
     };
     let mut text = format!("{bold}{verdict}{bold:#}: {}", online_reason(&found.verdict.reason));
-    // Of a no it would read as how sure the no is, which not every judge says.
+    // After a no, the confidence would read as the confidence in the no, which not every judge gives.
     if let Some(confidence) = found.verdict.confidence.filter(|_| found.verdict.verdict != Verdict::NotDuplicate) {
         text += &format!(" (confidence {})", percent(confidence.get()));
     }

@@ -1,4 +1,4 @@
-//! `judge`: which of its candidates is each item the same as?
+//! `judge`: decides which of its candidates each item duplicates.
 
 use anyhow::Result;
 use canonry_domain::{DecisionStatus, ItemType, Probability};

@@ -123,7 +123,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         .with("simulations", json!([]))
         .with("stopped", done.stopped.as_deref())
         .with("items", done.items.iter().map(item_document).collect::<Vec<_>>());
-    // A vague text or an empty answer is a class of its own, not a failure.
+    // A vague text or an empty answer is a separate class, not a failure.
     let some_failed = done.stopped.is_some() || done.items.iter().any(|audited| audited.item.has_failed());
     Ok(if some_failed { report.ending(Exit::SomeFailed) } else { report })
 }

@@ -1,4 +1,4 @@
-//! Finding duplicates, judging, closing, and learning from the outcome.
+//! Commands to find duplicates, judge and close them, and learn from the outcome.
 
 pub(crate) mod analyze_intent;
 pub(crate) mod apply;

@@ -1,4 +1,4 @@
-//! `search`: items like a text or like another item.
+//! `search`: items similar to a text or to another item.
 
 use anyhow::Result;
 use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity};

@@ -1,4 +1,4 @@
-//! `simulate-learning`: where each learning rule takes the threshold, on simulated repositories.
+//! `simulate-learning`: where each learning rule moves the threshold, on simulated repositories.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `thresholds`: the score from which Canonry comments, and why.
+//! `thresholds`: the score at which Canonry comments, and why.
 
 use anyhow::Result;
 use canonry_domain::{Component, CurrentThreshold, ThresholdRule, ThresholdSource, ThresholdState, Thresholds};

@@ -1,4 +1,4 @@
-//! `undo`: reopens what a plan closed.
+//! `undo`: reopens the items that a plan closed.
 
 use anyhow::Result;
 use canonry_domain::{ItemNumber, UndoReason};

@@ -1,4 +1,4 @@
-//! What the Action installs, and what it refuses to.
+//! What the Action installs, and what it refuses to install.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::place::Place;
 const VERSION: &str = "v9.8.7";
 const ARCHIVE: &str = "canonry-v9.8.7-x86_64-unknown-linux-musl.tar.gz";
 
-/// Files that a release offers, at an address of this machine, and the paths that were asked for.
+/// The files of a release at a local URL, and the paths that were requested.
 struct Release {
     address: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -71,7 +71,7 @@ impl Release {
     }
 }
 
-/// An archive as a release has them, with a program that says its name.
+/// An archive like those of a release, with a program that prints its name.
 fn archive(place: &Place) -> Vec<u8> {
     let name = ARCHIVE.strip_suffix(".tar.gz").expect("an archive");
     fs::create_dir_all(place.path(name)).expect("a folder");
@@ -88,7 +88,7 @@ fn sum(bytes: &[u8]) -> String {
     canonry_domain::hex_digits(Sha256::digest(bytes))
 }
 
-/// A stand-in for GitHub's program that notes what it is asked, and whether it was given the token.
+/// A stand-in for `gh` that records its arguments, and whether it got the token.
 fn gh(place: &Place, exit: u8) -> PathBuf {
     let notes = place.path("gh-was-asked");
     program(place, "gh", &format!("echo \"$* with $GH_TOKEN\" >> '{}'; exit {exit}", notes.display()));
@@ -112,7 +112,7 @@ fn an_archive_of_the_release_is_installed_once_its_sum_and_its_origin_hold() {
     );
     assert_eq!(fs::read_to_string(&asked).expect("asked"), asked_of_github);
 
-    // Who names the sum needs nobody else's word.
+    // If the workflow names the checksum, no other check is needed.
     let place = Place::new();
     let asked = gh(&place, 1);
     let left = release.install(&place, &[("WANTED", &sum(&bytes))]);
@@ -125,7 +125,8 @@ fn nothing_is_unpacked_that_is_not_what_it_should_be() {
     let bytes = archive(&Place::new());
     let other = sum(b"another archive");
     let right = format!("{}  {ARCHIVE}\n", sum(&bytes)).into_bytes();
-    // What the list says, what the workflow says, whether GitHub knows the archive, and the words of the refusal.
+    // The list of checksums, the checksum in the workflow, whether GitHub knows the archive, and the message of the
+    // refusal.
     let cases: [(Vec<u8>, &str, u8, &str); 5] = [
         (format!("{other}  {ARCHIVE}\n").into_bytes(), "", 0, "does not match SHA256SUMS of v9.8.7"),
         (format!("{}  {ARCHIVE}.sig\n", sum(&bytes)).into_bytes(), "", 0, "does not match SHA256SUMS of v9.8.7"),
@@ -146,7 +147,7 @@ fn nothing_is_unpacked_that_is_not_what_it_should_be() {
             "unpacked"
         );
     }
-    // No such release, no such runner, and what is no version.
+    // No such release, no such runner, and an invalid version.
     let release = Release::offer(&[("SHA256SUMS", right)]);
     let left = release.install(&Place::new(), &[]);
     assert!(left.exit == Some(22) && left.outputs.contains("404"), "{:?} {}", left.exit, left.outputs);

@@ -1,4 +1,4 @@
-//! The steps of the Action, run as a runner runs them.
+//! The steps of the Action, executed like on a runner.
 
 mod installing;
 mod running;
@@ -13,15 +13,15 @@ use crate::place::Place;
 
 const TOKEN: &str = "t0ken";
 
-/// What a step left: its status, its outputs with all that it said, and the job's summary.
+/// The result of a step: its status, its outputs together with everything it printed, and the job's summary.
 struct Left {
     exit: Option<i32>,
     outputs: String,
     summary: String,
 }
 
-/// Runs a step of the Action. The runner sets every variable that the step declares; `given` says what the expressions come
-/// to, and an input that is not given has its default.
+/// Runs a step of the Action. The runner sets every variable that the step declares; `given` contains the values of
+/// the expressions, and a missing input has its default.
 fn run_step(place: &Place, id: &str, given: &[(&str, &str)]) -> Left {
     let document = yaml(ACTION);
     let step = steps(&document).into_iter().find(|step| step["id"] == id).expect("the step");
@@ -55,7 +55,7 @@ fn run_step(place: &Place, id: &str, given: &[(&str, &str)]) -> Left {
     Left { exit: output.status.code(), outputs: read(&outputs) + &said, summary: read(&summary) }
 }
 
-/// A program that the steps find on their path.
+/// Writes a program that the steps find on their path.
 fn program(place: &Place, name: &str, script: &str) -> String {
     fs::create_dir_all(place.path("bin")).expect("a folder");
     let path = place.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));

@@ -1,4 +1,4 @@
-//! What the Action hands on to the program, what it makes of the answer, and what it keeps back.
+//! What the Action passes to the program, what it does with the answer, and which secrets it keeps back.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::working_copy::{WorkingCopy, code, sarif};
 const REPO: &str = "octo/cat";
 const OWN: &str = "canonry-bot";
 
-/// Runs the step that does the work, with this program.
+/// Runs the main step with this program.
 fn run_action(place: &Place, emulator: &Emulator, command: &str, number: &str, given: &[(&str, &str)]) -> Left {
     let api = emulator.url();
     let usual = [
@@ -32,7 +32,7 @@ fn run_action(place: &Place, emulator: &Emulator, command: &str, number: &str, g
     run_step(place, "run", &[&usual[..], given].concat())
 }
 
-/// Puts in the program's place one that notes its arguments and whether it sees a token.
+/// A program that records its arguments and whether it sees a token, instead of the real one.
 fn recorder(place: &Place) -> String {
     let (arguments, tokens) = (place.path("arguments"), place.path("tokens"));
     let script = format!(
@@ -98,7 +98,7 @@ fn what_a_workflow_says_reaches_the_program_as_it_is() {
     assert!(left.exit == Some(2) && !left.outputs.contains("program="), "{}", left.outputs);
     let left = run_action(&place, &emulator, "review", "7", &[("PROVIDER", "openai --base-url=http://x")]);
     assert_eq!(left.exit, Some(2), "{}", left.outputs);
-    // The program itself knows these words: what it misses is the key.
+    // The program itself accepts these values: only the key is missing.
     let left =
         run_action(&place, &emulator, "review", "7", &[("PROVIDER", "anthropic"), ("PUBLISH", "true"), ("MODEL", "m")]);
     assert!(left.exit == Some(1) && left.outputs.contains("ANTHROPIC_API_KEY"), "{:?} {}", left.exit, left.outputs);
@@ -106,7 +106,7 @@ fn what_a_workflow_says_reaches_the_program_as_it_is() {
 
 #[test]
 fn the_action_looks_at_nothing_of_an_event_that_strangers_word() {
-    // No title, text, label or name of a branch; the repository that a fork has is only compared.
+    // No title, text, label or name of a branch; the repository of a fork is only compared.
     let used: BTreeSet<String> = text(ACTION)
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'))
@@ -187,7 +187,7 @@ fn the_action_publishes_a_review_with_what_other_tools_found() {
     assert!(!place.path("pwned").exists());
     drop(world);
 
-    // Whoever restores the cache finds no secret in it, and the next run knows its own comments all the same.
+    // The cached database contains no secret, and the next run still recognises its own comments.
     let database = format!("sqlite:{}", place.path("runner/canonry-data/canonry.db").display());
     let kept = tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
         let store = Store::open_existing(&database.parse().expect("a URL")).await.expect("opens");
@@ -216,7 +216,7 @@ fn the_action_reviews_a_forks_change_without_publishing_or_checking_out() {
     let place = &copy.place;
     fs::create_dir_all(place.path("srv/octo")).expect("a folder");
     fs::rename(copy.path(""), place.path("srv/octo/cat.git")).expect("the clone is ours");
-    // GitHub's own program, as far as the step asks it.
+    // A stand-in for `gh`, as far as the step uses it.
     program(place, "gh", &format!("echo {base} {head}"));
     let whole_path = place.path("src/app.js").display().to_string();
     place.write("lint.sarif", sarif(&[("no-steps", "error", &format!("file://{whole_path}"), 10)]));
@@ -237,7 +237,7 @@ fn the_action_reviews_a_forks_change_without_publishing_or_checking_out() {
     let left = run_action(place, &emulator, "review", "7", &strict);
     assert_eq!(left.exit, Some(5), "{}", left.outputs);
 
-    // What reads the change has no token; nor is it left where the commits are.
+    // The program that reads the change has no token, and no token remains in the folder of the commits.
     let recorder = recorder(place);
     let left = run_action(place, &emulator, "review", "7", &[&given[..], &[("CANONRY", recorder.as_str())]].concat());
     assert_eq!(left.exit, Some(0), "{}", left.outputs);

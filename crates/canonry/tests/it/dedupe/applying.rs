@@ -1,4 +1,4 @@
-//! Plans on an emulated GitHub: applied once, undone, and refused when they are too old: cases 29, 30 and 32.
+//! Plans on an emulated GitHub: applied once, undone, and refused if they are too old: cases 29, 30 and 32.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, NewIssue};
@@ -34,7 +34,7 @@ on_both_engines! {
         assert_eq!(closes(&setting.github().writes()), 1);
         setting.is_closed_once(2, 1);
         setting.is_untouched(3);
-        // The canonical has one comment that leads back, and stays open.
+        // The canonical has one comment with a back link, and stays open.
         let back = setting.own_comments(1);
         assert!(back.len() == 1 && back[0].contains("#2") && setting.is_open(1), "{back:?}");
         let comment = &setting.own_comments(2)[0];
@@ -82,7 +82,7 @@ on_both_engines! {
         let (run, _) = setting.plan_and_apply();
         setting.undo(&run, &["--reason", "wrong-target"]).succeeded();
         assert!(setting.is_open(2));
-        // No override, but a close that was undone is not repeated either.
+        // There is no override, but a close that was undone is not repeated either.
         assert_eq!(rows(&setting.plan(&[])), [skip(2, "human_reopened")]);
         setting.succeeds(&["override", "duplicate", "2", "1"]);
         assert_eq!(rows(&setting.plan(&[])), [close(2, 1)], "unless somebody says so");
@@ -98,14 +98,14 @@ on_both_engines! {
         setting.apply(&setting.plan_number(&plan)).succeeded();
         assert!(setting.is_open(2));
         assert_eq!(setting.own_closes(2), (1, 0));
-        // Undo touches only what is closed by us.
+        // Undo reopens only what Canonry closed.
         setting.github().forget_requests();
         let undone = setting.undo(&run, &["--item", "2"]);
         assert!(matches!(undone.exit, Some(0 | 3 | 4)), "{undone:?}");
         assert_eq!(setting.own_closes(2), (1, 0), "there was nothing to reopen");
     }
 
-    /// An undo concerns its row and its cluster; the others go on.
+    /// An undo affects its row and its cluster; the other rows can still be applied.
     async fn what_is_undone_leaves_the_rest_of_its_plan_applicable(database: TestDatabase) {
         let setting = Setting::on_github(database, world(&[1, 2, 3, 4, 5, 6]), &[(1, &[2, 3]), (4, &[5, 6])]);
         let run = setting.plan_number(&setting.plan(&[]));
@@ -123,7 +123,7 @@ on_both_engines! {
         assert_eq!(ended, [(json!("skipped"), json!("ruled_since")), (json!("applied"), Value::Null)], "{document}");
         setting.is_closed_once(6, 4);
         setting.is_untouched(3);
-        // The next plan has what the ruling left of the cluster.
+        // The next plan contains what the ruling left of the cluster.
         assert!(rows(&setting.plan(&[])).contains(&close(3, 1)));
     }
 
@@ -165,7 +165,7 @@ async fn a_plan_of_last_week_is_refused() {
     let mut connection = sqlx::SqliteConnection::connect(path).await.expect("it opens");
     let unit: i64 =
         sqlx::query_scalar("select created_at from close_runs").fetch_one(&mut connection).await.expect("one");
-    // Whatever the unit, now is so many of them after 1970.
+    // The stored unit is unknown, but the current time is that many units after 1970.
     let seven_days = unit / (Timestamp::now().as_second() / (7 * 86_400));
     sqlx::query("update close_runs set created_at = created_at - ?")
         .bind(seven_days + seven_days / 100)
@@ -177,7 +177,7 @@ async fn a_plan_of_last_week_is_refused() {
     setting.is_untouched(2);
 }
 
-/// An item that others were closed onto takes them along when it is closed itself.
+/// If a canonical is closed as a duplicate itself, its own duplicates follow it.
 #[test]
 fn earlier_duplicates_are_pointed_to_the_new_canonical() {
     let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2, 3]), &[(1, &[2])]);
@@ -208,7 +208,7 @@ fn at_most_ten_closes_a_day_without_approval() {
     assert_eq!(limited.count(), 2, "{applied}");
     assert_eq!(closes(&setting.github().writes()), 11);
     setting.is_closed_once(14, 1);
-    // Approval is what lets the rest go on, in the same plan.
+    // After an approval, the same plan can be applied to the rest.
     let open: Vec<i64> = numbers.into_iter().filter(|&number| setting.is_open(number)).collect();
     for number in &open {
         setting.succeeds(&["plan", "approve", &run, "--item", &number.to_string()]);
@@ -251,7 +251,7 @@ fn titles_cannot_speak_through_the_comments() {
 fn the_canonical_of_applied_closes_stays_while_it_is_open() {
     let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2, 3]), &[(1, &[2])]);
     setting.plan_and_apply();
-    // Later another one turns up that everybody writes to, by a maintainer.
+    // Later a maintainer opens another issue with more comments.
     setting.people(|world| {
         open(world, 4, MONA, NewIssue::new(&title(4), BODY));
         for _ in 0..5 {
@@ -287,7 +287,7 @@ fn undo_takes_one_of_three_reasons() {
     let (run, _) = setting.plan_and_apply();
     assert_eq!(setting.undo(&run, &["--reason", "whim"]).exit, Some(2));
     assert!(!setting.is_open(2));
-    // Somebody closed it again after us: that is theirs.
+    // A maintainer closed it again after Canonry: that close stays.
     setting.people(|world| {
         world.reopen(REPO, 2, "ann");
         world.close(REPO, 2, MONA, CloseReason::NotPlanned);
@@ -297,7 +297,7 @@ fn undo_takes_one_of_three_reasons() {
     assert!(!setting.is_open(2), "the last close is not ours: {ran:?}");
 }
 
-/// A plan of imported items can be read but not applied: GitHub knows nothing of them.
+/// A plan of imported items can be read but not applied: GitHub does not know them.
 #[test]
 fn applying_needs_a_token() {
     let setting = Setting::sqlite();

@@ -34,7 +34,7 @@ fn audit(setting: &Setting, more: &[&str]) -> Ran {
     setting.run(&[&lanes, more].concat())
 }
 
-/// Sources 100, 200, … with these scores of candidates that are closed, so that only sources are sampled.
+/// Sources 100, 200, … with these scores of closed candidates, so that only sources are sampled.
 fn corners(setting: &Setting, corners: &[&[f64]]) {
     let mut lines = Vec::new();
     for (at, scores) in (1_i64..).zip(corners) {
@@ -49,7 +49,7 @@ fn corners(setting: &Setting, corners: &[&[f64]]) {
     setting.find_candidates(&[]);
 }
 
-/// Which candidate each lane names for each source, counted from 1; 0 for none.
+/// The candidate that each lane names for each source, counted from 1; 0 for none.
 fn lanes(setting: &Setting, named: &[(i64, i64)]) {
     let named: BTreeMap<i64, (i64, i64)> = (1..).zip(named).map(|(at, &pair)| (at * 100, pair)).collect();
     setting.judge_says(move |question| {
@@ -71,7 +71,7 @@ fn counts(document: &Value) -> [i64; 6] {
 }
 
 on_both_engines! {
-    /// Its yes passes every gate, and closes nothing: not in a plan, not by a new item's verdict.
+    /// Its yes passes every gate, but closes nothing: neither in a plan nor by a new item's verdict.
     async fn a_judge_that_says_yes_to_everything_closes_nothing_until_it_is_proven(database: TestDatabase) {
         let mut setting = Setting::on(database);
         setting.judge_is_proven = false;
@@ -84,7 +84,7 @@ on_both_engines! {
         setting.maintainers(&["maint"]);
         setting.judge_says(|question| yes(question.candidates[0], 0.99));
         setting.judge(&[]);
-        // Half of its answers are wrong, as another judge sees it; then all of them are right.
+        // First another judge finds half of its answers wrong; later it finds all of them right.
         let strong_agrees = |agrees: fn(i64) -> bool| {
             setting.judge_says(move |question| match question.model == STRONG && !agrees(question.source) {
                 true => no(),
@@ -124,7 +124,7 @@ on_both_engines! {
         assert_eq!((&told["verdict"], &told["duplicate_of"]), (&json!("duplicate"), &json!(200)), "{told}");
     }
 
-    /// Who is compared with themselves proves nothing; people's rulings count before any judge's word.
+    /// A judge that is compared with itself proves nothing; people's rulings count before any judge's verdict.
     async fn nobody_proves_themselves_and_people_know_best(database: TestDatabase) {
         let mut setting = Setting::on(database);
         setting.judge_is_proven = false;
@@ -143,7 +143,7 @@ on_both_engines! {
         assert_eq!(counted(&audited(CHEAP)), (Some(0), Some(1)));
     }
 
-    /// Case 41, and the stored run told again without a model.
+    /// Case 41, and the report of the stored run without a model.
     async fn one_of_each_class(database: TestDatabase) {
         let setting = Setting::on(database);
         corners(&setting, &[&[0.95], &[0.95], &[0.95], &[0.95]]);
@@ -153,7 +153,7 @@ on_both_engines! {
         let told = &document["audit"];
         assert_eq!((&told["sample_size"], &told["precision"], &told["recall"]), (&json!(4), &json!(0.5), &json!(0.5)), "{told}");
         assert_eq!(setting.questions().len(), 8, "each source by each lane");
-        // Nothing of it is an edge or a decision.
+        // The audit creates neither an edge nor a decision.
         assert_eq!(setting.show(100)["decisions"], json!([]));
 
         setting.models.forget_requests();
@@ -165,11 +165,11 @@ on_both_engines! {
         assert_eq!(setting.models.requests().len(), 0);
     }
 
-    /// Case 42, conflicts, and lanes that give no answer.
+    /// Case 42, conflicts, and lanes without an answer.
     async fn vetoes_conflicts_and_silence(database: TestDatabase) {
         let setting = Setting::on(database);
         corners(&setting, &[&[0.95, 0.92], &[0.95], &[0.95], &[0.95]]);
-        // Both are accepted, but they name different ones of two that are near-identical.
+        // Both are accepted, but they name different items of two that are near-identical.
         setting.import(&[issue(500), issue_with(501, json!({"state": "closed"})), issue_with(502, json!({"state": "closed"}))]);
         setting.similar(&[500, 501, 502], |one, other| match (one, other) {
             (500, 501) => 0.95,
@@ -178,16 +178,16 @@ on_both_engines! {
         });
         setting.find_candidates(&[]);
         lanes(&setting, &[(1, 2), (-1, 1), (1, -1), (1, 1), (1, 2)]);
-        // An answer that says nothing is a class of its own: everything was done.
+        // An empty answer is a separate class, so the exit status is success.
         let document = audit(&setting, &["--sample-size", "10"]).succeeded().json();
         assert_eq!(counts(&document), [1, 1, 0, 0, 1, 2], "{document}");
-        // What nobody was asked about, because the money was spent, was not.
+        // If the budget ends before all questions were asked, the exit status says so.
         let stopped = audit(&setting, &["--sample-size", "10", "--max-calls", "3"]);
         assert_eq!(stopped.exit, Some(3), "{stopped:?}");
         assert!(stopped.json()["stopped"].is_string(), "{stopped:?}");
     }
 
-    /// What people say in the console about sampled verdicts stands beside what the judges say.
+    /// People's answers in the console about sampled verdicts are reported beside those of the judges.
     async fn people_have_a_lane_of_their_own(database: TestDatabase) {
         let setting = Setting::on(database);
         corners(&setting, &[&[0.95]]);
@@ -233,11 +233,11 @@ on_both_engines! {
         };
         let first = sample("1");
         assert_eq!(sample("1"), first);
-        // One other seed may give the same sample by accident; three do not.
+        // Another seed may give the same sample by accident; three other seeds do not.
         assert!(["2", "3", "4"].iter().any(|seed| sample(seed) != first));
     }
 
-    /// Tighter gates over a stored run, by hand: ranks 1 and 2, scores .95 to .80, gaps.
+    /// Tighter gates over a stored run, calculated by hand: ranks 1 and 2, scores .95 to .80, gaps.
     async fn gates_are_simulated_without_a_model(database: TestDatabase) {
         let setting = Setting::on(database);
         // Accepted by both: .95 alone, .80 alone, .93 with .90 behind it. By the cheap one alone: .82, .95 with .92.
@@ -254,10 +254,10 @@ on_both_engines! {
             report["simulations"].as_array().unwrap_or_else(|| panic!("no simulations: {report}")).clone()
         };
         let class = |one: &Value| ["tp", "fp", "fn", "tn"].map(|class| one[class].as_i64().unwrap_or_else(|| panic!("no {class}: {one}")));
-        // A score of .85 drops a right one and a wrong one.
+        // A minimum score of .85 drops one right answer and one wrong one.
         let by_score = simulated(&["--min-score", "0.85"]);
         assert_eq!(class(&by_score[0]), [2, 1, 2, 1], "{by_score:?}");
-        // A gap of .04 drops those that have an alternative: one right, one wrong.
+        // A minimum gap of .04 drops the answers with an alternative: one right, one wrong.
         let by_gap = simulated(&["--min-gap", "0.04"]);
         assert_eq!(class(&by_gap[0]), [2, 1, 2, 1], "{by_gap:?}");
         let by_rank = simulated(&["--max-rank", "1"]);

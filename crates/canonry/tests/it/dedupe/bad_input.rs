@@ -1,4 +1,4 @@
-//! What cannot work is said in one sentence, with what to do next, and changes nothing.
+//! Impossible requests get one sentence that says what to do next, and change nothing.
 
 use canonry_testkit::database::TestDatabase;
 use serde_json::json;
@@ -41,7 +41,7 @@ fn steps_that_are_missing_are_named() {
     assert_eq!(setting.questions(), []);
 }
 
-/// An audit of nothing is none, and none is stored.
+/// An audit without candidates is refused, and nothing is stored.
 #[test]
 fn nothing_is_audited_where_there_are_no_candidates() {
     let setting = Setting::sqlite();
@@ -78,7 +78,7 @@ fn a_judge_needs_its_key_and_its_place() {
     refused(&told(&["--provider", "command"]), 2, "--model");
 }
 
-/// Servers of one's own need no key.
+/// Self-hosted servers need no key.
 #[test]
 fn a_compatible_server_needs_no_key() {
     let setting = Setting::sqlite();
@@ -109,7 +109,7 @@ fn a_program_can_judge() {
     let ran = setting.run(&["judge", "--provider", "command", "--model", &program, "--json"]);
     let judged = ran.json();
     assert_eq!(crate::dedupe::setting::ruling(&judged, 10).0, "accepted", "{judged}");
-    // The other one was told the same, which names itself.
+    // Item 11 got the same answer, which names item 11 itself.
     assert_eq!(crate::dedupe::setting::ruling(&judged, 11).1.as_deref(), Some("invalid_response:target_not_in_set"));
 }
 
@@ -130,7 +130,7 @@ fn only_plans_are_applied_and_only_their_own_repository() {
     }
     assert_eq!(setting.github().writes().len(), 0);
 
-    // The run that applied a plan is no plan.
+    // The run that applied a plan is not a plan.
     let applied = setting.apply(&run).succeeded().json();
     let writes = setting.github().writes().len();
     for other in 1..=3 {
@@ -167,7 +167,7 @@ fn no_embeddings_yet() {
     let setting = Setting::sqlite();
     setting.import(&[issue(1), issue(2)]);
     setting.maintainers(&["mona"]);
-    // The new item is embedded, the others are not: that must not read as "nothing similar".
+    // The new item is embedded, the others are not: this must not look like "nothing similar".
     refused(&setting.with_models(&["detect-new", "--type", "issue", "--number", "1", "--json"]), 1, "canonry embed");
     assert!(setting.show(1)["triage"].as_array().is_none_or(Vec::is_empty), "what could not be known is not recorded");
 }

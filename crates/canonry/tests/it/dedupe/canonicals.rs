@@ -1,4 +1,4 @@
-//! Which member of a cluster stays, and that it stays the one: cases 20 to 22.
+//! Which member of a cluster is the canonical, and that it stays the same: cases 20 to 22.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -11,7 +11,7 @@ fn canonicalize(setting: &Setting) -> Vec<(i64, Vec<i64>)> {
 }
 
 on_both_engines! {
-    /// Cases 20 to 22, each a cluster of its own, and the ranking's last steps.
+    /// Cases 20 to 22, each with its own cluster, and the ranking's last steps.
     async fn the_ranking(database: TestDatabase) {
         let setting = Setting::on(database);
         let by = |number: i64, author: &str, state: &str, comments: i64| {
@@ -56,26 +56,26 @@ on_both_engines! {
         setting.import(&[commented(1, 99), commented(3, 98), issue(50), issue(51)]);
         assert_eq!(canonicalize(&setting), [(2, vec![1, 2, 3])], "comments do not move it");
 
-        // Closed while another is open: it gives way, and its return does not bring it back.
+        // If it is closed while another is open, it is replaced, and reopening it does not restore it.
         setting.import(&[issue_with(2, json!({"state": "closed", "comments": 9}))]);
         assert_eq!(canonicalize(&setting), [(1, vec![1, 2, 3])]);
         setting.import(&[issue_with(2, json!({"comments": 500}))]);
         assert_eq!(canonicalize(&setting), [(1, vec![1, 2, 3])]);
 
-        // People may say which, and may take it back; then it stays.
+        // People may choose the canonical and may remove their choice; it then stays.
         let ruled = setting.succeeds(&["override", "canonical", "3"]);
         assert_eq!(canonicalize(&setting), [(3, vec![1, 2, 3])]);
         let id = ruled["override"]["id"].as_i64().unwrap_or_else(|| panic!("no id: {ruled}")).to_string();
         setting.succeeds(&["override", "remove", &id]);
         assert_eq!(canonicalize(&setting), [(3, vec![1, 2, 3])], "removing the ruling is no reason to move it");
 
-        // All closed: it stays.
+        // If all are closed, it stays.
         let shut = |number: i64| issue_with(number, json!({"state": "closed"}));
         setting.import(&[shut(1), shut(2), shut(3)]);
         assert_eq!(canonicalize(&setting), [(3, vec![1, 2, 3])]);
     }
 
-    /// Pairs that people ruled apart are no edge, and joined clusters have one canonical.
+    /// Pairs that people ruled out are no edge, and merged clusters have one canonical.
     async fn clusters_split_and_merge(database: TestDatabase) {
         let setting = Setting::on(database);
         setting.with_edges(
@@ -97,7 +97,7 @@ on_both_engines! {
     }
 }
 
-/// Pull requests are ranked by review comments, too, and never clustered with issues.
+/// Pull requests are also ranked by review comments, and never clustered with issues.
 #[test]
 fn pull_requests_have_clusters_of_their_own() {
     let setting = Setting::sqlite();
@@ -112,7 +112,7 @@ fn pull_requests_have_clusters_of_their_own() {
 }
 
 impl Setting {
-    /// 1 and 3 are duplicates of 2, which has most comments.
+    /// 1 and 3 are duplicates of 2, which has the most comments.
     fn maintainers_after_edges(&self) {
         self.with_edges(&[issue(1), issue_with(2, json!({"comments": 9})), issue(3)], &[(1, 2, 0.95), (3, 2, 0.95)]);
         self.maintainers(&["mona"]);

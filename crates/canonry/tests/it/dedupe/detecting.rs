@@ -1,4 +1,4 @@
-//! `detect-new`: the verdict about one item, cases 33 to 40, and the record that each leaves.
+//! `detect-new`: the verdict on one item, cases 33 to 40, and the record of each run.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{NewIssue, Pull};
@@ -10,7 +10,7 @@ use crate::dedupe::on_github::{open, world};
 use crate::dedupe::questions::{bare_yes, no, structure_with, yes, yes_with};
 use crate::dedupe::setting::{BODY, REPO, Setting, issue, issue_with, refused, title};
 
-/// One new item, its neighbours, what the judge says, and the verdict.
+/// One new item, its neighbours, the judge's answer, and the verdict.
 struct Case {
     scores: &'static [f64],
     answer: fn(i64) -> String,
@@ -143,7 +143,7 @@ const CASES: &[Case] = &[
         reason: "online_strict_guardrail:",
         target: 0,
     },
-    // Structure is asked for, the path is not.
+    // Structure is required, but not the path.
     Case {
         scores: &[0.95],
         answer: |at| yes_with(at + 1, 0.95, &structure_with(&json!({"path_match": null}))),
@@ -151,7 +151,7 @@ const CASES: &[Case] = &[
         reason: "",
         target: 1,
     },
-    // The selected one counts, not the best one.
+    // The score of the selected candidate counts, not the best score.
     Case {
         scores: &[0.97, 0.93],
         answer: |at| yes(at + 2, 0.96),
@@ -202,7 +202,7 @@ on_both_engines! {
         }
     }
 
-    /// Each run leaves a record with all neighbours, and neither a candidate set nor a decision.
+    /// Each run stores a record with all neighbours, but neither a candidate set nor a decision.
     async fn a_record_is_kept_whatever_the_verdict(database: TestDatabase) {
         let setting = Setting::on(database);
         let closed = issue_with(12, json!({"state": "closed"}));
@@ -273,7 +273,7 @@ fn thresholds_are_options() {
     assert_eq!(setting.questions()[0].candidates, [11]);
 }
 
-/// Several that are the same report do not make it less sure.
+/// Several copies of the same report do not lower the confidence.
 #[test]
 fn near_identical_neighbours_do_not_block() {
     let setting = Setting::sqlite();
@@ -290,7 +290,7 @@ fn near_identical_neighbours_do_not_block() {
     assert_eq!((&document["verdict"], &document["duplicate_of"]), (&json!("duplicate"), &json!(11)), "{document}");
 }
 
-/// A new item that was ruled about is not asked about.
+/// If people ruled on a new item, the judge is not asked.
 #[test]
 fn rulings_of_people_come_first() {
     let setting = Setting::sqlite();
@@ -304,7 +304,7 @@ fn rulings_of_people_come_first() {
     assert_ne!(document["duplicate_of"], 11, "it was ruled out: {document}");
 }
 
-/// A vague title is looked up all the same: its author waits for an answer.
+/// An item with a vague title is searched all the same: its author waits for an answer.
 #[test]
 fn vague_items_are_not_left_out() {
     let setting = Setting::sqlite();
@@ -349,7 +349,7 @@ fn similar_closed_items_are_named_but_never_targets() {
     assert!(told.contains("#11") && told.contains("closed"), "closed, maybe fixed: {told}");
 }
 
-/// With a token the item comes from GitHub, and a pull request with its changed files.
+/// With a token the item is fetched from GitHub, a pull request with its changed files.
 #[test]
 fn the_item_comes_from_github() {
     let mut world = world(&[1]);

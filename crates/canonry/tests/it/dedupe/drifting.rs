@@ -1,4 +1,4 @@
-//! What changed between plan and apply: case 31, every kind of drift, and GitHub saying no in the middle.
+//! Changes between plan and apply: case 31, every kind of drift, and refusals by GitHub in the middle.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, Fault, Milestone, NewIssue, Permission, Pull, State};
@@ -9,7 +9,7 @@ use crate::dedupe::on_github::{MONA, closes, open, plain, result, world};
 use crate::dedupe::setting::{BODY, REPO, Setting, rows, title};
 
 on_both_engines! {
-    /// Case 31 and every drift kind: each row is skipped with its reason, the others go on.
+    /// Case 31 and every drift kind: each row is skipped with its reason, the others are applied.
     async fn every_drift_skips_its_own_row(database: TestDatabase) {
         let mut world = world(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         for number in [12, 13, 14, 21, 22, 23, 24, 25, 26, 27, 28] {
@@ -73,7 +73,8 @@ on_both_engines! {
         assert_eq!(closes(&setting.github().writes()), 2);
     }
 
-    /// Items that left the repository: the rest goes on, and the exit says that not all was done.
+    /// Items that left the repository are skipped, the rest is applied, and the exit status says that not all was
+    /// done.
     async fn items_that_are_gone_cost_only_themselves(database: TestDatabase) {
         let setting = Setting::on_github(database, world(&[1, 2, 3, 4, 5]), &[(1, &[2, 3, 4, 5])]);
         let run = setting.plan_number(&setting.plan(&[]));
@@ -95,7 +96,7 @@ on_both_engines! {
     }
 }
 
-/// Who became a maintainer after the plan is one when it is applied, however fresh the list is.
+/// A user who became a maintainer after the plan counts as one when it is applied, however fresh the list is.
 #[test]
 fn a_new_maintainer_keeps_their_items() {
     let mut world = world(&[1, 2]);
@@ -111,7 +112,7 @@ fn a_new_maintainer_keeps_their_items() {
 
 #[test]
 fn what_github_refuses_costs_one_row() {
-    // Each status on another request about another issue.
+    // Each status for another request about another issue.
     let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2, 3, 4, 5, 6]), &[(1, &[2, 3, 4, 5, 6])]);
     let run = setting.plan_number(&setting.plan(&[]));
     let github = setting.github();
@@ -129,12 +130,12 @@ fn what_github_refuses_costs_one_row() {
         assert!(setting.is_open(number));
     }
     setting.is_closed_once(6, 1);
-    // Nothing claims to have closed what is open.
+    // No comment claims to have closed an open item.
     for number in [4, 5] {
         let comments = setting.own_comments(number);
         assert!(comments.iter().all(|text| !text.starts_with("Closing as")), "{comments:?}");
     }
-    // When GitHub has come to its senses, the same plan goes on.
+    // When GitHub works again, the same plan continues.
     github.clear_faults();
     let again = setting.apply(&run);
     assert!(matches!(again.exit, Some(0 | 3)), "{again:?}");

@@ -1,4 +1,4 @@
-//! The gates behind a judge's answer, first match first: cases 8 to 17 and their neighbours.
+//! The gates after a judge's answer; the first match decides: cases 8 to 17 and similar ones.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 use crate::dedupe::questions::{bare_yes, full_structure, no, structure_with, yes, yes_with};
 use crate::dedupe::setting::{BODY, Setting, issue, issue_with, ruling, title};
 
-/// One source with its candidates, what the judge says about it, and what becomes of it.
+/// One source with its candidates, the judge's answer about it, and the result.
 struct Row {
     source: Value,
-    /// Score, state, and what each candidate differs in.
+    /// Score, state, and how each candidate differs.
     candidates: Vec<(f64, &'static str, Value)>,
     /// The answer, about candidates 1, 2, … of the source.
     answer: Box<dyn Fn(i64) -> String + Send>,
     status: &'static str,
-    /// Every part must be in the reason; none for no reason.
+    /// Every part must occur in the reason; empty for no reason.
     reason: &'static [&'static str],
 }
 
-/// The conformance cases' own source and candidates.
+/// The source and candidates of the conformance cases.
 fn usual(
     answer: impl Fn(i64) -> String + Send + 'static,
     status: &'static str,
@@ -36,7 +36,7 @@ fn usual(
     }
 }
 
-/// One open candidate at .95 about which the judge says yes with this structure.
+/// One open candidate at .95, to which the judge says yes with this structure.
 fn structured(structure: Value, status: &'static str, reason: &'static [&'static str]) -> Row {
     usual(move |source| yes_with(source + 1, 0.92, &structure), status, reason)
 }
@@ -62,7 +62,7 @@ fn texts(
     }
 }
 
-/// Judges all rows at once, each in its own corner of the space.
+/// Judges all rows at once, with separate vectors for each.
 fn hold(setting: &Setting, rows: Vec<Row>, more: &[&str]) -> Value {
     let mut answers: BTreeMap<i64, Box<dyn Fn(i64) -> String + Send>> = BTreeMap::new();
     let mut expected = Vec::new();
@@ -103,7 +103,7 @@ fn hold(setting: &Setting, rows: Vec<Row>, more: &[&str]) -> Value {
 }
 
 on_both_engines! {
-    /// Cases 8 to 12 and 17, with the conformance cases' own source.
+    /// Cases 8 to 12 and 17, with the source of the conformance cases.
     async fn the_state_and_the_confidence_of_a_yes(database: TestDatabase) {
         let setting = Setting::on(database);
         let mut rows = vec![
@@ -132,7 +132,8 @@ on_both_engines! {
         assert_eq!((&stats["accepted_edges"], &stats["invalid_responses"]), (&json!(3), &json!(0)), "{stats}");
     }
 
-    /// Case 13 and the rest of gate 6: an absent key never vetoes by itself, but is "not same" where a rule needs it.
+    /// Case 13 and the rest of gate 6: a missing key never vetoes by itself, but counts as "not same" if a rule needs
+    /// it.
     async fn the_structure_of_a_yes(database: TestDatabase) {
         let setting = Setting::on(database);
         let same_instance = "same_instance";
@@ -156,7 +157,7 @@ on_both_engines! {
         ].into_iter().map(one_candidate).collect(), &[]);
     }
 
-    /// Case 14: alternatives that are as near block, unless they are the same report once more.
+    /// Case 14: alternatives that are equally near block, unless they are copies of the same report.
     async fn the_gap_to_the_next_candidate(database: TestDatabase) {
         let setting = Setting::on(database);
         hold(&setting, vec![
@@ -181,7 +182,7 @@ on_both_engines! {
             (100, 103) => 0.966,
             _ => 0.97,
         });
-        // As near to the source, but not to each other.
+        // Equally near to the source, but not to each other.
         setting.similar(&[200, 201, 202], |one, other| match (one, other) {
             (200, 201) => 0.97,
             (200, 202) => 0.968,
@@ -198,7 +199,7 @@ on_both_engines! {
         assert_eq!(ruling(&judged, 200), ("rejected".to_owned(), Some("candidate_gap_too_small".to_owned())));
     }
 
-    /// Case 14, where the second candidate is known to be a duplicate of the first: by a decision, or by a person.
+    /// Case 14 with a second candidate that is known to be a duplicate of the first: by a decision, or by a person.
     async fn a_known_cluster_is_no_alternative(database: TestDatabase) {
         let setting = Setting::on(database);
         let older = |number: i64, comments: i64| issue_with(number, json!({"comments": comments}));
@@ -207,7 +208,7 @@ on_both_engines! {
         setting.knows(200, &title(200));
         setting.around(100, &[(101, 0.91), (102, 0.90)]);
         setting.around(200, &[(201, 0.91), (202, 0.90)]);
-        // The cluster of the one is known before candidates are looked for, that of the other only after.
+        // One cluster is known before the candidates are computed, the other only afterwards.
         setting.find_candidates(&[]);
         setting.judge_says(|question| if question.source == 102 { yes(101, 0.95) } else { no() });
         let judged = setting.judge(&[]);
@@ -225,7 +226,7 @@ on_both_engines! {
         assert_eq!(ruling(&judged, 200), ("accepted".to_owned(), None), "{judged}");
     }
 
-    /// Case 15: whole words and labels say what an item is, headings and parts of words do not.
+    /// Case 15: whole words and labels show what an item is, headings and parts of words do not.
     async fn a_bug_is_no_feature(database: TestDatabase) {
         let setting = Setting::on(database);
         let neutral = "The order of messages in a chat differs from the order in which they were sent, on every client \
@@ -275,7 +276,7 @@ on_both_engines! {
         ], &[]);
     }
 
-    /// Case 16: what says too little is not judged.
+    /// Case 16: items that say too little are not judged.
     async fn vague_sources_are_not_asked_about(database: TestDatabase) {
         let setting = Setting::on(database);
         let japanese = "エクスポーターを実行すると、集計結果がコンソールに二回出力されます。一回目は処理の開始時、二回目は終了時です。\
@@ -323,7 +324,7 @@ fn the_least_confidence_of_an_edge_can_be_set() {
     }
 }
 
-/// Without the closed candidate, which has no part in it.
+/// Without the closed candidate, which does not matter here.
 fn one_candidate(mut row: Row) -> Row {
     row.candidates.truncate(1);
     row

@@ -1,4 +1,4 @@
-//! What a judge's answer becomes, when it is asked at all, and what stops it.
+//! When the judge is asked, what its answer becomes, and what stops it.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::models::Fault;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::dedupe::questions::{bare_yes, full_structure, no, yes, yes_with};
 use crate::dedupe::setting::{Setting, issue, issue_with, of, refused, ruling, title};
 
-/// A source and one open candidate for each number; candidates have the number after it.
+/// A source and one open candidate for each number; a candidate has the number after its source.
 fn pairs(setting: &Setting, sources: &[i64]) {
     let lines: Vec<Value> = sources.iter().flat_map(|&source| [issue(source), issue(source + 1)]).collect();
     setting.import(&lines);
@@ -23,7 +23,7 @@ fn accepted() -> (String, Option<String>) {
 }
 
 on_both_engines! {
-    /// Cases 5, 6 and 7, with every kind of answer that is none.
+    /// Cases 5, 6 and 7, with every kind of invalid answer.
     async fn answers_are_read_strictly(database: TestDatabase) {
         let setting = Setting::on(database);
         let long = "r".repeat(400);
@@ -126,20 +126,20 @@ on_both_engines! {
         let all = setting.show(10)["decisions"].as_array().expect("decisions").clone();
         assert!(all.iter().any(|one| one["confidence"] == 0.93), "the old one is kept: {all:?}");
 
-        // What was accepted and is now refused is no edge any more.
+        // A pair that was accepted and is now rejected is no edge any more.
         setting.judge_says(|_| no());
         setting.judge(&["--rejudge"]);
         assert_eq!(setting.accepted(10), Vec::<Value>::new());
     }
 
-    /// An edge holds for the texts that were judged (gate 3).
+    /// An edge is valid only for the texts that were judged (gate 3).
     async fn an_edge_of_older_texts_is_judged_again(database: TestDatabase) {
         let setting = Setting::on(database);
         setting.maintainers_of_pairs(&[10, 20]);
         setting.judge_knows(&[(10, 11, 0.95), (20, 21, 0.95)]);
         setting.judge(&[]);
         setting.models.forget_requests();
-        // The one's own text changes, the other's target's.
+        // Source 10 changes its own text; for source 20 the text of its target changes.
         setting.import(&[
             issue_with(10, json!({"body": "Edited. ".repeat(40)})),
             issue_with(21, json!({"body": "Edited as well. ".repeat(30), "comments": 9})),
@@ -156,13 +156,13 @@ on_both_engines! {
         assert!(plan["items"].as_array().expect("rows").iter().all(|row| row["action"] == "close"), "{plan}");
     }
 
-    /// Gate 0: what people ruled stands, whatever a model says.
+    /// Gate 0: people's rulings count, whatever a model says.
     async fn an_override_decides_before_any_model(database: TestDatabase) {
         let setting = Setting::on(database);
         pairs(&setting, &[10, 20]);
         setting.import(&[issue(500)]);
         setting.succeeds(&["override", "not-duplicate", "10", "11"]);
-        // Candidate or not.
+        // An override may name an item that is not a candidate.
         setting.succeeds(&["override", "duplicate", "20", "500"]);
         setting.judge_says(|question| yes(question.candidates[0], 0.99));
         let judged = setting.judge(&[]);
@@ -229,7 +229,7 @@ fn one_question_that_fails_costs_only_itself() {
     let setting = Setting::sqlite();
     pairs(&setting, &[10, 20, 30]);
     setting.judge_knows(&[(10, 11, 0.95), (20, 21, 0.95), (30, 31, 0.95)]);
-    // A status that nobody retries, for the questions whose source is 20 and for those that have it as a candidate.
+    // A status that is not retried, for the questions whose source is 20 and for those that have it as a candidate.
     setting.models.fault_when("Report 20:", Fault::status(400));
     let ran = setting.run_judge(&[]);
     assert_eq!(ran.exit, Some(3), "{ran:?}");
@@ -364,7 +364,7 @@ fn absent_structure_is_null_structure() {
 }
 
 impl Setting {
-    /// Pairs whose second one is canonical, in a repository whose maintainers are known.
+    /// Pairs whose second item is canonical, in a repository with known maintainers.
     fn maintainers_of_pairs(&self, sources: &[i64]) {
         pairs(self, sources);
         let written_to = |source: &i64| issue_with(source + 1, json!({"comments": 9}));

@@ -1,4 +1,4 @@
-//! `dedupe` in one go: near-identical items end as one cluster on one canonical, however many they are.
+//! `dedupe` in one go: any number of near-identical items ends as one cluster with one canonical.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -8,7 +8,7 @@ use crate::dedupe::on_github::world;
 use crate::dedupe::questions::{no, yes};
 use crate::dedupe::setting::{Setting, clusters, rows};
 
-/// A repository with this many items on GitHub, and a judge that takes the first candidate it is told.
+/// A repository with this many items on GitHub, and a judge that selects the first candidate of each question.
 fn group(database: TestDatabase, count: i64) -> (Setting, Vec<i64>) {
     let numbers: Vec<i64> = (1..=count).collect();
     let setting = Setting::with_world(database, world(&numbers));
@@ -44,7 +44,7 @@ on_both_engines! {
         let document = ends_on_one_canonical(&setting, &numbers);
         assert!(document["plan"]["id"].is_number(), "{document}");
         assert_eq!(setting.github().writes().len(), 0, "a plan is only a plan");
-        // A second run finds nothing new and asks nobody.
+        // A second run finds nothing new and asks no question.
         setting.models.forget_requests();
         ends_on_one_canonical(&setting, &numbers);
         assert_eq!(setting.questions(), []);
@@ -52,7 +52,7 @@ on_both_engines! {
 
     async fn twenty_in_five_knots(database: TestDatabase) {
         let (setting, numbers) = group(database, 20);
-        // Four that are nearest to each other, five times: no two knots are among each other's nearest four.
+        // Four groups of five: the nearest four of each item are all in its own group.
         setting.similar(&numbers, |one, other| if (one - 1) / 5 == (other - 1) / 5 { 0.98 } else { 0.96 });
         ends_on_one_canonical(&setting, &numbers);
     }
@@ -82,7 +82,7 @@ fn fifty() {
 #[test]
 fn fifty_along_a_line() {
     let (setting, numbers) = group(TestDatabase::sqlite(), 50);
-    // Nearer to those that came about the same time.
+    // Items with close numbers are more similar.
     setting.similar(&numbers, |one, other| 0.99 - 0.0005 * (one - other).abs() as f64);
     ends_on_one_canonical(&setting, &numbers);
 }

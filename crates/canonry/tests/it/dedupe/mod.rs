@@ -1,5 +1,5 @@
-//! Duplicates from the import to the closed issue, through the front door: scripted vectors, a scripted judge and an
-//! emulated GitHub. Numbers in the tests' descriptions are those of the conformance cases.
+//! Duplicates from the import to the closed issue, through the command line: scripted vectors, a scripted judge and
+//! an emulated GitHub. Numbers in the tests' descriptions are those of the conformance cases.
 
 mod applying;
 mod auditing;

@@ -9,7 +9,7 @@ use crate::dedupe::setting::{BODY, REPO, Setting, of, title};
 use crate::place::Ran;
 
 pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
-/// Whose token that is.
+/// The owner of the token.
 pub(crate) const OWN: &str = "canonry-bot";
 pub(crate) const MONA: &str = "mona";
 
@@ -33,7 +33,7 @@ pub(crate) fn world(numbers: &[i64]) -> World {
     world
 }
 
-/// Opens an issue under a number of the test's choice.
+/// Opens an issue with a given number.
 pub(crate) fn open(world: &mut World, number: i64, by: &str, new: NewIssue) {
     let wanted = plain(number);
     let repo = world.get_mut(REPO);
@@ -53,8 +53,8 @@ pub(crate) fn plain(number: i64) -> u64 {
 }
 
 impl Setting {
-    /// The world's items in the database, each as similar to its canonical as can be, and judged to be its duplicate.
-    /// A group is a canonical and its duplicates, all issues.
+    /// Imports the world's items. Each is nearly identical to its canonical and judged to be its duplicate. A group
+    /// is a canonical and its duplicates, all issues.
     pub(crate) fn on_github(database: TestDatabase, world: World, groups: &[(i64, &[i64])]) -> Self {
         let setting = Self::with_world(database, world);
         let mut edges = Vec::new();
@@ -71,7 +71,7 @@ impl Setting {
         setting
     }
 
-    /// An empty database beside an emulated GitHub whose titles are known.
+    /// An empty database and an emulated GitHub with known titles.
     pub(crate) fn with_world(database: TestDatabase, world: World) -> Self {
         let mut setting = Self::on(database);
         for (&number, item) in &world.get(REPO).issues {
@@ -85,15 +85,15 @@ impl Setting {
         self.emulator.as_ref().expect("a setting on GitHub")
     }
 
-    /// What people do after everything that the program has done so far.
+    /// Changes by people, after everything that the program has done so far.
     pub(crate) fn people(&self, act: impl FnOnce(&mut World)) {
         let mut world = self.github().world();
-        // GitHub's times have whole seconds: what happens within the same one could have been before it.
+        // GitHub's times have whole seconds: an event within the same second could have been earlier.
         world.now = Timestamp::now() + SignedDuration::from_secs(1);
         act(&mut world);
     }
 
-    /// Plans, and returns the plan's number as an argument.
+    /// The plan's number as an argument.
     #[track_caller]
     pub(crate) fn plan_number(&self, plan: &Value) -> String {
         plan["plan"]["id"].as_i64().unwrap_or_else(|| panic!("no plan: {plan}")).to_string()
@@ -139,7 +139,7 @@ impl Setting {
         (closed, reopened)
     }
 
-    /// The issue that GitHub shows a closed one to be a duplicate of.
+    /// The issue of which GitHub shows a closed one as a duplicate.
     pub(crate) fn duplicate_of(&self, number: i64) -> Option<u64> {
         let world = self.github().world();
         let id = world.issue(REPO, plain(number)).duplicate_of?;
@@ -154,7 +154,7 @@ impl Setting {
         assert!(!self.labels(number).iter().any(|label| label.contains("duplicate")), "#{number} has a label");
     }
 
-    /// It was closed onto the target, once, with one comment and our label.
+    /// Asserts that it was closed as a duplicate of the target, once, with one comment and our label.
     #[track_caller]
     pub(crate) fn is_closed_once(&self, number: i64, target: i64) {
         let comments = self.own_comments(number);

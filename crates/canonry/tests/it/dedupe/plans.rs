@@ -1,4 +1,4 @@
-//! What a plan closes, what it skips and why: cases 23 to 28, and every reason that a plan knows without GitHub.
+//! What a plan closes, what it skips and why: cases 23 to 28, and every reason that a plan can find without GitHub.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -15,7 +15,7 @@ fn canonical(number: i64) -> Value {
 }
 
 on_both_engines! {
-    /// Case 23, and the least confidence as an option.
+    /// Case 23, and the minimum confidence as an option.
     async fn a_low_confidence_is_skipped(database: TestDatabase) {
         let setting = Setting::on(database);
         setting.with_edges(
@@ -37,7 +37,7 @@ on_both_engines! {
         assert_eq!(rows(&lax), [close(1, 2), close(3, 2), close(4, 2), close(5, 2)]);
     }
 
-    /// Case 24, and the order of the reasons where several hold.
+    /// Case 24, and the order of the reasons if several apply.
     async fn each_member_is_skipped_for_its_own_reason(database: TestDatabase) {
         let setting = Setting::on(database);
         let mut lines = vec![
@@ -108,7 +108,7 @@ on_both_engines! {
         assert_eq!((rows(&again), setting.questions().len()), (vec![close(1, 3), close(2, 3)], 1), "nothing is missing now");
     }
 
-    /// Case 25 where the judge does not confirm: it is not asked a second time either.
+    /// Case 25 without the judge's confirmation: the judge is not asked a second time either.
     async fn a_missing_pair_that_is_refused_stays_open(database: TestDatabase) {
         let setting = Setting::on(database);
         setting.with_edges(&[issue(1), issue(2), canonical(3)], &[(1, 2, 0.94), (2, 3, 0.96)]);
@@ -118,11 +118,11 @@ on_both_engines! {
             assert_eq!(rows(&document), [skip(1, "missing_accepted_edge"), close(2, 3)]);
             assert_eq!(setting.questions().len(), 1);
         }
-        // The edge that joined it is still there.
+        // The edge that joined it still exists.
         assert_eq!(setting.accepted(1)[0]["target"], 2);
     }
 
-    /// Case 26, with a third that hangs on one of the two.
+    /// Case 26, with a third item that is a duplicate of one of the two.
     async fn of_a_mutual_pair_one_is_closed(database: TestDatabase) {
         let setting = Setting::on(database);
         setting.with_edges(&[issue(1), issue(2), issue(3)], &[(1, 2, 0.95), (2, 1, 0.97), (3, 1, 0.95)]);
@@ -132,7 +132,7 @@ on_both_engines! {
         }
     }
 
-    /// Case 28: the pair is in no plan, and neither side is a target of the other.
+    /// Case 28: the pair is in no plan, and neither item is a target of the other.
     async fn people_decide_what_is_planned(database: TestDatabase) {
         let setting = Setting::on(database);
         setting.with_edges(
@@ -141,7 +141,7 @@ on_both_engines! {
         );
         setting.maintainers(&["mona"]);
         setting.succeeds(&["override", "not-duplicate", "2", "1"]);
-        // The ends of a chain: they are in one cluster by way of the third, and must not share a plan.
+        // The ends of a chain: they are in one cluster because of the third item, and must not share a plan.
         setting.succeeds(&["override", "not-duplicate", "11", "13"]);
         let found = rows(&setting.plan(&["--target-policy", "direct-fallback"]));
         assert_eq!(found, [close(3, 2), skip(11, "conflicting_override"), close(12, 13)]);
@@ -168,11 +168,11 @@ on_both_engines! {
         let exported = setting.run(&["plan", "export", &run, "--format", "json"]).succeeded().json();
         let approved: Vec<&Value> = [1, 3, 4].into_iter().map(|number| &of(&exported["items"], number)["approved"]).collect();
         assert_eq!(approved, [&json!(true), &json!(false), &Value::Null], "{exported}");
-        // Minds change.
+        // People can change their decision.
         setting.succeeds(&["plan", "approve", &run, "--item", "1", "--item", "3"]);
         let exported = setting.run(&["plan", "export", &run, "--format", "json"]).succeeded().json();
         assert_eq!(of(&exported["items"], 3)["approved"], true, "{exported}");
-        // A no and a yes outlive their plan; a lifted no does not come back.
+        // An exclusion and an approval also apply to later plans; a lifted exclusion does not come back.
         setting.succeeds(&["plan", "exclude", &run, "--item", "3"]);
         let next = setting.plan(&[]);
         assert_eq!(rows(&next), [close(1, 2), skip(3, "excluded"), skip(4, "low_confidence")]);
@@ -188,13 +188,13 @@ on_both_engines! {
         let exported = setting.run(&["plan", "export", &run, "--format", "json"]).succeeded().json();
         assert_eq!((&of(&exported["items"], 3)["action"], &of(&exported["items"], 3)["approved"]), (&json!("close"), &json!(true)));
         assert_eq!(rows(&setting.plan(&[])), [close(1, 2), close(3, 2), skip(4, "low_confidence")]);
-        // Also by its number among the rulings.
+        // An exclusion can also be lifted by its number among the rulings.
         let run = setting.plan_number(&setting.plan(&[]));
         setting.succeeds(&["plan", "exclude", &run, "--item", "1"]);
         let listed = setting.run(&["override", "list", "--json"]).succeeded().json();
         setting.succeeds(&["override", "remove", &listed["overrides"][0]["id"].to_string()]);
         assert_eq!(rows(&setting.plan(&[]))[0], close(1, 2));
-        // An approval is of a pair as it was: what changed is for a person to read again.
+        // An approval is for a pair in its current state: after a change, a person must review it again.
         let run = setting.plan_number(&setting.plan(&[]));
         setting.succeeds(&["plan", "approve", &run, "--item", "1", "--item", "3"]);
         setting.import(&[issue_with(3, json!({"assignees": ["ben"]}))]);
@@ -207,7 +207,7 @@ on_both_engines! {
     }
 }
 
-/// Case 27: every table is as before.
+/// Case 27: all tables are unchanged.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_writes_nothing() {
     let setting = Setting::sqlite();
@@ -256,7 +256,7 @@ fn a_closed_canonical_takes_nobody() {
     let setting = Setting::sqlite();
     setting.with_edges(&[issue(1), issue_with(2, json!({"state": "closed"})), issue(3)], &[(1, 2, 0.95), (3, 2, 0.95)]);
     setting.maintainers(&["mona"]);
-    // Nobody forces it: an open member takes its place.
+    // Without an override, an open member replaces it.
     let found = rows(&setting.plan(&["--target-policy", "direct-fallback"]));
     assert!(found.iter().all(|(_, outcome)| *outcome != Ok(2)), "{found:?}");
     setting.succeeds(&["override", "canonical", "2"]);
@@ -397,7 +397,7 @@ fn of_a_pair_that_people_ruled_both_ways_one_is_closed() {
     assert_eq!(rows(&setting.plan(&[])), [close(1, 2), close(12, 11)]);
 }
 
-/// A later run of the judge that skips what is known takes nothing away from a plan.
+/// A later run of the judge that skips known pairs removes nothing from a plan.
 #[test]
 fn the_evidence_stays_when_the_judge_runs_again() {
     let setting = Setting::sqlite();

@@ -1,19 +1,19 @@
-//! What the judge is asked, and what it can be told to say.
+//! The questions to the judge, and its scripted answers.
 
 use canonry_testkit::models::ModelRequest;
 use serde_json::{Value, json};
 
-/// One question to a judge, as its prompt tells it.
+/// One question to a judge, as read from its prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) model: String,
     pub(crate) source: i64,
-    /// The items that it may be a duplicate of, in the order they are told.
+    /// The items of which it may be a duplicate, in the order of the prompt.
     pub(crate) candidates: Vec<i64>,
 }
 
 impl Question {
-    /// Reads the items off their titles, of which the source's is told first; `None` when no known title is there.
+    /// Finds the items by their titles, the source first; `None` if the prompt contains no known title.
     pub(crate) fn read(request: &ModelRequest, titles: &[(i64, String)]) -> Option<Self> {
         let prompt = request.prompt();
         let mut told: Vec<(usize, i64)> =
@@ -56,7 +56,7 @@ pub(crate) fn full_structure() -> Value {
     })
 }
 
-/// Full structure with some keys changed; `null` takes one away.
+/// Full structure with some keys changed; `null` removes a key.
 pub(crate) fn structure_with(changed: &Value) -> Value {
     let mut structure = full_structure();
     let keys = structure.as_object_mut().expect("structure is an object");

@@ -1,4 +1,4 @@
-//! What people ruled, and what is still known when an edge no longer counts.
+//! People's rulings, and what remains when an edge no longer counts.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -23,7 +23,7 @@ on_both_engines! {
         assert_eq!((edges.len(), &edges[0]["target"]), (1, &json!(3)));
     }
 
-    /// Ruling out a candidate says nothing about another item's edge.
+    /// Ruling out a candidate does not affect another item's edge.
     async fn ruling_out_one_pair_leaves_another_edge_alone(database: TestDatabase) {
         let setting = Setting::on(database);
         setting.import(&[issue(1), issue(2), issue(9)]);
@@ -41,7 +41,7 @@ on_both_engines! {
         assert_eq!((edges.len(), &edges[0]["target"]), (1, &json!(2)), "the edge to #2 stands");
     }
 
-    /// What is taken back must not bring an older ruling into force again.
+    /// Removing a ruling must not revive an older one.
     async fn a_ruling_that_is_removed_revives_no_older_one(database: TestDatabase) {
         let setting = Setting::on(database);
         setting.import(&[issue(1), issue(2)]);
@@ -55,7 +55,7 @@ on_both_engines! {
     }
 }
 
-/// A canonical that is closed must not hide the open items of its cluster.
+/// A closed canonical must not hide the open items of its cluster.
 #[test]
 fn a_closed_canonical_does_not_hide_its_cluster() {
     let setting = Setting::sqlite();
@@ -69,7 +69,7 @@ fn a_closed_canonical_does_not_hide_its_cluster() {
     assert_eq!((&named["verdict"], &named["duplicate_of"]), (&json!("duplicate"), &json!(6)), "{named}");
 }
 
-/// A closed item is never a suggested target, whoever named it.
+/// A closed item is never suggested as a target, whoever named it.
 #[test]
 fn a_closed_item_is_never_named_as_the_target() {
     let setting = Setting::sqlite();
@@ -89,7 +89,7 @@ fn a_closed_item_is_never_named_as_the_target() {
     assert!(closed["duplicate_of"].is_null(), "{closed}");
 }
 
-/// A repository that asks for more confidence than usual is heard, whatever the plan was made with.
+/// A repository's own higher minimum confidence applies, whatever the plan was made with.
 #[test]
 fn the_repositorys_own_minimum_holds_when_applying() {
     let mut world = world(&[1, 2]);

@@ -1,4 +1,4 @@
-//! A database, a scripted model and a corpus whose items are as similar as a test says.
+//! A database, a scripted model and a corpus whose items are as similar as a test requires.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command};
@@ -18,7 +18,7 @@ use crate::place::{Place, Ran};
 pub(crate) const REPO: &str = "octo/cat";
 const KEY: &str = "sk-nobody-may-read-this";
 
-/// Long enough not to be vague, and neither a bug's nor a feature's words.
+/// Long enough not to be vague, and without words that mark a bug or a feature.
 pub(crate) const BODY: &str = "After the change of last week the exporter writes its summary twice to the console, once \
     at the beginning and once at the end of each run, and the second copy carries the numbers of the first one. It \
     happens on every machine that we have looked at so far, whatever the settings of the exporter are.";
@@ -30,14 +30,14 @@ pub(crate) struct Setting {
     pub(crate) database: TestDatabase,
     pub(crate) models: ModelServer,
     pub(crate) emulator: Option<Emulator>,
-    /// Whether the scripted judge has proven itself, so that it may close.
+    /// Whether the scripted judge has been proven by an audit, so that it may close.
     pub(crate) judge_is_proven: bool,
     titles: Titles,
-    /// How many directions the vectors so far take.
+    /// How many dimensions the vectors so far use.
     directions: Mutex<usize>,
 }
 
-/// The title of an item that no test needs another one for.
+/// The default title of an item.
 pub(crate) fn title(number: i64) -> String {
     format!("Report {number}: the exporter writes its summary twice")
 }
@@ -50,7 +50,7 @@ pub(crate) fn issue(number: i64) -> Value {
     })
 }
 
-/// The same with other values; `null` takes a key away.
+/// The same with other values; `null` removes a key.
 pub(crate) fn issue_with(number: i64, changed: Value) -> Value {
     let mut line = issue(number);
     let keys = line.as_object_mut().expect("a line is an object");
@@ -85,12 +85,12 @@ impl Setting {
         setting
     }
 
-    /// The program about [`REPO`], with everything it needs in its environment.
+    /// Runs the program for [`REPO`], with everything it needs in its environment.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         self.run_about(REPO, arguments)
     }
 
-    /// Starts the program, for who does not wait for its end.
+    /// Starts the program without waiting for its end.
     pub(crate) fn start(&self, arguments: &[&str]) -> Child {
         self.command_about(REPO, arguments).spawn().expect("the program starts")
     }
@@ -116,7 +116,8 @@ impl Setting {
         self.run(&[arguments, &["--json"]].concat()).succeeded().json()
     }
 
-    /// Which titles questions are read by. What no prompt holds ends a title.
+    /// Registers a title by which questions are read. It is cut at the first control character, which no prompt
+    /// contains.
     pub(crate) fn knows(&self, number: i64, title: &str) {
         let title = title.split(char::is_control).next().unwrap_or_default();
         let mut titles = self.titles.lock().expect("no test panicked here");
@@ -124,7 +125,7 @@ impl Setting {
         titles.push((number, title.to_owned()));
     }
 
-    /// Every question is answered by this from now on.
+    /// Answers every question with this from now on.
     pub(crate) fn judge_says(&self, answer: impl Fn(&Question) -> String + Send + 'static) {
         let titles = Arc::clone(&self.titles);
         self.models.answer_by(move |request| {
@@ -133,7 +134,8 @@ impl Setting {
         });
     }
 
-    /// These sources are duplicates of these targets with these confidences and full structure, the rest are none.
+    /// The judge finds these sources to be duplicates of these targets, with these confidences and full structure,
+    /// and no others.
     pub(crate) fn judge_knows(&self, edges: &[(i64, i64, f64)]) {
         let edges: BTreeMap<i64, (i64, f64)> = edges.iter().map(|&(from, to, how)| (from, (to, how))).collect();
         self.judge_says(move |question| match edges.get(&question.source) {
@@ -142,7 +144,7 @@ impl Setting {
         });
     }
 
-    /// What the judge was asked so far.
+    /// The questions to the judge so far.
     pub(crate) fn questions(&self) -> Vec<Question> {
         let titles = self.titles.lock().expect("no test panicked here");
         let chats = self.models.requests().into_iter().filter(|request| request.path == "/chat/completions");
@@ -153,7 +155,7 @@ impl Setting {
         self.questions().iter().filter(|question| question.source == source).count()
     }
 
-    /// Brings items in; those that are new to the setting can be told apart from now on.
+    /// Imports items and registers their titles.
     pub(crate) fn import(&self, lines: &[Value]) {
         for line in lines {
             self.knows(line["number"].as_i64().expect("a number"), line["title"].as_str().expect("a title").trim());
@@ -163,11 +165,11 @@ impl Setting {
         self.run(&["import", "import.jsonl"]).succeeded();
     }
 
-    /// Stores an audit that has proven the scripted judge, unless there is one.
+    /// Stores an audit that proves the scripted judge, unless there is one.
     pub(crate) fn prove_judge(&self, makes_repo: bool) {
         let url = self.database.url().parse().expect("a database URL");
         let prove = async move {
-            // The command itself says what is wrong with a database that is not there.
+            // If the database does not exist, the command itself reports that.
             if !makes_repo && Store::open_existing(&url).await.is_err() {
                 return;
             }
@@ -177,7 +179,7 @@ impl Setting {
                 true => Some(store.repos().ensure(&name, jiff::Timestamp::UNIX_EPOCH).await.expect("stored")),
                 false => store.repos().find(&name).await.expect("reads"),
             };
-            // There is nothing to judge yet.
+            // Without a repository there is nothing to judge yet.
             let Some(repo) = repo else { return };
             if store.judge().latest_audit(repo.id).await.expect("reads").is_none() {
                 let audit = NewAudit {
@@ -197,12 +199,12 @@ impl Setting {
             }
             store.disconnect().await;
         };
-        // Tests that wait for nothing else call this from within a runtime.
+        // In a separate thread, because some tests call this from within a runtime.
         let run = || tokio::runtime::Runtime::new().expect("a runtime").block_on(prove);
         std::thread::scope(|scope| scope.spawn(run).join()).expect("proven");
     }
 
-    /// Gives items vectors with these cosines. Their titles must be known.
+    /// Gives items vectors with these cosines. Their titles must be registered.
     pub(crate) fn similar(&self, numbers: &[i64], cosine: impl Fn(i64, i64) -> f64) {
         let mut directions = self.directions.lock().expect("no test panicked here");
         let vectors = vectors_with_pairs(numbers.len(), *directions, |one, other| cosine(numbers[one], numbers[other]));
@@ -219,7 +221,7 @@ impl Setting {
         self.similar(numbers, |_, _| cosine);
     }
 
-    /// Gives each its cosine to the middle one; two others have the product of theirs.
+    /// Gives each its cosine to the middle one; two others have the product of their cosines.
     pub(crate) fn around(&self, middle: i64, others: &[(i64, f64)]) {
         let to_middle: BTreeMap<i64, f64> = others.iter().copied().chain([(middle, 1.0)]).collect();
         let numbers: Vec<i64> = [middle].into_iter().chain(others.iter().map(|(number, _)| *number)).collect();
@@ -238,7 +240,7 @@ impl Setting {
         [provider, openai, model, name, base, self.models.base_url()]
     }
 
-    /// Embeds what changed and looks for candidates of every item, whatever the state of the candidates.
+    /// Embeds what changed and computes the candidates of every item, whatever the state of the candidates.
     pub(crate) fn find_candidates(&self, more: &[&str]) -> Value {
         let embedder = self.embedder();
         let embedder: Vec<&str> = embedder.iter().map(String::as_str).collect();
@@ -252,7 +254,7 @@ impl Setting {
         self.with_judge(&[&["judge", "--json"], more].concat())
     }
 
-    /// Runs a command that takes a judge with the scripted one.
+    /// Runs a command that needs a judge with the scripted one.
     pub(crate) fn with_judge(&self, arguments: &[&str]) -> Ran {
         if self.judge_is_proven {
             self.prove_judge(false);
@@ -261,7 +263,7 @@ impl Setting {
         self.run(&[arguments, &judge.iter().map(String::as_str).collect::<Vec<_>>()].concat())
     }
 
-    /// The same for a command that embeds, too.
+    /// The same for a command that also embeds.
     pub(crate) fn with_models(&self, arguments: &[&str]) -> Ran {
         let embedder = self.embedder();
         let retrieval = ["--retrieval", "dense"];
@@ -269,14 +271,14 @@ impl Setting {
         self.with_judge(&all)
     }
 
-    /// The document of a judgement that went well.
+    /// The document of a successful `judge`.
     #[track_caller]
     pub(crate) fn judge(&self, more: &[&str]) -> Value {
         self.run_judge(more).succeeded().json()
     }
 
-    /// Brings items in as open ones that are all alike, has exactly these edges accepted, and then brings them in as
-    /// they are.
+    /// Imports the items as open and nearly identical, accepts exactly these edges, and then imports the items in
+    /// their real state.
     pub(crate) fn with_edges(&self, lines: &[Value], edges: &[(i64, i64, f64)]) {
         let opened = |line: &Value| {
             let mut line = line.clone();
@@ -326,7 +328,7 @@ impl Setting {
     }
 }
 
-/// It ended with this status, and its one sentence holds this.
+/// Asserts this exit status, and that the error sentence contains `part`.
 #[track_caller]
 pub(crate) fn refused(ran: &Ran, exit: i32, part: &str) {
     assert_eq!(ran.exit, Some(exit), "{ran:?}");
@@ -344,7 +346,7 @@ pub(crate) fn of(list: &Value, number: i64) -> &Value {
     found.unwrap_or_else(|| panic!("nothing about #{number}: {list}"))
 }
 
-/// What became of a source in a judgement: the status and why.
+/// The status of a source after judging, and the reason.
 #[track_caller]
 pub(crate) fn ruling(judged: &Value, number: i64) -> (String, Option<String>) {
     let decision = of(&judged["decisions"], number);
@@ -352,7 +354,7 @@ pub(crate) fn ruling(judged: &Value, number: i64) -> (String, Option<String>) {
     (status.to_owned(), decision["veto_reason"].as_str().map(str::to_owned))
 }
 
-/// The rows of a plan: number, target of a close, reason of a skip.
+/// The rows of a plan: number, and the target of a close or the reason of a skip.
 #[track_caller]
 pub(crate) fn rows(plan: &Value) -> Vec<(i64, Result<i64, String>)> {
     let rows = plan["items"].as_array().unwrap_or_else(|| panic!("no rows: {plan}")).iter().map(|row| {

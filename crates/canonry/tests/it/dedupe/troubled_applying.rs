@@ -1,4 +1,5 @@
-//! Applying while GitHub loses answers, refuses everything or runs out: nothing is done twice, and it can be resumed.
+//! Applying while GitHub loses answers, refuses everything or hits its limits: nothing is done twice, and it can be
+//! resumed.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use crate::dedupe::setting::{REPO, Setting, of};
 fn a_run_that_was_stopped_in_the_middle_goes_on() {
     let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2, 3, 4]), &[(1, &[2, 3, 4])]);
     let run = setting.plan_number(&setting.plan(&[]));
-    // The token ends after the second close.
+    // The token becomes invalid after the second close.
     setting
         .github()
         .fault(Fault::on("*", "/**").when(|request| request.path.contains("/issues/4")).always().answer(401));
@@ -82,7 +83,7 @@ fn a_renamed_repository_is_found() {
     assert_eq!(comments == 1, state == canonry_testkit::github::State::Closed, "both or neither: {ran:?}");
 }
 
-/// When who maintains cannot be known, nothing is planned.
+/// If the maintainers cannot be determined, nothing is planned.
 #[test]
 fn planning_needs_github_or_a_list() {
     let setting = Setting::with_world(TestDatabase::sqlite(), world(&[1, 2]));
@@ -95,7 +96,7 @@ fn planning_needs_github_or_a_list() {
     assert_eq!(plan["items"], json!([]), "{plan}");
 }
 
-/// Somebody tidied our comment away: the next close does not trip over that, and says it once at most.
+/// If a user deleted our comment, the next close still works and posts it at most once.
 #[test]
 fn a_back_link_that_was_deleted_stops_nothing() {
     let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2, 3]), &[(1, &[2, 3])]);
@@ -125,7 +126,7 @@ fn a_close_is_undone_although_its_canonical_is_gone() {
     assert_eq!((setting.own_closes(2), setting.own_comments(2).len()), ((1, 1), 2));
 }
 
-/// What was deleted after it was closed cannot be opened, and the rest can.
+/// An item that was deleted after its close cannot be reopened; the rest can.
 #[test]
 fn items_that_are_gone_are_not_undone() {
     let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2, 3, 4]), &[(1, &[2, 3, 4])]);
@@ -142,7 +143,7 @@ fn items_that_are_gone_are_not_undone() {
     assert_eq!(setting.is_open(3), result(&undone, 3).0 == "applied", "what is reported is so: {undone}");
 }
 
-/// What people did meanwhile is brought in, and changes neither the closed item nor the plan after it.
+/// A sync imports what people did meanwhile, and changes neither the closed item nor the next plan.
 #[test]
 fn a_sync_after_applying_changes_nothing() {
     let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2, 3]), &[(1, &[2, 3])]);
@@ -164,13 +165,13 @@ fn a_sync_after_applying_changes_nothing() {
     assert_eq!(setting.github().writes().len(), 0);
 }
 
-/// A run that is stopped while it holds its leases: by a person, or killed. The next one has nothing to wait for.
+/// A run that is stopped while it has its leases: by a person, or killed. The next run need not wait.
 #[test]
 fn a_run_that_was_stopped_leaves_nobody_waiting() {
     for signal in [Signal::SIGINT, Signal::SIGKILL] {
         let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2]), &[(1, &[2])]);
         let run = setting.plan_number(&setting.plan(&[]));
-        // The second look at the item is the one before the first write, which the run has claimed by then.
+        // The second fetch of the item is the one before the first write, which the run has already claimed.
         let (fault, mut gate) = Fault::on("GET", "/repos/*/*/issues/2/timeline").nth(2).hold();
         setting.github().fault(fault);
         let mut child = setting.start(&["apply", &run, "--yes"]);
@@ -183,7 +184,7 @@ fn a_run_that_was_stopped_leaves_nobody_waiting() {
         let begun = Instant::now();
         let again = setting.apply(&run).succeeded().json();
         assert_eq!(result(&again, 2).0, "applied", "{signal}: {again}");
-        // A minute for the lease of closing, and five for that of writing, otherwise.
+        // Otherwise it would wait a minute for the lease of closing, and five for that of writing.
         assert!(begun.elapsed() < Duration::from_secs(30), "{signal}: it waited for {:?}", begun.elapsed());
         setting.is_closed_once(2, 1);
     }
@@ -221,7 +222,7 @@ fn a_maintainers_ruling_closes_what_was_opened_again() {
 #[test]
 fn a_plan_skips_what_applying_it_would() {
     let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2, 3, 4]), &[(1, &[2, 3, 4])]);
-    // Applying is the first to see it of what no sync has told since the plan.
+    // Without a sync after the plan, only applying finds the changes.
     let run = setting.plan_number(&setting.plan(&[]));
     setting.people(|world| {
         let milestone = world.milestone(REPO, "1.0");

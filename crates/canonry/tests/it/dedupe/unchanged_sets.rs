@@ -1,4 +1,4 @@
-//! What is asked again and what is not: a model is paid for once per question.
+//! Which questions are asked again and which are not: a model is paid once per question.
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::dedupe::questions::{no, yes};
 use crate::dedupe::setting::{BODY, Setting, issue, issue_with, ruling};
 
-/// 10 and 20 with a candidate each; the judge says yes to the first with .84 and no to the rest.
+/// 10 and 20 with one candidate each; the judge says yes to the first with .84 and no to the rest.
 fn judged(database: TestDatabase) -> Setting {
     let setting = Setting::on(database);
     setting.import(&[issue(10), issue(11), issue(20), issue(21)]);
@@ -28,7 +28,7 @@ fn asked(setting: &Setting) -> Vec<i64> {
 }
 
 on_both_engines! {
-    /// The same candidates in a new set are the same question, and so are other comments and labels.
+    /// The same candidates in a new set are the same question; other comments and labels do not change that.
     async fn a_new_set_of_the_same_texts_is_not_asked_about(database: TestDatabase) {
         let setting = judged(database);
         setting.import(&[issue_with(11, json!({"comments": 7, "labels": ["later"], "updated_at": "2026-02-01T00:00:00Z"}))]);
@@ -37,7 +37,7 @@ on_both_engines! {
         assert_eq!(asked(&setting), Vec::<i64>::new());
     }
 
-    /// Whose text changed, and who has it as a candidate.
+    /// The item whose text changed is asked about again, and so is every item that has it as a candidate.
     async fn an_edited_text_is_asked_about(database: TestDatabase) {
         let setting = judged(database);
         setting.import(&[issue_with(21, json!({"body": format!("{BODY} It is always the second copy.")}))]);
@@ -46,7 +46,7 @@ on_both_engines! {
         assert_eq!(asked(&setting), [20, 21]);
     }
 
-    /// Two runs at once ask more than they must, but leave one edge for each source, and neither fails.
+    /// Two runs at once ask more than necessary, but leave one edge for each source, and neither fails.
     async fn two_judges_at_once_leave_one_edge(database: TestDatabase) {
         let setting = Setting::on(database);
         let sources: Vec<i64> = (1..=12).map(|at| at * 10).collect();
@@ -80,7 +80,7 @@ on_both_engines! {
         setting.knows(30, &crate::dedupe::setting::title(30));
         setting.similar(&[20, 21, 30], |_, _| 0.96);
         setting.import(&[issue(30), issue_with(20, json!({"body": format!("{BODY} ")})), issue(21)]);
-        // The vectors of 20 and 21 are new, their texts are not: they are embedded again on request only.
+        // 20 and 21 have new vectors but unchanged texts: they are embedded again only on request.
         let url = setting.models.base_url();
         setting.succeeds(&["embed", "--embedder", "openai", "--embed-base-url", &url]);
         setting.find_candidates(&[]);
@@ -89,7 +89,7 @@ on_both_engines! {
     }
 }
 
-/// The answer is kept, the gate is not: what was too unsure then may be sure enough now.
+/// The answer is stored, the gate is not: a confidence that was too low then may be high enough now.
 #[test]
 fn a_lower_bar_needs_no_second_answer() {
     let setting = judged(TestDatabase::sqlite());
@@ -99,7 +99,7 @@ fn a_lower_bar_needs_no_second_answer() {
     assert_eq!(setting.accepted(10).len(), 1);
 }
 
-/// Case 14 in one run: what the second one turns out to be is known only when the first one is judged already.
+/// Case 14 in one run: that the second candidate is a duplicate is known only after the source was judged.
 #[test]
 fn a_cluster_that_is_known_by_now_needs_no_second_answer() {
     let setting = Setting::sqlite();
@@ -121,7 +121,7 @@ fn a_cluster_that_is_known_by_now_needs_no_second_answer() {
     assert_eq!((setting.accepted(102).len(), setting.accepted(100).len()), (1, 1));
 }
 
-/// The state that counts is the present one, not that of the set.
+/// The current state counts, not that of the set.
 #[test]
 fn a_candidate_that_was_closed_since_is_no_target() {
     let setting = Setting::sqlite();
@@ -134,7 +134,7 @@ fn a_candidate_that_was_closed_since_is_no_target() {
     assert_eq!(ruling(&judged, 10), ("rejected".to_owned(), Some("target_not_open".to_owned())));
 }
 
-/// An edge is about a target that was open; when it opens again, the same answer counts.
+/// An edge needs an open target; when the target is reopened, the same answer counts.
 #[test]
 fn a_target_that_opens_again_is_accepted_without_a_question() {
     let setting = Setting::sqlite();
@@ -149,7 +149,7 @@ fn a_target_that_opens_again_is_accepted_without_a_question() {
     assert_eq!((setting.asked_about(10), ruling(&judged, 10)), (0, ("accepted".to_owned(), None)), "{judged}");
 }
 
-/// Dry words about money: what was spent is in the document.
+/// The document contains calls, tokens and cost.
 #[test]
 fn calls_tokens_and_cost_are_told() {
     let setting = Setting::sqlite();

@@ -1,4 +1,4 @@
-//! A comment and a review as GitHub shows them, as one page without anything from elsewhere.
+//! A comment and a review as GitHub shows them, as a page without external resources.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
@@ -7,14 +7,14 @@ pub(crate) struct Comment {
     pub(crate) body: String,
 }
 
-/// A comment at a line, with the part of the diff above it.
+/// A comment on a line, with the part of the diff above it.
 pub(crate) struct Remark {
     pub(crate) path: String,
     pub(crate) hunk: String,
     pub(crate) comment: Comment,
 }
 
-/// How many lines of the diff stand above a remark.
+/// How many lines of the diff are shown above a comment.
 const SHOWN_LINES: usize = 4;
 
 const STYLE: &str = "\
@@ -85,7 +85,7 @@ fn diff(hunk: &str) -> String {
     shown.iter().map(line).collect()
 }
 
-/// Markdown as GitHub shows it, as far as Canonry uses it.
+/// Markdown as GitHub renders it, as far as Canonry uses it.
 fn rendered(markdown: &str) -> String {
     let mut html = String::new();
     for event in Parser::new_ext(markdown, Options::ENABLE_STRIKETHROUGH) {
@@ -94,7 +94,7 @@ fn rendered(markdown: &str) -> String {
             Event::End(tag) => html.push_str(closed(tag)),
             Event::Text(text) => html.push_str(&linked(&escaped(&text))),
             Event::Code(code) => html.push_str(&format!("<code>{}</code>", escaped(&code))),
-            // Markers are comments, which nobody sees.
+            // Markers are HTML comments, which are not shown.
             Event::Html(tag) | Event::InlineHtml(tag) if !tag.trim_start().starts_with("<!--") => html.push_str(&tag),
             Event::SoftBreak | Event::HardBreak => html.push_str("<br>\n"),
             _ => {}
@@ -129,13 +129,13 @@ fn closed(tag: TagEnd) -> &'static str {
     }
 }
 
-/// `#12` looks like a link.
+/// Makes `#12` look like a link.
 fn linked(text: &str) -> String {
     let mut parts = text.split('#');
     let mut html = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let digits = part.len() - part.trim_start_matches(|character: char| character.is_ascii_digit()).len();
-        // An entity of `escaped` is `&#39;`.
+        // `escaped` writes entities such as `&#39;`.
         if digits == 0 || html.ends_with('&') {
             html += &format!("#{part}");
         } else {

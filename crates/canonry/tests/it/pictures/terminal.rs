@@ -1,14 +1,14 @@
-//! What commands print, as an SVG that shows one after the other.
+//! The output of commands, as an SVG that shows them one after the other.
 
 use super::github_page::escaped;
 
 pub(crate) struct Scene {
     pub(crate) command: String,
-    /// With the colours of a terminal.
+    /// The output with the colours of a terminal.
     pub(crate) output: String,
 }
 
-/// How a piece of a line looks.
+/// The style of a piece of a line.
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Look {
     is_bold: bool,
@@ -23,13 +23,13 @@ const TOP: usize = 58;
 const COLUMNS: usize = 100;
 const SECONDS_EACH: usize = 8;
 
-/// A terminal's sixteen, readable on the dark background.
+/// The sixteen colours of a terminal, readable on the dark background.
 const COLOURS: [&str; 16] = [
     "#484f58", "#ff7b72", "#3fb950", "#d29922", "#58a6ff", "#bc8cff", "#39c5cf", "#b1bac4", "#6e7681", "#ffa198",
     "#56d364", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#f0f6fc",
 ];
 
-/// The scenes by turns; whoever prefers no motion sees the first.
+/// The scenes in turn; a reader who prefers reduced motion sees the first.
 pub(crate) fn recording(scenes: &[Scene]) -> String {
     let longest = scenes.iter().map(|scene| scene.output.trim_end().lines().count()).max().unwrap_or_default();
     let (width, height) = (LEFT * 2 + (COLUMN * COLUMNS as f64) as usize, TOP + (longest + 1) * LINE + 8);
@@ -105,7 +105,7 @@ impl Look {
     }
 }
 
-/// A line's pieces of one look each; what is no colour (links) is left out.
+/// Splits a line into pieces of one style each; other escape sequences (links) are left out.
 fn pieces(line: &str, look: &mut Look) -> Vec<(Look, String)> {
     let mut pieces = Vec::new();
     let mut parts = line.split('\u{1b}');

@@ -1,4 +1,4 @@
-//! The texts as people read them, and what holds for them whatever is put in.
+//! Tests of the review texts: examples as people read them, and properties for any input.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ fn earlier(status: FindingStatus, place: &str, title: &str) -> EarlierFinding {
     }
 }
 
-/// What a test's summary borrows from.
+/// The data that the summary of a test borrows from.
 struct Facts {
     head: CommitSha,
     reason: ScopeReason,
@@ -98,7 +98,7 @@ impl Facts {
     }
 }
 
-/// A second review with something in every list.
+/// A second review with entries in every list.
 struct SecondReview {
     facts: Facts,
     listed: Vec<ListedFinding>,
@@ -181,7 +181,7 @@ impl SecondReview {
     }
 }
 
-/// A review of which something is missing, and that could not be posted.
+/// A review that is incomplete and could not be posted.
 fn troubled() -> Facts {
     Facts {
         gaps: ReviewGaps { reviewers: 2, troubled_reviewers: 1, skipped_files: 1 },
@@ -236,7 +236,7 @@ fn a_finding_that_is_posted_again_says_why() {
     let known = FindingComment { status: FindingStatus::Moved, ..plain() };
     let changed = finding_comment(&FindingComment { said_of_other_code: true, ..known });
     assert!(changed.contains("\n\nThis was posted before; its code has changed since.\n\n"), "{changed}");
-    // Known, but never posted at its line.
+    // The finding is known, but it was never posted at its line.
     assert_eq!(finding_comment(&known), finding_comment(&plain()));
 }
 
@@ -465,7 +465,7 @@ fn a_commit_that_could_not_be_reviewed() {
     assert!(last.ends_with("\n\n---\n\nThe last review:\n\n**1 finding**: 1 minor."), "{last}");
 }
 
-/// Every text that a review writes on GitHub, with the words that it may have outside finding lines and details.
+/// Every text that a review writes on GitHub, with its maximum number of words outside finding lines and details.
 fn every_text() -> Vec<(String, usize)> {
     let (second, clean, trouble) = (SecondReview::new(), Facts::of(ReviewCounts::default()), troubled());
     let unposted = PostedSummary { unposted: Some("403 Forbidden"), ..trouble.summary() };

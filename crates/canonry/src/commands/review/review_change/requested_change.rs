@@ -1,4 +1,4 @@
-//! The change that a review is asked for: one in a clone, or a pull request on GitHub.
+//! The change to review: one in a clone, or a pull request on GitHub.
 
 use anyhow::{Context as _, Result, bail};
 use canonry_config::{MAX_FILE_BYTES, RepoConfig, SETTINGS_FILE, parse_bytes};
@@ -19,11 +19,11 @@ use crate::session::published_pull::PublishedPull;
 const NOT_PUBLISHED: &str = "nothing was written to GitHub, because GITHUB_TOKEN is not set; --no-publish hides this \
     note";
 
-/// Shown beside a review that somebody asked for all the same.
+/// Shown with a review that was requested all the same.
 const SERVICE_IS_OFF: &str =
     "review.enabled is not true in .canonry.yml: the service does not review pull requests here.";
 
-/// What is to be reviewed, and by which settings.
+/// The change to review, and its settings.
 pub(super) struct RequestedChange {
     pub(super) repo: Repo,
     pub(super) subject: ReviewSubject,
@@ -34,12 +34,12 @@ pub(super) struct RequestedChange {
     pub(super) notes: Vec<String>,
     pub(super) author: Option<Login>,
     pub(super) pull: Option<PublishedPull>,
-    /// What the file says about the service's reviews, where it does not want them.
+    /// A note if the settings file does not enable the service's reviews.
     pub(super) service_is_off: Option<&'static str>,
     _fetched: Option<ReviewFolder>,
 }
 
-/// What is known of a change in a clone before anything else is looked at.
+/// What is known of a change in a clone before the database is opened.
 pub(super) struct Local {
     base: CommitSha,
     head: CommitSha,
@@ -72,7 +72,7 @@ impl Local {
             Some(settings) => settings,
             None => read_settings(clone.git(), &base).await,
         };
-        // Wrong options are told before anything is opened.
+        // Wrong options are reported before anything is opened.
         args.reviewers.choose(&settings.config.review)?;
         let name = repo_name(args, Some(clone)).await?;
         Ok(Self { base, head, subject, settings, name, notes })
@@ -80,7 +80,7 @@ impl Local {
 }
 
 impl RequestedChange {
-    /// A change in a clone, which nobody else is told of.
+    /// A change in a clone; nothing about it is published.
     pub(super) async fn in_clone(
         args: &Args,
         clone: &LocalClone,
@@ -95,7 +95,7 @@ impl RequestedChange {
         }
         let repo = store.repos().ensure(&name, context.now).await?;
         let author = author(args, store, &repo).await?;
-        // Without a file nobody has decided anything, and nothing here is public.
+        // Without a file nothing was decided, and nothing here is public.
         let service_is_off = (settings.has_file && !settings.config.review.enabled).then_some(SERVICE_IS_OFF);
         let (repository, settings) = (Repository::Local(clone.git().clone()), settings.config);
         Ok(Self {
@@ -113,7 +113,8 @@ impl RequestedChange {
         })
     }
 
-    /// A pull request, which is told what is found. Its head is GitHub's; what a clone has beyond that is nobody's yet.
+    /// A pull request on which the findings are published. Its head is the one on GitHub; further commits in a clone
+    /// do not count.
     pub(super) async fn on_github(
         args: &Args,
         clone: Option<&LocalClone>,
@@ -172,7 +173,7 @@ async fn repo_name(args: &Args, clone: Option<&LocalClone>) -> Result<RepoName> 
     }
 }
 
-/// The settings of the default branch: what a pull request brings does not count for its own review.
+/// The settings of the default branch: a pull request cannot change the settings of its own review.
 async fn live_settings(github: &GitHub, repo: &RepoName) -> Result<ReadSettings> {
     let Some(file) = github.default_branch_file(repo, SETTINGS_FILE, MAX_FILE_BYTES).await? else {
         return Ok(ReadSettings::default());
@@ -190,7 +191,7 @@ fn settings_file(args: &Args) -> Result<Option<ReadSettings>> {
     Ok(Some(ReadSettings { config: parsed.config, notes, has_file: true }))
 }
 
-/// Who wrote the change: as somebody says, or as the corpus knows the pull request.
+/// The author of the change: from the option, or of the pull request in the corpus.
 async fn author(args: &Args, store: &Store, repo: &Repo) -> Result<Option<Login>> {
     if args.author.is_some() {
         return Ok(args.author.clone());

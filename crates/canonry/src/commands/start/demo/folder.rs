@@ -1,4 +1,4 @@
-//! The demo's folder; one that nobody wanted to keep is removed, also when the demo fails.
+//! The demo's folder; unless it should be kept, it is removed, even if the demo fails.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ impl DemoFolder {
     pub(super) fn create(keep: Option<PathBuf>, context: &Context) -> Result<Self> {
         let is_kept = keep.is_some();
         let path = keep.unwrap_or_else(|| std::env::temp_dir().join(format!("canonry-demo-{}", context.run_id)));
-        // Not made with its parents, and never one that exists: what is in it would be overwritten.
+        // The folder must be new and its parent must exist: an existing folder would be overwritten.
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -30,7 +30,7 @@ impl DemoFolder {
         &self.path
     }
 
-    /// Where the database is, when it is kept.
+    /// The path of the database, if the folder is kept.
     pub(super) fn kept_database(&self) -> Option<PathBuf> {
         self.is_kept.then(|| self.path.join("canonry.db"))
     }
@@ -39,7 +39,7 @@ impl DemoFolder {
 impl Drop for DemoFolder {
     fn drop(&mut self) {
         if !self.is_kept {
-            // A leftover in the system's folder for temporary files is no reason to fail.
+            // A leftover in the temporary folder is no reason to fail.
             let _ = fs::remove_dir_all(&self.path);
         }
     }

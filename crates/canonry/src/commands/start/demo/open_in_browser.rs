@@ -1,4 +1,4 @@
-//! Opens the console in the browser of whoever started the demo.
+//! Opens the console in the browser of the user who started the demo.
 
 use std::io::IsTerminal as _;
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use crate::session::context::Context;
 
-/// Whether somebody sits at this terminal who would see a browser.
+/// Whether a person at this terminal would see a browser.
 pub(super) fn is_wanted(context: &Context) -> bool {
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     is_terminal
@@ -16,24 +16,24 @@ pub(super) fn is_wanted(context: &Context) -> bool {
         && has_desktop(|name| std::env::var_os(name).is_some_and(|set| !set.is_empty()))
 }
 
-/// Whether windows can be shown, as far as the environment tells.
+/// Whether windows can be shown, according to the environment.
 fn has_desktop(is_set: impl Fn(&str) -> bool) -> bool {
     if cfg!(any(target_os = "macos", windows)) {
-        // The window would open on the machine that was signed in to.
+        // The window would open on the remote machine, not in front of the user.
         !is_set("SSH_CONNECTION")
     } else {
         is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
     }
 }
 
-/// Opens an address that signs in once.
+/// Opens a URL that signs in once.
 ///
-/// What a program is started with can be read by every user of the machine, for as long as a browser runs. So the token is
-/// not in it: the address is good for whoever asks first, and for nobody after that.
+/// Every user of the machine can read the arguments of a program while it runs, and a browser runs long. So the token
+/// is not in the URL: the URL works only for the first request.
 pub(super) fn open(sign_in_once: &str) -> std::io::Result<()> {
     let mut opener = opener();
     opener.arg(sign_in_once).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Ctrl-C is for the demo, and not for the browser that was started with it.
+    // Ctrl-C must end the demo, but not the browser that was started with it.
     #[cfg(unix)]
     opener.process_group(0);
     opener.spawn().map(drop)

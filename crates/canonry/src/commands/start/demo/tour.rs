@@ -1,4 +1,4 @@
-//! The result of the week in words, and the console pages to visit.
+//! The result of the week as text, and the console pages to visit.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -14,7 +14,6 @@ use crate::output::report::Report;
 use crate::output::tables::{counted, table};
 use crate::session::context::Context;
 
-/// A page to visit.
 #[derive(Debug, Serialize)]
 struct Sight {
     what: &'static str,
@@ -90,7 +89,7 @@ pub(super) async fn guided(
         .with("database", folder.kept_database()))
 }
 
-/// Prints it at once; the command ends much later.
+/// Prints the report at once, because the command ends much later.
 pub(super) fn print(report: &Report, context: &Context) -> Result<()> {
     let mut stdout = anstream::stdout().lock();
     if context.json {

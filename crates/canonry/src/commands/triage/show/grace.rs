@@ -7,7 +7,7 @@ use crate::output::printable::one_line;
 use crate::output::reasons::row_reason;
 use crate::session::context::Context;
 
-/// One that led to a close is shown as that close.
+/// An announced close that led to a close is shown as that close, not here.
 pub(crate) fn graces_in_words(graces: &[Grace], context: &Context) -> String {
     let mut text = String::new();
     for grace in graces.iter().filter(|grace| grace.state != GraceState::Closed) {
@@ -33,7 +33,7 @@ pub(crate) fn brakes_in_words(repo: &RepoName, brakes: &[Brake], context: &Conte
     brakes.iter().map(|brake| format!("\n{}\n", brake_in_words(repo, brake, context))).collect()
 }
 
-/// A brake that is in force, in one line.
+/// A brake that is in force (a pause, or the breaker for automatic closes), in one line.
 pub(crate) fn brake_in_words(repo: &RepoName, brake: &Brake, context: &Context) -> String {
     let by = brake.set_by.as_ref().map(|by| format!(" by {}", one_line(by.as_str()))).unwrap_or_default();
     let what = match brake.kind {
@@ -43,7 +43,7 @@ pub(crate) fn brake_in_words(repo: &RepoName, brake: &Brake, context: &Context) 
     format!("{what}, since {}: {}", context.when(brake.set_at), one_line(&brake.why))
 }
 
-/// A stored reason as people read it.
+/// A stored reason as a sentence.
 fn because(reason: &str) -> String {
     reason.parse::<GraceEnd>().map_or_else(|_| row_reason(reason), |end| end.in_words().to_owned())
 }

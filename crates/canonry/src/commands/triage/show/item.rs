@@ -1,4 +1,4 @@
-//! `show`: the verdict on one item, why, and everything that is known about it.
+//! `show`: the verdict on one item, the reasons, and everything that is known about it.
 
 use anyhow::{Result, bail};
 use canonry_console::item_verdict;
@@ -205,7 +205,7 @@ fn neighbours(set: &CandidateSet, context: &Context) -> String {
     }
     let mut members = table(["rank", "number", "score", "similarity", "made of"]);
     for ((rank, member), score) in (1..).zip(&set.members).zip(scores(set)) {
-        // What each feature added to the order has a line of its own.
+        // What each feature added to the order is shown in a separate line.
         let parts = member.parts.iter().filter(|(part, _)| !part.starts_with("by_"));
         let parts: Vec<String> = parts.map(|(part, value)| format!("{part} {value:.3}")).collect();
         let [score, similarity] = [score, member.score].map(|value| format!("{value:.4}"));

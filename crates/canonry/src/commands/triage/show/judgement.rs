@@ -1,4 +1,4 @@
-//! What `show` prints about judgement: decisions, triage records, the cluster, and closes.
+//! What `show` prints about judging: decisions, triage records, the cluster, and closes.
 
 use canonry_domain::{DecisionStatus, Verdict};
 use canonry_store::{AppliedClose, StoredDecision, StoredTriageAction, StoredTriageRecord};

@@ -7,7 +7,7 @@ use crate::output::numbers::{percent, threshold};
 use crate::output::printable::one_line;
 use crate::session::context::Context;
 
-/// What the service decided to do with a record, and why. The writes show whether it reached GitHub.
+/// What the service decided to do with a record, and why. Whether that reached GitHub is shown with the writes.
 pub(crate) fn action_in_words(stored: &StoredTriageAction) -> String {
     let action = &stored.action;
     let decided = match action.action {
@@ -24,7 +24,7 @@ pub(crate) fn action_in_words(stored: &StoredTriageAction) -> String {
     format!("{decided} (mode {}, threshold {threshold} {}{of})", action.mode.as_str(), action.source)
 }
 
-/// The stored reason for saying nothing, as a sentence.
+/// The stored reason for not commenting, as a sentence.
 fn why_silent(reason: &str, mode: &str) -> String {
     match reason {
         "mode" => format!("the mode {mode} does not comment"),
@@ -52,7 +52,7 @@ pub(crate) fn writes_in_words(entries: &[OutboxEntry], context: &Context) -> Str
     text
 }
 
-/// The outcome of the issue, and what it taught.
+/// The outcome of the issue, and the lesson from it.
 pub(crate) fn outcome_in_words(stored: Option<&StoredOutcome>, context: &Context) -> String {
     let Some(stored) = stored else { return String::new() };
     let outcome = &stored.outcome;
@@ -109,7 +109,7 @@ fn lesson_in_words(stored: &StoredOutcome, context: &Context) -> String {
     }
 }
 
-/// Every event, with those that do not count marked.
+/// Every event; those that do not count are marked.
 pub(crate) fn events_in_words(events: &[OutcomeEvent], context: &Context) -> String {
     let mut text = if events.is_empty() { String::new() } else { "\nOn GitHub:\n".to_owned() };
     for event in events {
