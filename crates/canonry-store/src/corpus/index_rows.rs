@@ -1,5 +1,7 @@
 //! Reads what an in-memory index is built from, and what shows whether the index is up to date.
 
+use std::collections::HashMap;
+
 use canonry_boxed::boxed;
 use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType, Login, PullChanges};
 use futures_util::TryStreamExt as _;
@@ -167,6 +169,23 @@ impl CorpusStore<'_> {
         key: &EmbeddingKey,
     ) -> Result<Option<Vec<f32>>, StoreError> {
         Ok(self.vectors_of(repo, item_type, &[number], key).await?.pop().map(|(_, vector)| vector))
+    }
+
+    /// Returns the vectors of these items' current texts (a few hundred at most) by number; items without one are
+    /// left out.
+    pub async fn item_vectors(
+        self,
+        repo: RepoId,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+        key: &EmbeddingKey,
+    ) -> Result<HashMap<ItemNumber, Vec<f32>>, StoreError> {
+        // PostgreSQL accepts no empty list.
+        if numbers.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let vectors = self.vectors_of(repo, item_type, numbers, key).await?.into_iter();
+        vectors.map(|(number, vector)| Ok((ItemNumber::new(number).map_err(StoreError::damaged)?, vector))).collect()
     }
 
     /// Returns the vectors of these items' current texts.

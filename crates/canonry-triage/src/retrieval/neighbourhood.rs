@@ -300,9 +300,14 @@ impl Neighbourhood {
         numbers: &[ItemNumber],
         mode: RetrievalMode,
     ) -> Result<Vec<(ItemNumber, ItemNumber, Similarity)>, RetrievalError> {
+        // PostgreSQL has the vectors: one statement, instead of three for each item.
+        let stored = match (&self.loaded.sample, mode) {
+            (None, _) | (_, RetrievalMode::Lexical) => HashMap::new(),
+            _ => self.store.corpus().item_vectors(self.repo.id, self.item_type(), numbers, &self.key).await?,
+        };
         let mut pairs: BTreeMap<(ItemNumber, ItemNumber), Similarity> = BTreeMap::new();
         for (at, &one) in numbers.iter().enumerate() {
-            for (other, score) in self.scores_from(one, &numbers[at + 1..], mode).await? {
+            for (other, score) in self.scores_from(one, &numbers[at + 1..], mode, &stored).await? {
                 let pair = (one.min(other), one.max(other));
                 let best = pairs.get(&pair).map_or(score, |known| score.max(*known));
                 pairs.insert(pair, best);
@@ -316,35 +321,26 @@ impl Neighbourhood {
         one: ItemNumber,
         others: &[ItemNumber],
         mode: RetrievalMode,
+        stored: &HashMap<ItemNumber, Vec<f32>>,
     ) -> Result<Vec<(ItemNumber, Similarity)>, RetrievalError> {
         if others.is_empty() {
             return Ok(Vec::new());
         }
-        let score = |cosine| self.calibration.similarity(cosine);
         if mode == RetrievalMode::Lexical {
             let Some(entry) = self.entry(one).await? else { return Ok(Vec::new()) };
             let candidates =
                 self.index().word_candidates(&Self::query_of(&entry), others, 0, &|number| others.contains(&number));
             return Ok(candidates.iter().map(|candidate| (candidate.number, words_score(candidate))).collect());
         }
-        match self.loaded.sample {
-            None => {
-                let Some(vector) = self.index().vector(one) else { return Ok(Vec::new()) };
-                let cosine = |other: &[f32]| vector.iter().zip(other).map(|(one, other)| one * other).sum();
-                let scored =
-                    others.iter().filter_map(|&other| Some((other, score(cosine(self.index().vector(other)?)))));
-                Ok(scored.collect())
-            }
-            Some(_) => {
-                let Some(vector) = self.entry(one).await?.and_then(|entry| entry.vector) else { return Ok(Vec::new()) };
-                let products = self
-                    .store
-                    .corpus()
-                    .inner_products(self.repo.id, &self.key, self.item_type(), &vector, others)
-                    .await?;
-                Ok(products.into_iter().map(|(other, cosine)| (other, score(cosine))).collect())
-            }
-        }
+        let vector = |number: ItemNumber| match self.loaded.sample {
+            None => self.index().vector(number),
+            Some(_) => stored.get(&number).map(Vec::as_slice),
+        };
+        let Some(own) = vector(one) else { return Ok(Vec::new()) };
+        let cosine = |other: &[f32]| own.iter().zip(other).map(|(one, other)| one * other).sum();
+        let scored =
+            others.iter().filter_map(|&other| Some((other, self.calibration.similarity(cosine(vector(other)?)))));
+        Ok(scored.collect())
     }
 
     /// The nearest items that pass the filter. The database does not know the filter, so more items are requested
