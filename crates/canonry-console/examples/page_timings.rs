@@ -10,7 +10,7 @@ use canonry_console::{AdminToken, ConsoleParts, console_routes};
 use canonry_domain::ItemType;
 use canonry_github::SystemClock;
 use canonry_store::{DeliveryFilter, FindingFilter, JobFilter, PlanOrigin, PlanRowFilter, Repo, SessionOwner, Store};
-use canonry_testkit::github::loopback_client;
+use canonry_testkit::github::loopback_client_builder;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
@@ -52,7 +52,7 @@ async fn main() -> Result<(), Failure> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = format!("http://{}", listener.local_addr()?);
     tokio::spawn(async move { axum::serve(listener, routes).await });
-    let client = loopback_client().redirect(reqwest::redirect::Policy::none()).build()?;
+    let client = loopback_client_builder().redirect(reqwest::redirect::Policy::none()).build()?;
     let browser = Browser { client, address, session };
     println!("| page | p50 | p95 | max | size |\n|---|---|---|---|---|");
     let mut slow = Vec::new();

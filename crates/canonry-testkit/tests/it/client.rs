@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use canonry_testkit::github::{Emulator, TEST_APP_PRIVATE_KEY, World, loopback_client};
+use canonry_testkit::github::{Emulator, TEST_APP_PRIVATE_KEY, World, loopback_client_builder};
 use reqwest::Method;
 use rustls::SignatureScheme;
 use rustls::crypto::ring::sign::any_supported_type;
@@ -41,7 +41,7 @@ impl Reply {
 
 impl Client {
     pub(crate) fn new(emulator: &Emulator, token: Option<&str>) -> Self {
-        let http = loopback_client()
+        let http = loopback_client_builder()
             .user_agent("canonry-testkit")
             .redirect(reqwest::redirect::Policy::none())
             .build()

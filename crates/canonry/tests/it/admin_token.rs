@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::loopback_client_builder;
 use canonry_testkit::on_both_engines;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use reqwest::Client;
 use reqwest::redirect::Policy;
 
 use crate::place::{Place, names_in};
@@ -34,7 +34,7 @@ fn serve(place: &Place, database: &TestDatabase) -> Command {
 
 /// The status after signing in with a token: 303 leads to the console.
 async fn sign_in(service: &Service, token: &str) -> u16 {
-    let client = Client::builder().redirect(Policy::none()).build().expect("a client");
+    let client = loopback_client_builder().redirect(Policy::none()).build().expect("a client");
     let request = client.post(format!("{}/sign-in", service.url)).header("origin", &service.url);
     let answer = request.body(format!("token={token}&then=/")).send().await.expect("an answer");
     answer.status().as_u16()

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use canonry_testkit::github::loopback_client;
+use canonry_testkit::github::loopback_client_builder;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use reqwest::StatusCode;
@@ -151,7 +151,7 @@ async fn the_console_opens_and_stays_open_until_somebody_ends_it() {
     let sights: Vec<&str> = told.iter().filter_map(|line| Some(line.trim().rsplit_once(base)?.1)).collect();
     let sights: Vec<&str> = sights.into_iter().filter(|path| path.starts_with("/r/")).collect();
     assert_eq!(sights.len(), 6, "{told:?}");
-    let client = loopback_client().redirect(Policy::none()).timeout(Duration::from_secs(60)).build();
+    let client = loopback_client_builder().redirect(Policy::none()).timeout(Duration::from_secs(60)).build();
     let client = client.expect("a client");
 
     let opened = async {

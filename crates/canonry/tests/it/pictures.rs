@@ -107,7 +107,7 @@ impl Demo {
     async fn get(&self, path: &str) -> Value {
         let github = &self.document["github"];
         let (api, token) = (github["api"].as_str().expect("an address"), github["token"].as_str().expect("a token"));
-        let request = loopback_client().build().expect("a client").get(format!("{api}/repos/{REPO}/{path}"));
+        let request = loopback_client().get(format!("{api}/repos/{REPO}/{path}"));
         let answer = request.bearer_auth(token).header("user-agent", "canonry-tests").send().await.expect("an answer");
         let text = answer.error_for_status().expect("a success").text().await.expect("a body");
         serde_json::from_str(&text).expect("JSON")

@@ -3,10 +3,10 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStderr, Stdio};
 
+use canonry_testkit::github::loopback_client;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use reqwest::Client;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
@@ -65,13 +65,13 @@ async fn a_services_log_is_json_with_ids_and_without_texts() {
     let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).expect("any key");
     mac.update(body.as_bytes());
     let digits = canonry_domain::hex_digits(mac.finalize().into_bytes());
-    let request = Client::new().post(format!("{}/webhooks/github", served.url)).body(body);
+    let request = loopback_client().post(format!("{}/webhooks/github", served.url)).body(body);
     let request = request.header("x-github-event", "issues").header("x-github-delivery", "delivery-1");
     let answer = request.header("x-hub-signature-256", format!("sha256={digits}")).send().await.expect("answers");
     assert_eq!(answer.status(), 202);
     // A wrong token is refused and not logged.
     let api = format!("{}/api/repos/octo/cat/triage/threshold-state", served.url);
-    let told = Client::new().get(&api).bearer_auth("the-operators-own-token").send().await.expect("answers");
+    let told = loopback_client().get(&api).bearer_auth("the-operators-own-token").send().await.expect("answers");
     assert_eq!(told.status(), 200);
     let told: Value = serde_json::from_str(&told.text().await.expect("text")).expect("JSON");
     assert_eq!((&told["command"], &told["thresholds"][0]["current"]), (&json!("thresholds"), &json!(85)));

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Emulator, World};
+use canonry_testkit::github::{Emulator, World, loopback_client};
 use canonry_testkit::on_both_engines;
 use futures_util::StreamExt as _;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -131,7 +131,7 @@ pub(crate) async fn settled(place: &Place, database: &TestDatabase) {
 
 on_both_engines! {
     async fn every_example_is_accepted_and_comes_to_an_end(database: TestDatabase) {
-        let (place, client, examples) = (Place::new(), Client::new(), examples());
+        let (place, client, examples) = (Place::new(), loopback_client(), examples());
         let service = Service::start(&place, &database);
         let examples: Vec<(usize, (String, String))> = examples.into_iter().enumerate().collect();
         // All examples are about one repository. Events that end Canonry's access come last; otherwise the rest would
@@ -175,7 +175,7 @@ on_both_engines! {
 
     async fn a_kill_loses_nothing_that_was_accepted(database: TestDatabase) {
         const DELIVERIES: usize = 400;
-        let (place, client) = (Place::new(), Client::new());
+        let (place, client) = (Place::new(), loopback_client());
         let body = |number: usize| json!({
             "action": "edited", "issue": { "id": number, "number": number % 20 + 1 }, "repository": { "id": 1, "full_name": "tide/pool" },
         }).to_string();
@@ -221,7 +221,7 @@ on_both_engines! {
     }
 
     async fn two_processes_share_the_work_and_do_nothing_twice(database: TestDatabase) {
-        let (place, client) = (Place::new(), Client::new());
+        let (place, client) = (Place::new(), loopback_client());
         let services = [Service::start(&place, &database), Service::start(&place, &database)];
         let posts = (0..200_usize).map(|turn| {
             // Each delivery goes to both services at the same time.
@@ -240,7 +240,7 @@ on_both_engines! {
     }
 
     async fn deliveries_and_jobs_are_shown_and_queued_again(database: TestDatabase) {
-        let (place, client) = (Place::new(), Client::new());
+        let (place, client) = (Place::new(), loopback_client());
         let service = Service::start(&place, &database);
         let issue = r#"{"action":"opened","issue":{"id":1,"number":7},"repository":{"id":1,"full_name":"Tide/Pool"}}"#;
         for (id, event, body, status) in [

@@ -151,7 +151,7 @@ on_both_engines! {
         emulator.world().close(REPO, first, "maint", CloseReason::Duplicate(Some(original)));
         emulator.world().close(REPO, second, "maint", CloseReason::Completed);
         running.settle().await;
-        let metrics = loopback_client().build().expect("a client").get(format!("{}/metrics", service.url)).send().await.expect("answers").text().await.expect("text");
+        let metrics = loopback_client().get(format!("{}/metrics", service.url)).send().await.expect("answers").text().await.expect("text");
         for line in [r#"canonry_triage_outcomes_total{repo="tide/pool",kind="confirmed"} 1"#, r#"canonry_triage_outcomes_total{repo="tide/pool",kind="false_positive"} 1"#] {
             assert!(metrics.contains(line), "{line}: {metrics}");
         }

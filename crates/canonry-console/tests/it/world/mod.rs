@@ -16,7 +16,7 @@ use canonry_domain::{GithubId, ItemNumber, ItemType, Login};
 use canonry_github::{Auth, ClientOptions, Clock, GitHub, ManualClock, Secret};
 use canonry_store::{Repo, SessionOwner, Store};
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Emulator, Permission, World, loopback_client};
+use canonry_testkit::github::{Emulator, Permission, World, loopback_client_builder};
 use jiff::Timestamp;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use sha2::{Digest as _, Sha256};
@@ -129,7 +129,7 @@ impl ConsoleWorld {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("bound"));
         tokio::spawn(async move { axum::serve(listener, routes).await });
-        let client = loopback_client().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
+        let client = loopback_client_builder().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
         Self { _database: database, emulator, store, repo, clock, now, address, client }
     }
 

@@ -1,7 +1,7 @@
 //! Tests signing in with an account on the emulated GitHub.
 
 use canonry_github::{GitHubError, OauthClient, Secret, code_challenge};
-use canonry_testkit::github::{Emulator, OauthApp, World, loopback_client};
+use canonry_testkit::github::{Emulator, OauthApp, World, loopback_client_builder};
 use url::Url;
 
 const CALLBACK: &str = "http://127.0.0.1:9/auth/github/callback";
@@ -18,7 +18,7 @@ async fn setting() -> (Emulator, OauthClient, Url) {
 
 /// The address to which the browser is redirected.
 async fn sent_back(url: &Url) -> Url {
-    let browser = loopback_client().redirect(reqwest::redirect::Policy::none()).user_agent("browser").build();
+    let browser = loopback_client_builder().redirect(reqwest::redirect::Policy::none()).user_agent("browser").build();
     let answer = browser.expect("a client").get(url.clone()).send().await.expect("an answer");
     assert_eq!(answer.status(), 302);
     answer.headers()["location"].to_str().expect("text").parse().expect("a URL")

@@ -8,7 +8,7 @@ use std::time::Duration;
 use canonry_github::{Clock as _, ScaledClock};
 use canonry_store::{OutboxScope, Store};
 use canonry_testkit::database::{Engine, TestDatabase};
-use canonry_testkit::github::{Delivery, Emulator, FaultHandle};
+use canonry_testkit::github::{Delivery, Emulator, FaultHandle, loopback_client, loopback_client_builder};
 use canonry_testkit::on_both_engines;
 use canonry_testkit::proxy::Proxy;
 use futures_util::StreamExt as _;
@@ -163,7 +163,7 @@ fn made(emulator: &Emulator) -> usize {
 
 /// Sends pending deliveries to random processes, forever, in no particular order, as GitHub does.
 async fn deliver(emulator: Arc<Emulator>, addresses: Addresses, seed: u64) {
-    let client = Client::builder().timeout(ANSWER).build().expect("a client");
+    let client = loopback_client_builder().timeout(ANSWER).build().expect("a client");
     let mut turn = usize::try_from(seed).unwrap_or_default();
     loop {
         let pending = emulator.pending_deliveries();
@@ -189,7 +189,7 @@ pub(crate) async fn post(client: &Client, url: &str, delivery: &Delivery) -> u16
 }
 
 async fn metrics_of(url: &str) -> String {
-    let Ok(answer) = Client::new().get(format!("{url}/metrics")).timeout(ANSWER).send().await else {
+    let Ok(answer) = loopback_client().get(format!("{url}/metrics")).timeout(ANSWER).send().await else {
         return String::new();
     };
     answer.text().await.unwrap_or_default()

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use canonry_store::{DeliveryState, Store};
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Emulator, NewIssue};
+use canonry_testkit::github::{Emulator, NewIssue, loopback_client};
 use canonry_testkit::on_both_engines;
 use canonry_testkit::proxy::Proxy;
 use jiff::Timestamp;
-use reqwest::Client;
 
 use crate::chaos::kills::post;
 use crate::chaos::life::{REPOS, world};
@@ -66,11 +65,11 @@ on_both_engines! {
             };
             if let Way::Server(_) = way {
                 // A moved file is still open, and writes to it are there when it is moved back.
-                assert_eq!(post(&Client::new(), &replica.url, &delivery).await, 503, "what cannot be stored is not accepted");
+                assert_eq!(post(&loopback_client(), &replica.url, &delivery).await, 503, "what cannot be stored is not accepted");
             }
             way.restore();
             becomes(&replica, 200).await;
-            assert_eq!(post(&Client::new(), &replica.url, &delivery).await, 202, "round {round}");
+            assert_eq!(post(&loopback_client(), &replica.url, &delivery).await, 202, "round {round}");
         }
         replica.kill();
     }
@@ -96,7 +95,7 @@ async fn a_full_disk_is_waited_out() {
         world.open(REPOS[0], "ann", NewIssue::new("zanzititle", "zanzibody"));
         world.deliveries.last().expect("one").clone()
     };
-    let (client, mut accepted) = (Client::new(), Vec::new());
+    let (client, mut accepted) = (loopback_client(), Vec::new());
     for round in 0..2 {
         becomes(&replica, 200).await;
         let log = database.folder().expect("a folder").join("canonry.db-wal");
@@ -141,7 +140,7 @@ async fn a_full_disk_is_waited_out() {
 }
 
 async fn status(replica: &Replica, path: &str) -> u16 {
-    let answer = Client::new().get(format!("{}{path}", replica.url)).send().await.expect("it answers");
+    let answer = loopback_client().get(format!("{}{path}", replica.url)).send().await.expect("it answers");
     answer.status().as_u16()
 }
 

@@ -5,7 +5,7 @@ use canonry_domain::review::{DismissalKind, Dismisser, HiddenBy, ShownAs};
 use canonry_server::AttemptEnd;
 use canonry_store::JobScope;
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Fault, NewPull, loopback_client};
+use canonry_testkit::github::{Fault, NewPull, loopback_client_builder};
 use canonry_testkit::on_both_engines;
 
 use crate::feedback::reviewed::{
@@ -33,7 +33,7 @@ async fn delete(setting: &ReviewWorld, comment: u64, by: &str) {
         world.token(&token, by);
     });
     let url = format!("{}/repos/{POOL}/pulls/comments/{comment}", setting.emulator.url());
-    let answer = loopback_client()
+    let answer = loopback_client_builder()
         .build()
         .expect("a client")
         .delete(url)

@@ -7,10 +7,9 @@ use canonry_github::{ManualClock, Secret};
 use canonry_server::{Metrics, Operations, operations_routes, threshold_report};
 use canonry_store::Store;
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Emulator, Fault, Permission, World};
+use canonry_testkit::github::{Emulator, Fault, Permission, World, loopback_client};
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use reqwest::Client;
 use serde_json::{Value, json};
 
 use crate::service::lessons::{repository, teach};
@@ -67,7 +66,7 @@ impl Setting {
     }
 
     async fn ask(&self, repo: &str, token: Option<&str>) -> (u16, Value) {
-        let request = Client::new().get(format!("{}/api/repos/{repo}/triage/threshold-state", self.url));
+        let request = loopback_client().get(format!("{}/api/repos/{repo}/triage/threshold-state", self.url));
         let request = match token {
             Some(token) => request.bearer_auth(token),
             None => request,

@@ -16,12 +16,12 @@ use canonry_store::{
     ObjectionKind, Store,
 };
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Emulator, World};
+use canonry_testkit::github::{Emulator, World, loopback_client};
 use canonry_testkit::on_both_engines;
 use futures_util::future::BoxFuture;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::{SignedDuration, Timestamp};
-use reqwest::{Client, StatusCode};
+use reqwest::StatusCode;
 use sha2::Sha256;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -63,7 +63,7 @@ async fn open(database: &TestDatabase) -> Store {
 }
 
 async fn page(url: &str) -> Page {
-    let answer = Client::new().get(format!("{url}/metrics")).send().await.expect("answers");
+    let answer = loopback_client().get(format!("{url}/metrics")).send().await.expect("answers");
     assert_eq!(answer.status(), StatusCode::OK);
     let kind = answer.headers()["content-type"].to_str().expect("text").to_owned();
     assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
@@ -105,7 +105,7 @@ on_both_engines! {
             assert_eq!(post(&url, &format!("d{at}"), body).await, StatusCode::ACCEPTED);
         }
         assert_eq!(post(&url, "bad", "payload=".to_owned()).await, StatusCode::BAD_REQUEST);
-        let forged = Client::new().post(format!("{url}/webhooks/github")).body("{}").send().await.expect("answers");
+        let forged = loopback_client().post(format!("{url}/webhooks/github")).body("{}").send().await.expect("answers");
         assert_eq!(forged.status(), StatusCode::UNAUTHORIZED);
         settled(&store).await;
         let told = page(&url).await;
@@ -270,7 +270,7 @@ async fn who_asks_through_a_proxy_needs_the_token() {
     let parts = operations(&store, Arc::new(ManualClock::new(now())));
     let parts = Operations { metrics_token: Some(Secret::new("for-prometheus")), ..parts };
     let closed = serve_routes(operations_routes(parts)).await;
-    let proxied = |url: &str| Client::new().get(format!("{url}/metrics")).header("x-forwarded-for", "127.0.0.1");
+    let proxied = |url: &str| loopback_client().get(format!("{url}/metrics")).header("x-forwarded-for", "127.0.0.1");
     let answer = proxied(&open).send().await.expect("answers");
     assert_eq!(answer.status(), StatusCode::FORBIDDEN);
     let words = "the metrics are for this machine alone until CANONRY_METRICS_TOKEN is set; then they are for whoever \
@@ -284,7 +284,8 @@ async fn who_asks_through_a_proxy_needs_the_token() {
         ("LocalHost:8080", StatusCode::OK),
         ("[::1]:8080", StatusCode::OK),
     ] {
-        let asked = Client::new().get(format!("{open}/metrics")).header("host", host).send().await.expect("answers");
+        let asked =
+            loopback_client().get(format!("{open}/metrics")).header("host", host).send().await.expect("answers");
         assert_eq!(asked.status(), status, "{host}");
     }
     let answer = proxied(&closed).bearer_auth("for-prometheus").send().await.expect("answers");
@@ -314,7 +315,7 @@ async fn github_budget_and_the_token_of_the_metrics() {
     let parts = Operations { github: Some(github), metrics_token: Some(Secret::new("for-prometheus")), ..parts };
     let url = serve_routes(operations_routes(parts)).await;
     let ask = |token: Option<&str>| {
-        let request = Client::new().get(format!("{url}/metrics"));
+        let request = loopback_client().get(format!("{url}/metrics"));
         let request = match token {
             Some(token) => request.bearer_auth(token),
             None => request,
@@ -349,7 +350,7 @@ async fn post(url: &str, id: &str, body: String) -> StatusCode {
     let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).expect("any key");
     mac.update(body.as_bytes());
     let digits = canonry_domain::hex_digits(mac.finalize().into_bytes());
-    let request = Client::new().post(format!("{url}/webhooks/github")).body(body);
+    let request = loopback_client().post(format!("{url}/webhooks/github")).body(body);
     let request = request.header("x-github-event", "issues").header("x-github-delivery", id);
     request.header("x-hub-signature-256", format!("sha256={digits}")).send().await.expect("answers").status()
 }

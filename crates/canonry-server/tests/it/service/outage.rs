@@ -6,9 +6,10 @@ use canonry_github::SystemClock;
 use canonry_server::{JobError, JobHandler, LeasedJob, Schedules, ServeParts};
 use canonry_store::{JobState, NewJob, Store};
 use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::loopback_client;
 use futures_util::future::{BoxFuture, ready};
 use jiff::Timestamp;
-use reqwest::{Client, StatusCode};
+use reqwest::StatusCode;
 use serde_json::Value;
 
 use crate::world::{Running, until};
@@ -29,7 +30,7 @@ async fn the_service_outlives_its_database() {
     let parts = ServeParts::new(Arc::new(Nothing));
     let running = Running::start(store.clone(), parts, Arc::new(SystemClock), Schedules::Token).await;
     let ready = async || {
-        let answer = Client::new().get(format!("{}/readyz", running.url)).send().await.expect("answers");
+        let answer = loopback_client().get(format!("{}/readyz", running.url)).send().await.expect("answers");
         answer.status()
     };
     assert_eq!(ready().await, StatusCode::OK);

@@ -4,9 +4,9 @@ use canonry_domain::{GithubId, ItemNumber, ItemType, WriteKey, WriteOrigin};
 use canonry_github::outbox::{Close, CloseAs, Write};
 use canonry_store::{OutboxEntry, OutboxState};
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Fault, NewIssue, State};
+use canonry_testkit::github::{Fault, NewIssue, State, loopback_client};
 use canonry_testkit::on_both_engines;
-use reqwest::{Client, StatusCode};
+use reqwest::StatusCode;
 
 use crate::world::job_world::{JobWorld, OWN, REPO};
 use crate::world::{As, until};
@@ -79,7 +79,7 @@ on_both_engines! {
         let running = setting.serve().await;
         setting.wake.notify_one();
         until("GitHub is asked in vain", async || down.hits() > 0).await;
-        let ready = Client::new().get(format!("{}/readyz", running.url)).send().await.expect("answers");
+        let ready = loopback_client().get(format!("{}/readyz", running.url)).send().await.expect("answers");
         assert_eq!(ready.status(), StatusCode::OK);
         setting.emulator.clear_faults();
         until("it is sent", async || setting.state(&suggestion).await == OutboxState::Sent).await;

@@ -10,11 +10,12 @@ use canonry_server::{
 };
 use canonry_store::{DeliveryFilter, DeliveryState, JobCaps, JobFilter, Store};
 use canonry_testkit::database::{Engine, TestDatabase};
+use canonry_testkit::github::loopback_client;
 use canonry_testkit::on_both_engines;
 use futures_util::future::{BoxFuture, join_all};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::Timestamp;
-use reqwest::{Client, RequestBuilder, StatusCode};
+use reqwest::{RequestBuilder, StatusCode};
 use sha2::Sha256;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -69,11 +70,11 @@ impl Service {
     }
 
     fn bare(&self, body: Vec<u8>) -> RequestBuilder {
-        Client::new().post(format!("{}/webhooks/github", self.url)).body(body)
+        loopback_client().post(format!("{}/webhooks/github", self.url)).body(body)
     }
 
     async fn status(&self, path: &str) -> StatusCode {
-        Client::new().get(format!("{}{path}", self.url)).send().await.expect("answers").status()
+        loopback_client().get(format!("{}{path}", self.url)).send().await.expect("answers").status()
     }
 
     /// Waits until `/readyz` answers with this status, which may take as long as an answer is cached. `/healthz`
@@ -249,7 +250,7 @@ on_both_engines! {
         let senders: Vec<_> = (0..8).map(|sender| {
             let (accepted, url) = (Arc::clone(&accepted), service.url.clone());
             tokio::spawn(async move {
-                let client = Client::new();
+                let client = loopback_client();
                 // Until the service no longer listens.
                 for number in 0..10_000 {
                     let request = client.post(format!("{url}/webhooks/github")).body(ISSUE);

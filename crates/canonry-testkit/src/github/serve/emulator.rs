@@ -53,10 +53,14 @@ impl Drop for WorldGuard<'_> {
 
 /// A client for services on this machine: without a proxy, and without the machine's certificates, which take long to
 /// read.
-pub fn loopback_client() -> reqwest::ClientBuilder {
+pub fn loopback_client_builder() -> reqwest::ClientBuilder {
     // An error says that the process has a provider already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().tls_certs_only([])
+}
+
+pub fn loopback_client() -> reqwest::Client {
+    loopback_client_builder().build().expect("a client")
 }
 
 #[boxed]
@@ -144,7 +148,7 @@ impl Emulator {
             // Creating a client takes longer than checking that there is nothing to send.
             return Vec::new();
         }
-        let client = loopback_client().build().expect("a client");
+        let client = loopback_client();
         let mut delivered = Vec::new();
         for mut delivery in pending {
             let (headers, body) = delivery.signed(&webhook.secret);

@@ -13,7 +13,7 @@ pub(crate) mod server;
 pub(crate) mod webhooks;
 
 pub use call::Answer;
-pub use emulator::{Emulator, WorldGuard, loopback_client};
+pub use emulator::{Emulator, WorldGuard, loopback_client, loopback_client_builder};
 pub use faults::{Age, ArmedFault, Fault, FaultHandle, Gate, Late};
 pub use rate_limit::{RateLimits, SecondaryLimit};
 pub use recorded::Recorded;
