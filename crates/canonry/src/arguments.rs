@@ -19,7 +19,7 @@ use crate::output::terminal;
         Review a change, in a clone:\n  canonry review --base main\n\n\
         `canonry COMMAND --help` explains a command.\n\n\
         Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed, 4 refused by a safety \
-        rule, 5 findings that `review --fail-on` asks for."
+        rule, 5 findings that `review --fail-on` asks for, 10 to 13 answers of `check`."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(crate) struct OutputOptions {
 }
 
 impl Arguments {
-    /// The program as clap knows it, with its commands listed in groups.
+    /// Returns the clap command of the program, with a help text that lists the commands in groups.
     pub(crate) fn program() -> clap::Command {
         let command = Self::command();
         let template = help_template(&command, terminal::width().unwrap_or(100));
@@ -52,7 +52,7 @@ impl Arguments {
     }
 }
 
-/// Below this width a command's description goes under its name.
+/// In a terminal narrower than this, a command's description is shown below its name.
 const NARROW: usize = 60;
 
 fn help_template(command: &clap::Command, width: usize) -> String {

@@ -1,5 +1,7 @@
 //! The changes of a pull request: its paths and its changed lines.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 /// The changes of a pull request, from an import file or from GitHub.
@@ -11,8 +13,85 @@ pub struct PullChanges {
     pub diff: String,
 }
 
+/// How many changed files a judge sees, and how many characters of each and of all.
+const FILES_READ: usize = 30;
+const FILE_READ: usize = 2_000;
+const CHANGES_READ: usize = 12_000;
+/// The fewest lines by which a change is recognised, and the fewest letters of such a line. Chosen, not measured.
+const SHARED_LINES: usize = 3;
+const TELLING_LETTERS: usize = 8;
+
 impl PullChanges {
+    /// The paths of these files, and the changed lines of the first ones. Each file has its path and its patch.
+    pub fn of_patches<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let (mut paths, mut diff, mut left) = (Vec::new(), String::new(), CHANGES_READ);
+        for (at, (path, patch)) in files.enumerate() {
+            paths.push(path.to_owned());
+            if at >= FILES_READ {
+                continue;
+            }
+            let changed = patch.lines().filter(|line| line.starts_with(['+', '-']));
+            let lines: String = changed.flat_map(|line| [line, "\n"]).collect();
+            let shown: String = lines.chars().take(FILE_READ.min(left)).collect();
+            left -= shown.chars().count();
+            diff.push_str(&shown);
+            if !shown.is_empty() && !shown.ends_with('\n') {
+                diff.push('\n');
+            }
+        }
+        Self { files: paths, diff }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.diff.is_empty()
+    }
+
+    /// Whether two changes are the same change: four in five of the lines of both are in both. A few lines prove
+    /// nothing, nor do lines without words, which every change has.
+    pub fn is_same_change(&self, other: &Self) -> bool {
+        let (own, others) = (self.telling_lines(), other.telling_lines());
+        let shared = own.intersection(&others).count();
+        shared >= SHARED_LINES && shared * 5 >= own.union(&others).count() * 4
+    }
+
+    fn telling_lines(&self) -> BTreeSet<(char, &str)> {
+        let lines = self.diff.lines().filter_map(|line| {
+            let sign = line.chars().next()?;
+            let text = line.strip_prefix(['+', '-'])?.trim();
+            (text.chars().filter(|letter| letter.is_alphanumeric()).count() >= TELLING_LETTERS).then_some((sign, text))
+        });
+        lines.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PullChanges;
+
+    #[test]
+    fn the_same_change_is_recognised_by_most_of_its_lines() {
+        let change = |diff: &str| PullChanges { files: Vec::new(), diff: diff.to_owned() };
+        let lines = "-    return glyphs.get(letter)\n+    found = glyphs.get(letter)\n+    if found is None:\n+    }\n\
+            +        found = fallback_font.glyph_of(letter)\n+    return found_or_box\n";
+        let whole = change(lines);
+        assert!(whole.is_same_change(&whole));
+        assert!(whole.is_same_change(&change(&lines.replace("+    }\n", ""))), "a line without words");
+        assert!(!whole.is_same_change(&change(&lines.replace('+', "-"))), "the opposite change");
+        let other = lines.replace("found_or_box", "nothing_at_all").replace("glyph_of", "box_of");
+        assert!(!whole.is_same_change(&change(&other)), "half of the lines");
+        let short = change("+    found = glyphs.get(letter)\n+    return found_or_box\n");
+        assert!(!short.is_same_change(&short), "two lines prove nothing");
+        assert!(!change("").is_same_change(&change("")));
+    }
+
+    #[test]
+    fn changed_lines_are_read_within_their_limits() {
+        let files = [("a.rs", "@@ -1,2 +1,2 @@\n context\n-old\n+new"), ("b.rs", "")];
+        let changes = PullChanges::of_patches(files.into_iter());
+        assert_eq!((changes.files.len(), changes.diff.as_str()), (2, "-old\n+new\n"));
+        let long = format!("+{}", "x".repeat(5_000));
+        let changes = PullChanges::of_patches(std::iter::repeat_n(("a.rs", long.as_str()), 40));
+        assert_eq!(changes.files.len(), 40);
+        assert!((12_000..12_040).contains(&changes.diff.chars().count()), "{}", changes.diff.len());
     }
 }

@@ -123,6 +123,20 @@ impl CorpusStore<'_> {
         })))
     }
 
+    /// The pull requests whose title or body contains this number, ordered by number. A number may be part of a longer
+    /// one: the caller reads the texts.
+    pub async fn pulls_mentioning(self, repo: RepoId, number: ItemNumber) -> Result<Vec<Item>, StoreError> {
+        let query = concat!(
+            "SELECT ",
+            item_columns!(),
+            " FROM items WHERE repo_id = $1 AND type = 'pr' AND gone IS NULL AND (title LIKE $2 OR body LIKE $2) \
+            ORDER BY number"
+        );
+        Ok(unwrap_all(on_pool!(self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(format!("%{number}%")).fetch_all(db).await?
+        })))
+    }
+
     pub async fn item_counts(self, repo: RepoId) -> Result<ItemCounts, StoreError> {
         let query = "SELECT type, state, count(*) FROM items WHERE repo_id = $1 AND gone IS NULL GROUP BY type, state";
         let rows: Vec<(String, String, i64)> =

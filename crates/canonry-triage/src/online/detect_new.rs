@@ -8,7 +8,6 @@ use canonry_domain::{
     Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, PairScores,
     Probability, PullChanges, RecordChange, RepoName, Similarity, Verdict, is_judged, online_verdict, ordered_scores,
 };
-use canonry_github::api::RestPullFile;
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_models::Embedder;
 use canonry_models::chat::TokenBudget;
@@ -89,7 +88,7 @@ impl Detectors<'_> {
     }
 
     /// The items that an item is compared with.
-    async fn neighbourhood(
+    pub(crate) async fn neighbourhood(
         &self,
         store: &Store,
         repo: &Repo,
@@ -167,7 +166,7 @@ impl From<GitHubError> for DetectError {
 
 /// The lowest score of a neighbour in the record: a threshold that is learned later may be lower than the current
 /// one.
-const KEPT: f64 = 0.50;
+pub(crate) const KEPT: f64 = 0.50;
 const CLOSED_NAMED: usize = 3;
 
 /// The verdict about an item, and the data that was read for it, so that the caller need not read it again.
@@ -255,7 +254,7 @@ pub(crate) async fn common_facts_of(
     Ok(common_facts(&with.neighbourhood(store, repo, item.item_type, source).await?, item))
 }
 
-fn common_facts(near: &Neighbourhood, item: &Item) -> CommonFacts {
+pub(crate) fn common_facts(near: &Neighbourhood, item: &Item) -> CommonFacts {
     near.index().common_facts(&TextFacts::of(&evidence_text(&near.boilerplate().own(item))))
 }
 
@@ -271,7 +270,7 @@ async fn closed_neighbours(
 
 /// The first `k` neighbours that may be judged, by rank; if there are fewer, filled up with neighbours that are only
 /// recorded.
-fn judged_before_others(open: Vec<Hit>, judged_from: Similarity, k: usize) -> Vec<Hit> {
+pub(crate) fn judged_before_others(open: Vec<Hit>, judged_from: Similarity, k: usize) -> Vec<Hit> {
     let (judged, others): (Vec<Hit>, Vec<Hit>) = open.into_iter().partition(|hit| hit.score >= judged_from);
     let mut kept: Vec<Hit> = judged.into_iter().chain(others).take(k).collect();
     kept.sort_by_key(|hit| hit.rank);
@@ -281,7 +280,7 @@ fn judged_before_others(open: Vec<Hit>, judged_from: Similarity, k: usize) -> Ve
     kept
 }
 
-async fn items_of<'a>(
+pub(crate) async fn items_of<'a>(
     store: &Store,
     repo: &Repo,
     item_type: ItemType,
@@ -293,7 +292,7 @@ async fn items_of<'a>(
 }
 
 /// Neighbours as shown to people; `shown` are those that the judge saw.
-fn top_matches(items: &BTreeMap<ItemNumber, Item>, hits: &[Hit], shown: &[ItemNumber]) -> Vec<TopMatch> {
+pub(crate) fn top_matches(items: &BTreeMap<ItemNumber, Item>, hits: &[Hit], shown: &[ItemNumber]) -> Vec<TopMatch> {
     let scores = ordered_scores(&hits.iter().map(|hit| hit.score.get()).collect::<Vec<_>>());
     let matched = hits.iter().zip(scores).filter_map(|(hit, score)| {
         let item = items.get(&hit.number)?;
@@ -379,30 +378,9 @@ pub(crate) async fn fetch_changes(
     number: ItemNumber,
 ) -> Result<PullChanges, DetectError> {
     let files = github.pull_files(&repo.name, number).next().await?;
-    Ok(changes_of(&files.map(|page| page.items).unwrap_or_default()))
-}
-
-/// How many changed files a judge sees, and how many characters of each and of all.
-const FILES_READ: usize = 30;
-const FILE_READ: usize = 2_000;
-const CHANGES_READ: usize = 12_000;
-
-/// The changes of a pull request: the paths of these files, and the changed lines of the first ones.
-fn changes_of(files: &[RestPullFile]) -> PullChanges {
-    let mut diff = String::new();
-    let mut left = CHANGES_READ;
-    for file in files.iter().take(FILES_READ) {
-        let patch = file.patch.as_deref().unwrap_or_default();
-        let changed = patch.lines().filter(|line| line.starts_with(['+', '-']));
-        let lines: String = changed.flat_map(|line| [line, "\n"]).collect();
-        let shown: String = lines.chars().take(FILE_READ.min(left)).collect();
-        left -= shown.chars().count();
-        diff.push_str(&shown);
-        if !shown.is_empty() && !shown.ends_with('\n') {
-            diff.push('\n');
-        }
-    }
-    PullChanges { files: files.iter().map(|file| file.filename.clone()).collect(), diff }
+    let files = files.map(|page| page.items).unwrap_or_default();
+    let patches = files.iter().map(|file| (file.filename.as_str(), file.patch.as_deref().unwrap_or_default()));
+    Ok(PullChanges::of_patches(patches))
 }
 
 /// Nine in ten of the other open items must have a vector: a verdict based on fewer would say nothing about the
@@ -636,15 +614,9 @@ impl Comparison<'_> {
 #[cfg(test)]
 mod tests {
     use canonry_domain::{ItemNumber, Similarity};
-    use canonry_github::api::RestPullFile;
     use canonry_retrieval::{Hit, ScoreParts};
 
-    use super::{changes_of, judged_before_others};
-
-    fn file(name: &str, patch: &str) -> RestPullFile {
-        serde_json::from_value(serde_json::json!({ "filename": name, "status": "modified", "patch": patch }))
-            .expect("a file")
-    }
+    use super::judged_before_others;
 
     #[test]
     fn what_is_only_recorded_takes_no_place_from_what_is_judged() {
@@ -665,16 +637,5 @@ mod tests {
         assert_eq!(kept(&[0.52, 0.6, 0.8, 0.55, 0.9], 2), [(3, 1), (5, 2)]);
         assert_eq!(kept(&[0.52, 0.8, 0.6], 2), [(1, 1), (2, 2)]);
         assert_eq!(kept(&[0.8], 8), [(1, 1)]);
-    }
-
-    #[test]
-    fn changed_lines_are_read_within_their_limits() {
-        let changes = changes_of(&[file("a.rs", "@@ -1,2 +1,2 @@\n context\n-old\n+new"), file("b.rs", "")]);
-        assert_eq!((changes.files.len(), changes.diff.as_str()), (2, "-old\n+new\n"));
-        let long = format!("+{}", "x".repeat(5_000));
-        let many: Vec<RestPullFile> = (0..40).map(|at| file(&format!("{at}.rs"), &long)).collect();
-        let changes = changes_of(&many);
-        assert_eq!(changes.files.len(), 40);
-        assert!((12_000..12_040).contains(&changes.diff.chars().count()), "{}", changes.diff.len());
     }
 }

@@ -1,5 +1,6 @@
 //! Triage of single items for the service: detect, decide, comment, learn.
 
+pub(crate) mod check_draft;
 pub(crate) mod detect_new;
 pub(crate) mod live_settings;
 pub(crate) mod posted_triage;
@@ -11,6 +12,7 @@ pub(crate) mod triage_recheck;
 pub(crate) mod why_item;
 pub(crate) mod withdraw_suggestion;
 
+pub use check_draft::{CheckError, CheckOptions, Draft, DraftCheck, check_draft};
 pub use detect_new::{DetectError, DetectOptions, DetectReport, Detectors, ItemQuery, TopMatch, detect_new};
 pub use live_settings::{SettingsError, live_settings, triage_mode};
 pub use reactions::{ReactionsReport, poll_reactions};

@@ -37,14 +37,13 @@ macro_rules! commands {
         }
 
         impl Command {
-            /// Runs it to its end.
             pub(crate) async fn run(self, context: &Context) -> Result<Report> {
                 match self {
                     $(Self::$name(command) => command.run(context).await,)+
                 }
             }
 
-            /// The groups of commands, each under its heading.
+            /// Returns the groups of commands, each with its heading.
             pub(crate) fn groups() -> Vec<(&'static str, clap::Command)> {
                 vec![$((
                     stringify!($name),
@@ -70,6 +69,7 @@ commands! {
         Reference => start::reference,
     }
     Triage(TriageCommand) {
+        Check => triage::check,
         Dedupe => triage::dedupe,
         DetectNew => triage::detect_new,
         Show => triage::show,
@@ -114,17 +114,17 @@ commands! {
 }
 
 impl Command {
-    /// Whether it handles an interruption itself, and reports how it ended.
+    /// Whether the command handles an interruption itself and reports how it ended.
     pub(crate) const fn handles_interruption(&self) -> bool {
         matches!(self, Self::Operate(OperateCommand::Serve(_)) | Self::Start(StartCommand::Demo(_)))
     }
 
-    /// Whether an option of its own asks for the JSON document, as `--json` does.
+    /// Whether an option of the command itself requests the JSON document, as `--json` does.
     pub(crate) fn prints_json(&self) -> bool {
         matches!(self, Self::Review(ReviewCommand::Review(args)) if args.prints_json())
     }
 
-    /// How its log is written, where it is a service's log.
+    /// The format of the log if the command is a service.
     pub(crate) fn service_log(&self) -> Option<LogFormat> {
         match self {
             Self::Operate(OperateCommand::Serve(args)) => Some(args.log_format()),

@@ -14,6 +14,11 @@ pub(crate) enum Exit {
     Refused = 4,
     /// Done, but there are findings on which the caller wants to fail.
     Findings = 5,
+    /// The answers of `check`; a draft that is new is `Done`.
+    Reported = 10,
+    InProgress = 11,
+    Fixed = 12,
+    PossibleRegression = 13,
 }
 
 /// The message of a safety rule that refused.

@@ -30,6 +30,7 @@ fn the_commands_are_in_four_groups() {
       man                Print the manual page, or write one for each command
 
     Triage:
+      check              Check whether a draft issue or change is already known
       dedupe             Find duplicates and plan what to close; closes nothing
       detect-new         Check whether an item duplicates an open one
       show               Show the verdict on an issue or pull request, and why
@@ -88,7 +89,8 @@ fn the_commands_are_in_four_groups() {
     `canonry COMMAND --help` explains a command.
 
     Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed, 4
-    refused by a safety rule, 5 findings that `review --fail-on` asks for.
+    refused by a safety rule, 5 findings that `review --fail-on` asks for, 10 to 13
+    answers of `check`.
     ");
     let narrow = help("50");
     assert!(narrow.lines().all(|line| line.chars().count() <= 50), "{narrow}");

@@ -6,6 +6,7 @@ mod analyze_intent;
 mod backtest;
 mod bad_files;
 mod both_engines;
+mod check;
 mod corpus;
 mod dedupe;
 mod demo;

@@ -6,6 +6,7 @@ pub(crate) mod backtest;
 pub(crate) mod calibrate;
 pub(crate) mod candidates;
 pub(crate) mod canonicalize;
+pub(crate) mod check;
 pub(crate) mod dedupe;
 pub(crate) mod detect_new;
 pub(crate) mod embed;

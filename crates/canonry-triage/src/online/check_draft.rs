@@ -1,0 +1,239 @@
+//! `check`: compares a draft with what is known, before it is filed. Nothing is stored.
+
+use std::collections::BTreeMap;
+
+use canonry_boxed::boxed;
+use canonry_domain::{
+    DraftAnswer, FixingPull, Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, OnlineThresholds, OnlineVerdict,
+    PairFact, PairScores, Probability, PullChanges, Similarity, Verdict, draft_answer, fixed_issues, is_judged,
+    merge_record, online_verdict, raw_text,
+};
+use canonry_models::chat::TokenBudget;
+use canonry_models::{EmbedError, InputType};
+use canonry_retrieval::{Hit, Query, RetrievalMode, SHORTLIST};
+use canonry_store::{Repo, Representation, Store, StoreError};
+use jiff::Timestamp;
+
+use crate::close::row_evidence::facts_of;
+use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase};
+use crate::judge::known_duplicates::KnownDuplicates;
+use crate::online::detect_new::{Detectors, KEPT, TopMatch, common_facts, items_of, judged_before_others, top_matches};
+use crate::retrieval::embed::EmbedSource;
+use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
+
+/// An issue, or a change, that is not filed yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    pub title: String,
+    pub body: String,
+    /// Who will file it. An item with the same text by the same author is the draft itself, filed meanwhile.
+    pub author: Option<Login>,
+    /// The changed files and lines; a draft with changes is compared with pull requests.
+    pub changes: Option<PullChanges>,
+}
+
+#[derive(Debug, Clone)]
+pub struct CheckOptions {
+    /// The maximum number of similar items.
+    pub k: usize,
+    pub thresholds: OnlineThresholds,
+    pub mode: RetrievalMode,
+}
+
+/// What is known about a draft.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DraftCheck {
+    pub answer: DraftAnswer,
+    /// Whether the judge is sure of the match (`duplicate`) or not (`maybe_duplicate`).
+    pub verdict: Verdict,
+    pub confidence: Option<Probability>,
+    /// The code of the reason for the verdict.
+    pub reason: String,
+    /// The item with the same problem, or the same change.
+    pub report: Option<Item>,
+    /// The pull request that fixes it, or says so.
+    pub fix: Option<FixingPull>,
+    pub evidence: Vec<PairFact>,
+    pub similar: Vec<TopMatch>,
+    /// How many items the draft was compared with.
+    pub compared: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    #[error(
+        "{repo} is not embedded by {model} yet; run `canonry embed --repo {repo}` first, or use --retrieval lexical"
+    )]
+    NotEmbedded { repo: String, model: String },
+    #[error("failed to {0}")]
+    Embed(#[from] EmbedError),
+    #[error(transparent)]
+    Retrieval(#[from] RetrievalError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The number that the draft has in comparisons: later than every real one.
+const DRAFT_NUMBER: i64 = i64::MAX;
+/// The reason of a match by its changed lines.
+const SAME_CHANGE: &str = "same_change";
+
+/// Compares a draft with the stored items and lets the built-in judge decide: no model is asked, nothing is stored.
+/// Closed items count too: they tell that a problem is fixed, or was.
+#[boxed]
+pub async fn check_draft(
+    store: &Store,
+    repo: &Repo,
+    draft: &Draft,
+    with: Detectors<'_>,
+    options: &CheckOptions,
+    now: Timestamp,
+) -> Result<DraftCheck, CheckError> {
+    let source = draft_item(draft, now);
+    let near = with.neighbourhood(store, repo, source.item_type, EmbedSource::Raw).await?;
+    if options.mode != RetrievalMode::Lexical && near.embedded() == 0 && !near.rows().is_empty() {
+        let model = with.embedder.model_id().to_owned();
+        return Err(CheckError::NotEmbedded { repo: repo.name.to_string(), model });
+    }
+    let known = KnownDuplicates::load(store, repo, source.item_type, Representation::Raw).await?;
+    let compared = near.rows().len();
+    let hits = neighbours(&near, &source, with, options).await?;
+    let mut items = items_of(store, repo, source.item_type, &hits).await?;
+    items.retain(|_, item| !is_same_item(item, &source));
+    let hits: Vec<Hit> = hits.into_iter().filter(|hit| items.contains_key(&hit.number)).collect();
+    let candidates = hits.iter().filter_map(|hit| {
+        let parts = hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        // The judge is asked whether the problem is the same, so that the state does not matter.
+        let item = Item { state: ItemState::Open, ..items.get(&hit.number)?.clone() };
+        Some(CaseCandidate { item, score: hit.score, parts })
+    });
+    let mut case = JudgeCase::new(&source, candidates.collect(), PairScores::default(), near.boilerplate());
+    let is_shown: Vec<bool> =
+        case.gate_candidates().iter().map(|one| is_judged(&case.gate_source(), one, &options.thresholds)).collect();
+    let mut shown = is_shown.into_iter();
+    case.candidates.retain(|_| shown.next().unwrap_or(false));
+    let judged = case.numbers();
+    for (one, other, score) in near.pair_scores(&judged, options.mode).await? {
+        case.pairs.insert(one, other, score);
+    }
+    let answer = match judged.is_empty() {
+        true => None,
+        false => {
+            let judge = Judge::Local;
+            let reply = judge.ask(&judge.question(&case), &case, "check", &TokenBudget::default()).await;
+            reply.ok().and_then(|reply| reply.answer.ok())
+        }
+    };
+    let candidates = case.gate_candidates();
+    let mut verdict =
+        online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), &options.thresholds);
+    let twin = same_change(&source, &hits, &items);
+    if let Some(twin) = twin {
+        verdict = OnlineVerdict {
+            verdict: Verdict::Duplicate,
+            target: Some(twin),
+            confidence: None,
+            reason: SAME_CHANGE.to_owned(),
+        };
+    }
+    let matched = verdict.target.and_then(|target| items.get(&target));
+    let evidence = matched
+        .map(|matched| facts_of(&repo.name, near.boilerplate(), &common_facts(&near, &source), &source, matched))
+        .unwrap_or_default();
+    let similar = top_matches(&items, &hits, &judged);
+    drop(near);
+    let report = match matched {
+        Some(matched) => Some(original_of(store, repo, &known, matched).await?),
+        None => None,
+    };
+    let fixes = match &report {
+        Some(report) if report.item_type == ItemType::Issue => fixes_of(store, repo, report.number).await?,
+        _ => Vec::new(),
+    };
+    let (answer, fix) = draft_answer(report.as_ref(), &fixes, now);
+    Ok(DraftCheck {
+        answer,
+        verdict: verdict.verdict,
+        confidence: verdict.confidence.filter(|_| report.is_some()),
+        reason: verdict.reason,
+        fix: fix.cloned(),
+        report,
+        evidence,
+        similar,
+        compared,
+    })
+}
+
+fn draft_item(draft: &Draft, now: Timestamp) -> Item {
+    let item_type = if draft.changes.is_some() { ItemType::Pr } else { ItemType::Issue };
+    let number = ItemNumber::new(DRAFT_NUMBER).expect("invariant: the constant is positive");
+    let record = ItemRecord {
+        body: Some(draft.body.clone()),
+        author: draft.author.clone(),
+        created_at: Some(now),
+        changes: draft.changes.clone(),
+        ..ItemRecord::new(item_type, number, &draft.title)
+    };
+    merge_record(None, record).item
+}
+
+/// The best pull request that changes the same lines. It needs no judge.
+fn same_change(source: &Item, hits: &[Hit], items: &BTreeMap<ItemNumber, Item>) -> Option<ItemNumber> {
+    let own = source.changes.as_ref()?;
+    let is_same = |number: &ItemNumber| {
+        let changes = items.get(number).and_then(|item| item.changes.as_ref());
+        changes.is_some_and(|changes| own.is_same_change(changes))
+    };
+    hits.iter().map(|hit| hit.number).find(is_same)
+}
+
+/// Whether an item is the draft itself, filed meanwhile.
+fn is_same_item(item: &Item, draft: &Item) -> bool {
+    draft.author.is_some() && item.author == draft.author && item.content_hash == draft.content_hash
+}
+
+async fn neighbours(
+    near: &Neighbourhood,
+    source: &Item,
+    with: Detectors<'_>,
+    options: &CheckOptions,
+) -> Result<Vec<Hit>, CheckError> {
+    if !near.boilerplate().leaves_content(source) {
+        return Ok(Vec::new());
+    }
+    let own = near.boilerplate().own(source);
+    let mut query = Query::new(&own.title, &own.body);
+    if let Some(changes) = &own.changes {
+        query = query.with_changes(changes);
+    }
+    let mut vector = None;
+    if options.mode != RetrievalMode::Lexical {
+        let text = raw_text(&own.title, &own.body);
+        if let Some(made) = with.embedder.embed_with_tokens(&[text], InputType::Document).await?.pop() {
+            query = query.with_vector(made.vector.clone());
+            if let Some(tokens) = made.tokens {
+                query = query.with_tokens(tokens);
+            }
+            vector = Some(made.vector);
+        }
+    }
+    let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
+    let judged_from = options.thresholds.min_score;
+    let wanted = NeighbourQuery { mode: options.mode, k: SHORTLIST, min_score: kept.min(judged_from), state: None };
+    let hits = near.neighbours(&query, vector.as_deref(), wanted, &|_| true).await?;
+    Ok(judged_before_others(hits, judged_from, options.k))
+}
+
+/// The item to follow instead of a duplicate: the canonical of its cluster, or what people linked it to.
+async fn original_of(store: &Store, repo: &Repo, known: &KnownDuplicates, matched: &Item) -> Result<Item, StoreError> {
+    let original = known.canonical_of(matched.number).or(matched.duplicate_of).filter(|one| *one != matched.number);
+    let Some(original) = original else { return Ok(matched.clone()) };
+    let item = store.corpus().item(repo.id, matched.item_type, original).await?;
+    Ok(item.filter(|item| item.gone.is_none()).unwrap_or_else(|| matched.clone()))
+}
+
+async fn fixes_of(store: &Store, repo: &Repo, issue: ItemNumber) -> Result<Vec<FixingPull>, StoreError> {
+    let pulls = store.corpus().pulls_mentioning(repo.id, issue).await?;
+    let says_so = |pull: &&Item| fixed_issues(&repo.name, &format!("{}\n\n{}", pull.title, pull.body)).contains(&issue);
+    Ok(pulls.iter().filter(says_so).map(FixingPull::from).collect())
+}

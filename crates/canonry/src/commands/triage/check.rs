@@ -1,0 +1,371 @@
+//! `check`: is a draft already reported, in progress or fixed?
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use canonry_domain::{
+    DraftAnswer, FixingPull, Item, ItemState, Login, OnlineThresholds, Probability, PullChanges, Similarity,
+    StateReason, Verdict, evidence_sentences,
+};
+use canonry_models::Embedder;
+use canonry_store::Store;
+use canonry_triage::{
+    CheckOptions, Detectors, Draft, DraftCheck, EmbedOptions, EmbedSource, Judge, SyncOptions, TopMatch, check_draft,
+    embed, sync,
+};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::commands::start::sync::stopped;
+use crate::commands::triage::candidates::score;
+use crate::commands::triage::judge::probability;
+use crate::options::retrieval::{EmbedderOptions, ModeOption, snapshots_of};
+use crate::output::exit::{Exit, WrongUsage};
+use crate::output::numbers::percent;
+use crate::output::printable::one_line;
+use crate::output::report::Report;
+use crate::output::tables::{counted, table};
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::github::GithubOption;
+use crate::session::known_repo::RepoOption;
+use crate::session::local_clone::LocalClone;
+
+/// Check whether a draft issue or change is already known.
+#[derive(Debug, clap::Args)]
+#[command(
+    group = clap::ArgGroup::new("draft").required(true).args(["title", "file", "diff", "stdin"]),
+    long_about = "Check whether a draft issue or change is already known: reported, in progress, fixed or new.\n\n\
+        The draft is compared with the issues in the database, or a change with the pull requests, open and closed. \
+        Nothing is stored or sent, and no model is asked.\n\n\
+        Exit status: 0 new, 10 reported, 11 in progress, 12 fixed, 13 possible regression.",
+    before_help = "Example:\n  canonry check --title 'Crash when saving' --body 'panic at save.rs:88'\n  \
+        canonry check --file draft.md\n  canonry check --diff main..HEAD\n  gh issue view 12 --json title,body -q '.title,.body' | canonry check -"
+)]
+pub(crate) struct Args {
+    /// The draft's title
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    title: Option<String>,
+    /// The draft's body
+    #[arg(long, value_name = "TEXT", requires = "title")]
+    body: Option<String>,
+    /// A file with the draft: the title in the first line, the body below
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The change between two commits of the clone in this folder, compared with pull requests
+    #[arg(long, value_name = "BASE..HEAD")]
+    diff: Option<String>,
+    /// Read the draft from standard input
+    #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
+    stdin: Option<String>,
+    /// Who files the draft: an item of theirs with the same text is the draft itself
+    #[arg(long, value_name = "LOGIN")]
+    author: Option<Login>,
+    /// Fetch what is new from GitHub first; needs GITHUB_TOKEN
+    #[arg(long)]
+    sync: bool,
+    /// How many similar items are shown at most
+    #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=50))]
+    k: u16,
+    /// The lowest score of an item that is judged, 0 to 1
+    #[arg(long, value_name = "SCORE", default_value = "0.75", value_parser = score)]
+    min_score: Similarity,
+    /// The lowest confidence for a match, 0 to 1
+    #[arg(long, value_name = "CONFIDENCE", default_value = "0.85", value_parser = probability)]
+    min_confidence: Probability,
+    #[command(flatten)]
+    repo: RepoOption,
+    #[command(flatten)]
+    mode: ModeOption,
+    #[command(flatten)]
+    embedder: EmbedderOptions,
+    #[command(flatten)]
+    github: GithubOption,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+/// Bytes of a draft: sixteen times the longest body that GitHub accepts.
+const DRAFT_LIMIT: u64 = 1 << 20;
+/// From this confidence on, a match is stated without "probably"; as `detect-new` does.
+const SURE: f64 = 0.92;
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let draft = args.draft().await?;
+    let store =
+        if args.sync { args.database.open_known(context).await? } else { args.database.open_existing().await? };
+    let embedder = args.embedder.embedder(&store).await?;
+    if args.sync {
+        fetch_new(&args, &store, &*embedder, context).await?;
+    }
+    let repo = args.repo.find(&store).await?;
+    let snapshots = snapshots_of(&args.database)?;
+    let with = Detectors {
+        github: None,
+        embedder: &*embedder,
+        extractor: None,
+        judge: Judge::Local,
+        snapshots: snapshots.as_deref(),
+        indexes: None,
+    };
+    let sure = Probability::new(SURE)?.max(args.min_confidence);
+    let options = CheckOptions {
+        k: usize::from(args.k),
+        thresholds: OnlineThresholds { min_score: args.min_score, maybe: args.min_confidence, duplicate: sure },
+        mode: args.mode.mode,
+    };
+    let checked = check_draft(&store, &repo, &draft, with, &options, context.now).await?;
+    let synced_at = store.corpus().sync_progress(repo.id).await?.finished_at;
+    store.disconnect().await;
+    let kind = if draft.changes.is_some() { "pull request" } else { "issue" };
+    Ok(Report::new(json!({ "compared": checked.compared }), text(&checked, kind, synced_at, context))
+        .of(&repo.name)
+        .with("answer", checked.answer)
+        .with("verdict", checked.verdict)
+        .with("confidence", checked.confidence)
+        .with("reason", &checked.reason)
+        .with("item", checked.report.as_ref().map(item_document))
+        .with("fix", checked.fix.as_ref().map(fix_document))
+        .with("evidence", checked.evidence.iter().map(ToString::to_string).collect::<Vec<_>>())
+        .with("similar", checked.similar.iter().map(similar_document).collect::<Vec<_>>())
+        .with("synced_at", synced_at)
+        .ending(exit_of(checked.answer)))
+}
+
+const fn exit_of(answer: DraftAnswer) -> Exit {
+    match answer {
+        DraftAnswer::New => Exit::Done,
+        DraftAnswer::Reported => Exit::Reported,
+        DraftAnswer::InProgress => Exit::InProgress,
+        DraftAnswer::Fixed => Exit::Fixed,
+        DraftAnswer::PossibleRegression => Exit::PossibleRegression,
+    }
+}
+
+impl Args {
+    async fn draft(&self) -> Result<Draft> {
+        let author = self.author.clone();
+        if let Some(range) = &self.diff {
+            return Ok(Draft { author, ..draft_of_change(range).await? });
+        }
+        let (title, body) = match (&self.title, &self.file) {
+            (Some(title), _) => (title.clone(), self.body.clone().unwrap_or_default()),
+            (None, Some(file)) => divided(&read_file(file)?),
+            (None, None) => divided(&read_draft(std::io::stdin().lock(), "standard input")?),
+        };
+        if title.trim().is_empty() && body.trim().is_empty() {
+            bail!(WrongUsage("the draft is empty; write a title in its first line".to_owned()));
+        }
+        Ok(Draft { title, body, author, changes: None })
+    }
+}
+
+/// Fetches what changed on GitHub and embeds it.
+async fn fetch_new(args: &Args, store: &Store, embedder: &dyn Embedder, context: &Context) -> Result<()> {
+    let bar = context.counter("items from GitHub");
+    let github = args.github.client(&bar)?;
+    let name = args.repo.name_to_fetch(store).await?;
+    sync(store, &github, &name, SyncOptions::default(), &mut |so_far| bar.set_position(so_far.fetched))
+        .await
+        .map_err(|failure| stopped(&failure))?;
+    let repo = args.repo.find(store).await?;
+    let options = EmbedOptions { source: EmbedSource::Raw, item_type: None, state: None, only_changed: true };
+    let made = embed(store, embedder, &repo, options, context.now, &mut |_| {}).await;
+    bar.finish_and_clear();
+    made.map(drop).map_err(|failure| anyhow!("{failure}"))
+}
+
+fn read_file(path: &Path) -> Result<String> {
+    if path == Path::new("-") {
+        return read_draft(std::io::stdin().lock(), "standard input");
+    }
+    let file = std::fs::File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    read_draft(file, &path.display().to_string())
+}
+
+fn read_draft(from: impl std::io::Read, name: &str) -> Result<String> {
+    let mut read = Vec::new();
+    from.take(DRAFT_LIMIT + 1).read_to_end(&mut read).with_context(|| format!("{name} cannot be read"))?;
+    if read.len() as u64 > DRAFT_LIMIT {
+        bail!(WrongUsage(format!("{name} is larger than 1 MiB; shorten the draft")));
+    }
+    String::from_utf8(read).map_err(|_| anyhow!(WrongUsage(format!("{name} is not UTF-8 text"))))
+}
+
+/// The title in the first line that is not empty, without a heading's `#`, and the body below.
+fn divided(text: &str) -> (String, String) {
+    let text = text.trim_start();
+    let (title, body) = text.split_once('\n').unwrap_or((text, ""));
+    (title.trim().trim_start_matches('#').trim().to_owned(), body.trim().to_owned())
+}
+
+/// The change between two commits: the subject of its first commit as title, all messages as body.
+async fn draft_of_change(range: &str) -> Result<Draft> {
+    let usage = || WrongUsage(format!("{range:?} is no change; write BASE..HEAD, for example main..HEAD"));
+    let (base, head) = range.split_once("..").ok_or_else(usage)?;
+    let head = head.trim_start_matches('.');
+    let clone = LocalClone::find(Path::new(".")).await?;
+    let base = match base {
+        "" => clone.default_base().await?,
+        base => clone.commit("--diff", base).await?,
+    };
+    let head = clone.commit("--diff", if head.is_empty() { "HEAD" } else { head }).await?;
+    let git = clone.git();
+    let failed = |error| anyhow!("failed to {error}");
+    let fork = git.merge_base(&base, &head).await.map_err(failed)?.unwrap_or(base);
+    let patch = git.patch(&fork, &head).await.map_err(failed)?;
+    let span = format!("{fork}..{head}");
+    let messages = git.ask("read the commits' messages", &["log", "--reverse", "--format=%B", &span]).await;
+    let messages = messages.map_err(failed)?;
+    let (title, body) = divided(&String::from_utf8_lossy(&messages));
+    let patch = String::from_utf8_lossy(&patch);
+    let changes = PullChanges::of_patches(files_of(&patch).into_iter());
+    if changes.is_empty() {
+        bail!(WrongUsage(format!("there is no change in {range}; name two commits that differ")));
+    }
+    Ok(Draft { title, body, author: None, changes: Some(changes) })
+}
+
+/// The files of a patch, each with its path and its part of the patch after the header.
+fn files_of(patch: &str) -> Vec<(&str, &str)> {
+    let starts: Vec<usize> = patch.match_indices("diff --git ").map(|(at, _)| at).collect();
+    let is_start = |at: usize| at == 0 || patch.as_bytes().get(at - 1) == Some(&b'\n');
+    let starts: Vec<usize> = starts.into_iter().filter(|at| is_start(*at)).collect();
+    let ends = starts.iter().skip(1).copied().chain([patch.len()]);
+    let parts = starts.iter().zip(ends).map(|(start, end)| &patch[*start..end]);
+    parts
+        .filter_map(|part| {
+            let path = |mark: &str| part.lines().find_map(|line| line.strip_prefix(mark));
+            // A binary file has no such lines.
+            let of_header = || part.lines().next()?.rsplit_once(" b/").map(|(_, path)| path);
+            let path = path("+++ b/").or_else(|| path("--- a/")).or_else(of_header)?;
+            Some((path, part.find("\n@@").map_or("", |hunks| &part[hunks..])))
+        })
+        .collect()
+}
+
+fn item_document(item: &Item) -> Value {
+    json!({
+        "number": item.number, "type": item.item_type, "title": item.title, "state": item.state,
+        "state_reason": item.state_reason, "closed_at": item.closed_at, "url": item.url,
+    })
+}
+
+fn fix_document(fix: &FixingPull) -> Value {
+    json!({
+        "number": fix.number, "title": fix.title, "state": fix.state, "merged": fix.merged,
+        "merged_at": fix.closed_at.filter(|_| fix.merged), "url": fix.url,
+    })
+}
+
+fn similar_document(one: &TopMatch) -> Value {
+    json!({
+        "number": one.number, "score": one.score, "similarity": one.similarity, "state": one.state, "title": one.title,
+        "url": one.url,
+    })
+}
+
+fn text(checked: &DraftCheck, kind: &str, synced_at: Option<Timestamp>, context: &Context) -> String {
+    let bold = anstyle::Style::new().bold();
+    let mut text = format!("{bold}{}{bold:#}\n", headline(checked, context));
+    if let Some(report) = &checked.report {
+        text += &format!("  #{} {} ({})\n", report.number, one_line(&report.title), state_in_words(report, context));
+    }
+    if let Some(fix) = &checked.fix {
+        text += &format!("  #{} {}\n", fix.number, one_line(&fix.title));
+    }
+    if let Some(evidence) = evidence_sentences(&checked.evidence) {
+        text += &format!("{}\n", one_line(&evidence));
+    }
+    if checked.reason == "same_change" {
+        text += "Both change the same lines.\n";
+    }
+    let others: Vec<&TopMatch> = checked
+        .similar
+        .iter()
+        .filter(|one| checked.report.as_ref().is_none_or(|report| report.number != one.number))
+        .collect();
+    if !others.is_empty() {
+        let mut shown = table(["similar", "score", "state", "title"]);
+        for one in others {
+            shown.add_row([
+                format!("#{}", one.number),
+                percent(one.score.get()),
+                one.state.to_string(),
+                one_line(&one.title),
+            ]);
+        }
+        text += &format!("\n{shown}\n");
+    }
+    let synced = synced_at.map_or_else(|| "never synced".to_owned(), |at| format!("synced {}", context.when(at)));
+    text + &format!("\nCompared with {}, {synced}.\n", counted(checked.compared as u64, kind))
+}
+
+fn headline(checked: &DraftCheck, context: &Context) -> String {
+    let probably = match checked.verdict {
+        Verdict::MaybeDuplicate => "Probably ",
+        Verdict::Duplicate | Verdict::NotDuplicate => "",
+    };
+    let confidence = checked.confidence.map_or_else(String::new, |of| format!(" (confidence {})", percent(of.get())));
+    let number = checked.report.as_ref().map(|report| report.number.to_string()).unwrap_or_default();
+    let said = match (checked.answer, &checked.fix) {
+        (DraftAnswer::New, _) if checked.similar.is_empty() => return "New: no item is similar.".to_owned(),
+        (DraftAnswer::New, _) => {
+            return "Probably new: no similar item is surely the same. Compare them below.".to_owned();
+        }
+        (DraftAnswer::Reported, _) => format!("{probably}reported: #{number}"),
+        (DraftAnswer::InProgress, Some(fix)) => {
+            format!("{probably}in progress: pull request #{} for #{number}", fix.number)
+        }
+        (DraftAnswer::InProgress, None) => format!("{probably}in progress: pull request #{number}"),
+        (DraftAnswer::Fixed, Some(fix)) => {
+            let merged = fix.closed_at.map_or_else(String::new, |at| format!(", merged {}", context.when(at)));
+            format!("{probably}fixed in #{}{merged}", fix.number)
+        }
+        (DraftAnswer::Fixed, None) => format!("{probably}done already in #{number}"),
+        (DraftAnswer::PossibleRegression, Some(fix)) => {
+            format!("Possible regression of #{number}, fixed in #{}", fix.number)
+        }
+        (DraftAnswer::PossibleRegression, None) => format!("Possible regression of #{number}"),
+    };
+    let mut letters = said.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}{confidence}", letters.as_str())
+}
+
+fn state_in_words(item: &Item, context: &Context) -> String {
+    let state = match (item.state, item.state_reason, item.merged) {
+        (ItemState::Open, ..) => return "open".to_owned(),
+        (ItemState::Closed, _, true) => "merged",
+        (ItemState::Closed, Some(StateReason::NotPlanned), _) => "closed as not planned",
+        (ItemState::Closed, Some(StateReason::Completed), _) => "closed as completed",
+        (ItemState::Closed, Some(StateReason::Duplicate), _) => "closed as a duplicate",
+        (ItemState::Closed, ..) => "closed",
+    };
+    item.closed_at.map_or_else(|| state.to_owned(), |at| format!("{state} {}", context.when(at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{divided, files_of};
+
+    #[test]
+    fn the_first_line_is_the_title() {
+        let divided = |text: &str| divided(text);
+        assert_eq!(divided("\n# Crash \n\nIt stops.\n"), ("Crash".to_owned(), "It stops.".to_owned()));
+        assert_eq!(divided("Crash"), ("Crash".to_owned(), String::new()));
+        assert_eq!(divided(" \n"), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn a_patch_is_divided_into_files() {
+        let patch = "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1 +1 @@\n-one\n+two diff --git x\n\
+            diff --git a/old.rs b/old.rs\ndeleted file mode 100644\n--- a/old.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n\
+            diff --git a/b.png b/b.png\nBinary files differ\n";
+        let files = files_of(patch);
+        assert_eq!((files.len(), files[2]), (3, ("b.png", "")), "{files:?}");
+        assert_eq!((files[0].0, files[1].0), ("a.rs", "old.rs"));
+        assert!(files[0].1.contains("+two diff --git x") && !files[0].1.contains("+++"), "{files:?}");
+    }
+}

@@ -1,0 +1,245 @@
+//! `check` through the command line: what is known about a draft, and what it leaves behind.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
+
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::place::{Place, Ran};
+use crate::working_copy::WorkingCopy;
+
+const PANIC: &str = "thread 'main' panicked at crates/store/src/sqlite.rs:88:40:\nread-only database handle cannot begin an immediate transaction";
+const LOCK: &str =
+    "thread 'sync' panicked at crates/relay/src/lock.rs:12:7:\nlock file is held by a process that has ended";
+const FONT: &str = "thread 'ui' panicked at crates/tui/src/glyphs.rs:301:9:\nglyph cache lost the fallback font";
+const DAYS: [&str; 2] = ["2026-01-05T10:00:00Z", "2026-02-01T10:00:00Z"];
+
+fn issue(number: i64, title: &str, body: &str, changed: Value) -> Value {
+    let mut line = json!({
+        "number": number, "title": title, "body": body, "state": "open", "author": "ann", "created_at": DAYS[0],
+        "updated_at": DAYS[0], "url": format!("https://github.com/octo/cat/issues/{number}"),
+    });
+    let keys = line.as_object_mut().expect("a line is an object");
+    let Value::Object(changed) = changed else { panic!("changes are an object") };
+    keys.extend(changed);
+    line
+}
+
+fn closed(reason: &str, at: &str) -> Value {
+    json!({ "state": "closed", "state_reason": reason, "closed_at": at, "updated_at": at })
+}
+
+fn pull(number: i64, title: &str, body: &str, changed: Value) -> Value {
+    let mut line = issue(number, title, body, changed);
+    line["type"] = json!("pr");
+    line
+}
+
+/// Days ago, as a time.
+fn ago(days: i64) -> String {
+    (jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * days)).to_string()
+}
+
+struct Checks<'a> {
+    place: Place,
+    database: &'a TestDatabase,
+}
+
+impl<'a> Checks<'a> {
+    fn new(database: &'a TestDatabase, lines: &[Value]) -> Self {
+        let checks = Self { place: Place::new(), database };
+        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        checks.place.write("items.jsonl", lines);
+        checks.run(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+        checks.run(&["embed"]).succeeded();
+        checks
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        let mut command = self.place.command(arguments);
+        Ran::of(command.env("CANONRY_DATABASE_URL", self.database.url()).output().expect("it starts"))
+    }
+
+    fn check(&self, title: &str, body: &str, more: &[&str]) -> (Option<i32>, Value) {
+        let ran = self.run(&[&["check", "--title", title, "--body", body, "--json"], more].concat());
+        (ran.exit, ran.json())
+    }
+}
+
+on_both_engines! {
+    async fn a_draft_is_reported_in_progress_fixed_a_regression_or_new(database: TestDatabase) {
+        let recently = ago(5);
+        let checks = Checks::new(&database, &[
+            issue(1, "Opening a read-only database panics", PANIC, json!({})),
+            issue(2, "Sync never ends after a crash", LOCK, json!({})),
+            issue(3, "Text turns into boxes", FONT, closed("completed", &recently)),
+            issue(4, "Print the version in the log", "Please write the version to the log when the daemon starts.", json!({})),
+            pull(5, "Release the lock", "Fixes #2", json!({})),
+            pull(6, "Keep the fallback font", "Fixes #3", json!({"state": "closed", "merged": true, "closed_at": recently, "updated_at": recently})),
+            // It names the number of another issue.
+            pull(7, "Tidy up", "Fixes #13", json!({})),
+        ]);
+        let before = checks.run(&["export", "--repo", "octo/cat"]).stdout;
+
+        let (exit, reported) = checks.check("panic when the database is read-only", &format!("Since today:\n{PANIC}"), &[]);
+        assert_eq!((exit, &reported["answer"], &reported["item"]["number"], &reported["fix"]), (Some(10), &json!("reported"), &json!(1), &Value::Null), "{reported}");
+        assert_eq!(reported["evidence"][0], "both show `read-only database handle cannot begin an immediate transaction`", "{reported}");
+        assert_eq!((&reported["stats"]["compared"], &reported["synced_at"]), (&json!(4), &Value::Null));
+
+        let (exit, begun) = checks.check("Sync never ends", &format!("After a crash it never ends.\n{LOCK}"), &[]);
+        assert_eq!((exit, &begun["answer"], &begun["item"]["number"], &begun["fix"]["number"]), (Some(11), &json!("in_progress"), &json!(2), &json!(5)), "{begun}");
+
+        let (exit, fixed) = checks.check("Text turns into boxes", &format!("Since today:\n{FONT}"), &[]);
+        assert_eq!((exit, &fixed["answer"], &fixed["item"]["number"], &fixed["fix"]["number"]), (Some(12), &json!("fixed"), &json!(3), &json!(6)), "{fixed}");
+        assert_eq!(fixed["fix"]["merged"], true);
+
+        let (exit, new) = checks.check("Dark theme for the settings page", "The settings page is white at night.", &[]);
+        assert_eq!((exit, &new["answer"], &new["item"]), (Some(0), &json!("new"), &Value::Null), "{new}");
+
+        assert_eq!(checks.run(&["export", "--repo", "octo/cat"]).stdout, before, "nothing is stored");
+        let jobs = checks.run(&["show", "1", "--repo", "octo/cat", "--json"]).json();
+        assert!(!jobs.to_string().contains(&i64::MAX.to_string()), "{jobs}");
+    }
+
+    async fn a_problem_that_was_fixed_long_ago_may_be_back(database: TestDatabase) {
+        let checks = Checks::new(&database, &[
+            issue(1, "Opening a read-only database panics", PANIC, closed("completed", DAYS[1])),
+            issue(2, "Sync never ends after a crash", LOCK, closed("not_planned", DAYS[1])),
+            pull(3, "Open it read-only", "Fixes #1", json!({"state": "closed", "merged": true, "closed_at": DAYS[1], "updated_at": DAYS[1]})),
+        ]);
+        let (exit, back) = checks.check("panic when the database is read-only", PANIC, &[]);
+        assert_eq!((exit, &back["answer"], &back["item"]["number"], &back["fix"]["number"]), (Some(13), &json!("possible_regression"), &json!(1), &json!(3)), "{back}");
+        let (exit, refused) = checks.check("Sync hangs", LOCK, &[]);
+        assert_eq!((exit, &refused["answer"], &refused["item"]["state_reason"]), (Some(10), &json!("reported"), &json!("not_planned")), "{refused}");
+    }
+
+    async fn a_draft_that_was_filed_meanwhile_is_not_its_own_duplicate(database: TestDatabase) {
+        let checks = Checks::new(&database, &[issue(1, "Opening a read-only database panics", PANIC, json!({}))]);
+        let (exit, own) = checks.check("Opening a read-only database panics", PANIC, &["--author", "Ann"]);
+        assert_eq!((exit, &own["answer"], &own["similar"]), (Some(0), &json!("new"), &json!([])), "{own}");
+        for author in [&["--author", "zoe"][..], &[]] {
+            let (exit, other) = checks.check("Opening a read-only database panics", PANIC, author);
+            assert_eq!((exit, &other["item"]["number"]), (Some(10), &json!(1)), "{other}");
+        }
+    }
+
+    async fn the_original_is_named_and_not_its_duplicate(database: TestDatabase) {
+        let duplicate = json!({ "state": "closed", "state_reason": "duplicate", "duplicate_of": 1, "closed_at": DAYS[1], "updated_at": DAYS[1] });
+        let checks = Checks::new(&database, &[
+            issue(1, "Read-only files", "Files on a read-only disk cannot be opened at all.", json!({})),
+            issue(2, "Opening a read-only database panics", PANIC, duplicate),
+        ]);
+        let (exit, found) = checks.check("panic when the database is read-only", PANIC, &[]);
+        assert_eq!((exit, &found["answer"], &found["item"]["number"]), (Some(10), &json!("reported"), &json!(1)), "{found}");
+    }
+}
+
+/// The whole text of an answer.
+#[test]
+fn a_person_reads_the_answer_first() {
+    let place = Place::new();
+    let lines = [
+        issue(1, "Opening a read-only database panics", PANIC, json!({})),
+        issue(2, "Sync never ends after a crash", LOCK, json!({})),
+    ];
+    place.write("items.jsonl", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    place.canonry(&["embed"]).succeeded();
+    place.write("draft.md", format!("# panic when the database is read-only\n\n{PANIC}\n"));
+    assert_snapshot!(place.shown(&place.canonry(&["check", "--file", "draft.md"])), @r"
+    exit 10
+    Reported: #1 (confidence 95 %)
+      #1 Opening a read-only database panics (open)
+    Both show `read-only database handle cannot begin an immediate transaction` at `sqlite.rs:88:40`. Both mention `crates/store/src/sqlite.rs`.
+
+    similar  score  state  title
+    ────────────────────────────────────────────────────
+    #2       81 %   open   Sync never ends after a crash
+
+    Compared with 2 issues, never synced.
+    ");
+    let new = ["check", "--title", "Dark theme for the settings page"];
+    assert_snapshot!(place.shown(&place.canonry(&new)), @r"
+    exit 0
+    New: no item is similar.
+
+    Compared with 2 issues, never synced.
+    ");
+    let mut child =
+        place.command(&["check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
+    let draft = fs::read(place.path("draft.md")).expect("written");
+    child.stdin.take().expect("a pipe").write_all(&draft).expect("it reads");
+    assert_eq!(child.wait_with_output().expect("it ends").status.code(), Some(10));
+}
+
+#[test]
+fn a_change_is_compared_with_pull_requests() {
+    let copy = WorkingCopy::new();
+    let place = &copy.place;
+    let diff = "-    return glyphs.get(letter)\n+    found = glyphs.get(letter)\n+    if found is None:\n+        found = fallback_font.glyph_of(letter)\n+    return found_or_box\n";
+    let twin = json!({ "files": ["src/glyphs.py"], "diff": diff });
+    let other = json!({ "files": ["src/lock.py"], "diff": "-    hold()\n+    release_stale_lock()\n" });
+    let lines = [
+        pull(1, "Use the fallback font for missing glyphs", "Letters without a glyph were drawn as boxes.", twin),
+        pull(2, "Release stale locks", "A lock of a process that has ended was kept.", other),
+    ];
+    place.write("items.jsonl", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    place.canonry(&["embed"]).succeeded();
+    copy.write("src/glyphs.py", "def glyph(letter):\n    return glyphs.get(letter)\n").commit("Add glyphs");
+    let changed = "def glyph(letter):\n    found = glyphs.get(letter)\n    if found is None:\n        found = fallback_font.glyph_of(letter)\n    return found_or_box\n";
+    copy.write("src/glyphs.py", changed).commit("Draw letters of another font instead of boxes");
+    let check = |range: &str| {
+        Ran::of(
+            place.command(&["check", "--diff", range, "--json"]).current_dir(copy.path("")).output().expect("starts"),
+        )
+    };
+    let found = check("HEAD~1..HEAD");
+    assert_eq!(
+        (found.exit, &found.json()["answer"], &found.json()["item"]["number"]),
+        (Some(11), &json!("in_progress"), &json!(1)),
+        "{found:?}"
+    );
+    fs::write(copy.path("logo.png"), [0, 159, 146, 150]).expect("a file");
+    copy.commit("Add a logo");
+    let binary = check("HEAD~1..HEAD");
+    assert_eq!((binary.exit, &binary.json()["answer"]), (Some(0), &json!("new")), "{binary:?}");
+    let refused = |range: &str| {
+        Ran::of(place.command(&["check", "--diff", range]).current_dir(copy.path("")).output().expect("starts"))
+    };
+    assert!(refused("HEAD..HEAD").ended_with(2).contains("there is no change in HEAD..HEAD"));
+    assert!(refused("HEAD").ended_with(2).contains("write BASE..HEAD"));
+    assert!(refused("nowhere..HEAD").ended_with(1).contains("no commit \"nowhere\""));
+}
+
+#[test]
+fn bad_drafts_get_a_clear_answer() {
+    let place = Place::new();
+    let none = place.canonry(&["check", "--title", "Crash"]);
+    assert!(none.ended_with(1).contains("there is no database at"), "{none:?}");
+    place.write("items.jsonl", format!("{}\n", issue(1, "Opening a read-only database panics", PANIC, json!({}))));
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    let early = place.canonry(&["check", "--title", "Crash"]);
+    assert!(early.ended_with(1).contains("run `canonry embed --repo octo/cat` first"), "{early:?}");
+    place.canonry(&["check", "--title", "Crash", "--retrieval", "lexical"]).succeeded();
+    place.canonry(&["embed"]).succeeded();
+    let elsewhere = place.canonry(&["check", "--title", "Crash", "--repo", "octo/dog"]);
+    assert!(elsewhere.ended_with(1).contains("octo/dog is not in the database"), "{elsewhere:?}");
+    place.write("empty.md", "\n \n");
+    assert!(place.canonry(&["check", "--file", "empty.md"]).ended_with(2).contains("the draft is empty"));
+    place.write("binary.md", [0xff, 0xfe, 0x00]);
+    assert!(place.canonry(&["check", "--file", "binary.md"]).ended_with(2).contains("is not UTF-8 text"));
+    assert!(place.canonry(&["check", "--file", "absent.md"]).ended_with(1).contains("absent.md cannot be read"));
+    place.write("long.md", format!("A long log\n{}", "the reader stops at once\n".repeat(40_000)));
+    place.canonry(&["check", "--file", "long.md"]).succeeded();
+    place.write("longer.md", "x".repeat((1 << 20) + 1));
+    assert!(place.canonry(&["check", "--file", "longer.md"]).ended_with(2).contains("is larger than 1 MiB"));
+    assert_eq!(place.canonry(&["check"]).exit, Some(2));
+    assert_eq!(place.canonry(&["check", "--title", "a", "--file", "long.md"]).exit, Some(2));
+    let offline = place.canonry(&["check", "--title", "Crash", "--sync"]);
+    assert!(offline.ended_with(1).contains("GITHUB_TOKEN"), "{offline:?}");
+}
