@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The most characters of a pattern, not counting `glob:` or `regex:`.
 pub(crate) const MAX_PATTERN_CHARS: usize = 200;
 
-/// The most memory of a compiled pattern. `\w{20}` without case takes about 200 KiB; repetitions of
-/// repetitions, which cost a stranger nothing to write, end here instead of filling memory.
+/// The most memory that a compiled pattern may take. `\w{20}`, matched without letter case, takes about 200 KiB. Nested
+/// repetitions are short to write and can fill the memory; this limit rejects them.
 const MAX_COMPILED_BYTES: usize = 1 << 19;
 
 /// What the title or message of a finding is compared with: text that it contains, `glob:…` for the
@@ -58,38 +58,38 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// Takes a text that is a usable pattern.
+    /// Checks that a text is a usable pattern.
     pub fn new(text: impl Into<String>) -> Result<Self, PatternError> {
         let text = text.into();
         compile_pattern(&text)?;
         Ok(Self(text))
     }
 
-    /// The pattern as it was written.
+    /// Returns the pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What finds the pattern in a title or a message.
+    /// Returns the regular expression that finds the pattern in a title or a message.
     pub fn matcher(&self) -> Regex {
         compile_pattern(&self.0).expect("invariant: a pattern was compiled when it was made")
     }
 }
 
 impl PathGlob {
-    /// Takes a text that is a usable glob.
+    /// Checks that a text is a usable glob.
     pub fn new(text: impl Into<String>) -> Result<Self, PatternError> {
         let text = text.into();
         compile_path_glob(&text)?;
         Ok(Self(text))
     }
 
-    /// The glob as it was written.
+    /// Returns the glob as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What tells whether a whole path is meant.
+    /// Returns the regular expression that matches a whole path.
     pub fn matcher(&self) -> Regex {
         compile_path_glob(&self.0).expect("invariant: a glob was compiled when it was made")
     }
@@ -172,13 +172,14 @@ fn compile(expression: &str, case: Case) -> Result<Regex, PatternError> {
         })
 }
 
-/// The regex crate draws the expression with a caret over several lines; the reason comes last.
+/// Returns the reason of a regex error. The regex crate prints the expression with a caret over several lines; the
+/// reason is the last line.
 fn last_line(message: &str) -> String {
     let line = message.lines().last().unwrap_or(message).trim();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-/// The regular expression that matches exactly what a glob does.
+/// Returns the regular expression that matches exactly what the glob matches.
 fn translate_glob(glob: &str, star: Star) -> Result<String, PatternError> {
     let (any, one) = match star {
         Star::StaysInFolder => ("[^/]*", "[^/]"),
@@ -224,7 +225,7 @@ fn translate_glob(glob: &str, star: Star) -> Result<String, PatternError> {
     Ok(out)
 }
 
-/// Translates what follows a `[` up to its `]`.
+/// Translates a character class: what follows a `[` up to its `]`.
 fn translate_class(
     rest: &mut std::iter::Peekable<std::str::Chars<'_>>,
     star: Star,
@@ -234,7 +235,7 @@ fn translate_class(
     let mut members = Vec::new();
     loop {
         let c = rest.next().ok_or(PatternError::UnclosedClass)?;
-        // A `]` right after the bracket is a member, as in every shell.
+        // A `]` directly after the opening bracket is a member of the class, as in every shell.
         if c == ']' && !members.is_empty() {
             break;
         }
@@ -270,7 +271,7 @@ fn push_literal(c: char, out: &mut String) {
     out.push_str(&regex::escape(c.encode_utf8(&mut [0; 4])));
 }
 
-/// Inside a class `&&`, `--` and `~~` are operators, so nothing is written as itself.
+/// Writes a member of a class by its code point, never as itself: inside a class `&&`, `--` and `~~` are operators.
 fn push_code_point(c: char, out: &mut String) {
     out.push_str(&format!(r"\x{{{:X}}}", u32::from(c)));
 }

@@ -116,12 +116,12 @@ impl ClosePlan {
         &self.clusters
     }
 
-    /// The items whose only edge is stale, by number.
+    /// The items outside all clusters whose only edge is stale, in order of number.
     pub fn stale(&self) -> &[StaleItem] {
         &self.stale
     }
 
-    /// Every row: cluster by cluster, then the stale items.
+    /// All rows: first the rows of each cluster, then the stale items.
     pub fn rows(&self) -> impl Iterator<Item = FlatRow<'_>> {
         let clustered = self.clusters.iter().flat_map(|plan| {
             let target = plan.canonical();
@@ -160,7 +160,7 @@ impl ClosePlan {
         self.rows().filter(|row| row.skip.is_none())
     }
 
-    /// The pairs (item, canonical) that lack nothing but a judgement of exactly that pair.
+    /// The pairs (item, canonical) for which only a judgement of exactly that pair is missing.
     pub fn missing_pairs(&self) -> Vec<(ItemNumber, ItemNumber)> {
         let clustered = self.clusters.iter().flat_map(|plan| plan.rows.iter().map(|row| (row, plan.canonical())));
         let missing = clustered.filter(|(row, _)| {
@@ -170,8 +170,8 @@ impl ClosePlan {
         missing.map(|(row, canonical)| (row.number, canonical)).collect()
     }
 
-    /// The canonical of every item of a cluster, the canonicals themselves included: what is stored so
-    /// that the next plan chooses the same.
+    /// Maps every item of a cluster, the canonical included, to its canonical. This map is stored so that the next plan
+    /// chooses the same canonicals.
     pub fn canonicals(&self) -> BTreeMap<ItemNumber, ItemNumber> {
         let members = self.clusters.iter().map(|plan| (plan.cluster.members(), plan.canonical()));
         members.flat_map(|(members, canonical)| members.iter().map(move |member| (*member, canonical))).collect()
@@ -195,8 +195,8 @@ impl ClusterPlan {
 
 /// Plans the closes of one repository, type and representation.
 ///
-/// A debug build on a busy machine plans 5,000 clusters of three in 0.8 s while every canonical has yet
-/// to be chosen, and in 0.3 s after that.
+/// A debug build on a busy machine plans 5,000 clusters of three items in 0.8 s if every canonical has yet to be
+/// chosen, and in 0.3 s after that.
 pub fn plan_closes(input: &PlanInput<'_>, rules: &PlanRules) -> ClosePlan {
     let rulings = Rulings::of(input.item_type, input.overrides);
     let graph = EdgeGraph::of(input.items, input.edges, &rulings);
@@ -262,8 +262,8 @@ impl Planner<'_> {
         PlanRow { number, verdict }
     }
 
-    /// Whether one of the two is an unfilled template, and no person has ruled about the pair: what they know is not in
-    /// the texts.
+    /// Whether one of the two items is an unfilled template and no person has ruled about the pair. A ruling counts
+    /// without content, because people know more than the texts contain.
     fn lacks_content(&self, number: ItemNumber, canonical: ItemNumber) -> bool {
         let has_content = |number| self.input.items.get(&number).is_some_and(|known| known.has_content);
         let is_ruled = || self.rulings.duplicates().any(|pair| pair == (number, canonical));
@@ -271,7 +271,7 @@ impl Planner<'_> {
         is_empty && !is_ruled()
     }
 
-    /// What keeps an item open whatever it is a duplicate of; the first that fits.
+    /// Returns the first reason to keep an item open that does not depend on what it is a duplicate of.
     fn keeps_open(&self, number: ItemNumber) -> Option<SkipReason> {
         let Some(known) = self.input.items.get(&number) else { return Some(SkipReason::NotOpen) };
         let item = known.item;
@@ -293,16 +293,16 @@ impl Planner<'_> {
         (item.locked == Some(true)).then_some(SkipReason::Locked)
     }
 
-    /// Whether a person ruled that this item is no duplicate of another one of its cluster. It does not
-    /// matter what becomes of the other: the edges that join the two contradict a person, and nobody
-    /// knows which of them is wrong. What would be re-pointed must not contradict one either.
+    /// Whether a person ruled that this item is not a duplicate of another item of its cluster. It does not matter
+    /// whether the other item is closed: the edges that join the two contradict the ruling, and it is unknown which
+    /// edge is wrong. The items that would be re-pointed at the canonical must not contradict a ruling either.
     fn conflicts(&self, number: ItemNumber, cluster: &Cluster, repoint: &BTreeSet<ItemNumber>) -> bool {
         self.rulings.is_apart_from_any(number, cluster.members())
             || self.rulings.is_apart_from_any(cluster.canonical(), repoint)
     }
 
-    /// The edges from an item to its canonical that the policy accepts. Where the pair itself was
-    /// judged, that judgement stands, even if a way around it looks surer.
+    /// Returns the edges from an item to its canonical that the policy accepts, with their confidence. If the pair
+    /// itself was judged, that judgement counts, even if a path through another item has a higher confidence.
     fn path(&self, number: ItemNumber, canonical: ItemNumber) -> Option<(Probability, ClosePath)> {
         if let Some(confidence) = self.graph.confidence(number, canonical) {
             return Some((confidence, ClosePath::Direct));
@@ -323,7 +323,8 @@ impl Planner<'_> {
     }
 }
 
-/// Whether an item is, or might be, a maintainer's own business.
+/// Returns the reason to keep an item open if a maintainer wrote it or is assigned to it, or if its author or assignees
+/// are unknown.
 pub(crate) fn whose(item: &Item, maintainers: &Maintainers) -> Option<SkipReason> {
     let (Some(author), Some(assignees)) = (&item.author, &item.assignees) else {
         return Some(SkipReason::UncertainMaintainerIdentity);
@@ -335,12 +336,12 @@ pub(crate) fn whose(item: &Item, maintainers: &Maintainers) -> Option<SkipReason
     assigned.then_some(SkipReason::MaintainerAssignee)
 }
 
-/// Whether one of the labels is protected; GitHub ignores the letter case of labels.
+/// Whether one of the labels is protected. GitHub ignores the letter case of labels.
 pub fn has_protected_label(labels: &[String], protected: &[String]) -> bool {
     labels.iter().any(|label| protected.iter().any(|other| same_label(label, other)))
 }
 
-/// Whether two labels are the same one to GitHub.
+/// Whether GitHub treats two labels as the same label: it ignores letter case.
 pub(crate) fn same_label(one: &str, other: &str) -> bool {
     one == other || one.to_lowercase() == other.to_lowercase()
 }

@@ -33,7 +33,7 @@ pub struct ThresholdSettings {
 }
 
 impl Default for ThresholdSettings {
-    /// `precision-target`, 85 and 0.80.
+    /// The rule `precision-target` with the threshold 85 and the wanted precision 0.80.
     fn default() -> Self {
         let wanted = Probability::new(0.80).expect("invariant: the constant is in range");
         Self { rule: ThresholdRule::PrecisionTarget, configured: Threshold::default(), wanted }
@@ -50,7 +50,7 @@ pub(crate) struct ThresholdDecision {
     pub(crate) reason: ThresholdReason,
 }
 
-/// Applies the rule that the settings name.
+/// Computes the threshold from a tally by the rule in the settings.
 pub(crate) fn rule_on(settings: &ThresholdSettings, tally: &PredictionTally) -> ThresholdDecision {
     match settings.rule {
         ThresholdRule::PrecisionTarget => precision_target(tally, settings.configured, settings.wanted),

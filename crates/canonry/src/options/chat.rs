@@ -54,12 +54,12 @@ pub(crate) fn amount(text: &str) -> Result<f64, String> {
 }
 
 impl LimitOptions {
-    /// How many questions are under way at once.
+    /// How many model calls run at the same time.
     pub(crate) fn workers(self) -> usize {
         usize::from(self.workers)
     }
 
-    /// What the whole run may ask and spend.
+    /// The limits on the calls and the cost of the whole run.
     pub(crate) fn budget(self) -> TokenBudget {
         let prices = self.input_price.zip(self.output_price).map(|(input, output)| TokenPrices { input, output });
         TokenBudget::new(TokenLimits { max_calls: self.max_calls, max_cost: self.max_cost, prices })
@@ -67,7 +67,7 @@ impl LimitOptions {
 }
 
 impl ProviderOptions {
-    /// The model that judges; `None` for the judge in this program.
+    /// Returns the model that judges; `None` for the local judge.
     pub(crate) fn model(&self) -> Result<Option<Box<dyn ChatModel>>> {
         let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
         chat_model("--provider", self.provider, model, base_url, self.thinking, self.patience)
@@ -83,10 +83,10 @@ pub(crate) struct Models {
 }
 
 impl ProviderOptions {
-    /// The judge's model and, where a model makes the cards that are compared, that one.
+    /// Returns the judge's model and, if a model makes the cards that are compared, that model too.
     ///
-    /// There is one --model and one --base-url, so that two providers would each be given the other's: a key could end
-    /// up at the wrong address.
+    /// There is only one --model and one --base-url. With two different providers, both would get the same model and
+    /// address, and a key could be sent to the wrong address; this combination is refused.
     pub(crate) fn models(&self, source: EmbedSource) -> Result<Models> {
         let kind = match source {
             EmbedSource::Intent(kind) if kind != Extractor::Local => kind,
@@ -113,18 +113,18 @@ impl Models {
         judge_of(self.provider, self.judge.as_deref())
     }
 
-    /// Whether a model judges or makes cards that is not in this program.
+    /// Whether a model outside this program judges or makes cards.
     pub(crate) fn are_hosted(&self) -> bool {
         self.judge.is_some() || self.extractor.is_some()
     }
 
-    /// Whether one of them is a program, which does not tell what it costs.
+    /// Whether one of the models is a program, which does not report its cost.
     pub(crate) fn ask_a_program(&self) -> bool {
         let extracts = self.extractor.is_some() && self.source == EmbedSource::Intent(Extractor::Command);
         extracts || self.judge.is_some() && self.provider == Extractor::Command
     }
 
-    /// Who makes the cards, where cards are compared.
+    /// Returns the extractor that makes the cards; `None` if no cards are compared.
     pub(crate) fn extractor(&self) -> Option<IntentExtractor<'_>> {
         match (self.source, &self.extractor) {
             (EmbedSource::Raw, _) => None,
@@ -136,12 +136,13 @@ impl Models {
     }
 }
 
-/// The judge that a model is, or the one in this program.
+/// Returns a judge that asks the model; without a model, the local judge.
 pub(crate) fn judge_of(provider: Extractor, model: Option<&dyn ChatModel>) -> Judge<'_> {
     model.map_or(Judge::Local, |model| Judge::Model { provider, model })
 }
 
-/// The model that the options name; `None` for what needs none. `option` is the one that chooses.
+/// Returns the model that the options name; `None` for the local extractor, which needs no model. `option` is the name
+/// of the option that chooses the provider.
 pub(crate) fn chat_model(
     option: &str,
     kind: Extractor,

@@ -17,12 +17,12 @@ pub(crate) struct ItemFilterOptions {
 }
 
 impl ItemFilterOptions {
-    /// The one type that is meant, if it is one.
+    /// The type in the filter; `None` for all types.
     pub(crate) fn item_type(self) -> Option<ItemType> {
         self.item_type.one()
     }
 
-    /// The one state that is meant, if it is one.
+    /// The state in the filter; `None` for all states.
     pub(crate) fn state(self) -> Option<ItemState> {
         self.state.one()
     }
@@ -36,7 +36,7 @@ pub(crate) enum OneOrAll<T> {
 }
 
 impl<T> OneOrAll<T> {
-    /// The one that is meant, if it is one.
+    /// The single value; `None` for all.
     pub(crate) fn one(self) -> Option<T> {
         match self {
             Self::One(word) => Some(word),
@@ -45,7 +45,7 @@ impl<T> OneOrAll<T> {
     }
 }
 
-/// Reads a word of several, or `all`.
+/// Parses a value of `T`, or `all`.
 pub(crate) fn one_or_all<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<OneOrAll<T>, String> {
     if text == "all" {
         return Ok(OneOrAll::All);

@@ -88,7 +88,7 @@ impl FromStr for EmbedderKind {
 }
 
 impl EmbedderOptions {
-    /// The embedder, with the calibration that was fitted for it, if one was.
+    /// Returns the embedder, with its stored calibration if there is one.
     pub(crate) async fn embedder(&self, store: &Store) -> Result<Box<dyn Embedder>> {
         match self.unless_local(store).await? {
             Some(remote) => Ok(remote),
@@ -96,7 +96,8 @@ impl EmbedderOptions {
         }
     }
 
-    /// The same; `None` for the local one, which takes memory and is loaded by whoever needs it.
+    /// Returns the remote embedder, with its stored calibration if there is one; `None` for the local embedder. The
+    /// local embedder needs memory, so the caller loads it only when it is needed.
     pub(crate) async fn unless_local(&self, store: &Store) -> Result<Option<Box<dyn Embedder>>> {
         let EmbedderKind::Remote(provider) = self.embedder else {
             if self.embed_model.is_some() || self.embed_base_url.is_some() {
@@ -123,7 +124,7 @@ impl EmbedderOptions {
 }
 
 impl EmbedderOptions {
-    /// A remote embedder, for what makes sense with those only.
+    /// Returns the remote embedder, for commands that make sense only with a remote one; refuses the local one.
     pub(crate) async fn remote(&self, store: &Store) -> Result<Box<dyn Embedder>> {
         if matches!(self.embedder, EmbedderKind::Local) {
             let words =
@@ -134,7 +135,7 @@ impl EmbedderOptions {
     }
 }
 
-/// Loads the items of a type for comparing, or says what to do first.
+/// Loads the items of one type for comparison.
 pub(crate) async fn neighbourhood(
     store: &Store,
     repo: &Repo,
@@ -149,7 +150,7 @@ pub(crate) async fn neighbourhood(
     Ok(Neighbourhood::load(store, repo, item_type, key, calibration, snapshots.as_deref()).await?)
 }
 
-/// Refuses to compare by vectors where nothing has one, and says what to run.
+/// Refuses to compare by vectors if no item has a vector, and names the command to run first.
 pub(crate) async fn require_vectors(
     store: &Store,
     repo: &Repo,
@@ -185,7 +186,7 @@ pub(crate) async fn require_vectors(
     )
 }
 
-/// The options that name a model again.
+/// Returns the options that select a model on the command line.
 fn options_of(model: &str) -> String {
     match model.split_once(':') {
         Some((provider, model)) if provider != "local" => format!(" --embedder {provider} --embed-model {model}"),
@@ -193,28 +194,29 @@ fn options_of(model: &str) -> String {
     }
 }
 
-/// Where the indexes of a database are kept between runs.
+/// Returns the folder that keeps the indexes of a database between runs, and creates it if it is missing.
 pub(crate) fn snapshots_of(database: &DatabaseOption) -> Result<Option<PathBuf>> {
     Ok(snapshot_folder(&database.choose()?.url))
 }
 
-/// The same, where any index was ever kept; nothing is made.
+/// Returns the folder that keeps the indexes of a database if it exists; creates nothing.
 pub(crate) fn present_snapshots_of(database: &DatabaseOption) -> Result<Option<PathBuf>> {
     Ok(snapshot_place(&database.choose()?.url).filter(|folder| folder.is_dir()))
 }
 
-/// The folder for indexes, made when it is not there. `None` when that cannot be; then every run builds its index.
+/// Returns the folder for indexes, and creates it if it is missing. `None` if it cannot be created; then every run
+/// builds its index.
 fn snapshot_folder(url: &DatabaseUrl) -> Option<PathBuf> {
     let folder = snapshot_place(url)?;
     create_private_folder(&folder).ok()?;
-    // A folder that an earlier version made is readable by all users. If it belongs to another user, this fails, and
-    // that user decides about its rights.
+    // A folder that an earlier version created is readable by all users. If the folder belongs to another user, this
+    // call fails, and that user decides about its permissions.
     #[cfg(unix)]
     let _ = std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700));
     Some(folder)
 }
 
-/// Where indexes are kept between runs: beside a SQLite database, in the cache folder for PostgreSQL.
+/// Returns the path of the folder for indexes: next to a SQLite database, in the cache folder for PostgreSQL.
 fn snapshot_place(url: &DatabaseUrl) -> Option<PathBuf> {
     Some(match url {
         DatabaseUrl::Sqlite(file) => {

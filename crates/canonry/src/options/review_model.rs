@@ -44,7 +44,8 @@ pub(crate) struct ReviewModelOptions {
 }
 
 impl ReviewModelOptions {
-    /// Who reviews; `prices` are those of the judge's model, which hold where none are named here.
+    /// Returns the reviewers that the options name. `prices` are the prices of the judge's model; they apply if these
+    /// options name no prices.
     pub(crate) fn parts(&self, prices: Option<TokenPrices>, patience: ModelPatience) -> Result<ReviewParts> {
         let command = match self.review_command.as_deref().map(CommandReviewer::from_line) {
             Some(None) => bail!(WrongUsage("name a program with --review-command 'PROGRAM ARGUMENTS'".to_owned())),

@@ -70,7 +70,7 @@ enum ReviewerWord {
 }
 
 impl ReviewerOptions {
-    /// The model that reads the change, if one is named.
+    /// Returns the model that reviews the change, if the options name one.
     pub(crate) fn llm(&self) -> Result<Option<LlmReviewer>> {
         let Some(provider) = self.provider else {
             if self.reviewers.contains(&ReviewerWord::Llm) {
@@ -90,7 +90,7 @@ impl ReviewerOptions {
         Ok(model.map(|model| LlmReviewer::new(Arc::from(model))))
     }
 
-    /// What the model may be asked and cost.
+    /// Returns the limits on the model's calls and cost.
     pub(crate) fn budget(&self) -> LlmReviewBudget {
         let usual = LlmReviewBudget::default();
         LlmReviewBudget {
@@ -101,7 +101,7 @@ impl ReviewerOptions {
         }
     }
 
-    /// Who reviews, by these options and the repository's settings.
+    /// Chooses the reviewers from these options and the repository's settings.
     pub(crate) fn choose(&self, settings: &ReviewSettings) -> Result<Vec<ReviewerChoice>> {
         let at_hand = self.at_hand()?;
         if self.reviewers.is_empty() {
@@ -116,7 +116,7 @@ impl ReviewerOptions {
         Ok(chosen)
     }
 
-    /// What was named here and therefore counts, whatever the settings say.
+    /// Returns the reviewers that these options name; they take part whatever the settings say.
     fn at_hand(&self) -> Result<Vec<ReviewerChoice>> {
         let mut at_hand = Vec::new();
         if self.provider.is_some() {

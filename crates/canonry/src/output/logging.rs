@@ -7,7 +7,8 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Overrides what `--verbose` and `--quiet` say, in the usual syntax such as `canonry_store=debug`.
+/// The environment variable that overrides `--verbose` and `--quiet`. It uses the usual filter syntax, such as
+/// `canonry_store=debug`.
 const FILTER_VARIABLE: &str = "CANONRY_LOG";
 
 /// How the log of a service is written.
@@ -19,7 +20,8 @@ pub(crate) enum LogFormat {
     Text,
 }
 
-/// Starts the log. Called once, before anything can log; `service` for a command that runs until it is stopped.
+/// Starts the log. Called once, before anything can log. `service` is the log format of a command that runs until it is
+/// stopped.
 pub(crate) fn start(verbose: u8, quiet: bool, service: Option<LogFormat>) {
     let level = match (quiet, verbose, service) {
         (true, ..) => LevelFilter::ERROR,
@@ -30,8 +32,8 @@ pub(crate) fn start(verbose: u8, quiet: bool, service: Option<LogFormat>) {
     let default = match service {
         // The database driver reports every slow statement as a warning and every statement as debug.
         None => format!("{level},sqlx=error"),
-        // Only Canonry's own lines are known to contain no text of strangers; messages of model providers may quote
-        // it.
+        // Only Canonry's own lines are known to contain no untrusted text; messages of model providers may quote such
+        // text.
         Some(_) => format!("error,canonry={level},canonry_models={}", level.min(LevelFilter::INFO)),
     };
     let filter = std::env::var(FILTER_VARIABLE)
@@ -45,7 +47,8 @@ pub(crate) fn start(verbose: u8, quiet: bool, service: Option<LogFormat>) {
             let lines = tracing_subscriber::fmt::layer().with_writer(stderr).with_target(verbose > 1).without_time();
             log.with(lines).init();
         }
-        // A line that cannot be written is lost: reporting that would write to the same full disk, and panic there.
+        // A line that cannot be written is lost: an error message about it would be written to the same full disk, and
+        // panic.
         Some(LogFormat::Text) => {
             log.with(tracing_subscriber::fmt::layer().with_writer(stderr).log_internal_errors(false)).init();
         }
@@ -59,7 +62,8 @@ pub(crate) fn start(verbose: u8, quiet: bool, service: Option<LogFormat>) {
     }
 }
 
-/// Where, and not with which words: a panic quotes the text it failed on, which may be a stranger's.
+/// Logs where a task panicked, but not the panic's message: the message quotes the text it failed on, which may be
+/// untrusted.
 fn log_panic(info: &PanicHookInfo<'_>) {
     let place = info.location().map(ToString::to_string).unwrap_or_default();
     tracing::error!(place, "a task panicked");

@@ -28,7 +28,7 @@ pub(crate) struct ChosenDatabase {
 }
 
 impl DatabaseOption {
-    /// The named database, or the default one. Touches nothing.
+    /// Returns the named database, or the default one. Opens and creates nothing.
     pub(crate) fn choose(&self) -> Result<ChosenDatabase> {
         if let Some(url) = self.url.as_deref().filter(|url| !url.is_empty()) {
             let url = url.parse().map_err(|error: InvalidDatabaseUrl| WrongUsage(error.to_string()))?;
@@ -38,8 +38,8 @@ impl DatabaseOption {
         Ok(ChosenDatabase { url: DatabaseUrl::Sqlite(folder.join("canonry.db")), data_folder: Some(folder) })
     }
 
-    /// The folder for what a database's service leaves on this machine: beside a SQLite database, else the data folder,
-    /// which is made.
+    /// Returns the folder for files that the service keeps on this machine: the folder of a SQLite database, otherwise
+    /// the data folder, which is created if it is missing.
     pub(crate) fn local_folder(&self) -> Result<PathBuf> {
         if let DatabaseUrl::Sqlite(file) = self.choose()?.url {
             return Ok(std::path::absolute(file)?.with_file_name(""));
@@ -50,20 +50,20 @@ impl DatabaseOption {
         Ok(folder)
     }
 
-    /// Opens the database to write: creates what is not there, and brings the schema up to date.
+    /// Opens the database for writing, creates it if it is missing, and migrates its schema.
     pub(crate) async fn open(&self, context: &Context) -> Result<Store> {
         self.open_with(OpenOptions::default(), context).await
     }
 
-    /// The same, with other options than most commands need.
+    /// Opens the database like `open`, with other options than most commands need.
     pub(crate) async fn open_with(&self, options: OpenOptions, context: &Context) -> Result<Store> {
         let chosen = self.choose()?;
         chosen.create_data_folder()?;
         Ok(Store::open_with(&chosen.url, options, context.now).await?)
     }
 
-    /// Opens a database that is there to write, and brings its schema up to date: for commands that
-    /// change what is known, and must not leave a new database behind when nothing is.
+    /// Opens an existing database for writing and migrates its schema. For commands that change stored data and must
+    /// not create a database if there is none.
     pub(crate) async fn open_known(&self, context: &Context) -> Result<Store> {
         let url = self.choose()?.url;
         if Store::schema_version(&url).await?.0 == 0 {
@@ -72,15 +72,15 @@ impl DatabaseOption {
         Ok(Store::open(&url, context.now).await?)
     }
 
-    /// Opens the database to read, without changing anything.
+    /// Opens the database for reading, without changing anything.
     pub(crate) async fn open_existing(&self) -> Result<Store> {
         Ok(Store::open_existing(&self.choose()?.url).await?)
     }
 }
 
 impl ChosenDatabase {
-    /// Makes the folder of the default database. A folder that somebody named is theirs to make: a
-    /// mistyped path must not grow into a tree of folders.
+    /// Creates the folder of the default database. The folder of a named database is not created: a mistyped path must
+    /// not create a tree of folders.
     pub(crate) fn create_data_folder(&self) -> Result<()> {
         let Some(folder) = &self.data_folder else {
             return Ok(());
@@ -95,7 +95,7 @@ fn data_folder() -> Result<PathBuf, etcetera::HomeDirError> {
     Ok(etcetera::choose_base_strategy()?.data_dir().join("canonry"))
 }
 
-/// Makes a folder that nobody but its user can look into, and those above it that are missing.
+/// Creates a folder that only its user can read, and its missing parent folders.
 pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]

@@ -9,7 +9,8 @@ use indicatif::ProgressBar;
 use jiff::SignedDuration;
 use url::Url;
 
-/// The variable that holds the token. Never an option: arguments are seen by every process.
+/// The environment variable that contains the token. It is never an option, because every process can read another
+/// process's arguments.
 pub(crate) const TOKEN_VARIABLE: &str = "GITHUB_TOKEN";
 
 /// The option that names GitHub's API.
@@ -26,7 +27,7 @@ pub(crate) struct GithubOption {
 }
 
 impl GithubOption {
-    /// A client; what it waits for is told above the progress bar.
+    /// Returns a client that reports above the progress bar when it waits for GitHub.
     pub(crate) fn client(&self, bar: &ProgressBar) -> Result<GitHub> {
         let bar = bar.clone();
         let on_wait = Arc::new(move |waiting: &Waiting| bar.suspend(|| tracing::warn!("{waiting}")));
@@ -37,9 +38,10 @@ impl GithubOption {
         &self.api
     }
 
-    /// A client for a service, which logs what it waits for; `None` without credentials.
+    /// Returns a client for a service, which logs what it waits for; `None` without credentials.
     ///
-    /// Whoever has to wait for long waits in the queue: a worker that sleeps does nobody's work.
+    /// The client waits only for a short time. A job that has to wait longer waits in the queue, so that the worker is
+    /// free for other jobs.
     pub(crate) fn service_client(&self) -> Result<Option<GitHub>> {
         if !has_credentials() {
             return Ok(None);
@@ -48,7 +50,7 @@ impl GithubOption {
         Ok(Some(GitHub::new(ClientOptions { longest_wait: SignedDuration::from_secs(5), tries: 2, ..options })?))
     }
 
-    /// A client that asks once and does not wait long, for checks.
+    /// Returns a client for checks: it tries each request once and has short timeouts.
     pub(crate) fn impatient_client(&self) -> Result<GitHub> {
         let options = self.options()?;
         let limit = Duration::from_secs(10);
@@ -68,7 +70,8 @@ impl GithubOption {
     }
 }
 
-/// The App's id and key, if the environment names an App: the key itself, or the file that holds it.
+/// Returns the App's id and private key if the environment names an App. The environment contains the key, or the path
+/// of the file that contains it.
 fn app_key() -> Result<Option<AppKey>> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     let Some(app_id) = set("CANONRY_APP_ID") else {
@@ -91,12 +94,11 @@ pub(crate) fn is_app() -> bool {
     std::env::var("CANONRY_APP_ID").is_ok_and(|id| !id.trim().is_empty())
 }
 
-/// Whether the environment holds something to reach GitHub with.
+/// Whether the environment contains credentials for GitHub: a token or an App.
 pub(crate) fn has_credentials() -> bool {
     token().is_some() || is_app()
 }
 
-/// The token, if there is one.
 pub(crate) fn token() -> Option<Secret> {
     let text = std::env::var(TOKEN_VARIABLE).ok()?;
     (!text.trim().is_empty()).then(|| Secret::new(&text))

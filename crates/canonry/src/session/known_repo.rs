@@ -19,7 +19,7 @@ pub(crate) struct RepoOption {
 }
 
 impl RepoOption {
-    /// The repository in the store, or an error that lists those that are there.
+    /// Finds the repository in the store; the error lists the stored repositories.
     pub(crate) async fn find(&self, store: &Store) -> Result<Repo> {
         match &self.name {
             Some(name) => find_named(store, name).await,
@@ -27,7 +27,7 @@ impl RepoOption {
         }
     }
 
-    /// The name of a repository that need not be in the store yet, for commands that fetch it from GitHub.
+    /// Returns the name of a repository that may not be in the store yet, for commands that fetch it from GitHub.
     pub(crate) async fn name_to_fetch(&self, store: &Store) -> Result<RepoName> {
         if let Some(name) = &self.name {
             return Ok(name.clone());
@@ -49,7 +49,7 @@ impl RepoOption {
     }
 }
 
-/// The repository of this name in the store, or an error that lists those that are there.
+/// Finds the repository of this name in the store; the error lists the stored repositories.
 pub(crate) async fn find_named(store: &Store, name: &RepoName) -> Result<Repo> {
     if let Some(repo) = store.repos().find(name).await? {
         return Ok(repo);
@@ -63,7 +63,7 @@ pub(crate) async fn find_named(store: &Store, name: &RepoName) -> Result<Repo> {
     }
 }
 
-/// The repository where none is named: the only one, or that of the clone in the current folder.
+/// Finds the repository if none is named: the only stored one, or the repository of the clone in the current folder.
 async fn find_meant(store: &Store) -> Result<Repo> {
     let known = store.repos().list().await?;
     match known.as_slice() {
@@ -80,7 +80,7 @@ fn among<'a>(known: &'a [Repo], names: &[RepoName]) -> Option<&'a Repo> {
     names.iter().find_map(|name| known.iter().find(|repo| repo.name.key() == name.key()))
 }
 
-/// The names under which the clone in the current folder may be known; none outside of a clone.
+/// Returns the names under which the clone in the current folder may be stored; none outside a clone.
 async fn names_of_clone() -> Vec<RepoName> {
     match LocalClone::find(Path::new(".")).await {
         Ok(clone) => clone.names().await,
@@ -113,7 +113,7 @@ pub(crate) struct RunRepoOption {
 }
 
 impl RunRepoOption {
-    /// The repository in the store, or an error that says what is missing.
+    /// Finds the named repository, or the repository of the plan; the error names what is missing.
     pub(crate) async fn find(&self, store: &Store, run: CloseRunId) -> Result<Repo> {
         if let Some(name) = &self.name {
             return find_named(store, name).await;
@@ -125,10 +125,10 @@ impl RunRepoOption {
     }
 }
 
-/// More names than this do not help to find a misspelling.
+/// How many names an error lists at most: more names do not help to find a misspelling.
 const NAMED: usize = 8;
 
-/// Some of the known names.
+/// Lists the first names of the known repositories and how many more there are.
 pub(crate) fn listed(known: &[Repo]) -> String {
     let mut names: Vec<String> = known.iter().take(NAMED).map(|repo| repo.name.to_string()).collect();
     if known.len() > NAMED {

@@ -6,7 +6,7 @@ use canonry_models::RemoteSettings;
 use canonry_models::chat::{ChatSettings, CommandSettings};
 use jiff::SignedDuration;
 
-/// The longest that one answer may take.
+/// The longest timeout for one answer that the options accept.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The patience with models that answer questions: a large one on a machine of one's own may take minutes.
@@ -22,13 +22,13 @@ pub(crate) struct ModelPatience {
 }
 
 impl ModelPatience {
-    /// Has a hosted model asked like that.
+    /// Applies the timeout and the number of tries to a hosted model.
     pub(crate) fn apply(self, settings: &mut ChatSettings) {
         settings.timeout = self.model_timeout.unwrap_or(settings.timeout);
         settings.attempts = self.model_tries.unwrap_or(settings.attempts);
     }
 
-    /// The same for a program, which is run once.
+    /// Applies the timeout to a program, which is run only once.
     pub(crate) fn apply_to_program(self, settings: &mut CommandSettings) {
         settings.timeout = self.model_timeout.unwrap_or(settings.timeout);
     }
@@ -52,7 +52,7 @@ impl EmbedPatience {
     }
 }
 
-/// Reads a time such as `90s`, `10m` or `1h 30m`.
+/// Parses a time such as `90s`, `10m` or `1h 30m`.
 fn answer_time(text: &str) -> Result<Duration, String> {
     let time = text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
     time.filter(|time| (Duration::from_secs(1)..=LONGEST).contains(time))

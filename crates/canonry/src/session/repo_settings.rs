@@ -19,8 +19,8 @@ pub(crate) struct SettingsOption {
 }
 
 impl SettingsOption {
-    /// The settings to plan by: those of the file, or of the repository. Where GitHub cannot be asked, the defaults;
-    /// applying asks again, and refuses without an answer.
+    /// Returns the settings for a plan: from the named file, or from the repository. If GitHub cannot be asked, returns
+    /// the defaults; `apply` asks again, and refuses without an answer.
     pub(crate) async fn for_plan(&self, github: &GithubOption, repo: &Repo) -> Result<RepoConfig> {
         if let Some(file) = &self.file {
             return read(file);
@@ -52,7 +52,8 @@ fn read(file: &Path) -> Result<RepoConfig> {
     Ok(parsed.config)
 }
 
-/// Nothing may be closed by defaults that took the place of something unreadable: a protected label may be among it.
+/// Refuses to close if a mistake in the file reset a section to its defaults: the unreadable section may contain a
+/// protected label.
 pub(crate) fn refuse_what_fell_back(parsed: &ParsedSettings, file: &str) -> Result<()> {
     let Some(section) = parsed.unsafe_to_close_by() else { return Ok(()) };
     bail!(Refused(format!(
@@ -60,7 +61,7 @@ pub(crate) fn refuse_what_fell_back(parsed: &ParsedSettings, file: &str) -> Resu
     )))
 }
 
-/// The hash of the settings that judging goes by.
+/// Returns the hash of the settings that affect judging.
 pub(crate) fn edge_settings(min_edge: Probability) -> String {
     let mut config = RepoConfig::default();
     config.close.min_edge = min_edge.get();

@@ -77,7 +77,7 @@ struct RetryArgs {
     database: DatabaseOption,
 }
 
-/// A state in which jobs can be retried.
+/// Parses a state in which jobs can be retried.
 fn retriable(text: &str) -> Result<JobState, String> {
     match text.parse()? {
         state @ (JobState::Dead | JobState::Queued) => Ok(state),
@@ -146,7 +146,7 @@ async fn retry(id: JobId, database: &DatabaseOption, context: &Context) -> Resul
     }
 }
 
-/// Why an order is not retried, and the command to run instead.
+/// Explains why an order is not retried, and names the command to run instead.
 fn order_again(job: &Job) -> String {
     let why =
         format!("job {} is an order of {} to close or reopen items and is not retried", job.id, date(job.created_at));
@@ -191,7 +191,7 @@ pub(crate) fn jobs_table(jobs: &[Job], context: &Context) -> Table {
     shown
 }
 
-/// What a job is about, by the repository's name: its key has only the repository's id.
+/// Names the repository or the item of a job by the repository's name: the job's key contains only the repository's id.
 fn about(job: &Job) -> String {
     match (&job.repo, job.key.split_once('#')) {
         (Some(repo), Some((_, number))) => format!("{repo}#{number}"),

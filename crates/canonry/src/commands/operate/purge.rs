@@ -49,13 +49,16 @@ pub(crate) struct Args {
     database: DatabaseOption,
 }
 
-/// Rows, or items, that one transaction deletes with what hangs on them: about 10 ms at 10,000 items and at 40,000.
+/// How many rows or items one transaction deletes, together with the rows that refer to them. A transaction takes about
+/// 10 ms, both with 10,000 items and with 40,000.
 const AT_ONCE: u32 = 100;
-/// The same for every purge: one that goes on after a kill need not wait for the lease of the one that was killed.
+/// The owner of the lease, the same for every purge: a purge that continues after a kill does not have to wait for the
+/// lease of the killed purge.
 const OWNER: &str = "purge";
-/// How long nobody else closes or reopens in the repository after this process was killed.
+/// How long the lease lasts. If this process is killed, no other process closes or reopens items in the repository
+/// until the lease ends.
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
-/// A third of it: two renewals may come late.
+/// How often the lease is renewed: a third of `LEASE`, so that two renewals may come late.
 const RENEWAL: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
@@ -160,9 +163,10 @@ fn confirmed(args: &Args, name: &RepoName) -> Result<()> {
     )))
 }
 
-/// Keeps others from closing, reopening and writing in a repository until it is deleted, or refuses where somebody does.
+/// Keeps other processes from closing, reopening and writing in a repository until it is deleted. Refuses if another
+/// process is doing so now.
 async fn hold_back(store: &Store, repo: &Repo) -> Result<()> {
-    // Counting may have taken long since the command began, so the time is taken again.
+    // The current time is read again, because counting may have taken long since the command began.
     let (name, now) = (&repo.name, Timestamp::now());
     let filter = JobFilter { state: Some(JobState::Running), repo: Some(name.clone()), ..JobFilter::default() };
     let running = store.jobs().list(&filter, AT_ONCE).await?;
@@ -210,7 +214,8 @@ async fn delete_all(store: &Store, name: &RepoName, repo: Option<RepoId>, contex
     Ok(())
 }
 
-/// Half of the time belongs to others: SQLite has one writer at a time, and does not let them queue up.
+/// Sleeps as long as the last transaction took, so that other writers get half of the time: SQLite allows one writer at
+/// a time and does not queue the others.
 async fn let_others_in(begun: Instant) {
     tokio::time::sleep(begun.elapsed()).await;
 }
@@ -229,7 +234,7 @@ async fn unknown(store: &Store, name: &RepoName) -> Result<Report> {
     }
 }
 
-/// What would make the repository come back, and what to do about it.
+/// Warns if a webhook would store the purged repository again, and explains how to prevent it.
 async fn watched(store: &Store, repo: &Repo) -> Result<Vec<String>> {
     if repo.github_id.is_none() || store.repos().access(repo.id).await? != RepoAccess::Active {
         return Ok(Vec::new());
@@ -249,7 +254,7 @@ async fn watched(store: &Store, repo: &Repo) -> Result<Vec<String>> {
     }])
 }
 
-/// The models that made vectors of a repository's items, each with how many.
+/// Returns the models that embedded a repository's items, each with its number of vectors.
 async fn models_of(store: &Store, repo: &Repo) -> Result<Vec<(String, u64)>> {
     let mut models = store.corpus().embedding_models(repo.id, Representation::Raw).await?;
     models.extend(store.corpus().embedding_models(repo.id, Representation::Intent).await?);

@@ -35,15 +35,17 @@ use crate::session::database::DatabaseOption;
 use crate::session::detector_source::ServiceModels;
 use crate::session::github::{GithubOption, is_app};
 
-/// The variables that hold secrets. Never options: arguments are seen by every process.
+/// The environment variables that contain secrets. They are never options, because every process can read another
+/// process's arguments.
 const WEBHOOK_SECRET: &str = "CANONRY_WEBHOOK_SECRET";
 const METRICS_TOKEN: &str = "CANONRY_METRICS_TOKEN";
 
-/// Connections to the database beside one for each worker: for webhooks, publishers, schedules and whoever asks.
+/// Database connections in addition to one for each worker: for webhooks, publishers, schedules and other requests.
 const OTHER_CONNECTIONS: u32 = 8;
-/// Leases last 20 seconds by each process's own clock.
+/// The service does not start if its clock and the database's clock differ by more than this. Leases last 20 seconds by
+/// each process's own clock.
 const MOST_SKEW: SignedDuration = SignedDuration::from_secs(10);
-/// From here on the difference is logged.
+/// The service logs a warning if the two clocks differ by more than this.
 const SOME_SKEW: SignedDuration = SignedDuration::from_secs(2);
 
 /// Run the service: webhooks, triage, reviews, console.
@@ -191,7 +193,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     Ok(Report::new(json!({ "jobs": served.tries, "drained": served.drained }), text))
 }
 
-/// The parts of the service, and its schedules.
+/// Builds the parts of the service and chooses its schedules.
 async fn parts(
     args: &Args,
     models: Models,
@@ -260,7 +262,8 @@ async fn parts(
     Ok((ServeParts { handler: service, metrics, publisher, wake_publisher, wake_worker, routes }, schedules))
 }
 
-/// Processes whose clocks differ take each other's jobs for abandoned. Each is compared with the database's clock.
+/// Compares this machine's clock with the database's clock. Processes whose clocks differ treat each other's jobs as
+/// abandoned.
 fn check_clock(skew: SignedDuration) -> Result<()> {
     let seconds = skew.abs().as_secs();
     if skew.abs() > MOST_SKEW {

@@ -121,7 +121,8 @@ async fn list(args: &ListArgs) -> Result<Report> {
         .with("patterns", documents))
 }
 
-/// The settings that decide what is hidden: of the named file, or of the clone in the current folder.
+/// Reads the settings that decide which findings are hidden: from the named file, or from the clone in the current
+/// folder.
 async fn settings(file: Option<&Path>, repo: &Repo) -> Result<RepoConfig> {
     if let Some(file) = file {
         let parsed = config::read(file)?
@@ -178,7 +179,7 @@ fn in_words(report: &FeedbackReport, repo: &str) -> String {
     text
 }
 
-/// Who runs the command, if they may clear and restore feedback.
+/// Returns the login of the person who runs the command if they may clear and restore feedback.
 async fn maintainer<'a>(store: &Store, repo: &Repo, by: Option<&'a Login>) -> Result<&'a Login> {
     let Some(by) = by else {
         bail!(WrongUsage("add --by LOGIN or set GITHUB_USER; your login is stored with the change".to_owned()));
@@ -194,7 +195,7 @@ async fn maintainer<'a>(store: &Store, repo: &Repo, by: Option<&'a Login>) -> Re
     Ok(by)
 }
 
-/// Confirms that every pattern is cleared: by --yes, or typed at a terminal.
+/// Requires a confirmation before every pattern is cleared: --yes, or a phrase typed at a terminal.
 fn confirm_all(args: &ClearArgs, repo: &Repo) -> Result<()> {
     if args.fingerprint.is_some() || args.yes {
         return Ok(());

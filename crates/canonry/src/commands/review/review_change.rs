@@ -137,7 +137,7 @@ impl FailOn {
 }
 
 impl Args {
-    /// Whether stdout is to hold the JSON document without `--json`.
+    /// Whether stdout receives the JSON document even without `--json`.
     pub(crate) fn prints_json(&self) -> bool {
         self.format == Some(Format::Json) && self.output.is_none()
     }
@@ -152,12 +152,12 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let publishes = args.pr.filter(|_| !args.no_publish && has_credentials());
     let clone = match LocalClone::find(&args.work_tree).await {
         Ok(clone) => Some(clone),
-        // A pull request that is named in full needs no clone.
+        // A pull request that is named with its repository needs no clone.
         Err(error) if error.is::<WrongUsage>() || publishes.is_none() || args.repo.is_none() => return Err(error),
         Err(_) => None,
     };
     let file = || args.output.as_deref().map(|path| OutputFile::create(path, &context.run_id.to_string())).transpose();
-    // Problems of the clone or the options are reported before anything is opened or created.
+    // Problems of the clone or the options are reported before a database or a file is opened or created.
     let (store, file, asked) = match (publishes, &clone) {
         (Some(number), clone) => {
             let (file, store) = (file()?, args.database.open(context).await?);
@@ -236,7 +236,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     present(&result, &args, file, context)
 }
 
-/// Where `path:line` leads: to the commit on GitHub for a pull request there, else to the file in the clone.
+/// Returns the links for `path:line`: to the commit on GitHub for a pull request there, otherwise to the file in the
+/// clone.
 fn links(asked: &RequestedChange, clone: Option<&LocalClone>) -> Option<SourceLinks> {
     match &asked.pull {
         Some(pull) => Some(SourceLinks::to_commit(&pull.web_url(), &asked.head)),
@@ -249,7 +250,7 @@ fn is_skipped(settings: &ReviewSettings, author: &Login) -> bool {
 }
 
 fn skipped(repo: &RepoName, author: &Login, subject: &ReviewSubject, file: Option<OutputFile>) -> Result<Report> {
-    // An empty result would look like a review without findings.
+    // The file is not written: an empty result would look like a review without findings.
     drop(file);
     let why = format!("review.skipAuthors names {author}");
     let text = format!("Not reviewed: {subject}, because {why}.\n");
@@ -261,7 +262,8 @@ fn skipped(repo: &RepoName, author: &Login, subject: &ReviewSubject, file: Optio
         .with("skipped", why))
 }
 
-/// Who turns findings into vectors for the memory; a review does without where none is to be had.
+/// Returns the embedder that turns findings into vectors for the search in earlier findings. If no embedder is
+/// available, the review continues without it.
 async fn embedder(
     options: &EmbedderOptions,
     store: &Store,
@@ -336,8 +338,8 @@ fn present(presented: &Presented<'_>, args: &Args, file: Option<OutputFile>, con
             report_gaps(report);
         }
         if format != Format::Text && !context.quiet {
-            // The document is for a program; a person who reads the build log finds the reason for the exit status
-            // here.
+            // A program reads the document on stdout; a person who reads the build log finds the reason for the exit
+            // status on stderr.
             let _ = write!(anstream::stderr(), "{failed}");
         }
         return Ok(document(if format == Format::Text { words } else { harmless(&formatted) }));
@@ -352,7 +354,8 @@ fn present(presented: &Presented<'_>, args: &Args, file: Option<OutputFile>, con
     Ok(document(summary(&words, path)))
 }
 
-/// Lines of findings have no place for what is missing, and a reader of a pipe does not see the exit status.
+/// Reports the problems of reviewers on stderr. The lines of findings cannot contain them, and a program that reads a
+/// pipe does not see the exit status.
 fn report_gaps(report: &ReviewReport) {
     for reviewer in &report.reviewers {
         for problem in &reviewer.problems {
@@ -389,13 +392,13 @@ fn exit(report: &ReviewReport, failing: &[&ReportedFinding]) -> Exit {
     if is_troubled { Exit::SomeFailed } else { Exit::Done }
 }
 
-/// The findings that `--fail-on` exits with status 5 for.
+/// Returns the findings that make `--fail-on` exit with status 5.
 fn failing_findings(report: &ReviewReport, fail_on: FailOn) -> Vec<&ReportedFinding> {
     let Some(least) = fail_on.severity() else { return Vec::new() };
     report.findings.iter().filter(|one| stands(one) && one.sighting.finding.severity >= least).collect()
 }
 
-/// Which findings make it exit with status 5.
+/// Lists the findings that make the command exit with status 5.
 fn failing_in_words(failing: &[&ReportedFinding], fail_on: FailOn, links: Option<&SourceLinks>) -> String {
     let Some(least) = fail_on.severity().filter(|_| !failing.is_empty()) else { return String::new() };
     let count = counted(failing.len() as u64, "finding");
@@ -408,7 +411,8 @@ fn failing_in_words(failing: &[&ReportedFinding], fail_on: FailOn, links: Option
     text
 }
 
-/// Whether a finding counts for `--fail-on`: it is open, and shown at its line, or would be if there were more room.
+/// Whether a finding counts for `--fail-on`: it is open, and it is shown at its line or would be if there were more
+/// room.
 fn stands(one: &ReportedFinding) -> bool {
     let open = !matches!(one.sighting.status, FindingStatus::Fixed | FindingStatus::Dismissed);
     open && (one.shown == ShownAs::Inline || (one.shown == ShownAs::Details && one.grounded))

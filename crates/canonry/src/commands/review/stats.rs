@@ -35,7 +35,7 @@ pub(crate) struct Args {
     database: DatabaseOption,
 }
 
-/// So many patterns are shown.
+/// How many patterns are shown at most.
 const PATTERNS: u32 = 50;
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     Ok(figures.into_iter().fold(report, |report, (key, value)| report.with(&key, value)).with("since", since))
 }
 
-/// An average as people read it, and as scripts compare it.
+/// Rounds an average to two decimals, so that people can read it and scripts can compare it.
 pub(crate) fn rounded(average: Option<f64>) -> Option<f64> {
     average.map(|average| (average * 100.0).round() / 100.0)
 }

@@ -51,7 +51,7 @@ struct Place {
 impl FromStr for Place {
     type Err = String;
 
-    /// `PATH`, `PATH:LINE`, or `PATH:LINE:COLUMN` as compilers write it.
+    /// Parses `PATH`, `PATH:LINE` or `PATH:LINE:COLUMN`; compilers write the last form.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let number = |text: &str| text.parse::<u32>().ok().filter(|line| *line > 0);
         let (mut path, mut line) = (text, None);
@@ -65,8 +65,9 @@ impl FromStr for Place {
     }
 }
 
-/// The most findings of a file that are read, and how many lines away counts as near.
+/// The most findings of a file that are read.
 const MOST: u32 = 1000;
+/// A finding at most this many lines away from the given line is shown.
 const NEAR: u32 = 3;
 
 pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
@@ -100,7 +101,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         .with("findings", lives.iter().map(FindingLife::document).collect::<Vec<_>>()))
 }
 
-/// The files of the clone in the current folder, where the terminal follows links.
+/// Returns links to the files of the clone in the current folder if the terminal shows links.
 async fn links() -> Option<SourceLinks> {
     if !terminal::shows_links() {
         return None;
@@ -108,7 +109,7 @@ async fn links() -> Option<SourceLinks> {
     LocalClone::find(Path::new(".")).await.ok()?.root().map(SourceLinks::to_files)
 }
 
-/// The words about a finding, which begin with its place.
+/// Returns the text about a finding; its first part, the place, becomes a link.
 fn linked(life: &FindingLife, links: Option<&SourceLinks>) -> String {
     let (words, finding) = (life.in_words(), &life.found().finding);
     match words.strip_prefix(&SourceLinks::place(None, &finding.path, finding.lines)) {
@@ -117,7 +118,7 @@ fn linked(life: &FindingLife, links: Option<&SourceLinks>) -> String {
     }
 }
 
-/// The path from the top of the clone, for a path from the current folder.
+/// Converts a path relative to the current folder into a path relative to the root of the clone.
 async fn path_from_the_top(path: &RepoPath) -> Option<RepoPath> {
     let folder = LocalClone::find(Path::new(".")).await.ok()?.folder_in_it()?;
     RepoPath::new(&format!("{folder}/{path}")).ok()

@@ -111,7 +111,7 @@ fn show(file: Option<&Path>) -> Result<Report> {
         .with("config_hash", config_hash(&config)))
 }
 
-/// A mistake as compilers write it, so that editors can jump to it.
+/// Writes a problem as `PATH:LINE:COLUMN: …`, as compilers do, so that editors can jump to it.
 fn in_words(path: &Path, problem: &SettingsProblem) -> String {
     let said = problem.to_string();
     let place = format!("line {}, column {}: ", problem.line, problem.column);
@@ -119,8 +119,7 @@ fn in_words(path: &Path, problem: &SettingsProblem) -> String {
     one_line(&format!("{}:{}:{}: {said}", path.display(), problem.line, problem.column))
 }
 
-/// Reads a settings file; `None` when there is none. More than one byte beyond the limit is never
-/// held in memory.
+/// Reads a settings file; `None` if there is none. It reads at most one byte beyond the size limit.
 pub(crate) fn read(path: &Path) -> Result<Option<ParsedSettings>> {
     let file = match File::open(path) {
         Ok(file) => file,

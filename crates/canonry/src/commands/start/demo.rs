@@ -20,7 +20,7 @@ use crate::run::interruption;
 use crate::session::console_commands::console_commands;
 use crate::session::context::Context;
 
-/// The default port; another one when it is taken.
+/// The default port. If it is in use, the operating system chooses a free port.
 const USUAL_PORT: u16 = 7414;
 
 /// Show a week of Canonry on sample repositories, offline.
@@ -71,7 +71,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         () = &mut stop => bail!("interrupted before the week was over; run `canonry demo` again"),
     };
     if args.headless {
-        // A machine with other rounding may differ by a verdict, which does not matter in a browser.
+        // Only a headless run checks the outcome: on a machine with other rounding a verdict may differ, which does not
+        // matter in a browser.
         check_outcome(&demo, &week, &outcome).await?;
         demo.stop().await?;
         return tour::headless(&week, &outcome, &folder, began.elapsed());
@@ -83,7 +84,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         context,
     )?;
     if opens {
-        // The URL was printed, in case this fails.
+        // If this fails, the user still has the printed URL.
         let _ = open_in_browser::open(&demo.sign_in_once_url());
     }
     stop.await;
@@ -106,7 +107,7 @@ async fn listen(wanted: Option<SocketAddr>) -> Result<TcpListener> {
     }
 }
 
-/// The reviews need it, and so does the emulated GitHub.
+/// Checks that git is installed: the reviews and the emulated GitHub need it.
 fn require_git() -> Result<()> {
     let found = Command::new("git").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     match found {

@@ -154,7 +154,7 @@ async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>, contex
     }
 }
 
-/// Whether the database can be written: a write is tried and rolled back.
+/// Checks that the database can be written: it tries a write and rolls it back.
 async fn check_rights(url: &DatabaseUrl) -> Check {
     let tried = async { anyhow::Ok(Store::open_existing(url).await?.try_to_write().await?) };
     let place = url.file().map_or_else(|| url.to_string(), |path| path.display().to_string());
@@ -192,7 +192,8 @@ async fn count_items(url: &DatabaseUrl) -> Result<(u64, u64)> {
     Ok((repos.len() as u64, items))
 }
 
-/// Repositories whose vectors are of an older model of this program, which is not searched any more.
+/// Warns about repositories with fewer vectors of the current local model than of an older one (under 90 %). The older
+/// model is no longer searched.
 async fn check_vectors(url: &DatabaseUrl) -> Result<Vec<Check>> {
     let store = Store::open_existing(url).await?;
     let embedder = LocalEmbedder::load()?;
@@ -217,7 +218,7 @@ async fn check_vectors(url: &DatabaseUrl) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Pauses and announced closes; nothing for a repository without either.
+/// Reports pauses, announced closes, and budgets for which the model's prices are unknown.
 async fn check_brakes(url: &DatabaseUrl, context: &Context) -> Result<Vec<Check>> {
     let store = Store::open_existing(url).await?;
     let mut checks = Vec::new();
@@ -237,7 +238,7 @@ async fn check_brakes(url: &DatabaseUrl, context: &Context) -> Result<Vec<Check>
     Ok(checks)
 }
 
-/// The judges in use that no audit has proven, whose answers close nothing.
+/// Warns about judges in use that no audit has proven: their answers close nothing.
 async fn check_judges(url: &DatabaseUrl) -> Result<Vec<Check>> {
     let store = Store::open_existing(url).await?;
     let mut checks = Vec::new();
@@ -292,7 +293,7 @@ async fn check_github(args: &Args, checks: &mut Vec<Check>) {
     });
 }
 
-/// Whether GitHub accepts the credentials, and the client that asked it.
+/// Checks that GitHub accepts the credentials, and returns the client that it used.
 async fn check_credentials(args: &Args) -> (Check, Option<GitHub>) {
     // An App has priority over a token, as in every other command.
     let (name, another) = match (is_app(), token()) {
@@ -342,7 +343,7 @@ fn check_settings(path: &Path) -> Check {
     }
 }
 
-/// Where messages begin, below each other.
+/// The column in which every message begins.
 const MESSAGE_COLUMN: usize = 20;
 
 fn text(checks: &[Check]) -> String {

@@ -60,7 +60,8 @@ async fn to_file(store: &Store, repo: &Repo, filter: ItemFilter, path: &Path, co
     Ok(Report::new(json!({ "exported": count }), text).of(&repo.name).with("file", path))
 }
 
-/// The items inside the one document, written as they are read: a repository need not fit in memory.
+/// Writes one JSON document that contains the items. Each item is written as soon as it is read, so a repository does
+/// not have to fit in memory.
 async fn into_document(store: &Store, repo: &Repo, filter: ItemFilter, context: &Context) -> Result<Report> {
     let mut stdout = io::BufWriter::new(io::stdout());
     let head = Value::Object(envelope(&context.command, &context.run_id.to_string(), Some(&repo.name))).to_string();

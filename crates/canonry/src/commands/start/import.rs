@@ -77,7 +77,7 @@ fn bad_record(bad: &BadRecord) -> Value {
     json!({ "file": bad.file, "line": bad.line, "message": bad.message })
 }
 
-/// So many bad records are shown to a person; `--json` has more of them.
+/// How many bad records the text shows at most; `--json` contains more.
 const SHOWN: usize = 20;
 
 fn text(done: &ImportReport) -> String {

@@ -39,7 +39,7 @@ fn preset(name: &str) -> Result<Preset, String> {
     name.parse().map_err(|_| format!("the presets are {}", all.join(", ")))
 }
 
-/// Writes a settings file; one that is there is somebody's.
+/// Writes a settings file. It never overwrites an existing file, which belongs to the user.
 fn write_settings(preset: Preset) -> Result<Report> {
     let file = match OpenOptions::new().write(true).create_new(true).open(SETTINGS_FILE) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {

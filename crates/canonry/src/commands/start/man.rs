@@ -35,7 +35,8 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     Ok(Report::new(json!({ "pages": written.len() }), text).with("files", written))
 }
 
-/// The page of a command: its example comes before the long description, and the program's commands come in groups.
+/// Renders the man page of a command. The example comes before the long description, and the page of the program lists
+/// the commands in groups.
 fn page(command: &clap::Command) -> Result<String> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
@@ -57,7 +58,7 @@ fn page(command: &clap::Command) -> Result<String> {
     Ok(String::from_utf8(page)?)
 }
 
-/// A section whose lines stay as they are written.
+/// Renders a section whose lines are not reflowed.
 fn section(heading: &str, text: Option<&clap::builder::StyledStr>) -> String {
     let Some(text) = text else { return String::new() };
     let mut section = format!(".SH {heading}\n.nf\n");

@@ -62,7 +62,7 @@ fn commands() -> String {
 
 fn describe(command: &Command, parent: &str, page: &mut String) {
     let name = format!("{parent} {}", command.get_name());
-    // The help is the only source: this page shows what the program says.
+    // The help text is the only source of this page.
     let help = command
         .clone()
         .bin_name(&name)

@@ -63,9 +63,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let asked = args.repo.name_to_fetch(&store).await?;
     let done = sync(&store, &github, &asked, options, &mut |so_far| bar.set_position(so_far.fetched)).await;
     let done = done.map_err(|failure| stopped(&failure))?;
-    // The current name: the former one redirects only until another repository takes it.
+    // The current name of the repository: a former name redirects only until another repository takes it.
     let name = done.repo.clone().unwrap_or(asked);
-    // Template files affect how issues are compared. If they cannot be read, they are learned from the issues.
+    // Template files affect how issues are compared. If they cannot be read, the templates are learned from the issues.
     if !args.dry_run
         && done.inserted > 0
         && let Some(repo) = store.repos().find(&name).await?
@@ -97,7 +97,7 @@ fn begin(bar: &ProgressBar, what: &str) {
     bar.set_position(0);
 }
 
-/// The error of a run that ended early: the cause, and what is kept.
+/// Returns the error of a run that ended early: the cause, and how many items are already stored.
 pub(crate) fn stopped(failure: &SyncFailure) -> anyhow::Error {
     match failure.so_far.fetched {
         0 => anyhow!("{}", failure.cause),
@@ -113,7 +113,7 @@ pub(crate) struct Further {
     sweep: Option<SweepReport>,
 }
 
-/// What a run did, for `sync` and `refresh`.
+/// Reports what a run did, for `sync` and `refresh`.
 pub(crate) fn report(done: &SyncReport, name: &RepoName, dry_run: bool, more: &Further) -> Report {
     let mut stats = Map::new();
     let counts = [

@@ -96,7 +96,7 @@ pub(crate) fn failed_item(failed: &FailedItem) -> Value {
     json!({ "type": failed.item_type, "number": failed.number, "message": failed.message })
 }
 
-/// So many failures are shown to a person; `--json` has more of them.
+/// How many failures the text shows at most; `--json` contains more.
 const SHOWN: usize = 20;
 
 fn text(done: &AnalyzeReport, extractor: Extractor) -> String {

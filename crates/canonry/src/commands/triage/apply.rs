@@ -80,7 +80,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         }
         None => live_settings(&github, &repo).await?,
     };
-    // A plan of another repository is refused first.
+    // A plan of another repository skips this step, because `apply_close` refuses it.
     if store.plans().run(plan).await?.is_some_and(|run| run.repo.id == repo.id) {
         know_maintainers(&store, &repo, &args.github, MaintainersAge::Now, context).await?;
     }
@@ -111,14 +111,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     }
 }
 
-/// Whether the apply will begin: what is refused is not announced.
+/// Whether the apply will begin. An apply that will be refused is not announced.
 async fn can_begin(store: &Store, repo: &Repo, run: CloseRunId, context: &Context) -> Result<bool> {
     let Some(plan) = store.plans().run(run).await?.filter(|plan| plan.repo.id == repo.id) else { return Ok(false) };
     let is_good = age_of_plan(store, &plan, context.now).await?.refusal(run).is_none();
     Ok(is_good && store.close().brake_in_force(repo.id, BrakeKind::Pause).await?.is_none())
 }
 
-/// What is about to be closed, and what is kept back.
+/// Describes what is about to be closed, what is not closed today and what stays open.
 fn announced(forecast: &PlanForecast, approved_only: bool, max_per_day: u32) -> String {
     let ApplyForecast { closes, kept_back } = if approved_only { forecast.approved_only } else { forecast.all };
     let mut words = format!("Closing {}.", counted(closes, "item"));
@@ -136,12 +136,12 @@ fn announced(forecast: &PlanForecast, approved_only: bool, max_per_day: u32) -> 
     words
 }
 
-/// The settings file of the repository's default branch; without one, the defaults.
+/// Reads the settings file of the repository's default branch; if there is none, returns the defaults.
 pub(crate) async fn live_settings(github: &GitHub, repo: &Repo) -> Result<ParsedSettings> {
     match github.default_branch_file(&repo.name, SETTINGS_FILE, MAX_FILE_BYTES).await {
         Ok(Some(file)) => Ok(parse_bytes(file.text.as_bytes())),
         Ok(None) => Ok(ParsedSettings { config: RepoConfig::default(), problems: Vec::new() }),
-        // The file may name a protected label.
+        // The unreadable file may name a protected label.
         Err(error) => bail!(Refused(format!(
             "{SETTINGS_FILE} of {} cannot be read ({error}), so nothing was closed; try again",
             repo.name
@@ -149,7 +149,7 @@ pub(crate) async fn live_settings(github: &GitHub, repo: &Repo) -> Result<Parsed
     }
 }
 
-/// What a run did; `word` says what it did to an item.
+/// Reports what a run did; `word` names what it did to an item, such as `Closed`.
 pub(crate) fn report(repo: &Repo, done: &CloseReport, word: &str, run: CloseRunId) -> Report {
     let stats = json!({
         "attempted": done.attempted, "applied": done.applied, "skipped": done.skipped, "failed": done.failed,
@@ -159,7 +159,7 @@ pub(crate) fn report(repo: &Repo, done: &CloseReport, word: &str, run: CloseRunI
         .with("run", run.get())
         .with("remarks", &done.remarks)
         .with("items", done.rows.iter().map(row).collect::<Vec<_>>());
-    // Rows that a pause left undone wait for the same command.
+    // Rows that a pause left undone are done when the same command runs again.
     if done.failed > 0 || done.unreached > 0 { report.ending(Exit::SomeFailed) } else { report }
 }
 

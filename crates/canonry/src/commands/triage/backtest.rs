@@ -157,8 +157,7 @@ async fn replay(
     done
 }
 
-/// Asks GitHub what closed duplicates are duplicates of, if there is a token to ask with; whether that taught
-/// anything.
+/// Asks GitHub what closed duplicates are duplicates of, if there is a token. Returns whether it learned anything.
 async fn learn(args: &Args, store: &Store, repo: &Repo, context: &Context) -> Result<bool> {
     if std::env::var_os(TOKEN_VARIABLE).is_none_or(|token| token.is_empty()) {
         return Ok(false);
@@ -200,7 +199,7 @@ fn measures(of: &RetrievalMeasures) -> Value {
     })
 }
 
-/// Precision and recall at the threshold of a new installation, then everything else.
+/// Reports precision and recall at the default threshold of a new installation, then all other figures.
 fn verdicts(done: &Backtest) -> Value {
     let point = done.default_point();
     json!({
@@ -225,7 +224,7 @@ fn timing(done: &Backtest, load_seconds: f64) -> Value {
     timing
 }
 
-/// Misses that a person sees at once; the page and `--json` have more.
+/// How many misses the text shows at most; the page and `--json` contain more.
 const SHOWN: usize = 8;
 
 fn text(done: &Backtest) -> String {

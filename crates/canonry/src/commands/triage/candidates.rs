@@ -52,7 +52,7 @@ pub(crate) struct Args {
     database: DatabaseOption,
 }
 
-/// Reads a score from the command line.
+/// Parses a score from the command line.
 pub(crate) fn score(text: &str) -> Result<Similarity, String> {
     let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number between 0 and 1"))?;
     Similarity::new(number).map_err(|error| error.to_string())
@@ -145,9 +145,9 @@ fn scores(set: &canonry_triage::WrittenSet) -> Vec<f64> {
     ordered_scores(&set.members.iter().map(|hit| hit.score.get()).collect::<Vec<_>>())
 }
 
-/// The nearest pairs that a person sees at once.
+/// How many of the nearest pairs the text shows at most.
 const SHOWN: usize = 15;
-/// The reasons for a pair's rank that are shown.
+/// How many reasons for a pair's rank are shown at most.
 const REASONS: usize = 3;
 
 fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
@@ -179,7 +179,7 @@ fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
     }
     let mut shown = table(["item", "nearest", "score", "mainly because of"]);
     for (set, best, score) in nearest.iter().take(SHOWN) {
-        // `show -v` shows the rest: a row should fit into a terminal.
+        // A row should fit into a terminal; `show -v` shows the other reasons.
         let reasons = ranked_by(best.parts.iter().map(|(part, value)| (*part, *value))).unwrap_or_default();
         shown.add_row([
             format!("{} #{}", set.item_type, set.number),

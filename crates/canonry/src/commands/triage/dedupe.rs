@@ -97,7 +97,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         let options = SyncOptions { item_type: args.item_type.one(), ..SyncOptions::default() };
         let done = sync(&store, &github, &name, options, &mut |so_far| bar.set_position(so_far.fetched)).await?;
         fetched = Some((done.inserted, done.updated));
-        // The current name of the repository.
+        // `done.repo` is the current name of the repository.
         find_named(&store, done.repo.as_ref().unwrap_or(&name)).await?
     } else {
         args.repo.find(&store).await?

@@ -141,7 +141,7 @@ fn text(found: &DetectReport, repo: &str) -> String {
         Verdict::NotDuplicate => format!("{item} is not a known duplicate"),
     };
     let mut text = format!("{bold}{verdict}{bold:#}: {}", online_reason(&found.verdict.reason));
-    // After a no, the confidence would read as the confidence in the no, which not every judge gives.
+    // After "not a duplicate", a confidence would read as the confidence in that verdict, which not every judge gives.
     if let Some(confidence) = found.verdict.confidence.filter(|_| found.verdict.verdict != Verdict::NotDuplicate) {
         text += &format!(" (confidence {})", percent(confidence.get()));
     }

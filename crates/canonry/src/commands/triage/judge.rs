@@ -55,7 +55,7 @@ pub(crate) struct Args {
     database: DatabaseOption,
 }
 
-/// Reads a probability from the command line.
+/// Parses a probability from the command line.
 pub(crate) fn probability(text: &str) -> Result<Probability, String> {
     let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number between 0 and 1"))?;
     Probability::new(number).map_err(|error| error.to_string())
@@ -130,7 +130,7 @@ fn decision(line: &DecisionLine) -> Value {
     })
 }
 
-/// The edges that a person sees at once.
+/// How many edges the text shows at most.
 const SHOWN: usize = 15;
 
 fn text(done: &JudgeReport, repo: &str) -> String {

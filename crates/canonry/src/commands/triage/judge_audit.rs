@@ -128,7 +128,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     Ok(if some_failed { report.ending(Exit::SomeFailed) } else { report })
 }
 
-/// Whether the cheap judge may close, as JSON.
+/// Reports in JSON whether the cheap judge may close.
 fn proof_document(provider: Extractor, proof: JudgeProof) -> Value {
     json!({
         "right": proof.right,
@@ -140,7 +140,7 @@ fn proof_document(provider: Extractor, proof: JudgeProof) -> Value {
     })
 }
 
-/// Whether the cheap judge may close, in words.
+/// Reports in words whether the cheap judge may close.
 fn proof_text(judge: &str, provider: Extractor, proof: JudgeProof) -> String {
     if provider == Extractor::Local {
         return String::new();
@@ -156,7 +156,7 @@ pub(crate) fn audit_document(id: i64, tally: &AuditTally) -> Value {
     document
 }
 
-/// One source of an audit for a program.
+/// Reports one audited item in JSON.
 pub(crate) fn item_document(audited: &AuditedItem) -> Value {
     json!({
         "number": audited.number,

@@ -158,7 +158,7 @@ async fn rule(
     Ok(Report::new(json!({ "overrides": 1 }), text).of(&repo.name).with("override", document(&ruled)))
 }
 
-/// The type of both items; they must be of one.
+/// Returns the type of both items; they must have the same type.
 async fn type_of(
     store: &Store,
     repo: &Repo,

@@ -138,7 +138,7 @@ fn report(repo: &Repo, plan: &StoredPlan, text: String) -> Report {
         .with("items", plan.rows.iter().map(row_document).collect::<Vec<Value>>())
 }
 
-/// What the plan would close, then its rows.
+/// Shows how many items the plan would close, then its rows.
 fn shown(plan: &StoredPlan, context: &Context) -> String {
     let closes = plan.rows.iter().filter(|row| row.skip.is_none() && row.approved != Some(false));
     let (done, open): (Vec<_>, Vec<_>) = closes.partition(|row| row.result.is_some());
@@ -199,7 +199,7 @@ async fn rule(args: &RowArgs, approved: bool, context: &Context) -> Result<Repor
     Ok(report(&repo, &plan, text))
 }
 
-/// Which of the rows stay excluded when all others are approved.
+/// Lists the rows that stay excluded when all others are approved.
 fn left_excluded(rows: &[&PlannedRow]) -> String {
     let excluded: Vec<String> = rows
         .iter()
@@ -212,7 +212,7 @@ fn left_excluded(rows: &[&PlannedRow]) -> String {
     }
 }
 
-/// Which of the rows had been done before, and how that is reverted.
+/// Lists the rows that were already done, and the command that reopens them.
 fn already_done(plan: &StoredPlan, meant: impl Fn(&&PlannedRow) -> bool) -> String {
     let done = plan.rows.iter().filter(meant).filter_map(|row| Some((row.number, row.result.as_deref()?)));
     let done: Vec<String> = done.map(|(number, result)| format!("#{number} ({result})")).collect();

@@ -110,7 +110,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     report(&repo, planned)
 }
 
-/// A plan, or why there is none.
+/// Reports a plan, or the error that prevented it.
 pub(crate) fn report(repo: &Repo, planned: Result<PlanReport, PlanError>) -> Result<Report> {
     let planned = match planned {
         Err(error @ PlanError::NoMaintainers(_)) => bail!(Refused(error.to_string())),
@@ -135,8 +135,8 @@ pub(crate) enum MaintainersAge {
     Now,
 }
 
-/// Makes sure that the maintainers are known: a list that was set stands; one from GitHub is fetched again when it is
-/// old. When GitHub does not answer, nothing is planned.
+/// Makes sure that the maintainers are known. A list that was set by hand is kept; a list from GitHub is fetched again
+/// if it is older than `age` allows. If GitHub does not answer, the command is refused.
 pub(crate) async fn know_maintainers(
     store: &Store,
     repo: &Repo,
@@ -230,7 +230,7 @@ fn text(planned: &PlanReport, repo: &str) -> String {
     text
 }
 
-/// The rows as a table, those that close an item first.
+/// Shows the rows as a table; rows that close an item come first.
 pub(crate) fn rows_table(rows: &[PlannedRow]) -> Table {
     let mut ordered: Vec<&PlannedRow> = rows.iter().collect();
     ordered.sort_by_key(|row| (row.skip.is_some(), row.item_type, row.target, row.number));
@@ -264,7 +264,7 @@ pub(crate) fn rows_table(rows: &[PlannedRow]) -> Table {
     shown
 }
 
-/// The beginning of a title, harmless for a terminal.
+/// Returns the beginning of a title, with every character escaped that would act on a terminal.
 fn short(title: &str) -> String {
     const SHOWN: usize = 40;
     let line = one_line(title);

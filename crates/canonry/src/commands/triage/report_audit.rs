@@ -92,7 +92,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         .with("items", audited.iter().map(item_document).collect::<Vec<_>>()))
 }
 
-/// What people answered in the console about sampled verdicts, by verdict.
+/// Shows what people answered in the console about sampled verdicts, for each verdict.
 fn people_text(people: &AdjudicationSummary) -> String {
     if people.answered == 0 {
         return String::new();

@@ -141,7 +141,7 @@ fn in_words(repo: &str, report: &ThresholdReport, context: &Context) -> String {
     text
 }
 
-/// Where Canonry stopped commenting, and what to do about it.
+/// Names the components for which Canonry stopped commenting, and explains how to make it comment again.
 fn silence(report: &ThresholdReport) -> String {
     let silent: Vec<&ReportedThreshold> =
         report.thresholds.iter().filter(|row| row.current == CurrentThreshold::Silent).collect();

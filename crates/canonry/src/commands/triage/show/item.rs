@@ -64,8 +64,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     Ok(documents.fold(Report::new(json!({}), text).of(&repo.name), |report, (key, value)| report.with(key, value)))
 }
 
-/// GitHub numbers issues and pull requests together, so that the type may be left out; files of
-/// other trackers may use a number twice.
+/// Finds an item by its number. The type is optional, because GitHub numbers issues and pull requests together. Files
+/// of other trackers may use a number twice; then the type is required.
 pub(crate) async fn find(store: &Store, repo: &Repo, item_type: Option<ItemType>, number: ItemNumber) -> Result<Item> {
     let types = ItemType::one_or_all(item_type);
     let mut found = Vec::new();
@@ -83,7 +83,7 @@ pub(crate) async fn find(store: &Store, repo: &Repo, item_type: Option<ItemType>
     }
 }
 
-/// Which item it is, how it stands, and the verdict.
+/// Shows the number, title and state of the item, and the verdict.
 fn heading(repo: &Repo, item: &Item, verdict: &str, context: &Context) -> String {
     let bold = anstyle::Style::new().bold();
     let title = paragraph(0, &one_line(&item.title));
@@ -94,7 +94,7 @@ fn heading(repo: &Repo, item: &Item, verdict: &str, context: &Context) -> String
     format!("{} {kind} #{}\n{title}{}\n{verdict}", repo.name, item.number, paragraph(0, &state(item, context)))
 }
 
-/// `Closed as a duplicate of #1 on 4 Jan 2026`.
+/// Describes the state of an item, such as `Closed as a duplicate of #1, …`.
 fn state(item: &Item, context: &Context) -> String {
     let mut state = match (item.state, item.state_reason) {
         _ if item.merged => "Merged".to_owned(),
@@ -121,7 +121,7 @@ fn state(item: &Item, context: &Context) -> String {
     state
 }
 
-/// The facts, then the text.
+/// Shows the facts about an item, then its text.
 fn details(item: &Item, context: &Context) -> String {
     let mut text = "\nDetails:\n".to_owned();
     for (name, value) in facts(item, context) {
@@ -181,7 +181,7 @@ fn scores(set: &CandidateSet) -> Vec<f64> {
     ordered_scores(&set.members.iter().map(|member| member.score).collect::<Vec<_>>())
 }
 
-/// The nearest items; with `--verbose` what each score is made of.
+/// Shows the nearest items; with `--verbose`, also the parts of each score.
 fn neighbours(set: &CandidateSet, context: &Context) -> String {
     let mut text = match context.verbose {
         true => format!(
@@ -205,7 +205,7 @@ fn neighbours(set: &CandidateSet, context: &Context) -> String {
     }
     let mut members = table(["rank", "number", "score", "similarity", "made of"]);
     for ((rank, member), score) in (1..).zip(&set.members).zip(scores(set)) {
-        // What each feature added to the order is shown in a separate line.
+        // A separate line shows what each feature added to the order.
         let parts = member.parts.iter().filter(|(part, _)| !part.starts_with("by_"));
         let parts: Vec<String> = parts.map(|(part, value)| format!("{part} {value:.3}")).collect();
         let [score, similarity] = [score, member.score].map(|value| format!("{value:.4}"));
