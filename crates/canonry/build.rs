@@ -1,7 +1,6 @@
 //! Strips the symbols of a release: 9 of 68 MB. A panic still names its place.
 //!
 //! `strip` belongs into the profile, but cargo ignores it for a package with profile settings of its own.
-#![expect(clippy::print_stdout, reason = "a build script talks to cargo through stdout")]
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -9,6 +9,7 @@ use canonry_domain::{PairFact, TEXT_LIMIT};
 use regex::Regex;
 
 use crate::bag::{Bag, first_chars};
+use crate::item_index::is_common;
 
 /// Facts of one kind that are kept per text; logs of thousands of lines repeat themselves.
 const FACTS_PER_KIND: usize = 64;
@@ -65,6 +66,40 @@ pub struct CommonFacts {
 impl CommonFacts {
     pub fn contains(&self, found: &FoundFact<'_>) -> bool {
         self.facts.iter().any(|(kind, compared)| *kind == found.kind && *compared == found.compared)
+    }
+}
+
+/// Counts how many items contain each of some facts.
+#[derive(Debug, Clone, Default)]
+pub struct FactCounter {
+    counts: BTreeMap<(FactKind, String), usize>,
+    items: usize,
+}
+
+impl FactCounter {
+    /// Counts these facts too.
+    pub fn add(&mut self, facts: &TextFacts) {
+        self.counts.extend(facts.facts.keys().map(|fact| (fact.clone(), 0)));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Counts one item with these facts.
+    pub fn count(&mut self, facts: &TextFacts) {
+        self.items += 1;
+        for fact in facts.facts.keys() {
+            if let Some(count) = self.counts.get_mut(fact) {
+                *count += 1;
+            }
+        }
+    }
+
+    pub fn common(self) -> CommonFacts {
+        let items = self.items;
+        let common = self.counts.into_iter().filter(|(_, count)| is_common(*count, items));
+        CommonFacts { facts: common.map(|(fact, _)| fact).collect() }
     }
 }
 

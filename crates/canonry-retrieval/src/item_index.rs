@@ -76,7 +76,7 @@ const COMMON_IN: usize = 50;
 const FEW_ITEMS: usize = 8;
 
 /// Whether a fact that `holders` of `items` items contain proves nothing.
-pub fn is_common(holders: usize, items: usize) -> bool {
+pub(crate) fn is_common(holders: usize, items: usize) -> bool {
     holders > (items / COMMON_IN).max(FEW_ITEMS)
 }
 

@@ -25,12 +25,12 @@ mod tokens;
 pub use bag::Bag;
 pub use changes::{diff_bag, path_bag};
 pub use dense::{DenseHit, DenseIndex, DenseScan, InvalidVector, Spread};
-pub use evidence::{CommonFacts, FactKind, FoundFact, SharedFact, TextFacts, shared_facts};
+pub use evidence::{CommonFacts, FactCounter, FactKind, FoundFact, SharedFact, TextFacts, shared_facts};
 pub use fuse::{
     Candidate, Hit, Overlap, RetrievalMode, SHORTLIST, ScoreParts, UnknownMode, rank, shortlist, words_score,
 };
 pub use heap_bytes::{block_bytes, map_bytes, vec_bytes};
-pub use item_index::{Ask, CandidatePool, Entry, IndexError, ItemIndex, Query, is_common};
+pub use item_index::{Ask, CandidatePool, Entry, IndexError, ItemIndex, Query};
 pub use late::{LateQuery, LateScores, late_interaction};
 pub use lexical::{LexicalIndex, LexicalScores};
 pub use marked::{FactSpan, marked};

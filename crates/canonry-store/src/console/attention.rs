@@ -76,7 +76,8 @@ const ATTENTION: &str = "SELECT r.id AS repo_id, r.github_id, r.name, r.name_key
         (SELECT count(*) FROM adjudications a WHERE a.repo_id = r.id AND a.word IS NULL) AS unanswered,
         (SELECT count(*) FROM jobs j WHERE j.repo = r.name_key AND j.state = 'dead') AS failed_jobs,
         (SELECT count(*) FROM items i JOIN findings f ON f.repo_id = i.repo_id AND f.subject = 'pull/' || i.number
-            WHERE i.repo_id = r.id AND i.type = 'pr' AND i.state = 'open' AND NOT f.fixed AND f.status <> 'dismissed'
+            WHERE i.repo_id = r.id AND i.type = 'pr' AND i.state = 'open' AND i.gone IS NULL
+            AND NOT f.fixed AND f.status <> 'dismissed'
             AND f.shown_as <> 'suppressed') AS open_findings
     FROM repos r LEFT JOIN close_runs p
         ON p.id = (SELECT c.id FROM close_runs c WHERE c.repo_id = r.id AND c.mode = 'plan'

@@ -123,17 +123,28 @@ impl CorpusStore<'_> {
         })))
     }
 
-    /// The pull requests whose title or body contains this number, ordered by number. A number may be part of a longer
-    /// one: the caller reads the texts.
-    pub async fn pulls_mentioning(self, repo: RepoId, number: ItemNumber) -> Result<Vec<Item>, StoreError> {
+    /// One page of pull requests whose title or body may refer to an item (`#12`, `/12` or `GH-12`), ordered by number.
+    /// The number may be part of a longer one: the caller reads the texts.
+    pub async fn pulls_mentioning(
+        self,
+        repo: RepoId,
+        number: ItemNumber,
+        after: Option<ItemNumber>,
+        limit: u32,
+    ) -> Result<Vec<Item>, StoreError> {
         let query = concat!(
             "SELECT ",
             item_columns!(),
-            " FROM items WHERE repo_id = $1 AND type = 'pr' AND gone IS NULL AND (title LIKE $2 OR body LIKE $2) \
-            ORDER BY number"
+            " FROM items WHERE repo_id = $1 AND type = 'pr' AND gone IS NULL AND number > $2 \
+            AND (title LIKE $3 OR title LIKE $4 OR title LIKE $5 OR body LIKE $3 OR body LIKE $4 OR body LIKE $5) \
+            ORDER BY number LIMIT $6"
         );
         Ok(unwrap_all(on_pool!(self.pool, |db| {
-            sqlx::query_as(query).bind(repo.0).bind(format!("%{number}%")).fetch_all(db).await?
+            let mut query = sqlx::query_as(query).bind(repo.0).bind(after.map_or(0, ItemNumber::get));
+            for mark in ["#", "/", "-"] {
+                query = query.bind(format!("%{mark}{number}%"));
+            }
+            query.bind(i64::from(limit)).fetch_all(db).await?
         })))
     }
 

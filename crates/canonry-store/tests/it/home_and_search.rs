@@ -134,6 +134,8 @@ on_both_engines! {
         ];
         reviewed(&store, &repo, pull(1), 'c', &ended, 62).await;
         assert_eq!(open().await, 1);
+        store.corpus().mark_gone(repo.id, number(1), GoneReason::Deleted, at(63)).await.expect("marked");
+        assert_eq!(open().await, 0, "the pull request has left the repository");
         store.disconnect().await;
     }
 

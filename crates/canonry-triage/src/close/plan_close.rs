@@ -8,14 +8,13 @@ use canonry_domain::{
     FlatRow, GraceEnd, InvalidScore, ItemNumber, ItemType, LiveItem, Login, Override, OverrideKind, PairFact,
     PlanRules, Probability, RowSnapshot, SkipReason, TargetPolicy, drift,
 };
-use canonry_retrieval::CommonFacts;
 use canonry_store::{
     CloseRunId, Grace, GraceState, NewPlan, NewPlanRow, Repo, Representation, RowApproval, StandingApproval, Store,
     StoreError,
 };
 use jiff::Timestamp;
 
-use crate::close::common_evidence::remove_common;
+use crate::close::common_evidence::common_facts_among;
 use crate::close::row_evidence::{RowEvidence, facts_of};
 use crate::judge::judge_case::Judge;
 use crate::judge::judge_items::{JudgeError, JudgeOptions, representation_of};
@@ -304,15 +303,14 @@ async fn shared_facts(
     known: &KnownDuplicates,
     rows: impl Iterator<Item = FlatRow<'_>>,
 ) -> Result<BTreeMap<ItemNumber, Vec<PairFact>>, StoreError> {
-    let mut facts = BTreeMap::new();
-    for row in rows.filter(|row| row.path.is_some()) {
-        if let (Some(source), Some(target)) = (known.item(row.number), known.item(row.target)) {
-            let shared = facts_of(&repo.name, known.boilerplate(), &CommonFacts::default(), source, target);
-            facts.insert(row.number, shared);
-        }
-    }
-    remove_common(store, repo, known.item_type(), &mut facts).await?;
-    Ok(facts)
+    let pairs = rows.filter(|row| row.path.is_some());
+    let pairs = pairs.filter_map(|row| Some((row.number, known.item(row.number)?, known.item(row.target)?)));
+    let pairs: Vec<_> = pairs.collect();
+    let (item_type, boilerplate) = (known.item_type(), known.boilerplate());
+    let sources = pairs.iter().map(|(_, source, _)| *source);
+    let common = common_facts_among(store, repo, item_type, boilerplate, sources).await?;
+    let facts = |source, target| facts_of(&repo.name, boilerplate, &common, source, target);
+    Ok(pairs.into_iter().map(|(number, source, target)| (number, facts(source, target))).collect())
 }
 
 fn planned_row(

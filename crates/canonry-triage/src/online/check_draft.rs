@@ -1,6 +1,6 @@
 //! `check`: compares a draft with what is known, before it is filed. Nothing is stored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_boxed::boxed;
 use canonry_domain::{
@@ -49,20 +49,26 @@ pub struct DraftCheck {
     pub confidence: Option<Probability>,
     /// The code of the reason for the verdict.
     pub reason: String,
-    /// The item with the same problem, or the same change.
+    /// The item with the same problem, or the same change; of a duplicate, its original.
     pub report: Option<Item>,
+    /// The item that the draft was matched with, which the evidence is about.
+    pub matched: Option<ItemNumber>,
     /// The pull request that fixes it, or says so.
     pub fix: Option<FixingPull>,
     pub evidence: Vec<PairFact>,
     pub similar: Vec<TopMatch>,
     /// How many items the draft was compared with.
     pub compared: usize,
+    /// How many of them have a current vector, if vectors count; the others are only found by their words.
+    pub embedded: usize,
+    /// Whether the draft is a change and no similar pull request has its changes stored.
+    pub lacks_changes: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     #[error(
-        "{repo} is not embedded by {model} yet; run `canonry embed --repo {repo}` first, or use --retrieval lexical"
+        "{repo} is not embedded by {model} yet; run `canonry embed --repo {repo}` with the same embedder first, or use --retrieval lexical"
     )]
     NotEmbedded { repo: String, model: String },
     #[error("failed to {0}")]
@@ -75,6 +81,8 @@ pub enum CheckError {
 
 /// The number that the draft has in comparisons: later than every real one.
 const DRAFT_NUMBER: i64 = i64::MAX;
+/// Pull requests that are read at once.
+const PAGE: u32 = 200;
 /// The reason of a match by its changed lines.
 const SAME_CHANGE: &str = "same_change";
 
@@ -91,12 +99,13 @@ pub async fn check_draft(
 ) -> Result<DraftCheck, CheckError> {
     let source = draft_item(draft, now);
     let near = with.neighbourhood(store, repo, source.item_type, EmbedSource::Raw).await?;
-    if options.mode != RetrievalMode::Lexical && near.embedded() == 0 && !near.rows().is_empty() {
+    let compared = near.rows().len();
+    let embedded = if options.mode == RetrievalMode::Lexical { compared } else { near.embedded() };
+    if embedded == 0 && compared > 0 {
         let model = with.embedder.model_id().to_owned();
         return Err(CheckError::NotEmbedded { repo: repo.name.to_string(), model });
     }
     let known = KnownDuplicates::load(store, repo, source.item_type, Representation::Raw).await?;
-    let compared = near.rows().len();
     let hits = neighbours(&near, &source, with, options).await?;
     let mut items = items_of(store, repo, source.item_type, &hits).await?;
     items.retain(|_, item| !is_same_item(item, &source));
@@ -127,6 +136,8 @@ pub async fn check_draft(
     let candidates = case.gate_candidates();
     let mut verdict =
         online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), &options.thresholds);
+    let lacks_changes =
+        source.changes.is_some() && !items.is_empty() && items.values().all(|item| item.changes.is_none());
     let twin = same_change(&source, &hits, &items);
     if let Some(twin) = twin {
         verdict = OnlineVerdict {
@@ -147,7 +158,9 @@ pub async fn check_draft(
         None => None,
     };
     let fixes = match &report {
-        Some(report) if report.item_type == ItemType::Issue => fixes_of(store, repo, report.number).await?,
+        Some(report) if report.item_type == ItemType::Issue => {
+            fixes_of(store, repo, verdict.target.into_iter().chain([report.number]).collect()).await?
+        }
         _ => Vec::new(),
     };
     let (answer, fix) = draft_answer(report.as_ref(), &fixes, now);
@@ -156,11 +169,14 @@ pub async fn check_draft(
         verdict: verdict.verdict,
         confidence: verdict.confidence.filter(|_| report.is_some()),
         reason: verdict.reason,
+        matched: verdict.target,
         fix: fix.cloned(),
         report,
         evidence,
         similar,
         compared,
+        embedded,
+        lacks_changes,
     })
 }
 
@@ -232,8 +248,21 @@ async fn original_of(store: &Store, repo: &Repo, known: &KnownDuplicates, matche
     Ok(item.filter(|item| item.gone.is_none()).unwrap_or_else(|| matched.clone()))
 }
 
-async fn fixes_of(store: &Store, repo: &Repo, issue: ItemNumber) -> Result<Vec<FixingPull>, StoreError> {
-    let pulls = store.corpus().pulls_mentioning(repo.id, issue).await?;
-    let says_so = |pull: &&Item| fixed_issues(&repo.name, &format!("{}\n\n{}", pull.title, pull.body)).contains(&issue);
-    Ok(pulls.iter().filter(says_so).map(FixingPull::from).collect())
+/// The pull requests that say that they fix one of these issues.
+async fn fixes_of(store: &Store, repo: &Repo, issues: BTreeSet<ItemNumber>) -> Result<Vec<FixingPull>, StoreError> {
+    let mut fixes: BTreeMap<ItemNumber, FixingPull> = BTreeMap::new();
+    for issue in issues {
+        let mut after = None;
+        loop {
+            let pulls = store.corpus().pulls_mentioning(repo.id, issue, after, PAGE).await?;
+            let Some(last) = pulls.last() else { break };
+            after = Some(last.number);
+            for pull in &pulls {
+                if fixed_issues(&repo.name, &format!("{}\n\n{}", pull.title, pull.body)).contains(&issue) {
+                    fixes.insert(pull.number, FixingPull::from(pull));
+                }
+            }
+        }
+    }
+    Ok(fixes.into_values().collect())
 }

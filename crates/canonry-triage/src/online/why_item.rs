@@ -1,16 +1,13 @@
 //! Answers why Canonry commented on an item or stayed silent, from the store.
 
-use std::collections::BTreeMap;
-
 use canonry_boxed::boxed;
 use canonry_domain::mention::{WhyActions, WhyItem, WhyVerdict, why_text};
 use canonry_domain::{ItemNumber, ItemType, OverrideKind, PairFact, Verdict};
 use canonry_github::quote_line;
-use canonry_retrieval::CommonFacts;
 use canonry_store::{BrakeKind, GraceState, Repo, Store, StoreError, TriageActionKind};
 use jiff::Timestamp;
 
-use crate::close::common_evidence::remove_common;
+use crate::close::common_evidence::common_facts_among;
 use crate::close::row_evidence::facts_of;
 use crate::grace::cancel_grace::why as why_it_ended;
 use crate::retrieval::boilerplate::stored_boilerplate;
@@ -108,8 +105,6 @@ async fn facts_with(
     let find = |wanted: ItemNumber| items.iter().find(|item| item.number == wanted);
     let (Some(one), Some(other)) = (find(number), find(target)) else { return Ok(Vec::new()) };
     let boilerplate = stored_boilerplate(store, repo, item_type).await?;
-    let shared = facts_of(&repo.name, &boilerplate, &CommonFacts::default(), one, other);
-    let mut facts = BTreeMap::from([(number, shared)]);
-    remove_common(store, repo, item_type, &mut facts).await?;
-    Ok(facts.remove(&number).unwrap_or_default())
+    let common = common_facts_among(store, repo, item_type, &boilerplate, std::iter::once(one)).await?;
+    Ok(facts_of(&repo.name, &boilerplate, &common, one, other))
 }

@@ -134,7 +134,7 @@ on_both_engines! {
             issue(2, "Opening a read-only database panics", PANIC, duplicate),
         ]);
         let (exit, found) = checks.check("panic when the database is read-only", PANIC, &[]);
-        assert_eq!((exit, &found["answer"], &found["item"]["number"]), (Some(10), &json!("reported"), &json!(1)), "{found}");
+        assert_eq!((exit, &found["answer"], &found["item"]["number"], &found["matched"]), (Some(10), &json!("reported"), &json!(1), &json!(2)), "{found}");
     }
 }
 
@@ -168,6 +168,16 @@ fn a_person_reads_the_answer_first() {
     New: no item is similar.
 
     Compared with 2 issues, never synced.
+    ");
+    let more = issue(3, "Print the version", "Please print it when the daemon starts.", json!({}));
+    place.write("more.jsonl", format!("{more}\n"));
+    place.canonry(&["import", "--repo", "octo/cat", "more.jsonl"]).succeeded();
+    assert_snapshot!(place.shown(&place.canonry(&new)), @r"
+    exit 0
+    New: no item is similar.
+
+    Compared with 3 issues, never synced.
+    1 issue without a current vector; run `canonry embed --only-changed`.
     ");
     let mut child =
         place.command(&["check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
@@ -224,7 +234,10 @@ fn bad_drafts_get_a_clear_answer() {
     place.write("items.jsonl", format!("{}\n", issue(1, "Opening a read-only database panics", PANIC, json!({}))));
     place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
     let early = place.canonry(&["check", "--title", "Crash"]);
-    assert!(early.ended_with(1).contains("run `canonry embed --repo octo/cat` first"), "{early:?}");
+    assert!(
+        early.ended_with(1).contains("run `canonry embed --repo octo/cat` with the same embedder first"),
+        "{early:?}"
+    );
     place.canonry(&["check", "--title", "Crash", "--retrieval", "lexical"]).succeeded();
     place.canonry(&["embed"]).succeeded();
     let elsewhere = place.canonry(&["check", "--title", "Crash", "--repo", "octo/dog"]);

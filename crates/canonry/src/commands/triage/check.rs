@@ -38,7 +38,7 @@ use crate::session::local_clone::LocalClone;
     group = clap::ArgGroup::new("draft").required(true).args(["title", "file", "diff", "stdin"]),
     long_about = "Check whether a draft issue or change is already known: reported, in progress, fixed or new.\n\n\
         The draft is compared with the issues in the database, or a change with the pull requests, open and closed. \
-        Nothing is stored or sent, and no model is asked.\n\n\
+        Nothing is stored, and no judge's model is asked; only a remote embedder is sent the draft.\n\n\
         Exit status: 0 new, 10 reported, 11 in progress, 12 fixed, 13 possible regression.",
     before_help = "Example:\n  canonry check --title 'Crash when saving' --body 'panic at save.rs:88'\n  \
         canonry check --file draft.md\n  canonry check --diff main..HEAD\n  gh issue view 12 --json title,body -q '.title,.body' | canonry check -"
@@ -119,18 +119,22 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let synced_at = store.corpus().sync_progress(repo.id).await?.finished_at;
     store.disconnect().await;
     let kind = if draft.changes.is_some() { "pull request" } else { "issue" };
-    Ok(Report::new(json!({ "compared": checked.compared }), text(&checked, kind, synced_at, context))
-        .of(&repo.name)
-        .with("answer", checked.answer)
-        .with("verdict", checked.verdict)
-        .with("confidence", checked.confidence)
-        .with("reason", &checked.reason)
-        .with("item", checked.report.as_ref().map(item_document))
-        .with("fix", checked.fix.as_ref().map(fix_document))
-        .with("evidence", checked.evidence.iter().map(ToString::to_string).collect::<Vec<_>>())
-        .with("similar", checked.similar.iter().map(similar_document).collect::<Vec<_>>())
-        .with("synced_at", synced_at)
-        .ending(exit_of(checked.answer)))
+    Ok(Report::new(
+        json!({ "compared": checked.compared, "embedded": checked.embedded }),
+        text(&checked, kind, synced_at, context),
+    )
+    .of(&repo.name)
+    .with("answer", checked.answer)
+    .with("verdict", checked.verdict)
+    .with("confidence", checked.confidence)
+    .with("reason", &checked.reason)
+    .with("item", checked.report.as_ref().map(item_document))
+    .with("matched", checked.matched)
+    .with("fix", checked.fix.as_ref().map(fix_document))
+    .with("evidence", checked.evidence.iter().map(ToString::to_string).collect::<Vec<_>>())
+    .with("similar", checked.similar.iter().map(similar_document).collect::<Vec<_>>())
+    .with("synced_at", synced_at)
+    .ending(exit_of(checked.answer)))
 }
 
 const fn exit_of(answer: DraftAnswer) -> Exit {
@@ -205,18 +209,20 @@ async fn draft_of_change(range: &str) -> Result<Draft> {
     let usage = || WrongUsage(format!("{range:?} is no change; write BASE..HEAD, for example main..HEAD"));
     let (base, head) = range.split_once("..").ok_or_else(usage)?;
     let head = head.trim_start_matches('.');
-    let clone = LocalClone::find(Path::new(".")).await?;
-    let base = match base {
-        "" => clone.default_base().await?,
-        base => clone.commit("--diff", base).await?,
-    };
+    if base.is_empty() {
+        bail!(usage());
+    }
+    let clone = LocalClone::find(Path::new(".")).await.context("--diff needs a clone of the repository")?;
+    let base = clone.commit("--diff", base).await?;
     let head = clone.commit("--diff", if head.is_empty() { "HEAD" } else { head }).await?;
     let git = clone.git();
     let failed = |error| anyhow!("failed to {error}");
     let fork = git.merge_base(&base, &head).await.map_err(failed)?.unwrap_or(base);
     let patch = git.patch(&fork, &head).await.map_err(failed)?;
     let span = format!("{fork}..{head}");
-    let messages = git.ask("read the commits' messages", &["log", "--reverse", "--format=%B", &span]).await;
+    // A repository's own configuration must not choose a program that checks signatures, nor an encoding.
+    let log = ["log", "--no-show-signature", "--encoding=UTF-8", "--reverse", "--format=%B", &span, "--"];
+    let messages = git.ask("read the commits' messages", &log).await;
     let messages = messages.map_err(failed)?;
     let (title, body) = divided(&String::from_utf8_lossy(&messages));
     let patch = String::from_utf8_lossy(&patch);
@@ -236,10 +242,14 @@ fn files_of(patch: &str) -> Vec<(&str, &str)> {
     let parts = starts.iter().zip(ends).map(|(start, end)| &patch[*start..end]);
     parts
         .filter_map(|part| {
-            let path = |mark: &str| part.lines().find_map(|line| line.strip_prefix(mark));
+            // A name with a space ends with a tab; one with special characters is quoted.
+            let named = |mark: &str, side: &str| {
+                let name = part.lines().find_map(|line| line.strip_prefix(mark))?.trim_end_matches('\t');
+                name.trim_matches('"').strip_prefix(side)
+            };
             // A binary file has no such lines.
             let of_header = || part.lines().next()?.rsplit_once(" b/").map(|(_, path)| path);
-            let path = path("+++ b/").or_else(|| path("--- a/")).or_else(of_header)?;
+            let path = named("+++ ", "b/").or_else(|| named("--- ", "a/")).or_else(of_header)?;
             Some((path, part.find("\n@@").map_or("", |hunks| &part[hunks..])))
         })
         .collect()
@@ -272,6 +282,10 @@ fn text(checked: &DraftCheck, kind: &str, synced_at: Option<Timestamp>, context:
     if let Some(report) = &checked.report {
         text += &format!("  #{} {} ({})\n", report.number, one_line(&report.title), state_in_words(report, context));
     }
+    let matched = checked.matched.filter(|matched| checked.report.as_ref().is_some_and(|one| one.number != *matched));
+    if let Some(matched) = matched {
+        text += &format!("Found through its duplicate #{matched}.\n");
+    }
     if let Some(fix) = &checked.fix {
         text += &format!("  #{} {}\n", fix.number, one_line(&fix.title));
     }
@@ -299,7 +313,15 @@ fn text(checked: &DraftCheck, kind: &str, synced_at: Option<Timestamp>, context:
         text += &format!("\n{shown}\n");
     }
     let synced = synced_at.map_or_else(|| "never synced".to_owned(), |at| format!("synced {}", context.when(at)));
-    text + &format!("\nCompared with {}, {synced}.\n", counted(checked.compared as u64, kind))
+    text += &format!("\nCompared with {}, {synced}.\n", counted(checked.compared as u64, kind));
+    let missing = (checked.compared - checked.embedded) as u64;
+    if missing > 0 {
+        text += &format!("{} without a current vector; run `canonry embed --only-changed`.\n", counted(missing, kind));
+    }
+    if checked.lacks_changes {
+        text += "The changes of similar pull requests are not stored; only their texts were compared.\n";
+    }
+    text
 }
 
 fn headline(checked: &DraftCheck, context: &Context) -> String {
@@ -362,9 +384,12 @@ mod tests {
     fn a_patch_is_divided_into_files() {
         let patch = "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1 +1 @@\n-one\n+two diff --git x\n\
             diff --git a/old.rs b/old.rs\ndeleted file mode 100644\n--- a/old.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n\
-            diff --git a/b.png b/b.png\nBinary files differ\n";
+            diff --git a/b.png b/b.png\nBinary files differ\n\
+            diff --git \"a/q\\\"t\" \"b/q\\\"t\"\n--- \"a/q\\\"t\"\n+++ \"b/q\\\"t\"\n@@ -1 +1 @@\n+x\n\
+            diff --git a/my file b/my file\n--- a/my file\t\n+++ b/my file\t\n@@ -1 +1 @@\n+x\n";
         let files = files_of(patch);
-        assert_eq!((files.len(), files[2]), (3, ("b.png", "")), "{files:?}");
+        assert_eq!((files.len(), files[2]), (5, ("b.png", "")), "{files:?}");
+        assert_eq!((files[3].0, files[4].0), ("q\\\"t", "my file"), "{files:?}");
         assert_eq!((files[0].0, files[1].0), ("a.rs", "old.rs"));
         assert!(files[0].1.contains("+two diff --git x") && !files[0].1.contains("+++"), "{files:?}");
     }
