@@ -52,8 +52,7 @@ impl PairFact {
         })
     }
 
-    /// The text of a stranger that both items contain.
-    pub fn text(&self) -> &str {
+    fn text(&self) -> &str {
         match self {
             Self::Message(text) | Self::Place(text) | Self::Frame(text) | Self::Name(text) | Self::Version(text) => {
                 text

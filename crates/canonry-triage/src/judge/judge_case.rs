@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{
     Boilerplate, Extractor, GateCandidate, InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer,
-    JudgedItem, PairScores, Similarity, content_hash, parse_judge_answer, redact,
+    JudgedItem, OnlineThresholds, PairScores, Similarity, content_hash, is_judged, parse_judge_answer, redact,
 };
 use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, TokenBudget, judge_request};
+use canonry_retrieval::{Hit, RetrievalMode};
 use canonry_store::{ANSWER_LIMIT, CandidateSet, NewLlmCall};
 use sha2::{Digest, Sha256};
 
 use crate::judge::local::answer::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally, possible_duplicates};
 use crate::judge::redact_secrets::WithoutSecrets;
+use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError};
 
 /// What judges. The operator decides; a repository's own settings file never does.
 #[derive(Clone, Copy)]
@@ -90,6 +92,30 @@ impl JudgeCase {
         });
         let pairs = set.pairs.iter().map(|(one, other, alike)| (*one, *other, score(*alike)));
         Self::new(source, candidates.collect(), pairs.collect(), boilerplate)
+    }
+
+    /// The case of those neighbours that the judge may see.
+    pub(crate) async fn of_neighbours(
+        source: &Item,
+        hits: &[Hit],
+        items: &BTreeMap<ItemNumber, Item>,
+        near: &Neighbourhood,
+        thresholds: &OnlineThresholds,
+        mode: RetrievalMode,
+    ) -> Result<Self, RetrievalError> {
+        let candidates = hits.iter().filter_map(|hit| {
+            let parts = hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+            Some(CaseCandidate { item: items.get(&hit.number)?.clone(), score: hit.score, parts })
+        });
+        let mut case = Self::new(source, candidates.collect(), PairScores::default(), near.boilerplate());
+        let is_shown: Vec<bool> =
+            case.gate_candidates().iter().map(|one| is_judged(&case.gate_source(), one, thresholds)).collect();
+        let mut shown = is_shown.into_iter();
+        case.candidates.retain(|_| shown.next().unwrap_or(false));
+        for (one, other, score) in near.pair_scores(&case.numbers(), mode).await? {
+            case.pairs.insert(one, other, score);
+        }
+        Ok(case)
     }
 
     /// The case of these items, without candidates that have no text of their own.

@@ -5,21 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use canonry_boxed::boxed;
 use canonry_domain::{
     DraftAnswer, FixingPull, Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, OnlineThresholds, OnlineVerdict,
-    PairFact, PairScores, Probability, PullChanges, Similarity, Verdict, draft_answer, fixed_issues, is_judged,
-    merge_record, online_verdict, raw_text,
+    PairFact, Probability, PullChanges, Similarity, Verdict, draft_answer, fixed_issues, merge_record, online_verdict,
+    raw_text,
 };
 use canonry_models::chat::TokenBudget;
 use canonry_models::{EmbedError, InputType};
-use canonry_retrieval::{Hit, Query, RetrievalMode, SHORTLIST};
+use canonry_retrieval::{Hit, RetrievalMode, SHORTLIST};
 use canonry_store::{Repo, Representation, Store, StoreError};
 use jiff::Timestamp;
 
 use crate::close::row_evidence::facts_of;
-use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase};
+use crate::judge::judge_case::{Judge, JudgeCase};
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::online::detect_new::{Detectors, KEPT, TopMatch, common_facts, items_of, judged_before_others, top_matches};
 use crate::retrieval::embed::EmbedSource;
 use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
+use crate::retrieval::search::query_of_text;
 
 /// An issue, or a change, that is not filed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub struct DraftCheck {
     pub confidence: Option<Probability>,
     /// The code of the reason for the verdict.
     pub reason: String,
+    /// Whether the match was made by the changed lines.
+    pub has_same_lines: bool,
     /// The item with the same problem, or the same change; of a duplicate, its original.
     pub report: Option<Item>,
     /// The item that the draft was matched with, which the evidence is about.
@@ -110,21 +113,12 @@ pub async fn check_draft(
     let mut items = items_of(store, repo, source.item_type, &hits).await?;
     items.retain(|_, item| !is_same_item(item, &source));
     let hits: Vec<Hit> = hits.into_iter().filter(|hit| items.contains_key(&hit.number)).collect();
-    let candidates = hits.iter().filter_map(|hit| {
-        let parts = hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        // The judge is asked whether the problem is the same, so that the state does not matter.
-        let item = Item { state: ItemState::Open, ..items.get(&hit.number)?.clone() };
-        Some(CaseCandidate { item, score: hit.score, parts })
-    });
-    let mut case = JudgeCase::new(&source, candidates.collect(), PairScores::default(), near.boilerplate());
-    let is_shown: Vec<bool> =
-        case.gate_candidates().iter().map(|one| is_judged(&case.gate_source(), one, &options.thresholds)).collect();
-    let mut shown = is_shown.into_iter();
-    case.candidates.retain(|_| shown.next().unwrap_or(false));
+    // The judge is asked whether the problem is the same, so that the state does not matter.
+    let mut compared_items = items.clone();
+    compared_items.values_mut().for_each(|item| item.state = ItemState::Open);
+    let (thresholds, mode) = (&options.thresholds, options.mode);
+    let case = JudgeCase::of_neighbours(&source, &hits, &compared_items, &near, thresholds, mode).await?;
     let judged = case.numbers();
-    for (one, other, score) in near.pair_scores(&judged, options.mode).await? {
-        case.pairs.insert(one, other, score);
-    }
     let answer = match judged.is_empty() {
         true => None,
         false => {
@@ -139,10 +133,10 @@ pub async fn check_draft(
     let lacks_changes =
         source.changes.is_some() && !items.is_empty() && items.values().all(|item| item.changes.is_none());
     let twin = same_change(&source, &hits, &items);
-    if let Some(twin) = twin {
+    if twin.is_some() {
         verdict = OnlineVerdict {
             verdict: Verdict::Duplicate,
-            target: Some(twin),
+            target: twin,
             confidence: None,
             reason: SAME_CHANGE.to_owned(),
         };
@@ -169,6 +163,7 @@ pub async fn check_draft(
         verdict: verdict.verdict,
         confidence: verdict.confidence.filter(|_| report.is_some()),
         reason: verdict.reason,
+        has_same_lines: twin.is_some(),
         matched: verdict.target,
         fix: fix.cloned(),
         report,
@@ -218,25 +213,17 @@ async fn neighbours(
         return Ok(Vec::new());
     }
     let own = near.boilerplate().own(source);
-    let mut query = Query::new(&own.title, &own.body);
-    if let Some(changes) = &own.changes {
-        query = query.with_changes(changes);
-    }
-    let mut vector = None;
+    let mut made = None;
     if options.mode != RetrievalMode::Lexical {
         let text = raw_text(&own.title, &own.body);
-        if let Some(made) = with.embedder.embed_with_tokens(&[text], InputType::Document).await?.pop() {
-            query = query.with_vector(made.vector.clone());
-            if let Some(tokens) = made.tokens {
-                query = query.with_tokens(tokens);
-            }
-            vector = Some(made.vector);
-        }
+        made = with.embedder.embed_with_tokens(&[text], InputType::Document).await?.pop();
     }
+    let query = query_of_text(&own.title, &own.body, own.changes.as_ref(), made.as_ref());
+    let vector = made.as_ref().map(|made| made.vector.as_slice());
     let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
     let judged_from = options.thresholds.min_score;
     let wanted = NeighbourQuery { mode: options.mode, k: SHORTLIST, min_score: kept.min(judged_from), state: None };
-    let hits = near.neighbours(&query, vector.as_deref(), wanted, &|_| true).await?;
+    let hits = near.neighbours(&query, vector, wanted, &|_| true).await?;
     Ok(judged_before_others(hits, judged_from, options.k))
 }
 

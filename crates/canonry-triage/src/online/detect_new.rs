@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use canonry_domain::{
-    Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, PairScores,
-    Probability, PullChanges, RecordChange, RepoName, Similarity, Verdict, is_judged, online_verdict, ordered_scores,
+    Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, Probability,
+    PullChanges, RecordChange, RepoName, Similarity, Verdict, online_verdict, ordered_scores,
 };
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_models::Embedder;
@@ -23,7 +23,7 @@ use crate::corpus::analyze_intent::{IntentExtractor, analyze_item};
 use crate::corpus::identify::{identify, remember};
 use crate::corpus::refetch_item::{FETCHES, not_an_item};
 use crate::corpus::sync::SyncError;
-use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase, JudgeFailure};
+use crate::judge::judge_case::{Judge, JudgeCase, JudgeFailure};
 use crate::judge::judge_items::cards_of;
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::proven_judge::is_judge_proven;
@@ -517,23 +517,11 @@ impl Comparison<'_> {
             let verdict = OnlineVerdict { verdict: Verdict::Duplicate, target: Some(target), confidence, reason };
             return Ok(OnlineJudgement::unasked(verdict, true));
         }
-        let candidates = open.iter().filter_map(|hit| {
-            let parts = hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-            Some(CaseCandidate { item: items.get(&hit.number)?.clone(), score: hit.score, parts })
-        });
-        let (candidates, pairs) = (candidates.collect(), PairScores::default());
-        let mut case = JudgeCase::new(self.item, candidates, pairs, near.boilerplate());
-        let is_shown: Vec<bool> =
-            case.gate_candidates().iter().map(|one| is_judged(&case.gate_source(), one, thresholds)).collect();
-        let mut shown = is_shown.into_iter();
-        case.candidates.retain(|_| shown.next().unwrap_or(false));
+        let mut case = JudgeCase::of_neighbours(self.item, open, items, &near, thresholds, self.options.mode).await?;
         let shown = case.numbers();
         if shown.is_empty() {
             let verdict = online_verdict(&case.gate_source(), &[], &case.pairs, None, thresholds);
             return Ok(OnlineJudgement::unasked(verdict, false));
-        }
-        for (one, other, score) in near.pair_scores(&shown, self.options.mode).await? {
-            case.pairs.insert(one, other, score);
         }
         // A judge may take long; meanwhile other tasks would wait to update the index.
         drop(near);

@@ -1,7 +1,7 @@
 //! `search`: finds items similar to a text or to another item.
 
 use canonry_boxed::boxed;
-use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity, TITLE_LIMIT};
+use canonry_domain::{ItemNumber, ItemState, ItemType, PullChanges, Similarity, TITLE_LIMIT};
 use canonry_models::{EmbedError, Embedder, InputType, TextEmbedding};
 use canonry_retrieval::{Query, RetrievalMode, SearchHit};
 use canonry_store::{Repo, Store, StoreError};
@@ -85,7 +85,7 @@ pub async fn search(
 struct SearchedText {
     title: String,
     body: String,
-    changes: Option<canonry_domain::PullChanges>,
+    changes: Option<PullChanges>,
     made: Option<TextEmbedding>,
     /// The item that is searched by; it is not a hit of its own search.
     own: Option<(ItemType, ItemNumber)>,
@@ -128,28 +128,39 @@ impl SearchedText {
         neighbourhood: &Neighbourhood,
         options: &SearchOptions,
     ) -> Result<Vec<SearchHit>, RetrievalError> {
-        let mut query = Query::new(&self.title, &self.body);
+        let mut query = query_of_text(&self.title, &self.body, self.changes.as_ref(), self.made.as_ref());
         if let Some((item_type, number)) = self.own
             && item_type == neighbourhood.item_type()
         {
             query = query.for_item(number);
         }
-        if let Some(changes) = &self.changes {
-            query = query.with_changes(changes);
-        }
         let vector = self.made.as_ref().map(|made| made.vector.as_slice());
-        if let Some(made) = &self.made {
-            query = query.with_vector(made.vector.clone());
-            if let Some(tokens) = &made.tokens {
-                query = query.with_tokens(tokens.clone());
-            }
-        }
         // Everything that is near at all: the terms then decide what stays.
         let wanted = NeighbourQuery { mode: options.mode, k: WIDE, min_score: Similarity::ZERO, state: options.state };
         let hits = neighbourhood.neighbours(&query, vector, wanted, &|_| true).await?;
         let index = neighbourhood.index();
         Ok(index.search_among(hits, options.mode, options.min_score, options.limit, &options.include, &options.exclude))
     }
+}
+
+/// The query of a text that is not an item of the index, with its vectors if they count.
+pub(crate) fn query_of_text(
+    title: &str,
+    body: &str,
+    changes: Option<&PullChanges>,
+    made: Option<&TextEmbedding>,
+) -> Query {
+    let mut query = Query::new(title, body);
+    if let Some(changes) = changes {
+        query = query.with_changes(changes);
+    }
+    if let Some(made) = made {
+        query = query.with_vector(made.vector.clone());
+        if let Some(tokens) = &made.tokens {
+            query = query.with_tokens(tokens.clone());
+        }
+    }
+    query
 }
 
 /// The number of neighbours that a search chooses from.

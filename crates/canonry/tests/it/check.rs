@@ -153,7 +153,7 @@ fn a_person_reads_the_answer_first() {
     assert_snapshot!(place.shown(&place.canonry(&["check", "--file", "draft.md"])), @r"
     exit 10
     Reported: #1 (confidence 95 %)
-      #1 Opening a read-only database panics (open)
+      #1 Opening a read-only database panics (Open, opened 5 Jan 2026)
     Both show `read-only database handle cannot begin an immediate transaction` at `sqlite.rs:88:40`. Both mention `crates/store/src/sqlite.rs`.
 
     similar  score  state  title

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use canonry_domain::{
-    DraftAnswer, FixingPull, Item, ItemState, Login, OnlineThresholds, Probability, PullChanges, Similarity,
-    StateReason, Verdict, evidence_sentences,
+    DraftAnswer, FixingPull, Item, Login, OnlineThresholds, Probability, Similarity, Verdict, evidence_sentences,
 };
 use canonry_models::Embedder;
 use canonry_store::Store;
@@ -20,6 +19,7 @@ use serde_json::{Value, json};
 use crate::commands::start::sync::stopped;
 use crate::commands::triage::candidates::score;
 use crate::commands::triage::judge::probability;
+use crate::commands::triage::show::item::state;
 use crate::options::retrieval::{EmbedderOptions, ModeOption, snapshots_of};
 use crate::output::exit::{Exit, WrongUsage};
 use crate::output::numbers::percent;
@@ -38,7 +38,7 @@ use crate::session::local_clone::LocalClone;
     group = clap::ArgGroup::new("draft").required(true).args(["title", "file", "diff", "stdin"]),
     long_about = "Check whether a draft issue or change is already known: reported, in progress, fixed or new.\n\n\
         The draft is compared with the issues in the database, or a change with the pull requests, open and closed. \
-        Nothing is stored, and no judge's model is asked; only a remote embedder is sent the draft.\n\n\
+        The draft is not stored, and no language model is asked. Only a remote embedder, if you name one, receives it.\n\n\
         Exit status: 0 new, 10 reported, 11 in progress, 12 fixed, 13 possible regression.",
     before_help = "Example:\n  canonry check --title 'Crash when saving' --body 'panic at save.rs:88'\n  \
         canonry check --file draft.md\n  canonry check --diff main..HEAD\n  gh issue view 12 --json title,body -q '.title,.body' | canonry check -"
@@ -204,7 +204,7 @@ fn divided(text: &str) -> (String, String) {
     (title.trim().trim_start_matches('#').trim().to_owned(), body.trim().to_owned())
 }
 
-/// The change between two commits: the subject of its first commit as title, all messages as body.
+/// The draft of a change between two commits: the subject of its first commit as title, all messages as body.
 async fn draft_of_change(range: &str) -> Result<Draft> {
     let usage = || WrongUsage(format!("{range:?} is no change; write BASE..HEAD, for example main..HEAD"));
     let (base, head) = range.split_once("..").ok_or_else(usage)?;
@@ -215,44 +215,12 @@ async fn draft_of_change(range: &str) -> Result<Draft> {
     let clone = LocalClone::find(Path::new(".")).await.context("--diff needs a clone of the repository")?;
     let base = clone.commit("--diff", base).await?;
     let head = clone.commit("--diff", if head.is_empty() { "HEAD" } else { head }).await?;
-    let git = clone.git();
-    let failed = |error| anyhow!("failed to {error}");
-    let fork = git.merge_base(&base, &head).await.map_err(failed)?.unwrap_or(base);
-    let patch = git.patch(&fork, &head).await.map_err(failed)?;
-    let span = format!("{fork}..{head}");
-    // A repository's own configuration must not choose a program that checks signatures, nor an encoding.
-    let log = ["log", "--no-show-signature", "--encoding=UTF-8", "--reverse", "--format=%B", &span, "--"];
-    let messages = git.ask("read the commits' messages", &log).await;
-    let messages = messages.map_err(failed)?;
-    let (title, body) = divided(&String::from_utf8_lossy(&messages));
-    let patch = String::from_utf8_lossy(&patch);
-    let changes = PullChanges::of_patches(files_of(&patch).into_iter());
-    if changes.is_empty() {
+    let change = clone.git().local_change(&base, &head).await.map_err(|error| anyhow!("failed to {error}"))?;
+    if change.changes.is_empty() {
         bail!(WrongUsage(format!("there is no change in {range}; name two commits that differ")));
     }
-    Ok(Draft { title, body, author: None, changes: Some(changes) })
-}
-
-/// The files of a patch, each with its path and its part of the patch after the header.
-fn files_of(patch: &str) -> Vec<(&str, &str)> {
-    let starts: Vec<usize> = patch.match_indices("diff --git ").map(|(at, _)| at).collect();
-    let is_start = |at: usize| at == 0 || patch.as_bytes().get(at - 1) == Some(&b'\n');
-    let starts: Vec<usize> = starts.into_iter().filter(|at| is_start(*at)).collect();
-    let ends = starts.iter().skip(1).copied().chain([patch.len()]);
-    let parts = starts.iter().zip(ends).map(|(start, end)| &patch[*start..end]);
-    parts
-        .filter_map(|part| {
-            // A name with a space ends with a tab; one with special characters is quoted.
-            let named = |mark: &str, side: &str| {
-                let name = part.lines().find_map(|line| line.strip_prefix(mark))?.trim_end_matches('\t');
-                name.trim_matches('"').strip_prefix(side)
-            };
-            // A binary file has no such lines.
-            let of_header = || part.lines().next()?.rsplit_once(" b/").map(|(_, path)| path);
-            let path = named("+++ ", "b/").or_else(|| named("--- ", "a/")).or_else(of_header)?;
-            Some((path, part.find("\n@@").map_or("", |hunks| &part[hunks..])))
-        })
-        .collect()
+    let (title, body) = divided(&change.messages);
+    Ok(Draft { title, body, author: None, changes: Some(change.changes) })
 }
 
 fn item_document(item: &Item) -> Value {
@@ -280,19 +248,19 @@ fn text(checked: &DraftCheck, kind: &str, synced_at: Option<Timestamp>, context:
     let bold = anstyle::Style::new().bold();
     let mut text = format!("{bold}{}{bold:#}\n", headline(checked, context));
     if let Some(report) = &checked.report {
-        text += &format!("  #{} {} ({})\n", report.number, one_line(&report.title), state_in_words(report, context));
-    }
-    let matched = checked.matched.filter(|matched| checked.report.as_ref().is_some_and(|one| one.number != *matched));
-    if let Some(matched) = matched {
-        text += &format!("Found through its duplicate #{matched}.\n");
+        text += &format!("  #{} {} ({})\n", report.number, one_line(&report.title), state(report, context));
     }
     if let Some(fix) = &checked.fix {
         text += &format!("  #{} {}\n", fix.number, one_line(&fix.title));
     }
+    let matched = checked.matched.filter(|matched| checked.report.as_ref().is_some_and(|one| one.number != *matched));
+    if let Some(matched) = matched {
+        text += &format!("Found through its duplicate #{matched}, which the evidence is about.\n");
+    }
     if let Some(evidence) = evidence_sentences(&checked.evidence) {
         text += &format!("{}\n", one_line(&evidence));
     }
-    if checked.reason == "same_change" {
+    if checked.has_same_lines {
         text += "Both change the same lines.\n";
     }
     let others: Vec<&TopMatch> = checked
@@ -356,21 +324,9 @@ fn headline(checked: &DraftCheck, context: &Context) -> String {
     format!("{first}{}{confidence}", letters.as_str())
 }
 
-fn state_in_words(item: &Item, context: &Context) -> String {
-    let state = match (item.state, item.state_reason, item.merged) {
-        (ItemState::Open, ..) => return "open".to_owned(),
-        (ItemState::Closed, _, true) => "merged",
-        (ItemState::Closed, Some(StateReason::NotPlanned), _) => "closed as not planned",
-        (ItemState::Closed, Some(StateReason::Completed), _) => "closed as completed",
-        (ItemState::Closed, Some(StateReason::Duplicate), _) => "closed as a duplicate",
-        (ItemState::Closed, ..) => "closed",
-    };
-    item.closed_at.map_or_else(|| state.to_owned(), |at| format!("{state} {}", context.when(at)))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{divided, files_of};
+    use super::divided;
 
     #[test]
     fn the_first_line_is_the_title() {
@@ -378,19 +334,5 @@ mod tests {
         assert_eq!(divided("\n# Crash \n\nIt stops.\n"), ("Crash".to_owned(), "It stops.".to_owned()));
         assert_eq!(divided("Crash"), ("Crash".to_owned(), String::new()));
         assert_eq!(divided(" \n"), (String::new(), String::new()));
-    }
-
-    #[test]
-    fn a_patch_is_divided_into_files() {
-        let patch = "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1 +1 @@\n-one\n+two diff --git x\n\
-            diff --git a/old.rs b/old.rs\ndeleted file mode 100644\n--- a/old.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n\
-            diff --git a/b.png b/b.png\nBinary files differ\n\
-            diff --git \"a/q\\\"t\" \"b/q\\\"t\"\n--- \"a/q\\\"t\"\n+++ \"b/q\\\"t\"\n@@ -1 +1 @@\n+x\n\
-            diff --git a/my file b/my file\n--- a/my file\t\n+++ b/my file\t\n@@ -1 +1 @@\n+x\n";
-        let files = files_of(patch);
-        assert_eq!((files.len(), files[2]), (5, ("b.png", "")), "{files:?}");
-        assert_eq!((files[3].0, files[4].0), ("q\\\"t", "my file"), "{files:?}");
-        assert_eq!((files[0].0, files[1].0), ("a.rs", "old.rs"));
-        assert!(files[0].1.contains("+two diff --git x") && !files[0].1.contains("+++"), "{files:?}");
     }
 }

@@ -95,7 +95,7 @@ fn heading(repo: &Repo, item: &Item, verdict: &str, context: &Context) -> String
 }
 
 /// Describes the state of an item, such as `Closed as a duplicate of #1, …`.
-fn state(item: &Item, context: &Context) -> String {
+pub(crate) fn state(item: &Item, context: &Context) -> String {
     let mut state = match (item.state, item.state_reason) {
         _ if item.merged => "Merged".to_owned(),
         (ItemState::Open, _) if item.draft => "Open, a draft".to_owned(),

@@ -1,7 +1,7 @@
 //! `show`: the verdict on one item, and everything behind it.
 
 pub(crate) mod grace;
-mod item;
+pub(crate) mod item;
 pub(crate) mod judgement;
 pub(crate) mod learning;
 
