@@ -7,7 +7,7 @@ use askama::filters::HtmlSafe;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE, VARY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use canonry_store::{Repo, RepoAttention};
+use canonry_store::{MOST_COUNTED, Repo, RepoAttention};
 
 use crate::layout::assets;
 use crate::layout::errors::{PageError, PageResult};
@@ -46,6 +46,17 @@ pub(crate) struct NavLink {
     pub(crate) is_here: bool,
 }
 
+impl NavLink {
+    pub(crate) fn count_text(&self) -> String {
+        short_count(self.count)
+    }
+}
+
+/// A number that fits into the navigation.
+fn short_count(count: u64) -> String {
+    if count >= MOST_COUNTED { format!("{}+", MOST_COUNTED - 1) } else { count.to_string() }
+}
+
 pub(crate) struct NavGroup {
     pub(crate) name: &'static str,
     pub(crate) links: Vec<NavLink>,
@@ -62,6 +73,10 @@ impl NavGroup {
 
     pub(crate) fn count(&self) -> u64 {
         self.links.iter().map(|link| link.count).sum()
+    }
+
+    pub(crate) fn count_text(&self) -> String {
+        short_count(self.count())
     }
 }
 

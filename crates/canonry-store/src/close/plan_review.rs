@@ -130,13 +130,21 @@ impl PlanStore<'_> {
         self,
         plan: CloseRunId,
     ) -> Result<BTreeMap<(ItemType, ItemNumber), i64>, StoreError> {
-        let query = "SELECT t.type, t.number, max(o.id) FROM close_runs p
-            JOIN overrides o ON o.repo_id = p.repo_id AND o.kind <> 'excluded'
-                AND (o.created_at > p.created_at OR o.removed_at > p.created_at)
-            JOIN items i ON i.repo_id = o.repo_id AND i.type = o.type AND i.number IN (o.item_number, o.other_number)
-            JOIN close_run_items c ON c.run_id = p.id AND c.action = 'close' AND i.id IN (c.item_id, c.target_item_id)
-            JOIN items t ON t.id = c.target_item_id
-            WHERE p.id = $1 GROUP BY t.type, t.number";
+        // The rulings first, then the rows by each of their two items: as one condition with OR, SQLite read all rulings
+        // for each row, which took 7 seconds for 10,000 rows and 1,000 rulings.
+        let query = "WITH ruled AS (
+                SELECT i.id AS item, max(o.id) AS ruling FROM close_runs p
+                JOIN overrides o ON o.repo_id = p.repo_id AND o.kind <> 'excluded'
+                    AND (o.created_at > p.created_at OR o.removed_at > p.created_at)
+                JOIN items i ON i.repo_id = o.repo_id AND i.type = o.type AND i.number IN (o.item_number, o.other_number)
+                WHERE p.id = $1 GROUP BY i.id)
+            SELECT t.type, t.number, max(found.ruling) FROM (
+                SELECT c.target_item_id AS target, r.ruling FROM ruled r
+                JOIN close_run_items c ON c.run_id = $1 AND c.action = 'close' AND c.item_id = r.item
+                UNION ALL
+                SELECT c.target_item_id, r.ruling FROM ruled r
+                JOIN close_run_items c ON c.run_id = $1 AND c.action = 'close' AND c.target_item_id = r.item) AS found
+            JOIN items t ON t.id = found.target GROUP BY t.type, t.number";
         let rows: Vec<(String, i64, i64)> =
             on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_all(db).await?);
         rows.into_iter().map(|(item_type, of, ruling)| Ok(((word(&item_type)?, number(of)?), ruling))).collect()

@@ -31,6 +31,9 @@ impl RepoScope<'_> {
     }
 }
 
+/// Where the count of open findings ends.
+pub const MOST_COUNTED: u64 = 1_000;
+
 /// What needs a person in a repository, and what keeps Canonry from working there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoAttention {
@@ -47,7 +50,8 @@ pub struct RepoAttention {
     /// Unanswered cases that were drawn for adjudication.
     pub unanswered: u64,
     pub failed_jobs: u64,
-    /// Findings of open pull requests that were shown and are neither fixed nor dismissed.
+    /// Findings of open pull requests that were shown and are neither fixed nor dismissed. Every page of a repository
+    /// counts them, so it ends at [`MOST_COUNTED`].
     pub open_findings: u64,
 }
 
@@ -75,10 +79,10 @@ const ATTENTION: &str = "SELECT r.id AS repo_id, r.github_id, r.name, r.name_key
             AND c.result IS NULL) AS undecided,
         (SELECT count(*) FROM adjudications a WHERE a.repo_id = r.id AND a.word IS NULL) AS unanswered,
         (SELECT count(*) FROM jobs j WHERE j.repo = r.name_key AND j.state = 'dead') AS failed_jobs,
-        (SELECT count(*) FROM items i JOIN findings f ON f.repo_id = i.repo_id AND f.subject = 'pull/' || i.number
+        (SELECT count(*) FROM (SELECT 1 FROM items i
+            JOIN findings f ON f.repo_id = i.repo_id AND f.subject = 'pull/' || i.number
             WHERE i.repo_id = r.id AND i.type = 'pr' AND i.state = 'open' AND i.gone IS NULL
-            AND NOT f.fixed AND f.status <> 'dismissed'
-            AND f.shown_as <> 'suppressed') AS open_findings
+            AND NOT f.fixed AND f.status <> 'dismissed' AND f.shown_as <> 'suppressed' LIMIT 1000) counted) AS open_findings
     FROM repos r LEFT JOIN close_runs p
         ON p.id = (SELECT c.id FROM close_runs c WHERE c.repo_id = r.id AND c.mode = 'plan'
             AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.close_run_id = c.id) ORDER BY c.id DESC LIMIT 1)

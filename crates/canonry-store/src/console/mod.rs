@@ -12,7 +12,7 @@ pub(crate) mod sessions;
 pub use actions::{ConsoleAction, NewConsoleAction};
 pub use activity_days::ActivityDay;
 pub use admin_tokens::StoredAdminToken;
-pub use attention::{NextClose, RepoAttention, RepoScope};
+pub use attention::{MOST_COUNTED, NextClose, RepoAttention, RepoScope};
 pub use item_pages::{ItemLine, ItemPage, ItemPageFilter, ItemPlace};
 pub use repo_overview::{RepoOverview, RepoPageFilter};
 pub use search::{FoundFinding, MatchingItem};

@@ -126,10 +126,19 @@ impl JobStore<'_> {
             let by_kind = !not_done && filter.kind.as_deref().is_some_and(|kind| kind != "webhook");
             let mut query = QueryBuilder::new(jobs!("WHERE TRUE"));
             if let Some(state) = filter.state {
-                query.push(" AND state = ").push_bind(state.as_str());
+                // SQLite uses an index of some states only for a condition that is spelt like the index's own.
+                let spelt = match state {
+                    JobState::Queued => " AND state IN ('queued', 'running') AND state || '' = 'queued'",
+                    JobState::Running => " AND state IN ('queued', 'running') AND state || '' = 'running'",
+                    JobState::Dead => " AND state = 'dead'",
+                    JobState::Done => " AND state = 'done'",
+                };
+                query.push(spelt);
             }
             if let Some(repo) = &filter.repo {
-                query.push(if by_kind { " AND repo || '' = " } else { " AND repo = " }).push_bind(repo.key());
+                query
+                    .push(if by_kind || not_done { " AND repo || '' = " } else { " AND repo = " })
+                    .push_bind(repo.key());
             }
             if let Some(delivery) = &filter.delivery {
                 query.push(" AND delivery_id = ").push_bind(storable(delivery));
@@ -140,8 +149,10 @@ impl JobStore<'_> {
             if let Some(before) = filter.before {
                 query.push(" AND id < ").push_bind(before.0);
             }
-            query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
-            query.build_query_as().fetch_all(db).await?
+            // `id + 0` sorts the few unfinished jobs, instead of reading all jobs in the order of their ids.
+            let is_unfinished = matches!(filter.state, Some(JobState::Queued | JobState::Running));
+            query.push(if is_unfinished { " ORDER BY id + 0 DESC" } else { " ORDER BY id DESC" });
+            query.push(" LIMIT ").push_bind(i64::from(limit)).build_query_as().fetch_all(db).await?
         }))
     }
 
