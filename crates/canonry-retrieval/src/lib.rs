@@ -4,6 +4,8 @@ mod bag;
 mod changes;
 mod dense;
 mod evidence;
+mod field_index;
+mod fix_index;
 mod fuse;
 mod heap_bytes;
 mod item_index;
@@ -26,6 +28,7 @@ pub use bag::Bag;
 pub use changes::{diff_bag, path_bag};
 pub use dense::{DenseHit, DenseIndex, DenseScan, InvalidVector, Spread};
 pub use evidence::{CommonFacts, FactCounter, FactKind, FoundFact, SharedFact, TextFacts, shared_facts};
+pub use fix_index::{FIX_FEATURES, FixEvidence, FixIndex, FixQuery, MergedPull, RankedFix};
 pub use fuse::{
     Candidate, Hit, Overlap, RetrievalMode, SHORTLIST, ScoreParts, UnknownMode, rank, shortlist, words_score,
 };
