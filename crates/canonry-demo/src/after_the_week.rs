@@ -7,11 +7,10 @@ use canonry_domain::{
 };
 use canonry_models::chat::TokenBudget;
 use canonry_retrieval::RetrievalMode;
-use canonry_server::DetectorSource as _;
 use canonry_store::AdjudicationKind;
 use canonry_triage::{
-    AuditOptions, DedupeOptions, Dedupers, EmbedSource, Judge, JudgeOptions, NeighbourQuery, PlanOptions, PlanReport,
-    dedupe, judge_audit, plan_rules,
+    AuditOptions, DedupeOptions, Dedupers, DetectorSource as _, EmbedSource, Judge, JudgeOptions, NeighbourQuery,
+    PlanOptions, PlanReport, dedupe, judge_audit, plan_rules,
 };
 
 use crate::demo::Demo;

@@ -14,11 +14,12 @@ use canonry_domain::review::ReviewSubject;
 use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
 use canonry_retrieval::RetrievalMode;
 use canonry_server::{
-    Metrics, Operations, Publish, ReviewParts, Scheduler, Schedules, ServeParts, ServeSummary, Service, ServiceOptions,
-    ServiceParts, operations_routes, serve,
+    ApiAccess, ApiParts, Metrics, Operations, Publish, ReviewParts, Scheduler, Schedules, ServeParts, ServeSummary,
+    Service, ServiceOptions, ServiceParts, api_routes, operations_routes, serve,
 };
 use canonry_store::{DatabaseUrl, DeliveryState, JobCaps, JobFilter, JobState, OpenOptions, OutboxScope, Repo, Store};
 use canonry_testkit::github::{Emulator, TEST_APP_PRIVATE_KEY, World};
+use canonry_triage::{FixIndexes, Lookup};
 use futures_util::future::LocalBoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use tokio::net::TcpListener;
@@ -290,15 +291,22 @@ async fn parts(
         version: env!("CARGO_PKG_VERSION"),
         commands,
     });
+    let access = ApiAccess::new(store.clone(), api, Some(admin_token.clone()), Arc::clone(&clock));
+    let lookup = Lookup {
+        store: store.clone(),
+        detectors: models.clone(),
+        clock: Arc::clone(&clock),
+        mode: RetrievalMode::Hybrid,
+        fixes: FixIndexes::default(),
+    };
     let routes = operations_routes(Operations {
         store: store.clone(),
         github: Some(github.clone()),
-        github_api: api,
         clock: Arc::clone(&clock),
         metrics: metrics.clone(),
         metrics_token: None,
-        admin_token: Some(admin_token.clone()),
     })
+    .merge(api_routes(ApiParts { access: Arc::new(access), lookup: Arc::new(lookup) }))
     .merge(console);
     let service = Arc::new(Service::new(ServiceParts {
         store: store.clone(),

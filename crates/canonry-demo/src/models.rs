@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use canonry_models::LocalEmbedder;
-use canonry_server::DetectorSource;
-use canonry_triage::{Detectors, IndexCache, Judge};
+use canonry_triage::{DetectorSource, Detectors, IndexCache, Judge};
 
 pub(crate) struct LocalModels {
     embedder: OnceLock<LocalEmbedder>,

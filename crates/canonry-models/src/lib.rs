@@ -29,3 +29,4 @@ pub use program::{ProgramEnd, ProgramError, run_confined_program, run_program};
 pub use provider::Provider;
 pub use remote::{RemoteEmbedder, RemoteSettings};
 pub use remote_failure::RemoteFailure;
+pub use remote_service::http_client;

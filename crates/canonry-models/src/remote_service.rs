@@ -79,7 +79,7 @@ impl RemoteService {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        let (client, provider, key) = (client(headers, &base, timeout)?, vendor.name, key.cloned());
+        let (client, provider, key) = (http_client(headers, &base, timeout)?, vendor.name, key.cloned());
         Ok(Self { endpoint, client, provider, key, attempts, timeout, largest_answer, is_sent_again, clock })
     }
 
@@ -168,7 +168,7 @@ fn checked_base(text: &str, key_variable: &str) -> Result<Url, String> {
 }
 
 /// A client that sends these headers only to that URL.
-fn client(headers: HeaderMap, base: &Url, timeout: Duration) -> Result<reqwest::Client, String> {
+pub fn http_client(headers: HeaderMap, base: &Url, timeout: Duration) -> Result<reqwest::Client, String> {
     // An error says that the process has a provider already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // A redirect could carry a key in a header to another host.

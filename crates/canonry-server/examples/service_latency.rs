@@ -14,12 +14,10 @@ use canonry_domain::{GithubId, ItemNumber, ItemRecord, ItemState, ItemType, Toke
 use canonry_github::{Auth, ClientOptions, GitHub, Secret, SystemClock};
 use canonry_models::{Embedder as _, LocalEmbedder};
 use canonry_retrieval::RetrievalMode;
-use canonry_server::{
-    DetectorSource, ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts, serve,
-};
+use canonry_server::{ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts, serve};
 use canonry_store::{EmbedFilter, EmbeddingKey, JobCaps, NewEmbedding, Repo, Store, SyncProgress, TriageActionKind};
 use canonry_testkit::github::{Emulator, NewIssue, Permission, World};
-use canonry_triage::{Detectors, EmbedOptions, IndexCache, Judge, Neighbourhood, embed};
+use canonry_triage::{DetectorSource, Detectors, EmbedOptions, IndexCache, Judge, Neighbourhood, embed};
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::net::TcpListener;

@@ -18,4 +18,4 @@ pub use jobs::*;
 pub use review::*;
 
 pub use serve::{DRAIN, ServeParts, ServeSummary, ServiceOptions, serve};
-pub use service::{DetectorSource, Service, ServiceParts};
+pub use service::{Service, ServiceParts};

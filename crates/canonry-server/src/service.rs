@@ -8,26 +8,13 @@ use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_github::{Clock, GitHub};
 use canonry_retrieval::RetrievalMode;
 use canonry_store::{RepoId, Store};
-use canonry_triage::Detectors;
+use canonry_triage::{DetectorSource, Detectors};
 use jiff::Timestamp;
 use tokio::sync::{Notify, OnceCell};
 
 use crate::github_writes::recheck::ServiceRecheck;
 use crate::jobs::job_handler::JobError;
 use crate::review::review_job::ReviewParts;
-
-/// Provides the embedder, judge and extractor from the operator's settings.
-pub trait DetectorSource: Send + Sync {
-    fn detectors(&self) -> Detectors<'_>;
-
-    /// Whether one of them is a hosted model, which costs money.
-    fn is_hosted(&self) -> bool;
-
-    /// Whether all of them report how many tokens they used. A program does not, so its cost cannot be limited.
-    fn counts_tokens(&self) -> bool {
-        true
-    }
-}
 
 pub struct ServiceParts {
     pub store: Store,

@@ -6,6 +6,7 @@ use crate::{Item, ItemNumber, ItemState, ItemType, StateReason, text_enum};
 
 text_enum! {
     /// The answer to "is this already reported?".
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
     pub enum DraftAnswer: "an answer" {
         /// An item describes the same problem.
         Reported = "reported",

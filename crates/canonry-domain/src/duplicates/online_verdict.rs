@@ -11,6 +11,7 @@ use crate::{
 pub const STRONG_RETRIEVAL: f64 = 0.90;
 
 text_enum! {
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
     pub enum Verdict: "a verdict" {
         Duplicate = "duplicate",
         /// Possibly a duplicate; a person should check.

@@ -53,6 +53,7 @@ pub struct Item {
 }
 
 text_enum! {
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
     pub enum ItemType: "a type" {
         Issue = "issue",
         Pr = "pr",
@@ -60,6 +61,7 @@ text_enum! {
 }
 
 text_enum! {
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
     pub enum ItemState: "a state" {
         Open = "open",
         Closed = "closed",
@@ -68,6 +70,7 @@ text_enum! {
 
 text_enum! {
     /// GitHub's reason for an item's state.
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
     pub enum StateReason: "a state reason" {
         Completed = "completed",
         NotPlanned = "not_planned",
@@ -78,6 +81,7 @@ text_enum! {
 }
 
 text_enum! {
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
     pub enum GoneReason: "a way to be gone" {
         Deleted = "deleted",
         Transferred = "transferred",
@@ -102,6 +106,7 @@ impl ItemType {
 
 /// The number of an item in its repository: at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(try_from = "i64", into = "i64")]
 pub struct ItemNumber(i64);
 

@@ -17,6 +17,7 @@ pub(crate) mod shown_secrets;
 pub(crate) mod template_text;
 pub(crate) mod text_enum;
 pub(crate) mod text_newtype;
+pub(crate) mod untrusted_text;
 
 pub use boilerplate::{Boilerplate, BoilerplateLearner, has_content};
 pub use code_span::code_span;
@@ -26,3 +27,4 @@ pub use hex::hex_digits;
 pub use secret_scan::{FoundSecret, SecretKind, redact, scan_secrets};
 pub use shown_secrets::{redact_shown, scan_shown_secrets};
 pub use text_enum::UnknownText;
+pub use untrusted_text::{Fence, is_hidden, visible, visible_text};

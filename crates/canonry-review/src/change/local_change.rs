@@ -27,13 +27,13 @@ impl Git {
         let messages = self.ask("read the messages of the commits", &log).await?;
         Ok(LocalChange {
             messages: String::from_utf8_lossy(&messages).into_owned(),
-            changes: PullChanges::of_patches(files_of(&String::from_utf8_lossy(&patch)).into_iter()),
+            changes: PullChanges::of_patches(changed_files(&String::from_utf8_lossy(&patch)).into_iter()),
         })
     }
 }
 
 /// The files of a patch, each with its path and its hunks.
-fn files_of(patch: &str) -> Vec<(&str, &str)> {
+pub fn changed_files(patch: &str) -> Vec<(&str, &str)> {
     let is_start = |at: &usize| *at == 0 || patch.as_bytes().get(at - 1) == Some(&b'\n');
     let starts: Vec<usize> = patch.match_indices("diff --git ").map(|(at, _)| at).filter(is_start).collect();
     let ends = starts.iter().skip(1).copied().chain([patch.len()]);
@@ -56,7 +56,7 @@ fn files_of(patch: &str) -> Vec<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::files_of;
+    use super::changed_files;
 
     #[test]
     fn a_patch_is_divided_into_files() {
@@ -65,7 +65,7 @@ mod tests {
             diff --git a/b.png b/b.png\nBinary files differ\n\
             diff --git \"a/q\\\"t\" \"b/q\\\"t\"\n--- \"a/q\\\"t\"\n+++ \"b/q\\\"t\"\n@@ -1 +1 @@\n+x\n\
             diff --git a/my file b/my file\n--- a/my file\t\n+++ b/my file\t\n@@ -1 +1 @@\n+x\n";
-        let files = files_of(patch);
+        let files = changed_files(patch);
         assert_eq!((files.len(), files[2]), (5, ("b.png", "")), "{files:?}");
         assert_eq!((files[3].0, files[4].0), ("q\\\"t", "my file"), "{files:?}");
         assert_eq!((files[0].0, files[1].0), ("a.rs", "old.rs"));

@@ -9,6 +9,7 @@ pub(crate) mod file_change;
 pub(crate) mod git;
 pub(crate) mod head_texts;
 pub(crate) mod local_change;
+pub(crate) mod releases;
 pub(crate) mod remote;
 pub(crate) mod scope;
 
@@ -20,6 +21,6 @@ pub use fetch::FetchedRepository;
 pub use file_change::{ChangeKind, ContentKind, FileChange};
 pub use git::{Git, GitError};
 pub use head_texts::HeadTexts;
-pub use local_change::LocalChange;
+pub use local_change::{LocalChange, changed_files};
 pub use remote::{InvalidRemote, Remote};
 pub use scope::{Repository, ReviewScope, ScopeRequest, find_scope};

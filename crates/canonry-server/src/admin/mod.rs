@@ -1,6 +1,7 @@
 //! What operators and programs read: health, metrics and the API.
 
 pub(crate) mod api;
+pub(crate) mod api_access;
 pub(crate) mod exposition;
 pub(crate) mod health;
 pub(crate) mod metrics;
@@ -10,8 +11,11 @@ pub(crate) mod stored_metrics;
 pub(crate) mod threshold_report;
 pub(crate) mod wrong_tokens;
 
+pub use api::{ApiParts, api_routes};
+pub use api_access::{ApiAccess, ApiRefusal};
 pub use metrics::Metrics;
 pub use operations::{Operations, operations_routes};
+pub use repo_readers::ReadDenial;
 pub use threshold_report::{
     ReportedAdjustment, ReportedSettings, ReportedThreshold, ThresholdReport, threshold_report,
 };

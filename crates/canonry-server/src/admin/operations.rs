@@ -1,4 +1,4 @@
-//! The routes for operators and programs: `/metrics` and `/api`.
+//! The route for operators: `/metrics`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,12 +16,9 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Mutex;
-use url::Url;
 
-use crate::admin::api::threshold_state;
 use crate::admin::exposition::{Exposition, MEDIA_TYPE, MetricKind};
 use crate::admin::metrics::Metrics;
-use crate::admin::repo_readers::RepoReaders;
 use crate::admin::stored_metrics::StoredMetrics;
 
 /// The database is read at most once in this time, whether it answers or not, however many requests come.
@@ -35,20 +32,15 @@ pub struct Operations {
     pub store: Store,
     /// The client whose rate limit is shown; `None` without credentials.
     pub github: Option<GitHub>,
-    /// The GitHub API that says whether a token may read a repository.
-    pub github_api: Url,
     pub clock: Arc<dyn Clock>,
     pub metrics: Metrics,
     /// The token that shows the metrics; without it, any request from this machine may read them.
     pub metrics_token: Option<Secret>,
-    /// The token that may read everything through the API; without it, no client may.
-    pub admin_token: Option<Secret>,
 }
 
-pub(crate) struct OperationsState {
-    pub(crate) store: Store,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) readers: RepoReaders,
+struct OperationsState {
+    store: Store,
+    clock: Arc<dyn Clock>,
     github: Option<GitHub>,
     metrics: Metrics,
     metrics_token: Option<Secret>,
@@ -57,16 +49,12 @@ pub(crate) struct OperationsState {
     reading: Mutex<Option<(Timestamp, Option<String>)>>,
 }
 
-/// `GET /metrics` and `GET /api/repos/{owner}/{repo}/triage/threshold-state`. The server must provide the peer's
+/// `GET /metrics`. The server must provide the peer's
 /// address as [`ConnectInfo`]: without a token the metrics are shown only to this machine.
 pub fn operations_routes(operations: Operations) -> Router {
-    let Operations { store, github, github_api, clock, metrics, metrics_token, admin_token } = operations;
-    let readers = RepoReaders::new(github_api, admin_token, Arc::clone(&clock));
-    let shared = OperationsState { store, clock, readers, github, metrics, metrics_token, reading: Mutex::default() };
-    Router::new()
-        .route("/metrics", get(show_metrics))
-        .route("/api/repos/{owner}/{repo}/triage/threshold-state", get(threshold_state))
-        .with_state(Arc::new(shared))
+    let Operations { store, github, clock, metrics, metrics_token } = operations;
+    let shared = OperationsState { store, clock, github, metrics, metrics_token, reading: Mutex::default() };
+    Router::new().route("/metrics", get(show_metrics)).with_state(Arc::new(shared))
 }
 
 async fn show_metrics(

@@ -42,7 +42,7 @@ pub(crate) enum ApiReader {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ReadDenial {
+pub enum ReadDenial {
     #[error("send a GitHub token that may read the repository, as `Authorization: Bearer TOKEN`")]
     NoToken,
     #[error("GitHub does not accept this token")]

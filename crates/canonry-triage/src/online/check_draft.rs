@@ -13,6 +13,7 @@ use canonry_models::{EmbedError, InputType};
 use canonry_retrieval::{Hit, RetrievalMode, SHORTLIST};
 use canonry_store::{Repo, Representation, Store, StoreError};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::close::row_evidence::facts_of;
 use crate::judge::judge_case::{Judge, JudgeCase};
@@ -23,14 +24,36 @@ use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalEr
 use crate::retrieval::search::query_of_text;
 
 /// An issue, or a change, that is not filed yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
     pub title: String,
+    #[serde(default)]
     pub body: String,
     /// Who will file it. An item with the same text by the same author is the draft itself, filed meanwhile.
     pub author: Option<Login>,
     /// The changed files and lines; a draft with changes is compared with pull requests.
     pub changes: Option<PullChanges>,
+}
+
+impl Draft {
+    pub fn is_empty(&self) -> bool {
+        let has_changes = self.changes.as_ref().is_some_and(|changes| !changes.is_empty());
+        self.title.trim().is_empty() && self.body.trim().is_empty() && !has_changes
+    }
+}
+
+/// A draft as it is sent to a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DraftRequest {
+    #[serde(flatten)]
+    pub draft: Draft,
+    /// The maximum number of similar items.
+    #[serde(default = "usual_k")]
+    pub k: u16,
+}
+
+const fn usual_k() -> u16 {
+    5
 }
 
 #[derive(Debug, Clone)]
@@ -58,6 +81,9 @@ pub struct DraftCheck {
     pub matched: Option<ItemNumber>,
     /// The pull request that fixes it, or says so.
     pub fix: Option<FixingPull>,
+    /// How sure it is that this pull request is the fix, if it does not say so itself.
+    pub fix_confidence: Option<Probability>,
+    pub fix_evidence: Vec<String>,
     pub evidence: Vec<PairFact>,
     pub similar: Vec<TopMatch>,
     /// How many items the draft was compared with.
@@ -166,6 +192,8 @@ pub async fn check_draft(
         has_same_lines: twin.is_some(),
         matched: verdict.target,
         fix: fix.cloned(),
+        fix_confidence: None,
+        fix_evidence: Vec::new(),
         report,
         evidence,
         similar,
@@ -236,7 +264,11 @@ async fn original_of(store: &Store, repo: &Repo, known: &KnownDuplicates, matche
 }
 
 /// The pull requests that say that they fix one of these issues.
-async fn fixes_of(store: &Store, repo: &Repo, issues: BTreeSet<ItemNumber>) -> Result<Vec<FixingPull>, StoreError> {
+pub(crate) async fn fixes_of(
+    store: &Store,
+    repo: &Repo,
+    issues: BTreeSet<ItemNumber>,
+) -> Result<Vec<FixingPull>, StoreError> {
     let mut fixes: BTreeMap<ItemNumber, FixingPull> = BTreeMap::new();
     for issue in issues {
         let mut after = None;

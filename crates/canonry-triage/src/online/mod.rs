@@ -2,7 +2,11 @@
 
 pub(crate) mod check_draft;
 pub(crate) mod detect_new;
+pub(crate) mod detector_source;
+pub(crate) mod draft_report;
+pub(crate) mod likely_fixes;
 pub(crate) mod live_settings;
+pub(crate) mod lookup;
 pub(crate) mod posted_triage;
 pub(crate) mod reactions;
 pub(crate) mod suggestion_comment;
@@ -12,9 +16,13 @@ pub(crate) mod triage_recheck;
 pub(crate) mod why_item;
 pub(crate) mod withdraw_suggestion;
 
-pub use check_draft::{CheckError, CheckOptions, Draft, DraftCheck, check_draft};
+pub use check_draft::{CheckError, CheckOptions, Draft, DraftCheck, DraftRequest, check_draft};
 pub use detect_new::{DetectError, DetectOptions, DetectReport, Detectors, ItemQuery, TopMatch, detect_new};
+pub use detector_source::DetectorSource;
+pub use draft_report::{DraftReport, DraftStats, FixSummary, LikelyFix, SimilarItem};
+pub use likely_fixes::FixIndexes;
 pub use live_settings::{SettingsError, live_settings, triage_mode};
+pub use lookup::{CHECK_MIN_CONFIDENCE, CHECK_MIN_SCORE, KnownFixes, KnownItem, Lookup, LookupError, check_thresholds};
 pub use reactions::{ReactionsReport, poll_reactions};
 pub use triage_item::{GraceRules, TriageError, TriageOutcome, TriageRules, triage_item};
 pub use triage_recheck::TriageRecheck;

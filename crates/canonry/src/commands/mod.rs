@@ -70,6 +70,7 @@ commands! {
     }
     Triage(TriageCommand) {
         Check => triage::check,
+        Mcp => triage::mcp,
         Dedupe => triage::dedupe,
         DetectNew => triage::detect_new,
         Show => triage::show,

@@ -82,6 +82,13 @@ pub(crate) struct Models {
     source: EmbedSource,
 }
 
+impl Models {
+    /// The built-in judge, for commands that ask no language model.
+    pub(crate) const fn local() -> Self {
+        Self { judge: None, extractor: None, provider: Extractor::Local, source: EmbedSource::Raw }
+    }
+}
+
 impl ProviderOptions {
     /// Returns the judge's model and, if a model makes the cards that are compared, that model too.
     ///

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use canonry_models::{Embedder, LocalEmbedder};
-use canonry_server::DetectorSource;
-use canonry_triage::{Detectors, IndexCache};
+use canonry_triage::{DetectorSource, Detectors, IndexCache};
 
 use crate::options::chat::Models;
 

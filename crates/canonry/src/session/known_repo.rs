@@ -10,6 +10,8 @@ use crate::output::exit::WrongUsage;
 use crate::output::tables::counted;
 use crate::session::local_clone::LocalClone;
 
+const NAME_IT: &str = "name the repository with --repo OWNER/NAME, or run this in a clone of it";
+
 /// The option that names the repository.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RepoOption {
@@ -27,6 +29,16 @@ impl RepoOption {
         }
     }
 
+    /// Returns the name of a repository that a service is asked about: the named one, or that of the clone in this
+    /// folder.
+    pub(crate) async fn name_to_ask(&self) -> Result<RepoName> {
+        let named = match &self.name {
+            Some(name) => Some(name.clone()),
+            None => names_on_github().await.into_iter().next(),
+        };
+        named.ok_or_else(|| WrongUsage(NAME_IT.to_owned()).into())
+    }
+
     /// Returns the name of a repository that may not be in the store yet, for commands that fetch it from GitHub.
     pub(crate) async fn name_to_fetch(&self, store: &Store) -> Result<RepoName> {
         if let Some(name) = &self.name {
@@ -40,10 +52,7 @@ impl RepoOption {
         match (of_clone.into_iter().next(), known.as_slice()) {
             (Some(name), _) => Ok(name),
             (None, [only]) => Ok(only.name.clone()),
-            (None, []) => {
-                let words = "name the repository with --repo OWNER/NAME, or run this in a clone of it";
-                bail!(WrongUsage(words.to_owned()))
-            }
+            (None, []) => bail!(WrongUsage(NAME_IT.to_owned())),
             (None, known) => bail!(WrongUsage(say_which(known))),
         }
     }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use canonry_domain::RepoName;
 use canonry_domain::review::{CommitSha, ReviewSubject};
-use canonry_review::{CommitsError, Git, GitError};
+use canonry_domain::{ItemNumber, RepoName};
+use canonry_review::{CommitsError, Git, GitError, LocalChange};
 use sha2::{Digest as _, Sha256};
 
 use crate::output::exit::WrongUsage;
@@ -239,6 +239,32 @@ fn local_name(folder: &str, path: &str) -> RepoName {
     let digest = Sha256::digest(path.as_bytes());
     let digits = canonry_domain::hex_digits(&digest[..3]);
     format!("local/{name}-{digits}").parse().expect("invariant: made of what a name may hold")
+}
+
+/// The first release that contains a merged pull request, if the clone in this folder is of that repository and has
+/// tags.
+pub(crate) async fn release_of(repo: &RepoName, pull: ItemNumber) -> Option<String> {
+    let clone = LocalClone::find(Path::new(".")).await.ok()?;
+    let is_of_it = clone.names_on_github().await.iter().any(|name| name.key() == repo.key());
+    if is_of_it { clone.git().release_of(pull).await.ok().flatten() } else { None }
+}
+
+/// Reads the change between two commits, such as `main..HEAD`, of the clone in this folder.
+pub(crate) async fn change_in(range: &str) -> Result<LocalChange> {
+    let usage = || WrongUsage(format!("{range:?} is no change; write BASE..HEAD, for example main..HEAD"));
+    let (base, head) = range.split_once("..").ok_or_else(usage)?;
+    let head = head.trim_start_matches('.');
+    if base.is_empty() {
+        bail!(usage());
+    }
+    let clone = LocalClone::find(Path::new(".")).await.context("--diff needs a clone of the repository")?;
+    let base = clone.commit("--diff", base).await?;
+    let head = clone.commit("--diff", if head.is_empty() { "HEAD" } else { head }).await?;
+    let change = clone.git().local_change(&base, &head).await.map_err(|error| anyhow!("failed to {error}"))?;
+    if change.changes.is_empty() {
+        bail!(WrongUsage(format!("there is no change in {range}; name two commits that differ")));
+    }
+    Ok(change)
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ fn the_commands_are_in_four_groups() {
 
     Triage:
       check              Check whether a draft issue or change is already known
+      mcp                Answer a coding agent's questions over MCP (stdio)
       dedupe             Find duplicates and plan what to close; closes nothing
       detect-new         Check whether an item duplicates an open one
       show               Show the verdict on an issue or pull request, and why

@@ -18,6 +18,7 @@ mod hostile_program;
 mod large_repository;
 mod lessons;
 mod manual;
+mod mcp;
 mod old_spellings;
 mod orders;
 mod packages;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::counted;
 use canonry_domain::review::{LineRange, MISPLACED, RepoPath, ReviewerName};
+use canonry_domain::{counted, visible};
 
 use super::answer::ClaimedFinding;
-use super::fence::{first_chars, harmless, visible};
+use super::safe_text::{first_chars, harmless};
 use super::shown_file::ShownFile;
 use crate::findings::reviewer_answer::RawFinding;
 

@@ -9,7 +9,6 @@ mod answer;
 mod batches;
 mod budget;
 mod claims;
-mod fence;
 mod file_risk;
 mod model_session;
 mod prompt;
@@ -18,6 +17,7 @@ mod readable;
 mod reading_tests;
 mod refute;
 mod reviewer;
+mod safe_text;
 #[cfg(test)]
 mod scripted_model;
 mod shown_file;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use canonry_config::ReviewSettings;
 use canonry_domain::review::{Category, Severity, TrackedFinding};
+use canonry_domain::{Fence, visible_text};
 use canonry_models::chat::ChatRequest;
 
 use super::answer::findings_schema;
 use super::batches::ReadingBatch;
-use super::fence::{Fence, visible_text};
 use super::shown_file::ShownFile;
 
 const SYSTEM: &str = include_str!("review_prompt.md");

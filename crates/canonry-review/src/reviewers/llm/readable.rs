@@ -1,8 +1,7 @@
 //! Decides what of a changed file can be shown, and describes its change.
 
-use canonry_domain::{counted, redact};
+use canonry_domain::{counted, redact, visible};
 
-use super::fence::visible;
 use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 use crate::reviewers::FileToRead;
 

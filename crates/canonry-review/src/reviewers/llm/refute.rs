@@ -1,13 +1,13 @@
 //! Reads severe findings a second time: another question tries to show that they are wrong.
 
-use canonry_domain::counted;
 use canonry_domain::review::Severity;
+use canonry_domain::{Fence, counted, visible, visible_text};
 use canonry_models::chat::ChatRequest;
 use futures_util::future::join_all;
 
 use super::answer::{read_verdict, verdict_schema};
-use super::fence::{Fence, first_chars, harmless, visible, visible_text};
 use super::model_session::{ModelSession, NoAnswer, QuestionPurpose};
+use super::safe_text::{first_chars, harmless};
 use super::shown_file::ShownFile;
 use crate::findings::reviewer_answer::RawFinding;
 

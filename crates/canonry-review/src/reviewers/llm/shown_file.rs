@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use canonry_domain::redact;
 use canonry_domain::review::{Hunk, RepoPath};
+use canonry_domain::{redact, visible};
 
-use super::fence::{first_chars, lines_without_secrets, visible};
 use super::readable::happened;
+use super::safe_text::{first_chars, lines_without_secrets};
 use crate::change::file_change::{ChangeKind, FileChange};
 
 /// Unchanged lines on each side of a change: usually enough to see its function.

@@ -65,11 +65,9 @@ async fn serves() {
     let routes = operations_routes(Operations {
         store: store.clone(),
         github: Some(github),
-        github_api: read(API).parse().expect("a URL"),
         clock: Arc::clone(&clock),
         metrics: metrics.clone(),
         metrics_token: None,
-        admin_token: None,
     });
     let parts =
         ServeParts { metrics, publisher: Some(service.clone()), wake_publisher, routes, ..ServeParts::new(service) };

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use canonry_domain::StateReason;
 use canonry_github::{ManualClock, Secret};
-use canonry_server::{Metrics, Operations, operations_routes, threshold_report};
+use canonry_retrieval::RetrievalMode;
+use canonry_server::{ApiAccess, ApiParts, api_routes, threshold_report};
 use canonry_store::Store;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, Fault, Permission, World, loopback_client};
+use canonry_triage::{FixIndexes, Lookup};
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::service::lessons::{repository, teach};
 use crate::service::metrics::serve_routes;
+use crate::world::plain::Plain;
 
 const READER: &str = "ghp_of0a0reader";
 const STRANGER: &str = "ghp_of0a0stranger";
@@ -52,15 +55,16 @@ impl Setting {
         teach(&store, &repo, 2..22, &[], StateReason::Completed, now()).await;
         let emulator = Emulator::start(world).await;
         let clock = Arc::new(ManualClock::new(now()));
-        let routes = operations_routes(Operations {
+        let api = emulator.url().parse().expect("a URL");
+        let access = ApiAccess::new(store.clone(), api, Some(Secret::new(OPERATOR)), clock.clone());
+        let lookup = Lookup {
             store: store.clone(),
-            github: None,
-            github_api: emulator.url().parse().expect("a URL"),
+            detectors: Arc::new(Plain::new()),
             clock: clock.clone(),
-            metrics: Metrics::new(),
-            metrics_token: None,
-            admin_token: Some(Secret::new(OPERATOR)),
-        });
+            mode: RetrievalMode::Hybrid,
+            fixes: FixIndexes::default(),
+        };
+        let routes = api_routes(ApiParts { access: Arc::new(access), lookup: Arc::new(lookup) });
         let url = serve_routes(routes).await;
         Self { _database: database, emulator, store, clock, url }
     }

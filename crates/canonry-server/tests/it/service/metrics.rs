@@ -47,15 +47,7 @@ pub(crate) async fn serve_routes(routes: Router) -> String {
 }
 
 fn operations(store: &Store, clock: Arc<dyn Clock>) -> Operations {
-    Operations {
-        store: store.clone(),
-        github: None,
-        github_api: "http://127.0.0.1:1".parse().expect("a URL"),
-        clock,
-        metrics: Metrics::new(),
-        metrics_token: None,
-        admin_token: None,
-    }
+    Operations { store: store.clone(), github: None, clock, metrics: Metrics::new(), metrics_token: None }
 }
 
 async fn open(database: &TestDatabase) -> Store {

@@ -18,11 +18,12 @@ use canonry_domain::{GithubId, ItemNumber};
 use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
 use canonry_retrieval::RetrievalMode;
 use canonry_server::{
-    AttemptEnd, DetectorSource, JobHandler, ReviewParts, Schedules, ServeParts, ServeSummary, Service, ServiceOptions,
-    ServiceParts, Worker, serve,
+    AttemptEnd, JobHandler, ReviewParts, Schedules, ServeParts, ServeSummary, Service, ServiceOptions, ServiceParts,
+    Worker, serve,
 };
 use canonry_store::{JobCaps, JobScope, Repo, Store};
 use canonry_testkit::github::{Emulator, TEST_APP_PRIVATE_KEY};
+use canonry_triage::DetectorSource;
 use jiff::SignedDuration;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot};

@@ -1,8 +1,7 @@
 //! A detector for tests in which no text is compared.
 
 use canonry_models::{Calibration, EmbedError, Embedder, InputType};
-use canonry_server::DetectorSource;
-use canonry_triage::{Detectors, Judge};
+use canonry_triage::{DetectorSource, Detectors, Judge};
 use futures_util::future::BoxFuture;
 
 /// Finds all texts alike; nothing here is compared.

@@ -8,8 +8,7 @@ use std::time::Duration;
 use canonry_domain::Extractor;
 use canonry_models::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest};
 use canonry_models::{Calibration, EmbedError, Embedder, InputType};
-use canonry_server::DetectorSource;
-use canonry_triage::{Detectors, IndexCache, Judge};
+use canonry_triage::{DetectorSource, Detectors, IndexCache, Judge};
 use futures_util::future::BoxFuture;
 use serde_json::json;
 

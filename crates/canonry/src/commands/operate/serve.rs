@@ -6,13 +6,14 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context as _, Result, bail};
 use canonry_console::{ConsoleParts, console_routes};
 use canonry_github::{Clock, SystemClock};
+use canonry_mcp::{McpServer, mcp_routes};
 use canonry_models::chat::TokenPrices;
 use canonry_server::{
-    Metrics, Operations, Publish, ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts,
-    TrustedProxy, operations_routes, serve,
+    ApiAccess, ApiParts, Metrics, Operations, Publish, ReviewParts, Schedules, ServeParts, Service, ServiceOptions,
+    ServiceParts, TrustedProxy, api_routes, operations_routes, serve,
 };
 use canonry_store::{JobCaps, OpenOptions, Store};
-use canonry_triage::{DEFAULT_INDEX_MEMORY, IndexCache};
+use canonry_triage::{DEFAULT_INDEX_MEMORY, DetectorSource, FixIndexes, IndexCache, Lookup};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -34,6 +35,7 @@ use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::detector_source::ServiceModels;
 use crate::session::github::{GithubOption, is_app};
+use crate::session::mcp_access::TokenAccess;
 
 /// The environment variables that contain secrets. They are never options, because every process can read another
 /// process's arguments.
@@ -66,8 +68,9 @@ const SOME_SKEW: SignedDuration = SignedDuration::from_secs(2);
         Any number of processes may serve one PostgreSQL database; one may serve a SQLite database. /healthz answers \
         while the program runs, /readyz while the database can be written too. /metrics is for Prometheus: without \
         CANONRY_METRICS_TOKEN only from this machine, with it for whoever sends the token. \
-        /api/repos/OWNER/NAME/triage/threshold-state answers what `canonry thresholds --json` prints, to GitHub tokens that \
-        can read the repository and to CANONRY_ADMIN_TOKEN.\n\n\
+        /api/repos/OWNER/NAME/check answers what `canonry check --json` prints, /api/repos/OWNER/NAME/triage/threshold-state what \
+        `canonry thresholds --json` prints, and /mcp what coding agents ask: to GitHub tokens that can read the repository and \
+        to CANONRY_ADMIN_TOKEN.\n\n\
         The console is at the same address. An operator signs in with CANONRY_ADMIN_TOKEN; where that is not set the first \
         start makes a token and writes it to the file admin-token, which only its user can read: beside a SQLite database, \
         with PostgreSQL in the data folder; on a terminal it is shown once. Others sign in with GitHub when \
@@ -212,13 +215,13 @@ async fn parts(
         (Some(_), true) => Schedules::App,
         (Some(_), false) => Schedules::Token,
     };
-    let detectors = ServiceModels {
+    let detectors: Arc<dyn DetectorSource> = Arc::new(ServiceModels {
         models,
         remote_embedder: args.embedder.unless_local(store).await?,
         local_embedder: OnceLock::new(),
         snapshots: snapshots_of(&args.database)?,
         indexes: IndexCache::new(args.index_memory as usize * 1_000_000),
-    };
+    });
     let (metrics, wake_publisher, wake_worker) = (Metrics::new(), Arc::new(Notify::new()), Arc::new(Notify::new()));
     let console = console_routes(ConsoleParts {
         store: store.clone(),
@@ -235,22 +238,33 @@ async fn parts(
         version: env!("CARGO_PKG_VERSION"),
         commands: console_commands(),
     });
+    let api = args.github.api().clone();
+    let access = Arc::new(ApiAccess::new(store.clone(), api, secret_of(ADMIN_TOKEN), Arc::clone(&clock)));
+    let lookup = Arc::new(Lookup {
+        store: store.clone(),
+        detectors: Arc::clone(&detectors),
+        clock: Arc::clone(&clock),
+        mode: args.mode.mode,
+        fixes: FixIndexes::default(),
+    });
+    let mcp =
+        McpServer::new(Arc::clone(&lookup), Arc::new(TokenAccess(Arc::clone(&access))), env!("CARGO_PKG_VERSION"));
     let routes = operations_routes(Operations {
         store: store.clone(),
         github: github.clone(),
-        github_api: args.github.api().clone(),
         clock: Arc::clone(&clock),
         metrics: metrics.clone(),
         metrics_token: secret_of(METRICS_TOKEN),
-        admin_token: secret_of(ADMIN_TOKEN),
     })
+    .merge(mcp_routes(mcp))
+    .merge(api_routes(ApiParts { access, lookup }))
     .merge(console);
     let writes = github.is_some();
     let service = Arc::new(Service::new(ServiceParts {
         store: store.clone(),
         github,
         is_app,
-        detectors: Arc::new(detectors),
+        detectors,
         reviewers,
         clock,
         monthly_cost: args.monthly_cost,

@@ -4,17 +4,15 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use canonry_domain::{
-    DraftAnswer, FixingPull, Item, Login, OnlineThresholds, Probability, Similarity, Verdict, evidence_sentences,
-};
+use canonry_domain::{DraftAnswer, Login, Probability, RepoName, Similarity, Verdict};
 use canonry_models::Embedder;
 use canonry_store::Store;
 use canonry_triage::{
-    CheckOptions, Detectors, Draft, DraftCheck, EmbedOptions, EmbedSource, Judge, SyncOptions, TopMatch, check_draft,
-    embed, sync,
+    CheckOptions, Detectors, Draft, DraftReport, DraftRequest, EmbedOptions, EmbedSource, FixIndexes, Judge,
+    SimilarItem, SyncOptions, check_draft, check_thresholds, embed, sync,
 };
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
+use url::Url;
 
 use crate::commands::start::sync::stopped;
 use crate::commands::triage::candidates::score;
@@ -26,11 +24,12 @@ use crate::output::numbers::percent;
 use crate::output::printable::one_line;
 use crate::output::report::Report;
 use crate::output::tables::{counted, table};
+use crate::session::asked_service::ask_service;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::github::GithubOption;
 use crate::session::known_repo::RepoOption;
-use crate::session::local_clone::LocalClone;
+use crate::session::local_clone::{change_in, release_of};
 
 /// Check whether a draft issue or change is already known.
 #[derive(Debug, clap::Args)]
@@ -38,10 +37,10 @@ use crate::session::local_clone::LocalClone;
     group = clap::ArgGroup::new("draft").required(true).args(["title", "file", "diff", "stdin"]),
     long_about = "Check whether a draft issue or change is already known: reported, in progress, fixed or new.\n\n\
         The draft is compared with the issues in the database, or a change with the pull requests, open and closed. \
-        The draft is not stored, and no language model is asked. Only a remote embedder, if you name one, receives it.\n\n\
+        The draft is not stored, and no language model is asked. Only a remote embedder, if you name one, or the service that you name receives it.\n\n\
         Exit status: 0 new, 10 reported, 11 in progress, 12 fixed, 13 possible regression.",
     before_help = "Example:\n  canonry check --title 'Crash when saving' --body 'panic at save.rs:88'\n  \
-        canonry check --file draft.md\n  canonry check --diff main..HEAD\n  gh issue view 12 --json title,body -q '.title,.body' | canonry check -"
+        canonry check --file draft.md\n  canonry check --diff main..HEAD\n  canonry check --file draft.md --server https://canonry.example.org --repo octo/cat\n  gh issue view 12 --json title,body -q '.title,.body' | canonry check -"
 )]
 pub(crate) struct Args {
     /// The draft's title
@@ -65,6 +64,9 @@ pub(crate) struct Args {
     /// Fetch what is new from GitHub first; needs GITHUB_TOKEN
     #[arg(long)]
     sync: bool,
+    /// Ask a running service instead of the local database; needs GITHUB_TOKEN or CANONRY_ADMIN_TOKEN
+    #[arg(long, value_name = "URL", conflicts_with_all = ["sync", "min_score", "min_confidence", "retrieval", "embedder"])]
+    server: Option<Url>,
     /// How many similar items are shown at most
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=50))]
     k: u16,
@@ -88,16 +90,35 @@ pub(crate) struct Args {
 
 /// Bytes of a draft: sixteen times the longest body that GitHub accepts.
 const DRAFT_LIMIT: u64 = 1 << 20;
-/// From this confidence on, a match is stated without "probably"; as `detect-new` does.
-const SURE: f64 = 0.92;
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let draft = args.draft().await?;
+    let kind = if draft.changes.is_some() { "pull request" } else { "issue" };
+    let (repo, checked) = match &args.server {
+        Some(server) => {
+            let repo = args.repo.name_to_ask().await?;
+            let checked = ask_service(server, &repo, &DraftRequest { draft, k: args.k }).await?;
+            (repo, checked)
+        }
+        None => check_here(&args, &draft, context).await?,
+    };
+    let mut report =
+        Report::new(checked.stats, text(&checked, kind, context)).of(&repo).ending(exit_of(checked.answer));
+    if let Value::Object(parts) = serde_json::to_value(&checked)? {
+        for (key, part) in parts.into_iter().filter(|(key, _)| key != "stats") {
+            report = report.with(&key, part);
+        }
+    }
+    Ok(report)
+}
+
+/// Compares the draft with the items in the database.
+async fn check_here(args: &Args, draft: &Draft, context: &Context) -> Result<(RepoName, DraftReport)> {
     let store =
         if args.sync { args.database.open_known(context).await? } else { args.database.open_existing().await? };
     let embedder = args.embedder.embedder(&store).await?;
     if args.sync {
-        fetch_new(&args, &store, &*embedder, context).await?;
+        fetch_new(args, &store, &*embedder, context).await?;
     }
     let repo = args.repo.find(&store).await?;
     let snapshots = snapshots_of(&args.database)?;
@@ -109,32 +130,20 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         snapshots: snapshots.as_deref(),
         indexes: None,
     };
-    let sure = Probability::new(SURE)?.max(args.min_confidence);
     let options = CheckOptions {
         k: usize::from(args.k),
-        thresholds: OnlineThresholds { min_score: args.min_score, maybe: args.min_confidence, duplicate: sure },
+        thresholds: check_thresholds(args.min_score, args.min_confidence),
         mode: args.mode.mode,
     };
-    let checked = check_draft(&store, &repo, &draft, with, &options, context.now).await?;
+    let mut checked = check_draft(&store, &repo, draft, with, &options, context.now).await?;
+    FixIndexes::default().explain(&store, &repo, &mut checked, context.now).await?;
     let synced_at = store.corpus().sync_progress(repo.id).await?.finished_at;
     store.disconnect().await;
-    let kind = if draft.changes.is_some() { "pull request" } else { "issue" };
-    Ok(Report::new(
-        json!({ "compared": checked.compared, "embedded": checked.embedded }),
-        text(&checked, kind, synced_at, context),
-    )
-    .of(&repo.name)
-    .with("answer", checked.answer)
-    .with("verdict", checked.verdict)
-    .with("confidence", checked.confidence)
-    .with("reason", &checked.reason)
-    .with("item", checked.report.as_ref().map(item_document))
-    .with("matched", checked.matched)
-    .with("fix", checked.fix.as_ref().map(fix_document))
-    .with("evidence", checked.evidence.iter().map(ToString::to_string).collect::<Vec<_>>())
-    .with("similar", checked.similar.iter().map(similar_document).collect::<Vec<_>>())
-    .with("synced_at", synced_at)
-    .ending(exit_of(checked.answer)))
+    let mut report = DraftReport::new(&checked, synced_at);
+    if let Some(fix) = report.fix.as_mut().filter(|fix| fix.merged) {
+        fix.released_in = release_of(&repo.name, fix.number).await;
+    }
+    Ok((repo.name, report))
 }
 
 const fn exit_of(answer: DraftAnswer) -> Exit {
@@ -158,10 +167,11 @@ impl Args {
             (None, Some(file)) => divided(&read_file(file)?),
             (None, None) => divided(&read_draft(std::io::stdin().lock(), "standard input")?),
         };
-        if title.trim().is_empty() && body.trim().is_empty() {
+        let draft = Draft { title, body, author, changes: None };
+        if draft.is_empty() {
             bail!(WrongUsage("the draft is empty; write a title in its first line".to_owned()));
         }
-        Ok(Draft { title, body, author, changes: None })
+        Ok(draft)
     }
 }
 
@@ -206,83 +216,55 @@ fn divided(text: &str) -> (String, String) {
 
 /// The draft of a change between two commits: the subject of its first commit as title, all messages as body.
 async fn draft_of_change(range: &str) -> Result<Draft> {
-    let usage = || WrongUsage(format!("{range:?} is no change; write BASE..HEAD, for example main..HEAD"));
-    let (base, head) = range.split_once("..").ok_or_else(usage)?;
-    let head = head.trim_start_matches('.');
-    if base.is_empty() {
-        bail!(usage());
-    }
-    let clone = LocalClone::find(Path::new(".")).await.context("--diff needs a clone of the repository")?;
-    let base = clone.commit("--diff", base).await?;
-    let head = clone.commit("--diff", if head.is_empty() { "HEAD" } else { head }).await?;
-    let change = clone.git().local_change(&base, &head).await.map_err(|error| anyhow!("failed to {error}"))?;
-    if change.changes.is_empty() {
-        bail!(WrongUsage(format!("there is no change in {range}; name two commits that differ")));
-    }
+    let change = change_in(range).await?;
     let (title, body) = divided(&change.messages);
     Ok(Draft { title, body, author: None, changes: Some(change.changes) })
 }
 
-fn item_document(item: &Item) -> Value {
-    json!({
-        "number": item.number, "type": item.item_type, "title": item.title, "state": item.state,
-        "state_reason": item.state_reason, "closed_at": item.closed_at, "url": item.url,
-    })
-}
-
-fn fix_document(fix: &FixingPull) -> Value {
-    json!({
-        "number": fix.number, "title": fix.title, "state": fix.state, "merged": fix.merged,
-        "merged_at": fix.closed_at.filter(|_| fix.merged), "url": fix.url,
-    })
-}
-
-fn similar_document(one: &TopMatch) -> Value {
-    json!({
-        "number": one.number, "score": one.score, "similarity": one.similarity, "state": one.state, "title": one.title,
-        "url": one.url,
-    })
-}
-
-fn text(checked: &DraftCheck, kind: &str, synced_at: Option<Timestamp>, context: &Context) -> String {
+fn text(checked: &DraftReport, kind: &str, context: &Context) -> String {
     let bold = anstyle::Style::new().bold();
     let mut text = format!("{bold}{}{bold:#}\n", headline(checked, context));
-    if let Some(report) = &checked.report {
+    if let Some(report) = &checked.item {
         text += &format!("  #{} {} ({})\n", report.number, one_line(&report.title), state(report, context));
     }
     if let Some(fix) = &checked.fix {
         text += &format!("  #{} {}\n", fix.number, one_line(&fix.title));
+        if fix.confidence.is_some() {
+            let why = fix.evidence.iter().map(|why| format!(": {}", one_line(why))).next().unwrap_or_default();
+            text += &format!("It does not name #{}, but is probably its fix{why}.\n", number_of(checked));
+        }
     }
-    let matched = checked.matched.filter(|matched| checked.report.as_ref().is_some_and(|one| one.number != *matched));
+    let matched = checked.matched.filter(|matched| checked.item.as_ref().is_some_and(|one| one.number != *matched));
     if let Some(matched) = matched {
         text += &format!("Found through its duplicate #{matched}, which the evidence is about.\n");
     }
-    if let Some(evidence) = evidence_sentences(&checked.evidence) {
-        text += &format!("{}\n", one_line(&evidence));
+    if let Some(evidence) = &checked.explanation {
+        text += &format!("{}\n", one_line(evidence));
     }
-    if checked.has_same_lines {
+    if checked.same_lines {
         text += "Both change the same lines.\n";
     }
-    let others: Vec<&TopMatch> = checked
+    let others: Vec<&SimilarItem> = checked
         .similar
         .iter()
-        .filter(|one| checked.report.as_ref().is_none_or(|report| report.number != one.number))
+        .filter(|one| checked.item.as_ref().is_none_or(|report| report.number != one.number))
         .collect();
     if !others.is_empty() {
         let mut shown = table(["similar", "score", "state", "title"]);
         for one in others {
             shown.add_row([
                 format!("#{}", one.number),
-                percent(one.score.get()),
+                percent(one.score),
                 one.state.to_string(),
                 one_line(&one.title),
             ]);
         }
         text += &format!("\n{shown}\n");
     }
-    let synced = synced_at.map_or_else(|| "never synced".to_owned(), |at| format!("synced {}", context.when(at)));
-    text += &format!("\nCompared with {}, {synced}.\n", counted(checked.compared as u64, kind));
-    let missing = (checked.compared - checked.embedded) as u64;
+    let synced =
+        checked.synced_at.map_or_else(|| "never synced".to_owned(), |at| format!("synced {}", context.when(at)));
+    text += &format!("\nCompared with {}, {synced}.\n", counted(checked.stats.compared as u64, kind));
+    let missing = (checked.stats.compared - checked.stats.embedded) as u64;
     if missing > 0 {
         text += &format!("{} without a current vector; run `canonry embed --only-changed`.\n", counted(missing, kind));
     }
@@ -292,13 +274,17 @@ fn text(checked: &DraftCheck, kind: &str, synced_at: Option<Timestamp>, context:
     text
 }
 
-fn headline(checked: &DraftCheck, context: &Context) -> String {
+fn number_of(checked: &DraftReport) -> String {
+    checked.item.as_ref().map(|report| report.number.to_string()).unwrap_or_default()
+}
+
+fn headline(checked: &DraftReport, context: &Context) -> String {
     let probably = match checked.verdict {
         Verdict::MaybeDuplicate => "Probably ",
         Verdict::Duplicate | Verdict::NotDuplicate => "",
     };
-    let confidence = checked.confidence.map_or_else(String::new, |of| format!(" (confidence {})", percent(of.get())));
-    let number = checked.report.as_ref().map(|report| report.number.to_string()).unwrap_or_default();
+    let confidence = checked.confidence.map_or_else(String::new, |of| format!(" (confidence {})", percent(of)));
+    let number = number_of(checked);
     let said = match (checked.answer, &checked.fix) {
         (DraftAnswer::New, _) if checked.similar.is_empty() => return "New: no item is similar.".to_owned(),
         (DraftAnswer::New, _) => {
@@ -310,8 +296,11 @@ fn headline(checked: &DraftCheck, context: &Context) -> String {
         }
         (DraftAnswer::InProgress, None) => format!("{probably}in progress: pull request #{number}"),
         (DraftAnswer::Fixed, Some(fix)) => {
-            let merged = fix.closed_at.map_or_else(String::new, |at| format!(", merged {}", context.when(at)));
-            format!("{probably}fixed in #{}{merged}", fix.number)
+            let probably = if fix.confidence.is_some() { "Probably " } else { probably };
+            let merged = fix.merged_at.map_or_else(String::new, |at| format!(", merged {}", context.when(at)));
+            let released =
+                fix.released_in.as_ref().map_or_else(String::new, |tag| format!(", released in {}", one_line(tag)));
+            format!("{probably}fixed in #{}{merged}{released}", fix.number)
         }
         (DraftAnswer::Fixed, None) => format!("{probably}done already in #{number}"),
         (DraftAnswer::PossibleRegression, Some(fix)) => {

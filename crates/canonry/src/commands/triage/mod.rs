@@ -12,6 +12,7 @@ pub(crate) mod detect_new;
 pub(crate) mod embed;
 pub(crate) mod judge;
 pub(crate) mod judge_audit;
+pub(crate) mod mcp;
 pub(crate) mod overrides;
 pub(crate) mod plan;
 pub(crate) mod plan_close;

@@ -5,7 +5,7 @@ use canonry_console::item_verdict;
 use canonry_domain::{Item, ItemNumber, ItemState, ItemType, StateReason, ordered_scores, render_intent_card};
 use canonry_retrieval::ranked_by;
 use canonry_store::{CandidateSet, CardOutcome, Repo, Store, StoredCard};
-use canonry_triage::ItemReport;
+use canonry_triage::{ItemReport, ItemSummary};
 use serde_json::json;
 
 use crate::commands::triage::show::grace::{brakes_in_words, graces_in_words};
@@ -91,11 +91,16 @@ fn heading(repo: &Repo, item: &Item, verdict: &str, context: &Context) -> String
     let verdict = paragraph(0, &format!("Verdict: {verdict}"));
     let verdict = verdict.replacen("Verdict:", &format!("{bold}Verdict:{bold:#}"), 1);
     let kind = item.item_type.in_words();
-    format!("{} {kind} #{}\n{title}{}\n{verdict}", repo.name, item.number, paragraph(0, &state(item, context)))
+    format!(
+        "{} {kind} #{}\n{title}{}\n{verdict}",
+        repo.name,
+        item.number,
+        paragraph(0, &state(&ItemSummary::from(item), context))
+    )
 }
 
 /// Describes the state of an item, such as `Closed as a duplicate of #1, …`.
-pub(crate) fn state(item: &Item, context: &Context) -> String {
+pub(crate) fn state(item: &ItemSummary, context: &Context) -> String {
     let mut state = match (item.state, item.state_reason) {
         _ if item.merged => "Merged".to_owned(),
         (ItemState::Open, _) if item.draft => "Open, a draft".to_owned(),
