@@ -48,6 +48,8 @@ async fn main() -> Result<(), Failure> {
         wake_publisher: Arc::default(),
         version: env!("CARGO_PKG_VERSION"),
         commands: Vec::new(),
+        lookup: None,
+        public_checks: Vec::new(),
     });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = format!("http://{}", listener.local_addr()?);

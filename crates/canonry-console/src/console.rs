@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::header::HOST;
+use canonry_domain::RepoName;
 use canonry_github::{Clock, GitHub, Secret};
-use canonry_server::WrongTokens;
+use canonry_server::AddressAttempts;
 use canonry_store::Store;
+use canonry_triage::Lookup;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -38,6 +40,10 @@ pub struct ConsoleParts {
     pub version: &'static str,
     /// The commands of the command line, for the search.
     pub commands: Vec<ConsoleCommand>,
+    /// Compares drafts with the stored items; without it there is no such page.
+    pub lookup: Option<Arc<Lookup>>,
+    /// Repositories whose drafts anybody may check, without signing in.
+    pub public_checks: Vec<RepoName>,
 }
 
 /// A command of the command line in the search results.
@@ -99,7 +105,10 @@ pub(crate) struct Console {
     pub(crate) version: &'static str,
     pub(crate) commands: Vec<ConsoleCommand>,
     pub(crate) roles: Roles,
-    pub(crate) wrong_tokens: WrongTokens,
+    pub(crate) wrong_tokens: AddressAttempts,
+    pub(crate) lookup: Option<Arc<Lookup>>,
+    pub(crate) public_checks: Vec<RepoName>,
+    pub(crate) strangers_drafts: AddressAttempts,
 }
 
 impl Console {
@@ -118,8 +127,11 @@ impl Console {
             wake_publisher: parts.wake_publisher,
             version: parts.version,
             commands: parts.commands,
+            lookup: parts.lookup,
+            public_checks: parts.public_checks,
+            strangers_drafts: AddressAttempts::default(),
             roles: Roles::default(),
-            wrong_tokens: WrongTokens::default(),
+            wrong_tokens: AddressAttempts::default(),
         }
     }
 

@@ -276,6 +276,14 @@ async fn parts(
         ..ClientOptions::new(Auth::App(key))
     })?;
     let (metrics, wake_publisher, wake_worker) = (Metrics::new(), Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let access = ApiAccess::new(store.clone(), api.clone(), Some(admin_token.clone()), Arc::clone(&clock));
+    let lookup = Arc::new(Lookup {
+        store: store.clone(),
+        detectors: models.clone(),
+        clock: Arc::clone(&clock),
+        mode: RetrievalMode::Hybrid,
+        fixes: FixIndexes::default(),
+    });
     let console = console_routes(ConsoleParts {
         store: store.clone(),
         github: Some(github.clone()),
@@ -290,15 +298,9 @@ async fn parts(
         wake_publisher: Arc::clone(&wake_publisher),
         version: env!("CARGO_PKG_VERSION"),
         commands,
+        lookup: Some(Arc::clone(&lookup)),
+        public_checks: Vec::new(),
     });
-    let access = ApiAccess::new(store.clone(), api, Some(admin_token.clone()), Arc::clone(&clock));
-    let lookup = Lookup {
-        store: store.clone(),
-        detectors: models.clone(),
-        clock: Arc::clone(&clock),
-        mode: RetrievalMode::Hybrid,
-        fixes: FixIndexes::default(),
-    };
     let routes = operations_routes(Operations {
         store: store.clone(),
         github: Some(github.clone()),
@@ -306,7 +308,7 @@ async fn parts(
         metrics: metrics.clone(),
         metrics_token: None,
     })
-    .merge(api_routes(ApiParts { access: Arc::new(access), lookup: Arc::new(lookup) }))
+    .merge(api_routes(ApiParts { access: Arc::new(access), lookup }))
     .merge(console);
     let service = Arc::new(Service::new(ServiceParts {
         store: store.clone(),

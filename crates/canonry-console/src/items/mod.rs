@@ -1,6 +1,7 @@
 //! Issues and pull requests: the list, one item's page, announced closes, rulings.
 
 pub(crate) mod announced_closes;
+pub(crate) mod check_page;
 pub(crate) mod gates;
 pub(crate) mod gone;
 pub(crate) mod item_page;
@@ -22,5 +23,9 @@ use axum::Router;
 use crate::console::Console;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
-    Router::new().merge(announced_closes::routes()).merge(item_page::routes()).merge(list::routes())
+    Router::new()
+        .merge(announced_closes::routes())
+        .merge(check_page::routes())
+        .merge(item_page::routes())
+        .merge(list::routes())
 }

@@ -1,5 +1,6 @@
 //! What operators and programs read: health, metrics and the API.
 
+pub(crate) mod address_attempts;
 pub(crate) mod api;
 pub(crate) mod api_access;
 pub(crate) mod exposition;
@@ -9,8 +10,8 @@ pub(crate) mod operations;
 pub(crate) mod repo_readers;
 pub(crate) mod stored_metrics;
 pub(crate) mod threshold_report;
-pub(crate) mod wrong_tokens;
 
+pub use address_attempts::AddressAttempts;
 pub use api::{ApiParts, api_routes};
 pub use api_access::{ApiAccess, ApiRefusal};
 pub use metrics::Metrics;
@@ -19,4 +20,3 @@ pub use repo_readers::ReadDenial;
 pub use threshold_report::{
     ReportedAdjustment, ReportedSettings, ReportedThreshold, ThresholdReport, threshold_report,
 };
-pub use wrong_tokens::WrongTokens;

@@ -12,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 use url::Url;
 
+use crate::admin::address_attempts::AddressAttempts;
 use crate::admin::operations::is_same;
-use crate::admin::wrong_tokens::WrongTokens;
 
 /// How long GitHub's answer is cached. A reader who lost access can read for this much longer.
 const BELIEVED: SignedDuration = SignedDuration::from_mins(1);
@@ -66,7 +66,7 @@ type ReadVerdict = Result<GithubId, ReadDenial>;
 pub(crate) struct RepoReaders {
     api: Url,
     operator: Option<Secret>,
-    wrong: WrongTokens,
+    wrong: AddressAttempts,
     clock: Arc<dyn Clock>,
     known: Mutex<ReadVerdicts>,
     /// Notified when GitHub has answered.
@@ -102,7 +102,14 @@ enum NextStep {
 
 impl RepoReaders {
     pub(crate) fn new(api: Url, operator: Option<Secret>, clock: Arc<dyn Clock>) -> Self {
-        Self { api, operator, wrong: WrongTokens::default(), clock, known: Mutex::default(), answered: Notify::new() }
+        Self {
+            api,
+            operator,
+            wrong: AddressAttempts::default(),
+            clock,
+            known: Mutex::default(),
+            answered: Notify::new(),
+        }
     }
 
     /// Checks what the holder of this token may read.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::admin::wrong_tokens::network;
+use crate::admin::address_attempts::network;
 
 #[derive(Debug, Clone)]
 pub(crate) struct AddressPlaces {

@@ -1,5 +1,6 @@
 //! The answer about a draft, as the command line, the console, the API and MCP show it.
 
+use canonry_domain::printable::one_line;
 use canonry_domain::{DraftAnswer, FixingPull, ItemNumber, ItemState, Verdict, evidence_sentences};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -119,6 +120,51 @@ impl DraftReport {
             lacks_changes: checked.lacks_changes,
             synced_at,
         }
+    }
+}
+
+impl DraftReport {
+    /// The number of the item with the same problem; empty without one.
+    pub fn item_number(&self) -> String {
+        self.item.as_ref().map(|item| item.number.to_string()).unwrap_or_default()
+    }
+
+    /// The answer in a line; `when` writes a time.
+    pub fn headline(&self, when: &dyn Fn(Timestamp) -> String) -> String {
+        let probably = match self.verdict {
+            Verdict::MaybeDuplicate => "Probably ",
+            Verdict::Duplicate | Verdict::NotDuplicate => "",
+        };
+        let number = self.item_number();
+        let said = match (self.answer, &self.fix) {
+            (DraftAnswer::New, _) if self.similar.is_empty() => return "New: no item is similar.".to_owned(),
+            (DraftAnswer::New, _) => {
+                return "Probably new: no similar item is surely the same. Compare them below.".to_owned();
+            }
+            (DraftAnswer::Reported, _) => format!("{probably}reported: #{number}"),
+            (DraftAnswer::InProgress, Some(fix)) => {
+                format!("{probably}in progress: pull request #{} for #{number}", fix.number)
+            }
+            (DraftAnswer::InProgress, None) => format!("{probably}in progress: pull request #{number}"),
+            (DraftAnswer::Fixed, Some(fix)) => {
+                let probably = if fix.confidence.is_some() { "Probably " } else { probably };
+                let merged = fix.merged_at.map_or_else(String::new, |at| format!(", merged {}", when(at)));
+                let released =
+                    fix.released_in.as_ref().map_or_else(String::new, |tag| format!(", released in {}", one_line(tag)));
+                format!("{probably}fixed in #{}{merged}{released}", fix.number)
+            }
+            (DraftAnswer::Fixed, None) => format!("{probably}done already in #{number}"),
+            (DraftAnswer::PossibleRegression, Some(fix)) => {
+                format!("Possible regression of #{number}, fixed in #{}", fix.number)
+            }
+            (DraftAnswer::PossibleRegression, None) => format!("Possible regression of #{number}"),
+        };
+        let mut letters = said.chars();
+        let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+        // Never quite sure: 99.6 % is written as 99 %.
+        let confidence =
+            self.confidence.map(|of| format!(" (confidence {:.0} %)", (of * 100.0).round().clamp(1.0, 99.0)));
+        format!("{first}{}{}", letters.as_str(), confidence.unwrap_or_default())
     }
 }
 

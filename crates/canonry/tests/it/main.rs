@@ -7,6 +7,7 @@ mod backtest;
 mod bad_files;
 mod both_engines;
 mod check;
+mod check_page;
 mod corpus;
 mod dedupe;
 mod demo;

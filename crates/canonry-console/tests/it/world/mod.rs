@@ -123,6 +123,8 @@ impl ConsoleWorld {
                 usage: "canonry plan show".to_owned(),
                 about: "Show a plan and its rows".to_owned(),
             }],
+            lookup: None,
+            public_checks: Vec::new(),
         };
         adjust(&mut parts);
         let routes = console_routes(parts).layer(from_fn(tell_peer));

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, bail};
 use canonry_console::{ConsoleParts, console_routes};
+use canonry_domain::RepoName;
 use canonry_github::{Clock, SystemClock};
 use canonry_mcp::{McpServer, mcp_routes};
 use canonry_models::chat::TokenPrices;
@@ -92,6 +93,10 @@ pub(crate) struct Args {
     /// repeated
     #[arg(long = "trusted-proxy", value_name = "CIDR", env = "CANONRY_TRUSTED_PROXIES", value_delimiter = ',')]
     trusted_proxies: Vec<TrustedProxy>,
+    /// A repository whose drafts anybody may check at /check/OWNER/NAME, without signing in; may be repeated. For public
+    /// repositories: the page shows titles
+    #[arg(long = "public-check", value_name = "OWNER/NAME")]
+    public_checks: Vec<RepoName>,
     /// How many jobs this process runs at once; with 0 it only stores webhooks, for other processes to work on
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=64))]
     workers: u32,
@@ -223,6 +228,15 @@ async fn parts(
         indexes: IndexCache::new(args.index_memory as usize * 1_000_000),
     });
     let (metrics, wake_publisher, wake_worker) = (Metrics::new(), Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let api = args.github.api().clone();
+    let access = Arc::new(ApiAccess::new(store.clone(), api, secret_of(ADMIN_TOKEN), Arc::clone(&clock)));
+    let lookup = Arc::new(Lookup {
+        store: store.clone(),
+        detectors: Arc::clone(&detectors),
+        clock: Arc::clone(&clock),
+        mode: args.mode.mode,
+        fixes: FixIndexes::default(),
+    });
     let console = console_routes(ConsoleParts {
         store: store.clone(),
         github: github.clone(),
@@ -237,15 +251,8 @@ async fn parts(
         wake_publisher: Arc::clone(&wake_publisher),
         version: env!("CARGO_PKG_VERSION"),
         commands: console_commands(),
-    });
-    let api = args.github.api().clone();
-    let access = Arc::new(ApiAccess::new(store.clone(), api, secret_of(ADMIN_TOKEN), Arc::clone(&clock)));
-    let lookup = Arc::new(Lookup {
-        store: store.clone(),
-        detectors: Arc::clone(&detectors),
-        clock: Arc::clone(&clock),
-        mode: args.mode.mode,
-        fixes: FixIndexes::default(),
+        lookup: Some(Arc::clone(&lookup)),
+        public_checks: args.public_checks.clone(),
     });
     let mcp =
         McpServer::new(Arc::clone(&lookup), Arc::new(TokenAccess(Arc::clone(&access))), env!("CARGO_PKG_VERSION"));

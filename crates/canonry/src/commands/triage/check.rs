@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use canonry_domain::{DraftAnswer, Login, Probability, RepoName, Similarity, Verdict};
+use canonry_domain::{DraftAnswer, Login, Probability, RepoName, Similarity};
 use canonry_models::Embedder;
 use canonry_store::Store;
 use canonry_triage::{
@@ -223,7 +223,7 @@ async fn draft_of_change(range: &str) -> Result<Draft> {
 
 fn text(checked: &DraftReport, kind: &str, context: &Context) -> String {
     let bold = anstyle::Style::new().bold();
-    let mut text = format!("{bold}{}{bold:#}\n", headline(checked, context));
+    let mut text = format!("{bold}{}{bold:#}\n", checked.headline(&|at| context.when(at)));
     if let Some(report) = &checked.item {
         text += &format!("  #{} {} ({})\n", report.number, one_line(&report.title), state(report, context));
     }
@@ -231,7 +231,7 @@ fn text(checked: &DraftReport, kind: &str, context: &Context) -> String {
         text += &format!("  #{} {}\n", fix.number, one_line(&fix.title));
         if fix.confidence.is_some() {
             let why = fix.evidence.iter().map(|why| format!(": {}", one_line(why))).next().unwrap_or_default();
-            text += &format!("It does not name #{}, but is probably its fix{why}.\n", number_of(checked));
+            text += &format!("It does not name #{}, but is probably its fix{why}.\n", checked.item_number());
         }
     }
     let matched = checked.matched.filter(|matched| checked.item.as_ref().is_some_and(|one| one.number != *matched));
@@ -272,45 +272,6 @@ fn text(checked: &DraftReport, kind: &str, context: &Context) -> String {
         text += "The changes of similar pull requests are not stored; only their texts were compared.\n";
     }
     text
-}
-
-fn number_of(checked: &DraftReport) -> String {
-    checked.item.as_ref().map(|report| report.number.to_string()).unwrap_or_default()
-}
-
-fn headline(checked: &DraftReport, context: &Context) -> String {
-    let probably = match checked.verdict {
-        Verdict::MaybeDuplicate => "Probably ",
-        Verdict::Duplicate | Verdict::NotDuplicate => "",
-    };
-    let confidence = checked.confidence.map_or_else(String::new, |of| format!(" (confidence {})", percent(of)));
-    let number = number_of(checked);
-    let said = match (checked.answer, &checked.fix) {
-        (DraftAnswer::New, _) if checked.similar.is_empty() => return "New: no item is similar.".to_owned(),
-        (DraftAnswer::New, _) => {
-            return "Probably new: no similar item is surely the same. Compare them below.".to_owned();
-        }
-        (DraftAnswer::Reported, _) => format!("{probably}reported: #{number}"),
-        (DraftAnswer::InProgress, Some(fix)) => {
-            format!("{probably}in progress: pull request #{} for #{number}", fix.number)
-        }
-        (DraftAnswer::InProgress, None) => format!("{probably}in progress: pull request #{number}"),
-        (DraftAnswer::Fixed, Some(fix)) => {
-            let probably = if fix.confidence.is_some() { "Probably " } else { probably };
-            let merged = fix.merged_at.map_or_else(String::new, |at| format!(", merged {}", context.when(at)));
-            let released =
-                fix.released_in.as_ref().map_or_else(String::new, |tag| format!(", released in {}", one_line(tag)));
-            format!("{probably}fixed in #{}{merged}{released}", fix.number)
-        }
-        (DraftAnswer::Fixed, None) => format!("{probably}done already in #{number}"),
-        (DraftAnswer::PossibleRegression, Some(fix)) => {
-            format!("Possible regression of #{number}, fixed in #{}", fix.number)
-        }
-        (DraftAnswer::PossibleRegression, None) => format!("Possible regression of #{number}"),
-    };
-    let mut letters = said.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}{confidence}", letters.as_str())
 }
 
 #[cfg(test)]

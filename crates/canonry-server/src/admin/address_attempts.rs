@@ -1,4 +1,4 @@
-//! Limits how often a wrong admin token may be tried from one address.
+//! Limits how often one address may try something that is open to strangers: an admin token, a draft.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,20 +6,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Wrong tries within [`WINDOW`] before the address is blocked for a while. They are enough for typing errors; at ten
-/// a minute even a token of six letters takes decades to guess.
+/// Tries within [`WINDOW`] before the address is blocked for a while. They are enough for typing errors; at ten a
+/// minute even a token of six letters takes decades to guess.
 const MOST: usize = 10;
 const WINDOW: SignedDuration = SignedDuration::from_mins(1);
 /// The most addresses that are stored. An attacker with more addresses than this is not slowed down by counting.
 const MOST_ADDRESSES: usize = 10_000;
 
-/// The latest wrong tries by address, so that one address cannot lock out another. `None` counts clients without a
+/// The latest tries by address, so that one address cannot lock out another. `None` counts clients without a
 /// known address.
 #[derive(Default)]
-pub struct WrongTokens(Mutex<HashMap<Option<IpAddr>, VecDeque<Timestamp>>>);
+pub struct AddressAttempts(Mutex<HashMap<Option<IpAddr>, VecDeque<Timestamp>>>);
 
-impl WrongTokens {
-    /// Whether a token from this address is checked at all now.
+impl AddressAttempts {
+    /// Whether this address may try now.
     pub fn may_try(&self, peer: Option<IpAddr>, now: Timestamp) -> bool {
         let tries = self.lock();
         tries.get(&peer.map(network)).is_none_or(|tries| tries.iter().filter(|at| is_recent(**at, now)).count() < MOST)
@@ -64,7 +64,7 @@ mod tests {
 
     use jiff::Timestamp;
 
-    use super::{MOST_ADDRESSES, WrongTokens};
+    use super::{AddressAttempts, MOST_ADDRESSES};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).expect("in range")
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn ten_wrong_tokens_in_a_minute_are_enough() {
-        let wrong = WrongTokens::default();
+        let wrong = AddressAttempts::default();
         for second in 0..10 {
             assert!(wrong.may_try(None, at(second)));
             wrong.note(None, at(second));
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn nobody_is_kept_out_by_another_address() {
-        let wrong = WrongTokens::default();
+        let wrong = AddressAttempts::default();
         for _ in 0..10 {
             wrong.note(peer("192.0.2.1"), at(0));
             wrong.note(peer("2001:db8::1"), at(0));
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn not_every_address_there_is_is_kept() {
-        let wrong = WrongTokens::default();
+        let wrong = AddressAttempts::default();
         for network in 0..2 * MOST_ADDRESSES as u128 + 1 {
             wrong.note(Some(Ipv6Addr::from_bits(network << 64).into()), at(0));
         }
