@@ -2,6 +2,7 @@
 
 mod console;
 mod embedding;
+mod fixes;
 mod import;
 mod judge;
 mod judge_speed;
@@ -30,9 +31,10 @@ use crate::process::{cargo, root};
 /// A benchmark: its name, and the function that runs it and prints its table.
 type Benchmark = (&'static str, fn() -> Result<()>);
 
-const BENCHMARKS: [Benchmark; 11] = [
+const BENCHMARKS: [Benchmark; 12] = [
     ("import", import::run),
     ("retrieval", retrieval::run),
+    ("fixes", fixes::run),
     ("judge", judge::run),
     ("judge-speed", judge_speed::run),
     ("embedding", embedding::run),

@@ -60,7 +60,7 @@ impl McpServer {
         Self { lookup, access, places, version, tool_router, prompt_router }
     }
 
-    #[prompt(name = "before_you_file", description = "Check whether a problem is known before an issue is filed")]
+    #[prompt(name = "before-you-file", description = "Check whether a problem is known before an issue is filed")]
     async fn before_you_file(&self, Parameters(FilePrompt { problem }): Parameters<FilePrompt>) -> Vec<PromptMessage> {
         let text = format!(
             "I want to report this problem:\n\n{problem}\n\nWrite a title and a text with the exact error messages. Call \
@@ -71,7 +71,7 @@ impl McpServer {
     }
 
     #[prompt(
-        name = "before_you_start",
+        name = "before-you-start",
         description = "Check whether an issue is taken or fixed before work on it starts"
     )]
     async fn before_you_start(&self, Parameters(StartPrompt { issue }): Parameters<StartPrompt>) -> Vec<PromptMessage> {

@@ -2,7 +2,7 @@
 //! hidden. The truth are the pull requests that say which issue they fix.
 //!
 //! `fixes [--features FILE]`: with a file, also writes the features of each candidate, one JSON line for each issue, for
-//! `training/fixes.py`.
+//! `training/fit_fixes.py`.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use std::collections::{BTreeMap, BTreeSet};

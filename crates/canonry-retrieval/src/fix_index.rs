@@ -23,7 +23,7 @@ const EVIDENCE: usize = 4;
 /// How many features a pull request has.
 pub const FIX_FEATURES: usize = 12;
 
-/// The weights of the features, in their order, fitted by `training/fixes.py` on the earlier half of 1,531 issues whose
+/// The weights of the features, in their order, fitted by `training/fit_fixes.py` on the earlier half of 1,531 issues whose
 /// pull request names them, with the names hidden.
 const WEIGHTS: [f64; FIX_FEATURES] =
     [2.103, 1.636, 1.49, 3.135, 1.9, 2.621, 1.162, 1.187, 0.964, -2.431, -0.659, 0.319];

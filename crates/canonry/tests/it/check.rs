@@ -117,6 +117,27 @@ on_both_engines! {
         assert_eq!((exit, &refused["answer"], &refused["item"]["state_reason"]), (Some(10), &json!("reported"), &json!("not_planned")), "{refused}");
     }
 
+    async fn the_probable_fix_of_a_closed_report_is_named_as_probable(database: TestDatabase) {
+        let (opened, merged, closed_at) = (ago(20), ago(6), ago(5));
+        let report = json!({ "created_at": opened, "state": "closed", "state_reason": "completed", "closed_at": closed_at, "updated_at": closed_at });
+        let merge = |files: Value, diff: &str| json!({ "created_at": ago(7), "state": "closed", "merged": true, "closed_at": merged, "updated_at": merged, "files": files, "diff": diff });
+        let checks = Checks::new(&database, &[
+            issue(1, "Text turns into boxes", &format!("Since the update.\n{FONT}"), report),
+            pull(2, "Keep the fallback font of glyphs", "The cache of glyphs lost it.", merge(json!(["crates/tui/src/glyphs.rs"]), "+glyph cache lost the fallback font\n")),
+            issue(4, "Opening a read-only database panics", PANIC, json!({})),
+            issue(5, "Sync never ends after a crash", LOCK, json!({})),
+            issue(6, "Print the version in the log", "Please write the version to the log when the daemon starts.", json!({})),
+            pull(3, "Release stale locks", "", merge(json!(["crates/relay/src/lock.rs"]), "+release();\n")),
+        ]);
+        let (exit, fixed) = checks.check("Text turns into boxes", FONT, &[]);
+        assert_eq!((exit, &fixed["answer"], &fixed["fix"]["number"]), (Some(12), &json!("fixed"), &json!(2)), "{fixed}");
+        assert!(fixed["fix"]["confidence"].as_f64().is_some_and(|sure| sure > 0.7), "{fixed}");
+        assert_eq!(fixed["fix"]["evidence"][0], "it changes `crates/tui/src/glyphs.rs`, which the issue names", "{fixed}");
+        let text = checks.run(&["check", "--title", "Text turns into boxes", "--body", FONT]).stdout;
+        assert!(text.starts_with("Probably fixed in #2, merged "), "{text}");
+        assert!(text.contains("It does not name #1, but is probably its fix: it changes `crates/tui/src/glyphs.rs`, which the issue names."), "{text}");
+    }
+
     async fn a_draft_that_was_filed_meanwhile_is_not_its_own_duplicate(database: TestDatabase) {
         let checks = Checks::new(&database, &[issue(1, "Opening a read-only database panics", PANIC, json!({}))]);
         let (exit, own) = checks.check("Opening a read-only database panics", PANIC, &["--author", "Ann"]);
@@ -255,4 +276,44 @@ fn bad_drafts_get_a_clear_answer() {
     assert_eq!(place.canonry(&["check", "--title", "a", "--file", "long.md"]).exit, Some(2));
     let offline = place.canonry(&["check", "--title", "Crash", "--sync"]);
     assert!(offline.ended_with(1).contains("GITHUB_TOKEN"), "{offline:?}");
+}
+
+#[test]
+fn a_fix_names_its_first_release_in_a_clone_with_tags() {
+    let copy = WorkingCopy::new();
+    let place = &copy.place;
+    let at = ago(3);
+    let closed = json!({ "state": "closed", "state_reason": "completed", "closed_at": at, "updated_at": at });
+    let merged = json!({ "state": "closed", "merged": true, "closed_at": at, "updated_at": at });
+    let lines = [
+        issue(1, "Opening a read-only database panics", PANIC, closed.clone()),
+        pull(6, "Open it read-only", "Fixes #1", merged.clone()),
+        issue(2, "Text turns into boxes", FONT, closed),
+        issue(3, "Sync never ends after a crash", LOCK, json!({})),
+        issue(
+            4,
+            "Print the version in the log",
+            "Please write the version to the log when the daemon starts.",
+            json!({}),
+        ),
+        pull(7, "Keep the font", "Fixes #2", merged),
+    ];
+    place.write("items.jsonl", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    place.canonry(&["embed"]).succeeded();
+    copy.git(&["remote", "set-url", "origin", "https://github.com/octo/cat.git"]);
+    copy.write("a", "1").commit("Start (see #6)");
+    copy.git(&["tag", "v1.0"]);
+    copy.write("a", "2").commit("Open it read-only (#6)");
+    copy.git(&["tag", "v1.1"]);
+    copy.write("a", "3").commit("Merge pull request #7 from ann/font");
+    let check = |title: &str, body: &str| copy.canonry(&["check", "--title", title, "--body", body, "--json"]).json();
+    let released = check("Opening a read-only database panics", PANIC);
+    assert_eq!((&released["answer"], &released["fix"]["released_in"]), (&json!("fixed"), &json!("v1.1")), "{released}");
+    let unreleased = check("Text turns into boxes", FONT);
+    assert_eq!(
+        (&unreleased["answer"], &unreleased["fix"]["released_in"]),
+        (&json!("fixed"), &Value::Null),
+        "{unreleased}"
+    );
 }

@@ -144,7 +144,7 @@ on_both_engines! {
         assert_eq!(told["structuredContent"]["stats"]["compared"], 2, "{told}");
 
         let prompts = agent.ask("prompts/list", json!({}));
-        assert_eq!(prompts["result"]["prompts"][1]["name"], "before_you_start", "{prompts}");
+        assert_eq!(prompts["result"]["prompts"][1]["name"], "before-you-start", "{prompts}");
         let templates = agent.ask("resources/templates/list", json!({}));
         assert_eq!(templates["result"]["resourceTemplates"][0]["uriTemplate"], "canonry://{owner}/{repo}/items/{number}");
         let read = agent.ask("resources/read", json!({ "uri": "canonry://octo/cat/clusters/3" }));

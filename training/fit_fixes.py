@@ -1,7 +1,7 @@
 """Fits the weights of crates/canonry-retrieval/src/fix_index.rs.
 
     cargo run --release -p canonry-retrieval --example fixes -- --features features.jsonl
-    python training/fixes.py features.jsonl
+    python training/fit_fixes.py features.jsonl
 
 Needs numpy and scipy. Fits on the earlier half of the issues and measures on the later half, then the other way round.
 """
