@@ -124,7 +124,7 @@ impl ServerHandler for McpServer {
         let [owner, name, kind @ ("items" | "clusters"), number] = parts.as_slice() else { return Err(unknown()) };
         let number: ItemNumber = number.parse().map_err(|_| unknown())?;
         let repo = format!("{owner}/{name}");
-        let found = self.answer(&context, Some(&repo), async |repo| Ok(self.lookup.item(&repo, number).await?)).await;
+        let found = self.answer(&context, Some(&repo), async |repo| self.lookup.item(&repo, number).await).await;
         let (repo, known) = found.map_err(|message| ErrorData::resource_not_found(message, None))?;
         let repo = repo.name.to_string();
         let answer = match *kind {

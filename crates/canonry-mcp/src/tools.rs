@@ -94,7 +94,7 @@ impl McpServer {
         let limit = usize::from(input.limit.unwrap_or(10).clamp(1, 50));
         let searched = self
             .answer(&context, input.repo.as_deref(), async |repo| {
-                Ok(self.lookup.search(&repo, &input.query, input.item_type, input.state, limit).await?)
+                self.lookup.search(&repo, &input.query, input.item_type, input.state, limit).await
             })
             .await;
         match searched {
@@ -118,7 +118,7 @@ impl McpServer {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let found = self
-            .answer(&context, input.repo.as_deref(), async |repo| Ok(self.lookup.item(&repo, input.number).await?))
+            .answer(&context, input.repo.as_deref(), async |repo| self.lookup.item(&repo, input.number).await)
             .await;
         match found {
             Ok((repo, known)) => shown(&ItemAnswer::new(&repo.name.to_string(), known)),
@@ -138,7 +138,7 @@ impl McpServer {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let found = self
-            .answer(&context, input.repo.as_deref(), async |repo| Ok(self.lookup.fixes(&repo, input.number).await?))
+            .answer(&context, input.repo.as_deref(), async |repo| self.lookup.fixes(&repo, input.number).await)
             .await;
         match found {
             Ok((repo, known)) => {
@@ -162,9 +162,7 @@ impl McpServer {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let found = self
-            .answer(&context, input.repo.as_deref(), async |repo| {
-                Ok(self.lookup.open_findings(&repo, input.number).await?)
-            })
+            .answer(&context, input.repo.as_deref(), async |repo| self.lookup.open_findings(&repo, input.number).await)
             .await;
         match found {
             Ok((repo, findings)) => shown(&FindingsAnswer {
@@ -185,8 +183,7 @@ impl McpServer {
         if let Err(message) = within_limit(&draft.title).and_then(|()| within_limit(&draft.body)) {
             return failed(&message);
         }
-        let checked =
-            self.answer(context, repo, async |repo| Ok(self.lookup.check(&repo, &draft, SIMILAR).await?)).await;
+        let checked = self.answer(context, repo, async |repo| self.lookup.check(&repo, &draft, SIMILAR).await).await;
         match checked {
             Ok((repo, report)) => {
                 let advice = on_draft(&report, draft.changes.is_some());

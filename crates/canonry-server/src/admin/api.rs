@@ -49,7 +49,7 @@ async fn threshold_state(
     let repo = shared.access.repo(&format!("{owner}/{repo}"), &headers, peer).await?;
     let report = threshold_report(&shared.lookup.store, &repo).await?;
     let stats = json!(report.stats());
-    Ok(document(&shared, "thresholds", &repo.name, stats, &report))
+    Ok(document(&shared, "thresholds", &repo.name, &stats, &report))
 }
 
 /// `POST …/check`: what `canonry check --json` prints about the draft in the request.
@@ -67,11 +67,11 @@ async fn check(
         return Err(ApiRefusal::BadRequest("the draft is empty; send a title".to_owned()));
     }
     let report = shared.lookup.check(&repo, &request.draft, usize::from(request.k.clamp(1, MOST_SIMILAR))).await?;
-    Ok(document(&shared, "check", &repo.name, json!(report.stats), &report))
+    Ok(document(&shared, "check", &repo.name, &json!(report.stats), &report))
 }
 
 /// The document of a command, with the keys of `report` at its top.
-fn document(shared: &ApiParts, command: &str, repo: &RepoName, stats: Value, report: &impl Serialize) -> Response {
+fn document(shared: &ApiParts, command: &str, repo: &RepoName, stats: &Value, report: &impl Serialize) -> Response {
     let mut document = json!({
         "schema_version": 1,
         "command": command,

@@ -40,13 +40,13 @@ fn place(database: &TestDatabase) -> Place {
     place
 }
 
-fn question(id: u64, method: &str, params: Value) -> Value {
+fn question(id: u64, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
 fn hello() -> Value {
     let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } });
-    question(0, "initialize", params)
+    question(0, "initialize", &params)
 }
 
 /// A client of `canonry mcp`.
@@ -87,7 +87,7 @@ impl Agent {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"))
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.asked += 1;
         self.send(&question(self.asked, method, params));
         let answer = self.answer();
@@ -95,8 +95,8 @@ impl Agent {
         answer
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))["result"].clone()
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))["result"].clone()
     }
 
     /// Hangs up; the program must end by itself.
@@ -110,7 +110,7 @@ on_both_engines! {
     async fn an_agent_asks_over_standard_input(database: TestDatabase) {
         let place = place(&database);
         let mut agent = Agent::start(&place, &database);
-        let listed = agent.ask("tools/list", json!({}))["result"]["tools"].clone();
+        let listed = agent.ask("tools/list", &json!({}))["result"]["tools"].clone();
         let tools: Vec<&Value> = listed.as_array().expect("a list").iter().collect();
         assert_eq!(tools.iter().map(|tool| tool["name"].as_str().expect("a name")).collect::<Vec<_>>(), TOOLS);
         for tool in &tools {
@@ -119,35 +119,35 @@ on_both_engines! {
             assert!(tool["description"].as_str().is_some_and(|text| text.len() < 300), "{tool}");
         }
 
-        let told = agent.call("check_draft", json!({ "title": "panic when the database is read-only", "body": PANIC }));
+        let told = agent.call("check_draft", &json!({ "title": "panic when the database is read-only", "body": PANIC }));
         let content = &told["structuredContent"];
         assert_eq!((&content["answer"], &content["item"]["number"]), (&json!("reported"), &json!(1)), "{told}");
         assert_eq!(content["advice"], "Do not file it: #1 is the same. Add what is new as a comment on #1.");
 
-        let told = agent.call("find_fix", json!({ "number": 2 }));
+        let told = agent.call("find_fix", &json!({ "number": 2 }));
         assert_eq!(told["structuredContent"]["advice"], "Pull request #5 for #2 is open; do not open a second one.");
-        let told = agent.call("find_fix", json!({ "number": 4 }));
+        let told = agent.call("find_fix", &json!({ "number": 4 }));
         let likely = &told["structuredContent"]["likely"];
         assert_eq!((&likely[0]["number"], &likely[0]["evidence"][0]), (&json!(6), &json!("it changes `src/daemon/start.rs`, which the issue names")), "{told}");
         assert_eq!(likely[1], Value::Null, "{told}");
 
-        let told = agent.call("search_items", json!({ "query": "read-only database", "type": "issue", "limit": 1 }));
+        let told = agent.call("search_items", &json!({ "query": "read-only database", "type": "issue", "limit": 1 }));
         assert_eq!(told["structuredContent"]["items"][0]["number"], 1, "{told}");
         assert_eq!(told["structuredContent"]["items"][1], Value::Null, "{told}");
-        let told = agent.call("get_item", json!({ "number": 3 }));
+        let told = agent.call("get_item", &json!({ "number": 3 }));
         assert_eq!(told["structuredContent"]["canonical"]["number"], 1, "{told}");
-        let told = agent.call("review_findings", json!({ "number": 5 }));
+        let told = agent.call("review_findings", &json!({ "number": 5 }));
         assert_eq!(told["structuredContent"]["findings"], json!([]), "{told}");
         let diff = "diff --git a/src/daemon/start.rs b/src/daemon/start.rs\n--- a/src/daemon/start.rs\n+++ b/src/daemon/start.rs\n@@ -1 +1 @@\n+info!(version);\n";
-        let told = agent.call("check_diff", json!({ "title": "Log the version", "diff": diff }));
+        let told = agent.call("check_diff", &json!({ "title": "Log the version", "diff": diff }));
         assert_eq!(told["isError"], false, "{told}");
         assert_eq!(told["structuredContent"]["stats"]["compared"], 2, "{told}");
 
-        let prompts = agent.ask("prompts/list", json!({}));
+        let prompts = agent.ask("prompts/list", &json!({}));
         assert_eq!(prompts["result"]["prompts"][1]["name"], "before-you-start", "{prompts}");
-        let templates = agent.ask("resources/templates/list", json!({}));
+        let templates = agent.ask("resources/templates/list", &json!({}));
         assert_eq!(templates["result"]["resourceTemplates"][0]["uriTemplate"], "canonry://{owner}/{repo}/items/{number}");
-        let read = agent.ask("resources/read", json!({ "uri": "canonry://octo/cat/clusters/3" }));
+        let read = agent.ask("resources/read", &json!({ "uri": "canonry://octo/cat/clusters/3" }));
         let cluster: Value = serde_json::from_str(read["result"]["contents"][0]["text"].as_str().expect("text")).expect("JSON");
         assert_eq!((&cluster["canonical"]["number"], &cluster["duplicates"][0]["number"]), (&json!(1), &json!(3)), "{read}");
         assert_eq!(agent.ended(), Some(0));
@@ -156,7 +156,7 @@ on_both_engines! {
     async fn what_strangers_wrote_stays_data(database: TestDatabase) {
         let place = place(&database);
         let mut agent = Agent::start(&place, &database);
-        let told = agent.call("get_item", json!({ "number": 2 }));
+        let told = agent.call("get_item", &json!({ "number": 2 }));
         let content = &told["structuredContent"];
         assert_eq!(content["item"]["title"], "Sync never ends\\u{202e} after a crash", "{told}");
         let text = content["text"].as_str().expect("text");
@@ -181,14 +181,14 @@ on_both_engines! {
             ("get_item", json!({ "number": 99 }), "octo/cat has no item #99; sync or import it first"),
             ("get_item", json!({ "number": 1, "repo": "octo/dog" }), "octo/dog is not in the database, which has octo/cat; import it with `canonry sync` or `canonry import`"),
         ] {
-            let told = agent.call(tool, arguments);
+            let told = agent.call(tool, &arguments);
             assert_eq!(told["isError"], true, "{told}");
             assert!(told["content"][0]["text"].as_str().is_some_and(|text| text.contains(said)), "{said}: {told}");
         }
-        let unknown = agent.ask("resources/read", json!({ "uri": "canonry://octo/cat/items/none" }));
+        let unknown = agent.ask("resources/read", &json!({ "uri": "canonry://octo/cat/items/none" }));
         assert!(unknown["error"]["message"].as_str().is_some_and(|text| text.contains("is no resource")), "{unknown}");
         // It is still there.
-        assert_eq!(agent.call("get_item", json!({ "number": 1 }))["isError"], false);
+        assert_eq!(agent.call("get_item", &json!({ "number": 1 }))["isError"], false);
     }
 
     async fn many_agents_ask_over_http(database: TestDatabase) {
@@ -208,7 +208,7 @@ on_both_engines! {
                 (answer.status().as_u16(), answer.text().await.expect("text"))
             }
         };
-        let call = |arguments: Value| question(1, "tools/call", json!({ "name": "check_draft", "arguments": arguments }));
+        let call = |arguments: Value| question(1, "tools/call", &json!({ "name": "check_draft", "arguments": arguments }));
         let draft = || call(json!({ "repo": "octo/cat", "title": "panic when the database is read-only", "body": PANIC }));
         let (status, said) = ask(None, hello()).await;
         assert_eq!((status, said.contains("Authorization: Bearer TOKEN")), (401, true), "{said}");
