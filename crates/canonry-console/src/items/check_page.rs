@@ -184,7 +184,8 @@ impl CheckResult {
         };
         let issue = ItemType::Issue;
         Self {
-            headline: checked.headline(&|at| when(at, now).in_words()),
+            // Strangers are shown no percentages.
+            headline: DraftReport { confidence: None, ..checked.clone() }.headline(&|at| when(at, now).in_words()),
             class: match checked.answer {
                 DraftAnswer::New => "good",
                 DraftAnswer::PossibleRegression => "warn",
