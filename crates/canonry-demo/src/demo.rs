@@ -19,11 +19,11 @@ use canonry_server::{
 };
 use canonry_store::{DatabaseUrl, DeliveryState, JobCaps, JobFilter, JobState, OpenOptions, OutboxScope, Repo, Store};
 use canonry_testkit::github::{Emulator, TEST_APP_PRIVATE_KEY, World};
-use canonry_triage::{FixIndexes, Lookup};
+use canonry_triage::{FixIndexes, LOOKUPS_AT_ONCE, Lookup};
 use futures_util::future::LocalBoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::clock::DemoClock;
@@ -283,6 +283,7 @@ async fn parts(
         clock: Arc::clone(&clock),
         mode: RetrievalMode::Hybrid,
         fixes: FixIndexes::default(),
+        places: Semaphore::new(LOOKUPS_AT_ONCE),
     });
     let console = console_routes(ConsoleParts {
         store: store.clone(),

@@ -3,7 +3,7 @@
 use canonry_domain::{DraftAnswer, ItemState, ItemType, Verdict};
 use canonry_triage::{DraftReport, KnownFixes};
 
-/// From this confidence on, a pull request that does not name the issue is worth a look. Whether the issue is fixed at
+/// From this confidence on, a pull request that does not name the issue is named in the advice. Whether the issue is fixed at
 /// all is not known here.
 const LIKELY: f64 = 0.5;
 
@@ -25,13 +25,19 @@ pub(crate) fn on_draft(report: &DraftReport, is_change: bool) -> String {
     let then = match (report.answer, &report.fix, item.item_type) {
         (DraftAnswer::InProgress, Some(fix), _) => format!("Pull request #{} is already open for it.", fix.number),
         (DraftAnswer::InProgress, None, _) => "That pull request is open; help there instead.".to_owned(),
+        (DraftAnswer::Fixed, Some(fix), _) if fix.confidence.is_some() => {
+            format!(
+                "Pull request #{} is merged and probably fixed it, without naming it; try the default branch.",
+                fix.number
+            )
+        }
         (DraftAnswer::Fixed, Some(fix), _) => {
             format!("Pull request #{} fixes it and is merged; try the default branch or the next release.", fix.number)
         }
         (DraftAnswer::Fixed, None, _) => "It is merged already.".to_owned(),
         (DraftAnswer::PossibleRegression, _, _) => {
             return format!(
-                "#{number} describes the same problem and was fixed. If it happens in a version with the fix, file it and name #{number}."
+                "#{number} describes the same problem and was closed as completed. If it happens in the newest version, file it and name #{number}."
             );
         }
         (_, _, ItemType::Issue) if item.state == ItemState::Open => {
@@ -46,7 +52,9 @@ pub(crate) fn on_fixes(known: &KnownFixes) -> String {
     let (number, fixes) = (known.issue.number, &known.fixes);
     if let Some(merged) = fixes.iter().rev().find(|fix| fix.merged) {
         let of = merged.number;
-        return format!("Pull request #{of} says that it fixes #{number} and is merged; check it before you start.");
+        return format!(
+            "Pull request #{of} says that it fixes #{number} or a duplicate of it and is merged; check it before you start."
+        );
     }
     if let Some(open) = fixes.iter().find(|fix| fix.state == ItemState::Open) {
         return format!("Pull request #{} for #{number} is open; do not open a second one.", open.number);

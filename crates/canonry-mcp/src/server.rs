@@ -16,13 +16,9 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, prompt, prompt_handler, prompt_router, tool_handler};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::sync::Semaphore;
 
 use crate::access::RepoAccess;
 use crate::tool_answers::{ClusterAnswer, ItemAnswer, shown};
-
-/// Tool calls that are answered at once; others wait.
-const AT_ONCE: usize = 8;
 
 const INSTRUCTIONS: &str = "Canonry knows the issues and pull requests of a repository. Before you file an issue, call \
     check_draft. Before you start on an issue, call get_item and find_fix. Before you open a pull request, call \
@@ -34,7 +30,6 @@ const INSTRUCTIONS: &str = "Canonry knows the issues and pull requests of a repo
 pub struct McpServer {
     pub(crate) lookup: Arc<Lookup>,
     pub(crate) access: Arc<dyn RepoAccess>,
-    pub(crate) places: Arc<Semaphore>,
     version: &'static str,
     tool_router: ToolRouter<Self>,
     prompt_router: PromptRouter<Self>,
@@ -55,9 +50,8 @@ struct StartPrompt {
 #[prompt_router]
 impl McpServer {
     pub fn new(lookup: Arc<Lookup>, access: Arc<dyn RepoAccess>, version: &'static str) -> Self {
-        let places = Arc::new(Semaphore::new(AT_ONCE));
         let (tool_router, prompt_router) = (Self::tools(), Self::prompt_router());
-        Self { lookup, access, places, version, tool_router, prompt_router }
+        Self { lookup, access, version, tool_router, prompt_router }
     }
 
     #[prompt(name = "before-you-file", description = "Check whether a problem is known before an issue is filed")]

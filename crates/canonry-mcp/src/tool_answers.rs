@@ -1,7 +1,7 @@
 //! The outputs of the tools. Their field names are part of the contract with agents.
 
 use canonry_domain::review::{Category, Severity};
-use canonry_domain::{Fence, ItemNumber, ItemState, ItemType, visible, visible_text};
+use canonry_domain::{Fence, ItemNumber, ItemState, ItemType, redact, visible, visible_text};
 use canonry_store::FindingEntry;
 use canonry_triage::{DraftReport, FixSummary, FoundItem, ItemSummary, KnownItem, LikelyFix};
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -15,7 +15,7 @@ const TEXT_LIMIT: usize = 20_000;
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckAnswer {
     pub(crate) repo: String,
-    /// What to do now, in one sentence.
+    /// What to do now.
     pub(crate) advice: String,
     #[serde(flatten)]
     pub(crate) report: DraftReport,
@@ -75,8 +75,7 @@ pub(crate) struct ItemAnswer {
 impl ItemAnswer {
     pub(crate) fn new(repo: &str, known: KnownItem) -> Self {
         let KnownItem { item, canonical, duplicates, fixes, fixed_issues } = known;
-        let text: String = item.body.chars().take(TEXT_LIMIT).collect();
-        let text = visible_text(&text);
+        let text: String = visible_text(&item.body).chars().take(TEXT_LIMIT).collect();
         Self {
             repo: repo.to_owned(),
             author: item.author.as_ref().map(ToString::to_string),
@@ -115,7 +114,7 @@ impl ClusterAnswer {
 pub(crate) struct FixAnswer {
     pub(crate) repo: String,
     pub(crate) issue: ItemSummary,
-    /// What to do now, in one sentence.
+    /// What to do now.
     pub(crate) advice: String,
     /// Pull requests that say that they fix the issue or one of its duplicates.
     pub(crate) fixes: Vec<FixSummary>,
@@ -162,7 +161,7 @@ impl From<&FindingEntry> for OpenFinding {
     }
 }
 
-/// An answer as structured content and as text, with hidden characters spelt out.
+/// An answer as structured content and as text, without secrets and with hidden characters spelt out.
 pub(crate) fn shown(answer: &impl Serialize) -> CallToolResult {
     let mut value = serde_json::to_value(answer).expect("invariant: answers are plain data");
     spell_out(&mut value);
@@ -177,7 +176,7 @@ pub(crate) fn failed(message: &str) -> CallToolResult {
 
 fn spell_out(value: &mut Value) {
     match value {
-        Value::String(text) => *text = text.split('\n').map(visible).collect::<Vec<_>>().join("\n"),
+        Value::String(text) => *text = redact(text).split('\n').map(visible).collect::<Vec<_>>().join("\n"),
         Value::Array(values) => values.iter_mut().for_each(spell_out),
         Value::Object(keys) => keys.values_mut().for_each(spell_out),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -21,7 +21,7 @@ use crate::tool_answers::{
 };
 use crate::tool_inputs::{DiffInput, DraftInput, ItemInput, SearchInput};
 
-/// A call that takes longer is given up.
+/// A call that takes longer is stopped.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Similar items in the answer to a check.
 const SIMILAR: usize = 5;
@@ -74,7 +74,7 @@ impl McpServer {
         self.check(&context, input.repo.as_deref(), draft).await
     }
 
-    /// Find issues and pull requests by meaning and by words, open and closed. Use it to look around; use check_draft
+    /// Find issues and pull requests by meaning and by words, open and closed. Use it to find related items; use check_draft
     /// to decide whether to file.
     #[tool(
         output_schema = schema_for_output::<SearchAnswer>(),
@@ -218,7 +218,6 @@ impl McpServer {
     ) -> Result<(Repo, T), String> {
         let caller = context.extensions.get::<Parts>().map_or(Caller::Local, Caller::Remote);
         let answering = async {
-            let _place = self.places.acquire().await.map_err(|_| "the server is stopping".to_owned())?;
             let repo = self.access.repo(repo, caller).await?;
             let answer = work(repo.clone()).await.map_err(|error| error.to_string())?;
             Ok((repo, answer))

@@ -17,6 +17,10 @@ const BODY_LIMIT: usize = 20_000;
 const SHORT: usize = 100;
 /// Shorter lines, without white space, are shared by chance.
 const LINE_MINIMUM: usize = 10;
+/// Candidates that are needed to be sure of one of them.
+const FEWEST: usize = 5;
+/// Characters of a line that is shown as evidence.
+const LINE_SHOWN: usize = 120;
 /// Pieces of evidence that are named.
 const EVIDENCE: usize = 4;
 
@@ -234,7 +238,7 @@ impl FixIndex {
         for line in pull.diff.lines().map(without_sign) {
             let bare = bare(line);
             if own.contains(&bare) && seen.insert(bare) {
-                evidence.push(FixEvidence::Line(line.trim().to_owned()));
+                evidence.push(FixEvidence::Line(first_chars(line.trim(), LINE_SHOWN).to_owned()));
             }
         }
         let mut own_words: Vec<String> = Vec::new();
@@ -270,8 +274,11 @@ impl std::fmt::Display for FixEvidence {
 /// From the first score and its lead over the second. Fitted among issues that have a fix; from .7 on, more than nine
 /// in ten are right.
 fn confidence(ranked: &[(usize, f64)]) -> Option<Probability> {
-    let (_, first) = ranked.first()?;
-    let second = ranked.get(1).map_or(0.0, |(_, second)| *second);
+    // Scores are shares of the best candidate: among a few, every one of them looks good.
+    if ranked.len() < FEWEST {
+        return None;
+    }
+    let (first, second) = (ranked[0].1, ranked[1].1);
     let odds = 0.223 * first + 0.553 * (first - second) - 2.105;
     Probability::new(1.0 / (1.0 + (-odds).exp())).ok()
 }
@@ -436,7 +443,7 @@ mod tests {
         let line = "let handle = open_write(path)?;".to_owned();
         let expected = [FixEvidence::File("src/store/sqlite.rs".to_owned()), FixEvidence::Line(line)];
         assert_eq!(ranked[0].evidence, expected);
-        assert!(ranked[0].confidence.is_some());
+        assert_eq!(ranked[0].confidence, None, "two candidates are too few to be sure");
     }
 
     #[test]

@@ -16,13 +16,15 @@ impl Git {
             self.ask("look for a merged pull request", &[&log[..], &["--format=%H %s", "--all"]].concat()).await?;
         // The texts may also be elsewhere in a message; only the subject counts.
         let listed = String::from_utf8_lossy(&listed);
-        let commit = listed.lines().rev().find_map(|line| {
-            let (sha, subject) = line.split_once(' ')?;
-            (subject.starts_with(&merge) || subject.ends_with(&squash)).then_some(sha)
-        });
-        let Some(commit) = commit else { return Ok(None) };
-        let tags = ["tag", "--contains", commit, "--sort=creatordate"];
-        let tags = self.ask("list the releases that contain a commit", &tags).await?;
-        Ok(String::from_utf8_lossy(&tags).lines().next().map(str::to_owned))
+        let is_merge = |subject: &str| subject.starts_with(&merge) || subject.ends_with(&squash);
+        let commits = listed.lines().rev().filter_map(|line| line.split_once(' '));
+        for (commit, _) in commits.filter(|(_, subject)| is_merge(subject)) {
+            let tags = ["tag", "--no-column", "--contains", commit, "--sort=creatordate"];
+            let tags = self.ask("list the releases that contain a commit", &tags).await?;
+            if let Some(tag) = String::from_utf8_lossy(&tags).lines().next() {
+                return Ok(Some(tag.to_owned()));
+            }
+        }
+        Ok(None)
     }
 }

@@ -70,8 +70,9 @@ impl IntoResponse for ApiRefusal {
                 tracing::warn!(%error, "a request to the API could not be answered from the database");
                 StatusCode::SERVICE_UNAVAILABLE
             }
+            Self::Lookup(LookupError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Lookup(error) => {
-                tracing::warn!(%error, "a draft could not be compared");
+                tracing::warn!(?error, "a draft could not be compared");
                 StatusCode::SERVICE_UNAVAILABLE
             }
         };

@@ -36,6 +36,15 @@ pub struct Draft {
 }
 
 impl Draft {
+    /// The size of its texts and its change.
+    pub fn bytes(&self) -> usize {
+        let of_changes = self
+            .changes
+            .as_ref()
+            .map_or(0, |changes| changes.diff.len() + changes.files.iter().map(String::len).sum::<usize>());
+        self.title.len() + self.body.len() + of_changes
+    }
+
     pub fn is_empty(&self) -> bool {
         let has_changes = self.changes.as_ref().is_some_and(|changes| !changes.is_empty());
         self.title.trim().is_empty() && self.body.trim().is_empty() && !has_changes

@@ -153,9 +153,10 @@ impl DraftReport {
                     fix.released_in.as_ref().map_or_else(String::new, |tag| format!(", released in {}", one_line(tag)));
                 format!("{probably}fixed in #{}{merged}{released}", fix.number)
             }
-            (DraftAnswer::Fixed, None) => format!("{probably}done already in #{number}"),
+            (DraftAnswer::Fixed, None) => format!("{probably}merged in #{number}"),
             (DraftAnswer::PossibleRegression, Some(fix)) => {
-                format!("Possible regression of #{number}, fixed in #{}", fix.number)
+                let probably = if fix.confidence.is_some() { "probably " } else { "" };
+                format!("Possible regression of #{number}, {probably}fixed in #{}", fix.number)
             }
             (DraftAnswer::PossibleRegression, None) => format!("Possible regression of #{number}"),
         };

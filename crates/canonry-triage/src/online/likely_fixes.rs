@@ -4,10 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use canonry_boxed::boxed;
-use canonry_domain::{
-    DraftAnswer, FixingPull, Item, ItemNumber, ItemState, ItemType, Probability, StateReason, draft_answer,
-};
-use canonry_retrieval::{FixIndex, FixQuery, MergedPull, RankedFix};
+use canonry_domain::{DraftAnswer, FixingPull, Item, ItemNumber, ItemState, ItemType, StateReason, draft_answer};
+use canonry_retrieval::{FixEvidence, FixIndex, FixQuery, MergedPull, RankedFix};
 use canonry_store::{IndexVersion, ItemFilter, Repo, RepoId, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
@@ -20,13 +18,24 @@ const PAGE: u32 = 200;
 const KEPT: usize = 4;
 /// From this confidence on, a pull request is named as the fix of a closed issue: more than nine in ten are right.
 const NAMED_FROM: f64 = 0.7;
-/// An issue is closed by its fix, or a little later by hand.
-const CLOSED_AFTER: SignedDuration = SignedDuration::from_hours(24);
+/// An issue is closed by its fix, or some time later by hand, or shortly before the merge.
+const CLOSED_AFTER: SignedDuration = SignedDuration::from_hours(24 * 30);
+const CLOSED_BEFORE: SignedDuration = SignedDuration::from_hours(24);
+/// The newest merged pull requests that are compared: older ones rarely fix a current problem.
+const MOST_PULLS: usize = 20_000;
 
 /// The merged pull requests of the last repositories that were asked about.
 #[derive(Default)]
 pub struct FixIndexes {
     kept: Mutex<HashMap<RepoId, (IndexVersion, Arc<FixIndex>)>>,
+    building: tokio::sync::Mutex<()>,
+}
+
+impl FixIndexes {
+    fn kept_at(&self, repo: RepoId, version: IndexVersion) -> Option<Arc<FixIndex>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(&repo).filter(|(of, _)| *of == version).map(|(_, index)| Arc::clone(index))
+    }
 }
 
 #[boxed]
@@ -34,15 +43,17 @@ impl FixIndexes {
     /// The index of a repository, read again after a change.
     pub async fn of(&self, store: &Store, repo: &Repo) -> Result<Arc<FixIndex>, StoreError> {
         let version = store.corpus().index_version(repo.id).await?;
-        {
-            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, index)) = kept.get(&repo.id).filter(|(of, _)| *of == version) {
-                return Ok(Arc::clone(index));
-            }
+        if let Some(index) = self.kept_at(repo.id, version) {
+            return Ok(index);
+        }
+        // One at a time: several requests that come at once share the first one's index.
+        let _building = self.building.lock().await;
+        if let Some(index) = self.kept_at(repo.id, version) {
+            return Ok(index);
         }
         let index = Arc::new(read_index(store, repo).await?);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= KEPT {
+        if kept.len() >= KEPT && !kept.contains_key(&repo.id) {
             kept.clear();
         }
         kept.insert(repo.id, (version, Arc::clone(&index)));
@@ -79,17 +90,20 @@ impl FixIndexes {
             return Ok(());
         };
         let ranked = self.rank(store, repo, &report, 1).await?;
-        let Some(first) = ranked.into_iter().next().filter(|first| is_sure(first.confidence)) else { return Ok(()) };
+        let Some(first) = ranked.into_iter().next().filter(is_sure) else { return Ok(()) };
         let Some(pull) = store.corpus().item(repo.id, ItemType::Pr, first.number).await? else { return Ok(()) };
-        let closed_by_it =
-            pull.closed_at.zip(report.closed_at).is_some_and(|(merged, closed)| merged <= closed + CLOSED_AFTER);
-        if closed_by_it {
+        let (Some(merged), Some(closed)) = (pull.closed_at, report.closed_at) else { return Ok(()) };
+        let waited = merged.duration_until(closed);
+        if waited >= -CLOSED_BEFORE && waited <= CLOSED_AFTER {
             let fix = FixingPull::from(&pull);
             let (answer, _) = draft_answer(Some(&report), std::slice::from_ref(&fix), now);
-            checked.answer = answer;
-            checked.fix = Some(fix);
-            checked.fix_confidence = first.confidence;
-            checked.fix_evidence = first.evidence.iter().map(ToString::to_string).collect();
+            // What is inferred may add "fixed"; it never makes a reported problem a regression.
+            if answer == DraftAnswer::Fixed || checked.answer == answer {
+                checked.answer = answer;
+                checked.fix = Some(fix);
+                checked.fix_confidence = first.confidence;
+                checked.fix_evidence = first.evidence.iter().map(ToString::to_string).collect();
+            }
         }
         Ok(())
     }
@@ -104,8 +118,10 @@ fn is_unexplained(report: &Item, checked: &DraftCheck) -> bool {
         && report.state_reason == Some(StateReason::Completed)
 }
 
-fn is_sure(confidence: Option<Probability>) -> bool {
-    confidence.is_some_and(|confidence| confidence.get() >= NAMED_FROM)
+/// A fix needs a reason in the code or its place, not only similar words.
+fn is_sure(fix: &RankedFix) -> bool {
+    let is_code = |evidence: &FixEvidence| matches!(evidence, FixEvidence::File(_) | FixEvidence::Line(_));
+    fix.confidence.is_some_and(|confidence| confidence.get() >= NAMED_FROM) && fix.evidence.iter().any(is_code)
 }
 
 async fn read_index(store: &Store, repo: &Repo) -> Result<FixIndex, StoreError> {
@@ -117,6 +133,7 @@ async fn read_index(store: &Store, repo: &Repo) -> Result<FixIndex, StoreError> 
         let Some(last) = pulls.last() else { break };
         after = Some((last.number, last.item_type));
         merged.extend(pulls.into_iter().filter(|pull| pull.merged));
+        merged.drain(..merged.len().saturating_sub(MOST_PULLS));
     }
     Ok(off_async_threads(move || {
         let known = merged.iter().filter_map(|pull| {

@@ -2,14 +2,15 @@
 //! is asked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use canonry_boxed::boxed;
-use canonry_domain::review::{ReviewSubject, ShownAs};
+use canonry_domain::review::{FindingStatus, ReviewSubject, ShownAs};
 use canonry_domain::{Item, ItemNumber, ItemState, ItemType, OnlineThresholds, Probability, Similarity, fixed_issues};
 use canonry_github::Clock;
-use canonry_models::EmbedError;
 use canonry_retrieval::{RankedFix, RetrievalMode};
 use canonry_store::{FindingEntry, FindingFilter, Repo, Representation, Store, StoreError};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::corpus::item_summary::ItemSummary;
 use crate::judge::canonicalize::cluster_of;
@@ -37,7 +38,16 @@ pub struct Lookup {
     pub clock: Arc<dyn Clock>,
     pub mode: RetrievalMode,
     pub fixes: FixIndexes,
+    /// Comparisons that run at once; others wait.
+    pub places: Semaphore,
 }
+
+/// Comparisons of a service that run at once: each takes a core for a while.
+pub const LOOKUPS_AT_ONCE: usize = 4;
+/// A comparison that waits longer than this is refused.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Bytes of a draft, and of each part of a change.
+const LONGEST: usize = 1 << 20;
 
 /// The pull requests for an issue.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,13 +74,20 @@ pub struct KnownItem {
 
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
-    #[error("{repo} has no item #{number}; sync or import it first")]
+    #[error("there is no item #{number} in {repo}, or it was not fetched yet")]
     UnknownItem { repo: String, number: ItemNumber },
-    #[error("the texts could not be compared: {0}")]
-    Embed(#[from] EmbedError),
-    #[error(transparent)]
+    #[error("#{number} is a pull request, not an issue")]
+    NotAnIssue { number: ItemNumber },
+    #[error("pull request #{number} was not reviewed yet")]
+    NotReviewed { number: ItemNumber },
+    #[error("the text is larger than 1 MiB; shorten it")]
+    TooLong,
+    #[error("too many drafts are being compared; try again later")]
+    Busy,
+    // Strangers read these messages: the details are only logged.
+    #[error("the texts could not be compared; try again later")]
     Check(#[from] CheckError),
-    #[error(transparent)]
+    #[error("the items could not be searched; try again later")]
     Search(#[from] SearchError),
     #[error("the database does not answer; try again later")]
     Store(#[from] StoreError),
@@ -86,6 +103,10 @@ pub fn check_thresholds(min_score: Similarity, min_confidence: Probability) -> O
 impl Lookup {
     /// Compares a draft with the stored items. A repository without vectors of these texts is compared by its words.
     pub async fn check(&self, repo: &Repo, draft: &Draft, k: usize) -> Result<DraftReport, LookupError> {
+        if draft.bytes() > LONGEST {
+            return Err(LookupError::TooLong);
+        }
+        let _place = self.place().await?;
         let min_score = Similarity::new(CHECK_MIN_SCORE).expect("invariant: the constant is in range");
         let min_confidence = Probability::new(CHECK_MIN_CONFIDENCE).expect("invariant: the constant is in range");
         let thresholds = check_thresholds(min_score, min_confidence);
@@ -113,6 +134,10 @@ impl Lookup {
         state: Option<ItemState>,
         limit: usize,
     ) -> Result<Vec<FoundItem>, LookupError> {
+        if text.len() > LONGEST {
+            return Err(LookupError::TooLong);
+        }
+        let _place = self.place().await?;
         let detectors = self.detectors.detectors();
         let mut neighbourhoods = Vec::new();
         for item_type in ItemType::one_or_all(item_type) {
@@ -144,8 +169,10 @@ impl Lookup {
         let members = cluster.map(|cluster| cluster.members).unwrap_or_default();
         let others: Vec<ItemNumber> = members.iter().map(|member| member.number).chain(canonical).collect();
         let others = self.store.corpus().items_by_number(repo.id, item.item_type, &others).await?;
-        let (canonicals, duplicates): (Vec<&Item>, Vec<&Item>) =
-            others.iter().filter(|other| other.number != number).partition(|other| Some(other.number) == canonical);
+        let (canonicals, duplicates): (Vec<&Item>, Vec<&Item>) = others
+            .iter()
+            .filter(|other| other.number != number && other.gone.is_none())
+            .partition(|other| Some(other.number) == canonical);
         let is_issue = item.item_type == ItemType::Issue;
         let fixes = match is_issue {
             true => fixes_of(&self.store, repo, [number].into()).await?.iter().map(FixSummary::from).collect(),
@@ -166,6 +193,9 @@ impl Lookup {
 
     pub async fn fixes(&self, repo: &Repo, number: ItemNumber) -> Result<KnownFixes, LookupError> {
         let known = self.item(repo, number).await?;
+        if known.item.item_type == ItemType::Pr {
+            return Err(LookupError::NotAnIssue { number });
+        }
         let same = known.canonical.iter().chain(&known.duplicates).map(|item| item.number);
         let numbers = same.chain([number]).collect();
         let fixes: Vec<FixSummary> = fixes_of(&self.store, repo, numbers).await?.iter().map(FixSummary::from).collect();
@@ -178,11 +208,22 @@ impl Lookup {
     /// The findings of a pull request that are open after its last review, the most severe first.
     pub async fn open_findings(&self, repo: &Repo, pull: ItemNumber) -> Result<Vec<FindingEntry>, LookupError> {
         let subject = ReviewSubject::Pull(pull);
+        if self.store.review().list_before(repo.id, Some(&subject), None, 1).await?.is_empty() {
+            return Err(LookupError::NotReviewed { number: pull });
+        }
         let filter = FindingFilter { subject: Some(&subject), ..FindingFilter::default() };
         let mut findings = self.store.findings().pages(repo.id, filter, None, FINDINGS).await?;
-        findings.retain(|entry| !entry.found.fixed && entry.found.shown != ShownAs::Suppressed);
+        findings.retain(|entry| {
+            let found = &entry.found;
+            !found.fixed && found.shown != ShownAs::Suppressed && found.status != FindingStatus::Dismissed
+        });
         findings.sort_by_key(|entry| std::cmp::Reverse((entry.found.finding.severity, entry.found.id)));
         Ok(findings)
+    }
+
+    async fn place(&self) -> Result<SemaphorePermit<'_>, LookupError> {
+        let waiting = tokio::time::timeout(PATIENCE, self.places.acquire()).await;
+        waiting.ok().and_then(Result::ok).ok_or(LookupError::Busy)
     }
 
     async fn likely_fixes(&self, repo: &Repo, issue: &Item) -> Result<Vec<LikelyFix>, LookupError> {
@@ -200,14 +241,16 @@ impl Lookup {
                 evidence: fix.evidence.iter().map(ToString::to_string).collect(),
             })
         };
-        // Without a reason to show, it is only the best of a bad lot.
+        // The first is the best of whatever was merged: without evidence it means nothing.
         Ok(ranked.into_iter().filter(|fix| !fix.evidence.is_empty()).filter_map(of).collect())
     }
 
     /// Finds an item by its number alone: GitHub numbers issues and pull requests together.
     async fn find(&self, repo: &Repo, number: ItemNumber) -> Result<Item, LookupError> {
         for item_type in ItemType::ALL {
-            if let Some(item) = self.store.corpus().item(repo.id, *item_type, number).await? {
+            // Texts of items that are gone from GitHub are for maintainers: people delete what should not be read.
+            let item = self.store.corpus().item(repo.id, *item_type, number).await?;
+            if let Some(item) = item.filter(|item| item.gone.is_none()) {
                 return Ok(item);
             }
         }

@@ -31,9 +31,13 @@ struct RefusalMessage {
 
 /// Sends a draft to the service at `server`, which compares it and stores nothing.
 pub(crate) async fn ask_service(server: &Url, repo: &RepoName, request: &DraftRequest) -> Result<DraftReport> {
-    let Some(token) = secret_of(ADMIN_TOKEN).or_else(|| secret_of(TOKEN_VARIABLE)) else {
+    // The admin token opens the operator's own console: it is not sent to a service that somebody else may run.
+    let Some(token) = secret_of(TOKEN_VARIABLE).or_else(|| secret_of(ADMIN_TOKEN)) else {
         bail!("{TOKEN_VARIABLE} is not set; set it to a token that can read {repo}, or set {ADMIN_TOKEN}");
     };
+    if !server.username().is_empty() || server.password().is_some() {
+        bail!(WrongUsage(format!("--server must not contain a password; the token comes from {TOKEN_VARIABLE}")));
+    }
     let is_local = server.host_str().is_some_and(|host| matches!(host, "localhost" | "127.0.0.1" | "[::1]"));
     if server.scheme() != "https" && !is_local {
         bail!(WrongUsage(format!("{server} is not encrypted, and a token would be sent to it; use https")));

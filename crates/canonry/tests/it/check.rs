@@ -127,6 +127,11 @@ on_both_engines! {
             issue(4, "Opening a read-only database panics", PANIC, json!({})),
             issue(5, "Sync never ends after a crash", LOCK, json!({})),
             issue(6, "Print the version in the log", "Please write the version to the log when the daemon starts.", json!({})),
+            pull(7, "Wrap text in tables", "", merge(json!(["crates/tui/src/table.rs"]), "+wrap();\n")),
+            pull(8, "Show boxes around groups", "", merge(json!(["crates/tui/src/group.rs"]), "+boxes();\n")),
+            pull(9, "Read text from the clipboard", "", merge(json!(["crates/tui/src/clip.rs"]), "+paste();\n")),
+            pull(10, "Update the text of the help", "", merge(json!(["docs/help.md"]), "+help\n")),
+            pull(11, "Turn the page with a key", "", merge(json!(["crates/tui/src/pager.rs"]), "+turn();\n")),
             pull(3, "Release stale locks", "", merge(json!(["crates/relay/src/lock.rs"]), "+release();\n")),
         ]);
         let (exit, fixed) = checks.check("Text turns into boxes", FONT, &[]);

@@ -9,10 +9,11 @@ use canonry_server::{ApiAccess, ApiParts, api_routes, threshold_report};
 use canonry_store::Store;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, Fault, Permission, World, loopback_client};
-use canonry_triage::{FixIndexes, Lookup};
+use canonry_triage::{FixIndexes, LOOKUPS_AT_ONCE, Lookup};
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::service::lessons::{repository, teach};
 use crate::service::metrics::serve_routes;
@@ -63,6 +64,7 @@ impl Setting {
             clock: clock.clone(),
             mode: RetrievalMode::Hybrid,
             fixes: FixIndexes::default(),
+            places: Semaphore::new(LOOKUPS_AT_ONCE),
         };
         let routes = api_routes(ApiParts { access: Arc::new(access), lookup: Arc::new(lookup) });
         let url = serve_routes(routes).await;

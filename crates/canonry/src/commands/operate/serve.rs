@@ -14,11 +14,11 @@ use canonry_server::{
     ServiceParts, TrustedProxy, api_routes, operations_routes, serve,
 };
 use canonry_store::{JobCaps, OpenOptions, Store};
-use canonry_triage::{DEFAULT_INDEX_MEMORY, DetectorSource, FixIndexes, IndexCache, Lookup};
+use canonry_triage::{DEFAULT_INDEX_MEMORY, DetectorSource, FixIndexes, IndexCache, LOOKUPS_AT_ONCE, Lookup};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use url::Url;
 
 use crate::options::chat::{Models, ProviderOptions, amount};
@@ -236,6 +236,7 @@ async fn parts(
         clock: Arc::clone(&clock),
         mode: args.mode.mode,
         fixes: FixIndexes::default(),
+        places: Semaphore::new(LOOKUPS_AT_ONCE),
     });
     let console = console_routes(ConsoleParts {
         store: store.clone(),

@@ -264,7 +264,7 @@ fn text(checked: &DraftReport, kind: &str, context: &Context) -> String {
     let synced =
         checked.synced_at.map_or_else(|| "never synced".to_owned(), |at| format!("synced {}", context.when(at)));
     text += &format!("\nCompared with {}, {synced}.\n", counted(checked.stats.compared as u64, kind));
-    let missing = (checked.stats.compared - checked.stats.embedded) as u64;
+    let missing = checked.stats.compared.saturating_sub(checked.stats.embedded) as u64;
     if missing > 0 {
         text += &format!("{} without a current vector; run `canonry embed --only-changed`.\n", counted(missing, kind));
     }

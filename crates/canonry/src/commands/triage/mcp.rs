@@ -7,8 +7,9 @@ use canonry_domain::{PullChanges, RepoName};
 use canonry_github::SystemClock;
 use canonry_mcp::{Caller, McpServer, RepoAccess, serve_stdio};
 use canonry_store::{Repo, Store};
-use canonry_triage::{DEFAULT_INDEX_MEMORY, FixIndexes, IndexCache, Lookup};
+use canonry_triage::{DEFAULT_INDEX_MEMORY, FixIndexes, IndexCache, LOOKUPS_AT_ONCE, Lookup};
 use futures_util::future::BoxFuture;
+use tokio::sync::Semaphore;
 
 use crate::options::chat::Models;
 use crate::options::retrieval::{EmbedderOptions, ModeOption, snapshots_of};
@@ -55,6 +56,7 @@ pub(crate) async fn run(args: Args, _: &Context) -> Result<Report> {
         clock: Arc::new(SystemClock),
         mode: args.mode.mode,
         fixes: FixIndexes::default(),
+        places: Semaphore::new(LOOKUPS_AT_ONCE),
     };
     let access = LocalAccess { store: store.clone(), meant: args.repo };
     let server = McpServer::new(Arc::new(lookup), Arc::new(access), env!("CARGO_PKG_VERSION"));
