@@ -77,6 +77,7 @@ const EXPECTED: [&str; 31] = [
     "repo-jobs",
     "repo-deliveries",
     "repo-announced",
+    "repo-check",
     "repo-activity",
     "repo-settings",
 ];
