@@ -47,7 +47,7 @@ pub(crate) fn every_page_is_whole_in_every_light(demo: &Demo, browser: &Browser)
 }
 
 /// The kinds of pages that are found by following links; there are no others.
-const EXPECTED: [&str; 31] = [
+const EXPECTED: [&str; 32] = [
     "home",
     "help-keys",
     "jobs",
