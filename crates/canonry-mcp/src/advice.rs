@@ -1,4 +1,4 @@
-//! The sentence that tells an agent what to do with an answer.
+//! Tells an agent what to do with an answer.
 
 use canonry_domain::{DraftAnswer, ItemState, ItemType, Verdict};
 use canonry_triage::{DraftReport, KnownFixes};

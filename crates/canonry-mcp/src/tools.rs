@@ -25,7 +25,7 @@ use crate::tool_inputs::{DiffInput, DraftInput, ItemInput, SearchInput};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Similar items in the answer to a check.
 const SIMILAR: usize = 5;
-/// Bytes of a draft or a diff.
+/// Bytes of a diff, before it is read.
 const LONGEST: usize = 1 << 20;
 
 #[tool_router(router = tools, vis = "pub(crate)")]
@@ -87,9 +87,6 @@ impl McpServer {
     ) -> CallToolResult {
         if input.query.trim().is_empty() {
             return failed("the query is empty; write what to search for");
-        }
-        if let Err(message) = within_limit(&input.query) {
-            return failed(&message);
         }
         let limit = usize::from(input.limit.unwrap_or(10).clamp(1, 50));
         let searched = self
@@ -180,9 +177,6 @@ impl McpServer {
         if draft.is_empty() {
             return failed("the draft is empty; give it a title");
         }
-        if let Err(message) = within_limit(&draft.title).and_then(|()| within_limit(&draft.body)) {
-            return failed(&message);
-        }
         let checked = self.answer(context, repo, async |repo| self.lookup.check(&repo, &draft, SIMILAR).await).await;
         match checked {
             Ok((repo, report)) => {
@@ -197,7 +191,9 @@ impl McpServer {
     async fn change_of(&self, input: &DiffInput) -> Result<(String, PullChanges), String> {
         let (messages, changes) = match (&input.diff, &input.range) {
             (Some(diff), None) => {
-                within_limit(diff)?;
+                if diff.len() > LONGEST {
+                    return Err(LookupError::TooLong.to_string());
+                }
                 (String::new(), PullChanges::of_patches(changed_files(diff).into_iter()))
             }
             (None, Some(range)) => self.access.change_in(range).await?,
@@ -219,7 +215,10 @@ impl McpServer {
         let caller = context.extensions.get::<Parts>().map_or(Caller::Local, Caller::Remote);
         let answering = async {
             let repo = self.access.repo(repo, caller).await?;
-            let answer = work(repo.clone()).await.map_err(|error| error.to_string())?;
+            let answer = work(repo.clone()).await.map_err(|error| {
+                tracing::warn!(?error, repo = %repo.name, "a question could not be answered");
+                error.to_string()
+            })?;
             Ok((repo, answer))
         };
         tokio::select! {
@@ -229,12 +228,5 @@ impl McpServer {
                 answered.unwrap_or_else(|_| Err("the answer takes too long; try again later".to_owned()))
             }
         }
-    }
-}
-
-fn within_limit(text: &str) -> Result<(), String> {
-    match text.len() > LONGEST {
-        true => Err("the text is larger than 1 MiB; shorten it".to_owned()),
-        false => Ok(()),
     }
 }

@@ -152,7 +152,7 @@ impl CheckPage {
         let checked = match lookup.check(repo, &draft, SIMILAR).await {
             Ok(checked) => checked,
             Err(error) => {
-                tracing::warn!(%error, repo = %repo.name, "a draft could not be checked");
+                tracing::warn!(?error, repo = %repo.name, "a draft could not be checked");
                 self.problem = Some("The draft could not be checked. Try again in a minute.");
                 (self.title, self.body) = (draft.title, draft.body);
                 return html_with(StatusCode::SERVICE_UNAVAILABLE, &self).map_err(PageError::Render);

@@ -22,9 +22,9 @@ use crate::online::likely_fixes::FixIndexes;
 use crate::retrieval::embed::EmbedSource;
 use crate::retrieval::search::{FoundItem, SearchError, SearchFor, SearchOptions, search};
 
-/// The thresholds of `canonry check`.
-pub const CHECK_MIN_SCORE: f64 = 0.75;
-pub const CHECK_MIN_CONFIDENCE: f64 = 0.85;
+/// The defaults of `canonry check`.
+const CHECK_MIN_SCORE: f64 = 0.75;
+const CHECK_MIN_CONFIDENCE: f64 = 0.85;
 /// From this confidence on, a match is stated without "probably"; as `detect-new` does.
 const CHECK_SURE: f64 = 0.92;
 /// Findings that are read at most.
@@ -46,7 +46,7 @@ pub struct Lookup {
 pub const LOOKUPS_AT_ONCE: usize = 4;
 /// A comparison that waits longer than this is refused.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Bytes of a draft, and of each part of a change.
+/// Bytes of a query, or of a draft with its change.
 const LONGEST: usize = 1 << 20;
 
 /// The pull requests for an issue.
@@ -199,8 +199,7 @@ impl Lookup {
         let same = known.canonical.iter().chain(&known.duplicates).map(|item| item.number);
         let numbers = same.chain([number]).collect();
         let fixes: Vec<FixSummary> = fixes_of(&self.store, repo, numbers).await?.iter().map(FixSummary::from).collect();
-        let is_explained =
-            known.item.item_type == ItemType::Pr || fixes.iter().any(|fix| fix.merged || fix.state == ItemState::Open);
+        let is_explained = fixes.iter().any(|fix| fix.merged || fix.state == ItemState::Open);
         let likely = if is_explained { Vec::new() } else { self.likely_fixes(repo, &known.item).await? };
         Ok(KnownFixes { issue: ItemSummary::from(&known.item), fixes, likely })
     }

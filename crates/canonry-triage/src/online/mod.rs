@@ -22,10 +22,7 @@ pub use detector_source::DetectorSource;
 pub use draft_report::{DraftReport, DraftStats, FixSummary, LikelyFix, SimilarItem};
 pub use likely_fixes::FixIndexes;
 pub use live_settings::{SettingsError, live_settings, triage_mode};
-pub use lookup::{
-    CHECK_MIN_CONFIDENCE, CHECK_MIN_SCORE, KnownFixes, KnownItem, LOOKUPS_AT_ONCE, Lookup, LookupError,
-    check_thresholds,
-};
+pub use lookup::{KnownFixes, KnownItem, LOOKUPS_AT_ONCE, Lookup, LookupError, check_thresholds};
 pub use reactions::{ReactionsReport, poll_reactions};
 pub use triage_item::{GraceRules, TriageError, TriageOutcome, TriageRules, triage_item};
 pub use triage_recheck::TriageRecheck;
