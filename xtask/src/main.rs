@@ -8,8 +8,9 @@ mod dependencies;
 mod docs;
 mod environment;
 mod layout;
+mod lint_packages;
 mod memory_folder;
-mod packages;
+mod package;
 mod postgres;
 mod process;
 mod run_tests;
@@ -61,6 +62,8 @@ enum Task {
     Pictures,
     /// Prints the size of the code and what is against the rules of its layout.
     Layout,
+    /// Makes wheel, npm packages and bill of materials from a built program.
+    Package(package::PackageArguments),
     /// Runs one PostgreSQL server until stdin ends.
     #[command(hide = true)]
     PostgresServer(supervisor::ServerArguments),
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Task::Docs { check: true } => docs::check(),
         Task::Pictures => run_tests::write_pictures(),
         Task::Layout => layout::report(),
+        Task::Package(arguments) => package::package(&arguments),
         Task::PostgresServer(arguments) => supervisor::supervise(&arguments),
     };
     match result {

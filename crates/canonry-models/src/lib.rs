@@ -23,7 +23,7 @@ pub use calibration_fit::{CalibrationData, FittedCalibration};
 pub use canonry_clock::{Clock, SystemClock};
 pub use confined_program::{WITHHELD, hide_own_memory};
 pub use embedder::{EmbedError, Embedder, FindingDistances, InputType, TextEmbedding};
-pub use local::LocalEmbedder;
+pub use local::{CompiledInModel, LocalEmbedder};
 pub use model_file::ModelFileError;
 pub use program::{ProgramEnd, ProgramError, run_confined_program, run_program};
 pub use provider::Provider;

@@ -18,7 +18,18 @@ use crate::encoder::{Encoder, EncoderBuffers};
 use crate::model_file::{ModelFile, ModelFileError, ModelHeader};
 use crate::word_piece::WordPiece;
 
-static MODEL: &[u8] = include_bytes!("../models/encoder.safetensors");
+/// The model file. Its parts are joined while this crate is compiled, so that the program reads one piece of its own
+/// file, as if it had never been split.
+static MODEL: [u8; MODEL_LENGTH] = {
+    let mut model = [0; MODEL_LENGTH];
+    let (a, rest) = model.split_at_mut(canonry_model_a::PART.len());
+    let (b, c) = rest.split_at_mut(canonry_model_b::PART.len());
+    a.copy_from_slice(canonry_model_a::PART);
+    b.copy_from_slice(canonry_model_b::PART);
+    c.copy_from_slice(canonry_model_c::PART);
+    model
+};
+const MODEL_LENGTH: usize = canonry_model_a::PART.len() + canonry_model_b::PART.len() + canonry_model_c::PART.len();
 
 /// Texts whose tokens are in memory at once.
 const CHUNK_TEXTS: usize = 512;
@@ -29,6 +40,14 @@ const BATCH_ROWS: usize = 256;
 #[derive(Clone)]
 pub struct LocalEmbedder {
     shared: Arc<LoadedModel>,
+}
+
+/// The model that the program contains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompiledInModel {
+    pub model_id: String,
+    pub dimension: usize,
+    pub kernels: &'static str,
 }
 
 struct LoadedModel {
@@ -47,6 +66,13 @@ struct EncoderWorker {
 }
 
 impl LocalEmbedder {
+    /// What is compiled in, and how this processor runs it, without loading it.
+    pub fn compiled_in() -> Result<CompiledInModel, EmbedError> {
+        let file = ModelFile::parse(Cow::Borrowed(&MODEL))?;
+        let ModelHeader { model_id, dimension, .. } = file.header().clone();
+        Ok(CompiledInModel { model_id, dimension, kernels: Kernels::best().name() })
+    }
+
     pub fn load() -> Result<Self, EmbedError> {
         Self::load_with_threads(available_parallelism().map_or(1, usize::from))
     }
@@ -58,7 +84,7 @@ impl LocalEmbedder {
 
     /// The compiled-in model on `threads` threads, with other kernels than the processor's best.
     pub fn load_with_kernels(threads: usize, kernels: Kernels) -> Result<Self, EmbedError> {
-        Ok(Self::from_bytes(Cow::Borrowed(MODEL), threads, kernels)?)
+        Ok(Self::from_bytes(Cow::Borrowed(&MODEL), threads, kernels)?)
     }
 
     /// Another model in a file of the same format, to compare it with the compiled-in one.

@@ -107,19 +107,28 @@ fn what_others_wrote_is_used_by_commit() {
 }
 
 #[test]
-fn only_the_job_that_publishes_may_write() {
+fn only_the_jobs_that_publish_may_write() {
     let document = yaml(RELEASE);
     assert_eq!(document["permissions"], json!({"contents": "read"}));
     let jobs = document["jobs"].as_object().expect("jobs");
     for (name, job) in jobs {
         let expected = match name.as_str() {
             "publish" => json!({"contents": "write", "id-token": "write", "attestations": "write"}),
+            "registries" => json!({"contents": "write", "id-token": "write", "packages": "write"}),
             _ => Value::Null,
         };
         assert_eq!(job["permissions"], expected, "{name}");
         assert!(job["timeout-minutes"].is_number(), "{name} may run for ever");
     }
-    assert_eq!(jobs["publish"]["if"], "github.ref_type == 'tag' && github.event_name == 'push'");
+    for name in ["publish", "registries"] {
+        assert_eq!(jobs[name]["if"], "github.ref_type == 'tag' && github.event_name == 'push'");
+        assert!(jobs[name]["environment"].is_string(), "{name} asks a maintainer");
+    }
+    // A secret is in the environment of the one step that needs it.
+    let steps: Vec<&Value> =
+        steps(&document).into_iter().filter(|step| step.to_string().contains("secrets.")).collect();
+    let names: Vec<&str> = steps.iter().filter_map(|step| step["name"].as_str()).collect();
+    assert_eq!(names, ["npm", "Crates", "Homebrew tap"]);
 }
 
 #[test]
@@ -130,8 +139,16 @@ fn every_change_and_every_release_is_tested_as_here() {
     };
     let release = yaml(RELEASE);
     assert!(tests(&release, "test"));
-    let needs = |job: &str| release["jobs"][job]["needs"].as_str().map(str::to_owned);
-    assert_eq!((needs("publish").as_deref(), needs("build").as_deref()), (Some("build"), Some("test")));
+    for (job, needs) in [
+        ("build", json!("test")),
+        ("crates", json!("test")),
+        ("package", json!("build")),
+        ("image", json!("build")),
+        ("publish", json!(["build", "package", "image", "crates"])),
+        ("registries", json!("publish")),
+    ] {
+        assert_eq!(release["jobs"][job]["needs"], needs, "{job}");
+    }
 
     let ci = yaml(CI);
     assert!(tests(&ci, "test") && ci["jobs"]["test"]["timeout-minutes"].is_number());

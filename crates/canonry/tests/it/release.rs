@@ -11,7 +11,7 @@ use crate::packages::{RELEASE, root, steps, yaml};
 use crate::place::{Place, names_in};
 
 /// Runs the step of that name in a folder, as a runner does.
-fn run_step(name: &str, folder: &Path, given: &[(&str, &str)]) -> Output {
+pub(crate) fn run_step(name: &str, folder: &Path, given: &[(&str, &str)]) -> Output {
     let document = yaml(RELEASE);
     let step = steps(&document).into_iter().find(|step| step["name"] == name).expect("the step");
     let mut bash = Command::new("bash");
@@ -60,27 +60,136 @@ fn every_archive_holds_the_manual_and_the_completions() {
     assert_eq!(native["run"], "cargo build --locked --package canonry");
 }
 
+/// The files that the jobs `build` and `package` leave, each with its own name as its content.
 #[cfg(target_os = "linux")]
-#[test]
-fn the_list_of_sums_names_every_archive_once_and_misses_none() {
-    let place = Place::new();
+fn write_release(place: &Place) -> Vec<String> {
     let rows = yaml(RELEASE)["jobs"]["build"]["strategy"]["matrix"]["include"].as_array().cloned().expect("a matrix");
     let word = |row: &serde_json::Value, name: &str| row[name].as_str().expect("a word").to_owned();
     let mut names: Vec<String> =
         rows.iter().map(|row| format!("canonry-v9.8.7-{}.{}", word(row, "target"), word(row, "archive"))).collect();
+    names.extend((1..=5).map(|at| format!("canonry-9.8.7-py3-none-platform{at}.whl")));
+    let npm = ["linux-x64-", "linux-arm64-", "darwin-x64-", "darwin-arm64-", "win32-x64-", ""];
+    names.extend(npm.map(|platform| format!("canonry-{platform}9.8.7.tgz")));
+    names.extend(["canonry-9.8.7.cdx.json", "canonry.rb", "compose.yaml", "install.sh"].map(str::to_owned));
     names.sort();
     fs::create_dir(place.path("dist")).expect("a folder");
     for name in &names {
         place.write(&format!("dist/{name}"), name);
     }
+    names
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_list_of_sums_names_every_file_once_and_misses_none() {
+    let place = Place::new();
+    let names = write_release(&place);
     assert!(run_step("Checksums", &place.path(""), &[]).status.success());
     let listed = fs::read_to_string(place.path("dist/SHA256SUMS")).expect("a list");
     let mut lines: Vec<&str> = listed.lines().collect();
     lines.sort_by_key(|line| line.split("  ").nth(1));
     let sum = |text: &str| canonry_domain::hex_digits(Sha256::digest(text.as_bytes()));
     assert_eq!(lines, names.iter().map(|name| format!("{}  {name}", sum(name))).collect::<Vec<_>>());
-    fs::remove_file(place.path(&format!("dist/{}", names[0]))).expect("it is ours");
-    assert!(!run_step("Checksums", &place.path(""), &[]).status.success(), "one is missing");
+    for missing in &names {
+        fs::rename(place.path(&format!("dist/{missing}")), place.path("aside")).expect("it is ours");
+        assert!(!run_step("Checksums", &place.path(""), &[]).status.success(), "{missing} is missing");
+        fs::rename(place.path("aside"), place.path(&format!("dist/{missing}"))).expect("it is ours");
+    }
+}
+
+/// Every step that publishes, with programs in place of `gh`, `npm` and so on that record how they are called.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_published_is_what_was_built() {
+    let place = Place::new();
+    write_release(&place);
+    place.write("Cargo.toml", "[workspace.package]\nversion = \"9.8.7\"\n");
+    fs::create_dir_all(place.path("bin")).expect("a folder");
+    let record = |name: &str, more: &str| {
+        let script = format!("#!/bin/sh\n{more}\nname={name}\n{RECORD}");
+        let path = place.write(&format!("bin/{name}"), script);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    };
+    for name in ["pipx", "cargo"] {
+        record(name, "");
+    }
+    record("npm", "if [ \"$1\" = config ]; then echo https://registry.example/; exit 0; fi");
+    record("docker", "if [ \"$1\" = login ]; then cat > /dev/null; fi");
+    record("gh", "if [ \"$4\" = .sha ]; then echo 0123abcd; exit 0; fi");
+    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let log = place.write("log", "");
+    let given = [
+        ("PATH", path.as_str()),
+        ("LOG", log.to_str().expect("UTF-8")),
+        ("TAG", "v9.8.7"),
+        ("GH_REPO", "octo/canonry"),
+        ("GH_TOKEN", "t0ken"),
+        ("NPM_TOKEN", "t0ken"),
+        ("TAP", "octo/homebrew-tap"),
+        ("ACTOR", "mona"),
+        ("IMAGE", "ghcr.io/octo/canonry"),
+    ];
+    let steps = ["PyPI", "npm", "Crates", "Image to the registry", "Release is public", "Homebrew tap"];
+    for name in steps {
+        let ran = run_step(name, &place.path(""), &given);
+        assert!(ran.status.success(), "{name}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+    let recorded = fs::read_to_string(&log).expect("a log");
+    assert!(!recorded.contains("t0ken"), "{recorded}");
+    let npmrc = fs::read_to_string(place.path("npmrc")).expect("settings for npm");
+    assert_eq!(npmrc, "//registry.example/:_authToken=${NPM_TOKEN}\n");
+    insta::assert_snapshot!(recorded, @r"
+    pipx run uv==0.13.8 publish --trusted-publishing always dist/canonry-9.8.7-py3-none-platform1.whl dist/canonry-9.8.7-py3-none-platform2.whl dist/canonry-9.8.7-py3-none-platform3.whl dist/canonry-9.8.7-py3-none-platform4.whl dist/canonry-9.8.7-py3-none-platform5.whl
+    npm publish --provenance --access public --tag latest ./dist/canonry-darwin-arm64-9.8.7.tgz
+    npm publish --provenance --access public --tag latest ./dist/canonry-darwin-x64-9.8.7.tgz
+    npm publish --provenance --access public --tag latest ./dist/canonry-linux-arm64-9.8.7.tgz
+    npm publish --provenance --access public --tag latest ./dist/canonry-linux-x64-9.8.7.tgz
+    npm publish --provenance --access public --tag latest ./dist/canonry-win32-x64-9.8.7.tgz
+    npm publish --provenance --access public --tag latest ./dist/canonry-9.8.7.tgz
+    cargo publish --workspace --locked --no-verify
+    docker login ghcr.io --username mona --password-stdin
+    docker load --input images/image-amd64.tar.gz
+    docker tag canonry:amd64 ghcr.io/octo/canonry:9.8.7-amd64
+    docker push ghcr.io/octo/canonry:9.8.7-amd64
+    docker load --input images/image-arm64.tar.gz
+    docker tag canonry:arm64 ghcr.io/octo/canonry:9.8.7-arm64
+    docker push ghcr.io/octo/canonry:9.8.7-arm64
+    docker buildx imagetools create --tag ghcr.io/octo/canonry:9.8.7 ghcr.io/octo/canonry:9.8.7-amd64 ghcr.io/octo/canonry:9.8.7-arm64
+    gh release edit v9.8.7 --draft=false
+    gh api --method PUT repos/octo/homebrew-tap/contents/Formula/canonry.rb --field message=canonry v9.8.7 --field content=Y2Fub25yeS5yYg== --field sha=0123abcd
+    ");
+
+    // The job asks nobody for what the steps do not have, and the steps are in this order.
+    let document = yaml(RELEASE);
+    let job = document["jobs"]["registries"]["steps"].as_array().expect("steps");
+    let order: Vec<&str> =
+        job.iter().filter_map(|step| step["name"].as_str()).filter(|name| steps.contains(name)).collect();
+    assert_eq!(order, steps);
+}
+
+/// One line for each call.
+#[cfg(target_os = "linux")]
+const RECORD: &str = "printf '%s' \"$name\" >> \"$LOG\"\nprintf ' %s' \"$@\" >> \"$LOG\"\necho >> \"$LOG\"\n";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_draft_gets_every_file() {
+    let place = Place::new();
+    let names = write_release(&place);
+    fs::create_dir_all(place.path("bin")).expect("a folder");
+    let gh = place.write("bin/gh", "#!/bin/sh\nprintf '%s\\n' \"$@\" > called\n");
+    fs::set_permissions(gh, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let given = [("PATH", path.as_str()), ("TAG", "v9.8.7"), ("GH_REPO", "octo/canonry")];
+    assert!(run_step("Checksums", &place.path(""), &[]).status.success());
+    assert!(run_step("Release, as a draft", &place.path(""), &given).status.success());
+    let called = fs::read_to_string(place.path("called")).expect("a call");
+    assert!(called.starts_with("release\ncreate\nv9.8.7\n--draft\n--verify-tag\n"), "{called}");
+    let mut files: Vec<&str> = called.lines().filter_map(|line| line.strip_prefix("dist/")).collect();
+    files.sort_unstable();
+    let mut expected: Vec<&str> = names.iter().map(String::as_str).chain(["SHA256SUMS"]).collect();
+    expected.sort_unstable();
+    assert_eq!(files, expected);
 }
 
 #[test]

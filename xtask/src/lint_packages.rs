@@ -11,7 +11,7 @@ use crate::process::{quietly, root};
 use crate::tools::{self, NotFetched, Tool};
 
 /// Scripts that are not part of a YAML file.
-const SCRIPTS: [&str; 1] = [".ci/run"];
+const SCRIPTS: [&str; 2] = [".ci/run", "packages/install.sh"];
 
 /// Runs every linter. Outside of CI, a linter that cannot be fetched is reported and does not fail the run: the
 /// tests' own checks of these files need no network.
