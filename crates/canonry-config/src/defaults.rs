@@ -1,11 +1,11 @@
 //! Every default of the settings file, in one place.
 
-use canonry_domain::review::Severity;
+use canonry_domain::review::{AnswerableScope, Severity};
 use canonry_domain::{TargetPolicy, ThresholdRule, TriageMode};
 
 use crate::{
-    AutoSuppressThresholds, BudgetSettings, CloseSettings, LearningSettings, MentionSettings, RetrievalSettings,
-    ReviewSettings, ReviewTriggers, Reviewer, SeveritySettings, TriageSettings,
+    AutoSuppressThresholds, BudgetSettings, CloseSettings, LearningSettings, MentionSettings, ModelBudget,
+    RetrievalSettings, ReviewSettings, ReviewTriggers, Reviewer, SeveritySettings, TriageSettings,
 };
 
 impl Default for ReviewSettings {
@@ -14,6 +14,8 @@ impl Default for ReviewSettings {
             enabled: false,
             triggers: ReviewTriggers::default(),
             reviewers: vec![Reviewer::Builtin],
+            scope: AnswerableScope::Changed,
+            model_budget: ModelBudget::default(),
             skip_authors: Vec::new(),
             skip_paths: Vec::new(),
             path_instructions: Vec::new(),
@@ -21,6 +23,7 @@ impl Default for ReviewSettings {
             ignored_areas: Vec::new(),
             severity: SeveritySettings::default(),
             severity_floors: Vec::new(),
+            severity_ceilings: Vec::new(),
             suppressions: Vec::new(),
             min_confidence: 0,
             max_comments: 7,
@@ -32,6 +35,13 @@ impl Default for ReviewSettings {
 impl Default for ReviewTriggers {
     fn default() -> Self {
         Self { on_opened: true, on_ready_for_review: true, on_review_requested: true, on_synchronize: false }
+    }
+}
+
+impl Default for ModelBudget {
+    /// 130,000 tokens are some 10,000 changed lines.
+    fn default() -> Self {
+        Self { max_files: 1_000, max_tokens: 130_000 }
     }
 }
 

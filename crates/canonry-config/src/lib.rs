@@ -31,7 +31,8 @@ pub use repo_config::{
     RepoConfig, RetrievalSettings,
 };
 pub use review::{
-    PathInstruction, ReviewSettings, ReviewTriggers, Reviewer, SeverityFloor, SeveritySettings, SuppressionRule,
+    ModelBudget, PathInstruction, ReviewSettings, ReviewTriggers, Reviewer, SeverityCeiling, SeverityFloor,
+    SeveritySettings, SuppressionRule,
 };
 pub use schema::json_schema;
 pub use section::SettingsSection;

@@ -1,6 +1,6 @@
 //! The section `review`: what is reviewed, by which reviewers, and which findings are shown.
 
-use canonry_domain::review::{Category, Severity};
+use canonry_domain::review::{AnswerableScope, Category, Severity};
 use canonry_domain::text_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,11 @@ pub struct ReviewSettings {
     /// Who reviews; the operator configures how `llm` and `command` are run.
     #[schemars(length(max = 5))]
     pub reviewers: Vec<Reviewer>,
+    /// Which findings a change is answerable for; others are only counted. A CRITICAL finding on a changed line is always
+    /// shown.
+    pub scope: AnswerableScope,
+    /// What the `llm` reviewer may read in one review; files beyond it are reported as not read.
+    pub model_budget: ModelBudget,
     /// Logins whose pull requests are not reviewed.
     #[schemars(length(max = 200), inner(length(min = 1, max = 100)))]
     pub skip_authors: Vec<String>,
@@ -35,9 +40,13 @@ pub struct ReviewSettings {
     pub ignored_areas: Vec<Category>,
     /// The filter by severity, one of several that stack; CRITICAL findings pass it.
     pub severity: SeveritySettings,
-    /// Patterns whose findings have at least a given severity.
+    /// Patterns whose findings have at least a given severity; they also match `tool/rule`, such as `ruff/S602`.
     #[schemars(length(max = 100), extend("x-entries" = "independent"))]
     pub severity_floors: Vec<SeverityFloor>,
+    /// Patterns whose findings have at most a given severity; they also match `tool/rule`. CRITICAL findings, credentials
+    /// and findings with a security score of 7 or more keep theirs, and a floor wins.
+    #[schemars(length(max = 100), extend("x-entries" = "independent"))]
+    pub severity_ceilings: Vec<SeverityCeiling>,
     /// Findings not to report: a pattern, or a pattern with limits; CRITICAL findings are never suppressed.
     #[schemars(length(max = 100), extend("x-entries" = "independent"))]
     pub suppressions: Vec<SuppressionRule>,
@@ -110,10 +119,32 @@ pub struct PathInstruction {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SeverityFloor {
-    /// What the finding's title or message must match: text, `glob:…` or `regex:…`.
+    /// What the finding's title, message or `tool/rule` must match: text, `glob:…` or `regex:…`.
     pub pattern: Pattern,
     /// The lowest severity of such a finding.
     pub severity: Severity,
+}
+
+/// The greatest severity of findings that match a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SeverityCeiling {
+    /// What the finding's title, message or `tool/rule` must match: text, `glob:…` or `regex:…`.
+    pub pattern: Pattern,
+    /// The highest severity of such a finding.
+    pub severity: Severity,
+}
+
+/// What the `llm` reviewer may read in one review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ModelBudget {
+    /// The most files that the `llm` reviewer reads in one review.
+    #[schemars(range(min = 1, max = 100000))]
+    pub max_files: u32,
+    /// The most tokens of the change that the `llm` reviewer reads in one review, at three characters each.
+    #[schemars(range(min = 1000, max = 10000000))]
+    pub max_tokens: u32,
 }
 
 /// Findings not to report. An empty list of severities, categories or paths means all of them.

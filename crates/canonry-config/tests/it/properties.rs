@@ -2,11 +2,11 @@
 
 use canonry_config::{
     AutoSuppress, AutoSuppressThresholds, BudgetSettings, CloseSettings, FeedbackSettings, KnowledgeSettings,
-    LearningSettings, MentionSettings, PathGlob, PathInstruction, Pattern, ProblemEffect, RepoConfig,
-    RetrievalSettings, ReviewSettings, ReviewTriggers, Reviewer, SettingsSection, SeverityFloor, SeveritySettings,
-    SuppressionRule, TriageSettings, config_hash, json_schema, parse, parse_bytes, to_yaml,
+    LearningSettings, MentionSettings, ModelBudget, PathGlob, PathInstruction, Pattern, ProblemEffect, RepoConfig,
+    RetrievalSettings, ReviewSettings, ReviewTriggers, Reviewer, SettingsSection, SeverityCeiling, SeverityFloor,
+    SeveritySettings, SuppressionRule, TriageSettings, config_hash, json_schema, parse, parse_bytes, to_yaml,
 };
-use canonry_domain::review::{Category, Severity};
+use canonry_domain::review::{AnswerableScope, Category, Severity};
 use canonry_domain::{TargetPolicy, ThresholdRule, TriageMode};
 use proptest::collection::vec;
 use proptest::option;
@@ -176,13 +176,15 @@ fn review() -> impl Strategy<Value = ReviewSettings> {
         categories(),
         severity(),
         vec((pattern(), severity()), 0..3),
+        vec((pattern(), severity()), 0..3),
         vec(suppression(), 0..3),
     );
-    let how = (0..=100u8, 1..=25u8, "[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}");
+    let scope = (select(AnswerableScope::ALL), 1..=100_000u32, 1_000..=10_000_000u32);
+    let how = (scope, 0..=100u8, 1..=25u8, "[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}");
     (who, what, how).prop_map(|(who, what, how)| {
         let (switches, reviewers, skip_authors, skip_paths) = who;
-        let (path_instructions, focus_areas, ignored_areas, min_level, floors, suppressions) = what;
-        let (min_confidence, max_comments, output_language) = how;
+        let (path_instructions, focus_areas, ignored_areas, min_level, floors, ceilings, suppressions) = what;
+        let ((scope, max_files, max_tokens), min_confidence, max_comments, output_language) = how;
         ReviewSettings {
             enabled: switches[0],
             triggers: ReviewTriggers {
@@ -192,6 +194,8 @@ fn review() -> impl Strategy<Value = ReviewSettings> {
                 on_synchronize: switches[4],
             },
             reviewers,
+            scope,
+            model_budget: ModelBudget { max_files, max_tokens },
             skip_authors,
             skip_paths,
             path_instructions,
@@ -201,6 +205,10 @@ fn review() -> impl Strategy<Value = ReviewSettings> {
             severity_floors: floors
                 .into_iter()
                 .map(|(pattern, severity)| SeverityFloor { pattern, severity })
+                .collect(),
+            severity_ceilings: ceilings
+                .into_iter()
+                .map(|(pattern, severity)| SeverityCeiling { pattern, severity })
                 .collect(),
             suppressions,
             min_confidence,

@@ -1,4 +1,4 @@
-//! Which part of a change a review reads, and why.
+//! Which part of a change a review reads, and why; and which findings the change is answerable for.
 
 use std::fmt;
 
@@ -11,6 +11,17 @@ text_enum! {
         Full = "full",
         /// Only the changes since the last completed review.
         Incremental = "incremental",
+    }
+}
+
+text_enum! {
+    /// The findings that a change is answerable for.
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+    pub enum AnswerableScope: "a scope of a review" {
+        /// Findings on lines that the change adds or changes; others are only counted.
+        Changed = "changed",
+        /// All findings that reviewers report, wherever they are.
+        All = "all",
     }
 }
 

@@ -30,6 +30,8 @@ pub enum HiddenBy {
     Pattern(String),
     Area,
     Severity,
+    /// The finding is off the changed lines, or the base has it too: the change is not answerable for it.
+    Scope,
 }
 
 impl HiddenBy {
@@ -41,14 +43,15 @@ impl HiddenBy {
             Self::Pattern(pattern) => format!("pattern:{pattern}"),
             Self::Area => "area".to_owned(),
             Self::Severity => "severity".to_owned(),
+            Self::Scope => "scope".to_owned(),
         }
     }
 
     /// Whether this may hide a finding of this severity and category at all. For a dismissal the caller has checked
-    /// who made it.
+    /// who made it, and for the scope where the finding is.
     pub fn may_hide(&self, severity: Severity, category: Category) -> bool {
         match self {
-            Self::Dismissal => true,
+            Self::Dismissal | Self::Scope => true,
             Self::Feedback => !is_protected(severity, category),
             Self::Pattern(_) | Self::Area | Self::Severity => severity != Severity::Critical,
         }
@@ -62,6 +65,9 @@ pub struct Visibility {
     pub category: Category,
     pub confidence: Confidence,
     pub grounded: bool,
+    /// Whether the finding may lead the summary although its line is not in the diff: the scope is everything, or it is a
+    /// credential that was pushed and removed.
+    pub leads_anywhere: bool,
     /// Whether an existing comment at its line already reports it.
     pub said_inline: bool,
     pub hidden_by: Option<HiddenBy>,
@@ -69,8 +75,8 @@ pub struct Visibility {
 
 /// Sorts findings and decides where each is shown. Returns `(index in the input, where)`.
 ///
-/// The order is by severity, then by confidence, then as given. Findings that nothing may hide are always inline:
-/// neither folded nor capped. A finding that a comment at its line already reports stays inline and does not count
+/// The order is by severity, then by confidence, then as given. Findings that nothing may hide are inline if the change
+/// is answerable for them: neither folded nor capped. A finding that a comment at its line already reports stays inline and does not count
 /// against the limit.
 pub fn arrange(findings: &[Visibility], min_confidence: u8, max_comments: usize) -> Vec<(usize, ShownAs)> {
     let mut order: Vec<usize> = (0..findings.len()).collect();
@@ -83,7 +89,7 @@ pub fn arrange(findings: &[Visibility], min_confidence: u8, max_comments: usize)
             let hidden = one.hidden_by.as_ref().is_some_and(|by| by.may_hide(one.severity, one.category));
             let shown = if hidden {
                 ShownAs::Suppressed
-            } else if is_protected(one.severity, one.category) {
+            } else if is_protected(one.severity, one.category) && (one.grounded || one.leads_anywhere) {
                 inline += usize::from(!one.said_inline);
                 ShownAs::Inline
             } else if one.confidence.get() < min_confidence {
@@ -109,7 +115,15 @@ mod tests {
 
     fn one(severity: Severity, category: Category, hidden_by: Option<HiddenBy>) -> Visibility {
         let signs = ConfidenceSigns { severity, category, confirmed: false, feedback: PatternFeedback::default() };
-        Visibility { severity, category, confidence: confidence(signs), grounded: true, said_inline: false, hidden_by }
+        Visibility {
+            severity,
+            category,
+            confidence: confidence(signs),
+            grounded: true,
+            leads_anywhere: false,
+            said_inline: false,
+            hidden_by,
+        }
     }
 
     #[test]
@@ -120,6 +134,16 @@ mod tests {
         }
         let dismissed = one(Severity::Critical, Category::Security, Some(HiddenBy::Dismissal));
         assert_eq!(arrange(&[dismissed], 0, 7), [(0, ShownAs::Suppressed)]);
+    }
+
+    #[test]
+    fn off_the_changed_lines_nothing_leads_unless_the_scope_is_everything() {
+        let outside = Visibility { grounded: false, ..one(Severity::Critical, Category::Security, None) };
+        assert_eq!(arrange(std::slice::from_ref(&outside), 0, 7), [(0, ShownAs::Details)]);
+        let anywhere = Visibility { leads_anywhere: true, ..outside.clone() };
+        assert_eq!(arrange(&[anywhere], 0, 7), [(0, ShownAs::Inline)]);
+        let scoped = Visibility { hidden_by: Some(HiddenBy::Scope), ..outside };
+        assert_eq!(arrange(&[scoped], 0, 7), [(0, ShownAs::Suppressed)]);
     }
 
     #[test]

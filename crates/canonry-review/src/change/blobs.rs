@@ -9,7 +9,7 @@ use canonry_domain::review::{CommitSha, RepoPath};
 use crate::change::git::{Git, GitError};
 
 /// Larger files are not read: they are not written by hand.
-const LARGEST: u64 = 2 * 1024 * 1024;
+pub(crate) const LARGEST: u64 = 2 * 1024 * 1024;
 
 /// The limit for all files together; files beyond it are left out.
 const ALL: u64 = 256 * 1024 * 1024;
@@ -18,6 +18,16 @@ const ALL: u64 = 256 * 1024 * 1024;
 pub struct Blob {
     pub id: String,
     pub bytes: u64,
+}
+
+/// The content of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlobContent {
+    Text(String),
+    /// An image, sound, film or font, by its first bytes: there is no text to read.
+    Media(&'static str),
+    /// Content that is not read, and why, as the end of "it …".
+    Unreadable(&'static str),
 }
 
 /// Paths per call to git: well within the limit of a command line, however long the paths are.
@@ -65,6 +75,15 @@ impl Git {
 
     /// The texts of blobs, by id. Blobs that are too large or not text are left out.
     pub async fn texts(&self, ids: &[&str]) -> Result<HashMap<String, String>, GitError> {
+        let text = |(id, content)| match content {
+            BlobContent::Text(text) => Some((id, text)),
+            BlobContent::Media(_) | BlobContent::Unreadable(_) => None,
+        };
+        Ok(self.contents(ids).await?.into_iter().filter_map(text).collect())
+    }
+
+    /// The contents of blobs, by id. Blobs that are too large are left out.
+    pub async fn contents(&self, ids: &[&str]) -> Result<HashMap<String, BlobContent>, GitError> {
         let mut all = 0;
         let small = self.look_up(ids).await?.into_iter().filter(|blob| blob.bytes <= LARGEST).take_while(|blob| {
             all += blob.bytes;
@@ -75,7 +94,7 @@ impl Git {
             return Ok(HashMap::new());
         }
         let arguments = ["cat-file", "--batch=%(objectname) %(objectsize)"];
-        Ok(texts_of(&self.as_it_is().tell("read files", &arguments, &small).await?))
+        Ok(contents_of(&self.as_it_is().tell("read files", &arguments, &small).await?))
     }
 
     /// Finds the blobs of these ids. If fetching is allowed, all missing blobs are fetched in one call: git itself
@@ -140,8 +159,8 @@ fn blob_of(line: &str) -> Option<Blob> {
 }
 
 /// Reads `<id> <size>\n<content>\n`, repeated. Content that is not UTF-8 is converted lossily, so its lines stay lines.
-fn texts_of(mut read: &[u8]) -> HashMap<String, String> {
-    let mut texts = HashMap::new();
+fn contents_of(mut read: &[u8]) -> HashMap<String, BlobContent> {
+    let mut contents = HashMap::new();
     while let Some(end) = read.iter().position(|byte| *byte == b'\n') {
         let head = String::from_utf8_lossy(&read[..end]).into_owned();
         read = &read[end + 1..];
@@ -151,27 +170,75 @@ fn texts_of(mut read: &[u8]) -> HashMap<String, String> {
             continue;
         };
         read = read.get(content.len() + 1..).unwrap_or_default();
-        if !content.contains(&0) {
-            // A byte order mark is not part of the first line.
-            let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
-            texts.insert(id.to_owned(), String::from_utf8_lossy(content).into_owned());
-        }
+        contents.insert(id.to_owned(), BlobContent::of(content));
     }
-    texts
+    contents
+}
+
+/// The first bytes of formats without text, after some bytes that may be anything.
+const MEDIA: [(&str, usize, &[u8]); 15] = [
+    ("a PNG image", 0, b"\x89PNG\r\n\x1a\n"),
+    ("a JPEG image", 0, b"\xff\xd8\xff"),
+    ("a GIF image", 0, b"GIF8"),
+    ("a WebP image", 8, b"WEBP"),
+    ("an icon", 0, b"\0\0\x01\0"),
+    ("a TIFF image", 0, b"II*\0"),
+    ("a TIFF image", 0, b"MM\0*"),
+    ("a sound", 8, b"WAVE"),
+    ("a sound", 0, b"ID3"),
+    ("a sound", 0, b"OggS"),
+    ("a sound", 0, b"fLaC"),
+    ("a film or a sound", 4, b"ftyp"),
+    ("a film", 0, b"\x1a\x45\xdf\xa3"),
+    ("a font", 0, b"wOF"),
+    ("a font", 0, b"\0\x01\0\0"),
+];
+
+impl BlobContent {
+    fn of(bytes: &[u8]) -> Self {
+        if !bytes.contains(&0) {
+            // A byte order mark is not part of the first line.
+            let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+            return Self::Text(String::from_utf8_lossy(text).into_owned());
+        }
+        let is_it = |at: usize, mark: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(mark));
+        if let Some((name, ..)) = MEDIA.iter().find(|(_, at, mark)| is_it(*at, mark)) {
+            return Self::Media(name);
+        }
+        Self::Unreadable(match bytes {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "is UTF-16; only UTF-8 is read",
+            _ => "contains NUL bytes, so it is not read as text",
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Blob, blob_of, file_of, texts_of};
+    use super::{Blob, BlobContent, blob_of, contents_of, file_of};
 
     #[test]
     fn contents_are_told_apart_by_their_sizes() {
         let read = b"aa 5\nx\ny\nz\nbb missing\ncc 3\n\x00\xfe\n\ndd 0\n\nee 2\n\xe9\n\n";
-        let texts = texts_of(read);
-        assert_eq!(texts.get("aa").map(String::as_str), Some("x\ny\nz"));
-        assert_eq!(texts.get("dd").map(String::as_str), Some(""));
-        assert_eq!(texts.get("ee").map(String::as_str), Some("\u{fffd}\n"));
-        assert_eq!(texts.len(), 3);
+        let contents = contents_of(read);
+        let text = |text: &str| Some(BlobContent::Text(text.to_owned()));
+        assert_eq!(contents.get("aa").cloned(), text("x\ny\nz"));
+        assert_eq!(contents.get("dd").cloned(), text(""));
+        assert_eq!(contents.get("ee").cloned(), text("\u{fffd}\n"));
+        assert!(matches!(contents.get("cc"), Some(BlobContent::Unreadable(_))));
+        assert_eq!(contents.len(), 4);
+    }
+
+    #[test]
+    fn only_the_bytes_tell_what_has_no_text() {
+        for (bytes, expected) in [
+            (&b"\x89PNG\r\n\x1a\n\0\0"[..], BlobContent::Media("a PNG image")),
+            (b"RIFF\0\0\0\0WEBP", BlobContent::Media("a WebP image")),
+            (b"\xff\xfet\0o\0", BlobContent::Unreadable("is UTF-16; only UTF-8 is read")),
+            (b"token\0", BlobContent::Unreadable("contains NUL bytes, so it is not read as text")),
+            (b"\xef\xbb\xbfx", BlobContent::Text("x".to_owned())),
+        ] {
+            assert_eq!(BlobContent::of(bytes), expected);
+        }
     }
 
     #[test]

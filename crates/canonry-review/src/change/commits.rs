@@ -71,6 +71,66 @@ impl Git {
         }
     }
 
+    /// The parents of a commit, also where the history ends before them.
+    pub async fn parents(&self, sha: &CommitSha) -> Result<Vec<CommitSha>, GitError> {
+        let commit = self.ask("read a commit", &["cat-file", "commit", sha.as_str()]).await?;
+        let commit = String::from_utf8_lossy(&commit);
+        let header = commit.lines().take_while(|line| !line.is_empty());
+        Ok(header.filter_map(|line| line.strip_prefix("parent ")?.parse().ok()).collect())
+    }
+
+    /// The commits of `head` that `base` does not have, newest first, each with its parents as far as they are here.
+    pub async fn commits_between(
+        &self,
+        base: &CommitSha,
+        head: &CommitSha,
+        most: usize,
+    ) -> Result<Vec<(CommitSha, Vec<CommitSha>)>, GitError> {
+        let (span, most) = (format!("{base}..{head}"), format!("--max-count={most}"));
+        let listed = self.ask("list the commits of the change", &["rev-list", "--parents", &most, &span, "--"]).await?;
+        let listed = String::from_utf8_lossy(&listed);
+        let commits = listed.lines().filter_map(|line| {
+            let mut ids = line.split(' ').map(str::parse::<CommitSha>);
+            Some((ids.next()?.ok()?, ids.filter_map(Result::ok).collect()))
+        });
+        Ok(commits.collect())
+    }
+
+    /// Whether a commit has no files.
+    pub(crate) async fn is_empty(&self, sha: &CommitSha) -> bool {
+        let asked = self.ask("look at a commit", &["ls-tree", "--name-only", sha.as_str()]).await;
+        asked.is_ok_and(|answer| answer.is_empty())
+    }
+
+    /// Whether parts of the history are missing here.
+    pub async fn is_shallow(&self) -> bool {
+        let asked = self.ask("look at the history", &["rev-parse", "--is-shallow-repository"]).await;
+        asked.is_ok_and(|answer| answer.starts_with(b"true"))
+    }
+
+    /// Makes a commit of a tree. It is on no branch, and the same tree and parent make the same commit.
+    pub async fn commit_tree(&self, tree: &str, parent: Option<&CommitSha>) -> Result<CommitSha, CommitsError> {
+        let unknown = || CommitsError::Unknown { name: tree.chars().take(200).collect() };
+        let mut arguments = vec!["commit-tree", "--no-gpg-sign", "-m", "canonry", tree];
+        arguments.extend(parent.into_iter().flat_map(|parent| ["-p", parent.as_str()]));
+        let made_by = ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"]
+            .into_iter()
+            .fold(self.clone(), |git, name| git.with(name, "canonry"));
+        let made_by = ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"]
+            .into_iter()
+            .fold(made_by, |git, name| git.with(name, "canonry@localhost"));
+        let made_by =
+            ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"].into_iter().fold(made_by, |git, name| git.with(name, "@0 +0000"));
+        let made = made_by.ask("make a commit", &arguments).await?;
+        String::from_utf8_lossy(&made).trim().parse().map_err(|_| unknown())
+    }
+
+    /// Makes a commit without files: what comes before the first commit.
+    pub async fn empty_commit(&self) -> Result<CommitSha, CommitsError> {
+        let tree = self.tell("make an empty tree", &["mktree"], &[]).await.map_err(CommitsError::Git)?;
+        self.commit_tree(String::from_utf8_lossy(&tree).trim(), None).await
+    }
+
     pub async fn changes(&self, from: &CommitSha, to: &CommitSha) -> Result<Vec<FileChange>, CommitsError> {
         let more = ["-M", "--raw", "-z", "--abbrev=64", "-p", "-U0", from.as_str(), to.as_str(), "--"];
         let arguments: Vec<&str> = DIFF.into_iter().chain(more).collect();
@@ -86,10 +146,14 @@ impl Git {
 
     /// A change must not hide its files by calling them binary in `.gitattributes`: attributes are read from the empty tree.
     fn without_attributes(&self, of: &CommitSha) -> Self {
-        let empty_tree = match of.as_str().len() {
-            40 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-            _ => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-        };
-        self.clone().with("GIT_ATTR_SOURCE", empty_tree)
+        self.clone().with("GIT_ATTR_SOURCE", empty_tree(of))
+    }
+}
+
+/// The id of the tree without files, in a repository with ids like this one.
+pub(crate) fn empty_tree(like: &CommitSha) -> &'static str {
+    match like.as_str().len() {
+        40 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        _ => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
     }
 }

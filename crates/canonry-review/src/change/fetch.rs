@@ -57,8 +57,8 @@ impl FetchedRepository {
         self.get("fetch more history", DEEPER, &[base, head], MORE_TIME).await
     }
 
-    pub(crate) async fn get_commit(&self, sha: &CommitSha) -> Result<(), GitError> {
-        self.get("fetch the commit that was reviewed last", 1, &[sha], MORE_TIME).await
+    pub(crate) async fn get_commit(&self, what: &'static str, sha: &CommitSha) -> Result<(), GitError> {
+        self.get(what, 1, &[sha], MORE_TIME).await
     }
 
     async fn get(&self, what: &'static str, depth: u32, shas: &[&CommitSha], time: Duration) -> Result<(), GitError> {

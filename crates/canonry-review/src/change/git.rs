@@ -123,7 +123,9 @@ impl Git {
         self.with("GIT_INDEX_FILE", &index)
     }
 
-    pub(crate) fn opening(self, remote: &Remote) -> Self {
+    /// Lets git fetch from and push to a remote.
+    #[must_use]
+    pub fn opening(self, remote: &Remote) -> Self {
         let may_fetch = Self { fetches: true, ..self.with("GIT_NO_LAZY_FETCH", "0") };
         remote.environment().into_iter().fold(may_fetch, |git, (name, value)| git.with(name, &value))
     }
@@ -138,7 +140,8 @@ impl Git {
     }
 
     /// Sets an environment variable for git.
-    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }

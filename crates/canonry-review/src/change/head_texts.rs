@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use canonry_domain::review::{CodeIndex, CommitSha, RepoPath};
 
+use crate::change::blobs::{BlobContent, LARGEST};
 use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 use crate::change::git::{Git, GitError};
 use crate::reviewers::FileToRead;
@@ -13,6 +14,8 @@ use crate::reviewers::FileToRead;
 pub struct HeadTexts {
     texts: BTreeMap<RepoPath, String>,
     bytes: HashMap<RepoPath, u64>,
+    /// Why files were not read, and whether a reviewer could have read something in them.
+    unread: HashMap<RepoPath, (String, bool)>,
 }
 
 #[boxed]
@@ -36,10 +39,22 @@ impl HeadTexts {
         let ids: Vec<(&RepoPath, &str)> = ids.chain(found).collect();
         let asked: BTreeSet<&str> = ids.iter().map(|(_, id)| *id).collect();
         let asked: Vec<&str> = asked.into_iter().collect();
-        let (sizes, read) = (git.sizes(&asked).await?, git.texts(&asked).await?);
-        let texts = ids.iter().filter_map(|(path, id)| Some(((*path).clone(), read.get(*id)?.clone())));
-        let bytes = ids.iter().filter_map(|(path, id)| Some(((*path).clone(), *sizes.get(*id)?)));
-        Ok(Self { texts: texts.collect(), bytes: bytes.collect() })
+        let (sizes, read) = (git.sizes(&asked).await?, git.contents(&asked).await?);
+        let mut texts = Self::default();
+        for (path, id) in ids {
+            texts.bytes.extend(sizes.get(id).map(|bytes| (path.clone(), *bytes)));
+            let unread = match read.get(id) {
+                Some(BlobContent::Text(text)) => {
+                    texts.texts.insert(path.clone(), text.clone());
+                    continue;
+                }
+                Some(BlobContent::Media(name)) => (format!("it is {name}"), false),
+                Some(BlobContent::Unreadable(why)) => (format!("it {why}"), true),
+                None => (not_fetched(sizes.get(id).copied()), true),
+            };
+            texts.unread.insert(path.clone(), unread);
+        }
+        Ok(texts)
     }
 
     pub(crate) async fn read_more(
@@ -54,6 +69,7 @@ impl HeadTexts {
             let more = Self::read(git, head, [], &unread).await?;
             self.texts.extend(more.texts);
             self.bytes.extend(more.bytes);
+            self.unread.extend(more.unread);
         }
         Ok(())
     }
@@ -62,11 +78,26 @@ impl HeadTexts {
         self.texts.get(path).map(String::as_str)
     }
 
+    /// Why a file was not read, and whether that leaves a gap; `None` if it was read or is not in the head.
+    pub(crate) fn unread(&self, path: &RepoPath) -> Option<&(String, bool)> {
+        self.unread.get(path)
+    }
+
     pub fn file<'a>(&'a self, change: &'a FileChange) -> FileToRead<'a> {
         FileToRead { change, text: self.get(&change.path), bytes: self.bytes.get(&change.path).copied() }
     }
 
     pub fn index(&self) -> CodeIndex<'_> {
         CodeIndex::new(self.texts.iter().map(|(path, text)| (path, text.as_str())))
+    }
+}
+
+fn not_fetched(bytes: Option<u64>) -> String {
+    match bytes {
+        Some(bytes) if bytes > LARGEST => {
+            format!("it is too large: {} kB, and at most {} kB are read", bytes / 1_000, LARGEST / 1_000)
+        }
+        Some(_) => "the change has more text than is read in one review".to_owned(),
+        None => "its content could not be read".to_owned(),
     }
 }

@@ -14,7 +14,7 @@ pub(crate) mod remote;
 pub(crate) mod scope;
 
 pub use base_settings::{ReadSettings, read_settings};
-pub use blobs::Blob;
+pub use blobs::{Blob, BlobContent};
 pub use commits::CommitsError;
 pub use diff::{UnreadableDiff, parse_diff};
 pub use fetch::FetchedRepository;
@@ -22,5 +22,6 @@ pub use file_change::{ChangeKind, ContentKind, FileChange};
 pub use git::{Git, GitError};
 pub use head_texts::HeadTexts;
 pub use local_change::{LocalChange, changed_files};
+pub use releases::CommitMessage;
 pub use remote::{InvalidRemote, Remote};
 pub use scope::{Repository, ReviewScope, ScopeRequest, find_scope};

@@ -11,6 +11,9 @@ use crate::change::fetch::FetchedRepository;
 use crate::change::file_change::{ChangeKind, FileChange};
 use crate::change::git::{Git, GitError};
 
+/// The beginning of the note that base and head are compared without a merge base.
+pub(crate) const WITHOUT_MERGE_BASE: &str = "there is no common ancestor";
+
 /// The repository that is read: a user's clone, or a fetched repository that can be deepened.
 #[derive(Debug, Clone)]
 pub enum Repository {
@@ -56,11 +59,7 @@ pub async fn find_scope(repository: &Repository, request: ScopeRequest<'_>) -> R
     let from = match parting(repository, request, &mut notes).await {
         Some(parting) => parting,
         None => {
-            notes.push(format!(
-                "no common ancestor of {} and {} is known here: they are compared directly",
-                request.base.short(),
-                request.head.short()
-            ));
+            notes.push(no_merge_base(git, request).await);
             request.base.clone()
         }
     };
@@ -81,6 +80,21 @@ pub async fn find_scope(repository: &Repository, request: ScopeRequest<'_>) -> R
         _ => (trouble, all),
     };
     Ok(ReviewScope { reason, changes, read, since, notes })
+}
+
+/// Says that the two commits are compared as they are. Nobody expects that of a review of a change.
+async fn no_merge_base(git: &Git, request: ScopeRequest<'_>) -> String {
+    let (base, head) = (request.base.short(), request.head.short());
+    if git.is_empty(request.base).await {
+        return format!("{head} is compared with nothing: every file of it counts as new");
+    }
+    let way_out = match git.is_shallow().await {
+        true => "; this history is shallow, fetch all of it to compare with the common ancestor",
+        false => "",
+    };
+    format!(
+        "{WITHOUT_MERGE_BASE} of {base} and {head}: the two trees are compared, and every difference counts as the change{way_out}"
+    )
 }
 
 /// The merge base of the change. A history that is too short is deepened once.
@@ -114,7 +128,7 @@ async fn differences_since(
     let git = repository.git();
     let mut is_here = git.has_commit(last).await.unwrap_or(false);
     if !is_here && let Repository::Fetched(fetched) = repository {
-        match fetched.get_commit(last).await {
+        match fetched.get_commit("fetch the commit that was reviewed last", last).await {
             Ok(()) => is_here = git.has_commit(last).await.unwrap_or(false),
             Err(error) => notes.push(format!("failed to {error}")),
         }

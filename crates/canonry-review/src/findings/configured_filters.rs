@@ -100,6 +100,8 @@ pub(crate) mod tests {
             partial: BTreeMap::new(),
             tags: BTreeSet::new(),
             fix: None,
+            is_serious: false,
+            removed_code: None,
         };
         reported.into_finding(None)
     }

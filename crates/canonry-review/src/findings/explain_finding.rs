@@ -240,6 +240,7 @@ fn hidden_in_words(hidden: &HiddenBy) -> String {
         HiddenBy::Feedback => "hidden: people keep rejecting this kind of finding (feedback.autoSuppress)".to_owned(),
         HiddenBy::Pattern(pattern) => format!("hidden by review.suppressions: {pattern}"),
         HiddenBy::Area => "hidden: its category is excluded (review.focusAreas, review.ignoredAreas)".to_owned(),
+        HiddenBy::Scope => "not shown: off the changed lines, or older than the change (review.scope)".to_owned(),
         HiddenBy::Severity => "hidden: below review.severity.minLevel".to_owned(),
     }
 }

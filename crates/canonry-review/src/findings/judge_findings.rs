@@ -4,30 +4,31 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_config::RepoConfig;
 use canonry_domain::review::{
-    ConfidenceSigns, FeedbackRule, FileMaps, Finding, FindingStatus, HiddenBy, Hunk, PatternKey, RepoPath,
-    ReviewerName, ShownAs, Sighting, TrackedFinding, Visibility, arrange, confidence, feedback_hides, grounding,
-    is_grounded, sightings, track,
+    AnswerableScope, ConfidenceSigns, FeedbackRule, FileMaps, Finding, FindingStatus, HiddenBy, Hunk, MISPLACED,
+    PatternKey, RepoPath, ReviewerName, Severity, ShownAs, Sighting, TrackedFinding, Visibility, arrange, confidence,
+    feedback_hides, grounding, is_grounded, sightings, track,
 };
 use canonry_store::{LedgerFinding, StoredPattern};
 
 use crate::change::file_change::FileChange;
 use crate::change::head_texts::HeadTexts;
+use crate::findings::base_findings::BaseComparison;
 use crate::findings::configured_filters::ConfiguredFilters;
 use crate::findings::earlier_outcomes::EarlierOutcomes;
-use crate::findings::severity_floors::SeverityFloors;
+use crate::findings::severity_limits::SeverityLimits;
 use crate::run::report::ReportedFinding;
 
-/// Matches present findings with earlier ones. The present ones have their raised severity already; earlier ones are
-/// raised here, because whether a dismissal applies depends on the raised severity.
+/// Matches present findings with earlier ones. The severity of the present ones is limited already; that of earlier ones
+/// is limited here, because whether a dismissal applies depends on it.
 pub(crate) fn follow(
     mut earlier: Vec<TrackedFinding>,
     now: Vec<Finding>,
-    floors: &SeverityFloors,
+    limits: &SeverityLimits,
     files: &FileMaps,
     texts: &HeadTexts,
 ) -> Vec<Sighting> {
     for finding in earlier.iter_mut().map(|one| &mut one.finding) {
-        finding.severity = floors.apply(finding);
+        finding.severity = limits.apply(finding, false);
     }
     let tracked = track(&earlier, &now, files, &mut texts.index());
     sightings(&earlier, now, &tracked, files)
@@ -43,6 +44,8 @@ pub(crate) struct FindingJudge<'a> {
     pub(crate) outcomes: &'a EarlierOutcomes,
     /// The positions of findings for which people accepted a very similar finding.
     pub(crate) accepted: &'a BTreeSet<usize>,
+    /// What the base has too, by position.
+    pub(crate) at_base: &'a BaseComparison,
 }
 
 impl FindingJudge<'_> {
@@ -53,8 +56,8 @@ impl FindingJudge<'_> {
         let judged: Vec<ReportedFinding> =
             sightings.into_iter().enumerate().map(|(at, sighting)| self.one(at, sighting, &hunks)).collect();
         let (fixed, standing): (Vec<_>, Vec<_>) = judged.into_iter().partition(ReportedFinding::is_fixed);
-        let visible: Vec<Visibility> = standing.iter().map(visibility).collect();
         let review = &self.settings.review;
+        let visible: Vec<Visibility> = standing.iter().map(|one| visibility(one, review.scope)).collect();
         let order = arrange(&visible, review.min_confidence, usize::from(review.max_comments));
         let mut standing: Vec<Option<ReportedFinding>> = standing.into_iter().map(Some).collect();
         let mut told = Vec::with_capacity(standing.len() + fixed.len());
@@ -81,10 +84,12 @@ impl FindingJudge<'_> {
         let grounded =
             hunks.get(&finding.path).is_some_and(|hunks| is_grounded(finding, grounding(hunks, finding.lines)));
         let moved = sighting.status == FindingStatus::Moved;
+        let was_shown = before.is_none_or(|one| one.first_shown || one.said_inline);
+        let is_quiet = sighting.status == FindingStatus::Fixed && !was_shown;
         ReportedFinding {
             id: before.map(|one| one.id),
-            shown: ShownAs::Details,
-            hidden_by: self.hidden_by(&sighting, pattern),
+            shown: if is_quiet { ShownAs::Suppressed } else { ShownAs::Details },
+            hidden_by: self.hidden_by(at, &sighting, grounded, pattern),
             confidence: confidence(signs),
             grounded,
             // On changed code the finding is judged afresh: what was posted is about the code before.
@@ -98,11 +103,18 @@ impl FindingJudge<'_> {
         }
     }
 
-    /// What hides a finding: first a dismissal, then people's feedback, then the settings.
-    fn hidden_by(&self, sighting: &Sighting, pattern: Option<&StoredPattern>) -> Option<HiddenBy> {
+    /// What hides a finding: first a dismissal, then the scope, then people's feedback, then the settings.
+    fn hidden_by(
+        &self,
+        at: usize,
+        sighting: &Sighting,
+        grounded: bool,
+        pattern: Option<&StoredPattern>,
+    ) -> Option<HiddenBy> {
         match sighting.status {
             FindingStatus::Fixed => return None,
             FindingStatus::Dismissed => return Some(HiddenBy::Dismissal),
+            _ if self.is_out_of_scope(at, &sighting.finding, grounded) => return Some(HiddenBy::Scope),
             _ => {}
         }
         let finding = &sighting.finding;
@@ -119,6 +131,27 @@ impl FindingJudge<'_> {
         }
         self.filters.hides(finding)
     }
+
+    /// Whether the change is not answerable for a finding: the base has it too, or a tool reports it off the changed
+    /// lines. A model was shown the change alone, so what it reports elsewhere is about the change; and what has no place
+    /// in the code is not off the changed lines.
+    fn is_out_of_scope(&self, at: usize, finding: &Finding, grounded: bool) -> bool {
+        if leads_anywhere(finding) {
+            return false;
+        }
+        if self.at_base.old.contains(&at) {
+            return !grounded || finding.severity != Severity::Critical;
+        }
+        let is_by_model = finding.witnesses.iter().any(|one| one.reviewer.is_model());
+        let is_new = self.at_base.new.contains(&at);
+        self.settings.review.scope == AnswerableScope::Changed && !grounded && !is_by_model && !is_new
+    }
+}
+
+/// Whether a finding may stand on top of the summary without a line in the diff: a credential that was pushed and
+/// removed, or a place that does not exist.
+fn leads_anywhere(finding: &Finding) -> bool {
+    finding.is_removed_credential() || finding.tags.contains(MISPLACED)
 }
 
 pub(crate) fn hidden_patterns(findings: &[ReportedFinding]) -> usize {
@@ -126,12 +159,13 @@ pub(crate) fn hidden_patterns(findings: &[ReportedFinding]) -> usize {
     hidden.map(|one| one.sighting.finding.key()).collect::<BTreeSet<_>>().len()
 }
 
-fn visibility(one: &ReportedFinding) -> Visibility {
+fn visibility(one: &ReportedFinding, scope: AnswerableScope) -> Visibility {
     Visibility {
         severity: one.sighting.finding.severity,
         category: one.sighting.finding.category,
         confidence: one.confidence,
         grounded: one.grounded,
+        leads_anywhere: scope == AnswerableScope::All || leads_anywhere(&one.sighting.finding),
         said_inline: one.said_inline,
         hidden_by: one.hidden_by.clone(),
     }

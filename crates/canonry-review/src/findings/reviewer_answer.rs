@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::redact;
 use canonry_domain::review::{
-    Category, Finding, Fingerprint, LineRange, PatternKey, RepoPath, ReviewerName, Severity, Witness, around, flagged,
-    merge_witnesses,
+    Category, CodeHash, Finding, Fingerprint, LineRange, PatternKey, RepoPath, ReviewerName, Severity, Witness, around,
+    flagged, merge_witnesses,
 };
 
 use crate::change::head_texts::HeadTexts;
-use crate::findings::severity_floors::SeverityFloors;
+use crate::findings::severity_limits::SeverityLimits;
 
 const TITLE: usize = 200;
 const MESSAGE: usize = 8_000;
@@ -27,6 +27,10 @@ pub struct RawFinding {
     pub partial: BTreeMap<String, String>,
     pub tags: BTreeSet<String>,
     pub fix: Option<String>,
+    /// What no ceiling of the settings may lower, such as a security score of 7 or more.
+    pub is_serious: bool,
+    /// The flagged code, for a line that is not in the file any more.
+    pub removed_code: Option<CodeHash>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub struct ReviewerAnswer {
     pub notes: Vec<String>,
     /// Which reviewers read which files; `None` stands for all files.
     pub read: Vec<(ReviewerName, Option<BTreeSet<RepoPath>>)>,
+    /// The commits that the tools of a report read, as the report itself names them.
+    pub linted: BTreeMap<ReviewerName, String>,
 }
 
 /// Splits a text into its title, the first line that is not empty, and the rest.
@@ -95,7 +101,7 @@ impl RawFinding {
             lines: self.lines,
             severity: self.severity,
             category: self.category,
-            code: flagged,
+            code: flagged.or(self.removed_code),
             around,
             witnesses: vec![Witness { reviewer: self.reviewer, rule: self.rule, key }],
             partial: self.partial.into_iter().map(|(name, value)| (name, redact(&value))).collect(),
@@ -107,15 +113,15 @@ impl RawFinding {
 
 /// Matches the findings of all reviewers with the code, and merges those that several reviewers report.
 pub fn merge_findings(heard: Vec<ReviewerAnswer>, texts: &HeadTexts) -> Vec<Finding> {
-    merge_raised_findings(heard, texts, &SeverityFloors::default())
+    merge_limited_findings(heard, texts, &SeverityLimits::default())
 }
 
-/// Merges findings after applying the floors to each reviewer's finding: a merged finding keeps only the text of the
-/// first.
-pub(crate) fn merge_raised_findings(
+/// Merges findings after applying the limits of severity to each reviewer's finding: a merged finding keeps only the
+/// text of the first.
+pub(crate) fn merge_limited_findings(
     heard: Vec<ReviewerAnswer>,
     texts: &HeadTexts,
-    floors: &SeverityFloors,
+    limits: &SeverityLimits,
 ) -> Vec<Finding> {
     let reported: Vec<RawFinding> = heard.into_iter().flat_map(|heard| heard.reported).collect();
     let paths: BTreeSet<&RepoPath> = reported.iter().map(|one| &one.path).collect();
@@ -123,8 +129,9 @@ pub(crate) fn merge_raised_findings(
         (paths.into_iter()).filter_map(|path| Some((path.clone(), texts.get(path)?.lines().collect()))).collect();
     let finding = |one: RawFinding| {
         let file = lines.get(&one.path).map(Vec::as_slice);
+        let is_serious = one.is_serious;
         let finding = one.into_finding(file);
-        Finding { severity: floors.apply(&finding), ..finding }
+        Finding { severity: limits.apply(&finding, is_serious), ..finding }
     };
     merge_witnesses(reported.into_iter().map(finding).collect())
 }
@@ -178,6 +185,8 @@ mod tests {
             partial: BTreeMap::from([("match".to_owned(), token.clone())]),
             tags: BTreeSet::new(),
             fix: Some(format!("revoke {token}")),
+            is_serious: false,
+            removed_code: None,
         };
         let finding = said(&format!("Found key {aws}"), &format!("const t = '{token}';")).into_finding(None);
         assert_eq!(

@@ -3,7 +3,10 @@
 pub mod columns;
 mod counts;
 mod diagnostic;
+mod github;
+mod gitlab;
 mod json;
+mod junit;
 mod rdjsonl;
 mod run_facts;
 mod sarif;
@@ -13,7 +16,10 @@ mod text;
 
 pub use counts::{counts, gaps};
 pub(crate) use counts::{gaps_of, skipped_files};
+pub use github::github;
+pub use gitlab::gitlab;
 pub use json::json;
+pub use junit::junit;
 pub use rdjsonl::rdjsonl;
 pub(crate) use run_facts::notes;
 pub use run_facts::{model_in_words, reviewers_in_words};

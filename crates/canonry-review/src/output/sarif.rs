@@ -1,8 +1,9 @@
 //! Writes a report in SARIF 2.1.0, with the status of every finding since the last review.
 
-use canonry_domain::review::{FindingStatus, HiddenBy, ReviewSubject, ShownAs};
+use canonry_domain::review::{FindingStatus, HiddenBy, ReviewSubject, ShownAs, gaps_in_words};
 use serde_json::{Map, Value, json};
 
+use super::counts::gaps;
 use super::diagnostic::{message, relative_uri, rule_id};
 use super::run_facts::notes;
 use super::sarif_rules::{SarifRuleTable, level, security_severity};
@@ -70,7 +71,7 @@ fn provenance(report: &ReviewReport) -> Option<Value> {
     Some(provenance)
 }
 
-/// How the run went. A reviewer with problems makes it unsuccessful: a reader must not take silence for a fix.
+/// How the run went. A gap makes it unsuccessful: a reader must not take silence for a fix.
 fn invocation(report: &ReviewReport) -> Value {
     let notification = |level: &str, text: String| json!({"level": level, "message": {"text": text}});
     let problems = report.reviewers.iter().flat_map(|one| {
@@ -85,7 +86,7 @@ fn invocation(report: &ReviewReport) -> Value {
     let notes = notes(report).map(|note| notification("note", note));
     let notifications: Vec<Value> = problems.chain(skipped).chain(notes).collect();
     json!({
-        "executionSuccessful": report.reviewers.iter().all(|one| one.problems.is_empty()),
+        "executionSuccessful": gaps_in_words(&gaps(report)).is_none(),
         "toolExecutionNotifications": notifications,
     })
 }
@@ -143,6 +144,7 @@ fn suppressions(one: &ReportedFinding) -> Vec<Value> {
             format!("The repository's settings suppress it by the pattern \"{pattern}\".")
         }
         Some(HiddenBy::Area) => "The repository's settings exclude its category.".to_owned(),
+        Some(HiddenBy::Scope) => "It is off the changed lines or older than the change (review.scope).".to_owned(),
         Some(HiddenBy::Severity) => "It is below the minimum severity of the repository's settings.".to_owned(),
         None => "It is not shown.".to_owned(),
     };

@@ -15,6 +15,7 @@ use super::columns::{columns, fitted, wrapped};
 use super::counts::{counts, gaps, skipped_files};
 use super::run_facts::{model_in_words, notes, reviewers_in_words};
 use super::source_links::SourceLinks;
+use crate::change::scope::WITHOUT_MERGE_BASE;
 use crate::run::report::{ReportedFinding, ReviewReport};
 
 /// The narrowest and the widest page: text that is narrower or wider than this is unreadable.
@@ -75,6 +76,9 @@ impl Page<'_> {
         self.paragraph(style, 0, &format!("{}.", review_headline(counts, &gaps, &report.reason)), usize::MAX - 1);
         if let Some(unknown) = unknown.filter(|_| known) {
             self.paragraph(WARNING, 0, &format!("The review is incomplete: {unknown}."), 3);
+        }
+        for plain in report.notes.iter().filter(|note| note.starts_with(WITHOUT_MERGE_BASE)) {
+            self.paragraph(WARNING, 0, &format!("{}.", one_line(plain)), 4);
         }
         if let Some(changed) = since_last_review(counts) {
             self.paragraph(Style::new(), 0, &changed, 3);
@@ -173,7 +177,7 @@ impl Page<'_> {
         let shown_as = |place| report.standing().filter(move |one| one.shown == place);
         self.folded("Further findings", shown_as(ShownAs::Details), counts.details);
         self.folded("Low confidence", shown_as(ShownAs::LowConfidence), counts.low_confidence);
-        self.folded("Fixed since the last review", report.fixed(), counts.with_status(FindingStatus::Fixed));
+        self.folded("Fixed since the last review", report.fixed(), counts.fixed());
         let suppressed = [
             hidden_in_words(counts),
             suppressed_patterns_in_words(report.hidden_patterns).map(|words| format!("{words}.")),

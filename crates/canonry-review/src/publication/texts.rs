@@ -223,7 +223,8 @@ async fn earlier_findings(
 ) -> Result<Vec<EarlierFinding>, StoreError> {
     let is_named = |one: &&ReportedFinding| match one.sighting.status {
         FindingStatus::New => false,
-        FindingStatus::Fixed | FindingStatus::Dismissed => true,
+        FindingStatus::Fixed => one.shown != ShownAs::Suppressed,
+        FindingStatus::Dismissed => true,
         FindingStatus::Same | FindingStatus::Moved | FindingStatus::Reopened => {
             one.shown == ShownAs::Inline && !is_listed(one, said, placed)
         }

@@ -13,6 +13,7 @@ use crate::change::git::{Git, GitError};
 use crate::change::scope::ReviewScope;
 use crate::findings::configured_filters::ConfiguredFilters;
 use crate::findings::reviewer_answer::ReviewerAnswer;
+use crate::reviewers::linted_commit::move_to_head;
 use crate::reviewers::llm::{LlmInput, LlmReviewer};
 use crate::reviewers::tool_reads::{ToolAnswer, bound_reads};
 use crate::reviewers::{CommandReviewer, FileToRead, read_rdjson, read_report, read_sarif, read_with_rules};
@@ -60,6 +61,11 @@ pub(crate) async fn collect_answers(question: &ReviewTask<'_>) -> CollectedAnswe
     let asked: Vec<(&ReviewerChoice, &Assignment)> =
         question.request.reviewers.iter().zip(question.assigned).filter(|(_, assigned)| assigned.is_asked).collect();
     let mut answers = join_all(asked.iter().map(|(choice, assigned)| question.ask(choice, assigned))).await;
+    for (answer, (choice, _)) in answers.iter_mut().zip(&asked) {
+        if choice.is_report() {
+            move_to_head(question.request, &answer.called, &mut answer.heard).await;
+        }
+    }
     let mut collected = CollectedAnswers::default();
     // Deleted files count as readable.
     let readable = question.files.iter().filter(|file| file.text.is_some() || file.change.kind == ChangeKind::Deleted);
@@ -200,7 +206,7 @@ impl<'a> ReviewTask<'a> {
 }
 
 /// The merge base, or the base if it is unknown: the same as in the scope.
-async fn parting(git: &Git, base: &CommitSha, head: &CommitSha) -> CommitSha {
+pub(crate) async fn parting(git: &Git, base: &CommitSha, head: &CommitSha) -> CommitSha {
     git.merge_base(base, head).await.ok().flatten().unwrap_or_else(|| base.clone())
 }
 

@@ -71,6 +71,8 @@ fn reported(reviewer: &ReviewerName, written: FindingJson, root: Option<&Path>) 
         partial: BTreeMap::new(),
         tags: BTreeSet::new(),
         fix: written.fix,
+        is_serious: false,
+        removed_code: None,
     })
 }
 

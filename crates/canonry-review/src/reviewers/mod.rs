@@ -5,6 +5,7 @@ pub(crate) mod collect;
 mod command;
 mod findings_json;
 mod json_problem;
+pub(crate) mod linted_commit;
 pub mod llm;
 mod rdjson;
 mod report_file;
@@ -14,6 +15,7 @@ mod sarif_log;
 mod tool_path;
 pub(crate) mod tool_reads;
 
+pub(crate) use builtin::search_commits;
 pub use builtin::{FileToRead, read_with_rules};
 pub use command::CommandReviewer;
 pub use findings_json::read_findings;

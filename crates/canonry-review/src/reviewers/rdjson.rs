@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use canonry_domain::review::{Category, ReviewerName, Severity};
+use canonry_domain::review::{Category, ReviewerName, RuleMeaning, Severity, rule_meaning};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -120,22 +120,25 @@ impl RdjsonReader<'_> {
         let range = location.range.unwrap_or_default();
         let lines = tool_lines(range.start.and_then(|one| one.line), range.end.and_then(|one| one.line));
         let (title, message) = title_and_rest(&diagnostic.message);
+        let rule = diagnostic.code.and_then(|code| code.value).map(|rule| short_name(&rule));
+        let rule = rule.filter(|rule| !rule.is_empty());
+        let level = severity_of(diagnostic.severity.as_ref().or(severity));
+        let own = RuleMeaning { severity: level, category: Category::Correctness };
+        let meaning = rule_meaning(reviewer.as_str(), rule.as_deref().unwrap_or_default(), level).unwrap_or(own);
         Ok(RawFinding {
             reviewer,
-            rule: diagnostic
-                .code
-                .and_then(|code| code.value)
-                .map(|rule| short_name(&rule))
-                .filter(|rule| !rule.is_empty()),
+            rule,
             title,
             message,
             path,
             lines,
-            severity: severity_of(diagnostic.severity.as_ref().or(severity)),
-            category: Category::Correctness,
+            severity: meaning.severity,
+            category: meaning.category,
             partial: BTreeMap::new(),
             tags: BTreeSet::new(),
             fix: diagnostic.suggestions.into_iter().flatten().find_map(|one| one.text).map(|text| short_fix(&text)),
+            is_serious: false,
+            removed_code: None,
         })
     }
 

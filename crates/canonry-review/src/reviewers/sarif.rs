@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use canonry_domain::review::{Category, RepoPath, ReviewerName, Severity};
+use canonry_domain::review::{Category, RepoPath, ReviewerName, RuleMeaning, Severity, rule_meaning};
 use serde_json::Value;
 
 use super::json_problem::reason;
@@ -67,6 +67,8 @@ pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAnsw
             }
         };
         let tool = ReviewerName::tool(&short_name(&run.tool.driver.name));
+        let revision = run.version_control_provenance.iter().find_map(|one| one.revision_id.as_deref());
+        heard.linted.extend(revision.map(|revision| (tool.clone(), short_name(revision))));
         if run.invocations.iter().any(|one| one.execution_successful == Some(false)) {
             heard.problems.push(format!("{name}: {tool} did not finish; nothing counts as fixed by it"));
             failed.insert(tool.clone());
@@ -200,6 +202,12 @@ impl<'a> RunReading<'a> {
         let of_rule = Properties::of(rule.and_then(|rule| rule.properties));
         let tags: BTreeSet<String> = [&properties, &of_rule].into_iter().flat_map(tags_of).collect();
         let (title, message) = title_and_rest(&text);
+        let level = level_of(result, rule);
+        let own = RuleMeaning { severity: level, category: Category::Correctness };
+        let meaning = rule_meaning(self.tool.as_str(), rule_id.as_deref().unwrap_or_default(), level).unwrap_or(own);
+        let category = category_of(&tags).unwrap_or(meaning.category);
+        let scored = [&properties, &of_rule].into_iter().find_map(security_severity).and_then(scored_severity);
+        let is_serious = scored.is_some() || (self.tool.as_str() == "codeql" && category == Category::Security);
         Some(RawFinding {
             reviewer: self.tool.clone(),
             rule: rule_id,
@@ -207,8 +215,8 @@ impl<'a> RunReading<'a> {
             message,
             path,
             lines,
-            severity: severity_of(result, rule, [&properties, &of_rule]),
-            category: category_of(&tags),
+            severity: scored.unwrap_or(meaning.severity),
+            category,
             partial: result
                 .partial_fingerprints
                 .iter()
@@ -220,6 +228,8 @@ impl<'a> RunReading<'a> {
                 .collect(),
             tags: tags.into_iter().filter_map(|tag| weakness(&tag)).collect(),
             fix: result.fixes.iter().find_map(|fix| fix.description.as_ref()?.text.as_deref()).map(short_fix),
+            is_serious,
+            removed_code: None,
         })
     }
 
@@ -272,13 +282,17 @@ fn results(number: usize) -> String {
     if number == 1 { "1 result".to_owned() } else { format!("{number} results") }
 }
 
-fn severity_of(result: &SarifResult, rule: Option<&SarifRule>, properties: [&Properties; 2]) -> Severity {
-    let score = properties.into_iter().find_map(security_severity);
+/// The severity of a security score; `None` for a score below 7, which says less than the rule itself.
+fn scored_severity(score: f64) -> Option<Severity> {
     match score {
-        Some(score) if score >= 9.0 => return Severity::Critical,
-        Some(score) if score >= 7.0 => return Severity::Major,
-        _ => {}
+        score if score >= 9.0 => Some(Severity::Critical),
+        score if score >= 7.0 => Some(Severity::Major),
+        _ => None,
     }
+}
+
+/// The severity that the tool's own level stands for.
+fn level_of(result: &SarifResult, rule: Option<&SarifRule>) -> Severity {
     let configured = || rule?.default_configuration.as_ref()?.level.as_deref();
     match result.level.as_deref().or_else(configured).unwrap_or("warning") {
         "error" => Severity::Major,
@@ -298,20 +312,21 @@ fn tags_of(properties: &Properties) -> Vec<String> {
     tags.filter_map(Value::as_str).map(str::to_lowercase).take(50).collect()
 }
 
-fn category_of(tags: &BTreeSet<String>) -> Category {
+/// The category that the tags name; `None` if they name none.
+fn category_of(tags: &BTreeSet<String>) -> Option<Category> {
     let has = |words: &[&str]| {
         tags.iter().any(|tag| words.iter().any(|word| tag.split(['/', ':', ' ']).any(|part| part == *word)))
     };
     if has(&["security", "vulnerability"]) || tags.iter().any(|tag| weakness(tag).is_some()) {
-        Category::Security
+        Some(Category::Security)
     } else if has(&["performance", "efficiency"]) {
-        Category::Performance
+        Some(Category::Performance)
     } else if has(&["style", "maintainability", "readability", "convention", "formatting", "complexity"]) {
-        Category::Style
+        Some(Category::Style)
     } else if has(&["documentation", "docs"]) {
-        Category::Documentation
+        Some(Category::Documentation)
     } else {
-        Category::Correctness
+        None
     }
 }
 

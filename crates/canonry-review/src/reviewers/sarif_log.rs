@@ -30,6 +30,8 @@ pub(super) struct SarifRun<'a> {
     pub(super) invocations: Vec<SarifInvocation>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) original_uri_base_ids: BTreeMap<String, ArtifactLocation>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) version_control_provenance: Vec<SarifProvenance>,
 }
 
 #[derive(Deserialize)]
@@ -112,6 +114,7 @@ sarif_objects! {
     Fix { description: Option<SarifMessage> }
     SarifSuppression { status: Option<String> }
     SarifConfiguration { level: Option<String> }
+    SarifProvenance { revision_id: Option<String> }
 }
 
 #[derive(Deserialize, Default)]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use canonry_domain::review::{RepoPath, ScopeReason};
 
 use crate::change::file_change::{ChangeKind, ContentKind};
+use crate::change::head_texts::HeadTexts;
 use crate::change::scope::ReviewScope;
 use crate::findings::configured_filters::ConfiguredFilters;
 use crate::reviewers::FileToRead;
@@ -20,24 +21,30 @@ pub(crate) fn leave_out_skipped(scope: &mut ReviewScope, filters: &ConfiguredFil
 }
 
 /// How much of a change was read. `files` had to be read and `read` are those that a reviewer read; `skipped` were left
-/// out before, and `by_model` by a model.
+/// out before, and `by_model` by a model. What nobody read is a gap.
 pub(crate) fn coverage(
     files_changed: usize,
     files: &[FileToRead<'_>],
+    texts: &HeadTexts,
     read: &BTreeSet<RepoPath>,
     skipped: Vec<SkippedFile>,
     by_model: Vec<SkippedFile>,
 ) -> Coverage {
     let mut coverage = Coverage { files_changed, skipped, ..Coverage::default() };
+    let mut by_nobody = Vec::new();
     for file in files {
         let path = &file.change.path;
-        match unreadable(file) {
+        match unreadable(file, texts) {
             Some((why, gap)) => coverage.skipped.push(SkippedFile { path: path.clone(), why, gap }),
             None if read.contains(path) => {
                 coverage.files_read += 1;
                 coverage.lines_read += file.change.added.len() as u64 + u64::from(file.change.removed);
             }
-            None => {}
+            // Of a deleted file, or one with another name only, there are no lines to read.
+            None if file.change.kind == ChangeKind::Deleted || file.change.hunks.is_empty() => {}
+            None => {
+                by_nobody.push(SkippedFile { path: path.clone(), why: "no reviewer read it".to_owned(), gap: true });
+            }
         }
     }
     let mut places: BTreeMap<RepoPath, usize> =
@@ -51,6 +58,7 @@ pub(crate) fn coverage(
             }
         }
     }
+    coverage.skipped.extend(by_nobody.into_iter().filter(|one| !places.contains_key(&one.path)));
     coverage
 }
 
@@ -72,22 +80,18 @@ pub(crate) fn is_idle(reason: &ScopeReason) -> bool {
 }
 
 /// Why a file cannot be read line by line, and whether that leaves a gap.
-fn unreadable(file: &FileToRead<'_>) -> Option<(String, bool)> {
+fn unreadable(file: &FileToRead<'_>, texts: &HeadTexts) -> Option<(String, bool)> {
     // A deleted file needs no text: all its lines are gone.
     if file.change.kind == ChangeKind::Deleted {
         return None;
     }
+    let unread = || texts.unread(&file.change.path).cloned();
     match file.change.content {
-        ContentKind::Binary => Some(("it is binary".to_owned(), false)),
-        ContentKind::Submodule => Some(("it is a submodule".to_owned(), false)),
+        // Code of another repository came with it, and nobody here can read that.
+        ContentKind::Submodule => Some(("it is a submodule: the code of its new commit is not read".to_owned(), true)),
         ContentKind::Symlink => Some(("it is a symbolic link".to_owned(), false)),
         ContentKind::Text if file.text.is_some() => None,
-        ContentKind::Text => {
-            let why = match file.bytes {
-                Some(bytes) => format!("it is too large ({} kB) or not text", bytes / 1_000),
-                None => "its content could not be read".to_owned(),
-            };
-            Some((why, true))
-        }
+        ContentKind::Text => unread().or_else(|| Some(("its content could not be read".to_owned(), true))),
+        ContentKind::Binary => unread().or_else(|| Some(("it is binary".to_owned(), true))),
     }
 }

@@ -94,8 +94,9 @@ impl ReviewReport {
         self.findings.iter().filter(|one| !one.is_fixed() && one.shown != ShownAs::Suppressed)
     }
 
+    /// The fixed findings that a review showed before.
     pub fn fixed(&self) -> impl Iterator<Item = &ReportedFinding> {
-        self.findings.iter().filter(|one| one.is_fixed())
+        self.findings.iter().filter(|one| one.is_fixed() && one.shown != ShownAs::Suppressed)
     }
 
     pub fn hidden(&self) -> impl Iterator<Item = &ReportedFinding> {

@@ -34,9 +34,27 @@ pub struct ReviewRequest<'a> {
     /// Notes of the caller, for the details.
     pub notes: &'a [String],
     pub reviewers: &'a [ReviewerChoice],
+    /// The commit whose lines the reports name.
+    pub linted: LintedCommit<'a>,
+    /// Reports in SARIF about the base: what they contain is older than the change.
+    pub base_reports: &'a [PathBuf],
+    /// The subject under which the base branch is reviewed, if it has a name.
+    pub base_ledger: Option<&'a ReviewSubject>,
     pub llm_budget: LlmReviewBudget,
     /// The owner of the run: a name that no other process has.
     pub owner: &'a str,
+}
+
+/// The commit whose lines the reports name. A CI often lints the merge of the head with its base, where other lines
+/// come before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LintedCommit<'a> {
+    /// The head itself, such as the files of a clone with their uncommitted changes.
+    Head,
+    /// This commit, whatever a report says.
+    Given(&'a CommitSha),
+    /// The commit that a report itself names, else the one that is checked out, else the head.
+    Reported { checkout: Option<&'a CommitSha> },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

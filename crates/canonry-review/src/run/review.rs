@@ -4,7 +4,10 @@ use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use canonry_domain::review::{FileMaps, PatternKey, RepoPath, ReviewMode, Sighting, TrackedFinding};
+use canonry_domain::counted;
+use canonry_domain::review::{
+    CommitSha, FileMaps, Finding, PatternKey, RepoPath, ReviewMode, ReviewerName, Sighting, TrackedFinding,
+};
 use canonry_models::Embedder;
 use canonry_store::{LedgerFinding, ReviewId, Store, StoreError, StoredPattern};
 use jiff::Timestamp;
@@ -14,21 +17,23 @@ use crate::change::file_change::FileChange;
 use crate::change::git::GitError;
 use crate::change::head_texts::HeadTexts;
 use crate::change::scope::{ReviewScope, ScopeRequest, find_scope};
+use crate::findings::base_findings::{BaseComparison, BaseFindings, compare_with_base};
 use crate::findings::code_excerpts::add_excerpts;
 use crate::findings::configured_filters::ConfiguredFilters;
 use crate::findings::earlier_outcomes::EarlierOutcomes;
 use crate::findings::judge_findings::{FindingJudge, follow, hidden_patterns};
 use crate::findings::memory::{Memory, remember};
-use crate::findings::reviewer_answer::{merge_raised_findings, reviewers_by_file};
-use crate::findings::severity_floors::SeverityFloors;
-use crate::reviewers::FileToRead;
-use crate::reviewers::collect::{CollectedAnswers, ReviewTask, collect_answers};
+use crate::findings::reviewer_answer::{merge_limited_findings, reviewers_by_file};
+use crate::findings::severity_limits::SeverityLimits;
+use crate::reviewers::collect::{CollectedAnswers, ReviewTask, collect_answers, parting};
+use crate::reviewers::linted_commit::drop_lines_beyond_the_end;
 use crate::reviewers::llm::LlmReviewer;
+use crate::reviewers::{FileToRead, search_commits};
 use crate::run::claim::{HeldRun, RunClaim, TimeSource, claim_run};
 use crate::run::coverage::{coverage, is_idle, leave_out_skipped, still_unread};
 use crate::run::reading_progress::ReadingProgress;
 use crate::run::record::{last_review, read_back, record_review};
-use crate::run::report::{ReportedFinding, ReviewReport};
+use crate::run::report::{ReportedFinding, ReviewReport, ReviewerRun};
 use crate::run::request::{ReviewRequest, ReviewerChoice};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -171,27 +176,39 @@ impl ReviewInProgress<'_> {
             memory: &recalled,
             llm: self.llm,
         };
-        let collected = collect_answers(&question).await;
+        let mut collected = collect_answers(&question).await;
         refuse_unread(&scope, request, &collected)?;
         if !self.held.is_current().await? {
             return Ok(None);
         }
-        let read = last.read.after(is_idle(&scope.reason), collected.has_read);
-        let mut coverage = coverage(scope.changes.len(), &files, &collected.read, skipped, collected.skipped);
+        let read = last.read.after(is_idle(&scope.reason), std::mem::take(&mut collected.has_read));
+        let mut coverage = coverage(
+            scope.changes.len(),
+            &files,
+            &texts,
+            &collected.read,
+            skipped,
+            std::mem::take(&mut collected.skipped),
+        );
         coverage.skipped.extend(still_unread(last.unread, &scope, &files, &filters));
+        let from = parting(git, request.base, request.head).await;
+        self.search_history(&from, &scope, &filters, &earlier, &mut collected).await;
 
         let reported = collected.heard.iter().flat_map(|heard| &heard.reported);
         let spoken_of: BTreeSet<RepoPath> = reported.map(|one| one.path.clone()).chain(earlier_paths.clone()).collect();
         texts.read_more(git, request.head, &spoken_of).await?;
+        drop_unknown_lines(&mut collected, &texts);
         let changed = scope.changes.iter().map(|change| change.path.clone()).filter(|path| !filters.skips(path));
         let all: BTreeSet<RepoPath> = changed.chain(spoken_of).collect();
         let maps =
             scope.file_maps(git, request.head, &earlier_paths, reviewers_by_file(&collected.heard, &all)).await?;
         let maps = FileMaps { was_pushed: request.subject.pull().is_some(), ..maps };
-        let floors = SeverityFloors::new(&settings.severity_floors);
-        let now = merge_raised_findings(collected.heard, &texts, &floors);
-        let sightings = follow(earlier, now, &floors, &maps, &texts);
-        let mut findings = self.judge(sightings, &scope, &filters, &ledger, memory.as_ref(), &mut notes).await;
+        let limits = SeverityLimits::new(settings);
+        let now = merge_limited_findings(collected.heard, &texts, &limits);
+        let at_base = self.compare_with_base(&from, &now, &texts, &mut collected.reviewers, &mut notes).await;
+        let sightings = follow(earlier, now, &limits, &maps, &texts);
+        let judged = JudgedChange { scope: &scope, filters: &filters, at_base: &at_base };
+        let mut findings = self.judge(sightings, &judged, &ledger, memory.as_ref(), &mut notes).await;
         add_excerpts(&mut findings, &texts);
         let report = ReviewReport {
             review: None,
@@ -213,8 +230,7 @@ impl ReviewInProgress<'_> {
     async fn judge(
         &self,
         sightings: Vec<Sighting>,
-        scope: &ReviewScope,
-        filters: &ConfiguredFilters,
+        judged: &JudgedChange<'_>,
         ledger: &[LedgerFinding],
         memory: Option<&Memory<'_>>,
         notes: &mut Vec<String>,
@@ -233,14 +249,82 @@ impl ReviewInProgress<'_> {
         };
         let judging = FindingJudge {
             settings: self.request.settings,
-            filters,
-            changes: &scope.changes,
+            filters: judged.filters,
+            at_base: judged.at_base,
+            changes: &judged.scope.changes,
             ledger,
             patterns: &patterns,
             outcomes: &outcomes,
             accepted: &accepted,
         };
         judging.judge(sightings)
+    }
+
+    /// Searches the commits of the change for credentials that its last state does not have any more.
+    async fn search_history(
+        &self,
+        from: &CommitSha,
+        scope: &ReviewScope,
+        filters: &ConfiguredFilters,
+        earlier: &[TrackedFinding],
+        collected: &mut CollectedAnswers,
+    ) {
+        if !self.request.reviewers.contains(&ReviewerChoice::Builtin) {
+            return;
+        }
+        let mut past = search_commits(self.request.repository.git(), from, self.request.head, &scope.changes).await;
+        past.reported.retain(|one| !filters.skips(&one.path));
+        if past.problems.is_empty() {
+            // A credential that no commit has any more is gone, also where no file had to be read again.
+            let builtin = ReviewerName::builtin();
+            let is_own = |one: &&TrackedFinding| one.finding.witnesses.iter().any(|by| by.reviewer == builtin);
+            let (removed, others): (Vec<_>, Vec<_>) = earlier
+                .iter()
+                .filter(is_own)
+                .filter(|one| !one.fixed)
+                .partition(|one| one.finding.is_removed_credential());
+            let others: BTreeSet<&RepoPath> = others.iter().map(|one| &one.finding.path).collect();
+            let paths = removed.iter().map(|one| &one.finding.path).filter(|path| !others.contains(path));
+            past.read.push((builtin, Some(paths.cloned().collect())));
+        }
+        let known = collected.reviewers.iter_mut().find(|one| one.name == "builtin");
+        match known {
+            Some(builtin) => {
+                builtin.findings += past.reported.len();
+                builtin.problems.append(&mut past.problems);
+            }
+            None if past.problems.is_empty() && past.reported.is_empty() => {}
+            None => collected.reviewers.push(ReviewerRun {
+                name: "builtin".to_owned(),
+                findings: past.reported.len(),
+                files: 0,
+                problems: std::mem::take(&mut past.problems),
+                notes: Vec::new(),
+            }),
+        }
+        collected.heard.push(past);
+    }
+
+    /// Compares the present findings with the reports of the base and the ledger of the base branch.
+    async fn compare_with_base(
+        &self,
+        from: &CommitSha,
+        now: &[Finding],
+        texts: &HeadTexts,
+        reviewers: &mut Vec<ReviewerRun>,
+        notes: &mut Vec<String>,
+    ) -> BaseComparison {
+        let (request, git) = (self.request, self.request.repository.git());
+        let mut problems = Vec::new();
+        let mut bases = BaseFindings::of_reports(git, request.base_reports, request.root, from, &mut problems).await;
+        if !problems.is_empty() {
+            let name = "the report of the base".to_owned();
+            reviewers.push(ReviewerRun { name, findings: 0, files: 0, problems, notes: Vec::new() });
+        }
+        if let Some(branch) = request.base_ledger.filter(|branch| *branch != request.subject) {
+            bases.extend(BaseFindings::of_branch(self.store, git, request.repo, branch).await);
+        }
+        compare_with_base(git, request.head, texts, &bases, now, notes).await
     }
 
     async fn open_memory(&self, notes: &mut Vec<String>) -> Option<Memory<'_>> {
@@ -274,6 +358,26 @@ impl ReviewInProgress<'_> {
         if let Some(embedder) = self.embedder {
             let remembered = remember(self.store, self.request, embedder, (self.clock)()).await;
             or_without("a memory of its findings", remembered, &mut report.notes);
+        }
+    }
+}
+
+/// What the findings of a change are judged by.
+struct JudgedChange<'a> {
+    scope: &'a ReviewScope,
+    filters: &'a ConfiguredFilters,
+    at_base: &'a BaseComparison,
+}
+
+/// Drops results of tools on lines that no file of the head has, and reports them as a gap.
+fn drop_unknown_lines(collected: &mut CollectedAnswers, texts: &HeadTexts) {
+    for (heard, run) in collected.heard.iter_mut().zip(&mut collected.reviewers) {
+        let dropped = drop_lines_beyond_the_end(heard, texts);
+        if dropped > 0 {
+            let results = counted(dropped as u64, "result");
+            let why = "behind the end of their files; the report is about another commit, name it with --linted";
+            run.problems.push(format!("{results} left out, {why}; nothing counts as fixed by it"));
+            heard.read.clear();
         }
     }
 }

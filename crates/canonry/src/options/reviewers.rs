@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use canonry_config::ReviewSettings;
+use canonry_config::{ModelBudget, ReviewSettings};
 use canonry_domain::Extractor;
 use canonry_models::chat::Thinking;
 use canonry_models::chat::TokenPrices;
@@ -27,6 +27,14 @@ pub(crate) struct ReviewerOptions {
     /// Reports of other tools in SARIF 2.1.0
     #[arg(long, value_name = "FILE", num_args = 1..)]
     sarif: Vec<PathBuf>,
+    /// Reports in SARIF 2.1.0 about the base, of the same tools: what is in them is older than the change, and what is not
+    /// is shown also off the changed lines. A report that does not name its commit is about the merge base
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "sarif")]
+    sarif_base: Vec<PathBuf>,
+    /// The commit that the linters read, if it is not the head: their lines are mapped to the head [default: the commit that
+    /// a report names, else the checked-out merge of the head]
+    #[arg(long, value_name = "REV")]
+    linted: Option<String>,
     /// Reports of other tools in the Reviewdog Diagnostic Format, one document or lines
     #[arg(long, value_name = "FILE", num_args = 1..)]
     rdjson: Vec<PathBuf>,
@@ -90,9 +98,19 @@ impl ReviewerOptions {
         Ok(model.map(|model| LlmReviewer::new(Arc::from(model))))
     }
 
-    /// Returns the limits on the model's calls and cost.
-    pub(crate) fn budget(&self) -> LlmReviewBudget {
-        let usual = LlmReviewBudget::default();
+    /// Returns the reports about the base.
+    pub(crate) fn base_reports(&self) -> &[PathBuf] {
+        &self.sarif_base
+    }
+
+    /// Returns the name of the commit that the linters read, if the options name one.
+    pub(crate) fn linted(&self) -> Option<&str> {
+        self.linted.as_deref()
+    }
+
+    /// Returns the limits on what the model reads, its calls and its cost.
+    pub(crate) fn budget(&self, settings: ModelBudget) -> LlmReviewBudget {
+        let usual = LlmReviewBudget::of(settings);
         LlmReviewBudget {
             calls: self.max_calls.unwrap_or(usual.calls),
             cost_usd: self.max_cost.or(usual.cost_usd),

@@ -119,7 +119,7 @@ fn linters_and_rules_go_through_one_pipeline() {
     let document = copy.review(&[&["--base", "main", "--full"], &both[..]].concat());
     assert_eq!(
         told(&document),
-        ["no-eval src/app.js:10 same inline", "old src/app.js:2 same details", "word src/app.js:10 same inline"]
+        ["no-eval src/app.js:10 same inline", "old src/app.js:2 same suppressed", "word src/app.js:10 same inline"]
     );
     let reviewers: Vec<&Value> =
         document["reviewers"].as_array().expect("a list").iter().map(|one| &one["name"]).collect();

@@ -12,7 +12,7 @@ const PATTERNS_NAMED: usize = 5;
 pub struct CountedFinding<'a> {
     pub status: FindingStatus,
     pub severity: Severity,
-    /// Where the finding is shown; ignored for a fixed finding.
+    /// Where the finding is shown; a fixed finding that no review showed is suppressed.
     pub shown: ShownAs,
     pub hidden_by: Option<&'a HiddenBy>,
 }
@@ -27,6 +27,8 @@ pub struct ReviewCounts {
     /// The number of shown findings that are new; `back` counts those that were fixed before and are back.
     pub new: usize,
     pub back: usize,
+    /// The number of fixed findings that no review showed: nobody waits for the news.
+    pub quietly_fixed: usize,
     pub by_severity: BTreeMap<Severity, usize>,
     pub by_status: BTreeMap<FindingStatus, usize>,
     pub hidden_by: BTreeMap<HiddenBy, usize>,
@@ -39,6 +41,7 @@ impl ReviewCounts {
         for finding in findings {
             *counts.by_status.entry(finding.status).or_default() += 1;
             if finding.status == FindingStatus::Fixed {
+                counts.quietly_fixed += usize::from(finding.shown == ShownAs::Suppressed);
                 continue;
             }
             match finding.shown {
@@ -62,6 +65,16 @@ impl ReviewCounts {
 
     pub fn shown(&self) -> usize {
         self.inline + self.details + self.low_confidence
+    }
+
+    /// The fixed findings that a review showed before.
+    pub fn fixed(&self) -> usize {
+        self.with_status(FindingStatus::Fixed) - self.quietly_fixed
+    }
+
+    /// The findings that the change is not answerable for.
+    pub fn out_of_scope(&self) -> usize {
+        self.hidden_by.get(&HiddenBy::Scope).copied().unwrap_or_default()
     }
 
     pub fn with_status(&self, status: FindingStatus) -> usize {
@@ -100,7 +113,8 @@ pub fn review_headline(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &ScopeR
     if let Some(gaps) = gaps_in_words(gaps) {
         return format!("No findings, but the review is incomplete: {gaps}");
     }
-    match counts.suppressed {
+    match counts.suppressed - counts.out_of_scope() {
+        0 if counts.suppressed > 0 => "No findings on the changed lines".to_owned(),
         0 => "No findings".to_owned(),
         suppressed => format!("No findings shown; {} suppressed", number_of(suppressed, "finding")),
     }
@@ -124,7 +138,7 @@ pub fn gaps_in_words(gaps: &ReviewGaps) -> Option<String> {
 
 /// What changed since the last review; `None` if no earlier finding is fixed or shown.
 pub fn since_last_review(counts: &ReviewCounts) -> Option<String> {
-    let fixed = counts.with_status(FindingStatus::Fixed);
+    let fixed = counts.fixed();
     let still_open = counts.shown() - counts.new - counts.back;
     if fixed + still_open + counts.back == 0 {
         return None;
@@ -162,7 +176,21 @@ pub fn suppressed_patterns_in_words(patterns: usize) -> Option<String> {
 /// The number of hidden findings, and what hides them; `None` if there are none. Patterns are inserted as the
 /// configuration contains them.
 pub fn hidden_in_words(counts: &ReviewCounts) -> Option<String> {
-    if counts.suppressed == 0 {
+    let old = match counts.out_of_scope() {
+        0 => None,
+        1 => Some("1 finding off the changed lines or older than the change is not shown.".to_owned()),
+        old => {
+            Some(format!("{} off the changed lines or older than the change are not shown.", number_of(old, "finding")))
+        }
+    };
+    let sentences: Vec<String> = suppressed_in_words(counts).into_iter().chain(old).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// What people and the settings hide.
+fn suppressed_in_words(counts: &ReviewCounts) -> Option<String> {
+    let suppressed = counts.suppressed - counts.out_of_scope();
+    if suppressed == 0 {
         return None;
     }
     let mut parts = Vec::new();
@@ -178,13 +206,14 @@ pub fn hidden_in_words(counts: &ReviewCounts) -> Option<String> {
             HiddenBy::Pattern(_) => patterns.1 += count,
             HiddenBy::Area => parts.push(format!("{count} outside the configured areas")),
             HiddenBy::Severity => parts.push(format!("{count} below the minimum severity")),
+            HiddenBy::Scope => {}
         }
     }
     if patterns.1 > 0 {
         parts.push(format!("{} by other patterns", patterns.1));
     }
     let why = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    Some(format!("{} suppressed{why}.", number_of(counts.suppressed, "finding")))
+    Some(format!("{} suppressed{why}.", number_of(suppressed, "finding")))
 }
 
 /// How many findings of one pattern were fixed; `None` if there were none.
@@ -301,6 +330,29 @@ mod tests {
             )
         );
         assert_eq!(hidden_in_words(&ReviewCounts::default()), None);
+    }
+
+    #[test]
+    fn what_the_change_is_not_answerable_for_is_one_sentence() {
+        let old = CountedFinding {
+            hidden_by: Some(&HiddenBy::Scope),
+            ..one(FindingStatus::New, Severity::Critical, ShownAs::Suppressed)
+        };
+        let counts = ReviewCounts::of(std::iter::repeat_n(old, 1_162));
+        let headline = review_headline(&counts, &all_read(), &ScopeReason::NoPriorReview);
+        assert_eq!(headline, "No findings on the changed lines");
+        let sentence = "1,162 findings off the changed lines or older than the change are not shown.";
+        assert_eq!(hidden_in_words(&counts).as_deref(), Some(sentence));
+        let area = CountedFinding { hidden_by: Some(&HiddenBy::Area), ..old };
+        let both = ReviewCounts::of([old, area]);
+        assert_eq!(
+            hidden_in_words(&both).as_deref(),
+            Some(
+                "1 finding suppressed: 1 outside the configured areas. 1 finding off the changed lines or older than the change is not shown."
+            )
+        );
+        let fixed = ReviewCounts::of([CountedFinding { status: FindingStatus::Fixed, hidden_by: None, ..old }]);
+        assert_eq!((fixed.fixed(), since_last_review(&fixed)), (0, None));
     }
 
     #[test]

@@ -15,7 +15,7 @@ fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
 }
 
 /// One remark per line; it never contains any part of the secret.
-fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
+pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
     if is_lock_file(file.path().file_name()) {
         return Vec::new();
     }

@@ -10,6 +10,7 @@ mod disabled_tests;
 mod focused_tests;
 mod large_files;
 mod merge_leftovers;
+mod past_credentials;
 mod place;
 mod reading;
 mod rules;
@@ -18,5 +19,6 @@ mod syntax;
 mod url_passwords;
 mod usual_passwords;
 
+pub(crate) use past_credentials::search_commits;
 pub use reading::FileToRead;
 pub use rules::read_with_rules;

@@ -42,6 +42,8 @@ pub fn read_with_rules(files: &[FileToRead<'_>]) -> ReviewerAnswer {
             partial: BTreeMap::new(),
             tags: BTreeSet::new(),
             fix: None,
+            is_serious: false,
+            removed_code: None,
         }));
     }
     // A file without a text was not read: a byte that makes git call it binary must not mark its findings as fixed.

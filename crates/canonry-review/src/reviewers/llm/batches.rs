@@ -64,7 +64,8 @@ impl<'a> ReadingPlan<'a> {
         let room = budget.characters_per_call.max(LEAST_ROOM);
         for file in ordered {
             let path = &file.change.path;
-            let used_up = || format!("the budget of {} characters was used up", budget.characters);
+            let used_up = || format!("the model's budget of {} characters was used up", budget.characters);
+            let is_full = plan.files.len() >= budget.files;
             let text = match Readable::of(file) {
                 Readable::Not(why) => {
                     // A file without lines of text leaves no gap.
@@ -72,8 +73,12 @@ impl<'a> ReadingPlan<'a> {
                     plan.coverage.not_begun.push(SkippedFile { path: path.clone(), why: why.to_owned(), gap });
                     continue;
                 }
-                _ if left < LEAST_ROOM => {
-                    plan.coverage.not_begun.push(SkippedFile { path: path.clone(), why: used_up(), gap: true });
+                _ if left < LEAST_ROOM || is_full => {
+                    let why = match is_full {
+                        true => format!("the model's budget of {} files was used up", budget.files),
+                        false => used_up(),
+                    };
+                    plan.coverage.not_begun.push(SkippedFile { path: path.clone(), why, gap: true });
                     continue;
                 }
                 Readable::Text(text) => text,
@@ -231,9 +236,13 @@ mod tests {
     fn what_is_beyond_the_budget_is_told_file_by_file() {
         let files = [("src/a.rs", 100), ("src/b.rs", 100), ("src/c.rs", 100)];
         with_plan(&files, budget(4_000, 10_000), |plan| {
-            let why = "the budget of 4000 characters was used up".to_owned();
+            let why = "the model's budget of 4000 characters was used up".to_owned();
             assert_eq!(told(&plan), [("src/b.rs".to_owned(), why.clone()), ("src/c.rs".to_owned(), why)]);
             assert_eq!(plan.read_wholly().iter().map(|path| path.as_str()).collect::<Vec<_>>(), ["src/a.rs"]);
+        });
+        with_plan(&files, LlmReviewBudget { files: 2, ..LlmReviewBudget::default() }, |plan| {
+            let why = "the model's budget of 2 files was used up".to_owned();
+            assert_eq!(told(&plan), [("src/c.rs".to_owned(), why)]);
         });
     }
 

@@ -41,6 +41,8 @@ pub(super) fn reported(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Resu
         partial: BTreeMap::new(),
         tags: is_misplaced.then(|| MISPLACED.to_owned()).into_iter().collect(),
         fix: claim.suggestion.as_deref().map(bounded).filter(|text| !text.is_empty()),
+        is_serious: false,
+        removed_code: None,
     })
 }
 

@@ -103,7 +103,13 @@ impl LlmReviewer {
         let read = plan.is_anything_read().then(|| (ReviewerName::model(), Some(plan.read_wholly())));
         let (problems, notes) = told.into_parts();
         LlmAnswer {
-            heard: ReviewerAnswer { reported: found, problems, notes, read: read.into_iter().collect() },
+            heard: ReviewerAnswer {
+                reported: found,
+                problems,
+                notes,
+                read: read.into_iter().collect(),
+                ..ReviewerAnswer::default()
+            },
             model_use: session.model_use(),
             skipped: plan.skipped(),
         }

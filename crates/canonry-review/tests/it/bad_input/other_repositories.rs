@@ -128,5 +128,5 @@ async fn a_repository_that_is_damaged_or_empty() {
     let alone = repository.write("a.js", "b();\ndebugger;\n").commit("alone");
     let reviewed = reviewed(&repository.local(), &base, &alone, None).await;
     assert_eq!(reviewed.places(), ["debug-leftover a.js:2"]);
-    assert!(reviewed.scope.notes[0].starts_with("no common ancestor"), "{:?}", reviewed.scope.notes);
+    assert!(reviewed.scope.notes[0].starts_with("there is no common ancestor"), "{:?}", reviewed.scope.notes);
 }

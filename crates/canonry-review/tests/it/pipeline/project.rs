@@ -10,7 +10,8 @@ use canonry_models::Embedder;
 use canonry_review::reviewers::CommandReviewer;
 use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer};
 use canonry_review::{
-    ReportedFinding, Repository, ReviewError, ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice, review,
+    LintedCommit, ReportedFinding, Repository, ReviewError, ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice,
+    review,
 };
 use canonry_store::{FindingId, RepoId, Store};
 use canonry_testkit::database::TestDatabase;
@@ -29,6 +30,8 @@ pub(crate) struct Project {
     pub(crate) settings: RepoConfig,
     pub(crate) reviewers: Vec<ReviewerChoice>,
     pub(crate) llm_budget: LlmReviewBudget,
+    pub(crate) base_reports: Vec<PathBuf>,
+    pub(crate) base_ledger: Option<ReviewSubject>,
     pub(crate) repository: Repository,
     files: TempDir,
     seconds: AtomicI64,
@@ -87,6 +90,8 @@ impl Project {
             settings: RepoConfig::default(),
             reviewers: vec![ReviewerChoice::Builtin],
             llm_budget: LlmReviewBudget::default(),
+            base_reports: Vec::new(),
+            base_ledger: None,
             files: tempfile::tempdir().expect("a folder"),
             seconds: AtomicI64::new(0),
             counter: AtomicU32::new(0),
@@ -154,6 +159,9 @@ impl Project {
             settings: &self.settings,
             notes: &[],
             reviewers: asked.reviewers.unwrap_or(&self.reviewers),
+            linted: LintedCommit::Reported { checkout: None },
+            base_reports: &self.base_reports,
+            base_ledger: self.base_ledger.as_ref(),
             llm_budget: self.llm_budget,
             owner: &self.another("worker"),
         };

@@ -1,5 +1,6 @@
 //! Tests a kill at every point of publishing, and a restart: everything is posted, and nothing twice.
 
+use canonry_domain::review::AnswerableScope;
 use std::sync::Arc;
 
 use canonry_testkit::database::TestDatabase;
@@ -64,7 +65,8 @@ on_both_engines! {
     }
 
     async fn a_review_without_remarks_at_lines_is_posted_once(database: TestDatabase) {
-        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        let mut setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        setting.settings.review.scope = AnswerableScope::All;
         for steps in 0..MOST_POINTS {
             setting.push(&code(&[(5, &format!("more{steps}();"))]));
             let mut elsewhere = finding(&format!("Password of number {steps}"), 1, "critical", "security");

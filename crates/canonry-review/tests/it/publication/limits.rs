@@ -1,5 +1,6 @@
 //! Tests many findings, and lines at which GitHub accepts no comment.
 
+use canonry_domain::review::AnswerableScope;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Answer, Fault};
 use canonry_testkit::on_both_engines;
@@ -83,8 +84,9 @@ on_both_engines! {
         assert!(setting.own_bodies()[0].contains(named), "{:?}", setting.own_bodies());
     }
 
-    async fn grave_findings_off_the_diff_stand_in_the_body(database: TestDatabase) {
-        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+    async fn grave_findings_off_the_diff_stand_in_the_body_if_the_scope_is_everything(database: TestDatabase) {
+        let mut setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        setting.settings.review.scope = AnswerableScope::All;
         let mut elsewhere = finding("Password in the code", 1, "critical", "security");
         elsewhere["path"] = json!("README.md");
         let whole = json!({"title": "No licence", "path": "src/app.js", "severity": "major", "category": "correctness", "rule": "licence"});
@@ -101,5 +103,22 @@ on_both_engines! {
         assert_eq!(setting.own_reviews(), (1, 0));
         assert!(setting.check_text().contains("- **Critical**: Password in the code · `README.md:1`"), "{}", setting.check_text());
         assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("failure"));
+    }
+
+    async fn what_was_there_before_is_counted_in_the_details_and_posts_nothing(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        let old: Vec<Value> = (1..=40)
+            .map(|line| {
+                let mut one = finding(&format!("Old problem {line}"), 1, "critical", "security");
+                one["path"] = json!("README.md");
+                one
+            })
+            .collect();
+        let report = setting.review(&old).await;
+        assert_eq!(done(&setting.publish(&report).await), (0, false, 0));
+        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((0, 0), 0));
+        assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("success"));
+        let text = setting.check_text();
+        assert!(text.contains("40 findings off the changed lines or older than the change are not shown."), "{text}");
     }
 }

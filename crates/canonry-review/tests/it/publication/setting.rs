@@ -14,8 +14,8 @@ use canonry_github::{Auth, GitHub};
 use canonry_review::reviewers::CommandReviewer;
 use canonry_review::reviewers::llm::LlmReviewBudget;
 use canonry_review::{
-    FetchedRepository, Publication, PublicationError, PublicationRecheck, PublicationResult, Remote, Repository,
-    ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice, review,
+    FetchedRepository, LintedCommit, Publication, PublicationError, PublicationRecheck, PublicationResult, Remote,
+    Repository, ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice, review,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{NewPull, Permission, ReviewState};
@@ -143,6 +143,9 @@ impl Setting {
             settings: &self.settings,
             notes: &[],
             reviewers,
+            linted: LintedCommit::Reported { checkout: None },
+            base_reports: &[],
+            base_ledger: None,
             llm_budget: LlmReviewBudget::default(),
             owner: &self.another("worker"),
         };

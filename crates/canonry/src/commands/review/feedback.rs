@@ -133,7 +133,7 @@ async fn settings(file: Option<&Path>, repo: &Repo) -> Result<RepoConfig> {
     if clone.repo_name().await.key() != repo.name.key() {
         return Ok(RepoConfig::default());
     }
-    match clone.default_base().await {
+    match clone.default_base().await.map(|(base, _)| base) {
         Ok(base) => Ok(read_settings(clone.git(), &base).await.config),
         Err(_) => Ok(RepoConfig::default()),
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use canonry_config::{RepoConfig, ReviewSettings};
-use canonry_domain::review::{FindingStatus, ReviewSubject, Severity, ShownAs};
+use canonry_domain::review::{FindingStatus, ReviewSubject, Severity, ShownAs, gaps_in_words};
 use canonry_domain::{ItemNumber, Login, RepoName};
 use canonry_models::Embedder;
 use canonry_review::output::{self, SourceLinks};
@@ -48,10 +48,12 @@ use crate::session::published_pull::WhatWasPublished;
         findings are resolved. Base and head are then the pull request's own, fetched where the clone does not have them, and \
         the settings are those of the default branch. No finding is posted twice. --no-publish writes nothing to GitHub.\n\n\
         With --fail-on the exit status is 5 when an open finding of at least that severity is shown at a changed line; the \
-        output names those findings. Hidden, dismissed and low-confidence findings do not count. Exit status 3: the review is \
-        stored, but a reviewer failed.",
+        output names those findings. Hidden, dismissed and low-confidence findings do not count, and findings off the changed \
+        lines neither, unless review.scope is all. Exit status 3: the review is stored, but a file was not read or a reviewer \
+        failed; --allow-gaps accepts that.",
     before_help = "Example:\n  canonry review --base main\n  \
         canonry review --base origin/main --sarif lint.sarif --fail-on major\n  \
+        canonry review --staged --fail-on major\n  \
         GITHUB_TOKEN=… canonry review --repo octo/cat --pr 12\n  \
         canonry review --pr 12 --no-publish --format code-scanning --output canonry.sarif\n  \
         ANTHROPIC_API_KEY=… canonry review --reviewer builtin llm --provider anthropic"
@@ -71,6 +73,9 @@ pub(crate) struct Args {
     /// request's own where the review is published]
     #[arg(long, value_name = "REV")]
     head: Option<String>,
+    /// Review what the next commit would contain: the index against the current commit. For a hook before commits
+    #[arg(long, conflicts_with_all = ["base", "head", "pr"])]
+    staged: bool,
     /// A folder of the clone
     #[arg(long, value_name = "DIR", default_value = ".")]
     work_tree: PathBuf,
@@ -89,8 +94,12 @@ pub(crate) struct Args {
     /// Exit with status 5 when there is an open finding of at least this severity: minor, medium, major, critical or never
     #[arg(long, value_name = "SEVERITY", default_value = "never", value_enum, hide_possible_values = true)]
     fail_on: FailOn,
+    /// Exit with status 0 although files were not read or a reviewer failed; the output still names them
+    #[arg(long)]
+    allow_gaps: bool,
     /// The output format: text, json (as with --json), sarif (everything, with baselineState and suppressions),
-    /// code-scanning (SARIF with the open findings, for GitHub's code scanning) or rdjsonl
+    /// code-scanning (SARIF with the open findings, for GitHub's code scanning), rdjsonl, github (annotations of a
+    /// workflow), gitlab (a code quality report) or junit
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     format: Option<Format>,
     /// Write the result into this file, and a summary to the standard output
@@ -113,6 +122,9 @@ enum Format {
     Sarif,
     CodeScanning,
     Rdjsonl,
+    Github,
+    Gitlab,
+    Junit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -192,11 +204,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         head: &asked.head,
         asked_at: context.now,
         requested: true,
-        full: args.full,
+        full: args.full || args.staged,
         settings: &asked.settings,
         notes: &notes,
         reviewers: &reviewers,
-        llm_budget: args.reviewers.budget(),
+        linted: asked.linted.commit(),
+        base_reports: args.reviewers.base_reports(),
+        base_ledger: asked.base_ledger.as_ref(),
+        llm_budget: args.reviewers.budget(asked.settings.review.model_budget),
         owner: &context.run_id.to_string(),
     };
     let clock = || canonry_domain::whole_micros(Timestamp::now());
@@ -303,11 +318,15 @@ fn present(presented: &Presented<'_>, args: &Args, file: Option<OutputFile>, con
     }
     let format = args.format.unwrap_or(if context.json { Format::Json } else { Format::Text });
     let failing = failing_findings(report, args.fail_on);
-    let failed = failing_in_words(&failing, args.fail_on, links.as_ref());
+    let is_incomplete = gaps_in_words(&output::gaps(report)).filter(|_| !args.allow_gaps);
+    let mut failed = failing_in_words(&failing, args.fail_on, links.as_ref());
+    if let Some(gaps) = is_incomplete.as_ref().filter(|_| failing.is_empty()) {
+        failed = format!("Exit status 3: {gaps}. --allow-gaps accepts that.\n");
+    }
     if !failed.is_empty() {
         words += &format!("\n{failed}");
     }
-    let exit = match (exit(report, &failing), published) {
+    let exit = match (exit(&failing, is_incomplete.is_some()), published) {
         (Exit::Done, Some(published)) => published.exit,
         (exit, _) => exit,
     };
@@ -332,9 +351,12 @@ fn present(presented: &Presented<'_>, args: &Args, file: Option<OutputFile>, con
         Format::Sarif => format!("{}\n", serde_json::to_string_pretty(&output::sarif(report))?),
         Format::CodeScanning => format!("{}\n", serde_json::to_string_pretty(&output::code_scanning(report))?),
         Format::Rdjsonl => output::rdjsonl(report),
+        Format::Github => output::github(report),
+        Format::Gitlab => format!("{}\n", serde_json::to_string_pretty(&output::gitlab(report))?),
+        Format::Junit => output::junit(report),
     };
     let (Some(mut file), Some(path)) = (file, args.output.as_deref()) else {
-        if format == Format::Rdjsonl {
+        if matches!(format, Format::Rdjsonl | Format::Gitlab) {
             report_gaps(report);
         }
         if format != Format::Text && !context.quiet {
@@ -384,12 +406,12 @@ fn stats(report: &ReviewReport) -> Value {
     })
 }
 
-fn exit(report: &ReviewReport, failing: &[&ReportedFinding]) -> Exit {
-    if !failing.is_empty() {
-        return Exit::Findings;
+fn exit(failing: &[&ReportedFinding], is_incomplete: bool) -> Exit {
+    match (failing.is_empty(), is_incomplete) {
+        (false, _) => Exit::Findings,
+        (true, true) => Exit::SomeFailed,
+        (true, false) => Exit::Done,
     }
-    let is_troubled = report.reviewers.iter().any(|reviewer| !reviewer.problems.is_empty());
-    if is_troubled { Exit::SomeFailed } else { Exit::Done }
 }
 
 /// Returns the findings that make `--fail-on` exit with status 5.

@@ -5,7 +5,7 @@ use canonry_config::{MAX_FILE_BYTES, RepoConfig, SETTINGS_FILE, parse_bytes};
 use canonry_domain::review::{CommitSha, ReviewSubject};
 use canonry_domain::{ItemNumber, ItemType, Login, RepoName};
 use canonry_github::GitHub;
-use canonry_review::{ReadSettings, Repository, read_settings};
+use canonry_review::{LintedCommit, ReadSettings, Repository, read_settings};
 use canonry_server::ReviewFolder;
 use canonry_store::{Repo, Store};
 
@@ -36,7 +36,46 @@ pub(super) struct RequestedChange {
     pub(super) pull: Option<PublishedPull>,
     /// A note if the settings file does not enable the service's reviews.
     pub(super) service_is_off: Option<&'static str>,
+    /// The subject under which the base branch is reviewed.
+    pub(super) base_ledger: Option<ReviewSubject>,
+    pub(super) linted: RequestedLint,
     _fetched: Option<ReviewFolder>,
+}
+
+/// The commit whose lines the reports name.
+pub(super) enum RequestedLint {
+    Head,
+    Given(CommitSha),
+    Reported { checkout: Option<CommitSha> },
+}
+
+impl RequestedLint {
+    /// Finds the commit: the one that the option names, else the checked-out merge of the head.
+    async fn find(args: &Args, clone: Option<&LocalClone>, head: &CommitSha) -> Result<Self> {
+        if let Some(name) = args.reviewers.linted() {
+            // A commit that is not here may still be fetched.
+            if let Ok(sha) = name.parse() {
+                return Ok(Self::Given(sha));
+            }
+            let Some(clone) = clone else {
+                bail!(WrongUsage("--linted needs a clone, or the whole id of a commit".to_owned()));
+            };
+            return Ok(Self::Given(clone.commit("--linted", name).await?));
+        }
+        let checkout = match clone {
+            Some(clone) => clone.checked_out_merge(head).await,
+            None => None,
+        };
+        Ok(Self::Reported { checkout })
+    }
+
+    pub(super) fn commit(&self) -> LintedCommit<'_> {
+        match self {
+            Self::Head => LintedCommit::Head,
+            Self::Given(commit) => LintedCommit::Given(commit),
+            Self::Reported { checkout } => LintedCommit::Reported { checkout: checkout.as_ref() },
+        }
+    }
 }
 
 /// What is known of a change in a clone before the database is opened.
@@ -47,26 +86,42 @@ pub(super) struct Local {
     settings: ReadSettings,
     name: RepoName,
     notes: Vec<String>,
+    base_ledger: Option<ReviewSubject>,
+    linted: RequestedLint,
 }
 
 impl Local {
     pub(super) async fn find(args: &Args, clone: &LocalClone, context: &Context) -> Result<Self> {
-        let base = match &args.base {
-            Some(name) => clone.commit("--base", name).await?,
-            None => clone.default_base().await?,
-        };
+        let mark = context.run_id.to_string();
         let mut notes = Vec::new();
-        let head = match &args.head {
-            Some(name) => clone.commit("--head", name).await?,
-            None => {
-                let head = clone.head_with_changes(&context.run_id.to_string()).await?;
-                notes.extend(head.notes);
-                head.sha
-            }
+        let (base, head, subject, base_branch) = if args.staged {
+            let (base, head) = clone.staged(&mark).await?;
+            // The findings on what is staged are tracked until it is committed. No branch has such a name.
+            let subject = ReviewSubject::Branch(format!("{}:staged", base.short()));
+            (base, head, subject, clone.branch("HEAD").await)
+        } else {
+            let (base, base_name) = match &args.base {
+                Some(name) => (clone.base(name).await?, name.as_str()),
+                None => clone.default_base().await?,
+            };
+            let head = match &args.head {
+                Some(name) => clone.commit("--head", name).await?,
+                None => {
+                    let head = clone.head_with_changes(&mark).await?;
+                    notes.extend(head.notes);
+                    head.sha
+                }
+            };
+            let subject = match args.pr {
+                Some(number) => ReviewSubject::Pull(number),
+                None => clone.subject(args.head.as_deref(), &head, &mut notes).await,
+            };
+            (base, head, subject, clone.branch(base_name).await)
         };
-        let subject = match args.pr {
-            Some(number) => ReviewSubject::Pull(number),
-            None => clone.subject(args.head.as_deref(), &head, &mut notes).await,
+        let linted = match args.head.is_some() || args.reviewers.linted().is_some() {
+            true => RequestedLint::find(args, Some(clone), &head).await?,
+            // The reports are about the files of the clone as they are.
+            false => RequestedLint::Head,
         };
         let settings = match settings_file(args)? {
             Some(settings) => settings,
@@ -75,7 +130,8 @@ impl Local {
         // Wrong options are reported before anything is opened.
         args.reviewers.choose(&settings.config.review)?;
         let name = repo_name(args, Some(clone)).await?;
-        Ok(Self { base, head, subject, settings, name, notes })
+        let base_ledger = base_branch.map(ReviewSubject::Branch);
+        Ok(Self { base, head, subject, settings, name, notes, base_ledger, linted })
     }
 }
 
@@ -88,7 +144,7 @@ impl RequestedChange {
         store: &Store,
         context: &Context,
     ) -> Result<Self> {
-        let Local { base, head, subject, settings, name, mut notes } = local;
+        let Local { base, head, subject, settings, name, mut notes, base_ledger, linted } = local;
         notes.extend(settings.notes);
         if args.pr.is_some() && !args.no_publish {
             notes.push(NOT_PUBLISHED.to_owned());
@@ -109,6 +165,8 @@ impl RequestedChange {
             author,
             pull: None,
             service_is_off,
+            base_ledger,
+            linted,
             _fetched: None,
         })
     }
@@ -159,6 +217,8 @@ impl RequestedChange {
             settings: settings.config,
             notes: settings.notes,
             author: args.author.clone().or_else(|| pull.author.clone()),
+            base_ledger: Some(ReviewSubject::Branch(pull.base_branch.clone())),
+            linted: RequestedLint::find(args, clone, &pull.head).await?,
             pull: Some(pull),
             _fetched: Some(folder),
         })

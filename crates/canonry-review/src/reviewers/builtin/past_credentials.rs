@@ -1,0 +1,139 @@
+//! Searches every commit of a change for credentials: what a later commit removes is in the history all the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use canonry_domain::review::{CodeHash, CommitSha, LEAKED_CREDENTIAL_RULE, RepoPath, ReviewerName};
+
+use super::credentials::credentials;
+use super::reading::{FileToRead, ReadFile, Remark};
+use crate::change::commits::{CommitsError, empty_tree};
+use crate::change::file_change::FileChange;
+use crate::change::git::Git;
+use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer};
+
+/// The commits that are searched; longer branches are merged in parts or squashed.
+const MOST_COMMITS: usize = 500;
+
+/// The time for all of them: one takes some ten milliseconds, and seconds where its files must be fetched.
+const TIME: Duration = Duration::from_secs(60);
+
+/// Searches the commits between the merge base and the head. Credentials that `changes`, the whole change, still adds
+/// are left to the rule for the head.
+pub(crate) async fn search_commits(
+    git: &Git,
+    base: &CommitSha,
+    head: &CommitSha,
+    changes: &[FileChange],
+) -> ReviewerAnswer {
+    let standing: BTreeSet<&str> = changes.iter().flat_map(|one| &one.added).map(|(_, line)| line.trim()).collect();
+    let mut search = CommitSearch { git, standing, found: BTreeMap::new() };
+    let mut answer = ReviewerAnswer::default();
+    match search.all(base, head).await {
+        Ok(unsearched) => answer.problems.extend(unsearched),
+        Err(error) => answer.problems.push(format!("the commits were not searched for credentials: failed to {error}")),
+    }
+    answer.reported = search.found.into_values().collect();
+    answer
+}
+
+struct CommitSearch<'a> {
+    git: &'a Git,
+    standing: BTreeSet<&'a str>,
+    found: BTreeMap<(RepoPath, CodeHash), RawFinding>,
+}
+
+impl CommitSearch<'_> {
+    /// Searches the commits; returns what was not searched, as a sentence.
+    async fn all(&mut self, base: &CommitSha, head: &CommitSha) -> Result<Option<String>, CommitsError> {
+        let commits = self.git.commits_between(base, head, MOST_COMMITS + 1).await?;
+        // One commit is the whole change, which is searched anyway.
+        if commits.len() < 2 {
+            return Ok(None);
+        }
+        let is_shallow = self.git.is_shallow().await;
+        let begun = Instant::now();
+        // The oldest first: the commit that added a credential is named.
+        for (at, (commit, parents)) in commits.iter().take(MOST_COMMITS).rev().enumerate() {
+            if begun.elapsed() > TIME {
+                let left = commits.len().min(MOST_COMMITS) - at;
+                return Ok(Some(format!("{left} commits were not searched for credentials: it took too long")));
+            }
+            // Where the history ends, a commit looks as if it had added everything.
+            if parents.is_empty() && is_shallow {
+                return Ok(Some(format!(
+                    "{} was not searched for credentials: its history is not here; fetch all of it",
+                    commit.short()
+                )));
+            }
+            self.one(commit, parents).await?;
+        }
+        let is_cut = commits.len() > MOST_COMMITS;
+        Ok(is_cut.then(|| format!("only the last {MOST_COMMITS} commits were searched for credentials")))
+    }
+
+    async fn one(&mut self, commit: &CommitSha, parents: &[CommitSha]) -> Result<(), CommitsError> {
+        let root: CommitSha = empty_tree(commit).parse().expect("invariant: the id of the empty tree");
+        let mut changes = self.git.changes(parents.first().unwrap_or(&root), commit).await?;
+        // A merge itself adds only what none of its parents has.
+        for parent in parents.iter().skip(1) {
+            let other = self.git.changes(parent, commit).await?;
+            let other: BTreeSet<(&RepoPath, &(u32, String))> =
+                other.iter().flat_map(|one| one.added.iter().map(move |line| (&one.path, line))).collect();
+            for change in &mut changes {
+                let path = change.path.clone();
+                change.added.retain(|line| other.contains(&(&path, line)));
+            }
+        }
+        for change in changes {
+            let remarks = credentials(&ReadFile::of(FileToRead { change: &change, text: None, bytes: None }));
+            if remarks.iter().all(|remark| self.still_stands(&change, remark).is_none()) {
+                continue;
+            }
+            // Whether a line is in a test is seen in the whole file.
+            let texts = match change.blob.as_deref() {
+                Some(blob) => self.git.texts(&[blob]).await?,
+                None => continue,
+            };
+            let text = texts.values().next().map(String::as_str);
+            for remark in credentials(&ReadFile::of(FileToRead { change: &change, text, bytes: None })) {
+                if let Some(line) = self.still_stands(&change, &remark) {
+                    let code = CodeHash::of([line]);
+                    let place = (change.path.clone(), code.clone());
+                    self.found.entry(place).or_insert_with(|| past(commit, remark, code));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The line of a remark, unless the change still adds it at the head.
+    fn still_stands<'l>(&self, change: &'l FileChange, remark: &Remark) -> Option<&'l str> {
+        let first = remark.lines?.first;
+        let (_, line) = change.added.iter().find(|(number, _)| *number == first)?;
+        (!self.standing.contains(line.trim())).then_some(line.as_str())
+    }
+}
+
+fn past(commit: &CommitSha, remark: Remark, code: CodeHash) -> RawFinding {
+    let what = remark.message.split(". ").next().unwrap_or_default().trim_start_matches("This looks like ");
+    RawFinding {
+        reviewer: ReviewerName::builtin(),
+        rule: Some(LEAKED_CREDENTIAL_RULE.to_owned()),
+        title: remark.title.to_owned(),
+        message: format!(
+            "Commit {} adds what looks like {what}, and a later commit removes it. It stays in the history: revoke it, or, if \
+             the branch was never pushed, rewrite the commit.",
+            commit.short()
+        ),
+        path: remark.path,
+        lines: None,
+        severity: remark.severity,
+        category: remark.category,
+        partial: BTreeMap::new(),
+        tags: BTreeSet::new(),
+        fix: None,
+        is_serious: true,
+        removed_code: Some(code),
+    }
+}
