@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod actions;
 mod admin;
 mod github_writes;
 mod handlers;
@@ -10,6 +11,7 @@ mod review;
 mod serve;
 mod service;
 
+pub use actions::*;
 pub use admin::*;
 pub use github_writes::*;
 pub use http::*;
@@ -18,4 +20,4 @@ pub use jobs::*;
 pub use review::*;
 
 pub use serve::{DRAIN, ServeParts, ServeSummary, ServiceOptions, serve};
-pub use service::{Service, ServiceParts};
+pub use service::{DatabasePlace, Service, ServiceParts};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use canonry_github::outbox::{Outbox, OutboxError};
-use canonry_github::{Clock, GitHub};
+use canonry_github::{Clock, GitHub, Secret};
 use canonry_retrieval::RetrievalMode;
 use canonry_store::{RepoId, Store};
 use canonry_triage::{DetectorSource, Detectors};
@@ -34,9 +34,23 @@ pub struct ServiceParts {
     pub wake_publisher: Arc<Notify>,
 }
 
+/// Where the database is while no service runs.
+#[derive(Debug, Clone, Default)]
+pub enum DatabasePlace {
+    /// It stays where it is and is nobody else's.
+    #[default]
+    Own,
+    /// It is kept where others can read it, and it may get lost.
+    Portable {
+        /// Signs comments; it is the same in every run.
+        marker_secret: Option<Secret>,
+    },
+}
+
 /// Carries out every job. Its state is in the store.
 pub struct Service {
     parts: ServiceParts,
+    database: DatabasePlace,
     outbox: OnceCell<Outbox>,
     /// When this process last checked, without success, whether repositories without access are back.
     looked: Mutex<HashMap<RepoId, Timestamp>>,
@@ -44,7 +58,12 @@ pub struct Service {
 
 impl Service {
     pub fn new(parts: ServiceParts) -> Self {
-        Self { parts, outbox: OnceCell::new(), looked: Mutex::default() }
+        Self { parts, database: DatabasePlace::default(), outbox: OnceCell::new(), looked: Mutex::default() }
+    }
+
+    #[must_use]
+    pub fn with_database_in(self, database: DatabasePlace) -> Self {
+        Self { database, ..self }
     }
 
     pub(crate) fn parts(&self) -> &ServiceParts {
@@ -95,7 +114,13 @@ impl Service {
             return Err(JobError::Hopeless("no credentials for GitHub, so nothing is written".to_owned()));
         };
         let open = || async {
-            let outbox = Outbox::open(self.store().clone(), github.clone(), rand::random()).await?;
+            let (store, github) = (self.store().clone(), github.clone());
+            let outbox = match &self.database {
+                DatabasePlace::Own => Outbox::open(store, github, rand::random()).await?,
+                DatabasePlace::Portable { marker_secret } => {
+                    Outbox::open_portable(store, github, marker_secret.clone()).await?
+                }
+            };
             let account = outbox.own_login();
             if !account.is_bot() {
                 tracing::warn!(

@@ -52,6 +52,7 @@ pub fn item_from_pull(pull: &RestPull, asked_at: Timestamp) -> Result<ItemRecord
         updated_at: pull.updated_at,
         closed_at: closed_at(&pull.state, pull.closed_at),
         url: pull.html_url.clone(),
+        base_branch: Some(pull.base.branch.clone()).filter(|branch| !branch.is_empty()),
         synced_at: Some(asked_at),
         ..ItemRecord::new(ItemType::Pr, ItemNumber::new(pull.number)?, pull.title.clone())
     })
@@ -132,10 +133,11 @@ mod tests {
         let seen = seen.expect("a number");
         assert_eq!((seen.item_type, seen.merged), (ItemType::Pr, Some(true)));
         let pull: RestPull = serde_json::from_value(
-            json!({"id": 9, "number": 2, "state": "closed", "merged_at": "2026-02-01T00:00:00Z", "review_comments": 4}),
+            json!({"id": 9, "number": 2, "state": "closed", "merged_at": "2026-02-01T00:00:00Z", "review_comments": 4, "base": {"ref": "main"}}),
         )
         .expect("lenient");
         let seen = item_from_pull(&pull, ASKED).expect("a number");
+        assert_eq!(seen.base_branch.as_deref(), Some("main"));
         assert_eq!(
             (seen.item_type, seen.merged, seen.github_id, seen.review_comments),
             (ItemType::Pr, Some(true), None, Some(4))

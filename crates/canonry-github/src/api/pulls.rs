@@ -48,6 +48,9 @@ pub struct RestPull {
     /// The comments on its diff; only in the answer about one pull request.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub review_comments: Option<i64>,
+    /// The commit of the base branch with its change, once it is merged; before that, a trial merge.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub merge_commit_sha: Option<String>,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub base: RestBranch,
     #[serde(default, deserialize_with = "lenient::or_default")]

@@ -56,6 +56,7 @@ mod tests {
             ("mod", ""),
             ("pulls", "pull_requests"),
             ("reactions", "issues"),
+            ("releases", "contents"),
             ("repos", "metadata"),
             ("reviews", "pull_requests"),
             ("threads", "pull_requests"),

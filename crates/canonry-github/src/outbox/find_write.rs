@@ -1,6 +1,6 @@
 //! Finds out which part of an entry is already on GitHub.
 
-use canonry_domain::GithubId;
+use canonry_domain::{GithubId, announce_the_same_close};
 use jiff::Timestamp;
 
 use super::find_thread::{Conversation, THREAD_FORBIDDEN};
@@ -21,6 +21,9 @@ const SOURCE_CLOSED: &str = "drift:source_closed";
 /// Why an edit is refused if its comment was deleted: the value of [`canonry_store::OutboxEntry::reason`].
 pub const COMMENT_GONE: &str = "the comment is gone";
 
+/// Why a comment is refused if GitHub already has one under its key that announces something else.
+const OTHER_COMMENT: &str = "another comment of Canonry is already there";
+
 impl WriteJob<'_> {
     /// Searches for what may have been sent.
     pub(super) async fn find_sent(&self, progress: &Progress) -> Event {
@@ -39,6 +42,7 @@ impl WriteJob<'_> {
     /// not announced on a closed item. `None` if nothing prevents sending.
     pub(super) async fn check_before_sending(&self, progress: &Progress) -> Option<Event> {
         let seen = match (progress.act, &self.write) {
+            (Act::Comment, _) if self.outbox.may_have_forgotten && progress.unsure == 0 => self.find_forgotten().await,
             (Act::Comment, Write::Close(_)) => self
                 .is_open()
                 .await
@@ -53,6 +57,30 @@ impl WriteJob<'_> {
             Ok(Event::SawAbsent) => None,
             Ok(event) => Some(event),
             Err(error) => Some(self.unreadable(&error).await),
+        }
+    }
+
+    /// Searches for a comment that was sent before the database was lost or replaced by an older copy. One that names
+    /// another target than ours would is left alone, and nothing is closed because of it.
+    async fn find_forgotten(&self) -> Result<Event, GitHubError> {
+        let found = self.own_texts().await?;
+        Ok(match found.first() {
+            None if matches!(self.write, Write::Close(_)) && !self.is_open().await? => {
+                Event::Refused(SOURCE_CLOSED.to_owned())
+            }
+            None => Event::SawAbsent,
+            Some((_, text)) if !self.says_the_same(text) => Event::Refused(OTHER_COMMENT.to_owned()),
+            Some(_) => Event::SawComments(found.into_iter().map(|(comment, _)| comment).collect()),
+        })
+    }
+
+    /// Whether a comment has the consequence that ours would have. The date of an announced close may differ: it counts
+    /// from when the comment was written.
+    fn says_the_same(&self, text: &str) -> bool {
+        let ours = self.comment_text(Act::Comment);
+        match self.write {
+            Write::Close(_) => same_text(without_marker(text), without_marker(&ours)),
+            _ => announce_the_same_close(text, &ours),
         }
     }
 
@@ -91,20 +119,25 @@ impl WriteJob<'_> {
 
     /// Our own comments on the item, or on its diff, with the entry's marker, oldest first.
     async fn own_comments(&self) -> Result<Vec<WrittenComment>, GitHubError> {
+        Ok(self.own_texts().await?.into_iter().map(|(comment, _)| comment).collect())
+    }
+
+    /// The same comments with their texts.
+    async fn own_texts(&self) -> Result<Vec<(WrittenComment, String)>, GitHubError> {
         let (github, repo, number) = (&self.outbox.github, &self.entry.repo.name, self.entry.number);
-        let mut found: Vec<WrittenComment> = match &self.write {
+        let mut found: Vec<(WrittenComment, String)> = match &self.write {
             Write::Reply { .. } => {
                 let comments = github.review_comments(repo, number).all().await?;
-                let ours = comments.iter().filter(|comment| self.is_this(comment.user.as_ref(), &comment.body));
-                ours.map(written_on_diff).collect()
+                let ours = comments.into_iter().filter(|comment| self.is_this(comment.user.as_ref(), &comment.body));
+                ours.map(|comment| (written_on_diff(&comment), comment.body)).collect()
             }
             _ => {
                 let comments = github.comments(repo, number, None).all().await?;
-                let ours = comments.iter().filter(|comment| self.is_this(comment.user.as_ref(), &comment.body));
-                ours.map(written).collect()
+                let ours = comments.into_iter().filter(|comment| self.is_this(comment.user.as_ref(), &comment.body));
+                ours.map(|comment| (written(&comment), comment.body)).collect()
             }
         };
-        found.sort_by_key(|comment| comment.id);
+        found.sort_by_key(|(comment, _)| comment.id);
         Ok(found)
     }
 
@@ -190,7 +223,7 @@ impl WriteJob<'_> {
         let item = outbox.github.issue(&self.entry.repo.name, self.entry.number).await?;
         let open = item.state == "open";
         let against = || Event::SawAgainst(SOURCE_CLOSED.to_owned());
-        if progress.unsure == 0 {
+        if progress.unsure == 0 && !outbox.may_have_forgotten {
             return Ok(if open { Event::SawAbsent } else { against() });
         }
         let own = |user: Option<&RestUser>| user.and_then(RestUser::to_login).is_some_and(|login| login == outbox.own);
@@ -236,6 +269,10 @@ pub(super) fn written(comment: &RestComment) -> WrittenComment {
 
 pub(super) fn written_on_diff(comment: &RestReviewComment) -> WrittenComment {
     WrittenComment { id: GithubId(comment.id), created_at: comment.created_at }
+}
+
+fn without_marker(text: &str) -> &str {
+    text.split("<!-- canonry:").next().unwrap_or_default()
 }
 
 /// GitHub may trim white space at the ends and change line ends.

@@ -263,6 +263,10 @@ impl Progress {
                 let already = self.act == Act::Draft && self.unsure == 0;
                 Self { draft: Some(draft), ..self }.submitted(already)
             }
+            // An earlier database sent it.
+            (Phase::Ready, Event::SawComments(found)) if !found.is_empty() => {
+                self.act_done(shape, found.first().copied(), true, false)
+            }
             (Phase::Ready, Event::SawAgainst(reason)) => self.refused(reason, now),
             (Phase::Ready, Event::LookFailed { hold, reason }) => self.later(hold, reason, now),
             (Phase::Ready, Event::ItemGone(verdict)) => self.give_up(verdict),

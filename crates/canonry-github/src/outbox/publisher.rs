@@ -57,6 +57,9 @@ pub struct Outbox {
     pub(super) signer: MarkerSigner,
     /// Whether the digests of markers are stored, because their secret is not.
     pub(super) notes_markers: bool,
+    /// Whether the database may be older than what is on GitHub, so that a comment is searched for before its first
+    /// send too.
+    pub(super) may_have_forgotten: bool,
     pub(super) own: Login,
     checkpoint: Checkpoint,
 }
@@ -79,6 +82,22 @@ impl Outbox {
         Self::signing_with(signer, true, store, github).await
     }
 
+    /// Opens the outbox of a database that is kept elsewhere between two runs, where others can read it and where it may
+    /// get lost: without a secret in the database, and expecting that GitHub has comments of which the database knows
+    /// nothing. Without a `secret`, which must be the same in every run, the account alone shows whose a comment is.
+    pub async fn open_portable(store: Store, github: GitHub, secret: Option<Secret>) -> Result<Self, OutboxError> {
+        store.outbox().delete_marker_secret().await?;
+        let signer = match secret {
+            Some(secret) => MarkerSigner::new(secret).knowing(store.outbox().issued_markers().await?),
+            None => {
+                let fresh: [u8; 32] = rand::random();
+                MarkerSigner::new(Secret::new(&STANDARD_NO_PAD.encode(fresh))).trusting_account()
+            }
+        };
+        let outbox = Self::signing_with(signer, false, store, github).await?;
+        Ok(Self { may_have_forgotten: true, ..outbox })
+    }
+
     async fn signing_with(
         signer: MarkerSigner,
         notes_markers: bool,
@@ -87,7 +106,8 @@ impl Outbox {
     ) -> Result<Self, OutboxError> {
         let own = github.own_login().await?;
         let checkpoint: Checkpoint = Arc::new(|_| ControlFlow::Continue(()));
-        let outbox = Self { store, github, signer, notes_markers, own, checkpoint };
+        let may_have_forgotten = false;
+        let outbox = Self { store, github, signer, notes_markers, may_have_forgotten, own, checkpoint };
         outbox.release_leases_of_gone_processes().await?;
         Ok(outbox)
     }

@@ -64,17 +64,25 @@ impl Marker {
 pub struct MarkerSigner {
     secret: Secret,
     issued: Arc<HashSet<[u8; 32]>>,
+    trusts_account: bool,
 }
 
 impl MarkerSigner {
     pub fn new(secret: Secret) -> Self {
-        Self { secret, issued: Arc::default() }
+        Self { secret, issued: Arc::default(), trusts_account: false }
     }
 
     /// Also accepts the markers with these digests: earlier secrets signed them.
     #[must_use]
     pub fn knowing(self, issued: impl IntoIterator<Item = [u8; 32]>) -> Self {
         Self { issued: Arc::new(issued.into_iter().collect()), ..self }
+    }
+
+    /// Also accepts every marker in texts of our own account, whoever signed it: for a run that does not know the earlier
+    /// secrets. Only another program that writes with the same account could forge one.
+    #[must_use]
+    pub fn trusting_account(self) -> Self {
+        Self { trusts_account: true, ..self }
     }
 
     /// The digest by which a signer with another secret recognizes a marker of this one.
@@ -105,7 +113,7 @@ impl MarkerSigner {
             let expected = self.signature(&signed_part(kind, encoded));
             let same: bool = expected.ct_eq(given.as_slice()).into();
             let whole = found.get(0)?.as_str();
-            let is_ours = same || self.issued.contains(&digest(whole));
+            let is_ours = same || self.trusts_account || self.issued.contains(&digest(whole));
             if is_ours { Some((Marker::new(kind, &decode(encoded)?).ok()?, whole)) } else { None }
         };
         MARKER.captures_iter(text).filter_map(genuine).collect()
@@ -187,6 +195,17 @@ mod tests {
         assert!(signer.carries(&text, &login("Canonry[bot]"), &own, &marker));
         assert!(!signer.carries(&text, &login("mallory"), &own, &marker));
         assert!(!text["Hello\n<!--".len()..text.len() - 3].contains("--"), "{text}");
+    }
+
+    #[test]
+    fn a_signer_that_trusts_its_account_still_trusts_nobody_else() {
+        let (own, marker) = (login("canonry[bot]"), Marker::new("comment", "triage:1:issue:7").expect("valid"));
+        let text = MarkerSigner::new(Secret::new("lost")).sign(&marker);
+        let signer = MarkerSigner::new(Secret::new("s"));
+        assert!(!signer.carries(&text, &own, &own, &marker));
+        let trusting = signer.trusting_account();
+        assert!(trusting.carries(&text, &own, &own, &marker));
+        assert!(!trusting.carries(&text, &login("mallory"), &own, &marker));
     }
 
     #[test]

@@ -227,7 +227,8 @@ mod tests {
 
         #[test]
         fn the_words_stay_readable(text in tricky_text()) {
-            let words = visible(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+            // The pieces can make a URL with a password.
+            let words = without_secrets(&text).split_whitespace().collect::<Vec<_>>().join(" ");
             prop_assert_eq!(rendered(&quote_line(&text, usize::MAX)), words);
         }
 

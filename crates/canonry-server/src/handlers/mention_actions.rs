@@ -13,7 +13,7 @@ use canonry_github::{GitHub, quote_line};
 use canonry_review::{
     FindingThread, cleared_markdown, dismiss_by_mention, explain_finding, feedback_report, restored_markdown,
 };
-use canonry_store::{Brake, BrakeKind, MentionOutcome, MentionPlace, Repo, StoreError};
+use canonry_store::{Brake, BrakeKind, MentionOutcome, MentionPlace, Repo, StoreError, StoredTriageRecord};
 use canonry_triage::{
     GraceStart, RulingError, Statement, UndoneLast, begin_grace_by_ruling, cancel_grace, rule_pair, ruled_since,
     undo_last_close, why_item, withdraw_suggestion,
@@ -317,8 +317,11 @@ impl MentionActions<'_> {
         let closed = last.filter(|close| close.undone_at.is_none()).map(|close| close.target);
         let waiting = store.close().waiting_grace(self.repo.id, item_type, number).await?.map(|grace| grace.target);
         let records = store.duplicates().triage_records_of(self.repo.id, item_type, number).await?;
-        let predicted = records.iter().filter(|stored| stored.record.verdict != Verdict::NotDuplicate);
-        let predicted = predicted.filter_map(|stored| stored.record.target).next();
+        let is_named = |stored: &&StoredTriageRecord| {
+            stored.record.verdict != Verdict::NotDuplicate || stored.record.fix.is_some()
+        };
+        let predicted = records.iter().filter(is_named).find_map(|stored| stored.record.named_item());
+        let predicted = predicted.map(|(number, _)| number);
         let target = named.or(closed).or(waiting).or(ruled).or(predicted);
         // The close was undone before the answer was stored, and the same comment is handled again.
         let target = target.or(last.map(|close| close.target));

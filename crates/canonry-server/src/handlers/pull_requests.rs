@@ -15,6 +15,7 @@ use crate::jobs::job_handler::JobError;
 pub(super) async fn pull_request(hook: Webhook<'_>, repo: &Repo, about: &PullRequestEvent) -> Result<(), JobError> {
     let Ok(record) = item_from_pull(&about.pull_request, hook.received_at()) else { return Err(no_item()) };
     let number = record.number;
+    hook.note_default_branch(repo).await?;
     let item = take_item(hook, repo, record).await?;
     graces::on_pull(hook, repo, number, about).await?;
     // Before triage, which may have to wait for the repository's other items.

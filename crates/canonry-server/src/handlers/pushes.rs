@@ -17,6 +17,7 @@ pub(super) async fn push(hook: Webhook<'_>, push: &PushEvent) -> Result<(), JobE
     let Some(repo) = stored_repo(hook.service, &told).await? else {
         return Err(JobError::ignored("no settings of this repository are cached"));
     };
+    hook.note_default_branch(&repo).await?;
     hook.service.store().repos().expire_settings(repo.id).await?;
     Ok(())
 }

@@ -66,6 +66,7 @@ pub(crate) async fn triage(
         mode: service.parts().retrieval,
         budget: budget(service, repo, settings).await?,
         run_id: run_id.to_owned(),
+        as_of: None,
     };
     let outbox = if service.github().is_some() { Some(service.outbox().await?) } else { None };
     let (with, now, item_type, number) = (service.detectors(), service.now(), item.item_type, item.number);

@@ -84,6 +84,12 @@ impl<'a> Webhook<'a> {
         named.ok_or_else(|| JobError::ignored("it names no repository"))
     }
 
+    /// Stores the repository's default branch, which every webhook names. A fix counts only there.
+    pub(super) async fn note_default_branch(&self, repo: &Repo) -> Result<(), JobError> {
+        let named = self.event.repository.as_ref().map(|repo| repo.default_branch.as_str()).unwrap_or_default();
+        Ok(self.service.store().repos().set_default_branch(repo.id, named).await?)
+    }
+
     /// The repository in the store, for work on its items.
     async fn repo(&self) -> Result<Repo, JobError> {
         let repo = known_repo(self.service, &self.named_repo()?).await?;

@@ -117,9 +117,11 @@ impl From<TriageError> for JobError {
             TriageError::Detect(DetectError::GitHub(error)) => error.into(),
             TriageError::Detect(DetectError::Store(error)) | TriageError::Store(error) => error.into(),
             TriageError::Outbox(error) => error.into(),
-            TriageError::Detect(error @ (DetectError::Unknown { .. } | DetectError::OtherType { .. })) => {
-                Self::Hopeless(in_words(&error))
-            }
+            TriageError::Detect(
+                error @ (DetectError::Unknown { .. }
+                | DetectError::OtherType { .. }
+                | DetectError::UnknownFiling { .. }),
+            ) => Self::Hopeless(in_words(&error)),
             TriageError::Detect(error @ DetectError::TooFewEmbedded { .. }) => Self::Retry(in_words(&error)),
             // A model's message may quote the text it was given, so it is not repeated.
             TriageError::JudgeFailed { repo, number, .. } => {

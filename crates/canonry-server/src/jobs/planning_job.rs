@@ -71,6 +71,9 @@ impl Order for PlanOrder {
         if let Some(github) = service.github().filter(|_| !counts) {
             know_maintainers(store, github, repo).await?;
         }
+        if store.repos().maintainers(repo.id).await?.is_none() {
+            return Err(JobError::Ignored(in_words(&PlanError::NoMaintainers(repo.name.clone()))));
+        }
         let rules = plan_rules(&config, self.policy).map_err(|error| JobError::Ignored(in_words(&error)))?;
         let options = PlanOptions {
             item_type: self.item_type,

@@ -29,6 +29,11 @@ impl SyncJob {
     pub(crate) fn of(repo: &Repo) -> Self {
         Self { github_id: repo.github_id }
     }
+
+    /// A repository of which only the name is known.
+    pub(crate) fn unknown() -> Self {
+        Self { github_id: None }
+    }
 }
 
 impl ServiceJob for SyncJob {

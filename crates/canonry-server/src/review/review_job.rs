@@ -11,9 +11,9 @@ use canonry_github::{GitHub, GitHubError};
 use canonry_review::reviewers::CommandReviewer;
 use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer};
 use canonry_review::{
-    FetchedRepository, Git, GitError, InvalidRemote, Publication, PublicationError, PublicationResult, Remote,
-    Repository, ReviewError, ReviewOutcome, ReviewRequest, ReviewerChoice, choose_reviewers, poll_reactions_of_pull,
-    review,
+    FetchedRepository, Git, GitError, InvalidRemote, LintedCommit, Publication, PublicationError, PublicationResult,
+    Remote, Repository, ReviewError, ReviewOutcome, ReviewRequest, ReviewerChoice, choose_reviewers,
+    poll_reactions_of_pull, review,
 };
 use canonry_store::{BrakeKind, CompletedRun, Job, Repo};
 use jiff::{SignedDuration, Timestamp};
@@ -370,6 +370,10 @@ impl<'a> ReviewRun<'a> {
             settings: config,
             notes: &notes,
             reviewers: plan.reviewers,
+            // The service reads no reports of other tools.
+            linted: LintedCommit::Head,
+            base_reports: &[],
+            base_ledger: Some(&ReviewSubject::Branch(live.base_branch.clone())),
             llm_budget: self.llm_budget(plan.settings, llm.is_some()).await?,
             owner: &owner,
         };
@@ -412,7 +416,7 @@ impl<'a> ReviewRun<'a> {
         let model = self.service.parts().reviewers.llm.as_ref();
         // A program does not report how many tokens it used.
         let prices = model.filter(|model| model.provider != Extractor::Command).and_then(|model| model.prices);
-        let usual = LlmReviewBudget { prices, ..LlmReviewBudget::default() };
+        let usual = LlmReviewBudget { prices, ..LlmReviewBudget::of(settings.config().review.model_budget) };
         if !is_asked {
             return Ok(usual);
         }

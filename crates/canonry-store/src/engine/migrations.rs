@@ -54,6 +54,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0023_write_origins"),
     migration!("0024_activity"),
     migration!("0025_code_excerpts"),
+    migration!("0026_fixes"),
 ];
 
 /// The schema that this program reads and writes.

@@ -11,6 +11,7 @@ pub(crate) mod lists;
 pub(crate) mod migrations;
 pub(crate) mod open;
 pub(crate) mod packed_text;
+pub(crate) mod portable_copy;
 pub(crate) mod postgres_limits;
 pub(crate) mod prune;
 pub(crate) mod purge;

@@ -173,7 +173,7 @@ impl Store {
 /// How long a writer waits for another one. Long enough for a batch of an import on a slow disk.
 const BUSY: Duration = Duration::from_secs(30);
 
-fn sqlite_options(path: &std::path::Path) -> SqliteConnectOptions {
+pub(crate) fn sqlite_options(path: &std::path::Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         // NORMAL would lose the last transactions at a power failure; Canonry guarantees what it stored.

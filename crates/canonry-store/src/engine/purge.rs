@@ -65,6 +65,7 @@ const TABLES: &[(&str, Of)] = &[
     ("triage_records", Of::Item),
     ("triage_candidates", Of::Triage),
     ("triage_actions", Of::Triage),
+    ("fix_matches", Of::Triage),
     ("triage_comment_reactions", Of::Item),
     ("outcome_events", Of::Item),
     ("issue_outcomes", Of::Repo),

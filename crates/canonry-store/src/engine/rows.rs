@@ -9,7 +9,7 @@ use canonry_domain::review::{
 };
 use canonry_domain::{
     AdjudicatedAnswer, AuditCandidate, AuditClass, Boilerplate, Component, ContentHash, ContentVersion,
-    CurrentThreshold, DecisionOrigin, DecisionStatus, EventBy, Extractor, GithubId, GoneReason, IssueOutcome,
+    CurrentThreshold, DecisionOrigin, DecisionStatus, EventBy, Extractor, FixKind, GithubId, GoneReason, IssueOutcome,
     ItemNumber, ItemState, ItemType, LaneStatus, Lesson, LessonKind, Login, OutcomeKind, OverrideKind, Probability,
     PullChanges, RepoName, Similarity, SkipReason, StateReason, Structure, TargetPolicy, Threshold, ThresholdSource,
     TriageMode, Verdict, WriteKind, WriteOrigin,
@@ -239,7 +239,7 @@ columns! {
     RepoPath: String = |raw| Ok(RepoPath::exact(&raw)?);
     HiddenBy: String = |raw| Ok(hidden_by(&raw)?);
     AdjudicatedAnswer, AuditClass, BrakeKind, Category, CloseMode, CommitSha, DecisionOrigin, DecisionStatus, DeliveryState, DismissalKind, Dismisser, Extractor,
-    FindingStatus, Fingerprint, GoneReason, GraceState, ItemState, ItemType, JobState, LaneStatus, LessonKind, Login,
+    FindingStatus, Fingerprint, FixKind, GoneReason, GraceState, ItemState, ItemType, JobState, LaneStatus, LessonKind, Login,
     MaintainerSource, MentionOutcome, MentionPlace, ObjectionKind, OutboxState, EventBy, OutcomeKind, OverrideKind,
     RepoAccess, RepoName, Representation, ReviewMode, ReviewState, ReviewSubject, SetStatus, PostedThreadState, Severity, ShownAs,
     SkipReason, StateReason, TargetPolicy, ThresholdSource, TriageActionKind, TriageMode, Verdict,
@@ -249,7 +249,7 @@ columns! {
 }
 
 fn hidden_by(text: &str) -> Result<HiddenBy, String> {
-    let others = [HiddenBy::Dismissal, HiddenBy::Feedback, HiddenBy::Area, HiddenBy::Severity];
+    let others = [HiddenBy::Dismissal, HiddenBy::Feedback, HiddenBy::Area, HiddenBy::Severity, HiddenBy::Scope];
     match text.strip_prefix("pattern:") {
         Some(pattern) => Ok(HiddenBy::Pattern(pattern.to_owned())),
         None => others.into_iter().find(|by| by.as_text() == text).ok_or_else(|| format!("{text:?} hides nothing")),

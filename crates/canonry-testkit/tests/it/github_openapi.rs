@@ -51,6 +51,7 @@ fn world() -> World {
     world.commit(REPO, "topic", &[("src/a.rs", Some("one\ntwo\nthree\n")), ("docs/use.md", None)]);
     let pull = NewPull { fork: Some(String::from("helper")), ..NewPull::new("From a fork") };
     assert_eq!(world.open_pull(REPO, "helper", "topic", pull), PULL);
+    world.release(REPO, "main", "v1.0");
     world.request_review(REPO, PULL, "helper", "maint");
     world.close(REPO, 2, "maint", CloseReason::NotPlanned);
     world.reopen(REPO, 2, "maint");
@@ -188,6 +189,7 @@ async fn drive_reading(emulator: &Emulator) {
         "/commits?per_page=1",
         "/compare/main...main",
         "/readme",
+        "/releases?per_page=100",
         "/pulls/8/commits",
         "/issues/7",
         "/issues?labels=bug&creator=stranger",

@@ -8,3 +8,4 @@ pub(crate) mod retrieval;
 pub(crate) mod review_model;
 pub(crate) mod reviewers;
 pub(crate) mod run_id;
+pub(crate) mod service_models;

@@ -84,8 +84,11 @@ on_both_engines! {
             });
             setting.settle().await;
             let said = setting.check_text(number);
-            assert!(said.contains("It is gone from the code, but it was pushed"), "{forced} {text:?}: {said}");
-            assert!(said.contains("Revoke it.") && !said.to_lowercase().contains("fixed"), "{forced} {text:?}: {said}");
+            // A commit of the branch that has it is named; after a force-push nothing but the memory of it is left.
+            let is_told = said.contains("It is gone from the code, but it was pushed")
+                || said.contains("adds what looks like an AWS key, and a later commit removes it");
+            assert!(is_told, "{forced} {text:?}: {said}");
+            assert!(said.to_lowercase().contains("revoke it") && !said.to_lowercase().contains("fixed"), "{forced} {text:?}: {said}");
             assert_eq!(concluded(&setting).as_deref(), Some("failure"), "{forced} {text:?}");
             assert!(!is_resolved(&setting), "its thread stays open");
         }

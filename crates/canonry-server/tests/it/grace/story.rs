@@ -258,12 +258,6 @@ async fn is_closed(setting: &TriageWorld) {
     This looks like the same problem as #2 (*The tide stops: topic1*), so it will be **closed on 18 Nov, 20:00 UTC**.
 
     **Not the same?** 👎 this comment or reply, and it stays open. If it is the same, please add your details to #2.
-
-    <details><summary>Why</summary>
-
-    Both stop at the same wave.
-
-    </details>
     ");
     hours(setting, 2).await;
     let open: Vec<bool> = numbers.iter().map(|number| is_open(setting, *number)).collect();

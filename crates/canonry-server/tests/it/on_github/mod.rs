@@ -3,7 +3,7 @@
 mod conversation;
 mod hostile;
 mod linter;
-mod outbound;
+pub(crate) mod outbound;
 mod permission;
 mod races;
 mod whole;

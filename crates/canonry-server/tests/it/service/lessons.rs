@@ -72,5 +72,6 @@ fn said(of: ItemNumber, target: ItemNumber) -> NewTriageRecord {
         embed_model: "small".to_owned(),
         run_id: format!("run {of}"),
         candidates: Vec::new(),
+        fix: None,
     }
 }

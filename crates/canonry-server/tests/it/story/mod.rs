@@ -2,6 +2,7 @@
 //! learns from people's reactions.
 
 mod calm_and_storm;
+mod fixed_before;
 mod no_file;
 mod outcomes;
 mod same_second;

@@ -1,6 +1,7 @@
 //! The world for the tests of the service: an emulated GitHub, a store, a service between the two, and one clock for
 //! all. Each of the other files adds what one kind of test needs.
 
+pub(crate) mod actions_world;
 pub(crate) mod clocks;
 pub(crate) mod close_world;
 pub(crate) mod job_world;
@@ -87,6 +88,11 @@ impl WorldBuilder {
         Self { detectors, retrieval: RetrievalMode::Dense, ..self }
     }
 
+    /// Items are compared and judged by these.
+    pub(crate) fn detectors(self, detectors: Arc<dyn DetectorSource>, retrieval: RetrievalMode) -> Self {
+        Self { detectors, retrieval, ..self }
+    }
+
     pub(crate) fn reviewers(self, reviewers: ReviewParts) -> Self {
         Self { reviewers, ..self }
     }
@@ -122,7 +128,11 @@ impl WorldBuilder {
     }
 
     fn service(&self, store: Store, github: &GitHub, clock: &Arc<dyn Clock>, wake: &Arc<Notify>) -> Arc<Service> {
-        Arc::new(Service::new(ServiceParts {
+        Arc::new(self.plain_service(store, github, clock, wake))
+    }
+
+    fn plain_service(&self, store: Store, github: &GitHub, clock: &Arc<dyn Clock>, wake: &Arc<Notify>) -> Service {
+        Service::new(ServiceParts {
             store,
             github: (self.who != As::Nobody).then(|| github.clone()),
             is_app: self.who == As::App,
@@ -133,7 +143,7 @@ impl WorldBuilder {
             prices: None,
             retrieval: self.retrieval,
             wake_publisher: Arc::clone(wake),
-        }))
+        })
     }
 }
 

@@ -45,12 +45,22 @@ impl ReviewWorld {
     }
 
     pub(crate) async fn with(database: &TestDatabase, who: As, settings: &str, reviewers: ReviewParts) -> Self {
+        let world = |webhooks: &str| world(who, settings, webhooks);
+        Self::on(database, who, WorldBuilder::new(who).reviewers(reviewers), world).await
+    }
+
+    /// The same with a world of one's own, which gets the address for its webhooks.
+    pub(crate) async fn on(
+        database: &TestDatabase,
+        who: As,
+        builder: WorldBuilder,
+        world: impl FnOnce(&str) -> World,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
-        let world = world(who, settings, &format!("http://{address}/webhooks/github"));
-        let emulator = Arc::new(Emulator::start(world).await);
+        let emulator = Arc::new(Emulator::start(world(&format!("http://{address}/webhooks/github"))).await);
         let clock = Arc::new(WaitingMoves::new(&emulator, None));
-        let world = WorldBuilder::new(who).reviewers(reviewers).start(&emulator, clock, database.url()).await;
+        let world = builder.start(&emulator, clock, database.url()).await;
         let repo = world.known_repo(REPO).await;
         // It only accepts webhooks: the test decides which jobs run, and when.
         let (parts, options) = (ServeParts::new(world.service.clone()), service_options(0, CAPS, Schedules::Off));

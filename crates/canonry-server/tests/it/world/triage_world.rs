@@ -35,6 +35,11 @@ impl Deref for TriageWorld {
 impl TriageWorld {
     /// The App was just installed on these repositories; nothing has been delivered.
     pub(crate) async fn new(database: TestDatabase, repos: &[&str]) -> Self {
+        Self::with(database, world(repos)).await
+    }
+
+    /// The same with a given world.
+    pub(crate) async fn with(database: TestDatabase, world: World) -> Self {
         let permissions = [
             ("issues", "write"),
             ("pull_requests", "write"),
@@ -42,7 +47,7 @@ impl TriageWorld {
             ("contents", "read"),
             ("metadata", "read"),
         ];
-        let whole = WholeService::start(database, world(repos), &permissions, WorldBuilder::new(As::App)).await;
+        let whole = WholeService::start(database, world, &permissions, WorldBuilder::new(As::App)).await;
         let (store, clock) = (whole.store.clone(), whole.clock.clone());
         let scheduler = Scheduler { store, clock, schedules: Schedules::App };
         Self { whole, scheduler }
@@ -177,7 +182,7 @@ impl TriageWorld {
     }
 }
 
-fn world(repos: &[&str]) -> World {
+pub(crate) fn world(repos: &[&str]) -> World {
     let mut world = World::new();
     for name in ["ann", "ben", "cleo"] {
         world.user(name);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use canonry_domain::review::{HiddenBy, ReviewSubject, ShownAs};
 use canonry_domain::{
-    AuditClass, CurrentThreshold, IssueResolution, ItemNumber, ItemType, Login, OverrideKind, Verdict, WriteOrigin,
-    WriteSource,
+    AuditClass, CurrentThreshold, FixKind, IssueResolution, ItemNumber, ItemType, Login, OverrideKind, Verdict,
+    WriteOrigin, WriteSource,
 };
 use canonry_testkit::database::{Engine, TestDatabase};
 use canonry_testkit::on_both_engines;
@@ -46,6 +46,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../../migrations/samples/0023_write_origins.sql"),
     include_str!("../../../migrations/samples/0024_activity.sql"),
     include_str!("../../../migrations/samples/0025_code_excerpts.sql"),
+    include_str!("../../../migrations/samples/0026_fixes.sql"),
 ];
 
 fn now() -> Timestamp {
@@ -242,6 +243,13 @@ async fn reads_the_duplicates(store: &Store, repo: RepoId) {
     assert_eq!(store.close().lease(repo).await.expect("reads").expect("taken").owner, "run-4");
     let told = store.duplicates().triage_records_of(repo, issue, number(3)).await.expect("reads");
     assert_eq!((told[0].record.target, told[0].record.candidates.len()), (Some(number(1)), 1));
+    let told = store.duplicates().triage_records_of(repo, issue, number(1)).await.expect("reads");
+    let fix = told[0].record.fix.as_ref().expect("a fix");
+    assert_eq!(
+        (fix.kind, fix.report, fix.fix, fix.release.as_deref()),
+        (FixKind::Fixed, number(3), number(2), Some("v1.4"))
+    );
+    assert_eq!(store.repos().default_branch(repo).await.expect("reads").as_deref(), Some("main"));
     let audit = store.judge().latest_audit(repo).await.expect("reads").expect("known");
     assert_eq!(store.judge().audit_items(audit.id).await.expect("reads")[0].class, AuditClass::Fp);
     assert_eq!(store.models().calls_of_run("run-5").await.expect("reads").len(), 2);

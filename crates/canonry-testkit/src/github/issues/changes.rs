@@ -141,12 +141,17 @@ impl World {
         self.queue_issue_event("closed", self.position(repo), number, by, json!({}));
     }
 
+    /// Merges a pull request. A test that needs its commit commits to the base branch first: the tip becomes the merge
+    /// commit.
     pub fn merge(&mut self, repo: &str, number: u64, by: &str) {
         let at = self.stamp();
+        let base = self.issue(repo, number).pull.as_ref().map(|pull| pull.base_ref.clone()).unwrap_or_default();
+        let tip = self.get(repo).branches.get(&base).cloned();
         let issue = self.change(repo, number);
         let pull = issue.pull.as_mut().expect("only pull requests are merged");
         pull.merged_at = Some(at);
         pull.merged_by = Some(by.to_owned());
+        pull.merge_commit = tip;
         issue.state = State::Closed;
         issue.closed_at = Some(at);
         issue.closed_by = Some(by.to_owned());

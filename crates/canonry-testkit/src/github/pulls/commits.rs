@@ -111,11 +111,14 @@ impl World {
 }
 
 impl Repo {
-    /// The SHA that a branch, a reference or a SHA names.
+    /// The SHA that a branch, a tag, a reference or a SHA names.
     pub(crate) fn commit_named(&self, name: &str) -> Option<String> {
         let branch = name.strip_prefix("refs/heads/").or(name.strip_prefix("heads/")).unwrap_or(name);
         if let Some(sha) = self.branches.get(branch) {
             return Some(sha.clone());
+        }
+        if let Some(release) = self.releases.iter().find(|release| release.tag == name) {
+            return Some(release.sha.clone());
         }
         self.has_commit(name).then(|| name.to_owned())
     }

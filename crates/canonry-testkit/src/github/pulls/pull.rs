@@ -21,6 +21,8 @@ pub struct Pull {
     pub draft: bool,
     pub merged_at: Option<Timestamp>,
     pub merged_by: Option<String>,
+    /// The tip of the base branch after the merge; `None` without git.
+    pub merge_commit: Option<String>,
     /// Login of the fork's owner, if the branch belongs to a fork.
     pub fork: Option<String>,
     pub head_ref: String,
@@ -54,6 +56,7 @@ impl Default for Pull {
             draft: false,
             merged_at: None,
             merged_by: None,
+            merge_commit: None,
             fork: None,
             head_ref: String::from("topic"),
             head_sha: "1".repeat(40),
@@ -265,7 +268,7 @@ pub(crate) fn simple_json(world: &World, repo: &Repo, issue: &Issue) -> Option<V
         "review_comment_url": format!("{api}/pulls/comments{{/number}}"),
         "comments_url": format!("{issue_url}/comments"),
         "statuses_url": statuses,
-        "merge_commit_sha": null,
+        "merge_commit_sha": pull.merge_commit,
         "merged_at": pull.merged_at.map(time),
         "requested_reviewers": world.users_json(&pull.requested_reviewers),
         "requested_teams": [],

@@ -62,7 +62,7 @@ impl GitRepository {
         }
         stream.extend(b"deleteall\n");
         for (path, bytes) in &parts.files {
-            stream.extend(format!("M 100644 inline {path}\ndata {}\n", bytes.len()).into_bytes());
+            stream.extend(format!("M 100644 inline {}\ndata {}\n", quoted(path), bytes.len()).into_bytes());
             stream.extend_from_slice(bytes);
             stream.push(b'\n');
         }
@@ -151,6 +151,11 @@ impl GitRepository {
             Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
         }
     }
+}
+
+/// A path as fast-import reads it, whatever characters it has.
+fn quoted(path: &str) -> String {
+    format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 
 /// A branch's reference; `mallory:fix` is a branch of a fork, which the list of branches hides.

@@ -13,6 +13,7 @@ use crate::github::people::accounts::{Actor, CONTENTS, METADATA, Permission};
 use crate::github::pulls::check_runs::CheckRun;
 use crate::github::pulls::commits::Commit;
 use crate::github::repos::git_repositories::GitRepository;
+use crate::github::repos::releases::PublishedRelease;
 use crate::github::serve::call::{Answer, Call, Reply};
 use crate::github::world::{Comment, Gone, Issue, Label, Milestone, State, World};
 
@@ -44,6 +45,8 @@ pub struct Repo {
     /// The commits of branches, by name; those of a fork are named `owner:branch` in the original repository.
     pub branches: BTreeMap<String, String>,
     pub commits: BTreeMap<String, Commit>,
+    /// Releases, oldest first.
+    pub releases: Vec<PublishedRelease>,
     /// Check runs, oldest first.
     pub check_runs: Vec<CheckRun>,
     /// The git repository, once something was committed.
@@ -75,6 +78,7 @@ impl Repo {
             fork: false,
             branches: BTreeMap::new(),
             commits: BTreeMap::new(),
+            releases: Vec::new(),
             check_runs: Vec::new(),
             git: None,
             unsaved: BTreeSet::new(),

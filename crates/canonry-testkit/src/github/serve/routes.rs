@@ -8,7 +8,7 @@ use crate::github::issues::{
 use crate::github::people::accounts::METADATA;
 use crate::github::people::{accounts as people, app, collaborators, oauth};
 use crate::github::pulls::{check_runs, commits, pull as pulls, review_comments, reviews};
-use crate::github::repos::{repositories, smart_http};
+use crate::github::repos::{releases, repositories, smart_http};
 use crate::github::serve::call::{Answer, Call, Reply};
 use crate::github::serve::{graphql, rate_limit, webhooks};
 use crate::github::world::World;
@@ -78,6 +78,7 @@ const ROUTES: &[Route] = routes![
     "GET" "/repos/{owner}/{repo}/installation" => app::show_installation_of_repo,
     "GET" "/repos/{owner}/{repo}/contents/{path}" => repositories::contents,
     "GET" "/repos/{owner}/{repo}/readme" => repositories::readme,
+    "GET" "/repos/{owner}/{repo}/releases" => releases::list,
     "GET" "/search/issues" => search::issues,
     "GET" "/repos/{owner}/{repo}/collaborators" => collaborators::list,
     "GET" "/repos/{owner}/{repo}/collaborators/{username}/permission" => collaborators::show_permission,

@@ -6,4 +6,5 @@ pub(crate) mod maintainers;
 pub(crate) mod pause;
 pub(crate) mod purge;
 pub(crate) mod resume;
+pub(crate) mod run;
 pub(crate) mod serve;

@@ -1,30 +1,27 @@
 //! `serve`: receives GitHub's webhooks and processes them until it is stopped.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use canonry_console::{ConsoleParts, console_routes};
 use canonry_domain::RepoName;
 use canonry_github::{Clock, SystemClock};
 use canonry_mcp::{McpServer, mcp_routes};
-use canonry_models::chat::TokenPrices;
 use canonry_server::{
     ApiAccess, ApiParts, Metrics, Operations, Publish, ReviewParts, Schedules, ServeParts, Service, ServiceOptions,
     ServiceParts, TrustedProxy, api_routes, operations_routes, serve,
 };
 use canonry_store::{JobCaps, OpenOptions, Store};
-use canonry_triage::{DEFAULT_INDEX_MEMORY, DetectorSource, FixIndexes, IndexCache, LOOKUPS_AT_ONCE, Lookup};
+use canonry_triage::{DEFAULT_INDEX_MEMORY, FixIndexes, LOOKUPS_AT_ONCE, Lookup};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 use url::Url;
 
-use crate::options::chat::{Models, ProviderOptions, amount};
-use crate::options::retrieval::{EmbedderOptions, ModeOption, SourceOptions, snapshots_of};
-use crate::options::review_model::ReviewModelOptions;
-use crate::output::exit::WrongUsage;
+use crate::options::chat::Models;
+use crate::options::service_models::ServiceModelOptions;
 use crate::output::logging::LogFormat;
 use crate::output::report::Report;
 use crate::output::tables::counted;
@@ -34,7 +31,6 @@ use crate::session::console_commands::console_commands;
 use crate::session::console_secrets::{oauth_app, secret_of};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
-use crate::session::detector_source::ServiceModels;
 use crate::session::github::{GithubOption, is_app};
 use crate::session::mcp_access::TokenAccess;
 
@@ -113,29 +109,11 @@ pub(crate) struct Args {
     /// is kept, and each new item reads its repository's index from disk
     #[arg(long, value_name = "MB", default_value_t = DEFAULT_INDEX_MEMORY)]
     index_memory: u32,
-    /// The most that models may cost per repository and calendar month, in US dollars; needs the two prices. A repository
-    /// can set a lower limit in its .canonry.yml
-    #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["input_price", "output_price"])]
-    monthly_cost: Option<f64>,
-    /// What a million tokens cost that the model reads, in US dollars
-    #[arg(long, value_name = "USD", value_parser = amount, requires = "output_price")]
-    input_price: Option<f64>,
-    /// What a million tokens cost that the model writes, in US dollars
-    #[arg(long, value_name = "USD", value_parser = amount, requires = "input_price")]
-    output_price: Option<f64>,
     /// The format of the log on stderr: json (one object per line) or text
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "json", hide_possible_values = true)]
     log_format: LogFormat,
     #[command(flatten)]
-    source: SourceOptions,
-    #[command(flatten)]
-    mode: ModeOption,
-    #[command(flatten)]
-    embedder: EmbedderOptions,
-    #[command(flatten)]
-    provider: ProviderOptions,
-    #[command(flatten)]
-    review: ReviewModelOptions,
+    models: ServiceModelOptions,
     #[command(flatten)]
     github: GithubOption,
     #[command(flatten)]
@@ -146,10 +124,6 @@ impl Args {
     pub(crate) const fn log_format(&self) -> LogFormat {
         self.log_format
     }
-
-    fn prices(&self) -> Option<TokenPrices> {
-        self.input_price.zip(self.output_price).map(|(input, output)| TokenPrices { input, output })
-    }
 }
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
@@ -159,18 +133,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
              creates the App and shows the secret"
         );
     };
-    let models = args.provider.models(args.source.source())?;
-    let reviewers = args.review.parts(args.prices(), args.provider.patience)?;
-    if args.monthly_cost.is_some() && !models.are_hosted() && reviewers.llm.is_none() {
-        let words = "--monthly-cost is for hosted models; name one with --provider, --extractor or --review-provider";
-        bail!(WrongUsage(words.to_owned()));
-    }
-    if (models.are_hosted() || reviewers.llm.is_some()) && args.prices().is_none() {
-        tracing::warn!(
-            "the models' prices are unknown, so a repository with budget.monthlyCostUsd in its .canonry.yml gets no model; set \
-             --input-price and --output-price"
-        );
-    }
+    let (models, reviewers) = args.models.load()?;
     let stop = interruption()?;
     let connections = OpenOptions { connections: args.workers + OTHER_CONNECTIONS };
     let store = args.database.open_with(connections, context).await?;
@@ -220,13 +183,7 @@ async fn parts(
         (Some(_), true) => Schedules::App,
         (Some(_), false) => Schedules::Token,
     };
-    let detectors: Arc<dyn DetectorSource> = Arc::new(ServiceModels {
-        models,
-        remote_embedder: args.embedder.unless_local(store).await?,
-        local_embedder: OnceLock::new(),
-        snapshots: snapshots_of(&args.database)?,
-        indexes: IndexCache::new(args.index_memory as usize * 1_000_000),
-    });
+    let detectors = args.models.detectors(models, store, &args.database, args.index_memory).await?;
     let (metrics, wake_publisher, wake_worker) = (Metrics::new(), Arc::new(Notify::new()), Arc::new(Notify::new()));
     let api = args.github.api().clone();
     let access = Arc::new(ApiAccess::new(store.clone(), api, secret_of(ADMIN_TOKEN), Arc::clone(&clock)));
@@ -234,7 +191,7 @@ async fn parts(
         store: store.clone(),
         detectors: Arc::clone(&detectors),
         clock: Arc::clone(&clock),
-        mode: args.mode.mode,
+        mode: args.models.mode(),
         fixes: FixIndexes::default(),
         places: Semaphore::new(LOOKUPS_AT_ONCE),
     });
@@ -275,9 +232,9 @@ async fn parts(
         detectors,
         reviewers,
         clock,
-        monthly_cost: args.monthly_cost,
-        prices: args.prices(),
-        retrieval: args.mode.mode,
+        monthly_cost: args.models.monthly_cost(),
+        prices: args.models.prices(),
+        retrieval: args.models.mode(),
         wake_publisher: Arc::clone(&wake_publisher),
     }));
     let publisher = writes.then(|| Arc::clone(&service) as Arc<dyn Publish>);

@@ -23,6 +23,11 @@ struct Left {
 /// Runs a step of the Action. The runner sets every variable that the step declares; `given` contains the values of
 /// the expressions, and a missing input has its default.
 fn run_step(place: &Place, id: &str, given: &[(&str, &str)]) -> Left {
+    run_step_as(place, id, &[], given)
+}
+
+/// The same with more of the variables that every runner sets.
+fn run_step_as(place: &Place, id: &str, runner: &[(&str, String)], given: &[(&str, &str)]) -> Left {
     let document = yaml(ACTION);
     let step = steps(&document).into_iter().find(|step| step["id"] == id).expect("the step");
     let script = place.write("step.sh", step["run"].as_str().expect("a script"));
@@ -37,6 +42,7 @@ fn run_step(place: &Place, id: &str, given: &[(&str, &str)]) -> Left {
         .env("RUNNER_TEMP", place.path("runner"))
         .env("GITHUB_OUTPUT", &outputs)
         .env("GITHUB_STEP_SUMMARY", &summary)
+        .envs(runner.iter().map(|(name, value)| (name, value)))
         .current_dir(place.path(""));
     let variables = step["env"].as_object().expect("variables");
     for (name, value) in variables {

@@ -7,9 +7,9 @@ use std::process::Command;
 use canonry_store::Store;
 use canonry_testkit::github::{Emulator, NewIssue, NewPull, Permission, World};
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Left, TOKEN, program, run_step};
+use super::{Left, TOKEN, program, run_step, run_step_as};
 use crate::packages::{ACTION, text};
 use crate::place::Place;
 use crate::working_copy::{WorkingCopy, code, sarif};
@@ -105,6 +105,18 @@ fn what_a_workflow_says_reaches_the_program_as_it_is() {
 }
 
 #[test]
+fn an_incomplete_review_fails_the_job_unless_the_workflow_allows_gaps() {
+    let (place, emulator) = (Place::new(), Emulator::start_blocking(World::new()));
+    let incomplete =
+        program(&place, "incomplete", "for one in \"$@\"; do [ \"$one\" = --allow-gaps ] && exit 0; done; exit 3");
+    let given = [("CANONRY", incomplete.as_str()), ("PUBLISH", "true")];
+    let left = run_action(&place, &emulator, "review", "7", &given);
+    assert!(left.exit == Some(3) && left.outputs.contains("::error::the review is incomplete"), "{}", left.outputs);
+    let left = run_action(&place, &emulator, "review", "7", &[&given[..], &[("ALLOW_GAPS", "true")]].concat());
+    assert_eq!(left.exit, Some(0), "{}", left.outputs);
+}
+
+#[test]
 fn the_action_looks_at_nothing_of_an_event_that_strangers_word() {
     // No title, text, label or name of a branch; the repository of a fork is only compared.
     let used: BTreeSet<String> = text(ACTION)
@@ -118,7 +130,6 @@ fn the_action_looks_at_nothing_of_an_event_that_strangers_word() {
         .collect();
     let known = [
         "github.api_url",
-        "github.event.issue.number",
         "github.event.pull_request.head.repo.full_name",
         "github.event.pull_request.number",
         "github.event_name",
@@ -131,34 +142,117 @@ fn the_action_looks_at_nothing_of_an_event_that_strangers_word() {
     assert_eq!(used, known.map(str::to_owned).into());
 }
 
-#[test]
-fn the_action_says_what_a_new_issue_repeats_and_repeats_no_strangers_words() {
-    let jq = Command::new("jq").arg("--version").output();
-    assert!(jq.is_ok_and(|output| output.status.success()), "the Action uses jq, as every runner has it: install jq");
+/// A repository with an issue, and its twin as an event; the settings decide what is written.
+fn repeated(settings: Option<&str>) -> (World, Value) {
     let mut world = World::new();
     world.repo(REPO);
     for login in ["mona", "zoe"] {
         world.user(login);
     }
-    world.collaborator(REPO, "mona", Permission::Write);
-    world.token(TOKEN, "mona");
+    world.collaborator(REPO, "mona", Permission::Maintain);
+    world.collaborator(REPO, OWN, Permission::Write);
+    world.token(TOKEN, OWN);
+    if let Some(settings) = settings {
+        world.get_mut(REPO).file(".canonry.yml", settings);
+    }
     let body = "Saving the settings fails:\n\n```\nthread 'main' panicked at src/settings.rs:218:13:\n\
                 E4711: settings file is locked by process 99\n```\n\nVersion 4.2.1 on Debian 12.";
     let title = "Saving ::error::the settings panics $(id) <img src=x> with E4711";
     world.open(REPO, "zoe", NewIssue::new(title, body));
     world.advance(60);
+    world.send_webhooks_to("http://127.0.0.1:9/", "none");
     world.open(REPO, "mona", NewIssue::new(title, body));
+    let event = world.deliveries.last().expect("an event").payload.clone();
     world.advance(60);
+    (world, event)
+}
+
+/// Runs the Action for an event, with the state in a bare repository beside it.
+fn run_event(place: &Place, emulator: &Emulator, event: &Value, run: &str) -> Left {
+    let payload = place.write("event.json", event.to_string());
+    let origin = place.path("origin.git");
+    if !origin.exists() {
+        let made = Command::new("git").args(["init", "--quiet", "--bare"]).arg(&origin).status();
+        assert!(made.expect("git runs").success());
+    }
+    // The emulated GitHub takes no pushes.
+    let remote = format!("--state-remote=file://{}", origin.display());
+    let script = format!("exec '{}' \"$@\" '{remote}'", env!("CARGO_BIN_EXE_canonry"));
+    let canonry = program(place, "canonry-with-state", &script);
+    let runner = [
+        ("GITHUB_EVENT_NAME", "issues".to_owned()),
+        ("GITHUB_EVENT_PATH", payload.display().to_string()),
+        ("GITHUB_RUN_ID", run.to_owned()),
+    ];
+    run_step_as(
+        place,
+        "run",
+        &runner,
+        &[
+            ("CANONRY", canonry.as_str()),
+            ("GITHUB_TOKEN", TOKEN),
+            ("CANONRY_GITHUB_API_URL", emulator.url().as_str()),
+            ("REPOSITORY", REPO),
+            ("COMMAND", "run"),
+        ],
+    )
+}
+
+#[test]
+fn without_settings_the_action_says_in_its_summary_what_it_would_post() {
+    let jq = Command::new("jq").arg("--version").output();
+    assert!(jq.is_ok_and(|output| output.status.success()), "the Action uses jq, as every runner has it: install jq");
+    let (world, event) = repeated(None);
     let (place, emulator) = (Place::new(), Emulator::start_blocking(world));
-    let left = run_action(&place, &emulator, "detect-new", "2", &[]);
+    let left = run_event(&place, &emulator, &event, "1");
     assert_eq!(left.exit, Some(0), "{}", left.outputs);
-    for line in ["verdict=duplicate\n", "duplicate-of=1\n", "confidence=", "json="] {
+    for line in ["verdict=duplicate\n", "duplicate-of=1\n", "json="] {
         assert!(left.outputs.contains(line), "{line:?} is not among {}", left.outputs);
     }
-    assert!(left.summary.contains("#2: **duplicate**") && left.summary.contains("| #1 |"), "{}", left.summary);
-    for words in ["::error::", "<img", "$(id)", "Saving"] {
-        assert!(!left.summary.contains(words), "{}", left.summary);
+    assert!(left.summary.contains("`issues opened` #2: done"), "{}", left.summary);
+    assert!(left.summary.contains("> This looks like the same problem as #1"), "{}", left.summary);
+    // The runner obeys commands in what a step prints, and the summary is rendered.
+    assert!(!left.outputs.contains("::error::"), "{}", left.outputs);
+    assert!(left.summary.contains("&lt;img"), "{}", left.summary);
+    assert!(emulator.writes().is_empty(), "{:?}", emulator.writes());
+}
+
+#[test]
+fn the_action_comments_once_and_keeps_no_secret_in_the_state() {
+    let (world, event) = repeated(Some("triage: {mode: suggest}\n"));
+    let (place, emulator) = (Place::new(), Emulator::start_blocking(world));
+    // The second run is the first one started again, on a machine without a cache; for the third the state is lost too.
+    for (run, lost) in [("1", None), ("1", Some("runner")), ("2", Some("origin.git"))] {
+        if let Some(lost) = lost {
+            fs::remove_dir_all(place.path("runner")).expect("it was there");
+            let _ = fs::remove_dir_all(place.path(lost));
+        }
+        let left = run_event(&place, &emulator, &event, run);
+        assert_eq!(left.exit, Some(0), "{}", left.outputs);
+        let world = emulator.world();
+        let comments = world.comments_by(REPO, 2, OWN);
+        assert_eq!(comments.len(), 1, "run {run}, lost {lost:?}");
+        assert!(comments[0].body.starts_with("This looks like the same problem as #1"), "{}", comments[0].body);
+        assert_eq!(world.issue(REPO, 2).labels, ["possible-duplicate"]);
     }
+    let origin = place.path("origin.git");
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(&origin).args(arguments).output().expect("git runs");
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    let state = git(&["cat-file", "blob", "refs/canonry/state:database-000"]);
+    let holds = |words: &str| state.windows(words.len()).any(|window| window == words.as_bytes());
+    assert!(holds("Saving ::error::the settings panics") && !holds(TOKEN), "the state is a database without the token");
+    let copy = place.write("copy.db", &state);
+    let secrets = tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+        let store = Store::open_existing(&format!("sqlite:{}", copy.display()).parse().expect("a URL")).await;
+        let store = store.expect("it is a database of this version");
+        store.outbox().marker_secret([9; 32], Timestamp::now()).await.expect("stored")
+    });
+    assert_eq!(secrets, [9; 32], "there was no secret before");
+    assert_eq!(git(&["rev-list", "--count", "refs/canonry/state"]), b"1\n", "the ref has no history");
+    emulator.assert_no_unknown_routes();
 }
 
 #[test]
@@ -251,7 +345,9 @@ fn the_action_reviews_a_forks_change_without_publishing_or_checking_out() {
 #[test]
 fn the_action_refuses_what_is_no_number_and_no_command() {
     let (place, emulator) = (Place::new(), Emulator::start_blocking(World::new()));
-    for (command, number) in [("detect-new", ""), ("detect-new", "1; id"), ("review", "0x1"), ("approve", "1")] {
+    for (command, number) in
+        [("review", ""), ("review", "1; id"), ("review", "0x1"), ("approve", "1"), ("detect-new", "1")]
+    {
         let left = run_action(&place, &emulator, command, number, &[]);
         assert_eq!(left.exit, Some(2), "{command} {number}: {}", left.outputs);
         assert!(left.outputs.contains("::error::"), "{}", left.outputs);

@@ -1,0 +1,100 @@
+//! The database as files for the state ref: in pieces, because GitHub refuses a file of more than 100 MB, and not
+//! compressed, because git stores what changed in a file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::actions::state_ref::StateEntry;
+
+/// A third of GitHub's limit.
+const PIECE: usize = 32 * 1024 * 1024;
+/// What a repository can bear: GitHub recommends less than 1 GB for all of it.
+const MOST: u64 = 768 * 1024 * 1024;
+const NAME: &str = "database-";
+
+#[derive(Debug, thiserror::Error)]
+pub enum StateFileError {
+    #[error("the database cannot be read or written: {0}")]
+    Io(#[from] io::Error),
+    #[error(
+        "the database has {} MB, more than the {} MB that are kept in a repository; run `canonry serve` instead",
+        .0 / 1_000_000, MOST / 1_000_000
+    )]
+    TooLarge(u64),
+    #[error("piece {0} of the stored database is missing; delete the state ref to begin anew")]
+    Incomplete(usize),
+}
+
+/// The pieces of a database file, each with its name.
+pub(crate) fn pack_state(file: &Path) -> Result<Vec<StateEntry>, StateFileError> {
+    let length = std::fs::metadata(file)?.len();
+    if length > MOST {
+        return Err(StateFileError::TooLarge(length));
+    }
+    let bytes = std::fs::read(file)?;
+    Ok(bytes.chunks(PIECE).enumerate().map(|(place, piece)| (name_of(place), piece.to_vec())).collect())
+}
+
+/// Writes a database file from its pieces among these files. `false` if there are none.
+fn unpack_state(files: &[StateEntry], to: &Path) -> Result<bool, StateFileError> {
+    let count = files.iter().filter(|(name, _)| name.starts_with(NAME)).count();
+    let mut bytes = Vec::new();
+    for place in 0..count {
+        let name = name_of(place);
+        let piece = files.iter().find(|(found, _)| *found == name).ok_or(StateFileError::Incomplete(place))?;
+        bytes.extend_from_slice(&piece.1);
+    }
+    if count > 0 {
+        std::fs::write(to, bytes)?;
+    }
+    Ok(count > 0)
+}
+
+/// Puts the database of the state in its place. A different database that is there is moved aside, because its vectors
+/// can be used; the path where it is now is returned.
+pub(crate) fn place_database(files: &[StateEntry], database: &Path) -> Result<Option<PathBuf>, StateFileError> {
+    let earlier = database.with_extension("earlier");
+    for left in [database.with_extension("db-wal"), database.with_extension("db-shm"), earlier.clone()] {
+        remove_if_there(&left)?;
+    }
+    let has_earlier = database.exists();
+    if has_earlier {
+        std::fs::rename(database, &earlier)?;
+    }
+    unpack_state(files, database)?;
+    Ok(has_earlier.then_some(earlier))
+}
+
+pub(super) fn remove_if_there(file: &Path) -> io::Result<()> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn name_of(place: usize) -> String {
+    format!("{NAME}{place:03}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PIECE, StateFileError, pack_state, unpack_state};
+
+    #[test]
+    fn a_file_comes_back_as_it_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        for length in [1, PIECE, PIECE + 1] {
+            let bytes: Vec<u8> = (0..length).map(|place| u8::try_from(place % 251).expect("small")).collect();
+            std::fs::write(&from, &bytes).expect("writes");
+            let mut pieces = pack_state(&from).expect("packs");
+            pieces.reverse();
+            pieces.push(("README.md".to_owned(), b"words".to_vec()));
+            assert!(unpack_state(&pieces, &to).expect("unpacks"));
+            assert_eq!(std::fs::read(&to).expect("reads"), bytes);
+        }
+        assert!(!unpack_state(&[], &to).expect("nothing to unpack"));
+        let second = [("database-001".to_owned(), Vec::new())];
+        assert!(matches!(unpack_state(&second, &to), Err(StateFileError::Incomplete(0))));
+    }
+}

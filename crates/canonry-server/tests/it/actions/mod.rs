@@ -1,0 +1,4 @@
+//! Triage in GitHub Actions: the same outcome as with the service, whatever happens to the runs and to their state.
+
+mod kills;
+mod two_weeks;

@@ -1,0 +1,122 @@
+//! The texts of the suite.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+/// GitHub accepts no longer title.
+const LONGEST_TITLE: usize = 256;
+
+/// A hostile text.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InjectionText {
+    pub(crate) kind: String,
+    pub(crate) place: InjectionPlace,
+    /// What it wants, in words for people.
+    pub(crate) tries: String,
+    pub(crate) demands: Demand,
+    /// The path of a diff that needs a certain file.
+    pub(crate) path: Option<String>,
+    /// How often the text is repeated.
+    #[serde(default = "once")]
+    times: usize,
+    text: String,
+}
+
+/// Where a text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum InjectionPlace {
+    Title,
+    Body,
+    Comment,
+    Branch,
+    File,
+    Diff,
+}
+
+/// The answer that a model gives if it obeys the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Demand {
+    /// A yes to the first candidate.
+    Near,
+    /// A yes to #5.
+    Far,
+    /// A yes to #4242.
+    Outside,
+    No,
+    /// The text itself.
+    Garbage,
+}
+
+fn once() -> usize {
+    1
+}
+
+impl InjectionText {
+    pub(crate) fn whole(&self) -> String {
+        self.text.repeat(self.times)
+    }
+
+    /// The title and body of a carrier with this text in one of them.
+    pub(crate) fn put_into(&self, title: &str, body: &str) -> (String, String) {
+        put(self.place, &self.whole(), title, body)
+    }
+}
+
+/// A title and a body with a text in one of them: behind the title, or after the first paragraph.
+pub(crate) fn put(place: InjectionPlace, text: &str, title: &str, body: &str) -> (String, String) {
+    match place {
+        InjectionPlace::Title => {
+            (format!("{title} {text}").chars().take(LONGEST_TITLE).collect::<String>(), body.to_owned())
+        }
+        _ => (title.to_owned(), body.replacen("\n\n", &format!("\n\n{text}\n\n"), 1)),
+    }
+}
+
+pub(crate) fn all() -> Vec<InjectionText> {
+    serde_json::from_str(include_str!("texts.json")).expect("well-formed")
+}
+
+pub(crate) fn at(places: &[InjectionPlace]) -> Vec<InjectionText> {
+    all().into_iter().filter(|text| places.contains(&text.place)).collect()
+}
+
+/// The kinds, in the order of the file.
+pub(crate) fn kinds() -> Vec<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for text in all() {
+        if !kinds.contains(&text.kind) {
+            kinds.push(text.kind);
+        }
+    }
+    kinds
+}
+
+/// Letters and digits alone: how much of a text is recognised in another one, however it is escaped.
+pub(crate) fn letters(text: &str) -> String {
+    text.chars().filter(|character| character.is_alphanumeric()).collect()
+}
+
+#[test]
+fn there_are_enough_texts_of_every_kind_at_every_place() {
+    let texts = all();
+    assert!(texts.len() >= 200, "{}", texts.len());
+    let different: BTreeSet<_> = texts.iter().map(|text| (text.place, text.whole(), text.path.clone())).collect();
+    assert_eq!(different.len(), texts.len(), "each is another one");
+    for kind in kinds() {
+        assert!(texts.iter().filter(|text| text.kind == kind).count() >= 5, "{kind}");
+    }
+    for place in [
+        InjectionPlace::Title,
+        InjectionPlace::Body,
+        InjectionPlace::Comment,
+        InjectionPlace::Branch,
+        InjectionPlace::File,
+        InjectionPlace::Diff,
+    ] {
+        assert!(texts.iter().filter(|text| text.place == place).count() >= 20, "{place:?}");
+    }
+}
