@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: measures a release build and prints Markdown for docs/benchmarks.md.
 
+mod action;
+mod check;
 mod console;
 mod embedding;
 mod fixes;
@@ -31,10 +33,11 @@ use crate::process::{cargo, root};
 /// A benchmark: its name, and the function that runs it and prints its table.
 type Benchmark = (&'static str, fn() -> Result<()>);
 
-const BENCHMARKS: [Benchmark; 12] = [
+const BENCHMARKS: [Benchmark; 14] = [
     ("import", import::run),
     ("retrieval", retrieval::run),
     ("fixes", fixes::run),
+    ("check", check::run),
     ("judge", judge::run),
     ("judge-speed", judge_speed::run),
     ("embedding", embedding::run),
@@ -42,6 +45,7 @@ const BENCHMARKS: [Benchmark; 12] = [
     ("pipeline", pipeline::run),
     ("service", service::run),
     ("service-latency", service_latency::run),
+    ("action", action::run),
     ("review", review::run),
     ("console", console::run),
 ];

@@ -1,4 +1,4 @@
-//! The environment of the tests: a PostgreSQL server, a browser and GitHub's descriptions of its API and webhooks.
+//! The environment of the tests: a PostgreSQL server, a browser, clients, and GitHub's descriptions of its API and webhooks.
 
 use std::process::Command;
 
@@ -17,11 +17,17 @@ const TEMPORARY: &str = "TMPDIR";
 
 const TEMPLATE: &str = "canonry_template";
 
-/// Files of npm packages that tests read: the variable, the package, the file in it.
-const PACKAGE_FILES: [(&str, &Tool, &str); 3] = [
+/// Files that tests read or run: the variable, the tool, the file or folder in it.
+const TOOL_FILES: [(&str, &Tool, &str); 5] = [
     ("CANONRY_TEST_GITHUB_OPENAPI", &tools::GITHUB_OPENAPI, "package/generated/api.github.com.json"),
     ("CANONRY_TEST_WEBHOOK_EXAMPLES", &tools::WEBHOOK_EXAMPLES, "package/api.github.com/index.json"),
     ("CANONRY_TEST_AXE", &tools::AXE_CORE, "package/axe.min.js"),
+    ("CANONRY_TEST_MCP_SDK", &tools::MCP_SDK, ""),
+    (
+        "CANONRY_TEST_MCP_INSPECTOR",
+        &tools::MCP_INSPECTOR,
+        "node_modules/@modelcontextprotocol/inspector-cli/build/index.js",
+    ),
 ];
 
 /// The variables for test processes, and the server and the folder that exist as long as this value.
@@ -36,7 +42,7 @@ impl TestEnvironment {
     /// Installs and starts what no variable provides.
     pub(crate) fn prepare() -> Result<Self> {
         let mut variables = Vec::new();
-        for (variable, tool, file) in PACKAGE_FILES {
+        for (variable, tool, file) in TOOL_FILES {
             let value = match given(variable) {
                 Some(value) => value,
                 None => {

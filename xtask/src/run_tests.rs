@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::browser;
 use crate::environment::TestEnvironment;
-use crate::packages;
+use crate::lint_packages;
 use crate::process::{cargo, step};
 
 /// Installed if cargo-nextest is missing; a fixed version, so that CI changes only when we change it.
@@ -18,7 +18,7 @@ const SOAK_CASES: &str = "20000";
 pub(crate) fn test(extra: &[String]) -> Result<()> {
     install_nextest()?;
     if extra.is_empty() {
-        packages::lint()?;
+        lint_packages::lint()?;
     }
     let mut environment = TestEnvironment::prepare()?;
     // If packages are named, the program may not be built, or may be an older one.

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 pub(crate) use self::folder::{create_folder, effective_user, folder, not_writable};
 pub(crate) use self::pinned::{
-    AXE_CORE, GITHUB_OPENAPI, HADOLINT, POSTGRES, SHELLCHECK, Tool, WEBHOOK_EXAMPLES, ZIZMOR,
+    AXE_CORE, GITHUB_OPENAPI, HADOLINT, MCP_INSPECTOR, MCP_SDK, POSTGRES, SHELLCHECK, Tool, WEBHOOK_EXAMPLES, ZIZMOR,
 };
 use self::pinned::{Source, Wheel};
 use crate::process::quietly;
@@ -37,7 +37,7 @@ impl std::error::Error for NotFetched {}
 /// The folder of a tool, downloaded and unpacked unless an earlier run did so.
 pub(crate) fn install(tool: &Tool) -> Result<PathBuf> {
     let tools = folder()?;
-    let installed = tools.join(format!("{}-{}", tool.name, tool.version));
+    let installed = tools.join(format!("{}-{}{}", tool.name, tool.version, suffix(tool)?));
     if installed.is_dir() {
         return Ok(installed);
     }
@@ -62,10 +62,27 @@ pub(crate) fn install(tool: &Tool) -> Result<PathBuf> {
             let specification = format!("{package}@{}", tool.version);
             install_package(&specification, sha256, members, &downloads, &unpacked)?;
         }
+        Source::Requirements(list) => install_requirements(tool, list, &downloads, &unpacked)?,
+        Source::NpmLock { package, lock } => install_locked(tool, package, lock, &unpacked)?,
     }
     make_readable(&unpacked)?;
     fs::rename(&unpacked, &installed)?;
     Ok(installed)
+}
+
+/// What else the contents of a tool's folder depend on: its list of packages, and the Python that runs them.
+fn suffix(tool: &Tool) -> Result<String> {
+    let short = |list: &str| sha256(list.as_bytes())[..8].to_owned();
+    Ok(match &tool.source {
+        Source::Wheel(_) | Source::Npm { .. } => String::new(),
+        Source::NpmLock { lock, .. } => format!("-{}", short(lock)),
+        Source::Requirements(list) => {
+            let mut python = Command::new("python3");
+            python.args(["-c", "import sys; print('python%d.%d' % sys.version_info[:2])"]);
+            require(&mut python, &format!("{} needs Python: install python3 with pip", tool.name))?;
+            format!("-{}-{}", String::from_utf8_lossy(&python.output()?.stdout).trim(), short(list))
+        }
+    })
 }
 
 const FETCH_TRIES: u32 = 3;
@@ -121,6 +138,31 @@ fn install_package(
     Ok(())
 }
 
+fn install_requirements(tool: &Tool, list: &str, downloads: &Path, unpacked: &Path) -> Result<()> {
+    require(
+        Command::new("python3").args(["-m", "pip", "--version"]),
+        &format!("{} comes from PyPI: install python3 with pip (Debian: python3-pip)", tool.name),
+    )?;
+    let requirements = downloads.join("requirements.txt");
+    fs::write(&requirements, list)?;
+    fetch(
+        Command::new("python3")
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action", "ignore"])
+            .args(["--no-deps", "--no-warn-conflicts", "--only-binary", ":all:", "--require-hashes", "--upgrade"])
+            .arg("--target")
+            .arg(unpacked)
+            .arg("--requirement")
+            .arg(requirements),
+    )
+}
+
+fn install_locked(tool: &Tool, package: &str, lock: &str, unpacked: &Path) -> Result<()> {
+    require(Command::new("npm").arg("--version"), &format!("{} comes from npm: install npm", tool.name))?;
+    fs::write(unpacked.join("package.json"), package)?;
+    fs::write(unpacked.join("package-lock.json"), lock)?;
+    fetch(Command::new("npm").args(["ci", "--ignore-scripts", "--loglevel=error"]).current_dir(unpacked))
+}
+
 fn require(probe: &mut Command, otherwise: &str) -> Result<()> {
     match probe.output() {
         Ok(output) if output.status.success() => Ok(()),
@@ -157,7 +199,7 @@ fn checked_file(downloads: &Path, expected: &str) -> Result<PathBuf> {
     Ok(file)
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

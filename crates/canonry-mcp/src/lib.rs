@@ -2,6 +2,7 @@
 
 mod access;
 mod advice;
+mod resources;
 mod server;
 mod tool_answers;
 mod tool_inputs;

@@ -1,16 +1,14 @@
-//! The server: what it says about itself, its resources and prompts.
+//! The server: what it says about itself, and its prompts.
 
 use std::sync::Arc;
 
-use canonry_domain::ItemNumber;
 use canonry_triage::Lookup;
 use rmcp::handler::server::router::prompt::PromptRouter;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{
-    ErrorData, Implementation, ListResourceTemplatesResult, PaginatedRequestParams, PromptMessage,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceTemplate, Role,
-    ServerCapabilities, ServerConfig,
+    ErrorData, Implementation, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, PromptMessage,
+    ReadResourceRequestParams, ReadResourceResponse, ResourceTemplate, Role, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, prompt, prompt_handler, prompt_router, tool_handler};
@@ -18,7 +16,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::access::RepoAccess;
-use crate::tool_answers::{ClusterAnswer, ItemAnswer, shown};
 
 const INSTRUCTIONS: &str = "Canonry knows the issues and pull requests of a repository. Before you file an issue, call \
     check_draft. Before you start on an issue, call get_item and find_fix. Before you open a pull request, call \
@@ -88,6 +85,15 @@ impl ServerHandler for McpServer {
             .with_instructions(INSTRUCTIONS)
     }
 
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let after = request.and_then(|request| request.cursor);
+        self.resources_after(after.as_deref(), &context).await
+    }
+
     async fn list_resource_templates(
         &self,
         _: Option<PaginatedRequestParams>,
@@ -109,24 +115,6 @@ impl ServerHandler for McpServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let uri = request.uri;
-        let unknown = || {
-            let message = format!("{uri} is no resource; write canonry://OWNER/NAME/items/NUMBER or …/clusters/NUMBER");
-            ErrorData::resource_not_found(message, None)
-        };
-        let parts: Vec<&str> = uri.strip_prefix("canonry://").ok_or_else(unknown)?.split('/').collect();
-        let [owner, name, kind @ ("items" | "clusters"), number] = parts.as_slice() else { return Err(unknown()) };
-        let number: ItemNumber = number.parse().map_err(|_| unknown())?;
-        let repo = format!("{owner}/{name}");
-        let found = self.answer(&context, Some(&repo), async |repo| self.lookup.item(&repo, number).await).await;
-        let (repo, known) = found.map_err(|message| ErrorData::resource_not_found(message, None))?;
-        let repo = repo.name.to_string();
-        let answer = match *kind {
-            "clusters" => shown(&ClusterAnswer::new(&repo, known)),
-            _ => shown(&ItemAnswer::new(&repo, known)),
-        };
-        let document = answer.structured_content.unwrap_or_default().to_string();
-        let text = ResourceContents::text(document, &uri).with_mime_type("application/json");
-        Ok(ReadResourceResult::new(vec![text]).into())
+        self.resource(request.uri, &context).await
     }
 }

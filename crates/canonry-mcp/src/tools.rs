@@ -172,6 +172,10 @@ impl McpServer {
     }
 }
 
+pub(crate) fn caller(context: &RequestContext<RoleServer>) -> Caller<'_> {
+    context.extensions.get::<Parts>().map_or(Caller::Local, Caller::Remote)
+}
+
 impl McpServer {
     async fn check(&self, context: &RequestContext<RoleServer>, repo: Option<&str>, draft: Draft) -> CallToolResult {
         if draft.is_empty() {
@@ -212,9 +216,10 @@ impl McpServer {
         repo: Option<&str>,
         work: impl AsyncFnOnce(Repo) -> Result<T, LookupError>,
     ) -> Result<(Repo, T), String> {
-        let caller = context.extensions.get::<Parts>().map_or(Caller::Local, Caller::Remote);
+        let caller = caller(context);
+        let in_address = caller.repo_in_address();
         let answering = async {
-            let repo = self.access.repo(repo, caller).await?;
+            let repo = self.access.repo(repo.or(in_address.as_deref()), caller).await?;
             let answer = work(repo.clone()).await.map_err(|error| {
                 tracing::warn!(?error, repo = %repo.name, "a question could not be answered");
                 error.to_string()

@@ -68,7 +68,7 @@ pub struct Overlap {
     pub diff_back: Option<f32>,
     /// Whether the titles differ only in a number: the next of a series, another version.
     pub series: bool,
-    /// The difference of their numbers, if the query is an item.
+    /// The difference of their numbers, if the query has one.
     pub numbers_apart: Option<u64>,
 }
 

@@ -42,6 +42,7 @@ pub struct Entry<'a> {
 #[derive(Debug, Clone)]
 pub struct Query {
     item: Option<ItemNumber>,
+    number: Option<ItemNumber>,
     shape: TitleShape,
     text: Bag,
     evidence: Bag,
@@ -98,6 +99,7 @@ impl Query {
     pub fn new(title: &str, body: &str) -> Self {
         Self {
             item: None,
+            number: None,
             shape: TitleShape::of(title),
             text: Bag::of_item(title, body),
             evidence: TextFacts::of(&format!("{title}\n{body}")).bag(),
@@ -112,6 +114,13 @@ impl Query {
     #[must_use]
     pub fn for_item(mut self, number: ItemNumber) -> Self {
         self.item = Some(number);
+        self.numbered(number)
+    }
+
+    /// Also compares numbers, by which items that were opened at about the same time are near. It need not be in the index.
+    #[must_use]
+    pub fn numbered(mut self, number: ItemNumber) -> Self {
+        self.number = Some(number);
         self
     }
 
@@ -329,7 +338,7 @@ impl ItemIndex {
             title_within_back: shared.title_within_back,
             diff_back: query.diff.as_ref().and_then(|diff| self.diff.held_back(diff, slot)),
             series: query.shape.is_series_with(self.shapes[slot.index()]),
-            numbers_apart: query.item.map(|item| item.get().abs_diff(number.get())),
+            numbers_apart: query.number.map(|own| own.get().abs_diff(number.get())),
         }
     }
 

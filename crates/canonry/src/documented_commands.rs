@@ -10,10 +10,11 @@ use clap::error::ErrorKind;
 use crate::arguments::Arguments;
 
 /// All documents except the generated reference, whose examples come from the program.
-const DOCUMENTS: [&str; 10] = [
+const DOCUMENTS: [&str; 12] = [
     "README.md",
     "CONTRIBUTING.md",
     "ARCHITECTURE.md",
+    "docs/install.md",
     "docs/user-guide.md",
     "docs/operations.md",
     "docs/security.md",
@@ -21,10 +22,11 @@ const DOCUMENTS: [&str; 10] = [
     "docs/service.md",
     "docs/review.md",
     "docs/mentions.md",
+    "packages/about.md",
 ];
 
 /// Placeholders for the reader's own values: in commands, and as variables in scripts.
-const PLACEHOLDERS: [(&str, &str); 17] = [
+const PLACEHOLDERS: [(&str, &str); 21] = [
     ("N", "12"),
     ("NUMBER", "12"),
     ("PLAN", "12"),
@@ -36,6 +38,10 @@ const PLACEHOLDERS: [(&str, &str); 17] = [
     ("$NUMBER", "12"),
     ("$PR", "12"),
     ("$PROVIDER", "openai"),
+    ("$STATE", "refs/canonry/state"),
+    ("$INPUT_PRICE", "3"),
+    ("$OUTPUT_PRICE", "15"),
+    ("$MONTHLY_COST", "20"),
     ("$FAIL_ON", "major"),
     ("$MAX_CALLS", "10"),
     ("PATH:LINE", "src/app.js:41"),
@@ -174,7 +180,7 @@ fn the_action_passes_options_that_exist() {
         }
         run.push(name_of(&words));
     }
-    assert_eq!(run, ["sync", "embed", "detect-new", "review"]);
+    assert_eq!(run, ["run", "review"]);
 }
 
 /// The subcommand of a complete command line.
@@ -227,7 +233,8 @@ fn code(document: &str) -> (Vec<String>, Vec<String>) {
 
 /// The calls of the program in a line of a script, each split into words.
 fn commands(line: &str) -> Vec<Vec<String>> {
-    let line = line.replace("cargo run --release -- ", "canonry ");
+    let starters = ["cargo run --release -- ", "uvx canonry ", "npx canonry "];
+    let line = starters.iter().fold(line.to_owned(), |line, starter| line.replace(starter, "canonry "));
     // `pause|resume` in a sentence means either; the first is tested for both.
     let line = line.split("\\|").next().unwrap_or_default();
     line.split(" && ")

@@ -11,6 +11,7 @@ mod commands;
 #[cfg(test)]
 mod documented_commands;
 mod run;
+mod version;
 
 // Without it glibc returns memory to the system and takes it again with every batch of an import.
 #[global_allocator]

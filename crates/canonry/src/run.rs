@@ -25,13 +25,18 @@ use crate::output::logging;
 use crate::output::printable::one_line;
 use crate::output::report::{Report, envelope};
 use crate::session::context::Context;
+use crate::version::long_version;
 
 /// Runs the program with these arguments, the first of which is its own name.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Exit {
     let words: Vec<OsString> = arguments.collect();
     let now = canonry_domain::whole_micros(Timestamp::now());
     let run_id = RunId::new(now, rand::random());
-    let parsed = Arguments::program().try_get_matches_from(&words).and_then(|matches| {
+    let mut program = Arguments::program();
+    if words.iter().any(|word| word == "--version") {
+        program = program.long_version(long_version());
+    }
+    let parsed = program.try_get_matches_from(&words).and_then(|matches| {
         let arguments = Arguments::from_arg_matches(&matches)?;
         Ok((matches, arguments))
     });

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::watched::watched;
+use super::watched::{quantile, watched};
 use super::{example, folder};
 use crate::postgres::{Durability, PostgresServer};
 use crate::process::step;
@@ -123,13 +123,6 @@ fn rows(engine: &str, items: usize, before: &Latencies, after: &Latencies) -> St
 
 fn quantiles(milliseconds: &[f64]) -> String {
     format!("{:.0} / {:.0} ms", quantile(milliseconds, 0.5), quantile(milliseconds, 0.95))
-}
-
-fn quantile(milliseconds: &[f64], share: f64) -> f64 {
-    let mut sorted = milliseconds.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().saturating_sub(1);
-    sorted.get((last as f64 * share).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

@@ -21,6 +21,9 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// Canonry gives running work 30 seconds to end.
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
+/// The token with which its API may be asked about every repository.
+pub(crate) const ADMIN_TOKEN: &str = "the-token-of-the-benchmarks";
+
 /// A running server; dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -101,7 +104,7 @@ pub(crate) fn canonry_at(
 ) -> Result<Server> {
     let mut command = Command::new(binary);
     command.args(["serve", "--db", database, "--listen", &address.to_string(), "--workers", &workers.to_string()]);
-    command.env("CANONRY_WEBHOOK_SECRET", SECRET);
+    command.env("CANONRY_WEBHOOK_SECRET", SECRET).env("CANONRY_ADMIN_TOKEN", ADMIN_TOKEN);
     for variable in ["GITHUB_TOKEN", "CANONRY_APP_ID", "CANONRY_APP_PRIVATE_KEY"] {
         command.env_remove(variable);
     }

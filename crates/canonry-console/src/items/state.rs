@@ -463,6 +463,7 @@ mod tests {
             url: None,
             duplicate_of: None,
             changes: None,
+            base_branch: None,
             content_hash: content_hash(ItemType::Issue, "", ""),
             content_version: ContentVersion::FIRST,
             last_synced_at: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    DecisionOrigin, DecisionStatus, Item, ItemNumber, ItemState, ItemType, Structure, Verdict, ordered_scores,
+    DecisionOrigin, DecisionStatus, FixKind, Item, ItemNumber, ItemState, ItemType, Structure, Verdict, ordered_scores,
 };
 use canonry_retrieval::ranked_by;
 use canonry_store::{CandidateSet, Representation, StoredDecision, StoredTriageRecord};
@@ -105,10 +105,12 @@ pub(crate) fn view_record(
     context: &TriageRunContext<'_>,
 ) -> TriageRunView {
     let record = &stored.record;
-    let (badge, class) = match record.verdict {
-        Verdict::Duplicate => ("duplicate", "info"),
-        Verdict::MaybeDuplicate => ("possible duplicate", "warn"),
-        Verdict::NotDuplicate => ("no duplicate found", "good"),
+    let (badge, class) = match (record.verdict, record.fix.as_ref().map(|fix| fix.kind)) {
+        (Verdict::Duplicate, _) => ("duplicate", "info"),
+        (Verdict::MaybeDuplicate, _) => ("possible duplicate", "warn"),
+        (Verdict::NotDuplicate, Some(FixKind::Fixed)) => ("probably fixed", "info"),
+        (Verdict::NotDuplicate, Some(FixKind::PossibleRegression)) => ("possible regression", "warn"),
+        (Verdict::NotDuplicate, None) => ("no duplicate found", "good"),
     };
     let scores: Vec<(ItemNumber, f64)> =
         record.candidates.iter().filter(|one| one.judged).map(|one| (one.number, one.score.get())).collect();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    DecisionGate, DecisionOrigin, DecisionStatus, GateReason, Item, ItemNumber, OnlineGate, OutcomeEvent, Override,
-    OverrideKind, Verdict,
+    DecisionGate, DecisionOrigin, DecisionStatus, FixKind, GateReason, Item, ItemNumber, OnlineGate, OutcomeEvent,
+    Override, OverrideKind, Verdict,
 };
 use canonry_store::{CloseMode, CloseOutcome, Grace, GraceState, ItemClose, StoredDecision, StoredTriageRecord};
 use jiff::Timestamp;
@@ -106,7 +106,8 @@ fn ruled(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     let taken_for = facts
         .records
         .first()
-        .and_then(|stored| stored.record.target)
+        .and_then(|stored| stored.record.named_item())
+        .map(|(number, _)| number)
         .or(facts.decisions.first().and_then(|one| one.target))?;
     let apart = |ruled: &&Override| {
         ruled.kind == OverrideKind::NotDuplicate && (ruled.other == Some(taken_for) || ruled.item == taken_for)
@@ -159,6 +160,17 @@ fn latest_run(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
 
 fn found(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     let record = &facts.records.first()?.record;
+    if let Some(fix) = &record.fix {
+        let before = match (fix.kind, now) {
+            (FixKind::Fixed, PresentState::Open) => "Probably fixed: the same problem as ",
+            (FixKind::PossibleRegression, PresentState::Open) => "May be a regression of ",
+            (FixKind::Fixed, PresentState::Closed(_)) => "Looked like the fixed problem of ",
+            (FixKind::PossibleRegression, PresentState::Closed(_)) => "Looked like a regression of ",
+        };
+        let similar = score(fix.score.get());
+        let after = format!(", which #{} fixed: {similar} similar{}", fix.fix, now.end());
+        return Some(Sentence::about(now.class("warn"), before, fix.report, after));
+    }
     let similar = record.target_score.map(|similar| format!("{} similar", score(similar.get())));
     let sure = record.confidence.map(|sure| format!("the judge’s confidence is {}", score(sure.get())));
     let grounds: Vec<String> = similar.into_iter().chain(sure).collect();

@@ -59,6 +59,12 @@ pub(crate) fn verdict(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
             format!("It is {}, which is below review.severity.minLevel.", facts.found.finding.severity),
             "The next review shows it again once that level is lowered, or when its severity rises.",
         ),
+        (ShownAs::Suppressed, Some(HiddenBy::Scope)) => verdict_of(
+            "",
+            "Counted, not shown.",
+            "It is off the lines that the change touches, or the base has it too.".to_owned(),
+            "A change that touches its line shows it; review.scope: all in .canonry.yml shows every finding.",
+        ),
         (ShownAs::Suppressed, None) => verdict_of("warn", "Hidden.", "The last review did not show it.".to_owned(), ""),
         (ShownAs::LowConfidence, _) => verdict_of(
             "warn",

@@ -127,12 +127,13 @@ impl PatternQuery {
 }
 
 /// What hides findings, as a value in the address and as text on the page.
-const REASONS: [(&str, &str); 5] = [
+const REASONS: [(&str, &str); 6] = [
     ("dismissal", "dismissed by a person"),
     ("feedback", "people reject its pattern"),
     ("pattern", "review.suppressions"),
     ("area", "its category"),
     ("severity", "its severity"),
+    ("scope", "the scope of the review"),
 ];
 
 const fn kind_of(by: &HiddenBy) -> &'static str {
@@ -142,6 +143,7 @@ const fn kind_of(by: &HiddenBy) -> &'static str {
         HiddenBy::Pattern(_) => "pattern",
         HiddenBy::Area => "area",
         HiddenBy::Severity => "severity",
+        HiddenBy::Scope => "scope",
     }
 }
 

@@ -138,7 +138,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     use super::{Kind, bug_feature_mismatch, kind_of, kind_of_tag, title_tags};
-    use crate::{ItemNumber, ItemState, ItemType, JudgedItem, KindMismatch};
+    use crate::{ItemNumber, ItemOrigin, ItemState, ItemType, JudgedItem, KindMismatch};
 
     fn item<'a>(title: &'a str, body: &'a str, labels: &'a [String]) -> JudgedItem<'a> {
         JudgedItem {
@@ -148,6 +148,7 @@ mod tests {
             title,
             body,
             labels,
+            origin: ItemOrigin::default(),
         }
     }
 

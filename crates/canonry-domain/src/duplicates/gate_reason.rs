@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{DecisionGate, InvalidAnswer, OnlineGate, UnknownText, text_enum};
+use crate::{DecisionGate, InvalidAnswer, OnlineGate, PairRelation, UnknownText, text_enum};
 
 const INVALID_RESPONSE: &str = "invalid_response:";
 const MISMATCH: &str = "bug_feature_mismatch:";
@@ -30,6 +30,8 @@ pub enum GateReason {
     ExistingEdge,
     /// The judge's answer was malformed or named an item that is not a candidate.
     InvalidResponse(InvalidAnswer),
+    /// The two are related in a way that shows that they are no duplicates.
+    Related(PairRelation),
     /// The part of the answer that contradicts its yes, as `key=value`.
     Structure(String),
     TargetNotOpen,
@@ -63,6 +65,7 @@ impl GateReason {
             Self::NoContent | Self::SourceTooVague => DecisionGate::EnoughText,
             Self::ExistingEdge => DecisionGate::NoEdgeYet,
             Self::InvalidResponse(_) => DecisionGate::UsableAnswer,
+            Self::Related(_) => DecisionGate::Unrelated,
             Self::Structure(_) => DecisionGate::Structure,
             Self::TargetNotOpen => DecisionGate::TargetOpen,
             Self::KindMismatch(_) => DecisionGate::SameKind,
@@ -76,6 +79,7 @@ impl fmt::Display for GateReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidResponse(kind) => write!(formatter, "{INVALID_RESPONSE}{kind}"),
+            Self::Related(relation) => formatter.write_str(relation.as_str()),
             Self::Structure(keys) => formatter.write_str(keys),
             Self::KindMismatch(kinds) => write!(formatter, "{MISMATCH}{kinds}"),
             plain => formatter.write_str(plain_text(&PLAIN_GATE_REASONS, plain)),
@@ -96,6 +100,9 @@ impl FromStr for GateReason {
         if is_structural(text) {
             return Ok(Self::Structure(text.to_owned()));
         }
+        if let Ok(relation) = text.parse() {
+            return Ok(Self::Related(relation));
+        }
         plain_value(&PLAIN_GATE_REASONS, text)
     }
 }
@@ -111,8 +118,10 @@ pub enum OnlineReason {
     /// The judge gave no usable answer.
     InvalidJudgeResponse,
     ModelNotDuplicate,
-    Guardrail(OnlineGuardrail),
+    /// The two are related in a way that shows that they are no duplicates.
+    Related(PairRelation),
     BelowMaybeThreshold,
+    Guardrail(OnlineGuardrail),
     LowConfidenceDuplicate,
     DuplicateLowRetrievalSupport,
     Duplicate,
@@ -156,6 +165,7 @@ impl OnlineReason {
             Self::NoCandidates => OnlineGate::Neighbours,
             Self::InvalidJudgeResponse => OnlineGate::UsableAnswer,
             Self::ModelNotDuplicate => OnlineGate::SaidYes,
+            Self::Related(_) => OnlineGate::Unrelated,
             Self::BelowMaybeThreshold => OnlineGate::MaybeConfidence,
             Self::LowConfidenceDuplicate => OnlineGate::DuplicateConfidence,
             Self::DuplicateLowRetrievalSupport => OnlineGate::Alike,
@@ -176,6 +186,7 @@ impl fmt::Display for OnlineReason {
                 write!(formatter, "{GUARDRAIL}{keys}")
             }
             Self::Guardrail(OnlineGuardrail::KindMismatch(kinds)) => write!(formatter, "{GUARDRAIL}{MISMATCH}{kinds}"),
+            Self::Related(relation) => formatter.write_str(relation.as_str()),
             plain => formatter.write_str(plain_text(&PLAIN_ONLINE_REASONS, plain)),
         }
     }
@@ -185,7 +196,10 @@ impl FromStr for OnlineReason {
     type Err = UnknownText;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let Some(which) = text.strip_prefix(GUARDRAIL) else { return plain_value(&PLAIN_ONLINE_REASONS, text) };
+        let Some(which) = text.strip_prefix(GUARDRAIL) else {
+            let related = text.parse().map(Self::Related);
+            return related.or_else(|_| plain_value(&PLAIN_ONLINE_REASONS, text));
+        };
         if let Some(kinds) = which.strip_prefix(MISMATCH) {
             return Ok(Self::Guardrail(OnlineGuardrail::KindMismatch(kinds.parse()?)));
         }

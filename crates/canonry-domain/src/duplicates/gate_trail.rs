@@ -11,6 +11,8 @@ pub enum DecisionGate {
     NoEdgeYet,
     UsableAnswer,
     SaidYes,
+    /// The two are not related in another way, as parts of a series or as a change and its revert.
+    Unrelated,
     /// The structural keys of the answer do not contradict its yes.
     Structure,
     TargetOpen,
@@ -30,6 +32,9 @@ pub enum OnlineGate {
     Neighbours,
     UsableAnswer,
     SaidYes,
+    /// The two are not related in another way, as parts of a series or as a change and its revert.
+    Unrelated,
+    MaybeConfidence,
     /// The structural keys of the answer do not contradict its yes.
     Structure,
     /// Not a bug report on one side and a feature request on the other.
@@ -37,7 +42,6 @@ pub enum OnlineGate {
     /// The answer says same instance, same cause, same scope and sure.
     AllSame,
     Gap,
-    MaybeConfidence,
     DuplicateConfidence,
     /// The target is similar enough, whatever the judge says.
     Alike,
@@ -54,13 +58,14 @@ pub enum GateMark {
 }
 
 impl DecisionGate {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Ruling,
         Self::Candidates,
         Self::EnoughText,
         Self::NoEdgeYet,
         Self::UsableAnswer,
         Self::SaidYes,
+        Self::Unrelated,
         Self::Structure,
         Self::TargetOpen,
         Self::SameKind,
@@ -82,17 +87,18 @@ impl DecisionGate {
 }
 
 impl OnlineGate {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Ruling,
         Self::EnoughText,
         Self::Neighbours,
         Self::UsableAnswer,
         Self::SaidYes,
+        Self::Unrelated,
+        Self::MaybeConfidence,
         Self::Structure,
         Self::SameKind,
         Self::AllSame,
         Self::Gap,
-        Self::MaybeConfidence,
         Self::DuplicateConfidence,
         Self::Alike,
         Self::ProvenJudge,

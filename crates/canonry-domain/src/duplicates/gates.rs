@@ -2,7 +2,7 @@
 
 use crate::{
     GateCandidate, GateDecision, GateReason, InvalidAnswer, ItemState, JudgeAnswer, JudgedItem, PairScores,
-    Probability, bug_feature_mismatch, gap_too_small, is_too_vague, structural_veto,
+    Probability, bug_feature_mismatch, gap_too_small, is_too_vague, pair_relation, structural_veto,
 };
 
 /// The parameters of the gates.
@@ -60,6 +60,10 @@ pub fn gate_answer(
         Err(kind) => return invalid(kind),
     };
     let number = target.item.number;
+    let others = candidates.iter().map(|candidate| &candidate.item);
+    if let Some(relation) = pair_relation(source, &target.item, others) {
+        return GateDecision::vetoed(number, GateReason::Related(relation));
+    }
     if let Some(veto) = structural_veto(&answer.structure) {
         return GateDecision::vetoed(number, GateReason::Structure(veto));
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Item, ItemNumber, ItemState, ItemType, Similarity, has_content};
+use jiff::Timestamp;
+
+use crate::{Item, ItemNumber, ItemState, ItemType, Login, PullChanges, Similarity, has_content};
 
 /// An item as the gates see it.
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +16,17 @@ pub struct JudgedItem<'a> {
     pub title: &'a str,
     pub body: &'a str,
     pub labels: &'a [String],
+    pub origin: ItemOrigin<'a>,
+}
+
+/// Who filed an item and when, and what a pull request changes. Each is `None` if unknown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ItemOrigin<'a> {
+    pub author: Option<&'a Login>,
+    pub created_at: Option<Timestamp>,
+    pub changes: Option<&'a PullChanges>,
+    /// The branch that a pull request is to be merged into.
+    pub base_branch: Option<&'a str>,
 }
 
 impl JudgedItem<'_> {
@@ -32,6 +45,12 @@ impl<'a> From<&'a Item> for JudgedItem<'a> {
             title: &item.title,
             body: &item.body,
             labels: &item.labels,
+            origin: ItemOrigin {
+                author: item.author.as_ref(),
+                created_at: item.created_at,
+                changes: item.changes.as_ref(),
+                base_branch: item.base_branch.as_deref(),
+            },
         }
     }
 }

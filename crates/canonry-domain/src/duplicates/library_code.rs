@@ -1,6 +1,10 @@
 //! Detects frames and names of runtimes and libraries. Every program that uses them prints these, so they prove
 //! nothing about a problem.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use crate::RepoName;
 
 /// Names of library code, each with the repository in which it is the project's own code. A name that ends in a
@@ -75,6 +79,24 @@ const NAMES: &[(&str, &str)] = &[
     ("RtlUserThreadStart", ""),
     ("_dispatch_", "swift-corelibs-libdispatch"),
     ("UIApplicationMain", ""),
+    // Test frameworks: every failed assertion goes through their helpers.
+    ("org.junit.", "junit5"),
+    ("junit.framework.", "junit4"),
+    ("org.hamcrest.", "JavaHamcrest"),
+    ("org.assertj.", "assertj"),
+    ("org.mockito.", "mockito"),
+    ("unittest.", "cpython"),
+    ("_pytest.", "pytest"),
+    ("pytest.", "pytest"),
+    ("Minitest::", "minitest"),
+    ("Minitest.", "minitest"),
+    ("RSpec::", "rspec-core"),
+    ("testing.", "go"),
+    ("testify.", "testify"),
+    ("Xunit.", "xunit"),
+    ("NUnit.", "nunit"),
+    ("test::run_test", "rust"),
+    ("test::__rust_begin_short_backtrace", "rust"),
     // Erlang
     ("gen_server.", "otp"),
     ("proc_lib.", "otp"),
@@ -104,6 +126,38 @@ const PATHS: &[&str] = &[
 /// Endings of names that a compiler generates: they are printed beside the function that they belong to.
 const ENDINGS: &[&str] = &["::{{closure}}", "::panic_cold_explicit", "::panic_cold_display", ".<anonymous>"];
 
+/// Names of helpers that only report a failure: the last part of `assert_eq`, `Assert.assertEquals`, `Option::unwrap`.
+const HELPERS: &[&str] = &["assert", "expect", "unwrap", "panic", "fail", "raise", "throw", "abort"];
+/// Helpers of which there are variants: `panic_fmt`, `expect_failed`.
+const VARIED: &[&str] =
+    &["assert_", "expect_", "unwrap_", "panic_", "assertthat", "assertequal", "asserttrue", "assertfalse"];
+
+/// Whether a frame belongs to a helper that every failure of a project goes through, whatever failed.
+pub fn is_failure_helper(name: &str) -> bool {
+    let last = name.rsplit(['.', ':', '#', '/']).next().unwrap_or(name).to_lowercase();
+    let last = last.trim_start_matches('_').trim_end_matches(['!', '(', ')']);
+    HELPERS.contains(&last) || VARIED.iter().any(|varied| last.starts_with(varied))
+}
+
+/// Whether a line only introduces a failure or says that something failed: the header of a traceback, the message of a
+/// failed assertion without its values.
+pub fn is_failure_header(line: &str) -> bool {
+    let bare = line.trim().trim_start_matches(['>', '#', '*', '-', '`', '|', ' ']);
+    FAILURE_HEADER.is_match(bare)
+}
+
+static FAILURE_HEADER: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"(?xi) ^ (?: traceback \s* \( most \s+ recent \s+ call \s+ last \) | stack \s* (?: backtrace | trace ) | backtrace
+        | caused \s+ by | exception \s+ in \s+ thread \s+ \S+ | note: \s+ run \s+ with .* backtrace .*
+        | thread \s+ '[^']*' \s+ panicked (?: \s+ at )?
+        | assertion (?: \s* error | \s+ failed )? (?: \s* : \s* `? \(? left \s* [=!]= \s* right \)? `? )? (?: \s+ failed )?
+        | (?: assertion \s+ )? `? left \s* [=!]= \s* right `? (?: \s+ failed )? | (?: left | right | expected | actual | received | got )
+        | called \s+ `?\w+::(?: unwrap | expect ) (?: _err )? \(\) `? \s+ on \s+ an? \s+ `?\w+(?: \( .* \) )? `? \s+ value
+        | explicit \s+ panic | (?: test | tests | build | job | suite ) \s+ failed | failures? | failed | error | fatal \s+ error | an? \s+ error \s+ occurred
+        | process \s+ (?: completed | exited ) \s+ with \s+ (?: exit \s+ )? code \s+ \d+ ) \s* [:.!]? $";
+    Regex::new(pattern).expect("invariant: the pattern is constant")
+});
+
 /// Whether a frame or a qualified name belongs to a runtime or a library. `line` is the line that it was found in.
 pub fn is_library_code(repo: &RepoName, name: &str, line: &str) -> bool {
     // `<alloc::boxed::Box<F> as core::ops::FnOnce>::call_once`
@@ -113,14 +167,53 @@ pub fn is_library_code(repo: &RepoName, name: &str, line: &str) -> bool {
         let is_named = name == theirs.trim_end_matches([':', '.']) || is_beginning && name.starts_with(theirs);
         is_named && !repo.name().eq_ignore_ascii_case(home)
     };
-    PATHS.iter().any(|path| line.contains(path))
+    is_failure_helper(name)
+        || PATHS.iter().any(|path| line.contains(path))
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
         || NAMES.iter().any(is_theirs)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_library_code;
+    use super::{is_failure_header, is_failure_helper, is_library_code};
+
+    #[test]
+    fn what_every_failure_shows_is_known() {
+        for line in [
+            "Traceback (most recent call last):",
+            "stack backtrace:",
+            "thread 'main' panicked at",
+            "AssertionError:",
+            "assertion failed: `(left == right)`",
+            "assertion `left == right` failed",
+            "called `Result::unwrap()` on an `Err` value",
+            "> Caused by:",
+            "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
+            "Process completed with exit code 1.",
+        ] {
+            assert!(is_failure_header(line), "{line}");
+        }
+        for line in [
+            "AssertionError: the lamp is off",
+            // The place of a panic is one of the most telling facts.
+            "thread 'main' panicked at src/lib.rs:12:5:",
+            "assertion failed: index < self.len",
+            "called `Result::unwrap()` on an `Err` value: LampIsOff",
+            "error: tree renderer lost its viewport anchor",
+            "Caused by: java.io.IOException: disk full",
+            "",
+        ] {
+            assert!(!is_failure_header(line), "{line}");
+        }
+        for name in
+            ["assert_eq", "assertEquals", "org.junit.Assert.assertTrue", "Option::unwrap", "expect", "panic_fmt"]
+        {
+            assert!(is_failure_helper(name), "{name}");
+        }
+        for name in ["failover", "Window.expectedSize", "raised_button", "unwrapped", "store::begin", "", "shoulder"] {
+            assert!(!is_failure_helper(name), "{name}");
+        }
+    }
 
     #[test]
     fn frames_of_runtimes_and_libraries_are_known() {

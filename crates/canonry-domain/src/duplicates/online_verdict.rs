@@ -4,7 +4,7 @@ use crate::duplicates::gates::named_candidate;
 use crate::judge::structure::strict_shortfall;
 use crate::{
     GateCandidate, ItemNumber, ItemState, JudgeAnswer, JudgedItem, OnlineGuardrail, OnlineReason, PairScores,
-    Probability, Similarity, bug_feature_mismatch, gap_too_small, structural_veto, text_enum,
+    Probability, Similarity, bug_feature_mismatch, gap_too_small, pair_relation, structural_veto, text_enum,
 };
 
 /// The minimum score of a target that may be called a duplicate, whatever the judge says.
@@ -102,13 +102,16 @@ pub fn online_verdict(
         }
     };
     let (number, confidence) = (target.item.number, answer.confidence);
+    let others = candidates.iter().map(|candidate| &candidate.item);
+    if let Some(relation) = pair_relation(source, &target.item, others) {
+        return not_duplicate(Some(confidence), &OnlineReason::Related(relation));
+    }
+    // Before the guardrails: they only lower a verdict that is high enough to be one.
+    if confidence < thresholds.maybe {
+        return not_duplicate(Some(confidence), &OnlineReason::BelowMaybeThreshold);
+    }
     if let Some(which) = strict_guardrail(source, target, &candidates, pairs, answer) {
-        let reason = OnlineReason::Guardrail(which);
-        return if confidence >= thresholds.maybe {
-            maybe(number, Some(confidence), &reason)
-        } else {
-            not_duplicate(Some(confidence), &reason)
-        };
+        return maybe(number, Some(confidence), &OnlineReason::Guardrail(which));
     }
     if confidence >= thresholds.duplicate {
         if target.score.get() < STRONG_RETRIEVAL {
@@ -121,10 +124,7 @@ pub fn online_verdict(
             reason: OnlineReason::Duplicate.to_string(),
         };
     }
-    if confidence >= thresholds.maybe {
-        return maybe(number, Some(confidence), &OnlineReason::LowConfidenceDuplicate);
-    }
-    not_duplicate(Some(confidence), &OnlineReason::BelowMaybeThreshold)
+    maybe(number, Some(confidence), &OnlineReason::LowConfidenceDuplicate)
 }
 
 /// Why a new item is not called a duplicate although the judge said yes, however sure it is.

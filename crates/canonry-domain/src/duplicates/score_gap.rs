@@ -31,7 +31,7 @@ pub(crate) fn counts_against(selected: &GateCandidate<'_>, other: &GateCandidate
 #[cfg(test)]
 mod tests {
     use super::gap_too_small;
-    use crate::{GateCandidate, ItemNumber, ItemState, ItemType, JudgedItem, Similarity};
+    use crate::{GateCandidate, ItemNumber, ItemOrigin, ItemState, ItemType, JudgedItem, Similarity};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("positive")
@@ -49,6 +49,7 @@ mod tests {
             title: "",
             body: "",
             labels: &[],
+            origin: ItemOrigin::default(),
         };
         GateCandidate { item, score: score(value), cluster: cluster.map(number) }
     }

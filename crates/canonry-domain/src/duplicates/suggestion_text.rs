@@ -7,8 +7,10 @@ use crate::{ItemNumber, ItemType, Login, PairFact, Verdict, evidence_sentences};
 /// The maximum number of words of a title: enough to recognise it.
 const TITLE_WORDS: usize = 10;
 
-/// The contents of a suggestion. Title and reasoning are inserted as they are: the caller has removed every mention,
-/// reference, link and marker from them. Their line breaks become spaces.
+/// The contents of a suggestion. The title is inserted as it is: the caller has removed every mention, reference, link
+/// and marker from it. Its line breaks become spaces.
+///
+/// A model's reasoning is not part of it: the author of a compared text could dictate it.
 #[derive(Debug, Clone, Copy)]
 pub struct SuggestionComment<'a> {
     pub item_type: ItemType,
@@ -18,8 +20,6 @@ pub struct SuggestionComment<'a> {
     /// The target's title, quoted; empty if it is unknown.
     pub title: &'a str,
     pub facts: &'a [PairFact],
-    /// The model's reasoning, quoted; empty if there is none.
-    pub reasoning: &'a str,
     /// Other items that the judge called possible duplicates, best first.
     pub others: &'a [ItemNumber],
     /// When the item will be closed unless a person objects.
@@ -30,6 +30,9 @@ pub struct SuggestionComment<'a> {
 const CLOSES_ON: &str = ", so it will be **closed on ";
 /// The beginning of the paragraph that says how to object.
 const OBJECTION: &str = "**Not the same?**";
+
+/// The way to object to a suggestion from which nothing follows.
+pub(crate) const NOTHING_IS_CLOSED: &str = "**Not the same?** 👎 this comment. Nothing is closed because of it.";
 
 /// The comment on a new item that looks like a duplicate: the consequence, the evidence, the way to object.
 ///
@@ -49,7 +52,7 @@ pub fn suggestion_text(suggestion: &SuggestionComment<'_>) -> String {
     };
     let opening = format!("This {looks} {} as #{target}{title}", same(item_type));
     let (opening, objection) = match suggestion.closes_at {
-        None => (format!("{opening}."), format!("{OBJECTION} 👎 this comment. Nothing is closed because of it.")),
+        None => (format!("{opening}."), NOTHING_IS_CLOSED.to_owned()),
         Some(at) => {
             let follow = match item_type {
                 ItemType::Issue => format!("please add your details to #{target}"),
@@ -67,11 +70,6 @@ pub fn suggestion_text(suggestion: &SuggestionComment<'_>) -> String {
         parts.push(format!("Also possible: {}.", others.join(" and ")));
     }
     parts.push(objection);
-    // A percentage that a model gives is not evidence.
-    if !suggestion.reasoning.trim().is_empty() && !suggestion.reasoning.contains('%') {
-        let reasoning: Vec<&str> = suggestion.reasoning.split_whitespace().collect();
-        parts.push(format!("<details><summary>Why</summary>\n\n{}\n\n</details>", reasoning.join(" ")));
-    }
     parts.join("\n\n")
 }
 
@@ -107,6 +105,12 @@ pub fn corrected_announcement(comment: &str, ends_at: Timestamp) -> Option<Strin
         return None;
     }
     Some(format!("{before}{CLOSES_ON}{}**{after}", minute(ends_at)))
+}
+
+/// Whether two comments announce a close for the same reason, whatever its date, or neither announces one.
+pub fn announce_the_same_close(one: &str, other: &str) -> bool {
+    let reason = |comment: &'_ str| comment.split_once(CLOSES_ON).map(|(reason, _)| reason.trim().to_owned());
+    reason(one) == reason(other)
 }
 
 /// The maximum delay of a close after its announced time.
@@ -153,8 +157,8 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
 
     use super::{
-        SuggestionComment, cancelled_close_text, corrected_announcement, ruled_apart_text, suggestion_text,
-        withdrawn_text,
+        SuggestionComment, announce_the_same_close, cancelled_close_text, corrected_announcement, ruled_apart_text,
+        suggestion_text, withdrawn_text,
     };
     use crate::{ItemNumber, ItemType, PairFact, Verdict};
 
@@ -168,7 +172,7 @@ mod tests {
 
     fn bare(item_type: ItemType, verdict: Verdict) -> SuggestionComment<'static> {
         let (target, title) = (number(203), "Client never reconnects after laptop sleep");
-        SuggestionComment { item_type, verdict, target, title, facts: &[], reasoning: "", others: &[], closes_at: None }
+        SuggestionComment { item_type, verdict, target, title, facts: &[], others: &[], closes_at: None }
     }
 
     fn facts() -> Vec<PairFact> {
@@ -176,11 +180,24 @@ mod tests {
     }
 
     #[test]
+    fn announcements_differ_by_target_and_not_by_date() {
+        let announced = |target, closes_at| {
+            let suggestion =
+                SuggestionComment { target: number(target), closes_at, ..bare(ItemType::Issue, Verdict::Duplicate) };
+            suggestion_text(&suggestion)
+        };
+        let (one, later) = (announced(7, Some(at())), announced(7, Some(at() + SignedDuration::from_hours(30))));
+        assert!(announce_the_same_close(&one, &later));
+        assert!(!announce_the_same_close(&one, &announced(8, Some(at()))));
+        assert!(!announce_the_same_close(&one, &announced(7, None)));
+        assert!(announce_the_same_close(&announced(7, None), "Something else."));
+    }
+
+    #[test]
     fn a_suggestion_says_what_it_looks_like_and_why() {
         let facts = facts();
         let suggestion = SuggestionComment {
             facts: &facts,
-            reasoning: "Both lose the connection\nwhen the lid is closed.",
             others: &[number(15), number(16)],
             ..bare(ItemType::Issue, Verdict::Duplicate)
         };
@@ -192,20 +209,12 @@ mod tests {
         Also possible: #15 and #16.
 
         **Not the same?** 👎 this comment. Nothing is closed because of it.
-
-        <details><summary>Why</summary>
-
-        Both lose the connection when the lid is closed.
-
-        </details>
         ");
         insta::assert_snapshot!(suggestion_text(&bare(ItemType::Pr, Verdict::MaybeDuplicate)), @"
         This may be the same change as #203 (*Client never reconnects after laptop sleep*).
 
         **Not the same?** 👎 this comment. Nothing is closed because of it.
         ");
-        let sure = SuggestionComment { reasoning: "95 % sure", ..bare(ItemType::Issue, Verdict::MaybeDuplicate) };
-        assert!(!suggestion_text(&sure).contains("<details>"));
     }
 
     #[test]
@@ -231,7 +240,6 @@ mod tests {
         let facts = facts();
         let announced = suggestion_text(&SuggestionComment {
             facts: &facts,
-            reasoning: "The same.",
             closes_at: Some(at()),
             ..bare(ItemType::Issue, Verdict::Duplicate)
         });

@@ -65,6 +65,7 @@ pub fn parse_import_value(value: &Value) -> Result<ImportLine, ImportError> {
         url: fields.url()?,
         duplicate_of: fields.nullable("duplicate_of", ImportFields::number)?,
         changes: fields.changes()?,
+        base_branch: fields.base_branch()?,
         ..ItemRecord::new(item_type, number, title)
     };
     Ok(ImportLine { repo: fields.repo()?, record })
@@ -235,6 +236,16 @@ impl<'a> ImportFields<'a> {
         Ok(Some(PullChanges { files: files.unwrap_or_default(), diff: diff.unwrap_or_default() }))
     }
 
+    /// The name under `base`, the `ref` of GitHub's object there, or the name under `base_ref`.
+    fn base_branch(&self) -> Result<Option<String>, ImportError> {
+        let name = match self.get("base") {
+            Some(Value::Object(base)) => ImportFields { object: base }.text("ref")?,
+            Some(_) => self.text("base")?,
+            None => self.text("base_ref")?,
+        };
+        Ok(name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()))
+    }
+
     fn repo(&self) -> Result<Option<RepoName>, ImportError> {
         let Some(text) = self.text("repo")? else {
             return Ok(None);
@@ -315,10 +326,24 @@ mod tests {
     }
 
     #[test]
+    fn the_base_branch_is_read_in_every_shape() {
+        for (value, expected) in [
+            (json!({"number": 9, "title": "t", "head": {"ref": "topic"}, "base": {"ref": "main"}}), Some("main")),
+            (json!({"number": 9, "title": "t", "type": "pr", "base": "release/1.2"}), Some("release/1.2")),
+            (json!({"number": 9, "title": "t", "type": "pr", "base_ref": "main"}), Some("main")),
+            (json!({"number": 9, "title": "t", "type": "pr", "base": " "}), None),
+            (json!({"number": 9, "title": "t", "type": "pr"}), None),
+        ] {
+            assert_eq!(parse_import_value(&value).expect("valid").record.base_branch.as_deref(), expected, "{value}");
+        }
+    }
+
+    #[test]
     fn a_value_that_a_field_cannot_hold_is_named() {
         for (value, message) in [
             (json!([1]), "expected a JSON object with number and title, found a list"),
             (json!({"title": "t"}), "number is missing"),
+            (json!({"number": 1, "title": "t", "base": 3}), "base must be a text, found a number"),
             (json!({"number": 1}), "title is missing"),
             (json!({"number": "1", "title": "t"}), "number must be a whole number, found a text"),
             (

@@ -42,6 +42,8 @@ pub struct Item {
     pub duplicate_of: Option<ItemNumber>,
     /// The changes of a pull request; `None` if unknown.
     pub changes: Option<PullChanges>,
+    /// The branch into which a pull request is merged; `None` if unknown.
+    pub base_branch: Option<String>,
     /// The hash of the normalised title and body.
     pub content_hash: ContentHash,
     /// Increases by one whenever the hash changes.

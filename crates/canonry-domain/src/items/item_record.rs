@@ -37,6 +37,7 @@ pub struct ItemRecord {
     pub url: Option<String>,
     pub duplicate_of: Option<Option<ItemNumber>>,
     pub changes: Option<PullChanges>,
+    pub base_branch: Option<String>,
     /// When the record was fetched from GitHub; `None` for a record from a file.
     pub synced_at: Option<Timestamp>,
 }
@@ -67,6 +68,7 @@ impl ItemRecord {
             url: None,
             duplicate_of: None,
             changes: None,
+            base_branch: None,
             synced_at: None,
         }
     }
@@ -161,6 +163,7 @@ fn storable(mut record: ItemRecord) -> ItemRecord {
     clean(&mut record.title);
     record.body.iter_mut().for_each(&mut clean);
     record.url.iter_mut().for_each(&mut clean);
+    record.base_branch.iter_mut().for_each(&mut clean);
     record.labels.iter_mut().flatten().for_each(&mut clean);
     if let Some(changes) = &mut record.changes {
         clean(&mut changes.diff);
@@ -206,6 +209,7 @@ fn first_seen(record: ItemRecord) -> Item {
         url: record.url,
         duplicate_of: record.duplicate_of.flatten(),
         changes: record.changes,
+        base_branch: record.base_branch,
         last_synced_at: record.synced_at,
         gone: None,
     }
@@ -245,6 +249,7 @@ fn updated(known: &Item, record: ItemRecord) -> Item {
         url: record.url.or_else(|| known.url.clone()),
         duplicate_of: record.duplicate_of.unwrap_or(kept_target),
         changes: record.changes.or_else(|| known.changes.clone()),
+        base_branch: record.base_branch.or_else(|| known.base_branch.clone()),
         content_hash: hash,
         content_version: version,
         // An answer may be merged after the answer to a later request.

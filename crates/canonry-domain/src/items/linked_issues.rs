@@ -29,6 +29,16 @@ pub fn fixed_issues(repo: &RepoName, text: &str) -> BTreeSet<ItemNumber> {
     fixed
 }
 
+/// The issues that a commit of the default branch says it fixes. A commit with which GitHub merged a pull request says
+/// so for that pull request, which is known by itself.
+pub fn issues_fixed_by_commit(repo: &RepoName, message: &str) -> BTreeSet<ItemNumber> {
+    let subject = message.lines().next().unwrap_or_default();
+    if MERGING.is_match(subject.trim_end()) { BTreeSet::new() } else { fixed_issues(repo, message) }
+}
+
+static MERGING: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^Merge pull request #\d+ |\(#\d+\)$").expect("invariant: the pattern is constant"));
+
 const REFERENCE_PATTERN: &str = r"(?:https?://(?:www\.)?github\.com/(?<repo>[\w.-]+/[\w.-]+)/(?:issues|pull)/|(?<short>[\w.-]+/[\w.-]+)?\#|GH-)(?<number>\d{1,18})\b";
 
 static REFERENCE: LazyLock<Regex> =
@@ -47,10 +57,26 @@ static FIXING: LazyLock<Regex> = LazyLock::new(|| {
 mod tests {
     use proptest::prelude::{any, proptest};
 
-    use super::fixed_issues;
+    use super::{fixed_issues, issues_fixed_by_commit};
 
     fn fixed(text: &str) -> Vec<i64> {
         fixed_issues(&"o/n".parse().expect("valid"), text).into_iter().map(|number| number.get()).collect()
+    }
+
+    #[test]
+    fn a_commit_that_merges_a_pull_request_fixes_nothing_by_itself() {
+        for (message, expected) in [
+            ("Open it read-only\n\nFixes #12", vec![12]),
+            ("Fix #12: open it read-only", vec![12]),
+            ("Fix the lock (see #7)\n\nCloses #12, #13", vec![12, 13]),
+            ("Open it read-only (#31)\n\nFixes #12", vec![]),
+            ("Merge pull request #31 from ann/fix\n\nFixes #12", vec![]),
+            ("Mention #12", vec![]),
+            ("", vec![]),
+        ] {
+            let fixed = issues_fixed_by_commit(&"o/n".parse().expect("valid"), message);
+            assert_eq!(fixed.into_iter().map(|number| number.get()).collect::<Vec<_>>(), expected, "{message}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub(crate) mod named_duplicate;
 pub(crate) mod outcome_event;
 pub(crate) mod pull_changes;
 pub(crate) mod record_order;
+pub(crate) mod release_version;
 pub(crate) mod repo_name;
 pub(crate) mod since;
 
@@ -25,7 +26,7 @@ pub use item::{
     ContentVersion, GithubId, GoneReason, InvalidNumber, Item, ItemNumber, ItemState, ItemType, StateReason,
 };
 pub use item_record::{ItemRecord, MergedItem, RecordChange, merge_answer, merge_record, merge_webhook};
-pub use linked_issues::fixed_issues;
+pub use linked_issues::{fixed_issues, issues_fixed_by_commit};
 pub use login::{InvalidLogin, Login};
 pub use maintainers::Maintainers;
 pub use moment::{InvalidMoment, month_of, parse_moment, whole_micros};
@@ -35,5 +36,6 @@ pub use outcome_event::{
     reason_given_at,
 };
 pub use pull_changes::PullChanges;
+pub use release_version::ReleaseVersion;
 pub use repo_name::{InvalidRepoName, RepoName};
 pub use since::{InvalidSince, Since};

@@ -20,6 +20,9 @@ const CHANGES_READ: usize = 12_000;
 /// The fewest lines by which a change is recognised, and the fewest letters of such a line. Chosen, not measured.
 const SHARED_LINES: usize = 3;
 const TELLING_LETTERS: usize = 8;
+/// The fewest lines of a change that another contains, and how many times as many lines that other must have.
+const CONTAINED_LINES: usize = 10;
+const CONTAINED_TIMES: usize = 5;
 
 impl PullChanges {
     /// The paths of these files, and the changed lines of the first ones. Each file has its path and its patch.
@@ -54,6 +57,34 @@ impl PullChanges {
         shared >= SHARED_LINES && shared * 5 >= own.union(&others).count() * 4
     }
 
+    /// How many changed lines both have, and how many the smaller change has. Lines without words do not count.
+    pub fn shared_lines(&self, other: &Self) -> (usize, usize) {
+        let (own, others) = (self.telling_lines(), other.telling_lines());
+        (own.intersection(&others).count(), own.len().min(others.len()))
+    }
+
+    /// Whether one change removes what the other adds and adds what it removes, by the same measure.
+    pub(crate) fn is_inverse_of(&self, other: &Self) -> bool {
+        let inverse = |(sign, text): (char, &'_ str)| (if sign == '+' { '-' } else { '+' }, text.to_owned());
+        let own: BTreeSet<(char, String)> = self.telling_lines().into_iter().map(inverse).collect();
+        let others: BTreeSet<(char, String)> =
+            other.telling_lines().into_iter().map(|(sign, text)| (sign, text.to_owned())).collect();
+        let shared = own.intersection(&others).count();
+        // Lines that only moved are both removed and added.
+        shared >= SHARED_LINES && shared * 5 >= own.union(&others).count() * 4 && !self.is_same_change(other)
+    }
+
+    /// Whether this change contains the other and several times as many lines of its own: a collection of changes, or
+    /// one that was made on top of the other. Duplicates contain each other too, but with fewer lines of their own: of
+    /// 12 such pairs that people linked in rust and rails, one has five times the lines, and then only of six lines.
+    pub(crate) fn contains_change(&self, other: &Self) -> bool {
+        let (own, others) = (self.telling_lines(), other.telling_lines());
+        let shared = own.intersection(&others).count();
+        others.len() >= CONTAINED_LINES
+            && shared * 10 >= others.len() * 9
+            && own.len() >= others.len() * CONTAINED_TIMES
+    }
+
     fn telling_lines(&self) -> BTreeSet<(char, &str)> {
         let lines = self.diff.lines().filter_map(|line| {
             let sign = line.chars().next()?;
@@ -82,6 +113,8 @@ mod tests {
         let short = change("+    found = glyphs.get(letter)\n+    return found_or_box\n");
         assert!(!short.is_same_change(&short), "two lines prove nothing");
         assert!(!change("").is_same_change(&change("")));
+        assert_eq!(whole.shared_lines(&short), (2, 2));
+        assert_eq!((whole.shared_lines(&change(&other)), whole.shared_lines(&change(""))), ((3, 5), (0, 0)));
     }
 
     #[test]

@@ -30,6 +30,6 @@ pub use threshold_state::{
     threshold_adjustments,
 };
 pub use triage_lesson::{
-    CommentReactions, PastTriage, TriageVisibility, can_teach, counted_triage, last_triage, lesson_of, reacted_triage,
-    triage_failed,
+    CommentReactions, PastTriage, TriageVisibility, can_teach, counted_triage, last_triage, lesson_of, lesson_of_fix,
+    reacted_triage, triage_failed,
 };

@@ -42,6 +42,15 @@ pub fn lesson_of(
     }
 }
 
+/// The lesson of a suggestion that an issue is fixed already or is a regression. It predicted no duplicate, so only
+/// people who disagree teach something: the suggestion was wrong at its score.
+pub fn lesson_of_fix(named: Prediction, reactions: Option<CommentReactions>) -> Lesson {
+    match reactions.map(CommentReactions::truth) {
+        Some(PredictionTruth::NotDuplicate) => Lesson::FalsePositive { prediction: named },
+        _ => Lesson::Unknown,
+    }
+}
+
 /// Whether a triage record's reason says that the judge gave no usable answer. Such a record has no lesson.
 pub fn triage_failed(reason: &str) -> bool {
     OnlineReason::InvalidJudgeResponse.is_stored_as(reason)
@@ -60,6 +69,8 @@ pub struct PastTriage {
     /// The key in the store; a later record has a greater key.
     pub id: i64,
     pub prediction: Option<Prediction>,
+    /// The closed report that was named as fixed or as back. Such a record says nothing about duplicates.
+    pub fixed: Option<Prediction>,
     /// Whether the record can have a lesson; see [`can_teach`].
     pub teaches: bool,
     pub said: TriageVisibility,
@@ -101,7 +112,7 @@ pub fn last_triage(records: &[PastTriage], until: Option<Timestamp>) -> Option<u
 pub fn reacted_triage(records: &[PastTriage]) -> Option<usize> {
     let said = records.iter().enumerate().filter(|(_, record)| record.said != TriageVisibility::Nothing);
     let (index, last) = said.max_by_key(|(_, record)| (record.created_at, record.id))?;
-    (last.said == TriageVisibility::Spoken && last.teaches).then_some(index)
+    (last.said == TriageVisibility::Spoken && (last.teaches || last.fixed.is_some())).then_some(index)
 }
 
 #[cfg(test)]
@@ -110,7 +121,7 @@ mod tests {
 
     use super::{
         CommentReactions, PastTriage, TriageVisibility, can_teach, counted_triage, last_triage, lesson_of,
-        reacted_triage, triage_failed,
+        lesson_of_fix, reacted_triage, triage_failed,
     };
     use crate::{IssueOutcome, IssueResolution, ItemNumber, Lesson, Prediction, Similarity, Verdict};
 
@@ -175,7 +186,7 @@ mod tests {
     }
 
     fn record(id: i64, hours: i64, said: TriageVisibility) -> PastTriage {
-        PastTriage { id, prediction: None, teaches: true, said, created_at: hour(hours) }
+        PastTriage { id, prediction: None, fixed: None, teaches: true, said, created_at: hour(hours) }
     }
 
     #[test]
@@ -206,6 +217,24 @@ mod tests {
         assert_eq!(reacted_triage(&[silent]), None);
         assert_eq!(reacted_triage(&[first, record(4, 3, TriageVisibility::TakenBack), silent]), None);
         assert_eq!(reacted_triage(&[first, PastTriage { teaches: false, ..edited }]), None);
+    }
+
+    #[test]
+    fn a_named_fix_teaches_only_that_it_was_wrong() {
+        let wrong = Lesson::FalsePositive { prediction: prediction() };
+        for (up, down, mixed, expected) in
+            [(0, 2, 0, wrong), (2, 0, 0, Lesson::Unknown), (0, 1, 0, Lesson::Unknown), (0, 2, 1, Lesson::Unknown)]
+        {
+            let reactions = Some(CommentReactions { up, down, mixed });
+            assert_eq!(lesson_of_fix(prediction(), reactions), expected, "{reactions:?}");
+        }
+        assert_eq!(lesson_of_fix(prediction(), None), Lesson::Unknown);
+        let named = PastTriage { fixed: Some(prediction()), teaches: false, ..record(2, 1, TriageVisibility::Spoken) };
+        assert_eq!(reacted_triage(&[named]), Some(0));
+        // What people do with the issue is no lesson about duplicates.
+        for outcome in [IssueResolution::Duplicate { of: None }, IssueResolution::Completed] {
+            assert_eq!(counted_triage(&[named], &at(outcome, 5)), None);
+        }
     }
 
     #[test]

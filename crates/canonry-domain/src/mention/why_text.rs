@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::{
-    CurrentThreshold, ItemNumber, ItemType, OnlineGuardrail, OnlineReason, OverrideKind, PairFact, TriageMode, Verdict,
-    evidence_sentences,
+    CurrentThreshold, FixKind, FixMatch, ItemNumber, ItemType, OnlineGuardrail, OnlineReason, OverrideKind, PairFact,
+    TriageMode, Verdict, evidence_sentences,
 };
 
 /// The data for the answer. The caller has quoted the reasoning, which is inserted as it is.
@@ -33,6 +33,8 @@ pub struct WhyVerdict<'a> {
     pub gate: &'a str,
     pub reasoning: &'a str,
     pub facts: &'a [PairFact],
+    /// The closed report with the same problem, and its fix.
+    pub fix: Option<&'a FixMatch>,
     /// The resulting actions; `None` if nothing was decided.
     pub done: Option<WhyActions<'a>>,
 }
@@ -89,6 +91,13 @@ pub fn why_text(why: &WhyItem<'_>) -> String {
 }
 
 fn about(said: &WhyVerdict<'_>) -> String {
+    if let Some(FixMatch { kind, report, fix, .. }) = said.fix {
+        let found = match kind {
+            FixKind::Fixed => format!("This may be the same problem as #{report}, which #{fix} fixed."),
+            FixKind::PossibleRegression => format!("This may be a regression of #{report}, which #{fix} fixed."),
+        };
+        return with_action(found, said.done.as_ref());
+    }
     let Some(target) = said.target else {
         return format!("No open {} is the same: {}.", said.item_type.in_words(), gate_in_words(said.gate));
     };
@@ -99,7 +108,12 @@ fn about(said: &WhyVerdict<'_>) -> String {
             return format!("#{target} comes closest, but is not the same: {}.", gate_in_words(said.gate));
         }
     };
-    let Some(done) = &said.done else { return found };
+    with_action(found, said.done.as_ref())
+}
+
+/// The finding, and whether Canonry commented because of it.
+fn with_action(found: String, done: Option<&WhyActions<'_>>) -> String {
+    let Some(done) = done else { return found };
     let commented = match done.threshold {
         _ if done.is_said => "Canonry commented because the match is above this repository's threshold.".to_owned(),
         CurrentThreshold::Silent => {
@@ -120,6 +134,7 @@ fn gate_in_words(gate: &str) -> String {
         Ok(OnlineReason::NoCandidates) => "nothing is similar enough",
         Ok(OnlineReason::InvalidJudgeResponse) => "the judge gave no usable answer",
         Ok(OnlineReason::ModelNotDuplicate) => "the judge found a difference",
+        Ok(OnlineReason::Related(relation)) => relation.in_words(),
         Ok(OnlineReason::Guardrail(OnlineGuardrail::KindMismatch(_))) => "one is a bug, the other a feature request",
         Ok(OnlineReason::Guardrail(OnlineGuardrail::CandidateGapTooSmall)) => "another one is as close",
         Ok(OnlineReason::Guardrail(OnlineGuardrail::UnprovenJudge)) => "the judge is not proven here yet",
@@ -159,7 +174,10 @@ mod tests {
 
     use super::{WhyActions, WhyItem, WhyVerdict, why_text};
     use crate::text::public_text::{assert_readable, words_in_sight};
-    use crate::{CurrentThreshold, ItemNumber, ItemType, OverrideKind, PairFact, Threshold, TriageMode, Verdict};
+    use crate::{
+        CurrentThreshold, FixKind, FixMatch, ItemNumber, ItemType, OverrideKind, PairFact, Similarity, Threshold,
+        TriageMode, Verdict,
+    };
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("positive")
@@ -173,6 +191,7 @@ mod tests {
             gate: "accepted",
             reasoning: "Both stop at the same wave.",
             facts: &[],
+            fix: None,
             done: Some(WhyActions {
                 mode: TriageMode::Suggest,
                 threshold: CurrentThreshold::From(Threshold::new(85).expect("in range")),
@@ -199,8 +218,14 @@ mod tests {
 
     #[test]
     fn every_reason_is_short_and_readable() {
-        let gates =
-            ["no_candidates", "model_not_duplicate", "online_strict_guardrail:unproven_judge", "of_another_version"];
+        let gates = [
+            "no_candidates",
+            "model_not_duplicate",
+            "online_strict_guardrail:unproven_judge",
+            "of_another_version",
+            "series",
+            "follow_up",
+        ];
         let reasons = ["below_threshold", "comment_deleted", "cooldown", "over_budget", "no_prices", "no_score"];
         for verdict in [Verdict::Duplicate, Verdict::MaybeDuplicate, Verdict::NotDuplicate] {
             for (gate, reason) in gates.into_iter().flat_map(|gate| reasons.map(|reason| (gate, reason))) {
@@ -212,6 +237,35 @@ mod tests {
                     assert!(words_in_sight(&text) <= 30 && !text.contains('_'), "{text}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_fix_is_explained() {
+        for (kind, is_said) in [(FixKind::Fixed, true), (FixKind::PossibleRegression, false)] {
+            let merged_at = "2026-03-01T10:00:00Z".parse().expect("a moment");
+            let (score, confidence, release) = (Similarity::ONE, None, None);
+            let fix = FixMatch { kind, report: number(12), score, confidence, fix: number(31), merged_at, release };
+            let mut said = WhyVerdict {
+                target: None,
+                gate: "no_candidates",
+                reasoning: "",
+                fix: Some(&fix),
+                ..found(Verdict::NotDuplicate)
+            };
+            said.done = said.done.map(|done| WhyActions { is_said, reason: "below_threshold", ..done });
+            let text = why_text(&WhyItem { said: Some(said), ..WhyItem::default() });
+            assert_readable(&text);
+            assert!(words_in_sight(&text) <= 30, "{text}");
+            let (begins, ends) = match kind {
+                FixKind::Fixed => {
+                    ("This may be the same problem as #12, which #31 fixed. Canonry commented", "threshold.")
+                }
+                FixKind::PossibleRegression => {
+                    ("This may be a regression of #12, which #31 fixed. Canonry did not", "threshold.")
+                }
+            };
+            assert!(text.starts_with(begins) && text.ends_with(ends), "{text}");
         }
     }
 

@@ -241,6 +241,7 @@ proptest! {
                 title: &titles[at],
                 body: &texts[at],
                 labels: &[],
+                origin: canonry_domain::ItemOrigin::default(),
             };
             let score = Similarity::new(0.95).expect("in range");
             let candidates = [GateCandidate { item: item(1), score, cluster: None }];

@@ -2,9 +2,9 @@
 
 use canonry_domain::{
     Certainty, DecisionStatus, GateCandidate, GateDecision, GateReason, GateRules, InvalidAnswer, ItemNumber,
-    ItemState, ItemType, JudgeAnswer, JudgedItem, PairScores, PathMatch, Probability, Relation, RootCauseMatch,
-    ScopeRelation, Similarity, Structure, bug_feature_mismatch, gate_answer, gate_before_judge, is_too_vague,
-    parse_judge_answer,
+    ItemOrigin, ItemState, ItemType, JudgeAnswer, JudgedItem, PairScores, PathMatch, Probability, Relation,
+    RootCauseMatch, ScopeRelation, Similarity, Structure, bug_feature_mismatch, gate_answer, gate_before_judge,
+    is_too_vague, parse_judge_answer,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -31,7 +31,15 @@ fn score(value: f64) -> Similarity {
 }
 
 fn item<'a>(at: i64, state: ItemState, title: &'a str, body: &'a str) -> JudgedItem<'a> {
-    JudgedItem { number: number(at), state, item_type: ItemType::Issue, title, body, labels: &[] }
+    JudgedItem {
+        number: number(at),
+        state,
+        item_type: ItemType::Issue,
+        title,
+        body,
+        labels: &[],
+        origin: ItemOrigin::default(),
+    }
 }
 
 fn candidate(at: i64, state: ItemState, value: f64) -> GateCandidate<'static> {
@@ -345,4 +353,21 @@ proptest! {
             prop_assert!(case.confidence + more >= 8_500);
         }
     }
+}
+
+#[test]
+fn a_relation_that_is_no_duplicate_vetoes_by_its_name() {
+    let target = GateCandidate {
+        item: item(9_001, ItemState::Open, "Upgrade the exporter to 2.1", BODY),
+        ..candidate(9_001, ItemState::Open, 0.97)
+    };
+    let source = item(1, ItemState::Open, "Upgrade the exporter to 2.2", BODY);
+    let ruled = |source: &JudgedItem<'_>, answer| {
+        said(&gate_answer(source, &[target], &PairScores::default(), &answer, &GateRules::default()))
+    };
+    assert_eq!(ruled(&source, yes(9_001, 0.99, FULL)), "rejected 9001 series");
+    // The relation says more than an answer that contradicts itself.
+    assert_eq!(ruled(&source, yes(9_001, 0.99, Structure::default())), "rejected 9001 series");
+    let cited = item(1, ItemState::Open, TITLE, "Follow-up to #9001, which left out half of the approvals.");
+    assert_eq!(ruled(&cited, yes(9_001, 0.99, FULL)), "rejected 9001 follow_up");
 }

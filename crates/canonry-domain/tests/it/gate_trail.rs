@@ -2,8 +2,8 @@
 
 use canonry_domain::{
     Certainty, DecisionGate, DecisionOrigin, DecisionStatus, GateCandidate, GateMark, GateRules, InvalidAnswer,
-    ItemNumber, ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineGate, OnlineThresholds, PairScores, PathMatch,
-    Probability, Relation, RootCauseMatch, ScopeRelation, Similarity, Structure, Verdict, gate_answer,
+    ItemNumber, ItemOrigin, ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineGate, OnlineThresholds, PairScores,
+    PathMatch, Probability, Relation, RootCauseMatch, ScopeRelation, Similarity, Structure, Verdict, gate_answer,
     gate_before_judge, gate_trail, online_trail, online_verdict,
 };
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -21,7 +21,15 @@ fn number(number: i64) -> ItemNumber {
 }
 
 fn item(at: i64, body: &'static str, state: ItemState) -> JudgedItem<'static> {
-    JudgedItem { number: number(at), state, item_type: ItemType::Issue, title: "The tide table", body, labels: &[] }
+    JudgedItem {
+        number: number(at),
+        state,
+        item_type: ItemType::Issue,
+        title: "The tide table",
+        body,
+        labels: &[],
+        origin: ItemOrigin::default(),
+    }
 }
 
 fn bodies() -> impl Strategy<Value = &'static str> {
@@ -154,6 +162,8 @@ fn every_stored_reason_has_its_gate() {
         (Batch, Skipped, Some("existing_edge"), DecisionGate::NoEdgeYet),
         (Batch, Skipped, Some("invalid_response:not_json"), DecisionGate::UsableAnswer),
         (Batch, Rejected, None, DecisionGate::SaidYes),
+        (Batch, Rejected, Some("series"), DecisionGate::Unrelated),
+        (Batch, Rejected, Some("cited_as_different"), DecisionGate::Unrelated),
         (Batch, Rejected, Some("certainty=unsure"), DecisionGate::Structure),
         (Batch, Rejected, Some("path_match=different,relation=absent"), DecisionGate::Structure),
         (Batch, Rejected, Some("target_not_open"), DecisionGate::TargetOpen),
@@ -174,6 +184,8 @@ fn every_stored_reason_has_its_gate() {
         ("no_candidates", OnlineGate::Neighbours),
         ("invalid_judge_response", OnlineGate::UsableAnswer),
         ("model_not_duplicate", OnlineGate::SaidYes),
+        ("revert", OnlineGate::Unrelated),
+        ("backport", OnlineGate::Unrelated),
         ("online_strict_guardrail:certainty=unsure", OnlineGate::Structure),
         ("online_strict_guardrail:scope_relation=source_subset,root_cause_match=absent", OnlineGate::Structure),
         ("online_strict_guardrail:bug_feature_mismatch:bug_vs_feature", OnlineGate::SameKind),

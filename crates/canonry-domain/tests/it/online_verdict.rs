@@ -1,7 +1,7 @@
 //! Tests of the verdict about a new item: each row of the table, and verdicts that must never occur.
 
 use canonry_domain::{
-    Certainty, GateCandidate, ItemNumber, ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineThresholds,
+    Certainty, GateCandidate, ItemNumber, ItemOrigin, ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineThresholds,
     OnlineVerdict, PairScores, PathMatch, Probability, Relation, RootCauseMatch, ScopeRelation, Similarity, Structure,
     Verdict, is_judged, online_verdict,
 };
@@ -23,7 +23,15 @@ fn number(number: i64) -> ItemNumber {
 }
 
 fn item(at: i64, title: &str) -> JudgedItem<'_> {
-    JudgedItem { number: number(at), state: ItemState::Open, item_type: ItemType::Issue, title, body: "", labels: &[] }
+    JudgedItem {
+        number: number(at),
+        state: ItemState::Open,
+        item_type: ItemType::Issue,
+        title,
+        body: "",
+        labels: &[],
+        origin: ItemOrigin::default(),
+    }
 }
 
 fn neighbour(at: i64, score: f64) -> GateCandidate<'static> {
@@ -64,7 +72,7 @@ fn each_row_of_the_table() {
         (&[0.93], Some(yes(10, 0.92, FULL)), "duplicate 10 duplicate"),
         (&[0.90], Some(yes(10, 0.95, FULL)), "duplicate 10 duplicate"),
         (&[0.93], Some(yes(10, 0.97, nothing)), "maybe_duplicate 10 online_strict_guardrail:relation=absent"),
-        (&[0.93], Some(yes(10, 0.84, nothing)), "not_duplicate online_strict_guardrail:relation=absent"),
+        (&[0.93], Some(yes(10, 0.84, nothing)), "not_duplicate below_maybe_threshold"),
         (&[0.86], Some(yes(10, 0.96, FULL)), "maybe_duplicate 10 duplicate_low_retrieval_support"),
         (&[0.8999], Some(yes(10, 0.96, FULL)), "maybe_duplicate 10 duplicate_low_retrieval_support"),
         (
@@ -126,6 +134,21 @@ fn the_guardrail_names_what_is_missing() {
         online_verdict(&source, &[feature], &PairScores::default(), Some(&answer), &OnlineThresholds::default());
     assert_eq!(verdict.reason, "online_strict_guardrail:bug_feature_mismatch:bug_vs_feature");
     assert_eq!((verdict.verdict, verdict.target), (Verdict::MaybeDuplicate, Some(number(10))));
+}
+
+#[test]
+fn what_is_related_in_another_way_is_no_duplicate() {
+    let mut target = neighbour(10, 0.97);
+    target.item.title = "Release checklist 1.2.0";
+    let answer = yes(10, 0.99, FULL);
+    let verdict = |source: &JudgedItem<'_>| {
+        let thresholds = OnlineThresholds::default();
+        online_verdict(source, &[target], &PairScores::default(), Some(&answer), &thresholds)
+    };
+    let next = verdict(&item(11, "Release checklist 1.3.0"));
+    assert_eq!((next.verdict, next.target, next.reason.as_str()), (Verdict::NotDuplicate, None, "series"));
+    let cited = verdict(&JudgedItem { body: "Unlike #10, this one is lost.", ..item(11, "The list is lost") });
+    assert_eq!((cited.verdict, cited.reason.as_str()), (Verdict::NotDuplicate, "cited_as_different"));
 }
 
 #[test]

@@ -64,6 +64,19 @@ fn an_item_is_never_its_own_neighbour_and_filters_hold() {
 }
 
 #[test]
+fn a_text_with_a_number_is_near_what_was_opened_last() {
+    let mut index = ItemIndex::new(ItemType::Issue, "model");
+    for at in [1, 500, 1_000] {
+        index.upsert(number(at), entry("Crash on start", "", Some(&[1.0, 0.0]))).expect("indexed");
+    }
+    let query = || Query::new("Crash on start", "").with_vector(vec![1.0, 0.0]);
+    let hybrid = ask(RetrievalMode::Hybrid, 0.0);
+    assert_eq!(numbers(&index, &query().numbered(number(1_001)), &hybrid), [1_000, 500, 1]);
+    assert_eq!(numbers(&index, &query().numbered(number(1_000)), &hybrid), [1_000, 500, 1], "it is no item itself");
+    assert_eq!(numbers(&index, &query(), &hybrid), [1, 500, 1_000]);
+}
+
+#[test]
 fn a_bad_vector_names_item_and_model_and_changes_nothing() {
     let mut index = ItemIndex::new(ItemType::Issue, "voyage-code-3");
     index.upsert(number(1), entry("old words", "", Some(&[1.0, 0.0]))).expect("indexed");

@@ -74,6 +74,7 @@ fn record(of: i64) -> NewTriageRecord {
         embed_model: "local".to_owned(),
         run_id: format!("run-{of}"),
         candidates: (1.max(of - 10)..of).rev().map(candidate).collect(),
+        fix: None,
     }
 }
 

@@ -156,6 +156,17 @@ impl ConsoleStore<'_> {
         Ok(ItemPage { lines, next, stopped_after: looked_at.filter(|_| next.is_some()) })
     }
 
+    /// Returns the items that changed last, newest change first. No index has this order, so the rows of the repository are
+    /// sorted; their texts are not read.
+    pub async fn recently_updated(self, repo: RepoId, limit: u32) -> Result<Vec<ItemLine>, StoreError> {
+        Ok(on_pool!(self.pool, |db| {
+            let mut query = QueryBuilder::new("SELECT i.number AS key, ");
+            query.push(COLUMNS).push(" FROM items i WHERE i.repo_id = ").push_bind(repo.0);
+            query.push(" AND i.gone IS NULL ORDER BY coalesce(i.updated_at, i.created_at, 0) DESC, i.number DESC, i.type LIMIT ");
+            query.push_bind(i64::from(limit)).build_query_as().fetch_all(db).await?
+        }))
+    }
+
     /// Returns the number of the first item that a page with a text filter does not check; `None` if it checks all
     /// that are left.
     async fn first_unseen(
@@ -349,6 +360,7 @@ mod tests {
                     embed_model: "local".to_owned(),
                     run_id: "run".to_owned(),
                     candidates: Vec::new(),
+                    fix: None,
                 };
                 store.duplicates().write_triage_record(repo.id, &record, now).await.expect("written");
             }

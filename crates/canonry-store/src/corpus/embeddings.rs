@@ -103,6 +103,31 @@ impl CorpusStore<'_> {
         })))
     }
 
+    /// Returns how many items [`CorpusStore::items_to_embed`] returns on all pages.
+    pub async fn count_items_to_embed(
+        self,
+        repo: RepoId,
+        key: &EmbeddingKey,
+        filter: EmbedFilter,
+    ) -> Result<u64, StoreError> {
+        let query = "SELECT COUNT(*) FROM items i WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) \
+            AND ($3 IS NULL OR state = $3) AND gone IS NULL \
+            AND NOT ($4 AND EXISTS (SELECT 1 FROM embeddings e WHERE e.item_id = i.id AND e.representation = $5 \
+                AND e.model = $6 AND e.embedded_hash = i.content_hash AND NOT e.outdated))";
+        let count: i64 = on_pool!(self.pool, |db| {
+            sqlx::query_scalar(query)
+                .bind(repo.0)
+                .bind(filter.item_type.map(ItemType::as_str))
+                .bind(filter.state.map(ItemState::as_str))
+                .bind(filter.only_changed)
+                .bind(key.representation.as_str())
+                .bind(key.model.as_str())
+                .fetch_one(db)
+                .await?
+        });
+        Ok(count.unsigned_abs())
+    }
+
     /// Writes all vectors or none. Each replaces an earlier vector of the same item, representation and model, and
     /// the token vectors of that earlier vector.
     pub async fn write_embeddings(

@@ -20,7 +20,7 @@ macro_rules! item_columns {
     () => {
         "type, number, github_id, title, body, state, state_reason, merged, draft, author, assignees, labels, comments, \
          review_comments, created_at, updated_at, closed_at, url, duplicate_of, changes, content_hash, content_version, \
-         last_synced_at, gone, has_milestone, locked"
+         last_synced_at, gone, has_milestone, locked, base_branch"
     };
 }
 
@@ -33,7 +33,7 @@ read_row! {
     Item {
         item_type: "type", number, github_id, title, body, state, state_reason, merged, draft, author, assignees,
         has_milestone, locked, labels, comments, review_comments, created_at, updated_at, closed_at, url, duplicate_of,
-        changes, content_hash, content_version, last_synced_at, gone,
+        changes, base_branch, content_hash, content_version, last_synced_at, gone,
     }
 }
 

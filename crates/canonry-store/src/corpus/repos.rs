@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::engine::facets::RepoStore;
 use crate::engine::ids::store_id;
-use crate::engine::row_values::micros;
+use crate::engine::row_values::{micros, storable};
 use crate::engine::rows::from_row;
 use crate::engine::transaction::{StoreError, on_pool};
 use crate::learning::rule_changes::LEARNING_RULES;
@@ -79,6 +79,27 @@ impl RepoStore<'_> {
         });
         tx.commit().await?;
         Ok(row)
+    }
+
+    /// Returns the repository's default branch, if it is known.
+    pub async fn default_branch(self, repo: RepoId) -> Result<Option<String>, StoreError> {
+        let query = "SELECT default_branch FROM repos WHERE id = $1";
+        let found: Option<Option<String>> =
+            on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?);
+        Ok(found.flatten())
+    }
+
+    /// Stores the default branch that GitHub named. An empty name says nothing.
+    pub async fn set_default_branch(self, repo: RepoId, branch: &str) -> Result<(), StoreError> {
+        if branch.is_empty() {
+            return Ok(());
+        }
+        let update = "UPDATE repos SET default_branch = $2
+            WHERE id = $1 AND (default_branch IS NULL OR default_branch <> $2)";
+        on_pool!(self.pool, |db| {
+            sqlx::query(update).bind(repo.0).bind(storable(branch)).execute(db).await?;
+        });
+        Ok(())
     }
 
     pub async fn by_github_id(self, github_id: GithubId) -> Result<Option<Repo>, StoreError> {

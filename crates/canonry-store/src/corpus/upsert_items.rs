@@ -229,7 +229,7 @@ fn is_indexed_anew(before: &Item, now: &Item) -> bool {
         || before.changes != now.changes
 }
 
-/// 25 columns a row; SQLite accepts at most 32,766 values in a statement.
+/// 28 columns a row; SQLite accepts at most 32,766 values in a statement.
 const ROWS_PER_STATEMENT: usize = 500;
 
 async fn read_known(
@@ -284,7 +284,8 @@ async fn write_items(tx: &mut Transaction, repo: RepoId, items: &[&Item]) -> Res
                 .push_bind(item.last_synced_at.map(micros))
                 .push_bind(item.gone.map(|gone| gone.as_str()))
                 .push_bind(item.has_milestone)
-                .push_bind(item.locked);
+                .push_bind(item.locked)
+                .push_bind(item.base_branch.as_deref());
         });
         query.push(" ON CONFLICT (repo_id, type, number) DO UPDATE SET ");
         let mut set = query.separated(", ");

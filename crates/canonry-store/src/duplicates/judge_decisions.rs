@@ -114,6 +114,14 @@ macro_rules! decisions {
 
 #[boxed]
 impl JudgeStore<'_> {
+    /// Returns whether anything was ever decided in a repository.
+    pub async fn has_decisions(self, repo: RepoId) -> Result<bool, StoreError> {
+        let query = "SELECT id FROM judge_decisions WHERE repo_id = $1 LIMIT 1";
+        let first: Option<i64> =
+            on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?);
+        Ok(first.is_some())
+    }
+
     /// Returns every decision with this item as the source, newest first.
     pub async fn decisions_of(
         self,

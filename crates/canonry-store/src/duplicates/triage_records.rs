@@ -3,7 +3,7 @@
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, HashMap};
 
-use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType, Probability, Similarity, Verdict};
+use canonry_domain::{ContentVersion, FixMatch, ItemNumber, ItemState, ItemType, Probability, Similarity, Verdict};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
@@ -14,7 +14,7 @@ use crate::duplicates::candidate_sets::Representation;
 use crate::engine::facets::DuplicateStore;
 use crate::engine::lists::PushList as _;
 use crate::engine::row_values::{micros, storable};
-use crate::engine::rows::{Keyed, from_row};
+use crate::engine::rows::{Keyed, from_row, keyed, read_row, unwrap_all};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 use crate::learning::issue_outcomes::relearn;
 use crate::learning::predicted_cluster::freeze_clusters;
@@ -57,6 +57,18 @@ pub struct NewTriageRecord {
     pub run_id: String,
     /// Best first.
     pub candidates: Vec<TriageCandidate>,
+    /// The closed report with the same problem whose fix is merged; only if no open item is the target.
+    pub fix: Option<FixMatch>,
+}
+
+impl NewTriageRecord {
+    /// The item that a comment about this record names, and how similar it is.
+    pub fn named_item(&self) -> Option<(ItemNumber, Option<Similarity>)> {
+        match &self.fix {
+            Some(fix) => Some((fix.report, Some(fix.score))),
+            None => self.target.map(|target| (target, self.target_score)),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +81,24 @@ pub struct StoredTriageRecord {
 
 #[boxed]
 impl DuplicateStore<'_> {
+    /// Returns open items of people that were created at `since` or later, and since the repository is known, of which
+    /// neither a webhook nor a triage is stored.
+    pub async fn untriaged_since(
+        self,
+        repo: RepoId,
+        since: Timestamp,
+    ) -> Result<Vec<(ItemNumber, ItemType)>, StoreError> {
+        let query = "SELECT i.number, i.type FROM items i JOIN repos r ON r.id = i.repo_id
+            WHERE i.repo_id = $1 AND i.state = 'open' AND i.gone IS NULL AND i.created_at >= $2 AND i.created_at >= r.created_at
+                AND i.author IS NOT NULL AND i.author NOT LIKE '%[bot]'
+                AND NOT EXISTS (SELECT 1 FROM triage_records t WHERE t.item_id = i.id)
+                AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.repo = r.name_key AND d.number = i.number AND d.action = 'opened')
+            ORDER BY i.number";
+        Ok(unwrap_all(on_pool!(self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(micros(since)).fetch_all(db).await?
+        })))
+    }
+
     /// Writes a record with its candidates, and returns its key.
     pub async fn write_triage_record(
         self,
@@ -79,9 +109,11 @@ impl DuplicateStore<'_> {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(repo).await?;
         let others = record.candidates.iter().map(|candidate| candidate.number).chain(record.target);
+        let others = others.chain(record.fix.as_ref().map(|fix| fix.report));
         let keys = ItemKeys::read(&mut tx, repo, std::iter::once(record.number).chain(others)).await?;
         let item = keys.id(record.item_type, record.number)?;
         let target = keys.optional_id(record.item_type, record.target)?;
+        let report = keys.optional_id(record.item_type, record.fix.as_ref().map(|fix| fix.report))?;
         let mut candidates = Vec::with_capacity(record.candidates.len());
         for (rank, candidate) in (1_i64..).zip(&record.candidates) {
             candidates.push((rank, keys.id(record.item_type, candidate.number)?, candidate));
@@ -126,7 +158,20 @@ impl DuplicateStore<'_> {
                         .push_bind(candidate.state.as_str())
                         .push_bind(candidate.judged);
                 });
-                query.build().execute(db).await?;
+                query.build().execute(&mut *db).await?;
+            }
+            if let Some(fix) = &record.fix {
+                sqlx::query(INSERT_FIX)
+                    .bind(id)
+                    .bind(report)
+                    .bind(fix.kind.as_str())
+                    .bind(fix.score.get())
+                    .bind(fix.confidence.map(Probability::get))
+                    .bind(fix.fix.get())
+                    .bind(micros(fix.merged_at))
+                    .bind(fix.release.as_deref().map(storable))
+                    .execute(db)
+                    .await?;
             }
             id
         });
@@ -159,6 +204,7 @@ impl DuplicateStore<'_> {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
         });
         let mut candidates: HashMap<i64, Vec<TriageCandidate>> = HashMap::with_capacity(records.len());
+        let mut fixes: HashMap<i64, FixMatch> = HashMap::new();
         for batch in records.chunks(NUMBERS_PER_STATEMENT) {
             let found: Vec<Keyed<i64, TriageCandidate>> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
@@ -171,8 +217,18 @@ impl DuplicateStore<'_> {
             for Keyed(record, candidate) in found {
                 candidates.entry(record).or_default().push(candidate);
             }
+            let found: Vec<Keyed<i64, FixMatch>> = on_pool!(self.pool, |db| {
+                let mut query = QueryBuilder::new(
+                    "SELECT f.triage_id AS key, f.kind, i.number AS report, f.score, f.confidence, f.fix, f.merged_at, f.release \
+                    FROM fix_matches f JOIN items i ON i.id = f.report_item_id WHERE f.triage_id IN (",
+                );
+                query.push_list(batch.iter().map(|row| row.id));
+                query.build_query_as().fetch_all(db).await?
+            });
+            fixes.extend(keyed(found));
         }
         for stored in &mut records {
+            stored.record.fix = fixes.remove(&stored.id);
             stored.record.candidates = candidates.remove(&stored.id).unwrap_or_default();
         }
         Ok(records)
@@ -186,6 +242,11 @@ from_row! {
     NewTriageRecord {
         item_type: "type", number, verdict, target, target_score, is_duplicate, confidence, reason, reasoning,
         effective_source, source_fallback_reason, provider, model, prompt_version, config_hash, content_version,
-        embed_model, run_id, candidates: default,
+        embed_model, run_id, candidates: default, fix: default,
     }
 }
+read_row!(FixMatch { kind, report, score, confidence, fix, merged_at, release });
+
+const INSERT_FIX: &str =
+    "INSERT INTO fix_matches (triage_id, report_item_id, kind, score, confidence, fix, merged_at, release)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";

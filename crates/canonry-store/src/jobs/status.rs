@@ -24,6 +24,13 @@ type Waiting = (i64, i64, Option<i64>, Option<i64>);
 
 #[boxed]
 impl JobStore<'_> {
+    /// When the next queued job may run; `None` if none is queued.
+    pub async fn next_due(self) -> Result<Option<Timestamp>, StoreError> {
+        let next = "SELECT min(run_after) FROM jobs WHERE state = 'queued'";
+        let next: Option<i64> = on_pool!(self.pool, |db| sqlx::query_scalar(next).fetch_one(db).await?);
+        optional_moment(next)
+    }
+
     pub async fn status(self, now: Timestamp) -> Result<QueueStatus, StoreError> {
         let waiting = "SELECT count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state = 'running'),
                 min(run_after) FILTER (WHERE state = 'queued' AND run_after <= $1), min(begun_at) FILTER (WHERE state = 'running')

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{
     Component, IssueOutcome, IssueResolution, ItemNumber, ItemType, Lesson, LessonKind, RepoName, ThresholdAdjusted,
-    counted_triage, issue_outcome, lesson_of, reacted_triage,
+    counted_triage, issue_outcome, lesson_of, lesson_of_fix, reacted_triage,
 };
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -83,7 +83,10 @@ pub(crate) async fn derive(tx: &mut Transaction, items: &[i64]) -> Result<BTreeM
         let heard = reactions.filter(|_| outcome.outcome == IssueResolution::Unknown);
         let reacted = heard.and_then(|heard| Some((records[reacted_triage(records)?], Some(heard.counts))));
         let counted = reacted.or_else(|| Some((records[counted_triage(records, &outcome)?], None)));
-        let lesson = counted.map_or(Lesson::Unknown, |(record, heard)| lesson_of(&outcome, record.prediction, heard));
+        let lesson = counted.map_or(Lesson::Unknown, |(record, heard)| match record.fixed {
+            Some(named) => lesson_of_fix(named, heard),
+            None => lesson_of(&outcome, record.prediction, heard),
+        });
         let component = match outcome.outcome {
             IssueResolution::Unknown => reactions.and_then(|reactions| reactions.component.clone()),
             _ => outcome.component.clone(),

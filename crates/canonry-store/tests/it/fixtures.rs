@@ -96,6 +96,7 @@ pub(crate) fn triage_record(of: i64, verdict: Verdict, target: Option<i64>) -> N
         embed_model: "local".to_owned(),
         run_id: "run".to_owned(),
         candidates: Vec::new(),
+        fix: None,
     }
 }
 

@@ -3,9 +3,11 @@
 //!
 //! `judge_replay --vectors FOLDER [--features FILE] [--wrong FILE] [SET.TYPE…]`. `--features` writes a line for each
 //! pair; `training/fit_judge.py` fits the weights to these. `--wrong` writes the answers that nobody linked, so that
-//! they can be read.
+//! they can be read. `--relations FILE` needs no vectors: it counts the pairs that are related and no duplicates, and
+//! writes them.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
+mod relations;
 mod sets;
 
 use std::collections::BTreeMap;
@@ -15,8 +17,8 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use canonry_domain::{
-    GateCandidate, ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineThresholds, OnlineVerdict, PairScores,
-    Similarity, Verdict, online_verdict,
+    GateCandidate, ItemOrigin, ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineThresholds, OnlineVerdict,
+    PairScores, Similarity, Verdict, online_verdict,
 };
 use canonry_models::{Embedder as _, LocalEmbedder};
 use canonry_retrieval::{Ask, Entry, Hit, ItemIndex, LateQuery, Query, RetrievalMode, rank, wilson};
@@ -42,17 +44,21 @@ fn main() -> Result<(), Box<dyn Error>> {
             None => wanted.push(argument),
         }
     }
-    let vectors = files.get("vectors").ok_or("which folder of vectors? --vectors FOLDER")?;
+    if wanted.is_empty() {
+        wanted = SETS.map(str::to_owned).to_vec();
+    }
     let created = |name: &str| files.get(name).map(File::create).transpose().map(|file| file.map(BufWriter::new));
+    if let Some(mut out) = created("relations")? {
+        let folder = folder()?;
+        return wanted.iter().try_for_each(|name| relations::count(&folder, name, &mut out));
+    }
+    let vectors = files.get("vectors").ok_or("which folder of vectors? --vectors FOLDER")?;
     let (mut features, mut wrong) = (created("features")?, created("wrong")?);
     let folder = folder()?;
     let embedder = LocalEmbedder::load()?;
     let calibrate = |cosine| embedder.calibration().similarity(cosine).get();
     if let Some(out) = &mut features {
         writeln!(out, "set\tsource\tcandidate\tquery\tduplicate\t{}", FEATURES.join("\t"))?;
-    }
-    if wanted.is_empty() {
-        wanted = SETS.map(str::to_owned).to_vec();
     }
     println!(
         "| set | items | duplicates | verdict | given | per 1,000 items | linked by people | precision | recall |"
@@ -61,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for name in wanted {
         let (set, item_type) = name.rsplit_once('.').ok_or("a set is named like rust.issue")?;
         let item_type: ItemType = item_type.parse()?;
-        let items = load(&folder, set, item_type, vectors)?;
+        let items = load(&folder, set, item_type, Some(vectors))?;
         let mut index = ItemIndex::new(item_type, "bench");
         let (mut tally, mut later) = (Tally::default(), Tally::default());
         for item in &items {
@@ -255,6 +261,12 @@ fn judged(item: &SetItem) -> JudgedItem<'_> {
         title: &item.record.title,
         body: body(item),
         labels: &[],
+        origin: ItemOrigin {
+            author: item.record.author.as_ref(),
+            created_at: item.record.created_at,
+            changes: item.record.changes.as_ref(),
+            base_branch: None,
+        },
     }
 }
 

@@ -38,10 +38,16 @@ pub(crate) fn folder() -> Result<PathBuf, String> {
     ))
 }
 
-pub(crate) fn load(folder: &Path, set: &str, item_type: ItemType, vectors: &Path) -> Result<Vec<SetItem>, String> {
-    let tokens = vectors.join(format!("{set}.{item_type}.tokens"));
-    let mut tokens = if tokens.exists() { read_tokens(&tokens)? } else { Vec::new() };
-    let vectors = read_vectors(&vectors.join(format!("{set}.{item_type}.vec")))?;
+pub(crate) fn load(
+    folder: &Path,
+    set: &str,
+    item_type: ItemType,
+    vectors: Option<&Path>,
+) -> Result<Vec<SetItem>, String> {
+    let tokens = vectors.map(|vectors| vectors.join(format!("{set}.{item_type}.tokens"))).filter(|path| path.exists());
+    let mut tokens = tokens.as_deref().map(read_tokens).transpose()?.unwrap_or_default();
+    let vectors = vectors.map(|vectors| read_vectors(&vectors.join(format!("{set}.{item_type}.vec")))).transpose()?;
+    let vectors = vectors.unwrap_or_default();
     let mut records: Vec<Loaded> = Vec::new();
     let path = folder.join(format!("{set}.jsonl.gz"));
     for line in lines(GzDecoder::new(open(&path)?)) {

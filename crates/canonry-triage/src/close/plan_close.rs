@@ -94,6 +94,9 @@ pub fn plan_rules(config: &RepoConfig, policy: Option<TargetPolicy>) -> Result<P
 /// Makes a plan and stores it. Earlier decisions about rows remain valid: exclusions until a person lifts them,
 /// approvals as long as nothing about the pair has changed. If there is a judge, it is first asked about exactly the
 /// missing pairs.
+///
+/// While the maintainers are unknown, the plan may contain their items, and canonicals are not stored: maintainers' items
+/// are preferred. An apply is refused until the list is known, and leaves their items open.
 #[boxed]
 pub async fn plan_close(
     store: &Store,
@@ -102,9 +105,7 @@ pub async fn plan_close(
     options: &PlanOptions,
     now: Timestamp,
 ) -> Result<PlanReport, PlanError> {
-    if store.repos().maintainers(repo.id).await?.is_none() {
-        return Err(PlanError::NoMaintainers(repo.name.clone()));
-    }
+    let knows_maintainers = store.repos().maintainers(repo.id).await?.is_some();
     let representation = representation_of(options.source);
     let mut report = PlanReport::default();
     let mut rows = Vec::new();
@@ -172,7 +173,7 @@ pub async fn plan_close(
     if options.dry_run {
         return Ok(report);
     }
-    for (item_type, canonicals) in canonicals {
+    for (item_type, canonicals) in canonicals.into_iter().filter(|_| knows_maintainers) {
         store.duplicates().set_canonicals(repo.id, item_type, representation, &canonicals, now).await?;
     }
     let new = NewPlan {

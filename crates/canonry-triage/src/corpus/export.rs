@@ -49,6 +49,8 @@ struct Line<'a> {
     files: Option<&'a [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<&'a str>,
 }
 
 impl<'a> Line<'a> {
@@ -76,6 +78,7 @@ impl<'a> Line<'a> {
             draft: item.draft,
             files: item.changes.as_ref().map(|changes| changes.files.as_slice()),
             diff: item.changes.as_ref().map(|changes| changes.diff.as_str()),
+            base: item.base_branch.as_deref(),
         }
     }
 }

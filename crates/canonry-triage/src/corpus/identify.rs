@@ -31,6 +31,8 @@ pub struct IdentifiedRepo {
     pub github_id: GithubId,
     pub name: RepoName,
     pub has_issues: bool,
+    /// Empty if GitHub did not name it.
+    pub default_branch: String,
     /// The stored repository, under any name; `None` if it is not stored.
     pub known: Option<Repo>,
 }
@@ -58,7 +60,8 @@ pub async fn identify(store: &Store, github: &GitHub, asked: &RepoName) -> Resul
         },
         (None, None) => None,
     };
-    Ok(IdentifiedRepo { github_id, name, has_issues: answer.has_issues.unwrap_or(true), known })
+    let (has_issues, default_branch) = (answer.has_issues.unwrap_or(true), answer.default_branch);
+    Ok(IdentifiedRepo { github_id, name, has_issues, default_branch, known })
 }
 
 /// Creates or renames the stored repository to match GitHub, and returns it.
@@ -73,5 +76,6 @@ pub(crate) async fn remember(
         None => store.repos().ensure(&identified.name, now).await?,
     };
     let noted = store.repos().identify(repo.id, identified.github_id, &identified.name).await?;
+    store.repos().set_default_branch(repo.id, &identified.default_branch).await?;
     noted.ok_or_else(|| IdentifyError::NameTaken { from: asked.clone(), to: identified.name.clone() })
 }

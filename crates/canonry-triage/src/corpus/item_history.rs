@@ -2,7 +2,7 @@
 //! renders it.
 
 use canonry_boxed::boxed;
-use canonry_domain::{IssueOutcome, IssueResolution, Item, ItemType, OutcomeEvent, Override, ordered_scores};
+use canonry_domain::{FixMatch, IssueOutcome, IssueResolution, Item, ItemType, OutcomeEvent, Override, ordered_scores};
 use canonry_store::{
     AppliedClose, Brake, CandidateSet, CardOutcome, CloseRunId, DecidedCandidate, Grace, OutboxEntry, Repo, RepoId,
     Representation, Store, StoreError, StoredCard, StoredDecision, StoredOutcome, StoredTriageAction,
@@ -135,6 +135,7 @@ fn item_document(item: &Item) -> Value {
         "updated_at": item.updated_at,
         "closed_at": item.closed_at,
         "url": item.url,
+        "base_branch": item.base_branch,
         "duplicate_of": item.duplicate_of,
         "files": item.changes.as_ref().map(|changes| &changes.files),
         "diff": item.changes.as_ref().map(|changes| &changes.diff),
@@ -249,7 +250,21 @@ fn triage_document(stored: &StoredTriageRecord, actions: &[StoredTriageAction]) 
         "created_at": stored.created_at,
         "run_id": record.run_id,
         "candidates": candidates.collect::<Vec<_>>(),
+        "fix": record.fix.as_ref().map(fix_document),
         "action": action.map_or(Value::Null, action_document),
+    })
+}
+
+/// The closed report with the same problem, and the pull request that fixed it.
+fn fix_document(fix: &FixMatch) -> Value {
+    json!({
+        "kind": fix.kind,
+        "report": fix.report,
+        "score": fix.score,
+        "confidence": fix.confidence,
+        "fix": fix.fix,
+        "merged_at": fix.merged_at,
+        "release": fix.release,
     })
 }
 

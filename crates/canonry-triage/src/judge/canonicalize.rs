@@ -33,6 +33,8 @@ pub struct CanonicalizeReport {
     /// Whether the chosen canonicals were stored, so that they stay the same. They are not stored as long as the
     /// maintainers are unknown, because maintainers' items are preferred.
     pub stored: bool,
+    /// Whether something was judged, so that no clusters means no duplicates.
+    pub judged: bool,
 }
 
 #[boxed]
@@ -45,7 +47,8 @@ pub async fn canonicalize(
 ) -> Result<CanonicalizeReport, StoreError> {
     let representation = representation_of(source);
     let stored = store.repos().maintainers(repo.id).await?.is_some();
-    let mut report = CanonicalizeReport { clusters: Vec::new(), stored };
+    let judged = store.judge().has_decisions(repo.id).await?;
+    let mut report = CanonicalizeReport { clusters: Vec::new(), stored, judged };
     for item_type in ItemType::one_or_all(item_type) {
         let known = KnownDuplicates::load(store, repo, item_type, representation).await?;
         let clusters = known.cluster_lines();

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_boxed::boxed;
 use canonry_domain::{
-    DraftAnswer, FixingPull, Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, OnlineThresholds, OnlineVerdict,
-    PairFact, Probability, PullChanges, Similarity, Verdict, draft_answer, fixed_issues, merge_record, online_verdict,
-    raw_text,
+    ChangeOverlap, DraftAnswer, FixingPull, Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, OnlineThresholds,
+    OnlineVerdict, PairFact, Probability, PullChanges, Similarity, Verdict, draft_answer, fixed_issues, merge_record,
+    online_verdict, raw_text, visible,
 };
 use canonry_models::chat::TokenBudget;
 use canonry_models::{EmbedError, InputType};
@@ -84,6 +84,10 @@ pub struct DraftCheck {
     pub reason: String,
     /// Whether the match was made by the changed lines.
     pub has_same_lines: bool,
+    /// What the draft's change and the match's have in common, as a sentence.
+    pub change_evidence: Option<String>,
+    /// The pull requests that the draft's change was compared with.
+    pub compared_changes: Vec<(ItemNumber, ChangeOverlap)>,
     /// The item with the same problem, or the same change; of a duplicate, its original.
     pub report: Option<Item>,
     /// The item that the draft was matched with, which the evidence is about.
@@ -121,8 +125,12 @@ pub enum CheckError {
 const DRAFT_NUMBER: i64 = i64::MAX;
 /// Pull requests that are read at once.
 const PAGE: u32 = 200;
-/// The reason of a match by its changed lines.
+/// The reasons of verdicts about a change: most lines are the same, much is the same, or neither.
 const SAME_CHANGE: &str = "same_change";
+const SIMILAR_CHANGE: &str = "similar_change";
+const NO_SIMILAR_CHANGE: &str = "no_similar_change";
+/// Pull requests whose changes are compared with those of a draft. Nineteen in twenty originals are among them.
+const CHANGES_COMPARED: usize = 20;
 
 /// Compares a draft with the stored items and lets the built-in judge decide: no model is asked, nothing is stored.
 /// Closed items count too: they tell that a problem is fixed, or was.
@@ -144,43 +152,34 @@ pub async fn check_draft(
         return Err(CheckError::NotEmbedded { repo: repo.name.to_string(), model });
     }
     let known = KnownDuplicates::load(store, repo, source.item_type, Representation::Raw).await?;
-    let hits = neighbours(&near, &source, with, options).await?;
-    let mut items = items_of(store, repo, source.item_type, &hits).await?;
+    let found = neighbours(&near, &source, with, options).await?;
+    let mut items = items_of(store, repo, source.item_type, &found).await?;
     items.retain(|_, item| !is_same_item(item, &source));
-    let hits: Vec<Hit> = hits.into_iter().filter(|hit| items.contains_key(&hit.number)).collect();
-    // The judge is asked whether the problem is the same, so that the state does not matter.
-    let mut compared_items = items.clone();
-    compared_items.values_mut().for_each(|item| item.state = ItemState::Open);
-    let (thresholds, mode) = (&options.thresholds, options.mode);
-    let case = JudgeCase::of_neighbours(&source, &hits, &compared_items, &near, thresholds, mode).await?;
-    let judged = case.numbers();
-    let answer = match judged.is_empty() {
-        true => None,
-        false => {
-            let judge = Judge::Local;
-            let reply = judge.ask(&judge.question(&case), &case, "check", &TokenBudget::default()).await;
-            reply.ok().and_then(|reply| reply.answer.ok())
-        }
-    };
-    let candidates = case.gate_candidates();
-    let mut verdict =
-        online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), &options.thresholds);
+    let found: Vec<Hit> = found.into_iter().filter(|hit| items.contains_key(&hit.number)).collect();
     let lacks_changes =
         source.changes.is_some() && !items.is_empty() && items.values().all(|item| item.changes.is_none());
-    let twin = same_change(&source, &hits, &items);
-    if twin.is_some() {
-        verdict = OnlineVerdict {
-            verdict: Verdict::Duplicate,
-            target: twin,
-            confidence: None,
-            reason: SAME_CHANGE.to_owned(),
-        };
-    }
+    let by_changes = source.changes.as_ref().filter(|_| !lacks_changes);
+    let mut compared_changes = Vec::new();
+    let (verdict, has_same_lines, shown, judged) = match by_changes {
+        Some(changes) => {
+            let compared = ComparedChanges::of(&source, changes, &found, &items, &near);
+            let (verdict, has_same_lines) = compared.verdict();
+            let shown = compared.shown(found, options.k);
+            compared_changes = compared.compared.iter().map(|(item, overlap)| (item.number, *overlap)).collect();
+            (verdict, has_same_lines, shown, Vec::new())
+        }
+        None => {
+            let hits = judged_before_others(found.clone(), options.thresholds.min_score, options.k);
+            let (verdict, judged) = judge_draft(&source, &hits, &items, &near, options).await?;
+            (verdict, false, found.into_iter().take(options.k).collect(), judged)
+        }
+    };
     let matched = verdict.target.and_then(|target| items.get(&target));
     let evidence = matched
         .map(|matched| facts_of(&repo.name, near.boilerplate(), &common_facts(&near, &source), &source, matched))
         .unwrap_or_default();
-    let similar = top_matches(&items, &hits, &judged);
+    let change_evidence = matched.filter(|_| !has_same_lines).and_then(|matched| in_common(&source, matched));
+    let similar = top_matches(&items, &shown, &judged);
     drop(near);
     let report = match matched {
         Some(matched) => Some(original_of(store, repo, &known, matched).await?),
@@ -198,7 +197,9 @@ pub async fn check_draft(
         verdict: verdict.verdict,
         confidence: verdict.confidence.filter(|_| report.is_some()),
         reason: verdict.reason,
-        has_same_lines: twin.is_some(),
+        has_same_lines,
+        change_evidence,
+        compared_changes,
         matched: verdict.target,
         fix: fix.cloned(),
         fix_confidence: None,
@@ -225,14 +226,113 @@ fn draft_item(draft: &Draft, now: Timestamp) -> Item {
     merge_record(None, record).item
 }
 
-/// The best pull request that changes the same lines. It needs no judge.
-fn same_change(source: &Item, hits: &[Hit], items: &BTreeMap<ItemNumber, Item>) -> Option<ItemNumber> {
-    let own = source.changes.as_ref()?;
-    let is_same = |number: &ItemNumber| {
-        let changes = items.get(number).and_then(|item| item.changes.as_ref());
-        changes.is_some_and(|changes| own.is_same_change(changes))
+/// Asks the built-in judge; also returns which neighbours it saw.
+async fn judge_draft(
+    source: &Item,
+    hits: &[Hit],
+    items: &BTreeMap<ItemNumber, Item>,
+    near: &Neighbourhood,
+    options: &CheckOptions,
+) -> Result<(OnlineVerdict, Vec<ItemNumber>), CheckError> {
+    // The judge is asked whether the problem is the same, so that the state does not matter.
+    let mut compared = items.clone();
+    compared.values_mut().for_each(|item| item.state = ItemState::Open);
+    let (thresholds, mode) = (&options.thresholds, options.mode);
+    let case = JudgeCase::of_neighbours(source, hits, &compared, near, thresholds, mode).await?;
+    let judged = case.numbers();
+    let answer = match judged.is_empty() {
+        true => None,
+        false => {
+            let judge = Judge::Local;
+            let reply = judge.ask(&judge.question(&case), &case, "check", &TokenBudget::default()).await;
+            reply.ok().and_then(|reply| reply.answer.ok())
+        }
     };
-    hits.iter().map(|hit| hit.number).find(is_same)
+    let candidates = case.gate_candidates();
+    let verdict = online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), thresholds);
+    Ok((verdict, judged))
+}
+
+/// The pull requests nearest to a draft, each with what it has in common with the draft's change.
+struct ComparedChanges<'a> {
+    source: &'a Item,
+    changes: &'a PullChanges,
+    /// In the order of the ranker.
+    compared: Vec<(&'a Item, ChangeOverlap)>,
+}
+
+impl<'a> ComparedChanges<'a> {
+    fn of(
+        source: &'a Item,
+        changes: &'a PullChanges,
+        hits: &[Hit],
+        items: &'a BTreeMap<ItemNumber, Item>,
+        near: &Neighbourhood,
+    ) -> Self {
+        let mut numbers: Vec<ItemNumber> = near.rows().keys().copied().collect();
+        numbers.sort_unstable();
+        let overlap = |hit: &Hit| {
+            let item = items.get(&hit.number)?;
+            let part = |name| hit.parts.get(name).copied().unwrap_or_default();
+            let (shared, smaller) = changes.shared_lines(item.changes.as_ref()?);
+            let followed_by = numbers.len() - numbers.partition_point(|number| *number <= hit.number);
+            let overlap = ChangeOverlap {
+                identifiers: part("diff"),
+                paths: part("paths"),
+                words: part("lexical"),
+                lines: shared as f64 / smaller.max(1) as f64,
+                nearness: ChangeOverlap::nearness_after(followed_by),
+            };
+            Some((item, overlap))
+        };
+        Self { source, changes, compared: hits.iter().filter_map(overlap).collect() }
+    }
+
+    /// The verdict, and whether it was made by the same lines. What the author of the draft opened before is known to the
+    /// author, or is the draft itself.
+    fn verdict(&self) -> (OnlineVerdict, bool) {
+        let author = self.source.author.as_ref();
+        let others = || self.compared.iter().filter(|(item, _)| author.is_none() || item.author.as_ref() != author);
+        let twin = others().find(|(item, _)| item.changes.as_ref().is_some_and(|own| self.changes.is_same_change(own)));
+        if let Some((twin, _)) = twin {
+            return (matched(twin, Verdict::Duplicate, SAME_CHANGE), true);
+        }
+        let likeliest = others().max_by(|(_, one), (_, other)| one.log_odds().total_cmp(&other.log_odds()));
+        match likeliest.filter(|(_, overlap)| overlap.is_match()) {
+            Some((item, _)) => (matched(item, Verdict::MaybeDuplicate, SIMILAR_CHANGE), false),
+            None => {
+                let reason = NO_SIMILAR_CHANGE.to_owned();
+                (OnlineVerdict { verdict: Verdict::NotDuplicate, target: None, confidence: None, reason }, false)
+            }
+        }
+    }
+
+    /// What is shown: changes that are worth a look, and similar texts.
+    fn shown(&self, hits: Vec<Hit>, k: usize) -> Vec<Hit> {
+        let is_similar = |hit: &Hit| {
+            let overlap = self.compared.iter().find(|(item, _)| item.number == hit.number);
+            hit.score.get() >= KEPT || overlap.is_some_and(|(_, overlap)| overlap.is_similar())
+        };
+        hits.into_iter().filter(is_similar).take(k).collect()
+    }
+}
+
+fn matched(item: &Item, verdict: Verdict, reason: &str) -> OnlineVerdict {
+    OnlineVerdict { verdict, target: Some(item.number), confidence: None, reason: reason.to_owned() }
+}
+
+/// A sentence about what two changes have in common.
+fn in_common(source: &Item, matched: &Item) -> Option<String> {
+    let (own, others) = (source.changes.as_ref()?, matched.changes.as_ref()?);
+    let path = own.files.iter().find(|path| others.files.contains(path));
+    let lines = match own.shared_lines(others) {
+        (0, _) => None,
+        (1, _) => Some("1 changed line is in both.".to_owned()),
+        (shared, _) => Some(format!("{shared} changed lines are in both.")),
+    };
+    let path = path.map(|path| format!("Both change `{}`.", visible(path)));
+    let told: Vec<String> = path.into_iter().chain(lines).collect();
+    (!told.is_empty()).then(|| told.join(" "))
 }
 
 /// Whether an item is the draft itself, filed meanwhile.
@@ -240,6 +340,7 @@ fn is_same_item(item: &Item, draft: &Item) -> bool {
     draft.author.is_some() && item.author == draft.author && item.content_hash == draft.content_hash
 }
 
+/// The neighbours that are compared with the draft, in the order of the ranker.
 async fn neighbours(
     near: &Neighbourhood,
     source: &Item,
@@ -255,17 +356,39 @@ async fn neighbours(
         let text = raw_text(&own.title, &own.body);
         made = with.embedder.embed_with_tokens(&[text], InputType::Document).await?.pop();
     }
-    let query = query_of_text(&own.title, &own.body, own.changes.as_ref(), made.as_ref());
+    // The number that the draft would get: duplicates come soon after their original.
+    let newest = near.rows().keys().max().map_or(0, |number| number.get());
+    let next = ItemNumber::new(newest.saturating_add(1)).expect("invariant: the sum is positive");
+    let query = query_of_text(&own.title, &own.body, own.changes.as_ref(), made.as_ref()).numbered(next);
     let vector = made.as_ref().map(|made| made.vector.as_slice());
     let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
-    let judged_from = options.thresholds.min_score;
-    let wanted = NeighbourQuery { mode: options.mode, k: SHORTLIST, min_score: kept.min(judged_from), state: None };
-    let hits = near.neighbours(&query, vector, wanted, &|_| true).await?;
-    Ok(judged_before_others(hits, judged_from, options.k))
+    // Texts of changes are short: what they change says more.
+    let min_score = if source.changes.is_some() { Similarity::ZERO } else { kept.min(options.thresholds.min_score) };
+    let wanted = NeighbourQuery { mode: options.mode, k: SHORTLIST, min_score, state: None };
+    let mut hits = near.neighbours(&query, vector, wanted, &|_| true).await?;
+    match source.changes {
+        Some(_) => hits.truncate(CHANGES_COMPARED.max(options.k)),
+        None => {
+            // What is judged, and what is shown: the first ones, and one more for a draft that was filed meanwhile.
+            let judged = judged_before_others(hits.clone(), options.thresholds.min_score, options.k);
+            let judged: BTreeSet<ItemNumber> = judged.iter().map(|hit| hit.number).collect();
+            let mut at = 0;
+            hits.retain(|hit| {
+                at += 1;
+                at <= options.k + 1 || judged.contains(&hit.number)
+            });
+        }
+    }
+    Ok(hits)
 }
 
 /// The item to follow instead of a duplicate: the canonical of its cluster, or what people linked it to.
-async fn original_of(store: &Store, repo: &Repo, known: &KnownDuplicates, matched: &Item) -> Result<Item, StoreError> {
+pub(crate) async fn original_of(
+    store: &Store,
+    repo: &Repo,
+    known: &KnownDuplicates,
+    matched: &Item,
+) -> Result<Item, StoreError> {
     let original = known.canonical_of(matched.number).or(matched.duplicate_of).filter(|one| *one != matched.number);
     let Some(original) = original else { return Ok(matched.clone()) };
     let item = store.corpus().item(repo.id, matched.item_type, original).await?;
@@ -278,6 +401,7 @@ pub(crate) async fn fixes_of(
     repo: &Repo,
     issues: BTreeSet<ItemNumber>,
 ) -> Result<Vec<FixingPull>, StoreError> {
+    let default_branch = store.repos().default_branch(repo.id).await?;
     let mut fixes: BTreeMap<ItemNumber, FixingPull> = BTreeMap::new();
     for issue in issues {
         let mut after = None;
@@ -287,7 +411,7 @@ pub(crate) async fn fixes_of(
             after = Some(last.number);
             for pull in &pulls {
                 if fixed_issues(&repo.name, &format!("{}\n\n{}", pull.title, pull.body)).contains(&issue) {
-                    fixes.insert(pull.number, FixingPull::from(pull));
+                    fixes.insert(pull.number, FixingPull::new(pull, default_branch.as_deref()));
                 }
             }
         }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use canonry_domain::{
-    Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, Probability,
-    PullChanges, RecordChange, RepoName, Similarity, Verdict, online_verdict, ordered_scores,
+    FixMatch, Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict,
+    Probability, PullChanges, RecordChange, RepoName, Similarity, Verdict, online_verdict, ordered_scores,
+    triage_failed,
 };
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_models::Embedder;
@@ -27,6 +28,7 @@ use crate::judge::judge_case::{Judge, JudgeCase, JudgeFailure};
 use crate::judge::judge_items::cards_of;
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::proven_judge::is_judge_proven;
+use crate::online::fix_search::{find_fix, repeated_report};
 use crate::retrieval::boilerplate::refresh_boilerplate;
 use crate::retrieval::embed::{EmbedRunError, EmbedSource, embed_item};
 use crate::retrieval::index_cache::IndexCache;
@@ -49,6 +51,26 @@ pub struct DetectOptions {
     pub mode: RetrievalMode,
     pub budget: TokenBudget,
     pub run_id: String,
+    /// Compare with what existed at an earlier time, and store no record; `None` for now.
+    pub as_of: Option<AsOf>,
+}
+
+/// The time as of which an item is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AsOf {
+    At(Timestamp),
+    /// When the item itself was filed.
+    Filing,
+}
+
+impl AsOf {
+    /// The moment for this item; `None` if nobody knows when the item was filed.
+    fn moment(self, item: &Item) -> Option<Timestamp> {
+        match self {
+            Self::At(at) => Some(at),
+            Self::Filing => item.created_at,
+        }
+    }
 }
 
 impl DetectOptions {
@@ -132,7 +154,8 @@ pub struct DetectReport {
     /// Why the judge gave no usable answer, if it gave none.
     pub judge_failure: Option<String>,
     pub judge_unreachable: bool,
-    pub triage_id: i64,
+    /// `None` if the comparison was as of an earlier time: no record was stored.
+    pub triage_id: Option<i64>,
 }
 
 /// Why there is no verdict about an item.
@@ -142,6 +165,8 @@ pub enum DetectError {
     Unknown { repo: RepoName, what: &'static str, number: ItemNumber },
     #[error("{repo} #{number} is a {found}; use `--type` with that type, or leave it out")]
     OtherType { repo: RepoName, number: ItemNumber, found: &'static str },
+    #[error("nobody knows when {repo} #{number} was filed; give a date: `--as-of 2024-05-01`")]
+    UnknownFiling { repo: RepoName, number: ItemNumber },
     /// The other items have no vectors to compare with. This must not look like "nothing is similar".
     #[error(
         "only {embedded} of {open} other open items of {repo} are embedded by {model} ({source_word}); run `canonry embed \
@@ -210,6 +235,13 @@ pub(crate) async fn detect_item(
     options: &DetectOptions,
     now: Timestamp,
 ) -> Result<Detection, DetectError> {
+    let as_of = match options.as_of {
+        None => None,
+        Some(as_of) => {
+            let unknown = || DetectError::UnknownFiling { repo: repo.name.clone(), number: item.number };
+            Some(as_of.moment(item).ok_or_else(unknown)?)
+        }
+    };
     let texts = with.count_texts(store, repo, item.item_type).await?;
     refresh_boilerplate(store, repo, item.item_type, texts, now).await?;
     let ComparedSource { source, vector, fallback } = prepare(store, repo, item, with, now).await?;
@@ -219,15 +251,32 @@ pub(crate) async fn detect_item(
     }
     let representation = near.representation();
     let known = KnownDuplicates::load(store, repo, item.item_type, representation).await?;
-    let comparison = Comparison { store, repo, item, representation, known: &known, options };
+    let comparison = Comparison { store, repo, item, representation, known: &known, options, as_of };
     let (open, closed) = comparison.neighbours(&near, vector).await?;
-    let neighbours = items_of(store, repo, item.item_type, open.iter().chain(&closed)).await?;
+    let mut neighbours = items_of(store, repo, item.item_type, open.iter().chain(&closed)).await?;
+    if let Some(at) = as_of {
+        neighbours.values_mut().for_each(|neighbour| neighbour.state = state_as_of(neighbour, at));
+    }
     let common = common_facts(&near, item);
+    let repeated = repeated_report(&near, &known, item, &closed, &neighbours, options).await?;
     let judged = comparison.judge(near, &open, &neighbours, with, source, now).await?;
+    // An open item with the same problem comes first, and a judge that failed may still find one. What fixed it may have
+    // been merged later than the time that is asked about.
+    let repeated = repeated
+        .filter(|_| as_of.is_none() && judged.verdict.target.is_none() && !triage_failed(&judged.verdict.reason));
+    let repeated = repeated.and_then(|repeated| Some((repeated, neighbours.get(&repeated.number())?)));
+    let fix = match repeated {
+        Some(repeated) => find_fix(store, with.github, repo, &known, item, repeated, now).await?,
+        None => None,
+    };
     let mut matches = top_matches(&neighbours, &open, &judged.shown);
     matches.extend(top_matches(&neighbours, &closed, &[]));
     matches.sort_by_key(|one| std::cmp::Reverse(one.score));
-    let record = comparison.record(&open, &judged, with, fallback, now).await?;
+    let fix = fix.map(|(fix, report)| {
+        neighbours.insert(report.number, report);
+        fix
+    });
+    let record = comparison.record(&open, &judged, fix, with, fallback, now).await?;
     let detected = DetectReport {
         verdict: judged.verdict,
         is_duplicate: judged.is_duplicate,
@@ -237,7 +286,7 @@ pub(crate) async fn detect_item(
         source_fallback_reason: fallback,
         judge_failure: judged.failure,
         judge_unreachable: judged.unreachable,
-        triage_id: record.id,
+        triage_id: as_of.is_none().then_some(record.id),
         item: item.clone(),
     };
     Ok(Detection { detected, record, known, neighbours, common, others: judged.others })
@@ -256,6 +305,14 @@ pub(crate) async fn common_facts_of(
 
 pub(crate) fn common_facts(near: &Neighbourhood, item: &Item) -> CommonFacts {
     near.index().common_facts(&TextFacts::of(&evidence_text(&near.boilerplate().own(item))))
+}
+
+/// The state of an item at an earlier time. When it was closed is known of most items; if not, it counts as it is now.
+fn state_as_of(item: &Item, at: Timestamp) -> ItemState {
+    match item.closed_at {
+        Some(closed_at) if closed_at >= at => ItemState::Open,
+        _ => item.state,
+    }
 }
 
 async fn closed_neighbours(
@@ -438,6 +495,7 @@ struct Comparison<'a> {
     representation: Representation,
     known: &'a KnownDuplicates,
     options: &'a DetectOptions,
+    as_of: Option<Timestamp>,
 }
 
 struct OnlineJudgement {
@@ -466,6 +524,9 @@ impl Comparison<'_> {
         near: &Neighbourhood,
         vector: Option<Vec<f32>>,
     ) -> Result<(Vec<Hit>, Vec<Hit>), DetectError> {
+        if let Some(at) = self.as_of {
+            return self.neighbours_as_of(near, vector, at).await;
+        }
         let (known, number) = (self.known, self.item.number);
         let stand_ins = known.stand_ins(|member| {
             let row = near.rows().get(&member);
@@ -491,8 +552,41 @@ impl Comparison<'_> {
         Ok((open, closed))
     }
 
-    /// What a person ruled the item to be a duplicate of, or the canonical of that; a closed item is never named.
+    /// The same as of an earlier time: only items that were filed before, open or closed as they were then. What people
+    /// or a judge found out about duplicates since does not count.
+    async fn neighbours_as_of(
+        &self,
+        near: &Neighbourhood,
+        vector: Option<Vec<f32>>,
+        at: Timestamp,
+    ) -> Result<(Vec<Hit>, Vec<Hit>), DetectError> {
+        let number = self.item.number;
+        if !near.rows().contains_key(&number) {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let own = near.boilerplate().own(self.item);
+        let entry = IndexEntry { number, title: own.title, body: own.body, changes: own.changes, vector };
+        let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
+        let (mode, judged_from) = (self.options.mode, self.options.thresholds.min_score);
+        let wanted = NeighbourQuery { mode, k: SHORTLIST, min_score: kept.min(judged_from), state: None };
+        let is_earlier = |row: &IndexRow| row.created_at.is_some_and(|created_at| created_at < at);
+        let query = Neighbourhood::query_of(&entry);
+        let found = near.neighbours(&query, entry.vector.as_deref(), wanted, &is_earlier).await?;
+        let items = items_of(self.store, self.repo, self.item.item_type, &found).await?;
+        let was_open = |hit: &Hit| {
+            items.get(&hit.number).is_some_and(|item| state_as_of(item, at) == ItemState::Open && item.gone.is_none())
+        };
+        let (open, closed): (Vec<Hit>, Vec<Hit>) = found.into_iter().partition(was_open);
+        let closed = closed.into_iter().filter(|hit| hit.score >= judged_from).take(CLOSED_NAMED).collect();
+        Ok((judged_before_others(open, judged_from, self.options.k), closed))
+    }
+
+    /// What a person ruled the item to be a duplicate of, or the canonical of that; a closed item is never named. A
+    /// ruling says nothing about an earlier time.
     fn ruled_target(&self) -> Option<ItemNumber> {
+        if self.as_of.is_some() {
+            return None;
+        }
         let ruled = self.known.ruled_duplicate_of(self.item.number)?;
         let is_open = |number: &ItemNumber| {
             let item = self.known.item(*number);
@@ -559,6 +653,7 @@ impl Comparison<'_> {
         &self,
         open: &[Hit],
         judged: &OnlineJudgement,
+        fix: Option<FixMatch>,
         with: Detectors<'_>,
         fallback: Option<&'static str>,
         now: Timestamp,
@@ -593,8 +688,12 @@ impl Comparison<'_> {
                     judged: judged.shown.contains(&hit.number),
                 })
                 .collect(),
+            fix,
         };
-        let id = self.store.duplicates().write_triage_record(self.repo.id, &record, now).await?;
+        let id = match self.as_of {
+            None => self.store.duplicates().write_triage_record(self.repo.id, &record, now).await?,
+            Some(_) => 0,
+        };
         Ok(StoredTriageRecord { id, record, created_at: now })
     }
 }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use canonry_boxed::boxed;
-use canonry_domain::{DraftAnswer, FixingPull, Item, ItemNumber, ItemState, ItemType, StateReason, draft_answer};
+use canonry_domain::{
+    DraftAnswer, FixBase, FixingPull, Item, ItemNumber, ItemState, ItemType, StateReason, draft_answer,
+};
 use canonry_retrieval::{FixEvidence, FixIndex, FixQuery, MergedPull, RankedFix};
 use canonry_store::{IndexVersion, ItemFilter, Repo, RepoId, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
@@ -95,10 +97,12 @@ impl FixIndexes {
         let (Some(merged), Some(closed)) = (pull.closed_at, report.closed_at) else { return Ok(()) };
         let waited = merged.duration_until(closed);
         if waited >= -CLOSED_BEFORE && waited <= CLOSED_AFTER {
-            let fix = FixingPull::from(&pull);
+            let default_branch = store.repos().default_branch(repo.id).await?;
+            let fix = FixingPull::new(&pull, default_branch.as_deref());
             let (answer, _) = draft_answer(Some(&report), std::slice::from_ref(&fix), now);
+            let is_elsewhere = fix.base == FixBase::AnotherBranch;
             // What is inferred may add "fixed"; it never makes a reported problem a regression.
-            if answer == DraftAnswer::Fixed || checked.answer == answer {
+            if !is_elsewhere && (answer == DraftAnswer::Fixed || checked.answer == answer) {
                 checked.answer = answer;
                 checked.fix = Some(fix);
                 checked.fix_confidence = first.confidence;

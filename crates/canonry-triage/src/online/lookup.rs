@@ -9,7 +9,9 @@ use canonry_domain::review::{FindingStatus, ReviewSubject, ShownAs};
 use canonry_domain::{Item, ItemNumber, ItemState, ItemType, OnlineThresholds, Probability, Similarity, fixed_issues};
 use canonry_github::Clock;
 use canonry_retrieval::{RankedFix, RetrievalMode};
-use canonry_store::{FindingEntry, FindingFilter, Repo, Representation, Store, StoreError};
+use canonry_store::{
+    ClusterFilter, ClusterRow, FindingEntry, FindingFilter, ItemLine, Repo, Representation, Store, StoreError,
+};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::corpus::item_summary::ItemSummary;
@@ -29,6 +31,8 @@ const CHECK_MIN_CONFIDENCE: f64 = 0.85;
 const CHECK_SURE: f64 = 0.92;
 /// Findings that are read at most.
 const FINDINGS: u32 = 200;
+/// Clusters, and items, that are listed at most.
+const LISTED: u32 = 200;
 /// Pull requests that are named as likely fixes.
 const LIKELY: usize = 3;
 
@@ -218,6 +222,13 @@ impl Lookup {
         });
         findings.sort_by_key(|entry| std::cmp::Reverse((entry.found.finding.severity, entry.found.id)));
         Ok(findings)
+    }
+
+    /// What can be read without knowing a number: the largest clusters, and the items that changed last.
+    pub async fn listed(&self, repo: &Repo) -> Result<(Vec<ClusterRow>, Vec<ItemLine>), LookupError> {
+        let filter = ClusterFilter::all(Representation::Raw);
+        let clusters = self.store.duplicates().cluster_pages(repo.id, filter, None, LISTED).await?;
+        Ok((clusters, self.store.console().recently_updated(repo.id, LISTED).await?))
     }
 
     async fn place(&self) -> Result<SemaphorePermit<'_>, LookupError> {

@@ -42,6 +42,8 @@ pub(crate) struct PostedTriage {
     pub(crate) generations: usize,
     /// When the last comment was written, even if it was deleted since.
     pub(crate) last_said_at: Option<Timestamp>,
+    /// Whether the label was ever queued.
+    pub(crate) was_labelled: bool,
     /// Whether we removed the label last. If people removed it, it is not set again.
     pub(crate) label_taken_off: bool,
     /// Whether the latest text of the comment says that a person ruled otherwise.
@@ -68,6 +70,7 @@ impl PostedTriage {
             standing,
             generations: comments.len(),
             last_said_at: sent.map(|comment| comment.updated_at).max(),
+            was_labelled: entries.iter().any(|entry| entry.source.origin == WriteOrigin::TriageLabel),
             label_taken_off: label_taken_off(entries),
             is_ruled_apart,
         }

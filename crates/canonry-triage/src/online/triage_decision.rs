@@ -109,6 +109,7 @@ mod tests {
             standing,
             generations: 1,
             last_said_at: Some(at(0)),
+            was_labelled: true,
             label_taken_off: false,
             is_ruled_apart: false,
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{
     Component, GraceCandidate, Item, ItemNumber, ItemState, ItemType, OnlineVerdict, PLAN_LIFETIME, POSSIBLE_DUPLICATE,
-    PairItem, Probability, RepoName, TriageMode, WriteKey, WriteOrigin, decide_comment, has_protected_label,
+    PairItem, Probability, RepoName, TriageMode, Verdict, WriteKey, WriteOrigin, decide_comment, has_protected_label,
     may_announce_close, triage_failed, withdrawn_text,
 };
 use canonry_github::outbox::{Outbox, OutboxError, Write};
@@ -268,7 +268,7 @@ impl TriageRun<'_> {
         let earlier = self.actions().await?;
         // The target of a person's ruling need not be a neighbour.
         let find = |number: ItemNumber| neighbours.get(&number).or_else(|| self.known.item(number));
-        let target = record.record.target.and_then(find);
+        let target = record.record.named_item().and_then(|(number, _)| find(number));
         let grace = self.announced_grace(&record, target, &earlier).await?;
         let decided = earlier.iter().find(|stored| stored.action.triage_id == record.id);
         let decided_at = decided.map_or(self.now, |stored| stored.created_at);
@@ -301,7 +301,8 @@ impl TriageRun<'_> {
         };
         // An earlier triage that is repeated must not undo the decision of a later one.
         if actions.first().is_some_and(|latest| latest.action.triage_id == record.id) {
-            self.carry_out(action, text, &said, &named).await?;
+            let is_labelled = record.record.fix.is_none();
+            self.carry_out(action, text, &said, &named, is_labelled).await?;
         }
         Ok(TriageOutcome::of(&record, action))
     }
@@ -359,7 +360,9 @@ impl TriageRun<'_> {
         let component = Component::of_labels(self.item.labels.iter().map(String::as_str));
         let thresholds = self.store.learning().thresholds(self.repo.id).await?;
         let governing = thresholds.governing(component.as_ref());
-        let NewTriageRecord { verdict, target, target_score, .. } = record.record;
+        let (target, score) = record.record.named_item().unzip();
+        // A comment about a fix is posted like one about a possible duplicate.
+        let verdict = if record.record.fix.is_some() { Verdict::MaybeDuplicate } else { record.record.verdict };
         let is_withdrawn = earlier
             .iter()
             .find(|stored| stored.action.action != TriageActionKind::Recorded)
@@ -372,7 +375,7 @@ impl TriageRun<'_> {
                 mode,
                 verdict,
                 target,
-                speaking: decide_comment(mode, verdict, target_score, governing.current),
+                speaking: decide_comment(mode, verdict, score.flatten(), governing.current),
                 text,
                 said,
                 named,
@@ -409,41 +412,46 @@ impl TriageRun<'_> {
         })
     }
 
-    /// Queues the writes of a decision. A write that is already stored under its key stays as it is.
+    /// Queues the writes of a decision. A write that is already stored under its key stays as it is. A comment about a
+    /// fix has no label.
     async fn carry_out(
         &self,
         action: &TriageAction,
         text: String,
         said: &PostedTriage,
         named: &[ItemNumber],
+        is_labelled: bool,
     ) -> Result<(), OutboxError> {
         let (Some(outbox), Some(comment_key)) = (self.outbox, action.comment_key.clone()) else { return Ok(()) };
         let (repo, number, keys, id) = (self.repo.id, self.item.number, self.keys(), action.triage_id);
-        let label = || POSSIBLE_DUPLICATE.to_owned();
+        let label = POSSIBLE_DUPLICATE.to_owned();
+        let (set_label, unlabel) = (Write::Label { name: label.clone() }, Write::Unlabel { name: label });
         match action.action {
             TriageActionKind::Recorded => {}
             TriageActionKind::Commented => {
                 let comment = WriteKey { text: comment_key, ..keys.comment(said.generations + 1) };
                 outbox.enqueue(repo, number, &comment, Write::Comment { body: text }).await?;
-                outbox
-                    .enqueue(repo, number, &keys.key(WriteOrigin::TriageLabel, id), Write::Label { name: label() })
-                    .await?;
+                if is_labelled {
+                    outbox.enqueue(repo, number, &keys.key(WriteOrigin::TriageLabel, id), set_label).await?;
+                }
             }
             TriageActionKind::Edited => {
                 let edit = Write::EditComment { comment_key, body: text };
                 outbox.enqueue(repo, number, &keys.key(WriteOrigin::TriageEdit, id), edit).await?;
-                if said.label_taken_off {
-                    outbox
-                        .enqueue(repo, number, &keys.key(WriteOrigin::TriageLabel, id), Write::Label { name: label() })
-                        .await?;
+                let has_label = said.was_labelled && !said.label_taken_off;
+                if is_labelled && !has_label {
+                    outbox.enqueue(repo, number, &keys.key(WriteOrigin::TriageLabel, id), set_label).await?;
+                } else if has_label && !is_labelled {
+                    outbox.enqueue(repo, number, &keys.key(WriteOrigin::TriageUnlabel, id), unlabel).await?;
                 }
             }
             TriageActionKind::Withdrawn => {
                 let target = named.first().copied().unwrap_or(number);
                 let edit = Write::EditComment { comment_key, body: withdrawn_text(self.item.item_type, target) };
                 outbox.enqueue_correction(repo, number, &keys.key(WriteOrigin::TriageEdit, id), edit).await?;
-                let unlabel = Write::Unlabel { name: label() };
-                outbox.enqueue_correction(repo, number, &keys.key(WriteOrigin::TriageUnlabel, id), unlabel).await?;
+                if said.was_labelled {
+                    outbox.enqueue_correction(repo, number, &keys.key(WriteOrigin::TriageUnlabel, id), unlabel).await?;
+                }
             }
         }
         Ok(())
@@ -451,7 +459,8 @@ impl TriageRun<'_> {
 
     /// The items that a stored record names, in their current state.
     async fn named_items(&self, record: &NewTriageRecord) -> Result<BTreeMap<ItemNumber, Item>, StoreError> {
-        let numbers: Vec<ItemNumber> = record.candidates.iter().map(|one| one.number).chain(record.target).collect();
+        let named = record.named_item().map(|(number, _)| number);
+        let numbers: Vec<ItemNumber> = record.candidates.iter().map(|one| one.number).chain(named).collect();
         let items = self.store.corpus().items_by_number(self.repo.id, self.item.item_type, &numbers).await?;
         Ok(items.into_iter().map(|item| (item.number, item)).collect())
     }
@@ -487,7 +496,8 @@ impl TriageRun<'_> {
         let records =
             self.store.duplicates().triage_records_of(self.repo.id, self.item.item_type, self.item.number).await?;
         let target = |stored: &StoredTriageAction| {
-            records.iter().find(|record| record.id == stored.action.triage_id).and_then(|record| record.record.target)
+            let record = records.iter().find(|record| record.id == stored.action.triage_id);
+            record.and_then(|record| record.record.named_item()).map(|(number, _)| number)
         };
         Ok(named.into_iter().filter_map(target).collect())
     }

@@ -2,7 +2,7 @@
 
 use canonry_boxed::boxed;
 use canonry_domain::mention::{WhyActions, WhyItem, WhyVerdict, why_text};
-use canonry_domain::{ItemNumber, ItemType, OverrideKind, PairFact, Verdict};
+use canonry_domain::{Extractor, ItemNumber, ItemType, OverrideKind, PairFact, Verdict};
 use canonry_github::quote_line;
 use canonry_store::{BrakeKind, GraceState, Repo, Store, StoreError, TriageActionKind};
 use jiff::Timestamp;
@@ -44,11 +44,14 @@ pub async fn why_item(
     let Some(stored) = records.first() else { return Ok(why_text(&why)) };
     let record = &stored.record;
     let action = actions.iter().find(|action| action.action.triage_id == stored.id).map(|stored| &stored.action);
-    let facts = match record.target.filter(|_| record.verdict != Verdict::NotDuplicate) {
-        Some(target) => facts_with(store, repo, item_type, number, target).await?,
+    let is_named = record.verdict != Verdict::NotDuplicate || record.fix.is_some();
+    let facts = match record.named_item().filter(|_| is_named) {
+        Some((target, _)) => facts_with(store, repo, item_type, number, target).await?,
         None => Vec::new(),
     };
-    let reasoning = quote_line(&record.reasoning, QUOTED);
+    // The compiled-in judge names what both texts share. The author of one of the texts could dictate a model's words.
+    let is_own = record.provider == Extractor::Local.as_str();
+    let reasoning = if is_own { quote_line(&record.reasoning, QUOTED) } else { String::new() };
     let said = WhyVerdict {
         item_type,
         verdict: record.verdict,
@@ -56,6 +59,7 @@ pub async fn why_item(
         gate: &record.reason,
         reasoning: &reasoning,
         facts: &facts,
+        fix: record.fix.as_ref(),
         done: action.map(|action| WhyActions {
             mode: action.mode,
             threshold: action.threshold,

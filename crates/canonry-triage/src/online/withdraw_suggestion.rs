@@ -25,14 +25,17 @@ pub async fn withdraw_suggestion(
     let said = actions.iter().map(|stored| &stored.action).find(|action| action.action != TriageActionKind::Recorded);
     let Some(said) = said.filter(|action| action.action != TriageActionKind::Withdrawn) else { return Ok(false) };
     let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;
-    let named = records.iter().find(|record| record.id == said.triage_id).and_then(|record| record.record.target);
+    let named = records.iter().find(|record| record.id == said.triage_id);
+    let named = named.and_then(|record| record.record.named_item()).map(|(number, _)| number);
     let keys = TriageKeys { repo: repo.id, item_type, number };
     let entries = store.outbox().of_item(repo.id, number).await?;
     let so_far = PostedTriage::read(&entries);
     let Some(standing) = so_far.standing.filter(|_| named == Some(target)) else { return Ok(false) };
     let edit = Write::EditComment { comment_key: standing.key, body: ruled_apart_text(item_type, target, by) };
     outbox.enqueue(repo.id, number, &keys.key(WriteOrigin::RulingEdit, ruling), edit).await?;
-    let unlabel = Write::Unlabel { name: POSSIBLE_DUPLICATE.to_owned() };
-    outbox.enqueue(repo.id, number, &keys.key(WriteOrigin::RulingUnlabel, ruling), unlabel).await?;
+    if so_far.was_labelled {
+        let unlabel = Write::Unlabel { name: POSSIBLE_DUPLICATE.to_owned() };
+        outbox.enqueue(repo.id, number, &keys.key(WriteOrigin::RulingUnlabel, ruling), unlabel).await?;
+    }
     Ok(true)
 }

@@ -41,6 +41,8 @@ pub struct EmbedOptions {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EmbedReport {
+    /// The number of texts that were to be embedded when the run began.
+    pub total: u64,
     pub discovered: u64,
     pub embedded: u64,
     /// Items without a card for their current text; they have only the vector of title and body.
@@ -120,12 +122,25 @@ pub async fn embed(
     if options.source != EmbedSource::Raw {
         sources.push(options.source);
     }
+    for source in &sources {
+        let key = source.key(embedder.model_id());
+        match store.corpus().count_items_to_embed(repo.id, &key, filter_of(options)).await {
+            Ok(count) => report.total += count,
+            Err(error) => {
+                return Err(Box::new(EmbedFailure { so_far: report, numbers: Vec::new(), cause: error.into() }));
+            }
+        }
+    }
     for source in sources {
         if let Err(FailedBatch { numbers, cause }) = run.embed_all(source, options, &mut report, progress).await {
             return Err(Box::new(EmbedFailure { so_far: report, numbers, cause }));
         }
     }
     Ok(report)
+}
+
+fn filter_of(options: EmbedOptions) -> EmbedFilter {
+    EmbedFilter { item_type: options.item_type, state: options.state, only_changed: options.only_changed }
 }
 
 /// The vector of an item's current text. It is made and stored unless it exists already. `None` for an item without a
@@ -182,8 +197,7 @@ impl EmbedRun<'_> {
         progress: &mut (dyn FnMut(&EmbedReport) + Send),
     ) -> Result<(), FailedBatch> {
         let key = source.key(self.embedder.model_id());
-        let filter =
-            EmbedFilter { item_type: options.item_type, state: options.state, only_changed: options.only_changed };
+        let filter = filter_of(options);
         // A run over everything replaces every vector, whatever its length.
         let replaces_all = filter == EmbedFilter::default();
         let kept = if replaces_all { None } else { self.stored_dimension(&key).await? };

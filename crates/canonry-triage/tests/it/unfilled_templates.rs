@@ -222,6 +222,7 @@ async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> DetectReport {
         mode: RetrievalMode::Hybrid,
         budget: TokenBudget::default(),
         run_id: "run".to_owned(),
+        as_of: None,
     };
     detect_new(store, &query, with, &options, now()).await.expect("looks").1
 }

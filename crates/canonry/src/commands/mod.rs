@@ -105,6 +105,7 @@ commands! {
     }
     Operate(OperateCommand) {
         Serve => operate::serve,
+        Run => operate::run,
         Maintainers => operate::maintainers,
         Pause => operate::pause,
         Resume => operate::resume,
@@ -117,7 +118,10 @@ commands! {
 impl Command {
     /// Whether the command handles an interruption itself and reports how it ended.
     pub(crate) const fn handles_interruption(&self) -> bool {
-        matches!(self, Self::Operate(OperateCommand::Serve(_)) | Self::Start(StartCommand::Demo(_)))
+        matches!(
+            self,
+            Self::Operate(OperateCommand::Serve(_) | OperateCommand::Run(_)) | Self::Start(StartCommand::Demo(_))
+        )
     }
 
     /// Whether an option of the command itself requests the JSON document, as `--json` does.

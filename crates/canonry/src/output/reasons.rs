@@ -15,9 +15,12 @@ pub(crate) fn gate_reason(reason: &str) -> String {
         GateReason::RuledOut => "a person ruled that they are different".to_owned(),
         GateReason::NoContent => NO_CONTENT.to_owned(),
         GateReason::NoCandidates => "no item is similar enough".to_owned(),
-        GateReason::SourceTooVague => "the text is too short or too vague to compare".to_owned(),
+        GateReason::SourceTooVague => {
+            "the text is too short or too vague to close anything by; `canonry detect-new` compares it".to_owned()
+        }
         GateReason::ExistingEdge => "it was judged a duplicate before".to_owned(),
         GateReason::InvalidResponse(kind) => format!("{NO_ANSWER} ({})", kind.to_string().replace('_', " ")),
+        GateReason::Related(relation) => relation.in_words().to_owned(),
         GateReason::Structure(keys) => contradiction(&keys),
         GateReason::TargetNotOpen => "the other item is not open".to_owned(),
         GateReason::KindMismatch(_) => MISMATCH.to_owned(),
@@ -35,6 +38,7 @@ pub(crate) fn online_reason(reason: &str) -> String {
         OnlineReason::NoCandidates => "no open item is similar enough".to_owned(),
         OnlineReason::InvalidJudgeResponse => NO_ANSWER.to_owned(),
         OnlineReason::ModelNotDuplicate => "the judge says that none of the similar items is the same".to_owned(),
+        OnlineReason::Related(relation) => relation.in_words().to_owned(),
         OnlineReason::Guardrail(OnlineGuardrail::Structure(keys) | OnlineGuardrail::NotAllSame(keys)) => {
             contradiction(&keys)
         }
@@ -43,9 +47,8 @@ pub(crate) fn online_reason(reason: &str) -> String {
         OnlineReason::Guardrail(OnlineGuardrail::UnprovenJudge) => {
             "no audit has proven this judge here; see `canonry judge-audit`".to_owned()
         }
-        OnlineReason::BelowMaybeThreshold | OnlineReason::LowConfidenceDuplicate => {
-            "the judge's confidence is too low".to_owned()
-        }
+        OnlineReason::BelowMaybeThreshold => "the judge's confidence is below the threshold for a maybe".to_owned(),
+        OnlineReason::LowConfidenceDuplicate => "the judge's confidence is too low".to_owned(),
         OnlineReason::DuplicateLowRetrievalSupport => {
             "the judge is sure, but the texts are not similar enough".to_owned()
         }
@@ -91,6 +94,8 @@ mod tests {
             let words = gate_reason(reason);
             assert!(!words.contains(['=', '_']), "{words}");
         }
+        assert_eq!(gate_reason("series"), online_reason("series"));
+        assert_eq!(online_reason("revert"), "one reverts the other");
         assert_eq!(online_reason("online_strict_guardrail:certainty=unsure"), "the judge was not sure");
         assert_eq!(row_reason("drift:label_added"), canonry_domain::DriftKind::LabelAdded.in_words());
         assert_eq!(row_reason(SkipReason::Pinned.as_str()), SkipReason::Pinned.in_words());

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use canonry_domain::review::{CommitSha, ReviewSubject};
 use canonry_domain::{ItemNumber, RepoName};
-use canonry_review::{CommitsError, Git, GitError, LocalChange};
+use canonry_review::{CommitMessage, CommitsError, Git, GitError, LocalChange};
+use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use crate::output::exit::WrongUsage;
@@ -109,11 +110,40 @@ impl LocalClone {
         }
     }
 
-    /// The branch into which changes are merged: the remote's default branch, else `main` or `master`.
-    pub(crate) async fn default_base(&self) -> Result<CommitSha> {
+    /// The commit to compare with. What comes before a first commit, such as `HEAD^` of one, is a commit without files.
+    pub(crate) async fn base(&self, name: &str) -> Result<CommitSha> {
+        let parent_of = ["^", "~1", "~"].iter().find_map(|end| name.strip_suffix(end));
+        if let Some(child) = parent_of
+            && let Ok(child) = self.git.commit(child).await
+            && self.git.parents(&child).await.is_ok_and(|parents| parents.is_empty())
+        {
+            return self.git.empty_commit().await.map_err(|error| anyhow!("failed to {error}"));
+        }
+        self.commit("--base", name).await
+    }
+
+    /// The branch of a name, such as `main` of `origin/main`; `None` for another commit.
+    pub(crate) async fn branch(&self, name: &str) -> Option<String> {
+        let asked = ["rev-parse", "--symbolic-full-name", "--end-of-options", name];
+        let full = ask(&self.git, "find the branch", &asked).await.unwrap_or_default();
+        // Some versions of git also print `--end-of-options` itself.
+        let full = full.lines().last().unwrap_or_default();
+        let remote = || Some(full.strip_prefix("refs/remotes/")?.split_once('/')?.1);
+        full.strip_prefix("refs/heads/").or_else(remote).map(str::to_owned)
+    }
+
+    /// The checked-out commit, if it is a merge of `head`: a CI checks that out and lints it.
+    pub(crate) async fn checked_out_merge(&self, head: &CommitSha) -> Option<CommitSha> {
+        let checked_out = self.git.commit("HEAD").await.ok()?;
+        let parents = self.git.parents(&checked_out).await.ok()?;
+        (parents.len() > 1 && parents.contains(head)).then_some(checked_out)
+    }
+
+    /// The branch into which changes are merged, with its name: the remote's default branch, else `main` or `master`.
+    pub(crate) async fn default_base(&self) -> Result<(CommitSha, &'static str)> {
         for name in ["refs/remotes/origin/HEAD", "main", "origin/main", "master", "origin/master"] {
             match self.git.commit(name).await {
-                Ok(sha) => return Ok(sha),
+                Ok(sha) => return Ok((sha, name)),
                 Err(CommitsError::Unknown { .. }) => {}
                 Err(error) => return Err(anyhow!("failed to {error}")),
             }
@@ -123,15 +153,8 @@ impl LocalClone {
 
     /// The subject of a review: the branch of the head. A commit that is on no branch has a separate review.
     pub(crate) async fn subject(&self, head: Option<&str>, sha: &CommitSha, notes: &mut Vec<String>) -> ReviewSubject {
-        let asked = ["rev-parse", "--symbolic-full-name", "--end-of-options", head.unwrap_or("HEAD")];
-        let full = ask(&self.git, "find the branch", &asked).await.unwrap_or_default();
-        // Some versions of git also print `--end-of-options` itself.
-        let full = full.lines().last().unwrap_or_default();
-        if let Some(branch) = full.strip_prefix("refs/heads/") {
-            return ReviewSubject::Branch(branch.to_owned());
-        }
-        if let Some((_, branch)) = full.strip_prefix("refs/remotes/").and_then(|rest| rest.split_once('/')) {
-            return ReviewSubject::Branch(branch.to_owned());
+        if let Some(branch) = self.branch(head.unwrap_or("HEAD")).await {
+            return ReviewSubject::Branch(branch);
         }
         notes.push(
             "the head is on no branch, so findings are not tracked across pushes; name the pull request with --pr or the branch \
@@ -146,7 +169,9 @@ impl LocalClone {
     pub(crate) async fn head_with_changes(&self, mark: &str) -> Result<Head> {
         let sha = match self.git.commit("HEAD").await {
             Ok(sha) => sha,
-            Err(CommitsError::Unknown { .. }) => bail!("the clone has no commit yet; commit something first"),
+            Err(CommitsError::Unknown { .. }) => {
+                bail!("the clone has no commit yet; commit something first, or review what is staged with --staged")
+            }
             Err(error) => return Err(anyhow!("failed to {error}")),
         };
         let mut notes = Vec::new();
@@ -155,7 +180,10 @@ impl LocalClone {
         }
         let changed = match self.stashed(mark).await {
             Ok(made) if made.is_empty() => None,
-            Ok(made) => made.parse::<CommitSha>().ok(),
+            // Git makes a merge of the current commit and the index; a change has one commit more.
+            Ok(made) => Some(self.git.commit_tree(&format!("{made}^{{tree}}"), Some(&sha)).await)
+                .transpose()
+                .map_err(|error| anyhow!("failed to {error}"))?,
             Err(error) => {
                 notes.push(format!("uncommitted changes are not part of this review: {error}"));
                 None
@@ -174,13 +202,43 @@ impl LocalClone {
         Ok(Head { sha: changed.unwrap_or(sha), notes })
     }
 
-    /// A commit of the uncommitted changes; empty if there are none. It only creates objects: branches, the stash and
-    /// the files stay as they are, and so does the index, because git gets a copy that it may rewrite.
-    async fn stashed(&self, mark: &str) -> Result<String> {
+    /// What the next commit would change: the current commit, or one without files if there is none, and a commit of the
+    /// index, which is on no branch.
+    pub(crate) async fn staged(&self, mark: &str) -> Result<(CommitSha, CommitSha)> {
+        let before = match self.git.commit("HEAD").await {
+            Ok(sha) => Some(sha),
+            Err(CommitsError::Unknown { .. }) => None,
+            Err(error) => return Err(anyhow!("failed to {error}")),
+        };
+        let copy = self.copied_index(mark).await.context("nothing is staged; `git add` something first")?;
+        if let Some(index) = std::env::var_os("GIT_INDEX_FILE").map(PathBuf::from).filter(|index| index.is_file()) {
+            // Git gives a hook of `git commit FILE` another index than the clone's.
+            tokio::fs::copy(&index, &copy.0).await.context("the index of the hook cannot be read")?;
+        }
+        let git = self.git.clone().with_index(&copy.0);
+        let tree = ask(&git, "read what is staged", &["write-tree"]).await.map_err(|error| failed(&error))?;
+        let fails = |error: CommitsError| anyhow!("failed to {error}");
+        let head = self.git.commit_tree(&tree, before.as_ref()).await.map_err(fails)?;
+        let base = match before {
+            Some(before) => before,
+            None => self.git.empty_commit().await.map_err(fails)?,
+        };
+        Ok((base, head))
+    }
+
+    /// A copy of the index: git may rewrite it.
+    async fn copied_index(&self, mark: &str) -> Result<IndexCopy> {
         let index = ask(&self.git, "find the index", &["rev-parse", "--path-format=absolute", "--git-path", "index"]);
         let index = index.await.map_err(|error| failed(&error))?;
         let copy = IndexCopy(std::env::temp_dir().join(format!("canonry-{mark}.index")));
         tokio::fs::copy(&index, &copy.0).await.context("the index cannot be read")?;
+        Ok(copy)
+    }
+
+    /// A commit of the uncommitted changes; empty if there are none. It only creates objects: branches, the stash and
+    /// the files stay as they are, and so does the index, because git gets a copy that it may rewrite.
+    async fn stashed(&self, mark: &str) -> Result<String> {
+        let copy = self.copied_index(mark).await?;
         // Filters that the clone's settings name would otherwise run on its files.
         let git = self.git.without_filters().await.map_err(|error| failed(&error))?.with_index(&copy.0);
         ask(&git, "read the uncommitted changes", &["stash", "create"]).await.map_err(|error| failed(&error))
@@ -244,9 +302,28 @@ fn local_name(folder: &str, path: &str) -> RepoName {
 /// The first release that contains a merged pull request, if the clone in this folder is of that repository and has
 /// tags.
 pub(crate) async fn release_of(repo: &RepoName, pull: ItemNumber) -> Option<String> {
+    clone_of(repo).await?.git().release_of(pull).await.ok().flatten()
+}
+
+/// The commits of the default branch since then that may name an issue, newest first; none if the clone in this folder
+/// is of another repository.
+pub(crate) async fn commits_mentioning(repo: &RepoName, issue: ItemNumber, since: Timestamp) -> Vec<CommitMessage> {
+    let Some(clone) = clone_of(repo).await else { return Vec::new() };
+    let Ok((branch, _)) = clone.default_base().await else { return Vec::new() };
+    clone.git().commits_mentioning(&branch, issue, since).await.unwrap_or_default()
+}
+
+/// The first release that contains a commit of the clone in this folder.
+pub(crate) async fn tag_with(commit: &CommitSha) -> Option<String> {
+    let clone = LocalClone::find(Path::new(".")).await.ok()?;
+    clone.git().first_tag_with(commit.as_str()).await.ok().flatten()
+}
+
+/// The clone in this folder, if it is of this repository.
+async fn clone_of(repo: &RepoName) -> Option<LocalClone> {
     let clone = LocalClone::find(Path::new(".")).await.ok()?;
     let is_of_it = clone.names_on_github().await.iter().any(|name| name.key() == repo.key());
-    if is_of_it { clone.git().release_of(pull).await.ok().flatten() } else { None }
+    is_of_it.then_some(clone)
 }
 
 /// Reads the change between two commits, such as `main..HEAD`, of the clone in this folder.

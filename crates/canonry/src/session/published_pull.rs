@@ -22,7 +22,7 @@ use crate::session::local_clone::LocalClone;
 
 /// The variable with the secret that signs markers instead of the secret in the database, if others can read the
 /// database.
-const MARKER_SECRET: &str = "CANONRY_MARKER_SECRET";
+pub(crate) const MARKER_SECRET: &str = "CANONRY_MARKER_SECRET";
 
 /// An open pull request, with the client that writes to it.
 pub(crate) struct PublishedPull {

@@ -153,6 +153,27 @@ on_both_engines! {
         }
     }
 
+    async fn the_age_of_what_is_known_is_told(database: TestDatabase) {
+        let checks = Checks::new(&database, &[issue(1, "Opening a read-only database panics", PANIC, json!({}))]);
+        let now = jiff::Timestamp::now();
+        let synced_at = now - jiff::SignedDuration::from_hours(3);
+        let store = canonry_store::Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
+        let repo = store.repos().find(&"octo/cat".parse().expect("a name")).await.expect("answers").expect("there");
+        let progress = canonry_store::SyncProgress { finished_at: Some(synced_at), ..canonry_store::SyncProgress::default() };
+        store.corpus().write_sync_progress(repo.id, &progress).await.expect("stored");
+        store.disconnect().await;
+        let text = checks.run(&["check", "--title", "Dark theme for the settings page"]).stdout;
+        assert!(text.contains("Compared with 1 issue, synced 3 hours ago."), "{text}");
+        // A changed text has no vector until it is embedded again: it is told, and the index follows the database.
+        checks.place.write("changed.jsonl", format!("{}\n", issue(1, "Opening any database panics", PANIC, json!({ "updated_at": DAYS[1] }))));
+        checks.run(&["import", "--repo", "octo/cat", "changed.jsonl"]).succeeded();
+        checks.place.write("more.jsonl", format!("{}\n", issue(2, "Sync never ends after a crash", LOCK, json!({}))));
+        checks.run(&["import", "--repo", "octo/cat", "more.jsonl"]).succeeded();
+        checks.run(&["embed", "--only-changed"]).succeeded();
+        let (exit, found) = checks.check("Sync never ends", LOCK, &[]);
+        assert_eq!((exit, &found["item"]["number"], &found["stats"]["embedded"]), (Some(10), &json!(2), &json!(2)), "{found}");
+    }
+
     async fn the_original_is_named_and_not_its_duplicate(database: TestDatabase) {
         let duplicate = json!({ "state": "closed", "state_reason": "duplicate", "duplicate_of": 1, "closed_at": DAYS[1], "updated_at": DAYS[1] });
         let checks = Checks::new(&database, &[
@@ -178,7 +199,7 @@ fn a_person_reads_the_answer_first() {
     place.write("draft.md", format!("# panic when the database is read-only\n\n{PANIC}\n"));
     assert_snapshot!(place.shown(&place.canonry(&["check", "--file", "draft.md"])), @r"
     exit 10
-    Reported: #1 (confidence 95 %)
+    Reported: #1 (confidence 96 %)
       #1 Opening a read-only database panics (Open, opened 5 Jan 2026)
     Both show `read-only database handle cannot begin an immediate transaction` at `sqlite.rs:88:40`. Both mention `crates/store/src/sqlite.rs`.
 
@@ -253,6 +274,58 @@ fn a_change_is_compared_with_pull_requests() {
 }
 
 #[test]
+fn a_change_that_has_much_in_common_is_probably_known() {
+    let copy = WorkingCopy::new();
+    let place = &copy.place;
+    let base = "def glyph(letter):\n    return glyphs.get(letter)\n";
+    let diff = "-    return glyphs.get(letter)\n+    found = glyphs.get(letter)\n+    if found is None:\n+        found = fallback_font.glyph_of(letter)\n+    return found_or_box\n";
+    let lines = [
+        pull(
+            1,
+            "Use the fallback font",
+            "Letters were drawn as boxes.",
+            json!({ "files": ["src/glyphs.py"], "diff": diff }),
+        ),
+        pull(
+            2,
+            "Release stale locks",
+            "A lock was kept.",
+            json!({ "files": ["src/lock.py"], "diff": "+    release_stale_lock()\n" }),
+        ),
+        pull(
+            3,
+            "Tidy the glyphs",
+            "",
+            json!({ "files": ["src/glyphs.py"], "diff": "+# Letters and their pictures.\n" }),
+        ),
+    ];
+    place.write("items.jsonl", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    place.canonry(&["embed"]).succeeded();
+    copy.write("src/glyphs.py", base).commit("Add glyphs");
+    let changed = "def glyph(letter):\n    found = glyphs.get(letter)\n    if found is None:\n        return EMPTY_BOX_OF_FONT\n    return found_or_box\n";
+    copy.write("src/glyphs.py", changed).commit("Draw a box for letters of other fonts");
+    let check = |more: &[&str]| copy.canonry(&[&["check", "--diff", "HEAD~1..HEAD"], more].concat());
+    let known = check(&["--json"]);
+    let document = known.json();
+    assert_eq!(
+        (known.exit, &document["item"]["number"], &document["verdict"], &document["reason"], &document["same_lines"]),
+        (Some(11), &json!(1), &json!("maybe_duplicate"), &json!("similar_change"), &json!(false)),
+        "{document}"
+    );
+    assert_eq!(document["explanation"], "Both change `src/glyphs.py`. 4 changed lines are in both.", "{document}");
+    let text = check(&[]).stdout;
+    assert!(text.starts_with("Probably in progress: pull request #1\n"), "{text}");
+    // Who opened #1 knows it, or checks it again.
+    let own = check(&["--json", "--author", "ann"]);
+    assert_eq!(
+        (own.exit, &own.json()["answer"], &own.json()["reason"]),
+        (Some(0), &json!("new"), &json!("no_similar_change"))
+    );
+    assert_eq!(own.json()["similar"][0]["number"], 1, "{own:?}");
+}
+
+#[test]
 fn bad_drafts_get_a_clear_answer() {
     let place = Place::new();
     let none = place.canonry(&["check", "--title", "Crash"]);
@@ -281,6 +354,64 @@ fn bad_drafts_get_a_clear_answer() {
     assert_eq!(place.canonry(&["check", "--title", "a", "--file", "long.md"]).exit, Some(2));
     let offline = place.canonry(&["check", "--title", "Crash", "--sync"]);
     assert!(offline.ended_with(1).contains("GITHUB_TOKEN"), "{offline:?}");
+}
+
+/// The base of a fix decides what it is called.
+#[test]
+fn a_fix_is_on_the_default_branch_elsewhere_or_unknown() {
+    let copy = WorkingCopy::new();
+    let place = &copy.place;
+    let at = ago(3);
+    let closed = json!({ "state": "closed", "state_reason": "completed", "closed_at": at, "updated_at": at });
+    let merged = |base: Option<&str>| json!({ "state": "closed", "merged": true, "closed_at": at, "updated_at": at, "base": base });
+    let lines = [
+        issue(1, "Opening a read-only database panics", PANIC, closed.clone()),
+        pull(5, "Open it read-only", "Fixes #1", merged(Some("1.x"))),
+        issue(2, "Text turns into boxes", FONT, closed),
+        pull(6, "Keep the font", "Fixes #2", merged(None)),
+        issue(3, "Sync never ends after a crash", LOCK, json!({})),
+        issue(4, "Print the version in the log", "Please write the version when the daemon starts.", json!({})),
+    ];
+    place.write("items.jsonl", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    place.canonry(&["embed"]).succeeded();
+    let check = |title: &str, body: &str| place.canonry(&["check", "--title", title, "--body", body, "--json"]).json();
+    let unknown = check("Opening a read-only database panics", PANIC);
+    assert_eq!(unknown["answer"], "fixed", "the default branch is unknown: {unknown}");
+    assert_eq!((&unknown["fix"]["base_branch"], &unknown["fix"]["on_default_branch"]), (&json!("1.x"), &Value::Null));
+    let text = place.canonry(&["check", "--title", "Text turns into boxes", "--body", FONT]).stdout;
+    assert!(text.starts_with("Fixed in #6, merged "), "{text}");
+    assert!(text.contains("The branch into which #6 was merged is unknown.\n"), "{text}");
+}
+
+#[test]
+fn a_commit_without_a_pull_request_is_a_fix() {
+    let copy = WorkingCopy::new();
+    let place = &copy.place;
+    let at = ago(3);
+    let closed = json!({ "state": "closed", "state_reason": "completed", "closed_at": at, "updated_at": at });
+    let lines = [
+        issue(1, "Opening a read-only database panics", PANIC, closed.clone()),
+        issue(2, "Text turns into boxes", FONT, closed),
+        issue(3, "Sync never ends after a crash", LOCK, json!({})),
+        issue(4, "Print the version in the log", "Please write the version when the daemon starts.", json!({})),
+    ];
+    place.write("items.jsonl", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    place.canonry(&["embed"]).succeeded();
+    copy.git(&["switch", "--quiet", "main"]);
+    let fixing = copy.write("a", "1").commit("Open it read-only\n\nFixes #1");
+    copy.write("a", "2").commit("Mention #2 and fix #21");
+    copy.write("a", "3").commit("Keep the font (#9)\n\nFixes #2");
+    let check = |title: &str, body: &str| copy.canonry(&["check", "--title", title, "--body", body, "--json"]);
+    let fixed = check("Opening a read-only database panics", PANIC);
+    let (exit, fixed) = (fixed.exit, fixed.json());
+    assert_eq!((exit, &fixed["answer"], &fixed["fix"]), (Some(12), &json!("fixed"), &Value::Null), "{fixed}");
+    assert_eq!(fixed["fix_commit"]["sha"], fixing, "{fixed}");
+    let text = copy.canonry(&["check", "--title", "Opening a read-only database panics", "--body", PANIC]).stdout;
+    assert!(text.starts_with(&format!("Fixed in {}, committed ", &fixing[..7])), "{text}");
+    let of_a_pull = check("Text turns into boxes", FONT).json();
+    assert_eq!((&of_a_pull["answer"], of_a_pull.get("fix_commit")), (&json!("reported"), None), "{of_a_pull}");
 }
 
 #[test]

@@ -62,6 +62,7 @@ fn the_commands_are_in_four_groups() {
 
     Operate:
       serve              Run the service: webhooks, triage, reviews, console
+      run                Triage in GitHub Actions, without a server
       maintainers        List or set who maintains a repository
       pause              Stop all writes to a repository
       resume             Allow writes again after a pause or too many objections

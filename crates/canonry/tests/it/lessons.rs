@@ -67,6 +67,7 @@ impl Lessons {
             embed_model: "small".to_owned(),
             run_id: format!("run-{of}-{now}"),
             candidates: Vec::new(),
+            fix: None,
         };
         self.store.duplicates().write_triage_record(self.repo.id, &record, now).await.expect("written")
     }

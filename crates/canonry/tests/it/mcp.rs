@@ -260,4 +260,27 @@ on_both_engines! {
         assert!(refused.json()["error"]["message"].as_str().is_some_and(|said| said.contains("GitHub does not accept this token")), "{refused:?}");
         assert!(check("octo/dog", TOKEN).json()["error"]["message"].as_str().is_some_and(|said| said.contains("no such repository")));
     }
+
+    async fn bad_drafts_get_a_status_from_a_service(database: TestDatabase) {
+        let place = place(&database);
+        let mut command = place.command(&["serve", "--listen", "127.0.0.1:0", "--workers", "0", "--db", database.url()]);
+        command.env("CANONRY_ADMIN_TOKEN", TOKEN);
+        let service = Service::spawn(command);
+        let draft = |title: &str, body: &str| json!({ "title": title, "body": body, "author": null, "changes": null }).to_string();
+        let diff = json!({ "title": "Add a logo", "author": null, "changes": { "files": ["logo.png"], "diff": "" } }).to_string();
+        let long = "the reader stops at once\n".repeat(40_000);
+        for (repo, body, status, said) in [
+            ("octo/cat", draft("A long log", &long), 200, "\"compared\":4"),
+            ("octo/cat", diff, 200, "\"answer\":\"new\""),
+            ("octo/cat", draft(" ", "\n"), 400, "the draft is empty; send a title"),
+            ("octo/cat", draft("x", &"x".repeat(1 << 20)), 413, "the text is larger than 1 MiB; shorten it"),
+            ("octo/cat", "{".to_owned(), 400, "parse"),
+            ("octo/dog", draft("x", ""), 404, "no such repository"),
+        ] {
+            let request = loopback_client().post(format!("{}/api/repos/{repo}/check", service.url)).bearer_auth(TOKEN);
+            let answer = request.header("content-type", "application/json").body(body).send().await.expect("answers");
+            let (found, text) = (answer.status().as_u16(), answer.text().await.expect("text"));
+            assert!(found == status && text.contains(said), "{repo} {said}: {found} {text}");
+        }
+    }
 }

@@ -28,11 +28,20 @@ const EXAMPLES: &str = "CANONRY_TEST_WEBHOOK_EXAMPLES";
 /// How many deliveries are sent at once.
 const SENDERS: usize = 8;
 
-/// A running `canonry serve`.
+/// A running `canonry serve`, which is killed at the end of its test.
 pub(crate) struct Service {
-    child: Child,
+    /// `None` after it was stopped.
+    running: Option<(Child, JoinHandle<String>)>,
     pub(crate) url: String,
-    log: JoinHandle<String>,
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if let Some((mut child, _)) = self.running.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
 }
 
 impl Service {
@@ -60,7 +69,7 @@ impl Service {
             errors.read_to_string(&mut log).expect("text");
             log
         });
-        Self { child, url, log }
+        Self { running: Some((child, log)), url }
     }
 
     /// The status of the answer; `None` if there was none.
@@ -73,22 +82,25 @@ impl Service {
     }
 
     pub(crate) fn send(&self, signal: Signal) {
-        let id = i32::try_from(self.child.id()).expect("process ids are small");
+        let (child, _) = self.running.as_ref().expect("it runs");
+        let id = i32::try_from(child.id()).expect("process ids are small");
         kill(Pid::from_raw(id), signal).expect("our child is there");
     }
 
     /// Kills it and returns its log.
     pub(crate) fn killed(mut self) -> String {
         self.send(Signal::SIGKILL);
-        assert_eq!(self.child.wait().expect("it has ended").code(), None);
-        self.log.join().expect("read")
+        let (mut child, log) = self.running.take().expect("it runs");
+        assert_eq!(child.wait().expect("it has ended").code(), None);
+        log.join().expect("read")
     }
 
     /// Stops it and returns its output and its log.
-    pub(crate) fn stopped(self) -> (String, String) {
+    pub(crate) fn stopped(mut self) -> (String, String) {
         self.send(Signal::SIGTERM);
-        let ran = Ran::of(self.child.wait_with_output().expect("it ends")).succeeded();
-        (ran.stdout, self.log.join().expect("read"))
+        let (child, log) = self.running.take().expect("it runs");
+        let ran = Ran::of(child.wait_with_output().expect("it ends")).succeeded();
+        (ran.stdout, log.join().expect("read"))
     }
 }
 

@@ -68,7 +68,7 @@ fn config_check_points_at_each_mistake() {
           "effect": "section_defaults"
         }
       ],
-      "config_hash": "2eec0f2f0cac801925d804ddb875ef43195fa2f57952df2c1f62de9887d07bc2"
+      "config_hash": "02883e61e6280ed494b1a9bf603e8219d6075ae9e80b88a8d3788b67812e4fc0"
     }
     "#);
 }

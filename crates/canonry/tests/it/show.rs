@@ -79,6 +79,7 @@ fn show_tells_an_items_story() {
         "updated_at": "2026-01-04T10:00:00Z",
         "closed_at": "2026-01-04T10:00:00Z",
         "url": null,
+        "base_branch": null,
         "duplicate_of": 1,
         "files": null,
         "diff": null,

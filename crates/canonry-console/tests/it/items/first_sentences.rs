@@ -2,8 +2,8 @@
 //! announcement since.
 
 use canonry_domain::{
-    DecisionStatus, EventBy, GoneReason, GraceEnd, ItemRecord, ItemState, OutcomeEvent, OutcomeKind, StateReason,
-    Verdict,
+    DecisionStatus, EventBy, FixKind, FixMatch, GoneReason, GraceEnd, ItemRecord, ItemState, OutcomeEvent, OutcomeKind,
+    Similarity, StateReason, Verdict,
 };
 use canonry_store::{CloseOutcome, CloseResult, GraceState, NewDecision, NewTriageRecord};
 use jiff::SignedDuration;
@@ -185,6 +185,30 @@ async fn nobody_is_asked_to_look_at_what_is_settled() {
     world.happened(2, OutcomeKind::Closed, Some(StateReason::Duplicate)).await;
     let told = world.told("/issues/2").await;
     assert!(told.contains("Closed as a duplicate; of which issue is unknown."), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fixed_problem_and_a_regression_are_named_with_their_fix() {
+    let world = ConsoleWorld::filled().await;
+    for (kind, sentence, badge) in [
+        (FixKind::Fixed, "Probably fixed: the same problem as #1, which #3 fixed: 95 % similar.", "probably fixed"),
+        (
+            FixKind::PossibleRegression,
+            "May be a regression of #1, which #3 fixed: 95 % similar.",
+            "possible regression",
+        ),
+    ] {
+        let (report, score) = (number(1), Similarity::new(0.95).expect("in range"));
+        let fix =
+            FixMatch { kind, report, score, confidence: None, fix: number(3), merged_at: world.now, release: None };
+        let record =
+            NewTriageRecord { fix: Some(fix), ..record(2, Verdict::NotDuplicate, "model_not_duplicate", None) };
+        world.store.duplicates().write_triage_record(world.repo.id, &record, world.now).await.expect("written");
+        let said = world.first_sentence(2).await;
+        assert!(said.contains(sentence), "{said}");
+        let page = world.told("/issues/2").await;
+        assert!(page.contains(badge), "{page}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

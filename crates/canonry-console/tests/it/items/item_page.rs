@@ -23,9 +23,9 @@ async fn the_gates_of_a_decision_are_told_as_they_were() {
     let page = world.page(Who::Rita, "/issues/2").await;
     assert!(page.contains("Duplicate of ") && page.contains("confidence is 95\u{a0}%, and all checks passed"));
     let marks = gates(&page);
-    assert_eq!((marks.len(), marks[11].as_str()), (12, "decided yes"));
-    assert!(marks[..11].iter().all(|mark| mark == "passed"), "{marks:?}");
-    assert!(page.contains("<summary>12 checks passed</summary>"), "{page}");
+    assert_eq!((marks.len(), marks[12].as_str()), (13, "decided yes"));
+    assert!(marks[..12].iter().all(|mark| mark == "passed"), "{marks:?}");
+    assert!(page.contains("<summary>13 checks passed</summary>"), "{page}");
     assert!(page.contains("E0512"), "what both texts share is named");
     assert!(
         page.contains("Both stop at noon")
@@ -37,12 +37,13 @@ async fn the_gates_of_a_decision_are_told_as_they_were() {
     assert_eq!((said_no[4].as_str(), said_no[5].as_str(), said_no[6].as_str()), ("passed", "decided", "skipped"));
     let page = world.page(Who::Rita, "/issues/4").await;
     let unsure = gates(&page);
-    assert_eq!((unsure[8].as_str(), unsure[9].as_str(), unsure[10].as_str()), ("passed", "decided", "skipped"));
+    assert_eq!((unsure[9].as_str(), unsure[10].as_str(), unsure[11].as_str()), ("passed", "decided", "skipped"));
     assert!(page.contains("No: 70\u{a0}%; 85\u{a0}% is required."));
-    let (failed, folded) = page.split_once("<summary>9 checks passed, 2 not reached</summary>").expect("folded checks");
+    let (failed, folded) =
+        page.split_once("<summary>10 checks passed, 2 not reached</summary>").expect("folded checks");
     assert!(failed.contains("Is the judge’s confidence high enough?") && folded.contains("not reached"), "{page}");
     let page = world.page(Who::Rita, "/issues/5").await;
-    assert_eq!(gates(&page)[6], "decided");
+    assert_eq!(gates(&page)[7], "decided");
     assert!(page.contains("relation is “partial overlap”"));
 }
 
@@ -71,7 +72,7 @@ async fn a_story_is_told_from_verdict_to_lesson() {
         page.contains("Looks like a duplicate of ") && page.contains("Threshold: 80 %, learned from past outcomes.")
     );
     assert!(page.contains("ranked by vectors 1.3") && page.contains("not similar enough to be judged"));
-    assert_eq!(gates(&page)[13], "decided yes");
+    assert_eq!(gates(&page)[14], "decided yes");
     assert_harmless(&page);
 
     let plan = store.plans().create(repo, &plan_header("p"), &[plan_row(6, 1)], now).await.expect("planned");

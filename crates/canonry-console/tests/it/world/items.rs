@@ -127,6 +127,7 @@ pub(crate) fn plain_record(of: i64, verdict: Verdict, target: Option<i64>, score
         embed_model: "local".to_owned(),
         run_id: "run".to_owned(),
         candidates: Vec::new(),
+        fix: None,
     }
 }
 

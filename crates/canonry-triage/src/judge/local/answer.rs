@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Certainty, ItemNumber, ItemState, ItemType, JudgeAnswer, JudgedItem, Login, PathMatch, Probability, PullChanges,
-    REASONING_LIMIT, Relation, RootCauseMatch, STRONG_RETRIEVAL, ScopeRelation, Similarity, Structure,
-    bug_feature_mismatch, has_content,
+    Certainty, ItemNumber, ItemOrigin, ItemState, ItemType, JudgeAnswer, JudgedItem, Login, PairRelation, PathMatch,
+    Probability, PullChanges, REASONING_LIMIT, Relation, RootCauseMatch, STRONG_RETRIEVAL, ScopeRelation, Similarity,
+    Structure, bug_feature_mismatch, has_content, pair_relation,
 };
 use canonry_retrieval::FactKind;
 use jiff::Timestamp;
@@ -38,7 +38,7 @@ pub struct LocalCandidate<'a> {
 }
 
 /// The name of this judge, stored with its answers; it changes with its weights and rules.
-pub const LOCAL_JUDGE: &str = "evidence.3";
+pub const LOCAL_JUDGE: &str = "evidence.4";
 
 /// Judges by what the items share.
 ///
@@ -46,6 +46,9 @@ pub const LOCAL_JUDGE: &str = "evidence.3";
 /// source has an earlier duplicate (for pull requests, one in four): the texts do not show how many duplicates a
 /// repository gets. `sure`, and the structure that goes with it, is used only for copies and for the same specific
 /// error under the same title or in nearly the same text; everything else is `unsure`, whatever the number.
+///
+/// A candidate that is related in another way ([`pair_relation`]) is named only if nothing else is a possible
+/// duplicate. The gates then refuse it and store the relation.
 pub fn judge_locally(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> JudgeAnswer {
     let compared = compare(source, candidates);
     let weighed = best_first(source, candidates, &compared);
@@ -72,7 +75,7 @@ pub fn judge_locally(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) 
 pub(crate) fn possible_duplicates(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> Vec<ItemNumber> {
     let compared = compare(source, candidates);
     let weighed = best_first(source, candidates, &compared);
-    weighed.iter().take_while(|one| one.probability >= YES).map(|one| one.candidate.text.number).collect()
+    weighed.iter().take_while(|one| one.class() == 0).map(|one| one.candidate.text.number).collect()
 }
 
 fn best_first<'a>(
@@ -80,13 +83,22 @@ fn best_first<'a>(
     candidates: &'a [LocalCandidate<'a>],
     compared: &'a [PairFeatures],
 ) -> Vec<WeighedCandidate<'a>> {
-    let pairs = candidates.iter().zip(compared);
-    let mut weighed: Vec<WeighedCandidate<'_>> =
-        pairs.map(|(candidate, compared)| WeighedCandidate::of(source, candidate, compared)).collect();
+    let others: Vec<JudgedItem<'_>> = candidates.iter().map(|candidate| judged(&candidate.text)).collect();
+    let pairs = candidates.iter().zip(compared).zip(&others);
+    let mut weighed: Vec<WeighedCandidate<'_>> = pairs
+        .map(|((candidate, compared), other)| {
+            let relation = pair_relation(&judged(source), other, others.iter());
+            WeighedCandidate::of(source, candidate, compared, relation)
+        })
+        .collect();
     let number = |weighed: &WeighedCandidate<'_>| weighed.candidate.text.number;
     weighed.sort_by(|one, other| {
+        let by_class = one.class().cmp(&other.class());
         let by_score = other.candidate.score.cmp(&one.candidate.score);
-        other.probability.total_cmp(&one.probability).then(by_score).then(number(one).cmp(&number(other)))
+        by_class
+            .then(other.probability.total_cmp(&one.probability))
+            .then(by_score)
+            .then(number(one).cmp(&number(other)))
     });
     weighed
 }
@@ -114,6 +126,8 @@ struct WeighedCandidate<'a> {
 /// The kind of pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tie {
+    /// Related in another way than as duplicates.
+    Related(PairRelation),
     Copy,
     /// The same specific error, and the same title or nearly the same text.
     SameError,
@@ -131,16 +145,30 @@ enum Tie {
 }
 
 impl<'a> WeighedCandidate<'a> {
-    fn of(source: &LocalText<'_>, candidate: &'a LocalCandidate<'a>, compared: &'a PairFeatures) -> Self {
-        let tie = Tie::of(source, candidate, compared);
+    fn of(
+        source: &LocalText<'_>,
+        candidate: &'a LocalCandidate<'a>,
+        compared: &'a PairFeatures,
+        relation: Option<PairRelation>,
+    ) -> Self {
+        let tie = relation.map_or_else(|| Tie::of(source, candidate, compared), Tie::Related);
         let fitted = probability(source.item_type, &compared.features);
         let probability = match tie {
             Tie::Copy => fitted.max(COPY),
             Tie::SameError => fitted.max(SAME_ERROR),
             Tie::Series | Tie::Recurring | Tie::Siblings | Tie::OtherKind | Tie::TooShort => fitted.min(CANNOT_TELL),
-            Tie::Alike => fitted,
+            Tie::Related(_) | Tie::Alike => fitted,
         };
         Self { candidate, compared, tie, probability }
+    }
+
+    /// Possible duplicates come first, then what only looks like one, then the rest.
+    fn class(&self) -> u8 {
+        match (self.probability >= YES, self.tie) {
+            (true, Tie::Related(_)) => 1,
+            (true, _) => 0,
+            (false, _) => 2,
+        }
     }
 
     fn structure(&self) -> Structure {
@@ -149,6 +177,13 @@ impl<'a> WeighedCandidate<'a> {
         } else {
             self.compared.places_differ.then_some(PathMatch::Different)
         };
+        if let Tie::Related(relation) = self.tie {
+            let relation = match relation {
+                PairRelation::FollowUp => Relation::RelatedFollowup,
+                _ => Relation::Different,
+            };
+            return Structure { relation: Some(relation), path_match, ..Structure::default() };
+        }
         if !self.tie.is_sure() {
             return Structure { path_match, certainty: Some(Certainty::Unsure), ..Structure::default() };
         }
@@ -169,6 +204,7 @@ impl<'a> WeighedCandidate<'a> {
     fn reasoning(&self) -> String {
         let number = self.candidate.text.number;
         let mut reasoning = match self.tie {
+            Tie::Related(relation) => relation.about(number),
             Tie::Copy => format!("Nearly the same text as #{number}"),
             Tie::SameError if self.compared.titles.overlap >= SAME_TITLE => {
                 format!("Same error and title as #{number}")
@@ -207,9 +243,10 @@ impl<'a> WeighedCandidate<'a> {
 }
 
 fn judged<'a>(text: &LocalText<'a>) -> JudgedItem<'a> {
-    let LocalText { item_type, number, title, body, labels, .. } = *text;
+    let LocalText { item_type, number, title, body, labels, author, created_at, changes } = *text;
+    let origin = ItemOrigin { author, created_at, changes, base_branch: None };
     // The state does not affect the kind of report.
-    JudgedItem { number, state: ItemState::Open, item_type, title, body, labels }
+    JudgedItem { number, state: ItemState::Open, item_type, title, body, labels, origin }
 }
 
 /// The maximum number of shared facts in the reasoning.
@@ -388,7 +425,9 @@ mod tests {
             ("Move the docs", "Move the docs, part 2"),
         ] {
             let answer = judge(Written("ann", 900, other, checklist), Written("bob", 10, one, checklist), 0.99);
-            assert!(!answer.is_duplicate && !is_sure(&answer), "{one}: {answer:?}");
+            let is_refused = !answer.is_duplicate || answer.structure.relation == Some(Relation::Different);
+            assert!(is_refused && !is_sure(&answer), "{one}: {answer:?}");
+            assert!(answer.reasoning.contains("series"), "{one}: {answer:?}");
         }
         // The same list for every release, by any author.
         let of = |version: &str| format!("{checklist}\n\nThis one is for 1.{version}.0 and nothing else.");
@@ -490,6 +529,42 @@ mod tests {
         let possible: Vec<i64> = possible_duplicates(&source, &candidates).iter().map(|number| number.get()).collect();
         assert_eq!(possible, [7, 5]);
         assert_eq!(judge_locally(&source, &candidates).duplicate_of.map(ItemNumber::get), Some(7));
+    }
+
+    #[test]
+    fn a_duplicate_comes_before_what_is_only_related() {
+        let new = Written("ann", 900, "Window crashes with many folders", CRASH);
+        let cites = format!("{CRASH}\n\nUnlike #3, this happens at once.");
+        let filed = Filed::of(new);
+        let parts: BTreeMap<String, f64> =
+            ["lexical", "title", "evidence", "words"].map(|name| (name.to_owned(), 1.0)).into();
+        let candidate = |number| LocalCandidate {
+            text: text(number, Written("bob", 10, "Window crashes with many folders", CRASH), &filed),
+            score: Similarity::ONE,
+            parts: &parts,
+        };
+        let source = LocalText { body: &cites, ..text(9, new, &filed) };
+        let alone = judge_locally(&source, &[candidate(3)]);
+        assert_eq!(alone.structure.relation, Some(Relation::Different));
+        insta::assert_snapshot!(alone.reasoning, @"The text says that this and #3 are different; both show `error: tree renderer lost its viewport anchor during relayout`");
+        let both = [candidate(3), candidate(7)];
+        assert_eq!(judge_locally(&source, &both).duplicate_of.map(ItemNumber::get), Some(7));
+        assert_eq!(possible_duplicates(&source, &both).len(), 1);
+    }
+
+    #[test]
+    fn a_failed_assertion_alone_is_no_evidence() {
+        let body = |what: &str| {
+            format!(
+                "The run with {what} ends like this:\n\n```\nTraceback (most recent call last):\n\
+                assertion `left == right` failed\n   at assert_eq (src/helper.rs:88)\n```\n"
+            )
+        };
+        let (one, two) = (body("generic traits in a macro"), body("an inline module path"));
+        let answer = judge(Written("ann", 700, "Nightly run", &two), Written("bob", 10, "Nightly run", &one), 0.91);
+        for shared in ["Traceback", "left == right", "assert_eq"] {
+            assert!(!answer.reasoning.contains(shared), "{}", answer.reasoning);
+        }
     }
 
     #[test]

@@ -257,14 +257,17 @@ pub(crate) fn rare_words(line: &str) -> usize {
 }
 
 /// Words of error lines that tools print whatever went wrong, sorted.
-const COMMON: [&str; 107] = [
+const COMMON: [&str; 126] = [
     "abort",
     "aborted",
     "aborting",
+    "actual",
     "and",
     "any",
     "are",
+    "assert",
     "assertion",
+    "assertionerror",
     "backtrace",
     "because",
     "bug",
@@ -290,12 +293,15 @@ const COMMON: [&str; 107] = [
     "due",
     "dumped",
     "else",
+    "equal",
+    "equals",
     "err",
     "error",
     "errors",
     "exception",
     "exit",
     "exited",
+    "expect",
     "expected",
     "explicit",
     "fail",
@@ -322,15 +328,19 @@ const COMMON: [&str; 107] = [
     "invalid",
     "java",
     "lang",
+    "last",
+    "left",
     "line",
     "main",
     "make",
     "message",
     "most",
+    "none",
     "not",
     "note",
     "null",
     "only",
+    "option",
     "org",
     "panic",
     "panicked",
@@ -338,8 +348,11 @@ const COMMON: [&str; 107] = [
     "previous",
     "process",
     "python",
+    "received",
     "recent",
     "report",
+    "result",
+    "right",
     "run",
     "running",
     "rust",
@@ -348,7 +361,9 @@ const COMMON: [&str; 107] = [
     "segfault",
     "segmentation",
     "signal",
+    "some",
     "src",
+    "stack",
     "status",
     "task",
     "test",
@@ -357,9 +372,13 @@ const COMMON: [&str; 107] = [
     "the",
     "this",
     "thread",
+    "trace",
+    "traceback",
     "unexpected",
     "unexpectedly",
     "unknown",
+    "unwrap",
+    "value",
     "warning",
     "when",
     "while",
@@ -400,7 +419,12 @@ mod tests {
     #[test]
     fn what_every_error_says_is_not_rare() {
         assert!(COMMON.is_sorted());
-        for line in ["error: aborting due to previous error", "fatal error: build failed, exit code 1", "panicked at"] {
+        for line in [
+            "error: aborting due to previous error",
+            "fatal error: build failed, exit code 1",
+            "panicked at",
+            "Traceback (most recent call last):",
+        ] {
             assert_eq!(rare_words(line), 0, "{line}");
         }
         assert_eq!(rare_words("error: cannot relate bound region: ReInfer(60) <= ReLateBound(78)"), 5);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
-use canonry_domain::{BODY_LIMIT, PullChanges};
-use canonry_retrieval::{TextFacts, tokens};
+use canonry_domain::{BODY_LIMIT, PullChanges, is_failure_header, is_failure_helper};
+use canonry_retrieval::{FactKind, FoundFact, TextFacts, tokens};
 use regex::Regex;
 
 use crate::judge::local::answer::LocalText;
@@ -40,12 +40,18 @@ impl LocalFacts {
             words: all.into_iter().collect(),
             triples,
             title,
-            facts: TextFacts::of(&format!("{}\n{body}", text.title)),
+            facts: TextFacts::of_which(&format!("{}\n{body}", text.title), is_telling),
             places: places(&body),
             paths: changes.map(|changes| changes.files.iter().take(PATHS).cloned().collect()).unwrap_or_default(),
             lines: changes.map(changed_lines).unwrap_or_default(),
         }
     }
+}
+
+/// Whether a fact says what failed, not only that something did.
+fn is_telling(found: &FoundFact<'_>) -> bool {
+    let is_helper = matches!(found.kind, FactKind::Frame | FactKind::Code) && is_failure_helper(found.text);
+    !is_helper && !is_failure_header(found.line)
 }
 
 /// The maximum number of paths that are compared; a larger change touches the whole tree.

@@ -56,12 +56,6 @@ on_both_engines! {
         This looks like the same problem as #1 (*Original alpha: the exporter writes its summary twice*), so it will be **closed on 18 Jan, 12:00 UTC**.
 
         **Not the same?** 👎 this comment or reply, and it stays open. If it is the same, please add your details to #1.
-
-        <details><summary>Why</summary>
-
-        Both tell of the same summary that is written twice.
-
-        </details>
         ");
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);

@@ -3,6 +3,7 @@
 
 mod actors;
 mod again;
+mod fixed_before;
 mod reactions;
 mod saying;
 pub(crate) mod setting;

@@ -49,6 +49,8 @@ impl Deref for Setting {
 /// The indexes of the two originals; each has its own direction in the vectors.
 pub(crate) const ALPHA: usize = 0;
 pub(crate) const BETA: usize = 1;
+/// A direction without an original.
+pub(crate) const GAMMA: usize = 2;
 
 impl Setting {
     /// Two open issues in the store that have nothing in common; the judge calls everything a duplicate of the first.
@@ -109,6 +111,11 @@ impl Setting {
         format!("Seen by me, {tag}: the exporter writes its summary twice")
     }
 
+    /// Gives every text with these words this cosine to an original.
+    pub(crate) fn vector_of(&self, words: &str, original: usize, cosine: f64) {
+        self.models.vector_for(words, near(original, cosine));
+    }
+
     pub(crate) fn edit_title(&self, item: ItemNumber, title: &str) {
         let mut world = self.emulator.world();
         world.advance(1);
@@ -167,7 +174,7 @@ impl Setting {
         let query = ItemQuery { repo: self.repo.name.clone(), item_type: None, number: item };
         let options = options(run_id, TokenBudget::default());
         let detected = detect_new(&self.store, &query, with, &options, self.now()).await;
-        detected.expect("detected").1.triage_id
+        detected.expect("detected").1.triage_id.expect("a record")
     }
 
     fn detectors<'a>(
@@ -259,6 +266,7 @@ fn options(run_id: &str, budget: TokenBudget) -> DetectOptions {
         mode: RetrievalMode::Dense,
         budget,
         run_id: run_id.to_owned(),
+        as_of: None,
     }
 }
 

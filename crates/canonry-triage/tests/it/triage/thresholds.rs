@@ -65,6 +65,7 @@ fn record(number: ItemNumber) -> NewTriageRecord {
         embed_model: "scripted".to_owned(),
         run_id: "past".to_owned(),
         candidates: Vec::new(),
+        fix: None,
     }
 }
 

@@ -20,8 +20,11 @@ use crate::session::database::DatabaseOption;
 #[derive(Debug, clap::Args)]
 #[command(
     long_about = "Import issues and pull requests from files: JSON lines, or the arrays that `gh api` prints, also gzipped.\n\n\
-        Each record needs a number and a title. A record that cannot be read is reported with its line and skipped. \
-        Importing the same file again changes nothing.",
+        Each record needs a number and a title. It may have: repo, type (issue or pr), body, state, state_reason, author, \
+        assignees, labels, comments, review_comments, created_at, updated_at, closed_at, url, duplicate_of, and for pull \
+        requests files and diff. A missing author or missing assignees are unknown, and such an item is never closed; \
+        `\"assignees\": []` means that nobody is assigned. A record that cannot be read is reported with its line and \
+        skipped. Importing the same file again changes nothing.",
     before_help = "Example:\n  canonry import --repo octo/cat issues.jsonl.gz\n  \
         gh api --paginate 'repos/octo/cat/issues?state=all' | canonry import --repo octo/cat -"
 )]

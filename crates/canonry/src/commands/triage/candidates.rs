@@ -67,7 +67,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let repo = args.repo.find(&store).await?;
     let embedder = args.embedder.embedder(&store).await?;
     let source = args.source.source();
-    let bar = context.counter("items compared");
+    let progress = context.progress("items compared");
     let load = async |source: EmbedSource| {
         let mut loaded = Vec::new();
         for item_type in types(args.item_type) {
@@ -90,17 +90,19 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         joining: None,
     };
     let mut all = CandidatesReport::default();
+    let rows = neighbourhoods.iter().flat_map(|neighbourhood| neighbourhood.rows().values());
+    let total = rows.filter(|row| options.source_state.is_none_or(|state| row.state == state)).count() as u64;
     for (place, neighbourhood) in neighbourhoods.iter().enumerate() {
         let (before, by_text) = (all.discovered, by_text.get(place));
-        let mut progress = |done, _| bar.set_position(before + done);
-        let done = candidates(&store, &repo, neighbourhood, by_text, &options, context.now, &mut progress).await?;
+        let mut told = |done: u64, _: u64| progress.update("items compared", before + done, Some(total));
+        let done = candidates(&store, &repo, neighbourhood, by_text, &options, context.now, &mut told).await?;
         all.discovered += done.discovered;
         all.skipped_missing_embedding += done.skipped_missing_embedding;
         all.skipped_changed += done.skipped_changed;
         all.fell_back += done.fell_back;
         all.sets.extend(done.sets);
     }
-    bar.finish_and_clear();
+    progress.finish();
     store.disconnect().await;
     let calibrated = embedder.calibration().is_fitted();
     Ok(Report::new(stats(&all), text(&all, embedder.model_id(), calibrated))

@@ -48,7 +48,11 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 
 fn text(done: &CanonicalizeReport, repo: &str) -> String {
     if done.clusters.is_empty() {
-        return format!("{repo} has no known duplicates.\n\nNext: canonry judge --repo {repo}\n");
+        let next = match done.judged {
+            true => format!("Why an item is not one: canonry show NUMBER --repo {repo}"),
+            false => format!("Next: canonry judge --repo {repo}"),
+        };
+        return format!("{repo} has no known duplicates.\n\n{next}\n");
     }
     let bold = anstyle::Style::new().bold();
     let mut text = format!("{} of duplicates.\n", counted(done.clusters.len() as u64, "cluster"));

@@ -4,13 +4,16 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use canonry_domain::{DraftAnswer, Login, Probability, RepoName, Similarity};
+use canonry_domain::{
+    DraftAnswer, Item, ItemType, Login, Probability, RepoName, Similarity, answer_by_commit, issues_fixed_by_commit,
+};
 use canonry_models::Embedder;
 use canonry_store::Store;
 use canonry_triage::{
-    CheckOptions, Detectors, Draft, DraftReport, DraftRequest, EmbedOptions, EmbedSource, FixIndexes, Judge,
+    CheckOptions, Detectors, Draft, DraftReport, DraftRequest, EmbedOptions, EmbedSource, FixCommit, FixIndexes, Judge,
     SimilarItem, SyncOptions, check_draft, check_thresholds, embed, sync,
 };
+use jiff::Timestamp;
 use serde_json::Value;
 use url::Url;
 
@@ -29,7 +32,7 @@ use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::github::GithubOption;
 use crate::session::known_repo::RepoOption;
-use crate::session::local_clone::{change_in, release_of};
+use crate::session::local_clone::{change_in, commits_mentioning, release_of, tag_with};
 
 /// Check whether a draft issue or change is already known.
 #[derive(Debug, clap::Args)]
@@ -58,7 +61,7 @@ pub(crate) struct Args {
     /// Read the draft from standard input
     #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
     stdin: Option<String>,
-    /// Who files the draft: an item of theirs with the same text is the draft itself
+    /// Who files the draft: an item of theirs with the same text is the draft itself, and their own pull requests are no match
     #[arg(long, value_name = "LOGIN")]
     author: Option<Login>,
     /// Fetch what is new from GitHub first; needs GITHUB_TOKEN
@@ -140,10 +143,32 @@ async fn check_here(args: &Args, draft: &Draft, context: &Context) -> Result<(Re
     let synced_at = store.corpus().sync_progress(repo.id).await?.finished_at;
     store.disconnect().await;
     let mut report = DraftReport::new(&checked, synced_at);
+    let is_named = report.fix.as_ref().is_some_and(|fix| fix.confidence.is_none());
+    if let Some(item) = checked.report.as_ref().filter(|_| !is_named)
+        && let Some((commit, answer)) = fixing_commit(&repo.name, item, context.now).await
+    {
+        report = report.fixed_by_commit(answer, commit);
+    }
     if let Some(fix) = report.fix.as_mut().filter(|fix| fix.merged) {
         fix.released_in = release_of(&repo.name, fix.number).await;
     }
     Ok((repo.name, report))
+}
+
+/// The commit that fixed a closed report without a pull request, if the clone in this folder is of its repository.
+async fn fixing_commit(repo: &RepoName, report: &Item, now: Timestamp) -> Option<(FixCommit, DraftAnswer)> {
+    let reported_at = report.created_at.filter(|_| report.item_type == ItemType::Issue)?;
+    for commit in commits_mentioning(repo, report.number, reported_at).await {
+        if !issues_fixed_by_commit(repo, &commit.message).contains(&report.number) {
+            continue;
+        }
+        if let Some(answer) = answer_by_commit(report, commit.committed_at, now) {
+            let released_in = tag_with(&commit.sha).await;
+            let (sha, committed_at) = (commit.sha.to_string(), commit.committed_at);
+            return Some((FixCommit { sha, committed_at, released_in }, answer));
+        }
+    }
+    None
 }
 
 const fn exit_of(answer: DraftAnswer) -> Exit {
@@ -233,6 +258,11 @@ fn text(checked: &DraftReport, kind: &str, context: &Context) -> String {
             let why = fix.evidence.iter().map(|why| format!(": {}", one_line(why))).next().unwrap_or_default();
             text += &format!("It does not name #{}, but is probably its fix{why}.\n", checked.item_number());
         }
+    }
+    if checked.answer == DraftAnswer::Fixed
+        && let Some(fix) = checked.fix.as_ref().filter(|fix| fix.on_default_branch.is_none())
+    {
+        text += &format!("The branch into which #{} was merged is unknown.\n", fix.number);
     }
     let matched = checked.matched.filter(|matched| checked.item.as_ref().is_some_and(|one| one.number != *matched));
     if let Some(matched) = matched {

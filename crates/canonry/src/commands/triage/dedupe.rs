@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use crate::commands::triage::candidates::score;
 use crate::commands::triage::judge::probability;
-use crate::commands::triage::plan_close::MaintainersAge;
 use crate::commands::{triage::judge, triage::plan_close};
 use crate::options::chat::{LimitOptions, ProviderOptions};
 use crate::options::item_filter::{OneOrAll, one_or_all};
@@ -88,12 +87,13 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let models = args.provider.models(args.source.source())?;
     let syncs = !args.no_sync && has_credentials();
     let store = if syncs { args.database.open(context).await? } else { args.database.open_known(context).await? };
-    let bar = context.counter("items");
+    let progress = context.progress("items");
+    let bar = progress.bar();
     let mut fetched = None;
     let repo = if syncs {
         bar.set_message("items fetched");
         let name = args.repo.name_to_fetch(&store).await?;
-        let github = args.github.client(&bar)?;
+        let github = args.github.client(bar)?;
         let options = SyncOptions { item_type: args.item_type.one(), ..SyncOptions::default() };
         let done = sync(&store, &github, &name, options, &mut |so_far| bar.set_position(so_far.fetched)).await?;
         fetched = Some((done.inserted, done.updated));
@@ -109,7 +109,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     if let Some(min_close) = args.min_close {
         config.close.min_close = min_close.get();
     }
-    plan_close::know_maintainers(&store, &repo, &args.github, MaintainersAge::OfToday, context).await?;
+    let apply_needs = plan_close::maintainers_for_plan(&store, &repo, &args.github, context).await?;
     let embedder = args.embedder.embedder(&store).await?;
     let snapshots = snapshots_of(&args.database)?;
     let run_id = context.run_id.to_string();
@@ -157,14 +157,13 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             DedupeStep::Judging(round) => format!("items judged, round {round}"),
             DedupeStep::Planning => "planning".to_owned(),
         };
-        bar.set_message(words);
-        bar.set_position(done);
+        progress.update(&words, done, None);
     };
     let done = dedupe(&store, &repo, with, &options, context.now, &mut progress).await;
     bar.finish_and_clear();
     store.disconnect().await;
     let done = match done {
-        Err(DedupeError::Plan(error)) => return plan_close::report(&repo, Err(error)),
+        Err(DedupeError::Plan(error)) => return plan_close::report(&repo, Err(error), None),
         done => done?,
     };
     let synced = match fetched {
@@ -178,7 +177,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let failed: u64 = done.rounds.iter().map(|round| round.judged.failed).sum();
     let stopped = done.rounds.iter().find_map(|round| round.judged.stopped.clone());
     let DedupeReport { cards_failed, embedded, rounds, plan } = done;
-    let report = plan_close::report(&repo, Ok(plan))?
+    let report = plan_close::report(&repo, Ok(plan), apply_needs.as_deref())?
         .preceded_by(&summary)
         .with("embedded", embedded)
         .with("cards_failed", cards_failed)

@@ -1,15 +1,18 @@
-//! `detect-new`: is one item a duplicate of an open one?
+//! `detect-new`: is an item a duplicate of an open one?
 
 use anyhow::{Result, bail};
-use canonry_domain::{ItemState, OnlineThresholds, Probability, Similarity, Verdict};
+use canonry_domain::{ItemState, OnlineThresholds, Probability, Similarity, Since, Verdict, parse_moment};
 use canonry_store::Store;
-use canonry_triage::{DetectOptions, DetectReport, Detectors, ItemQuery, TopMatch, detect_new};
-use serde_json::{Value, json};
+use canonry_triage::{
+    AsOf, DEFAULT_INDEX_MEMORY, DetectOptions, DetectReport, Detectors, IndexCache, ItemQuery, TopMatch, detect_new,
+};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
 
 use crate::commands::triage::candidates::score;
 use crate::commands::triage::judge::probability;
 use crate::options::chat::{LimitOptions, ProviderOptions};
-use crate::options::item_number::ItemOption;
+use crate::options::item_number::ItemsOption;
 use crate::options::retrieval::{EmbedderOptions, ModeOption, SourceOptions, snapshots_of};
 use crate::output::exit::{Exit, WrongUsage};
 use crate::output::numbers::percent;
@@ -27,15 +30,22 @@ use crate::session::known_repo::RepoOption;
 #[command(
     long_about = "Check whether an item duplicates an open one.\n\n\
         With GITHUB_TOKEN the item is fetched first; without it, the item must be in the database. Nothing is written to \
-        GitHub. The verdict is stored with every neighbour and score behind it.",
-    before_help = "Example:\n  canonry detect-new 12\n  \
+        GitHub. The verdict is stored with every neighbour and score behind it. Several numbers are checked one after \
+        another.\n\n\
+        With --as-of an item is compared with what existed then: items that were filed before, open or closed as they were \
+        at that time, without rulings. That works on the database alone and stores no verdict.",
+    before_help = "Example:\n  canonry detect-new 12\n  canonry detect-new 12 13 14 --as-of filing\n  \
         canonry detect-new 40 --repo octo/cat --type pr --provider anthropic --json"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    item: ItemOption,
+    item: ItemsOption,
     #[command(flatten)]
     repo: RepoOption,
+    /// Compare with what existed then: a date, a time, a number of days such as 30d, or "filing" for the time when each item
+    /// was filed; stores no verdict
+    #[arg(long, value_name = "WHEN", value_parser = when)]
+    as_of: Option<AsOfOption>,
     /// How many neighbours at most
     #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=50))]
     k: u16,
@@ -64,12 +74,40 @@ pub(crate) struct Args {
     database: DatabaseOption,
 }
 
+/// The value of `--as-of`.
+#[derive(Debug, Clone, Copy)]
+enum AsOfOption {
+    Filing,
+    At(Timestamp),
+    Since(Since),
+}
+
+impl AsOfOption {
+    fn as_of(self, now: Timestamp) -> AsOf {
+        match self {
+            Self::Filing => AsOf::Filing,
+            Self::At(at) => AsOf::At(at),
+            Self::Since(since) => AsOf::At(since.moment(now)),
+        }
+    }
+}
+
+fn when(text: &str) -> Result<AsOfOption, String> {
+    if text == "filing" {
+        return Ok(AsOfOption::Filing);
+    }
+    let parsed = text.parse().map(AsOfOption::Since).ok().or_else(|| parse_moment(text).ok().map(AsOfOption::At));
+    parsed.ok_or_else(|| format!("{text:?} is not a time; write a date such as 2024-05-01, 30d, or filing"))
+}
+
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     if args.maybe_threshold > args.duplicate_threshold {
         bail!(WrongUsage("--maybe-threshold must not be above --duplicate-threshold".to_owned()));
     }
     let models = args.provider.models(args.source.source())?;
-    let fetches = has_credentials();
+    let as_of = args.as_of.map(|when| when.as_of(context.now));
+    // What GitHub says now is not what it said then.
+    let fetches = has_credentials() && as_of.is_none();
     let store: Store =
         if fetches { args.database.open(context).await? } else { args.database.open_known(context).await? };
     let repo = match fetches {
@@ -81,7 +119,6 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let bar = context.counter("requests");
     let github = if fetches { Some(args.github.client(&bar)?) } else { None };
     let snapshots = snapshots_of(&args.database)?;
-    let query = ItemQuery { repo, item_type: args.item.item_type, number: args.item.number() };
     let options = DetectOptions {
         k: usize::from(args.k),
         thresholds: OnlineThresholds {
@@ -92,36 +129,77 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         mode: args.mode.mode,
         budget: args.limits.budget(),
         run_id: context.run_id.to_string(),
+        as_of,
     };
+    let numbers = args.item.numbers();
+    // One item needs its index once.
+    let indexes = (numbers.len() > 1).then(|| IndexCache::new(DEFAULT_INDEX_MEMORY as usize * 1_000_000));
     let with = Detectors {
         github: github.as_ref(),
         embedder: &*embedder,
         extractor: models.extractor(),
         judge: models.judge(),
         snapshots: snapshots.as_deref(),
-        indexes: None,
+        indexes: indexes.as_ref(),
     };
-    let found = detect_new(&store, &query, with, &options, context.now).await;
+    let mut found = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        let query = ItemQuery { repo: repo.clone(), item_type: args.item.item_type, number: *number };
+        found.push((*number, detect_new(&store, &query, with, &options, context.now).await));
+    }
     bar.finish_and_clear();
     store.disconnect().await;
-    let (repo, found) = found?;
+    if let [_] = found[..] {
+        let (repo, found) = found.remove(0).1?;
+        let stats = json!({ "neighbours": found.top_matches.len() });
+        let report = Report::new(stats, text(&found, &repo.name.to_string())).of(&repo.name);
+        let report = document(&found).into_iter().fold(report, |report, (key, value)| report.with(&key, value));
+        return Ok(if found.judge_unreachable { report.ending(Exit::SomeFailed) } else { report });
+    }
+    let (mut shown, mut items, mut failed) = (Vec::new(), Vec::new(), 0_u64);
+    let mut name = repo;
+    for (number, found) in found {
+        match found {
+            Ok((repo, found)) => {
+                shown.push(text(&found, &repo.name.to_string()));
+                items.push(Value::Object(document(&found)));
+                failed += u64::from(found.judge_unreachable);
+                name = repo.name;
+            }
+            Err(error) => {
+                shown.push(format!("#{number} was not checked: {}\n", one_line(&error.to_string())));
+                items.push(json!({ "number": number, "error": error.to_string() }));
+                failed += 1;
+            }
+        }
+    }
+    let stats = json!({ "checked": items.len() as u64 - failed, "failed": failed });
+    let report = Report::new(stats, shown.join("\n")).of(&name).with("items", items);
+    Ok(if failed > 0 { report.ending(Exit::SomeFailed) } else { report })
+}
+
+/// The keys that describe one item's verdict.
+fn document(found: &DetectReport) -> Map<String, Value> {
     let verdict = &found.verdict;
-    let report = Report::new(json!({ "neighbours": found.top_matches.len() }), text(&found, &repo.name.to_string()))
-        .of(&repo.name)
-        .with("type", found.item.item_type)
-        .with("number", found.item.number)
-        .with("verdict", verdict.verdict)
-        .with("is_duplicate", found.is_duplicate)
-        .with("confidence", verdict.confidence)
-        .with("duplicate_of", verdict.target)
-        .with("reason", &verdict.reason)
-        .with("reasoning", &found.reasoning)
-        .with("top_matches", found.top_matches.iter().map(matched).collect::<Vec<_>>())
-        .with("effective_source", found.effective_source.as_str())
-        .with("source_fallback_reason", found.source_fallback_reason)
-        .with("judge_failure", &found.judge_failure)
-        .with("triage_id", found.triage_id);
-    Ok(if found.judge_unreachable { report.ending(Exit::SomeFailed) } else { report })
+    let keys = json!({
+        "type": found.item.item_type,
+        "number": found.item.number,
+        "verdict": verdict.verdict,
+        "is_duplicate": found.is_duplicate,
+        "confidence": verdict.confidence,
+        "duplicate_of": verdict.target,
+        "reason": verdict.reason,
+        "reasoning": found.reasoning,
+        "top_matches": found.top_matches.iter().map(matched).collect::<Vec<_>>(),
+        "effective_source": found.effective_source.as_str(),
+        "source_fallback_reason": found.source_fallback_reason,
+        "judge_failure": found.judge_failure,
+        "triage_id": found.triage_id,
+    });
+    match keys {
+        Value::Object(keys) => keys,
+        _ => Map::new(),
+    }
 }
 
 fn matched(one: &TopMatch) -> Value {
@@ -171,5 +249,8 @@ fn text(found: &DetectReport, repo: &str) -> String {
         }
         text += &format!("\n{shown}\n");
     }
-    text + &format!("\nDetails: canonry show {} --repo {repo}\n", found.item.number)
+    match found.triage_id {
+        Some(_) => text + &format!("\nDetails: canonry show {} --repo {repo}\n", found.item.number),
+        None => text + "\nNot stored: the comparison was as of an earlier time.\n",
+    }
 }

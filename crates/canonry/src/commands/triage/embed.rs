@@ -1,7 +1,7 @@
 //! `embed`: vectors for a repository's items.
 
 use anyhow::{Result, anyhow};
-use canonry_triage::{EmbedOptions, embed};
+use canonry_triage::{EmbedOptions, EmbedReport, embed};
 use serde_json::json;
 
 use crate::options::item_filter::ItemFilterOptions;
@@ -19,7 +19,8 @@ use crate::session::known_repo::RepoOption;
 #[command(
     long_about = "Compute the vectors that items are compared by.\n\n\
         The local embedder is part of this program: no download, no key, no network. Vectors are stored batch by \
-        batch; with --only-changed an interrupted run continues where it stopped.",
+        batch; with --only-changed an interrupted run continues where it stopped. Without a terminal, a line on stderr shows \
+        every ten seconds how much is left.",
     before_help = "Example:\n  canonry embed --only-changed\n  \
         OPENAI_API_KEY=… canonry embed --repo octo/cat --embedder openai"
 )]
@@ -49,10 +50,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         state: args.filter.state(),
         only_changed: args.only_changed,
     };
-    let bar = context.counter("items embedded");
-    let done =
-        embed(&store, &*embedder, &repo, options, context.now, &mut |so_far| bar.set_position(so_far.embedded)).await;
-    bar.finish_and_clear();
+    let progress = context.progress("items embedded");
+    let mut told = |so_far: &EmbedReport| progress.update("items embedded", so_far.embedded, Some(so_far.total));
+    let done = embed(&store, &*embedder, &repo, options, context.now, &mut told).await;
+    progress.finish();
     store.disconnect().await;
     let done = done.map_err(|failure| anyhow!("{failure}"))?;
     let mut text =

@@ -23,7 +23,8 @@ use crate::session::repo_settings::edge_settings;
 #[command(
     long_about = "Judge whether items duplicate one of their candidates.\n\n\
         The newest candidate set of each open item is judged, then every answer passes the same gates, whichever judge \
-        gave it; the first gate that objects is stored as the reason. What was judged before is not asked again. The \
+        gave it; the first gate that objects is stored as the reason. Items with very little text are skipped, because an edge \
+        may close them; `canonry detect-new`, which only suggests, compares them too. What was judged before is not asked again. The \
         local judge weighs the evidence in this program: no key, no network. Models get the text with recognised secrets \
         removed; their keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY.",
     before_help = "Example:\n  canonry judge\n  \
@@ -77,11 +78,11 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         config_hash: edge_settings(args.min_edge),
         run_id: context.run_id.to_string(),
     };
-    let bar = context.counter("items judged");
-    let mut progress = |so_far: &JudgeReport| bar.set_position(so_far.decisions.len() as u64);
+    let progress = context.progress("items judged");
+    let mut told = |so_far: &JudgeReport| progress.update("items judged", so_far.decisions.len() as u64, None);
     let judge_is = judge_of(args.provider.provider, model.as_deref());
-    let done = judge(&store, &repo, judge_is, &options, context.now, &mut progress).await;
-    bar.finish_and_clear();
+    let done = judge(&store, &repo, judge_is, &options, context.now, &mut told).await;
+    progress.finish();
     store.disconnect().await;
     let done = done?;
     let report = Report::new(stats(&done), text(&done, &repo.name.to_string()))
@@ -145,7 +146,10 @@ fn text(done: &JudgeReport, repo: &str) -> String {
     );
     let skipped = [
         (done.skipped_no_candidates, "had no candidate"),
-        (done.skipped_vague, "were too short or vague to compare"),
+        (
+            done.skipped_vague,
+            "were too short or vague to close anything by; `canonry detect-new NUMBER` compares one anyway",
+        ),
         (done.skipped_no_content, "were unfilled templates"),
         (done.skipped_existing_edge, "were known duplicates before"),
         (done.invalid, "got an unusable answer"),

@@ -12,7 +12,7 @@ use canonry_triage::{
 };
 use serde_json::{Value, json};
 
-use crate::commands::triage::plan_close::rows_table;
+use crate::commands::triage::plan_close::shown_rows;
 use crate::options::plan_number::PlanNumber;
 use crate::output::exit::{Exit, Refused};
 use crate::output::file::OutputFile;
@@ -149,7 +149,7 @@ fn shown(plan: &StoredPlan, context: &Context) -> String {
         text += &format!(", {} done", thousands(done.len() as u64));
     }
     let left = plan.rows.len() - open.len() - done.len();
-    text += &format!(", {} left open.\n\n{}\n", thousands(left as u64), rows_table(&plan.rows));
+    text += &format!(", {} left open.\n{}", thousands(left as u64), shown_rows(&plan.rows));
     if !open.is_empty() {
         text += &format!("\nTo close: canonry apply {run} --yes\n");
     }

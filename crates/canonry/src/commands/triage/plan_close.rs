@@ -23,7 +23,7 @@ use crate::output::report::Report;
 use crate::output::tables::{Table, counted, table};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
-use crate::session::github::GithubOption;
+use crate::session::github::{GithubOption, has_credentials};
 use crate::session::known_repo::RepoOption;
 use crate::session::repo_settings::SettingsOption;
 
@@ -34,7 +34,8 @@ use crate::session::repo_settings::SettingsOption;
         Every item of a cluster but the canonical gets a row: closed as a duplicate of the canonical, or left open with \
         the reason. Review the plan with `canonry plan show`, then close with `canonry apply`. Approvals of an earlier plan \
         are kept where nothing changed about the pair, exclusions until somebody lifts them. Items of maintainers, items \
-        that a person reopened and items with a protected label are never closed.",
+        that a person reopened and items with a protected label are never closed. A plan can be made before the maintainers \
+        are known; `canonry apply` needs them.",
     before_help = "Example:\n  canonry plan-close --dry-run\n  canonry plan-close\n  \
         canonry plan-close --repo octo/cat --judge-missing --provider anthropic"
 )]
@@ -83,7 +84,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         config.close.min_close = min_close.get();
     }
     let rules = plan_rules(&config, args.target_policy)?;
-    know_maintainers(&store, &repo, &args.github, MaintainersAge::OfToday, context).await?;
+    let apply_needs = maintainers_for_plan(&store, &repo, &args.github, context).await?;
     let options = PlanOptions {
         item_type: args.item_type.one(),
         source: args.source.source(),
@@ -107,17 +108,19 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let judge = args.judge_missing.then(|| (judge_of(args.provider.provider, model.as_deref()), &judging));
     let planned = plan_close(&store, &repo, judge, &options, context.now).await;
     store.disconnect().await;
-    report(&repo, planned)
+    report(&repo, planned, apply_needs.as_deref())
 }
 
-/// Reports a plan, or the error that prevented it.
-pub(crate) fn report(repo: &Repo, planned: Result<PlanReport, PlanError>) -> Result<Report> {
+/// Reports a plan, or the error that prevented it. `apply_needs` says what is still unknown and must be known before
+/// anything is closed.
+pub(crate) fn report(repo: &Repo, planned: Result<PlanReport, PlanError>, apply_needs: Option<&str>) -> Result<Report> {
     let planned = match planned {
         Err(error @ PlanError::NoMaintainers(_)) => bail!(Refused(error.to_string())),
         planned => planned?,
     };
-    let report = Report::new(stats(&planned), text(&planned, &repo.name.to_string()))
+    let report = Report::new(stats(&planned), text(&planned, &repo.name.to_string(), apply_needs))
         .of(&repo.name)
+        .with("apply_needs", apply_needs)
         .with("plan", json!({ "id": planned.plan.map(CloseRunId::get) }))
         .with("stopped", planned.judged.stopped.as_deref())
         .with("errors", planned.judged.errors.iter().map(failed_item).collect::<Vec<_>>())
@@ -133,6 +136,30 @@ pub(crate) enum MaintainersAge {
     OfToday,
     /// It is fetched again: somebody may have become a maintainer since the plan.
     Now,
+}
+
+/// Fetches the maintainers if that is possible. A plan closes nothing, so without a token it is made all the same: the
+/// result says what an apply will need.
+pub(crate) async fn maintainers_for_plan(
+    store: &Store,
+    repo: &Repo,
+    github: &GithubOption,
+    context: &Context,
+) -> Result<Option<String>> {
+    let known = store.repos().maintainers(repo.id).await?;
+    if has_credentials() || known.as_ref().is_some_and(|list| counts_for_a_plan(list, context.now)) {
+        know_maintainers(store, repo, github, MaintainersAge::OfToday, context).await?;
+        return Ok(None);
+    }
+    let name = &repo.name;
+    let why = match known {
+        Some(list) => format!("The list of maintainers of {name} is from {}", context.when(list.written_at)),
+        None => format!("The maintainers of {name} are unknown"),
+    };
+    Ok(Some(format!(
+        "{why}, so the plan may contain their items. `canonry apply` needs the list: set GITHUB_TOKEN, or run \
+         `canonry maintainers set LOGIN… --repo {name}`."
+    )))
 }
 
 /// Makes sure that the maintainers are known. A list that was set by hand is kept; a list from GitHub is fetched again
@@ -189,7 +216,7 @@ fn stats(planned: &PlanReport) -> Value {
     })
 }
 
-fn text(planned: &PlanReport, repo: &str) -> String {
+fn text(planned: &PlanReport, repo: &str, apply_needs: Option<&str>) -> String {
     if planned.rows.is_empty() {
         return format!(
             "Nothing to close: {repo} has no known duplicates.\n\n\
@@ -203,7 +230,7 @@ fn text(planned: &PlanReport, repo: &str) -> String {
         None => "Dry run: ".to_owned(),
     };
     let (closed, left) = (counted(closes, "item"), thousands(skips));
-    text += &format!("{closed} to close, {left} left open.\n\n{}\n", rows_table(&planned.rows));
+    text += &format!("{closed} to close, {left} left open.\n{}", shown_rows(&planned.rows));
     if planned.missing_pairs > 0 {
         let pairs = counted(planned.missing_pairs, "row");
         text += &format!("\n{pairs} not yet judged against the item that stays open");
@@ -227,12 +254,32 @@ fn text(planned: &PlanReport, repo: &str) -> String {
              canonry apply {plan} --yes                  close the rest\n"
         );
     }
+    if let Some(needs) = apply_needs {
+        text += &format!("\n{needs}\n");
+    }
     text
 }
 
-/// Shows the rows as a table; rows that close an item come first.
-pub(crate) fn rows_table(rows: &[PlannedRow]) -> Table {
-    let mut ordered: Vec<&PlannedRow> = rows.iter().collect();
+/// Shows the rows as a table; rows that close an item come first. Items of unknown people are counted, not listed: most
+/// come from an import without these fields, and then every row has the same reason.
+pub(crate) fn shown_rows(rows: &[PlannedRow]) -> String {
+    let is_unknown = |row: &&PlannedRow| row.skip == Some(SkipReason::UncertainMaintainerIdentity);
+    let (unknown, listed): (Vec<&PlannedRow>, Vec<&PlannedRow>) = rows.iter().partition(is_unknown);
+    let mut text = String::new();
+    if !listed.is_empty() {
+        text += &format!("\n{}\n", rows_table(listed));
+    }
+    if !unknown.is_empty() {
+        let count = counted(unknown.len() as u64, "item");
+        text += &format!(
+            "\nLeft open because the author or the assignees are unknown: {count}. Import `author` and `assignees` \
+             (`[]` if nobody is assigned), or run `canonry sync`.\n"
+        );
+    }
+    text
+}
+
+fn rows_table(mut ordered: Vec<&PlannedRow>) -> Table {
     ordered.sort_by_key(|row| (row.skip.is_some(), row.item_type, row.target, row.number));
     let mut shown = table(["item", "action", "duplicate of", "sure", "why"]);
     for row in ordered {

@@ -140,7 +140,7 @@ const CASES: &[Case] = &[
         scores: &[0.95],
         answer: |at| bare_yes(at + 1, 0.84),
         verdict: "not_duplicate",
-        reason: "online_strict_guardrail:",
+        reason: "below_maybe_threshold",
         target: 0,
     },
     // Structure is required, but not the path.

@@ -111,6 +111,13 @@ impl Setting {
         ran
     }
 
+    /// Runs a command that embeds or compares, with these variables in its environment.
+    pub(crate) fn run_models_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
+        let mut command = self.command_about(REPO, arguments);
+        command.args(self.embedder()).envs(variables.iter().copied());
+        Ran::of(command.output().expect("the program starts"))
+    }
+
     #[track_caller]
     pub(crate) fn succeeds(&self, arguments: &[&str]) -> Value {
         self.run(&[arguments, &["--json"]].concat()).succeeded().json()

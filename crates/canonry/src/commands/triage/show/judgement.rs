@@ -1,6 +1,6 @@
 //! What `show` prints about judging: decisions, triage records, the cluster, and closes.
 
-use canonry_domain::{DecisionStatus, Verdict};
+use canonry_domain::{DecisionStatus, FixKind, Verdict};
 use canonry_store::{AppliedClose, StoredDecision, StoredTriageAction, StoredTriageRecord};
 use canonry_triage::CanonicalizedCluster;
 
@@ -76,6 +76,16 @@ pub(crate) fn triage_in_words(
             line += &format!("; record {}, {neighbours}", stored.id);
         }
         text += &paragraph(2, &line);
+        if let Some(fix) = &record.fix {
+            let found = match fix.kind {
+                FixKind::Fixed => format!("Probably fixed by #{}: the same problem as", fix.fix),
+                FixKind::PossibleRegression => format!("Possible regression, fixed before by #{}:", fix.fix),
+            };
+            let release = fix.release.as_deref().map(|tag| format!(", released in {}", one_line(tag)));
+            let score = percent(fix.score.get());
+            let line = format!("{found} #{} (score {score}){}", fix.report, release.unwrap_or_default());
+            text += &paragraph(4, &line);
+        }
         if let Some(action) = actions.iter().find(|one| one.action.triage_id == stored.id) {
             text += &paragraph(4, &action_in_words(action));
         }

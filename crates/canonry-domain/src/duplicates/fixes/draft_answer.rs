@@ -30,10 +30,32 @@ pub struct FixingPull {
     pub state: ItemState,
     pub merged: bool,
     pub closed_at: Option<Timestamp>,
+    /// The branch that it changes; `None` if unknown.
+    pub base_branch: Option<String>,
+    pub base: FixBase,
 }
 
-impl From<&Item> for FixingPull {
-    fn from(pull: &Item) -> Self {
+/// Where a pull request's change lands. Only a change of the default branch fixes a problem for everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FixBase {
+    DefaultBranch,
+    AnotherBranch,
+    /// The base of the pull request or the repository's default branch is unknown.
+    Unknown,
+}
+
+impl FixBase {
+    pub fn of(base: Option<&str>, default_branch: Option<&str>) -> Self {
+        match (base, default_branch) {
+            (Some(base), Some(default)) if base == default => Self::DefaultBranch,
+            (Some(_), Some(_)) => Self::AnotherBranch,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl FixingPull {
+    pub fn new(pull: &Item, default_branch: Option<&str>) -> Self {
         Self {
             number: pull.number,
             title: pull.title.clone(),
@@ -41,7 +63,17 @@ impl From<&Item> for FixingPull {
             state: pull.state,
             merged: pull.merged,
             closed_at: pull.closed_at,
+            base_branch: pull.base_branch.clone(),
+            base: FixBase::of(pull.base_branch.as_deref(), default_branch),
         }
+    }
+
+    /// Whether it may have fixed a report: it is merged, later than the report was filed, and surely or possibly into
+    /// the default branch.
+    fn may_fix(&self, report: &Item) -> bool {
+        self.merged
+            && self.base != FixBase::AnotherBranch
+            && self.closed_at.zip(report.created_at).is_none_or(|(merged, reported)| merged >= reported)
     }
 }
 
@@ -73,11 +105,7 @@ pub fn draft_answer<'a>(
     {
         return (DraftAnswer::Reported, None);
     }
-    // A change from before the report cannot be its fix.
-    let is_later = |pull: &&FixingPull| {
-        pull.merged && pull.closed_at.zip(report.created_at).is_none_or(|(merged, reported)| merged >= reported)
-    };
-    match fixes.iter().filter(is_later).max_by_key(|pull| (pull.closed_at, pull.number)) {
+    match fixes.iter().filter(|pull| pull.may_fix(report)).max_by_key(|pull| (pull.closed_at, pull.number)) {
         Some(fix) if is_recent(fix.closed_at) => (DraftAnswer::Fixed, Some(fix)),
         Some(fix) => (DraftAnswer::PossibleRegression, Some(fix)),
         None if report.state_reason == Some(StateReason::Completed) && !is_recent(report.closed_at) => {
@@ -87,11 +115,24 @@ pub fn draft_answer<'a>(
     }
 }
 
+/// What a report means whose fix is a commit of the default branch without a pull request; `None` if that commit cannot
+/// be its fix.
+pub fn answer_by_commit(report: &Item, committed_at: Timestamp, now: Timestamp) -> Option<DraftAnswer> {
+    let is_closed = report.state == ItemState::Closed
+        && !matches!(report.state_reason, Some(StateReason::NotPlanned | StateReason::Duplicate));
+    let is_later = report.created_at.is_none_or(|reported| committed_at >= reported);
+    if report.item_type != ItemType::Issue || !is_closed || !is_later {
+        return None;
+    }
+    let is_recent = now.duration_since(committed_at) <= RELEASED_WITHIN;
+    Some(if is_recent { DraftAnswer::Fixed } else { DraftAnswer::PossibleRegression })
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{DraftAnswer, FixingPull, draft_answer};
+    use super::{DraftAnswer, FixBase, FixingPull, answer_by_commit, draft_answer};
     use crate::{Item, ItemNumber, ItemRecord, ItemState, ItemType, StateReason, merge_record};
 
     fn now() -> Timestamp {
@@ -125,7 +166,43 @@ mod tests {
             state,
             merged: merged.is_some(),
             closed_at: merged.map(days_ago),
+            base_branch: None,
+            base: FixBase::Unknown,
         }
+    }
+
+    #[test]
+    fn a_base_is_compared_with_the_default_branch_only_if_both_are_known() {
+        assert_eq!(FixBase::of(Some("main"), Some("main")), FixBase::DefaultBranch);
+        assert_eq!(FixBase::of(Some("1.x"), Some("main")), FixBase::AnotherBranch);
+        for (base, default) in [(None, Some("main")), (Some("main"), None), (None, None)] {
+            assert_eq!(FixBase::of(base, default), FixBase::Unknown);
+        }
+    }
+
+    #[test]
+    fn a_commit_fixes_a_closed_report_that_is_older() {
+        let closed = |reason| report(Some((reason, 3)));
+        for (report, committed, expected) in [
+            (closed(StateReason::Completed), 3, Some(DraftAnswer::Fixed)),
+            (closed(StateReason::Completed), 200, Some(DraftAnswer::PossibleRegression)),
+            (closed(StateReason::Completed), 500, None),
+            (closed(StateReason::NotPlanned), 3, None),
+            (report(None), 3, None),
+        ] {
+            assert_eq!(answer_by_commit(&report, days_ago(committed), now()), expected, "{committed}");
+        }
+    }
+
+    #[test]
+    fn a_fix_of_another_branch_is_no_fix() {
+        let closed = report(Some((StateReason::Completed, 3)));
+        let on = |base| FixingPull { base, ..pull(7, ItemState::Closed, Some(3)) };
+        assert_eq!(answer(&closed, &[on(FixBase::DefaultBranch)]), (DraftAnswer::Fixed, Some(7)));
+        assert_eq!(answer(&closed, &[on(FixBase::AnotherBranch)]), (DraftAnswer::Reported, None));
+        // The backport came later; the change of the default branch counts.
+        let backport = FixingPull { base: FixBase::AnotherBranch, ..pull(8, ItemState::Closed, Some(1)) };
+        assert_eq!(answer(&closed, &[on(FixBase::DefaultBranch), backport]), (DraftAnswer::Fixed, Some(7)));
     }
 
     fn answer(report: &Item, fixes: &[FixingPull]) -> (DraftAnswer, Option<i64>) {

@@ -1,0 +1,8 @@
+//! Pairs that look alike and are related in another way than as duplicates.
+
+pub(crate) mod citation;
+pub(crate) mod pair_relation;
+pub(crate) mod pull_relation;
+pub(crate) mod series_title;
+
+pub use pair_relation::{PairRelation, pair_relation};

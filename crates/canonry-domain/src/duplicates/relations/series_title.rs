@@ -1,0 +1,333 @@
+//! Compares the titles of two items as those of a series: the same words around another number, date or name.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::{JudgedItem, PullChanges};
+
+/// Whether the titles are the same except for their numbers, and the rest of the items says that each number stands for
+/// a thing of its own: a title about releases or updates, another text, or one author on different days.
+///
+/// A number in an error's title is a line, an index or an address, so only dates count there. One exception: an
+/// automatic build numbers its runs.
+pub(crate) fn is_number_series(one: &JudgedItem<'_>, other: &JudgedItem<'_>) -> bool {
+    let [left, right] = [one, other].map(|item| SeriesTitle::of(item.title));
+    if left.words != right.words || left.words.is_empty() || left.numbers == right.numbers {
+        return false;
+    }
+    let is_counted = left.numbers.len().min(right.numbers.len()) > 0 || left.is_part || right.is_part;
+    let is_failure = FAILURE.is_match(one.title) && !BUILD.is_match(one.title);
+    let is_dated = left.dates != right.dates && !left.dates.is_empty() && !right.dates.is_empty();
+    let is_versioned = left.is_versioned || right.is_versioned;
+    // "Item 1" and "Item 2" may be anything.
+    let is_telling = is_versioned || left.is_part || right.is_part || BUILD.is_match(one.title);
+    is_counted
+        && (!is_failure || is_dated)
+        && (is_dated
+            || RECURRING.is_match(one.title)
+            || is_telling && texts_differ(one, other)
+            || is_versioned && is_by_one_author(one, other))
+}
+
+/// Whether both titles and a third one are the same except for the name of something, such as a test or a module, and
+/// all three names differ. Two such titles may still be about one problem; three or more are a list.
+pub(crate) fn is_name_series<'a>(one: &str, other: &str, others: impl Iterator<Item = &'a str>) -> bool {
+    let (Some(left), Some(right)) = (NamedTitle::of(one), NamedTitle::of(other)) else { return false };
+    left.is_sibling_of(&right)
+        && others.filter_map(NamedTitle::of).any(|third| third.is_sibling_of(&left) && third.is_sibling_of(&right))
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct SeriesTitle {
+    words: Vec<String>,
+    numbers: Vec<String>,
+    dates: Vec<String>,
+    /// The number follows a word such as "part".
+    is_part: bool,
+    /// A number is a version, a date or a reference, not only digits.
+    is_versioned: bool,
+}
+
+impl SeriesTitle {
+    fn of(title: &str) -> Self {
+        let lower = title.to_lowercase();
+        let (mut words, mut numbers, mut dates, mut is_part) = (Vec::new(), Vec::new(), Vec::new(), false);
+        let mut before = "";
+        for found in WORD.find_iter(&lower) {
+            let word = found.as_str().trim_matches(['.', '-', '/', ':']);
+            // "may" is not among the months: it is mostly a verb.
+            if MONTHS.contains(&word) || DATE.is_match(word) {
+                dates.push(word.to_owned());
+            } else if NUMBERED.is_match(word) {
+                numbers.push(word.trim_start_matches('v').to_owned());
+                is_part |= PARTS.contains(&before);
+            } else if !COUNTERS.contains(&word) && !PARTS.contains(&word) {
+                words.push(word.to_owned());
+            }
+            before = word;
+        }
+        let is_versioned =
+            !dates.is_empty() || numbers.iter().any(|number| !number.bytes().all(|byte| byte.is_ascii_digit()));
+        numbers.extend(dates.iter().cloned());
+        Self { words, numbers, dates, is_part, is_versioned }
+    }
+}
+
+const MONTHS: [&str; 22] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+];
+/// Words that introduce the number of a part.
+const PARTS: [&str; 7] = ["part", "phase", "round", "season", "episode", "volume", "pass"];
+/// Words that only introduce a number.
+const COUNTERS: [&str; 2] = ["version", "v"];
+
+/// Texts with fewer words prove nothing by being different.
+const FEWEST_WORDS: usize = 8;
+/// Two texts differ if they share less than this part of their word triples.
+const SHARED_TRIPLES: f64 = 0.5;
+
+fn texts_differ(one: &JudgedItem<'_>, other: &JudgedItem<'_>) -> bool {
+    if let (Some(one), Some(other)) = (one.origin.changes, other.origin.changes)
+        && [one, other].iter().all(|changes| !changes.diff.is_empty())
+    {
+        return !PullChanges::is_same_change(one, other);
+    }
+    let [left, right] = [one, other].map(|item| {
+        let words: Vec<String> = item
+            .body
+            .split(|character: char| !character.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect();
+        words
+    });
+    if left.len().min(right.len()) < FEWEST_WORDS {
+        return false;
+    }
+    let [left, right]: [HashSet<&[String]>; 2] = [&left, &right].map(|words| words.windows(3).collect());
+    let shared = left.intersection(&right).count();
+    (shared as f64) < SHARED_TRIPLES * (left.len() + right.len() - shared) as f64
+}
+
+/// A person who sends a report twice by mistake does so within a day.
+const SENT_TWICE_HOURS: f64 = 24.0;
+
+fn is_by_one_author(one: &JudgedItem<'_>, other: &JudgedItem<'_>) -> bool {
+    let is_same = one.origin.author.is_some() && one.origin.author == other.origin.author;
+    let times = one.origin.created_at.zip(other.origin.created_at);
+    is_same
+        && times.is_some_and(|(one, other)| one.duration_since(other).as_secs_f64().abs() / 3_600.0 >= SENT_TWICE_HOURS)
+}
+
+/// A title with the names of code taken out.
+#[derive(Debug)]
+struct NamedTitle {
+    /// The words around the names; a name is an empty word.
+    frame: Vec<String>,
+    names: Vec<String>,
+}
+
+impl NamedTitle {
+    /// `None` for a title without a name, or with nothing but names.
+    fn of(title: &str) -> Option<Self> {
+        let framed = NAME.replace_all(title, " \u{0} ").to_lowercase();
+        let frame: Vec<String> = framed
+            .split(|character: char| !character.is_alphanumeric() && character != '\u{0}')
+            .filter(|word| !word.is_empty())
+            .map(|word| word.replace('\u{0}', ""))
+            .collect();
+        let names: Vec<String> = NAME.find_iter(title).map(|name| bare(name.as_str())).collect();
+        // A quoted sentence is a message, not a name.
+        let is_message = NAME.find_iter(title).any(|name| name.as_str().contains(' '));
+        let is_named = !names.is_empty() && names.iter().all(|name| !name.is_empty());
+        (is_named && !is_message && frame.iter().any(|word| !word.is_empty())).then_some(Self { frame, names })
+    }
+
+    fn is_sibling_of(&self, other: &Self) -> bool {
+        let is_other = |(one, two): (&String, &String)| !one.contains(two.as_str()) && !two.contains(one.as_str());
+        self.frame == other.frame && self.names.iter().zip(&other.names).any(is_other)
+    }
+}
+
+/// "No-Op" and "NoOp" are one name.
+fn bare(name: &str) -> String {
+    name.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn pattern(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("invariant: the pattern is constant")
+}
+
+static WORD: LazyLock<Regex> = LazyLock::new(|| pattern(r"#?\w[\w'’]*(?:[.\-/:]\w+)*"));
+static NUMBERED: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^(?:\#?v?\d+(?:[.\-/:]\w+)*(?:st|nd|rd|th|\w)?|q[1-4]|rc\d*|i{2,3}|iv|vi{1,3})$"));
+/// A year alone is no date: "Report 1900" may be anything.
+static DATE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^(?:(?:19|20)\d\d[-./]\d{1,2}(?:[-./]\d{1,2})?|\d{1,2}[-./]\d{1,2}[-./](?:19|20)\d\d)$")
+});
+
+/// Titles of failures. Their numbers are lines, indexes, ids and addresses.
+static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?xi) \b (?: errors? | ice | panic\w* | fail(?:s|ed|ing|ure|ures)? | crash\w* | assert\w* | exceptions? | segfaults? | broken
+            | breaks | bug | wrong | out \s+ of \s+ bounds | not \s+ found | overflow\w* | abort\w* | cannot | can['’]t | undefined | unexpected
+            | regress\w* | doesn['’]?t | hangs? | leaks? | incorrect\w* | invalid | missing | slow | timeouts? ) \b",
+    )
+});
+static BUILD: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?i)\b(?:ci|nightly|workflow|pipeline|scheduled|cron|buildbot)\b"));
+
+/// Titles of what comes again with every release, month or update.
+static RECURRING: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?xi) \b (?: releas\w* | bump\w* | upgrad\w* | updat\w* | roll[-\ ]?ups? | rolling \s+ up | weekly | monthly | daily | nightly
+            | quarterly | yearly | annual | changelog | check-?list | milestone | sprint | prepar\w+ \s+ for | tracking \s+ issue
+            | (?: status | progress | test ) \s+ reports? | meeting | agenda | minutes | roadmap | stabiliz\w+ ) \b",
+    )
+});
+
+/// `code`, `a::b`, `a.b`, `a-b`, `snake_case`, `CamelCase`.
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?x) `[^`]+` | "[^"]+" | \b[A-Za-z_]\w*(?:(?:::|\.|/|->|-|\#)\w+)+(?:!|\(\))? | \b[A-Za-z0-9]+_\w+ | \b[a-z]+[A-Z]\w*
+            | \b[A-Z][a-z0-9]+[A-Z]\w*"#,
+    )
+});
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, prop_assert, proptest};
+
+    use super::{is_name_series, is_number_series};
+    use crate::{ItemNumber, ItemOrigin, ItemState, ItemType, JudgedItem, Login, parse_moment};
+
+    fn item<'a>(title: &'a str, body: &'a str) -> JudgedItem<'a> {
+        JudgedItem {
+            number: ItemNumber::new(1).expect("positive"),
+            state: ItemState::Open,
+            item_type: ItemType::Issue,
+            title,
+            body,
+            labels: &[],
+            origin: ItemOrigin::default(),
+        }
+    }
+
+    const ONE: &str = "The first of these is about the gate in the harbour and about nothing else at all.";
+    const TWO: &str = "Here somebody describes how lamps on the pier are painted green before winter comes.";
+
+    fn differs(one: &str, other: &str) -> bool {
+        is_number_series(&item(one, ONE), &item(other, TWO))
+    }
+
+    #[test]
+    fn a_number_a_date_or_a_month_is_a_series_number() {
+        for (one, other) in [
+            ("Release checklist 1.2.0", "Release checklist 1.3.0"),
+            ("Upgrade ZooKeeper to 3.8.2", "Upgrade Zookeeper to version 3.8.3"),
+            ("Bump lodash from 4.17.20 to 4.17.21", "Bump lodash from 4.17.19 to 4.17.20"),
+            ("Monthly report May 2024", "Monthly report May 2023"),
+            ("Report for January", "Report for February"),
+            ("Tracking issue for lifetimes 1/5", "Tracking issue for lifetimes 2/5"),
+            ("Rollup of 8 pull requests", "Rollup of 22 pull requests"),
+            ("Fixes #26449", "fixes #28696"),
+            ("CI failure in run 1234", "CI failure in run 1240"),
+            ("Nightly build failed 2024-05-01", "Nightly build failed 2024-05-02"),
+            ("Support for Java 17.0", "Support for Java 11.0"),
+            ("Removed mocha, part 2", "Removed mocha"),
+        ] {
+            assert!(differs(one, other) && differs(other, one), "{one}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_an_error_is_none() {
+        for (one, other) in [
+            (
+                "ICE: index out of bounds: the len is 1 but the index is 1",
+                "ICE: index out of bounds: the len is 0 but the index is 0",
+            ),
+            ("internal compiler error: no type for node 207", "internal compiler error: no type for node 81"),
+            ("Crash in 1.2.0", "Crash in 1.3.0"),
+            ("Fix two typos", "Fix typos"),
+            ("Setup CI for Windows", "Setup CI for Windows 10"),
+            ("The same title", "The same title"),
+            ("Release 1.2.0", "Release 1.2.0"),
+            ("12", "13"),
+            ("Item 1", "Item 2"),
+            ("Report 1: the summary is written twice", "Report 2: the summary is written twice"),
+            ("Report 1900: the summary is written twice", "Report 1901: the summary is written twice"),
+            ("Window 1 flickers", "Sound 2 is gone"),
+        ] {
+            assert!(!differs(one, other), "{one}");
+        }
+    }
+
+    #[test]
+    fn without_another_text_a_plain_number_proves_nothing() {
+        let (one, other) = (item("Grey menu of 4.1", ONE), item("Grey menu of 4.2", ONE));
+        assert!(!is_number_series(&one, &other));
+        assert!(!is_number_series(&item(one.title, ""), &item(other.title, "")));
+        let author: Login = "robot".parse().expect("a login");
+        let at = |time: &str| ItemOrigin {
+            author: Some(&author),
+            created_at: Some(parse_moment(time).expect("a time")),
+            ..ItemOrigin::default()
+        };
+        let [first, again, later] = ["2024-05-01T10:00:00Z", "2024-05-01T12:00:00Z", "2024-05-09T10:00:00Z"].map(at);
+        assert!(!is_number_series(&JudgedItem { origin: first, ..one }, &JudgedItem { origin: again, ..other }));
+        assert!(is_number_series(&JudgedItem { origin: first, ..one }, &JudgedItem { origin: later, ..other }));
+    }
+
+    #[test]
+    fn three_names_in_one_place_are_a_list() {
+        let three = |titles: [&str; 3]| is_name_series(titles[0], titles[1], std::iter::once(titles[2]));
+        for titles in [
+            ["Tracking issue for `enumset`", "Tracking issue for Read::chars", "Tracking issue for `as_unsafe_cell`"],
+            ["CI failure of test_one_thing", "CI failure of test_that", "CI failure of net.TestThis"],
+            ["Replace Sets in hadoop-tools", "Replace Sets in hadoop-yarn", "Replace Sets in hadoop-common"],
+        ] {
+            assert!(three(titles), "{titles:?}");
+        }
+        for titles in [
+            ["Panic in Vec::push", "Panic in `push`", "Panic in `pop_all`"],
+            ["Replace it with NoOp-tracer", "Replace it with No-Op-tracer", "Replace it with my-tracer"],
+            ["failed at \"index is out\"", "failed at \"length is out\"", "failed at \"nothing is left\""],
+            ["`a_b`", "`c_d`", "`e_f`"],
+            ["Menu is grey", "Menu is green", "Menu is gone"],
+        ] {
+            assert!(!three(titles), "{titles:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_title_is_no_series(title in any::<String>(), third in any::<String>()) {
+            prop_assert!(!is_number_series(&item(&title, ONE), &item(&title, TWO)));
+            prop_assert!(!is_name_series(&title, &title, std::iter::once(third.as_str())));
+        }
+    }
+}
