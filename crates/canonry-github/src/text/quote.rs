@@ -122,7 +122,7 @@ fn ends_with_word(before: &[char], word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{GAP, quote_block, quote_line, visible};
+    use super::{GAP, quote_block, quote_line, without_secrets};
     use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
     use regex::Regex;
 
