@@ -15,6 +15,7 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::Notify;
 use url::Url;
 
+use crate::items::public_checks::PublicChecks;
 use crate::sign_in::one_time_codes::OneTimeCodes;
 use crate::sign_in::roles::Roles;
 
@@ -107,7 +108,7 @@ pub(crate) struct Console {
     pub(crate) roles: Roles,
     pub(crate) wrong_tokens: AddressAttempts,
     pub(crate) lookup: Option<Arc<Lookup>>,
-    pub(crate) public_checks: Vec<RepoName>,
+    pub(crate) public_checks: PublicChecks,
     pub(crate) strangers_drafts: AddressAttempts,
 }
 
@@ -128,7 +129,7 @@ impl Console {
             version: parts.version,
             commands: parts.commands,
             lookup: parts.lookup,
-            public_checks: parts.public_checks,
+            public_checks: PublicChecks::new(parts.public_checks),
             strangers_drafts: AddressAttempts::default(),
             roles: Roles::default(),
             wrong_tokens: AddressAttempts::default(),

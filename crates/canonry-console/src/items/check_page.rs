@@ -110,10 +110,14 @@ async fn answer_stranger(
 async fn open_repo(console: &Console, path: &std::collections::HashMap<String, String>) -> Result<Repo, PageError> {
     let part = |name: &str| path.get(name).map(String::as_str).unwrap_or_default();
     let name: RepoName = format!("{}/{}", part("owner"), part("name")).parse().map_err(|_| PageError::NotFound)?;
-    if console.lookup.is_none() || !console.public_checks.iter().any(|open| open.key() == name.key()) {
+    if console.lookup.is_none() || !console.public_checks.includes(&name) {
         return Err(PageError::NotFound);
     }
-    console.store.repos().find(&name).await?.ok_or(PageError::NotFound)
+    let repo = console.store.repos().find(&name).await?.ok_or(PageError::NotFound)?;
+    match console.public_checks.is_public(console.github.as_ref(), &repo, console.now()).await {
+        true => Ok(repo),
+        false => Err(PageError::NotFound),
+    }
 }
 
 fn stranger_page(console: &Console, headers: &HeaderMap) -> PageFrame {

@@ -7,6 +7,7 @@ pub(crate) mod gone;
 pub(crate) mod item_page;
 pub(crate) mod judge_part;
 pub(crate) mod list;
+pub(crate) mod public_checks;
 pub(crate) mod pull_findings;
 pub(crate) mod rulings;
 pub(crate) mod state;

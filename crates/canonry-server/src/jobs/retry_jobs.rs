@@ -35,7 +35,7 @@ pub async fn retry_job(store: &Store, job: &Job, now: Timestamp) -> Result<Retry
     Ok(if is_queued { RetryOutcome::Queued } else { RetryOutcome::LeftAlone })
 }
 
-/// Retries all `wanted` jobs of a filter in the order in which they came, at most `most` at once.
+/// Retries the `wanted` jobs of a filter in the order in which they came; with more than `most`, the oldest ones.
 pub async fn retry_jobs(
     store: &Store,
     mut filter: JobFilter,
@@ -45,7 +45,7 @@ pub async fn retry_jobs(
 ) -> Result<RetryCounts, StoreError> {
     let (mut work, mut retried): (Vec<JobId>, _) = (Vec::new(), RetryCounts::default());
     // Finds all jobs before queueing the first: a queued job leaves the list that is being read.
-    while work.len() < most {
+    loop {
         let jobs = store.jobs().list(&filter, PAGE).await?;
         let Some(last) = jobs.last() else { break };
         filter.before = Some(last.id);
@@ -54,8 +54,7 @@ pub async fn retry_jobs(
         retried.orders += orders.len() as u64;
         work.extend(others.iter().map(|job| job.id));
     }
-    work.truncate(most);
-    for id in work.into_iter().rev() {
+    for id in work.into_iter().rev().take(most) {
         retried.queued += u64::from(store.jobs().requeue(id, now).await?);
     }
     Ok(retried)

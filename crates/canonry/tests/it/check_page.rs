@@ -1,6 +1,6 @@
 //! The page that checks a draft: for people who signed in, and for strangers where the operator allows it.
 
-use canonry_testkit::github::{loopback_client, loopback_client_builder};
+use canonry_testkit::github::{Emulator, World, loopback_client, loopback_client_builder};
 use reqwest::Client;
 use reqwest::redirect::Policy;
 
@@ -80,6 +80,31 @@ async fn strangers_check_drafts_of_open_repositories_at_a_bounded_rate() {
         statuses.push(send(&client, &service, "/check/octo/cat", &[("title", "Print labels")]).await.0);
     }
     assert_eq!((statuses[0], statuses[9]), (200, 429), "{statuses:?}");
+}
+
+#[tokio::test]
+async fn a_repository_that_is_not_public_is_closed_to_strangers() {
+    let place = place();
+    let mut world = World::new();
+    for name in ["octo/cat", "octo/secret"] {
+        world.repo(name);
+    }
+    world.get_mut("octo/secret").private = true;
+    world.user("mona");
+    world.token("t0ken", "mona");
+    let emulator = Emulator::start(world).await;
+    let named = ["octo/cat", "octo/secret"].map(|name| format!("--public-check={name}"));
+    let mut command = place.command(&["serve", "--listen", "127.0.0.1:0", "--workers", "0", &named[0], &named[1]]);
+    command.env("CANONRY_ADMIN_TOKEN", TOKEN);
+    command.env("CANONRY_GITHUB_API_URL", emulator.url()).env("GITHUB_TOKEN", "t0ken");
+    let service = Service::spawn(command);
+    let client = loopback_client();
+    assert_eq!(open(&client, &service, "/check/octo/cat").await.0, 200);
+    let (status, page) = send(&client, &service, "/check/octo/secret", &[("title", "Opening panics")]).await;
+    assert!(status == 404 && !page.contains("read-only"), "{page}");
+    // The answer is kept: a stranger who reloads the page costs no requests.
+    assert_eq!(open(&client, &service, "/check/octo/secret").await.0, 404);
+    assert_eq!(emulator.requests().iter().filter(|request| request.path == "/repos/octo/secret").count(), 1);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use canonry_github::{Clock, ManualClock};
-use canonry_server::{AttemptEnd, JobError, JobHandler, LeasedJob, Worker};
+use canonry_server::{AttemptEnd, JobError, JobHandler, LeasedJob, Worker, retry_jobs};
 use canonry_store::{
     DeliveryAction, DeliveryReceipt, DeliveryState, Job, JobCaps, JobEnd, JobFilter, JobKind, JobLease, JobScope,
     JobState, NewDelivery, NewJob, PackedText, Store, StoreError,
@@ -225,6 +225,22 @@ on_both_engines! {
         bench.clock.advance(SignedDuration::from_secs(10));
         assert_eq!(bench.work().await, Some(AttemptEnd::Dead));
         assert_eq!(bench.delivery("d1").await, (DeliveryState::Dead, Some("nobody answers".to_owned())));
+    }
+
+    async fn of_many_failed_jobs_the_oldest_are_retried(database: TestDatabase) {
+        let bench = Bench::new(&database).await;
+        for id in ["d1", "d2", "d3"] {
+            bench.deliver(id, "hopeless").await;
+            assert_eq!(bench.work().await, Some(AttemptEnd::Dead));
+        }
+        let dead = JobFilter { state: Some(JobState::Dead), ..JobFilter::default() };
+        let retried = retry_jobs(&bench.store, dead, |_| true, 2, bench.clock.now()).await.expect("retries");
+        assert_eq!(retried.queued, 2);
+        let mut states = Vec::new();
+        for id in ["d1", "d2", "d3"] {
+            states.push(bench.delivery(id).await.0);
+        }
+        assert_eq!(states, [DeliveryState::Queued, DeliveryState::Queued, DeliveryState::Dead]);
     }
 
     async fn what_hangs_is_ended_and_tried_again(database: TestDatabase) {

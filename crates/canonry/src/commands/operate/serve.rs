@@ -89,8 +89,8 @@ pub(crate) struct Args {
     /// repeated
     #[arg(long = "trusted-proxy", value_name = "CIDR", env = "CANONRY_TRUSTED_PROXIES", value_delimiter = ',')]
     trusted_proxies: Vec<TrustedProxy>,
-    /// A repository whose drafts anybody may check at /check/OWNER/NAME, without signing in; may be repeated. For public
-    /// repositories: the page shows titles
+    /// A repository whose drafts anybody may check at /check/OWNER/NAME, without signing in; may be repeated. The
+    /// page shows titles, so it is closed while the repository is not public on GitHub
     #[arg(long = "public-check", value_name = "OWNER/NAME")]
     public_checks: Vec<RepoName>,
     /// How many jobs this process runs at once; with 0 it only stores webhooks, for other processes to work on
