@@ -137,10 +137,10 @@ impl LearningStore<'_> {
         limit: u32,
     ) -> Result<Vec<LearnedOutcome>, StoreError> {
         let rows: Vec<LearnedRow> = on_pool!(self.pool, |db| {
+            // The page first, then its titles: the first sync stores all outcomes at one time, and they are all sorted.
             let mut query = QueryBuilder::new(
                 "SELECT o.item_id, i.number, i.title, o.outcome, o.lesson, o.updated_at
-                FROM issue_outcomes o JOIN items i ON i.id = o.item_id
-                WHERE o.lesson_kind <> 'unknown' AND o.repo_id = ",
+                FROM (SELECT o.item_id FROM issue_outcomes o WHERE o.lesson_kind <> 'unknown' AND o.repo_id = ",
             );
             query.push_bind(repo.0);
             if let Some(component) = filter.component {
@@ -159,7 +159,10 @@ impl LearningStore<'_> {
                     .push_bind(item)
                     .push(")");
             }
-            query.push(" ORDER BY o.updated_at DESC, o.item_id DESC LIMIT ").push_bind(i64::from(limit));
+            let latest_first = " ORDER BY o.updated_at DESC, o.item_id DESC";
+            query.push(latest_first).push(" LIMIT ").push_bind(i64::from(limit));
+            query.push(") page JOIN issue_outcomes o ON o.item_id = page.item_id JOIN items i ON i.id = o.item_id");
+            query.push(latest_first);
             query.build_query_as().fetch_all(db).await?
         });
         let deciders = self.deciders_of(&rows).await?;
