@@ -1,5 +1,5 @@
-//! Measures the console's pages on a large SQLite database and prints Markdown: `page_timings URL [TIMES]`, with a
-//! database of `canonry-store`'s example `fill_console`. Fails if a page is slower than its limit.
+//! Measures the console's pages on a large database and prints Markdown: `page_timings URL [TIMES]`, with a database of
+//! `canonry-store`'s example `fill_console`. Fails if a page is slower than its limit.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use std::error::Error;

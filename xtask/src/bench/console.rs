@@ -1,5 +1,5 @@
-//! The `console` benchmark: every page on a store with 100,000 items, and the size, start and memory of the idle
-//! program.
+//! The `console` benchmark: every page on a store of each engine with 100,000 items, and the size, start and memory of
+//! the idle program.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,6 +11,7 @@ use anyhow::{Result, ensure};
 
 use super::service_process::{canonry_at, free_address, resident_kib};
 use super::{example, folder, release_binary};
+use crate::postgres::{Durability, PostgresServer};
 use crate::process::step;
 
 const ITEMS: &str = "100000";
@@ -27,9 +28,14 @@ const AT_REST: Duration = Duration::from_secs(5);
 pub(crate) fn run() -> Result<()> {
     at_rest(&release_binary()?)?;
     let place = tempfile::tempdir_in(folder()?)?;
-    let url = format!("sqlite:{}", place.path().join("canonry.db").display());
-    step(&format!("a store with {ITEMS} items"), example("canonry-store", "fill_console")?.arg(&url).arg(ITEMS))?;
-    step("pages", example("canonry-console", "page_timings")?.arg(&url).arg(TIMES))
+    let server = PostgresServer::start(Durability::Full)?;
+    let sqlite = format!("sqlite:{}", place.path().join("canonry.db").display());
+    for (engine, url) in [("SQLite", sqlite), ("PostgreSQL", server.create_database("console")?)] {
+        let fill = format!("{engine} with {ITEMS} items");
+        step(&fill, example("canonry-store", "fill_console")?.arg(&url).arg(ITEMS))?;
+        step("pages", example("canonry-console", "page_timings")?.arg(&url).arg(TIMES))?;
+    }
+    Ok(())
 }
 
 /// Size, start and memory of `canonry serve` on an empty store.

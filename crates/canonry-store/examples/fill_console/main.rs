@@ -1,4 +1,4 @@
-//! Fills a database for the console's timings: `fill_console URL [ITEMS]` with an empty SQLite database.
+//! Fills a database for the console's timings: `fill_console URL [ITEMS]` with an empty database.
 //!
 //! With 100,000 items: 5,000 clusters, a plan of 10,000 rows, 50,000 triage records, 30,000 outcomes, 20,000 findings
 //! in 2,000 reviews, and 200,000 deliveries with their jobs. Fewer items mean less of everything.

@@ -1,11 +1,10 @@
 //! Webhooks with their jobs, nearly all of them done, and actions of people in the console.
 
-use std::time::Duration;
-
 use canonry_store::{DeliveryAction, JobKind, NewConsoleAction, NewDelivery, NewJob, PackedText};
 use serde_json::json;
-use sqlx::ConnectOptions as _;
-use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::Connection as _;
+use sqlx::postgres::PgConnection;
+use sqlx::sqlite::SqliteConnection;
 
 use crate::{BATCH, Failure, Filling, number};
 
@@ -57,17 +56,25 @@ pub(crate) async fn fill(filling: &Filling, url: &str) -> Result<(), Failure> {
 /// Ends the jobs that workers would take hours to end one by one: of a thousand jobs one is queued and two have
 /// failed.
 async fn end_jobs(url: &str) -> Result<(), Failure> {
-    let options: SqliteConnectOptions = url.parse()?;
-    let mut connection = options.busy_timeout(Duration::from_secs(30)).connect().await?;
-    for statement in [
+    let statements = [
         "UPDATE jobs SET state = CASE WHEN id % 1000 < 2 THEN 'dead' ELSE 'done' END, attempts = 1, begun_at = created_at,
             error = CASE WHEN id % 1000 < 2 THEN 'the embedder failed' END, finished_at = created_at + 900000
             WHERE id % 1000 <> 3",
         "UPDATE deliveries SET finished_at = received_at + 900000,
             state = COALESCE((SELECT CASE j.state WHEN 'dead' THEN 'dead' ELSE 'done' END FROM jobs j WHERE j.delivery_id = deliveries.id), 'done')
             WHERE state = 'queued' AND id IN (SELECT delivery_id FROM jobs WHERE state <> 'queued')",
-    ] {
-        sqlx::query(statement).execute(&mut connection).await?;
+    ];
+    if url.starts_with("sqlite:") {
+        let mut connection = SqliteConnection::connect(url).await?;
+        for statement in statements {
+            sqlx::query(statement).execute(&mut connection).await?;
+        }
+    } else {
+        let mut connection = PgConnection::connect(url).await?;
+        // Without statistics, which the server collects by itself within minutes, it would choose other plans.
+        for statement in statements.into_iter().chain(["VACUUM ANALYZE"]) {
+            sqlx::query(statement).execute(&mut connection).await?;
+        }
     }
     Ok(())
 }
