@@ -113,7 +113,7 @@ impl Builder {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    return refuse(at, "a second YAML document begins, and only one is read");
+                    return refuse(at, "a second YAML document begins; only the first is read");
                 }
                 Ok(())
             }

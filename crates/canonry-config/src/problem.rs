@@ -50,7 +50,7 @@ impl fmt::Display for SettingsProblem {
             (ProblemEffect::SectionDefaults, None) | (ProblemEffect::FileDefaults, _) => {
                 f.write_str("; the whole file is ignored and every setting has its default")
             }
-            (ProblemEffect::EntryDropped, _) => f.write_str("; this entry is dropped, the rest of the list stands"),
+            (ProblemEffect::EntryDropped, _) => f.write_str("; this entry is ignored, the rest of the list counts"),
             (ProblemEffect::KeyIgnored, _) => f.write_str("; the key is ignored"),
         }
     }

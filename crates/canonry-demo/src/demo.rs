@@ -186,12 +186,12 @@ impl Demo {
         self.emulator.assert_no_unknown_routes();
         let dead = JobFilter { state: Some(JobState::Dead), ..JobFilter::default() };
         if let Some(job) = self.store.jobs().list(&dead, 1).await?.first() {
-            bail!("a job of the kind {} was given up: {}", job.kind, job.error.as_deref().unwrap_or("no reason"));
+            bail!("a job of the kind {} failed: {}", job.kind, job.error.as_deref().unwrap_or("no reason"));
         }
         let failed =
             self.store.deliveries().counts().await?.into_iter().find(|(state, _)| *state == DeliveryState::Dead);
         if let Some((_, count)) = failed.filter(|(_, count)| *count > 0) {
-            bail!("{count} webhooks were given up");
+            bail!("{count} webhooks failed");
         }
         Ok(())
     }

@@ -104,7 +104,7 @@ pub(crate) async fn check_story(demo: &Demo, week: &Week, outcome: &DemoOutcome)
         "what people reject is hidden",
     );
     if !missing.is_empty() {
-        bail!("the demo did not go as it is told: {}", missing.join("; "));
+        bail!("the demo did not go as planned: {}", missing.join("; "));
     }
     Ok(())
 }

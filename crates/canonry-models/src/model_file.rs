@@ -107,7 +107,7 @@ impl ModelFile {
         let (values, _) = bytes.as_chunks::<4>();
         let values: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
         if values.iter().any(|value| !value.is_finite()) {
-            return Err(wrong(name, "it holds numbers that are not finite"));
+            return Err(wrong(name, "it contains numbers that are not finite"));
         }
         Ok(values)
     }

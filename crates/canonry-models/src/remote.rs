@@ -237,7 +237,10 @@ mod tests {
         let told = message(at("http://me:hunter2@127.0.0.1/v1"));
         assert!(told.contains("belongs in OPENAI_API_KEY") && !told.contains("hunter2"), "{told}");
         let broken = RemoteSettings { key: Some(ApiKey::new("a\nb")), ..RemoteSettings::new(Provider::Gemini) };
-        assert_eq!(message(broken), "set up the gemini embedder: the key has characters that no key has");
+        assert_eq!(
+            message(broken),
+            "set up the gemini embedder: the key contains characters that are not allowed in a key"
+        );
     }
 
     #[test]

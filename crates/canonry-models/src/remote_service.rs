@@ -75,7 +75,8 @@ impl RemoteService {
         if let Some(key) = key {
             let (name, prefix) = vendor.key_header;
             let value = HeaderValue::try_from(format!("{prefix}{}", key.expose()));
-            let mut value = value.map_err(|_| "the key has characters that no key has".to_owned())?;
+            let mut value =
+                value.map_err(|_| "the key contains characters that are not allowed in a key".to_owned())?;
             value.set_sensitive(true);
             headers.insert(name, value);
         }
@@ -162,7 +163,7 @@ fn checked_base(text: &str, key_variable: &str) -> Result<Url, String> {
     }
     // A URL is shown and logged; a key never is.
     if !base.username().is_empty() || base.password().is_some() {
-        return Err(format!("the base URL holds a password; a key belongs in {key_variable}"));
+        return Err(format!("the base URL contains a password; a key belongs in {key_variable}"));
     }
     Ok(base)
 }

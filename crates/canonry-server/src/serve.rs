@@ -165,7 +165,7 @@ pub async fn serve(
     if let Ok(worked) = worked {
         worked?;
     } else {
-        tracing::warn!("some work did not end in time; it is begun again by whoever leases it next");
+        tracing::warn!("some jobs did not end in time; the next worker that leases them starts them again");
         loops.shutdown().await;
     }
     Ok(ServeSummary { tries, drained })

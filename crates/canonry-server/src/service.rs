@@ -125,7 +125,7 @@ impl Service {
             if !account.is_bot() {
                 tracing::warn!(
                     %account,
-                    "whatever this account does counts as done by Canonry and teaches nothing; use a GitHub App, or an account that no person uses"
+                    "everything this account does counts as done by Canonry and teaches nothing; use a GitHub App or an account of its own"
                 );
             }
             Ok::<Outbox, OutboxError>(outbox)

@@ -123,18 +123,18 @@ fn each_mistake_is_told_with_its_place() {
              [style], paths: [\"docs/**\"]}\n    - 7\n    - {pattern: a, pattern: b}",
             &[
                 "line 4, column 7: `review.suppressions[1]` is not a usable pattern: unclosed group; this entry is \
-                 dropped, the rest of the list stands",
+                 ignored, the rest of the list counts",
                 "line 5, column 34: `review.suppressions[2].severity[0]` must be one of `minor`, `medium`, \
-                 `major`, `critical`, but is `minr` (did you mean `minor`?); this entry is dropped, the rest of \
-                 the list stands",
+                 `major`, `critical`, but is `minr` (did you mean `minor`?); this entry is ignored, the rest of \
+                 the list counts",
                 "line 6, column 8: `patern` is not a known key of `review.suppressions[3]` (did you mean \
-                 `pattern`?); this entry is dropped, the rest of the list stands",
-                "line 7, column 7: `review.suppressions[4]` needs the key `pattern`; this entry is dropped, the \
-                 rest of the list stands",
+                 `pattern`?); this entry is ignored, the rest of the list counts",
+                "line 7, column 7: `review.suppressions[4]` needs the key `pattern`; this entry is ignored, the \
+                 rest of the list counts",
                 "line 9, column 7: `review.suppressions[6]` must be text or a mapping of keys, but is the number \
-                 7; put it in quotes; this entry is dropped, the rest of the list stands",
+                 7; put it in quotes; this entry is ignored, the rest of the list counts",
                 "line 10, column 20: `review.suppressions[7].pattern` is written twice, first in line 10, column \
-                 8; this entry is dropped, the rest of the list stands",
+                 8; this entry is ignored, the rest of the list counts",
             ],
         ),
         (
@@ -142,9 +142,9 @@ fn each_mistake_is_told_with_its_place() {
              {pattern: x, severity: blocker}\n    - {pattern: x}",
             &[
                 "line 4, column 30: `review.severityFloors[1].severity` must be one of `minor`, `medium`, `major`, \
-                 `critical`, but is `blocker`; this entry is dropped, the rest of the list stands",
-                "line 5, column 7: `review.severityFloors[2]` needs the key `severity`; this entry is dropped, the \
-                 rest of the list stands",
+                 `critical`, but is `blocker`; this entry is ignored, the rest of the list counts",
+                "line 5, column 7: `review.severityFloors[2]` needs the key `severity`; this entry is ignored, the \
+                 rest of the list counts",
             ],
         ),
         (
@@ -153,11 +153,11 @@ fn each_mistake_is_told_with_its_place() {
              look}",
             &[
                 "line 2, column 28: `review.skipPaths[1]` is not a usable pattern: its `[` is never closed; this \
-                 entry is dropped, the rest of the list stands",
+                 entry is ignored, the rest of the list counts",
                 "line 4, column 15: `review.pathInstructions[0].paths` must have 1 to 20 entries, but has 0; this \
-                 entry is dropped, the rest of the list stands",
+                 entry is ignored, the rest of the list counts",
                 "line 5, column 16: `review.pathInstructions[1].paths[0]` is not a usable pattern: its `{` is \
-                 never closed; this entry is dropped, the rest of the list stands",
+                 never closed; this entry is ignored, the rest of the list counts",
             ],
         ),
         (
@@ -226,8 +226,10 @@ fn each_mistake_is_told_with_its_place() {
         ),
         (
             "review: {enabled: false}\n---\nreview: {enabled: true}",
-            &["line 2, column 1: a second YAML document begins, and only one is read; the whole file is ignored and \
-              every setting has its default"],
+            &[
+                "line 2, column 1: a second YAML document begins; only the first is read; the whole file is ignored and \
+              every setting has its default",
+            ],
         ),
         (
             "review: {skipAuthors: *nobody}",
@@ -269,8 +271,8 @@ fn too_long_a_pattern() {
     assert_eq!(
         told(&format!("review:\n  suppressions:\n    - {}", "x".repeat(201))),
         ["line 3, column 7: `review.suppressions[0]` is not a usable pattern: it has 201 \
-             characters, and at most 200 are allowed; this entry is dropped, the rest of the list \
-             stands",]
+             characters, and at most 200 are allowed; this entry is ignored, the rest of the list \
+             counts",]
     );
 }
 

@@ -135,7 +135,7 @@ impl Roles {
         let word = match self.ask(github, &key.0, account, repo, (is_deed, knew), now).await {
             Ok(role) => RoleAnswer::Said(role),
             Err(error) => {
-                tracing::warn!(repo = %repo.name, %error, "GitHub could not say what somebody may see in the console");
+                tracing::warn!(repo = %repo.name, %error, "GitHub did not answer which repositories a person may see");
                 RoleAnswer::Away { knew }
             }
         };

@@ -62,19 +62,19 @@ impl DriftKind {
             Self::TargetGone => "the item that was to stay open is gone",
             Self::LabelAdded => "a label was added",
             Self::MaintainerChanged => "its author or an assignee is a maintainer now",
-            Self::UnreadableState => "GitHub\'s answer lacks its state",
-            Self::UnreadableText => "GitHub\'s answer lacks its text",
-            Self::UnreadableLocked => "GitHub\'s answer does not say whether it is locked",
-            Self::UnreadableAssignees => "GitHub\'s answer lacks its assignees",
-            Self::UnreadableLabels => "GitHub\'s answer lacks its labels",
-            Self::UnreadableMilestone => "GitHub\'s answer lacks its milestone",
-            Self::UnreadableAuthor => "GitHub\'s answer lacks its author",
-            Self::UnreadableDraft => "GitHub\'s answer does not say whether it is a draft",
-            Self::UnreadableTimes => "GitHub\'s answer does not say when it was opened and changed",
-            Self::UnreadableComments => "GitHub\'s answer lacks its comments",
-            Self::UnreadableTimeline => "GitHub\'s answer lacks its timeline",
-            Self::UnreadableReactions => "GitHub's answer lacks the reactions to its announcement",
-            Self::UnreadableTarget => "GitHub's answer lacks the item that stays open",
+            Self::UnreadableState => "GitHub did not return the item\'s state",
+            Self::UnreadableText => "GitHub did not return the item\'s text",
+            Self::UnreadableLocked => "GitHub did not say whether the item is locked",
+            Self::UnreadableAssignees => "GitHub did not return the item\'s assignees",
+            Self::UnreadableLabels => "GitHub did not return the item\'s labels",
+            Self::UnreadableMilestone => "GitHub did not return the item\'s milestone",
+            Self::UnreadableAuthor => "GitHub did not return the item\'s author",
+            Self::UnreadableDraft => "GitHub did not say whether the item is a draft",
+            Self::UnreadableTimes => "GitHub did not say when the item was opened and changed",
+            Self::UnreadableComments => "GitHub did not return the item\'s comments",
+            Self::UnreadableTimeline => "GitHub did not return the item\'s timeline",
+            Self::UnreadableReactions => "GitHub did not return the reactions to the announcement",
+            Self::UnreadableTarget => "GitHub did not return the item that stays open",
         }
     }
 }
@@ -205,7 +205,7 @@ impl FromStr for RowRefusal {
 
 /// A text that is not the name of a `RowRefusal`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("none of our rules gives this reason")]
+#[error("unknown reason of a refused close")]
 pub struct UnknownRefusal;
 
 /// The first reason why a planned close must not happen now.

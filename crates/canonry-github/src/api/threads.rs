@@ -77,7 +77,7 @@ impl GitHub {
                 PageInfo { has_next_page: true, end_cursor: Some(next) } if after.as_ref() != Some(&next) => {
                     after = Some(next);
                 }
-                PageInfo { has_next_page: true, .. } => return Err(bad("its pages go round in a circle")),
+                PageInfo { has_next_page: true, .. } => return Err(bad("its pages repeat")),
                 PageInfo { .. } => return Ok(threads),
             }
         }

@@ -93,7 +93,7 @@ pub async fn created_app(api: &Url, code: &str) -> Result<CreatedApp, GitHubErro
         return Err(GitHubError::from_refusal(answer.status, &answer.headers, &answer.body, what, false));
     }
     let bad = |error: serde_json::Error| {
-        let detail = format!("it is no App, at column {}", error.column());
+        let detail = format!("it does not describe an App (column {})", error.column());
         GitHubError::BadAnswer { what: what.to_owned(), detail }
     };
     serde_json::from_slice(&answer.body).map_err(bad)

@@ -24,7 +24,7 @@ pub enum GitHubError {
     },
     /// The thing does not exist, or the token cannot see it (404).
     #[error(
-        "GitHub knows no {what}, or this token cannot see it; check the name, and that the token may read that repository"
+        "GitHub has no {what}, or this token cannot see it; check the name, and that the token may read that repository"
     )]
     NotFound { what: String },
     #[error("the GitHub App is not installed on {repo}; install it there, or check the name")]
@@ -52,7 +52,7 @@ pub enum GitHubError {
     Network { host: String, detail: String },
     /// GitHub answered with a server error (5xx), even after several tries.
     #[error(
-        "GitHub failed to answer {what} (status {status}, {tries} tries); try again later, www.githubstatus.com tells whether it is down"
+        "GitHub failed to answer {what} (status {status}, {tries} tries); try again later, www.githubstatus.com shows whether it is down"
     )]
     Unavailable {
         what: String,

@@ -110,7 +110,7 @@ impl<T: DeserializeOwned> Pages<T> {
             return Err(bad("its next page is on another host"));
         }
         if self.seen.contains(next.as_str()) {
-            return Err(bad("its pages go round in a circle"));
+            return Err(bad("its pages repeat"));
         }
         if self.seen.len() >= MOST_PAGES {
             return Err(bad("it has no last page"));

@@ -83,7 +83,7 @@ impl Transport {
             HeaderValue::from_str(&format!("Bearer {}", outgoing.bearer.expose())).map_err(|_| Broken {
                 before_sending: true,
                 too_large: false,
-                detail: "the token contains characters that no token has".to_owned(),
+                detail: "the token contains characters that are not allowed in a token".to_owned(),
             })?;
         bearer.set_sensitive(true);
         let mut request = self

@@ -21,7 +21,7 @@ pub enum WriteError {
     #[error("GitHub refuses the write (status {status}: {message})")]
     Refused { status: u16, message: String },
     /// It is unknown whether it was carried out; only reading the state from GitHub tells.
-    #[error("it is not known whether GitHub carried the write out ({detail}); look before it is sent again")]
+    #[error("whether GitHub carried out the write is unknown ({detail}); check before it is sent again")]
     Ambiguous {
         /// What happened instead of an answer.
         detail: String,

@@ -73,7 +73,7 @@ impl WriteJob<'_> {
         }
         if taken.is_empty() {
             let (repo, number) = (&self.entry.repo.name, self.entry.number);
-            tracing::warn!(%repo, %number, reason, "GitHub takes none of the comments at lines; the review is posted without them");
+            tracing::warn!(%repo, %number, reason, "GitHub rejected the inline comments; the review is posted without them");
         }
         match answer {
             DraftAnswer::Made(id) => Ok(Event::Drafted(draft(id, review, &taken))),
@@ -208,7 +208,7 @@ impl WriteJob<'_> {
     async fn drop_draft(&self, id: GithubId) -> Result<(), Event> {
         let reason = match self.withdraw(id).await? {
             Withdrawn::Gone => return Ok(()),
-            Withdrawn::Submitted => "the draft has been submitted; the next look finds it",
+            Withdrawn::Submitted => "the draft was submitted; the next check finds it",
             Withdrawn::Kept => OTHER_WORDS,
         };
         Err(Event::NotSent { hold: Hold::Try, reason: reason.to_owned() })

@@ -22,7 +22,7 @@ const SOURCE_CLOSED: &str = "drift:source_closed";
 pub const COMMENT_GONE: &str = "the comment is gone";
 
 /// Why a comment is refused if GitHub already has one under its key that announces something else.
-const OTHER_COMMENT: &str = "another comment of Canonry is already there";
+const OTHER_COMMENT: &str = "Canonry has already posted another comment there";
 
 impl WriteJob<'_> {
     /// Searches for what may have been sent.

@@ -70,9 +70,9 @@ impl WriteJob<'_> {
             (Act::Set, Write::Close(close)) => self.patch(close.close_as.patch()).await,
             (Act::Set, Write::Reopen) => self.patch(IssuePatch::reopen()).await,
             (Act::Set, Write::Comment { .. } | Write::Reply { .. }) => {
-                Ok(Event::Refused("a comment has nothing to be set".to_owned()))
+                Ok(Event::Refused("a comment cannot be set".to_owned()))
             }
-            (Act::Draft, _) => Ok(Event::Refused("there is no draft of this".to_owned())),
+            (Act::Draft, _) => Ok(Event::Refused("only a review can be a draft".to_owned())),
         };
         match sent {
             Ok(event) => event,

@@ -56,11 +56,11 @@ pub enum BudgetRefusal {
     Calls { limit: u64 },
     #[error("the budget of {limit} US dollars is used up ({spent:.4} spent)")]
     Cost { limit: f64, spent: f64 },
-    #[error("the budget of {limit} US dollars has no room for a question of this size")]
+    #[error("the budget of {limit} US dollars is too small for this question")]
     NoRoom { limit: f64 },
     #[error("a cost limit is set, but the model's prices are not known; start with --input-price and --output-price")]
     NoPrices,
-    #[error("the model does not tell how many tokens it took, so that its cost cannot be limited")]
+    #[error("the model does not report its tokens, so its cost cannot be limited")]
     UnknownCost,
 }
 

@@ -215,7 +215,7 @@ fn settings_that_cannot_work_are_refused_before_anything_is_sent() {
     let unnamed = ChatSettings { model: " ".to_owned(), ..at("http://127.0.0.1/v1") };
     assert_eq!(message(unnamed), "set up the openai model: the model has no name");
     let broken = ChatSettings { key: Some(ApiKey::new("a\nb")), ..ChatSettings::new(ChatProvider::OpenAi) };
-    assert_eq!(message(broken), "set up the openai model: the key has characters that no key has");
+    assert_eq!(message(broken), "set up the openai model: the key contains characters that are not allowed in a key");
 }
 
 fn program(program: &str, arguments: &[&str]) -> CommandChat {

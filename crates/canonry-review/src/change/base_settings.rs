@@ -26,7 +26,7 @@ pub async fn read_settings(git: &Git, base: &CommitSha) -> ReadSettings {
             ReadSettings { config: parsed.config, notes, has_file: true }
         }
         Err(error) => ReadSettings {
-            notes: vec![format!("{SETTINGS_FILE} is not used, and the defaults hold: failed to {error}")],
+            notes: vec![format!("{SETTINGS_FILE} is not used, so the defaults apply: failed to {error}")],
             ..ReadSettings::default()
         },
     }

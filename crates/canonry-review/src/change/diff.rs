@@ -41,7 +41,7 @@ pub fn parse_diff(answer: &[u8]) -> Result<Vec<FileChange>, UnreadableDiff> {
         changes.push(entry.into_change(old, new, told));
     }
     if parts.next().is_some() {
-        return Err(UnreadableDiff("the patch tells of more files than the list".to_owned()));
+        return Err(UnreadableDiff("the patch contains more files than the list of changed files".to_owned()));
     }
     Ok(changes)
 }
@@ -271,7 +271,7 @@ mod tests {
             (&list, "diff --git a/a b/a\n@@ what @@\n", "a hunk has no line numbers"),
             (&list, "diff --git a/a b/a\n@@ -1 +1,2 @@\n-x\n+y\n", "a hunk ends early"),
             (&list, "diff --git a/a b/a\n@@ -1 +4294967295 @@\n-x\n+y\n", "a hunk has line numbers that no file has"),
-            (b"", "diff --git a/a b/a\n", "the patch tells of more files than the list"),
+            (b"", "diff --git a/a b/a\n", "the patch contains more files than the list of changed files"),
         ] {
             let error = parse_diff(&both(list, patch)).expect_err(expected);
             assert_eq!(error.0, expected);

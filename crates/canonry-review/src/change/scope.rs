@@ -86,7 +86,7 @@ pub async fn find_scope(repository: &Repository, request: ScopeRequest<'_>) -> R
 async fn no_merge_base(git: &Git, request: ScopeRequest<'_>) -> String {
     let (base, head) = (request.base.short(), request.head.short());
     if git.is_empty(request.base).await {
-        return format!("{head} is compared with nothing: every file of it counts as new");
+        return format!("{head} has no base to compare with: all its files count as new");
     }
     let way_out = match git.is_shallow().await {
         true => "; this history is shallow, fetch all of it to compare with the common ancestor",

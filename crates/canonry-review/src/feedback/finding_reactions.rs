@@ -190,7 +190,7 @@ impl<'a> ReactionPoll<'a> {
         let maintains = match is_maintainer(self.store, Some(self.github), repo, by).await {
             Ok(maintains) => maintains,
             Err(MaintainershipError::GitHub(error)) if !matches!(error, GitHubError::RateLimited { .. }) => {
-                tracing::info!(repo = %repo.name, login = %by, %error, "GitHub does not say whether they maintain it");
+                tracing::info!(repo = %repo.name, login = %by, %error, "GitHub did not say whether they maintain the repository");
                 false
             }
             Err(error) => return Err(error),

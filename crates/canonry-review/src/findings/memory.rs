@@ -96,7 +96,7 @@ impl<'a> Memory<'a> {
                 break;
             }
             room -= length;
-            self.log(&recalled, "a model is told of a finding of the past");
+            self.log(&recalled, "a model is shown a past finding");
             told.push(line);
         }
         Ok(told)

@@ -309,13 +309,13 @@ impl Publication<'_> {
         let now = self.github.now();
         self.store.findings().record_posted(self.repo.id, self.number, run, &posted, now).await?;
         if !review.left_out.is_empty() {
-            tracing::warn!(repo = %self.repo.name, number = %self.number, left_out = review.left_out.len(), "GitHub takes no comment at some lines; the review's body names these findings");
+            tracing::warn!(repo = %self.repo.name, number = %self.number, left_out = review.left_out.len(), "GitHub accepts no comment on some lines; the review's body lists these findings");
         }
         Ok(())
     }
 
     pub(super) fn keys(&self) -> Result<PublicationKeys, PublicationError> {
-        let unknown = PublicationError::NotPublishable("it is not known which repository on GitHub it is of");
+        let unknown = PublicationError::NotPublishable("its repository on GitHub is unknown");
         Ok(PublicationKeys { repo: self.repo.github_id.ok_or(unknown)?, number: self.number })
     }
 

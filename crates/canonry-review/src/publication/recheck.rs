@@ -32,7 +32,7 @@ impl PublicationRecheck {
         let wait =
             |reason: String| Ruling::Wait { until: self.github.now() + self.github.longest_wait() + WAIT, reason };
         let Some(subject) = WriteSubject::of(entry) else {
-            return Ok(wait(format!("something else is to be written first, under {}", entry.key)));
+            return Ok(wait(format!("another write must be sent first: {}", entry.key)));
         };
         if self.store.close().brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
             return Ok(wait("paused".to_owned()));

@@ -75,7 +75,7 @@ impl Publication<'_> {
         };
         let (_, trouble) = self.say_under(&mut writes, &text, under).await?;
         if let Some(trouble) = trouble {
-            tracing::warn!(repo = %self.repo.name, number = %self.number, trouble, "nobody is told that a review failed");
+            tracing::warn!(repo = %self.repo.name, number = %self.number, trouble, "the failure of a review is not posted");
         }
         Ok(())
     }

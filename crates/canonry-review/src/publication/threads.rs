@@ -65,7 +65,7 @@ impl Publication<'_> {
     async fn can_read_conversations(&self) -> bool {
         match self.github.review_threads(&self.repo.name, self.number).await {
             Err(error @ (GitHubError::Refused { .. } | GitHubError::BadAnswer { .. })) => {
-                tracing::warn!(repo = %self.repo.name, number = %self.number, %error, "threads are not resolved; their comments say that they are over");
+                tracing::warn!(repo = %self.repo.name, number = %self.number, %error, "threads could not be resolved; their comments were edited instead");
                 false
             }
             Ok(_) | Err(_) => true,

@@ -169,7 +169,10 @@ impl<'a> ReviewTask<'a> {
 
     async fn ask_model(&self, assigned: &Assignment) -> NamedAnswer {
         let Some(llm) = self.llm else {
-            return troubled("llm", "no language model is configured: nobody read the change as one would".to_owned());
+            return troubled(
+                "llm",
+                "no language model is configured, so only the other reviewers read the change".to_owned(),
+            );
         };
         let files = self.files_of(assigned);
         let (before, trouble) = match self.texts_before(&files).await {

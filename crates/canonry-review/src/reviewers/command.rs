@@ -114,7 +114,7 @@ mod tests {
             (
                 "echo 'All good!'",
                 MINUTE,
-                "the report of sh is not used: it is no rdjson (it is not JSON, line 1, column 1)",
+                "the report of sh is not used: it is not rdjson (it is not JSON, line 1, column 1)",
             ),
         ] {
             let heard = ask(script, timeout).await;

@@ -31,7 +31,7 @@ pub fn read_findings(name: &str, reviewer: &ReviewerName, bytes: &[u8], root: Op
                 Ok(reported) => heard.reported.push(reported),
                 Err(why) => problems.push(format!("finding {} {why}", at + 1)),
             },
-            Err(_) => problems.push(format!("finding {} has another shape", at + 1)),
+            Err(_) => problems.push(format!("finding {} has another format", at + 1)),
         }
     }
     let more = problems.len().saturating_sub(TOLD);
@@ -137,7 +137,7 @@ mod tests {
                 "checker: finding 3 has no title; it is left out",
                 "checker: finding 4 is about no file: the path is absolute; it is left out",
                 "checker: finding 5 has no severity: \"huge\" is not a severity; it must be one of minor, medium, major, critical; it is left out",
-                "checker: finding 6 has another shape; it is left out; nothing counts as fixed",
+                "checker: finding 6 has another format; it is left out; nothing counts as fixed",
             ]
         );
         assert_eq!(heard.read, []);

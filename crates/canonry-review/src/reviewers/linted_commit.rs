@@ -42,7 +42,7 @@ pub(crate) async fn move_to_head(request: &ReviewRequest<'_>, name: &str, heard:
             }
             Err(error) => {
                 let results = counted(count as u64, "result");
-                let what = format!("{tool} read {}, and its lines are not those of the head", linted.short());
+                let what = format!("{tool} checked {}, whose lines differ from the head", linted.short());
                 heard.problems.push(format!("{name}: {results} left out: {what}: failed to {error}"));
                 heard.read.retain(|(reader, _)| *reader != tool);
             }

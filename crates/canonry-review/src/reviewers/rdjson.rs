@@ -47,7 +47,7 @@ pub fn read_rdjson(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAns
                 |line: &str| serde_json::from_str::<RdjsonProbe>(line).is_ok_and(|line| line.location.is_some());
             if !text.split('\n').any(has_location) {
                 if !text.trim().is_empty() {
-                    reading.heard.problems.push(format!("{name} is not used: it is no rdjson ({})", reason(&error)));
+                    reading.heard.problems.push(format!("{name} is not used: it is not rdjson ({})", reason(&error)));
                 }
                 return reading.heard;
             }
@@ -88,7 +88,7 @@ impl RdjsonReader<'_> {
             },
             Err(error) => {
                 self.is_complete = false;
-                self.leave_out(at, if error.is_data() { "has another shape" } else { "is no JSON" });
+                self.leave_out(at, if error.is_data() { "has another format" } else { "is no JSON" });
             }
         }
     }
@@ -294,7 +294,7 @@ mod tests {
                 "r.jsonl: line 4 says nothing; it is left out",
                 "r.jsonl: line 5 is about a file outside of the repository; it is left out",
                 "r.jsonl: line 6 is about no file; it is left out",
-                "r.jsonl: line 7 has another shape; it is left out",
+                "r.jsonl: line 7 has another format; it is left out",
                 "r.jsonl: 2 more are left out; nothing counts as fixed",
             ]
         );
@@ -334,9 +334,9 @@ mod tests {
     #[test]
     fn what_is_no_rdjson_is_told() {
         let cut = read_rdjson("r", br#"{"source": {"name": "x"}, "diagnostics": [{"mess"#, None);
-        assert_eq!(cut.problems, ["r is not used: it is no rdjson (it ends early, line 1, column 48)"]);
+        assert_eq!(cut.problems, ["r is not used: it is not rdjson (it ends early, line 1, column 48)"]);
         assert_eq!(cut.read, []);
         let other = read_rdjson("r", br#"{"runs": []}"#, None);
-        assert_eq!(other.problems, ["r is not used: it is no rdjson (it has another shape, line 1, column 12)"]);
+        assert_eq!(other.problems, ["r is not used: it is not rdjson (it has another format, line 1, column 12)"]);
     }
 }

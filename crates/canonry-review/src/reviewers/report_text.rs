@@ -25,7 +25,7 @@ pub(super) fn report_text<'a>(name: &str, bytes: &'a [u8], problems: &mut Vec<St
         _ => {
             let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
             if matches!(text, Cow::Owned(_)) {
-                problems.push(format!("{name} is not UTF-8 everywhere; what is not is read as \u{fffd}"));
+                problems.push(format!("{name} contains invalid UTF-8, which is read as \u{fffd}"));
             }
             text
         }
@@ -69,7 +69,7 @@ mod tests {
         }
         assert!(problems.is_empty());
         assert_eq!(report_text("r", b"a\xe9b", &mut problems), "a\u{fffd}b");
-        assert_eq!(problems, ["r is not UTF-8 everywhere; what is not is read as \u{fffd}"]);
+        assert_eq!(problems, ["r contains invalid UTF-8, which is read as \u{fffd}"]);
     }
 
     #[test]

@@ -40,14 +40,14 @@ pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAnsw
     let log: SarifLog = match serde_json::from_str(&text) {
         Ok(log) => log,
         Err(error) => {
-            heard.problems.push(format!("{name} is not used: it is no SARIF ({})", reason(&error)));
+            heard.problems.push(format!("{name} is not used: it is not SARIF ({})", reason(&error)));
             return heard;
         }
     };
     // A missing version is accepted, another version is not: 1.0 had other names for everything.
     if let Some(version) = log.version.as_str().filter(|version| !version.starts_with("2.")) {
         let version: String = version.chars().take(20).collect();
-        heard.problems.push(format!("{name} is not used: it is SARIF {version:?}, and 2.1.0 is read"));
+        heard.problems.push(format!("{name} is not used: it is SARIF {version:?}, and only 2.1.0 is supported"));
         return heard;
     }
     if log.runs.is_empty() {
@@ -61,7 +61,7 @@ pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAnsw
             Err(_) => {
                 heard
                     .problems
-                    .push(format!("{name}: run {} has another shape and is left out; nothing counts as fixed", at + 1));
+                    .push(format!("{name}: run {} is not valid SARIF and is skipped; nothing counts as fixed", at + 1));
                 is_complete = false;
                 continue;
             }
@@ -123,7 +123,7 @@ impl<'a> RunReading<'a> {
                 break;
             }
             let Ok(result) = serde_json::from_str::<SarifResult>(result.get()) else {
-                self.leave_out("which are not what SARIF says", "a result of another shape");
+                self.leave_out("because they are not valid SARIF", "a result in another format");
                 continue;
             };
             // A result that is suppressed in the source, or that reports no problem, is not a finding.

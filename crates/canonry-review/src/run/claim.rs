@@ -72,7 +72,7 @@ impl HeldRun<'_> {
                 Ok(true) => {}
                 Ok(false) => return,
                 // The next heartbeat may succeed; if none does, the lease ends by itself.
-                Err(error) => tracing::warn!(%error, "a running review could not be held for longer"),
+                Err(error) => tracing::warn!(%error, "the lease of a running review could not be renewed"),
             }
         }
     }
@@ -81,7 +81,7 @@ impl HeldRun<'_> {
     pub(crate) async fn fail(&self, why: &str) {
         match self.store.review().fail(self.run.id, self.owner, why, (self.clock)()).await {
             Ok(true) => {}
-            Ok(false) => tracing::info!(why, "a review that failed was not ours any more"),
+            Ok(false) => tracing::info!(why, "another process had already taken over a failed review"),
             Err(error) => tracing::warn!(%error, why, "a review failed, and that could not be stored"),
         }
     }

@@ -171,7 +171,7 @@ fn paths_that_lead_elsewhere_are_told() {
     assert_eq!(
         heard.problems,
         [
-            "r.sarif: 1 result of t left out, which are not what SARIF says: a result of another shape; nothing counts as fixed by it",
+            "r.sarif: 1 result of t left out, because they are not valid SARIF: a result in another format; nothing counts as fixed by it",
             "r.sarif: 1 result of t left out, which say nothing: r1; nothing counts as fixed by it",
         ]
     );
@@ -261,12 +261,12 @@ fn rules_messages_and_extensions() {
 fn what_is_no_sarif_is_told_in_words() {
     let whole = log(&json!([result(json!({}))]), &json!([])).to_string();
     for (bytes, expected) in [
-        (&whole.as_bytes()[..whole.len() - 9], "r is not used: it is no SARIF (it ends early, line 1, column"),
-        (b"", "r is not used: it is no SARIF (it ends early, line 1, column 0)"),
-        (b"<xml/>", "r is not used: it is no SARIF (it is not JSON, line 1, column 1)"),
-        (b"\"text\"", "r is not used: it is no SARIF (it has another shape"),
+        (&whole.as_bytes()[..whole.len() - 9], "r is not used: it is not SARIF (it ends early, line 1, column"),
+        (b"", "r is not used: it is not SARIF (it ends early, line 1, column 0)"),
+        (b"<xml/>", "r is not used: it is not SARIF (it is not JSON, line 1, column 1)"),
+        (b"\"text\"", "r is not used: it is not SARIF (it has another format"),
         (b"{}", "r is not used: it has no runs"),
-        (br#"{"version": "1.0.0", "runs": []}"#, "r is not used: it is SARIF \"1.0.0\", and 2.1.0 is read"),
+        (br#"{"version": "1.0.0", "runs": []}"#, "r is not used: it is SARIF \"1.0.0\", and only 2.1.0 is supported"),
         (b"\xef\xbb\xbf{\"runs\": null}", "r is not used: it has no runs"),
     ] {
         let heard = read_sarif("r", bytes, None);

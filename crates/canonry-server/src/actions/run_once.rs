@@ -143,7 +143,7 @@ impl RunOnce {
             done = drain.run(until).await?;
             let lost = queue_lost_suggestions(store, &self.repo, self.clock.now()).await?;
             if lost > 0 {
-                tracing::info!(items = lost, "items that an earlier database knew are triaged again");
+                tracing::info!(items = lost, "items of an earlier database are triaged again");
             }
         }
         for event in events {
@@ -181,7 +181,7 @@ impl RunOnce {
             match keeper.renew(held).await {
                 Ok(true) => {}
                 Ok(false) => return RunError::LeaseLost,
-                Err(error) => tracing::warn!(%error, "the lease of the state is not renewed; it is tried again"),
+                Err(error) => tracing::warn!(%error, "the lease of the state could not be renewed; retrying"),
             }
         }
     }

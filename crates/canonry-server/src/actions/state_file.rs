@@ -21,7 +21,7 @@ pub enum StateFileError {
         .0 / 1_000_000, MOST / 1_000_000
     )]
     TooLarge(u64),
-    #[error("piece {0} of the stored database is missing; delete the state ref to begin anew")]
+    #[error("piece {0} of the stored database is missing; delete the state ref to start over")]
     Incomplete(usize),
 }
 

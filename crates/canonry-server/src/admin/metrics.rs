@@ -60,7 +60,7 @@ impl Metrics {
         let mut jobs = page.family(
             "canonry_job_seconds",
             MetricKind::Histogram,
-            "How long tries at jobs took, by the job's kind and by how the try ended.",
+            "The duration of job attempts, by the job's kind and the result.",
         );
         for ((kind, result), histogram) in &counted.jobs {
             let mut so_far = 0;

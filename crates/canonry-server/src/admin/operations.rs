@@ -85,7 +85,7 @@ async fn show_metrics(
     page.family(
         "canonry_database_up",
         MetricKind::Gauge,
-        "1 when the database answered, 0 when what it knows is missing here.",
+        "1 when the database answered, 0 when the metrics from the database are missing.",
     )
     .sample(&[], f64::from(u8::from(stored.is_some())));
     let text = page.into_text() + &stored.unwrap_or_default();

@@ -71,7 +71,7 @@ impl StoredMetrics {
     }
 
     fn expose_work(&self, page: &mut Exposition) {
-        let mut jobs = page.family("canonry_jobs", MetricKind::Gauge, "Jobs that have not ended well, by state.");
+        let mut jobs = page.family("canonry_jobs", MetricKind::Gauge, "Queued, running and failed jobs, by state.");
         for (state, count) in
             [("queued", self.queue.queued), ("running", self.queue.running), ("dead", self.queue.dead)]
         {
@@ -83,17 +83,16 @@ impl StoredMetrics {
         page.family(
             "canonry_job_oldest_age_seconds",
             MetricKind::Gauge,
-            "For how long the job that has waited longest could have been begun; 0 when none waits.",
+            "How long the oldest due job has been waiting; 0 when none waits.",
         )
         .sample(&[], since(self.queue.oldest_due));
         page.family(
             "canonry_job_running_seconds",
             MetricKind::Gauge,
-            "For how long the job that was begun first of those under way has been; 0 when none is.",
+            "How long the oldest running job has been running; 0 when none runs.",
         )
         .sample(&[], since(self.queue.oldest_running));
-        let mut deliveries =
-            page.family("canonry_deliveries", MetricKind::Gauge, "Stored webhooks, by what became of them.");
+        let mut deliveries = page.family("canonry_deliveries", MetricKind::Gauge, "Stored webhooks, by state.");
         for state in [DeliveryState::Queued, DeliveryState::Done, DeliveryState::Dead, DeliveryState::Ignored] {
             let count = self.deliveries.iter().find(|(other, _)| *other == state).map_or(0, |(_, count)| *count);
             deliveries.sample(&[("state", state.as_str())], count as f64);
@@ -107,7 +106,7 @@ impl StoredMetrics {
         let mut outcomes = page.family(
             "canonry_triage_outcomes_total",
             MetricKind::Gauge,
-            "Triage records by what their outcome taught; a correction moves one from a kind to another.",
+            "Triage records by lesson; a correction moves a record to another lesson.",
         );
         for (repo, kind, count) in &self.outcomes {
             outcomes.sample(&[("repo", &repo.to_string()), ("kind", kind.as_str())], *count as f64);
@@ -115,16 +114,16 @@ impl StoredMetrics {
         self.expose_states(
             page,
             "canonry_triage_threshold",
-            "The score, times 100, from which Canonry speaks; 101 where it has fallen silent. The repository's own \
+            "The threshold for comments, in percent; 101 where Canonry posts none. The repository's own \
              threshold has an empty component.",
             |state| match state.current {
                 CurrentThreshold::From(threshold) => f64::from(threshold.get()),
                 CurrentThreshold::Silent => SILENT,
             },
         );
-        let variance = "The variance of the Beta distribution behind the threshold: small when much is known.";
+        let variance = "The variance of the Beta distribution behind the threshold; small with many outcomes.";
         self.expose_states(page, "canonry_triage_threshold_variance", variance, ThresholdState::variance);
-        let samples = "Triage records with a known outcome behind the threshold.";
+        let samples = "Outcomes that the threshold is based on.";
         self.expose_states(page, "canonry_triage_threshold_samples", samples, |state| state.counts.total as f64);
     }
 
@@ -166,20 +165,23 @@ impl StoredMetrics {
         let mut graces = page.family(
             "canonry_graces",
             MetricKind::Gauge,
-            "Items that are closed unless somebody objects: running, due, or over and held back by what `state` says.",
+            "Announced closes by state: running, due, or delayed by the reason in `state`.",
         );
         for ((repo, state), count) in &waiting {
             graces.sample(&[("repo", repo), ("state", state)], *count as f64);
         }
-        let mut brakes =
-            page.family("canonry_brake", MetricKind::Gauge, "1 where a brake is in force: pause or breaker.");
+        let mut brakes = page.family(
+            "canonry_brake",
+            MetricKind::Gauge,
+            "1 where Canonry is paused (`pause`) or automatic closes are stopped (`breaker`).",
+        );
         for (repo, kind) in &self.brakes {
             brakes.sample(&[("repo", &repo.to_string()), ("kind", kind.as_str())], 1.0);
         }
         let mut objections = page.family(
             "canonry_close_objections_total",
             MetricKind::Counter,
-            "Closes of Canonry's that somebody objected to.",
+            "Closes by Canonry that somebody objected to.",
         );
         for (repo, count) in &self.objections {
             objections.sample(&[("repo", &repo.to_string())], *count as f64);
@@ -189,9 +191,7 @@ impl StoredMetrics {
     fn expose_models(&self, page: &mut Exposition) {
         let figures: [Figure; 5] = [
             ("canonry_llm_calls_total", "Questions to models.", |totals| totals.calls as f64),
-            ("canonry_llm_failed_calls_total", "Questions to models that got no answer.", |totals| {
-                totals.failed as f64
-            }),
+            ("canonry_llm_failed_calls_total", "Calls of models that failed.", |totals| totals.failed as f64),
             ("canonry_llm_input_tokens_total", "Tokens that models read.", |totals| totals.input_tokens as f64),
             ("canonry_llm_output_tokens_total", "Tokens that models wrote.", |totals| totals.output_tokens as f64),
             ("canonry_llm_cost_usd_total", "What models cost in US dollars, where the price is known.", |totals| {

@@ -40,7 +40,7 @@ impl ServiceRecheck {
         match area {
             // The task that closes or reopens has its own check and acts soon, so the publisher uses up no try.
             _ if is_close => {
-                let reason = format!("{} of this item comes first", entry.key);
+                let reason = format!("another write to this item ({}) comes first", entry.key);
                 Ok(Ruling::Wait { until: self.github.now() + CLOSED_WITHIN, reason })
             }
             WriteArea::Triage => TriageRecheck::new(store, github).recheck(entry, act).await,

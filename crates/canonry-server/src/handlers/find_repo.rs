@@ -121,7 +121,7 @@ pub(crate) async fn is_back(service: &Service, repo: &Repo, told_at: Timestamp) 
     }
     match github.repo(&repo.name).await {
         Ok(_) => {
-            tracing::info!(repo = %repo.name, "a repository that was out of sight is back");
+            tracing::info!(repo = %repo.name, "Canonry can access a repository again");
             service.store().repos().set_access(repo.id, RepoAccess::Active, service.now()).await?;
             queue_sync(service, repo).await?;
             Ok(true)

@@ -118,7 +118,7 @@ async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (OwnedSemaphor
     let place = match Arc::clone(places).try_acquire_owned() {
         Ok(place) => place,
         Err(_) => {
-            tracing::debug!("as many are connected as may be; others wait");
+            tracing::debug!("the limit of connections is reached; new ones wait");
             Arc::clone(places).acquire_owned().await.expect("invariant: nobody closes the semaphore")
         }
     };
@@ -128,7 +128,7 @@ async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (OwnedSemaphor
             // The client disconnected before its turn.
             Err(error) if is_of_the_peer(&error) => {}
             Err(error) => {
-                tracing::error!(%error, "no connection can be taken; it is tried again");
+                tracing::error!(%error, "no connection can be accepted; retrying");
                 tokio::time::sleep(NO_MEANS).await;
             }
         }
@@ -142,7 +142,7 @@ fn is_of_the_peer(error: &io::Error) -> bool {
 
 /// Sends the refusal and disconnects, without waiting for anything.
 fn turn_away(stream: TcpStream, peer: SocketAddr) {
-    tracing::debug!(%peer, "an address has as many connections as it may; one more is turned away");
+    tracing::debug!(%peer, "an address has reached its limit of connections; the next one is refused");
     let length = CROWDED.len();
     let answer = format!(
         "HTTP/1.1 503 Service Unavailable\r\nretry-after: {TRY_AGAIN}\r\ncontent-length: {length}\r\n\

@@ -69,10 +69,10 @@ impl ServiceJob for RecoverJob {
         // Queued whether or not the requests succeed: the missing changes can be read from the repositories
         // themselves.
         queue_syncs(store, &repos, now).await?;
-        tracing::info!(missed = missed.len(), repos = repos.len(), "deliveries that failed are asked for again");
+        tracing::info!(missed = missed.len(), repos = repos.len(), "failed deliveries are requested again");
         match asked {
             Ok(asked) if asked < missed.len() => Err(JobError::Postpone {
-                reason: format!("{asked} of {} failed deliveries are asked for again; the rest follows", missed.len()),
+                reason: format!("requested {asked} of {} failed deliveries again; the rest follows", missed.len()),
                 until: now + REST_AFTER,
             }),
             Ok(_) => Ok(()),
@@ -105,7 +105,7 @@ async fn failed_since(github: &GitHub, since: Timestamp) -> Result<Vec<RestDeliv
             break;
         }
         if read == MOST_PAGES {
-            tracing::warn!(pages = read, "the list of deliveries goes on; older ones are left to the sync");
+            tracing::warn!(pages = read, "the list of deliveries has more pages; the sync covers the older ones");
             break;
         }
     }
@@ -138,7 +138,7 @@ async fn ask_again(github: &GitHub, missed: &[RestDelivery]) -> Result<usize, Gi
             Err(WriteError::NotSent(error)) => return Err(error),
             // The list will show whether the delivery was repeated; it is read again soon.
             Err(WriteError::Ambiguous { detail }) => {
-                tracing::warn!(guid = delivery.guid, detail, "it is not known whether a delivery is repeated");
+                tracing::warn!(guid = delivery.guid, detail, "whether GitHub redelivers a webhook is unknown");
                 continue;
             }
             Err(WriteError::Refused { status, message }) => {
@@ -146,7 +146,7 @@ async fn ask_again(github: &GitHub, missed: &[RestDelivery]) -> Result<usize, Gi
                     guid = delivery.guid,
                     status,
                     reason = message,
-                    "GitHub does not repeat a delivery; the sync makes up for it"
+                    "GitHub did not redeliver a webhook; the next sync fetches the change"
                 );
             }
         }

@@ -98,7 +98,7 @@ fn tell_workers(store: Store) -> mpsc::Sender<()> {
     tokio::spawn(async move {
         while next.recv().await.is_some() {
             if let Err(error) = store.jobs().notify_workers().await {
-                tracing::debug!(%error, "other processes hear nothing of new jobs, and find them a little later");
+                tracing::debug!(%error, "other processes were not notified of new jobs; they find them a little later");
             }
         }
     });

@@ -87,7 +87,7 @@ impl Order for ApplyOrder {
         if report.over_daily_limit > 0 {
             let (left, most) = (report.over_daily_limit, config.config.close.max_per_day);
             return Err(JobError::Ignored(format!(
-                "{left} rows wait: no more than {most} items a day are closed that no person has approved; approve them, or \
+                "{left} rows wait: at most {most} items a day are closed without approval; approve them, or \
                  apply the plan again tomorrow"
             )));
         }
@@ -243,7 +243,7 @@ async fn settings_now(store: &Store, github: &GitHub, repo: &Repo) -> Result<Par
 pub(crate) fn mistaken(config: &ParsedSettings) -> Option<String> {
     let section = config.unsafe_to_close_by()?;
     Some(format!(
-        "the section `{section}` of the repository's settings has a mistake, and nothing is planned by guesses; find it \
+        "the section `{section}` of the repository's settings has a mistake, so no plan is made; find it \
          with `canonry config check`"
     ))
 }

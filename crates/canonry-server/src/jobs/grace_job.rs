@@ -62,7 +62,7 @@ async fn sweep_graces(service: &Service) -> Result<(), JobError> {
     let mut failure = None;
     for grace in store.close().waiting_graces(None).await? {
         if let Err(error) = sweep.look_after(&grace).await {
-            tracing::warn!(repo = %grace.repo.name, number = grace.number.get(), %error, "a grace could not be looked after");
+            tracing::warn!(repo = %grace.repo.name, number = grace.number.get(), %error, "an announced close could not be processed");
             failure.get_or_insert(error);
         }
     }

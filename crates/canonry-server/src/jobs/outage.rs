@@ -23,9 +23,9 @@ impl Outage {
 
     pub(crate) fn failed(&mut self, error: &dyn Display) {
         if self.lasts {
-            tracing::debug!(what = self.what, %error, "it still does not work");
+            tracing::debug!(what = self.what, %error, "still failing");
         } else {
-            tracing::error!(what = self.what, %error, "it does not work; it is tried again until it does");
+            tracing::error!(what = self.what, %error, "failed; retrying until it works");
         }
         self.lasts = true;
     }

@@ -109,7 +109,7 @@ impl Order for CanonicalizeOrder {
             return Ok(());
         }
         Err(JobError::Ignored(format!(
-            "nobody knows who maintains {0}, whose items stay open before others'; run `canonry maintainers refresh --repo {0}`, \
+            "the maintainers of {0} are unknown, and their items are preferred as canonical; run `canonry maintainers refresh --repo {0}`, \
              or name them with `canonry maintainers set --repo {0} LOGIN…`",
             repo.name
         )))

@@ -174,7 +174,7 @@ impl Scheduler {
                     jobs += pruned.jobs;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "what is old could not be deleted; it is tried again tomorrow");
+                    tracing::warn!(%error, "old data could not be deleted; retrying tomorrow");
                     break;
                 }
             }

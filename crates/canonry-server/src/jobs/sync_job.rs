@@ -159,7 +159,7 @@ async fn embed_changed(service: &Service, repo: &Repo) -> Result<(), JobError> {
 fn tells_why(repo: &Repo, command: &str) -> JobError {
     let name = &repo.name;
     JobError::Retry(format!(
-        "`{command}` failed for {name}; `canonry {command} --repo {name} --only-changed` tells why"
+        "`{command}` failed for {name}; `canonry {command} --repo {name} --only-changed` shows why"
     ))
 }
 

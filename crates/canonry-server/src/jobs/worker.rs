@@ -194,7 +194,7 @@ impl Worker {
                     match self.store.jobs().renew(lease, self.clock.now() + LEASE).await {
                         Ok(true) => {}
                         Ok(false) => return Ok(LeaseEnd::Lost),
-                        Err(error) => tracing::warn!(job = lease.id.get(), %error, "a lease could not be renewed; it is tried again"),
+                        Err(error) => tracing::warn!(job = lease.id.get(), %error, "a lease could not be renewed; retrying"),
                     }
                 }
             }
@@ -208,7 +208,7 @@ impl Worker {
         loop {
             match self.store.jobs().end(lease, end, self.clock.now()).await {
                 Err(error) if tries < END_TRIES => {
-                    tracing::warn!(job = lease.id.get(), %error, "the end of a job could not be stored; it is tried again");
+                    tracing::warn!(job = lease.id.get(), %error, "the result of a job could not be stored; retrying");
                 }
                 stored => return stored,
             }

@@ -63,9 +63,11 @@ fn remove_left_over(parent: &Path, now: SystemTime) {
             continue;
         }
         match fs::remove_dir_all(entry.path()) {
-            Ok(()) => tracing::info!(folder = %entry.path().display(), "what a killed review had fetched is removed"),
+            Ok(()) => {
+                tracing::info!(folder = %entry.path().display(), "the files of an interrupted review were deleted")
+            }
             Err(error) => {
-                tracing::warn!(folder = %entry.path().display(), %error, "what a killed review had fetched could not be removed");
+                tracing::warn!(folder = %entry.path().display(), %error, "the files of an interrupted review could not be deleted");
             }
         }
     }

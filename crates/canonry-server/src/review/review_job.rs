@@ -336,7 +336,7 @@ impl<'a> ReviewRun<'a> {
         let folder = ReviewFolder::make().map_err(|error| ReviewFailure::reported(&NoFolder(error)))?;
         let reviewed = self.review_in(&folder, plan).await;
         if let Err(error) = folder.close() {
-            tracing::warn!(%error, "a folder that a change was fetched into could not be removed");
+            tracing::warn!(%error, "the folder with a fetched change could not be deleted");
         }
         reviewed
     }
@@ -439,7 +439,7 @@ impl<'a> ReviewRun<'a> {
         let words = canonry_domain::hex_digits(&Sha256::digest(why)[..4]);
         let told = publication.could_not(head, why, &format!("{}-{words}", self.job.id)).await;
         if let Err(error) = told {
-            tracing::warn!(repo = %self.repo.name, number = self.number.get(), %error, "the pull request could not be told that its review failed");
+            tracing::warn!(repo = %self.repo.name, number = self.number.get(), %error, "the failure of the review could not be posted on the pull request");
         }
     }
 }

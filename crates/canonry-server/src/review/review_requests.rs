@@ -79,7 +79,7 @@ impl ServiceJob for ReviewJob {
     async fn on_dead(&self, service: &Service, job: &Job, why: &str) {
         let reported = report_dead_review(service, self, job, why).await;
         if let Err(error) = reported.or_else(JobError::if_failed) {
-            tracing::warn!(job = job.id.get(), key = job.key, %error, "nobody could be told that a review was given up");
+            tracing::warn!(job = job.id.get(), key = job.key, %error, "the failure of a review could not be posted");
         }
     }
 }

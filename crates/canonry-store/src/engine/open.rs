@@ -44,7 +44,7 @@ pub enum OpenError {
         /// Without its password.
         url: String,
     },
-    #[error("the database at {url} cannot be opened: {reason}; check the address and your rights to it")]
+    #[error("the database at {url} cannot be opened: {reason}; check the address and your permissions")]
     Unusable {
         /// Without its password.
         url: String,

@@ -10,7 +10,7 @@ pub enum StoreError {
     #[error("the database failed: {0}")]
     Database(#[source] sqlx::Error),
     /// A row contains something that this program never writes.
-    #[error("the database holds a row that cannot be read: {0}")]
+    #[error("the database contains a row that cannot be read: {0}")]
     Damaged(String),
     /// A write refers to an item that is not stored; nothing was written.
     #[error("there is no {} #{number} in the database; run `canonry sync` or `canonry import` first", item_type.in_words())]

@@ -185,9 +185,9 @@ pub(crate) fn log_adjustments(adjusted: &[ThresholdAdjusted]) {
                 repo = %adjusted.repo,
                 component = adjusted.component.as_ref().map(Component::as_str),
                 sample_count = adjusted.sample_count,
-                "Canonry says nothing here any more: too many of its suggestions were wrong, and it goes on recording; \
-                 `canonry thresholds --repo {}` tells why, and a lower triage.learning.targetPrecision or \
-                 another triage.learning.rule in .canonry.yml makes it speak again",
+                "Canonry stopped commenting here: too many of its suggestions were wrong, and it only records; \
+                 `canonry thresholds --repo {}` shows why, and a lower triage.learning.targetPrecision or \
+                 another triage.learning.rule in .canonry.yml makes it comment again",
                 adjusted.repo
             );
         }

@@ -112,7 +112,7 @@ pub(crate) async fn apply_watched(
 
 fn paused(repo: &Repo, pause: &Brake) -> String {
     let by = pause.set_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
-    format!("{0} is paused{by} since {1}; lift it with `canonry resume --repo {0}`", repo.name, pause.set_at)
+    format!("{0} is paused{by} since {1}; resume it with `canonry resume --repo {0}`", repo.name, pause.set_at)
 }
 
 /// The result of a plan that has been applied completely, without a request to GitHub; `None` while some of it is
@@ -282,7 +282,7 @@ async fn required_maintainers(
     let CloseContext { store, github, repo, .. } = closing;
     if let Some(section) = config.unsafe_to_close_by() {
         return Err(ApplyError::Refused(format!(
-            "the section `{section}` of the repository's settings has a mistake, and nothing is closed by guesses; \
+            "the section `{section}` of the repository's settings has a mistake, so nothing is closed; \
              find it with `canonry config check`"
         )));
     }

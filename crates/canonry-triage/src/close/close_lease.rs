@@ -63,7 +63,7 @@ impl CloseLeaseGuard {
     pub(crate) async fn release(self) {
         self.renewal.abort();
         if let Err(error) = self.store.close().release_lease(self.repo, &self.owner).await {
-            tracing::warn!(%error, "the lease for closing could not be given back");
+            tracing::warn!(%error, "the lease for closing could not be released");
         }
     }
 }

@@ -39,7 +39,7 @@ impl Recheck for NoClose<'_> {
 async fn let_pass(closing: CloseContext<'_>, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
     let CloseContext { store, github, .. } = closing;
     if entry.kind == WriteKind::Close {
-        return Err(format!("the close {} of this item comes first", entry.key).into());
+        return Err(format!("another close of this item ({}) comes first", entry.key).into());
     }
     match entry.source.origin.area() {
         WriteArea::Triage => {}

@@ -315,7 +315,7 @@ impl UndoRun<'_> {
                 WriteEnd::Sent(_) => {}
                 WriteEnd::Pending(words) => return Ok(ReopenNotice::NotYet(words)),
                 WriteEnd::Refused(words) | WriteEnd::Failed(words) => {
-                    troubles.push(format!("opened, but {what} could not be written: {words}"));
+                    troubles.push(format!("reopened, but {what} could not be written: {words}"));
                 }
             }
         }

@@ -250,7 +250,7 @@ async fn ask_again(
                 Ok(fetched) => fetched.map_or(RecordChange::Unordered, |(_, change)| change),
                 // One item that GitHub does not return must not stop every sync at its page.
                 Err(SyncError::GitHub(error @ (GitHubError::Refused { .. } | GitHubError::BadAnswer { .. }))) => {
-                    tracing::warn!(%error, %number, "an item stays as it was known");
+                    tracing::warn!(%error, %number, "an item could not be fetched and keeps its stored version");
                     RecordChange::Unordered
                 }
                 Err(error) => return Err(error),

@@ -81,7 +81,7 @@ pub async fn own_login(github: &GitHub) -> Result<Option<Login>, GitHubError> {
         Ok(own) => Ok(Some(own)),
         Err(error) if error.is_passing() => Err(error),
         Err(error) => {
-            tracing::debug!(%error, "GitHub does not tell whose token it is");
+            tracing::debug!(%error, "GitHub did not say whose token this is");
             Ok(None)
         }
     }

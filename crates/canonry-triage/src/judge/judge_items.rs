@@ -87,7 +87,9 @@ pub struct JudgeReport {
 /// Why a run ended early. What was decided before that is stored.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
-    #[error("failed to {0}; check the key, the model's name and the address, then run it again: what is judged stays")]
+    #[error(
+        "failed to {0}; check the key, the model's name and the address, then run it again; finished verdicts are kept"
+    )]
     Model(ChatError),
     /// There is no candidate set to compare two judges on.
     #[error(

@@ -165,7 +165,7 @@ pub enum DetectError {
     Unknown { repo: RepoName, what: &'static str, number: ItemNumber },
     #[error("{repo} #{number} is a {found}; use `--type` with that type, or leave it out")]
     OtherType { repo: RepoName, number: ItemNumber, found: &'static str },
-    #[error("nobody knows when {repo} #{number} was filed; give a date: `--as-of 2024-05-01`")]
+    #[error("the date of {repo} #{number} is unknown; give one: `--as-of 2024-05-01`")]
     UnknownFiling { repo: RepoName, number: ItemNumber },
     /// The other items have no vectors to compare with. This must not look like "nothing is similar".
     #[error(

@@ -20,7 +20,7 @@ impl OutputFile {
     /// Starts a file. `mark` distinguishes two runs that write the same file.
     pub(crate) fn create(path: &Path, mark: &str) -> Result<Self> {
         Self::begin(path, mark).with_context(|| {
-            format!("the file {} cannot be written; check the folder and your rights to it", path.display())
+            format!("the file {} cannot be written; check the folder and its permissions", path.display())
         })
     }
 

@@ -48,7 +48,7 @@ pub(crate) async fn admin_token(store: &Store, database: &DatabaseOption, consol
         store.console().delete_admin_token(&made).await?;
         return Ok(nobodys(&anyhow!("{} cannot be made: {}", file.display(), refused.error)));
     }
-    tracing::info!(file = %file.display(), "made the console's admin token, in a file that only this user can read");
+    tracing::info!(file = %file.display(), "created the console's admin token in a file that only this user can read");
     if std::io::stderr().is_terminal() {
         show(console, &token, &file);
     }
@@ -69,7 +69,7 @@ fn written(database: &DatabaseOption, token: &Secret) -> Result<(NamedTempFile, 
 }
 
 fn of_another_start(kept: &StoredAdminToken) -> AdminToken {
-    tracing::info!(place = kept.place, "the console's admin token was made by another start");
+    tracing::info!(place = kept.place, "another process created the console's admin token");
     AdminToken::hashed(kept.hash)
 }
 

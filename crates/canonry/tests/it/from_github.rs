@@ -300,7 +300,7 @@ fn doctor_asks_github_about_the_app() {
     };
     let broken = "-----BEGIN RSA PRIVATE KEY-----\nnonsense";
     assert_snapshot!(told("77", TEST_APP_PRIVATE_KEY, &[]), @"exit 0: ok    github app    GitHub accepts it, as canonry[bot]");
-    assert_snapshot!(told("77", TEST_APP_PRIVATE_KEY, &["--offline"]), @"exit 0: ok    github app    CANONRY_APP_ID and a key are set; GitHub was not asked");
+    assert_snapshot!(told("77", TEST_APP_PRIVATE_KEY, &["--offline"]), @"exit 0: ok    github app    CANONRY_APP_ID and a key are set; not checked with GitHub");
     assert_snapshot!(told("1", TEST_APP_PRIVATE_KEY, &[]), @"exit 1: fail  github app    GitHub does not accept the App's key: it is wrong, expired or revoked; check CANONRY_APP_ID, its private key, and this machine's clock");
     assert_snapshot!(told("77", "", &[]), @"exit 1: fail  github app    CANONRY_APP_ID is set without a key; set CANONRY_APP_PRIVATE_KEY to the App's private key");
     assert_snapshot!(told("77", broken, &["--offline"]), @"exit 1: fail  github app    the GitHub client cannot start: the App's private key is not an RSA key in PEM form; download a new one from the App's settings");

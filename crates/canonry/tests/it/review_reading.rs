@@ -170,7 +170,7 @@ fn a_first_commit_is_compared_with_nothing() {
     let root = copy.review(&["--base", "HEAD^"]);
     assert_eq!(told(&root), ["debug-leftover a.js:2 new inline"]);
     let notes = root["notes"].to_string();
-    assert!(notes.contains("is compared with nothing: every file of it counts as new"), "{notes}");
+    assert!(notes.contains("has no base to compare with: all its files count as new"), "{notes}");
     // Two histories that have nothing in common.
     let ran = copy.canonry(&["review", "--base", "main", "--full"]).succeeded();
     assert!(ran.stdout.contains("there is no common ancestor of "), "{}", ran.stdout);

@@ -118,7 +118,7 @@ fn a_base_report_tells_what_is_old_and_what_is_new_elsewhere() {
     assert_eq!(seen[1..], ["no-eval src/app.js:22 new inline", "unused README.md:1 new suppressed"]);
     let broken = copy.place.write("broken.sarif", "{").display().to_string();
     let ran = copy.canonry(&["review", "--base", "main", "--sarif", &new, "--sarif-base", &broken]);
-    assert!(ran.exit == Some(3) && ran.stdout.contains("it is no SARIF"), "{ran:?}");
+    assert!(ran.exit == Some(3) && ran.stdout.contains("it is not SARIF"), "{ran:?}");
 }
 
 #[test]

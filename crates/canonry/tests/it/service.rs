@@ -332,6 +332,6 @@ async fn a_persons_token_is_warned_about() {
     };
     tokio::time::timeout(Duration::from_secs(60), asking).await.expect("it asks who it is");
     let (_, log) = service.stopped();
-    let warning = log.lines().find(|line| line.contains("whatever this account does counts as done by Canonry"));
+    let warning = log.lines().find(|line| line.contains("everything this account does counts as done by Canonry"));
     assert!(warning.is_some_and(|line| line.contains(r#""account":"mona""#) && line.contains("WARN")), "{log}");
 }

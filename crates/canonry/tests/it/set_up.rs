@@ -145,7 +145,7 @@ fn doctor_is_content_with_a_working_installation() {
     ok    database      sqlite:[HERE]/.local/share/canonry/canonry.db answers and has schema [NEWEST]
     ok    rights        [HERE]/.local/share/canonry/canonry.db can be written
     ok    corpus        1 repository with 3 items
-    ok    github token  GITHUB_TOKEN is set; GitHub was not asked
+    ok    github token  GITHUB_TOKEN is set; not checked with GitHub
     ok    settings      .canonry.yml is valid
     ");
 }

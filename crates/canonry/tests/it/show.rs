@@ -158,7 +158,7 @@ async fn show_tells_neighbours_and_what_people_did() {
       4 Jan 2026  closed as duplicate of #1 by mona
 
     Outcome: a duplicate of #1 (from the close reason, 4 Jan 2026).
-      Nothing was predicted before it.
+      There was no prediction before this outcome.
 
     Nearest by raw text (fresh):
       #1 93 %

@@ -147,7 +147,7 @@ fn an_export_that_fails_leaves_the_older_file_and_nothing_else() {
     assert_eq!(std::fs::read_to_string(place.path("out.jsonl")).expect("still there"), "older\n");
     assert_eq!(
         place.canonry(&["export", "--repo", "octo/cat", "-o", "no/such/folder.jsonl"]).failed(),
-        "the file no/such/folder.jsonl cannot be written; check the folder and your rights to it: No such file or directory (os error 2)"
+        "the file no/such/folder.jsonl cannot be written; check the folder and its permissions: No such file or directory (os error 2)"
     );
     assert_eq!(names_in(&place.path("")), [".local", "items.jsonl", "out.jsonl", "tmp"]);
     // A device is written directly.

@@ -115,7 +115,7 @@ async fn what_was_learned_is_told_with_its_reason() {
     Changes of more than 5 %, newest first:
       1 Mar 2026  sign\u{1b}[31m in: 85 % → silent after 20 outcomes
 
-    Recomputed from all events: the same.
+    Recomputed from all events: the same as stored.
     ");
     let document = place.canonry(&[&REPO[..], &["--json"]].concat()).succeeded().json();
     let rows = document["thresholds"].as_array().expect("a list");
@@ -162,14 +162,14 @@ async fn a_check_finds_what_does_not_follow_from_the_events() {
     }
     lessons.store.disconnect().await;
     let check = [&REPO[..], &["--check"]].concat();
-    assert!(place.canonry(&check).succeeded().stdout.ends_with("Recomputed from all events: the same.\n"));
+    assert!(place.canonry(&check).succeeded().stdout.ends_with("Recomputed from all events: the same as stored.\n"));
     let url = format!("sqlite:{}", place.database().display());
     let mut connection = <sqlx::SqliteConnection as sqlx::Connection>::connect(&url).await.expect("opens");
     let forged = "UPDATE threshold_state SET state = replace(state, '\"total\":3', '\"total\":300')";
     assert_eq!(sqlx::query(forged).execute(&mut connection).await.expect("written").rows_affected(), 1);
     let found = place.canonry(&check);
     assert_eq!(found.exit, Some(1), "{found:?}");
-    let told = "Recomputed from all events, these differ from what is stored:\n  \
+    let told = "These thresholds differ from the stored ones when they are recomputed from all events:\n  \
         all issues: stored 85 % after 300 outcomes, recomputed 85 % after 3 outcomes\n";
     assert!(found.stdout.ends_with(told), "{}", found.stdout);
     let document = place.canonry(&[&check[..], &["--json"]].concat()).json();

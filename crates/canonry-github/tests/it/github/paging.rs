@@ -71,7 +71,7 @@ async fn cursors_to_elsewhere_or_in_a_circle_are_refused() {
     for (next, detail) in [
         ("https://evil.example/repos/acme/widgets/issues".to_owned(), "its next page is on another host"),
         (own.replace("http:", "https:") + "/repos/acme/widgets/issues", "its next page is on another host"),
-        (format!("{own}/repos/acme/widgets/issues?after=round"), "its pages go round in a circle"),
+        (format!("{own}/repos/acme/widgets/issues?after=round"), "its pages repeat"),
         ("/repos/acme/widgets/issues?after=x".to_owned(), "its next page has no address"),
     ] {
         setting.emulator.clear_faults();

@@ -25,7 +25,7 @@ async fn an_outage_is_told_after_five_tries() {
     let setting = Setting::new().await;
     setting.emulator.fault(Fault::on("GET", ANY).always().answer(503));
     let error = setting.github.repo(&repo()).await.expect_err("down");
-    insta::assert_snapshot!(error.to_string(), @"GitHub failed to answer /repos/acme/widgets (status 503, 5 tries); try again later, www.githubstatus.com tells whether it is down");
+    insta::assert_snapshot!(error.to_string(), @"GitHub failed to answer /repos/acme/widgets (status 503, 5 tries); try again later, www.githubstatus.com shows whether it is down");
     assert_eq!(setting.request_count(), 5);
 }
 

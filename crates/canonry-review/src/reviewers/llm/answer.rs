@@ -27,7 +27,7 @@ impl Unusable {
             Self::TooLong => "was too long",
             Self::NotJson => "was not JSON",
             Self::TrailingText => "had text after the JSON",
-            Self::OtherShape => "had another shape than the schema",
+            Self::OtherShape => "did not match the schema",
         }
     }
 }
@@ -116,7 +116,7 @@ fn claim(text: &str) -> Result<ClaimedFinding, String> {
     if !text.starts_with('{') {
         return Err("is no object".to_owned());
     }
-    let written: ClaimJson = serde_json::from_str(text).map_err(|_| "has another shape than the schema".to_owned())?;
+    let written: ClaimJson = serde_json::from_str(text).map_err(|_| "does not match the schema".to_owned())?;
     let severity = written.severity.trim().to_ascii_lowercase().parse().map_err(|_| "has no severity".to_owned())?;
     let category = written.category.trim().to_ascii_lowercase().parse().map_err(|_| "has no category".to_owned())?;
     Ok(ClaimedFinding {
@@ -257,12 +257,12 @@ mod tests {
         for (bad, expected) in [
             (json!("x"), "is no object"),
             (json!(["t", "m", "p", 1, 1, "minor", "style", null]), "is no object"),
-            (with("line", json!("3")), "has another shape than the schema"),
-            (with("line", json!(3.5)), "has another shape than the schema"),
-            (with("line", json!(-1)), "has another shape than the schema"),
-            (with("line", json!(99_999_999_999_u64)), "has another shape than the schema"),
-            (with("title", json!(null)), "has another shape than the schema"),
-            (with("confidence", json!(1)), "has another shape than the schema"),
+            (with("line", json!("3")), "does not match the schema"),
+            (with("line", json!(3.5)), "does not match the schema"),
+            (with("line", json!(-1)), "does not match the schema"),
+            (with("line", json!(99_999_999_999_u64)), "does not match the schema"),
+            (with("title", json!(null)), "does not match the schema"),
+            (with("confidence", json!(1)), "does not match the schema"),
             (with("severity", json!("blocker")), "has no severity"),
             (with("category", json!("nit")), "has no category"),
         ] {

@@ -106,7 +106,7 @@ impl<'a> ModelSession<'a> {
     }
 
     fn time_is_over(&self) -> String {
-        format!("the time of {} s for the model was over", self.limits.time.as_secs())
+        format!("the model's time limit of {} s was reached", self.limits.time.as_secs())
     }
 
     /// Counts a question as asked and reserves what it may cost.
@@ -178,9 +178,7 @@ fn describe_refusal(refusal: BudgetRefusal) -> String {
     match refusal {
         BudgetRefusal::Calls { limit } => format!("the limit of {limit} model calls was reached"),
         BudgetRefusal::NoPrices => "a cost limit is set, but the model's prices are not known".to_owned(),
-        BudgetRefusal::UnknownCost => {
-            "the cost of the model's answers is not known, so that it cannot be limited".to_owned()
-        }
+        BudgetRefusal::UnknownCost => "the cost of the model's answers is unknown, so it cannot be limited".to_owned(),
         BudgetRefusal::NoRoom { .. } | BudgetRefusal::Cost { .. } => refusal.to_string(),
     }
 }
@@ -259,7 +257,7 @@ mod tests {
     }
 
     fn no_room(limit: f64) -> Result<(), String> {
-        Err(format!("the budget of {limit} US dollars has no room for a question of this size"))
+        Err(format!("the budget of {limit} US dollars is too small for this question"))
     }
 
     #[tokio::test]

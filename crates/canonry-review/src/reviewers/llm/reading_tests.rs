@@ -147,7 +147,7 @@ async fn invented_files_and_lines_are_marked_and_nothing_is_lost() {
     );
     assert_eq!(
         heard.heard.problems,
-        ["a finding that the model calls critical could not be read: it has another shape than the schema"]
+        ["a finding that the model calls critical could not be read: it does not match the schema"]
     );
     assert!(heard.heard.notes.contains(&"a finding of the model is left out: it has no severity".to_owned()));
     let many: Vec<Value> = (0..9).map(|_| one("x", "src/a.rs", 1, "huge")).collect();
@@ -332,7 +332,7 @@ async fn a_model_that_never_answers_ends_with_the_time() {
     let began = tokio::time::Instant::now();
     let heard = read_with(&chat, &files, budget).await;
     assert_eq!(began.elapsed().as_secs(), 30);
-    assert_eq!(heard.heard.problems, ["the model did not read everything: the time of 30 s for the model was over"]);
+    assert_eq!(heard.heard.problems, ["the model did not read everything: the model's time limit of 30 s was reached"]);
     assert_eq!((heard.skipped.len(), read_paths(&heard).len(), heard.heard.reported.len()), (6, 0, 0));
 }
 
@@ -392,7 +392,7 @@ async fn a_first_question_that_money_has_no_room_for_is_told_as_skipped() {
     let prices = Some(TokenPrices { input: 1.0, output: 5.0 });
     let budget = LlmReviewBudget { cost_usd: Some(0.01), prices, ..LlmReviewBudget::default() };
     let heard = read_with(&chat, &[("src/a.rs", CODE)], budget).await;
-    let why = "the budget of 0.01 US dollars has no room for a question of this size";
+    let why = "the budget of 0.01 US dollars is too small for this question";
     assert_eq!((heard.skipped[0].path.as_str(), heard.skipped[0].why.as_str()), ("src/a.rs", why));
     assert_eq!(heard.heard.problems, [format!("the model did not read everything: {why}")]);
     assert_eq!((chat.asked().len(), heard.model_use.calls, heard.heard.read.len()), (0, 0, 0));

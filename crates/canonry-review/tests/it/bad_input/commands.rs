@@ -25,7 +25,7 @@ async fn what_goes_wrong_is_told_and_fixes_nothing() {
         ("sleep 600; true", Duration::from_millis(200), "sh gave no report within 0 s"),
         ("head -c 100000000 /dev/zero | tr '\\0' x", MINUTE, "sh reports more than 32 MiB"),
         ("kill -9 $$", MINUTE, "sh ended with signal: 9 (SIGKILL) and no report"),
-        (cut, MINUTE, "the report of sh is not used: it is no rdjson (it ends early, line 1, column 22)"),
+        (cut, MINUTE, "the report of sh is not used: it is not rdjson (it ends early, line 1, column 22)"),
         (&half, MINUTE, "sh ended with signal: 9 (SIGKILL); nothing counts as fixed by it"),
         ("head -c 3000000 /dev/zero >&2; exit 3", MINUTE, "sh ended with exit status: 3 and no report"),
     ] {

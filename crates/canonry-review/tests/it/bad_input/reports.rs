@@ -30,7 +30,7 @@ fn a_report_that_is_cut_anywhere_is_told_and_never_half_used() {
     for end in 0..whole.len() {
         let heard = sarif(&whole[..end]);
         assert_eq!((heard.reported.len(), heard.read.len(), heard.problems.len()), (0, 0, 1), "cut at {end}");
-        assert!(heard.problems[0].starts_with("r.sarif is not used: it is no SARIF (it ends early"), "{heard:?}");
+        assert!(heard.problems[0].starts_with("r.sarif is not used: it is not SARIF (it ends early"), "{heard:?}");
     }
     let whole = br#"{"source": {"name": "x"}, "diagnostics": [{"message": "m", "location": {"path": "a"}}]}"#;
     for end in 1..whole.len() {
@@ -116,7 +116,7 @@ fn regions_that_are_missing_or_nonsense_are_about_the_file() {
     assert_eq!(
         heard.problems,
         [
-            "r.sarif: 2 results of t left out, which are not what SARIF says: a result of another shape, a result of another shape; nothing counts as fixed by it"
+            "r.sarif: 2 results of t left out, because they are not valid SARIF: a result in another format, a result in another format; nothing counts as fixed by it"
         ]
     );
     let mut diagnostics = String::new();
@@ -170,7 +170,7 @@ fn a_run_of_another_shape_costs_itself_and_fixes_nothing() {
         assert_eq!((paths(&heard), heard.read.len()), (vec!["a.js"], 0), "{bad}");
         assert_eq!(
             heard.problems,
-            ["r.sarif: run 1 has another shape and is left out; nothing counts as fixed"],
+            ["r.sarif: run 1 is not valid SARIF and is skipped; nothing counts as fixed"],
             "{bad}"
         );
     }
@@ -184,7 +184,7 @@ fn bytes_that_are_no_text_cost_only_themselves() {
     let heard = sarif(&log);
     assert_eq!(paths(&heard), ["a.js", "b.js"]);
     assert_eq!(heard.reported[0].title, "\u{fffd}ne is not allowed");
-    assert_eq!(heard.problems, ["r.sarif is not UTF-8 everywhere; what is not is read as \u{fffd}"]);
+    assert_eq!(heard.problems, ["r.sarif contains invalid UTF-8, which is read as \u{fffd}"]);
     let wide: Vec<u8> = [0xff, 0xfe]
         .into_iter()
         .chain(String::from_utf8(lint(&[("one", "a.js", 1)])).expect("text").encode_utf16().flat_map(u16::to_le_bytes))

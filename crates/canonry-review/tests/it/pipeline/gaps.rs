@@ -197,7 +197,7 @@ on_both_engines! {
         std::fs::remove_file(project.git.folder().join(object)).expect("removed");
         let read = read_settings(&project.git.git(), &base).await;
         assert_eq!(read.config, canonry_config::RepoConfig::default());
-        assert!(read.notes.len() == 1 && read.notes[0].starts_with(".canonry.yml is not used, and the defaults hold"), "{:?}", read.notes);
+        assert!(read.notes.len() == 1 && read.notes[0].starts_with(".canonry.yml is not used, so the defaults apply"), "{:?}", read.notes);
     }
 
     async fn the_same_pushes_give_the_same_reports(database: TestDatabase) {

@@ -115,7 +115,7 @@ on_both_engines! {
         let entry = outbox.enqueue(setting.repo.id, setting.pull, &key, write).await.expect("stored");
         let report = setting.review(&[]).await;
         let PublicationResult::Waiting { reason, .. } = setting.publish(&report).await else { panic!("it went past the other") };
-        assert_eq!(reason, "something else is to be written first, under triage:1:pr:1:1");
+        assert_eq!(reason, "another write must be sent first: triage:1:pr:1:1");
         let entry = setting.store.outbox().get(entry.id).await.expect("read").expect("stored");
         assert_eq!((entry.state, setting.own_comments().len()), (OutboxState::Pending, 0));
         assert_eq!(entry.attempts, 0);

@@ -77,7 +77,7 @@ on_both_engines! {
         let (state, words) = setting.ended(job).await;
         let words = words.expect("told");
         assert_eq!(state, JobState::Done);
-        assert!(words.starts_with("1 rows wait: no more than 2 items a day"), "{words}");
+        assert!(words.starts_with("1 rows wait: at most 2 items a day"), "{words}");
         setting.assert_closed(&duplicates[1..3], "the day's two");
         assert!(setting.shown(duplicates[0]).open && setting.shown(duplicates[3]).open);
         let run = setting.store.plans().apply_of(plan).await.expect("reads").expect("begun");

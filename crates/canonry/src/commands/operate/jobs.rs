@@ -119,7 +119,7 @@ async fn retry_all(args: &RetryArgs, context: &Context) -> Result<Report> {
     if retried.orders > 0 {
         let orders = counted(retried.orders, "order");
         text += &format!(
-            "Not queued: {orders} to close or reopen items, which hold for their day only; `canonry jobs retry ID` shows the \
+            "Not queued: {orders} to close or reopen items, which need a new confirmation; `canonry jobs retry ID` shows the \
              command to run instead.\n"
         );
     }

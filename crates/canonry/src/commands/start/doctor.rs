@@ -315,7 +315,7 @@ async fn check_credentials(args: &Args) -> (Check, Option<GitHub>) {
     };
     if args.offline {
         let set = if is_app() { "CANONRY_APP_ID and a key are" } else { "GITHUB_TOKEN is" };
-        return (Check::ok(name, format!("{set} set; GitHub was not asked")), None);
+        return (Check::ok(name, format!("{set} set; not checked with GitHub")), None);
     }
     let check = match client.own_login().await {
         Ok(login) => Check::ok(name, format!("GitHub accepts it, as {}", one_line(login.as_str()))),

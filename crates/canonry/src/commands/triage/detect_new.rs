@@ -231,7 +231,7 @@ fn text(found: &DetectReport, repo: &str) -> String {
         text += &format!("The judge gave no usable answer: {}. Run the command again.\n", one_line(failure));
     }
     if found.source_fallback_reason.is_some() {
-        text += "Compared by title and body: the card failed.\n";
+        text += "Compared by title and body: the intent card could not be made.\n";
     }
     if !found.top_matches.is_empty() {
         let mut shown = table(["nearest", "score", "state", "title"]);

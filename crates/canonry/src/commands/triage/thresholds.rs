@@ -183,9 +183,10 @@ fn changed(one: &ReportedAdjustment, context: &Context) -> String {
 
 fn checked_in_words(differences: &[Difference<'_>], older_rules: bool) -> String {
     if differences.is_empty() {
-        return "\nRecomputed from all events: the same.\n".to_owned();
+        return "\nRecomputed from all events: the same as stored.\n".to_owned();
     }
-    let mut text = "\nRecomputed from all events, these differ from what is stored:\n".to_owned();
+    let mut text =
+        "\nThese thresholds differ from the stored ones when they are recomputed from all events:\n".to_owned();
     for one in differences {
         let state = |state: Option<&ThresholdState>| {
             state.map_or_else(
@@ -197,7 +198,7 @@ fn checked_in_words(differences: &[Difference<'_>], older_rules: bool) -> String
             &format!("  {}: stored {}, recomputed {}\n", name(one.component), state(one.stored), state(one.computed));
     }
     if older_rules {
-        text += "What is stored was learned by an older version; the next command that writes, such as `canonry sync` or \
+        text += "An older version learned the stored thresholds; the next command that writes, such as `canonry sync` or \
             `canonry serve`, recomputes it.\n";
     }
     text

@@ -105,7 +105,7 @@ fn lesson_in_words(stored: &StoredOutcome, context: &Context) -> String {
     match stored.triage_id {
         Some(id) if context.verbose => format!("  The prediction was {lesson}{source}; triage record {id}.\n"),
         Some(_) => format!("  The prediction was {lesson}{source}.\n"),
-        None => "  Nothing was predicted before it.\n".to_owned(),
+        None => "  There was no prediction before this outcome.\n".to_owned(),
     }
 }
 
