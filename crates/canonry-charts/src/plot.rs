@@ -8,7 +8,7 @@ use crate::chart_text;
 pub const CHART_WIDTH: f64 = 560.0;
 
 /// The number of characters of a label that fit under the end of an axis.
-const SHORT: usize = 5;
+const SHORT: usize = 4;
 
 /// The rectangle of a plot. Coordinates on both axes are from 0 to 1.
 #[derive(Debug, Clone, Copy)]
@@ -83,10 +83,12 @@ impl Plot {
         );
     }
 
-    /// Draws a horizontal line with its label above its right end.
-    pub fn level(&self, svg: &mut String, class: &str, share: f64, words: &str) {
+    /// Draws a horizontal line with its label at its right end: below it if `ends_at`, where another line ends, is not
+    /// lower.
+    pub fn level(&self, svg: &mut String, class: &str, share: f64, words: &str, ends_at: f64) {
         self.line_across(svg, class, share);
-        self.words(svg, self.left + self.width - 4.0, self.y(share) - 6.0, "end", words);
+        let distance = if ends_at >= share { 16.0 } else { -6.0 };
+        self.words(svg, self.left + self.width - 4.0, self.y(share) + distance, "end", words);
     }
 
     pub fn line_across(&self, svg: &mut String, class: &str, share: f64) {

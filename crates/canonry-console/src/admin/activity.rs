@@ -61,7 +61,8 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let looked_at = if by.is_empty() && text.is_empty() { PAGE } else { LOOKED_AT };
     let activity = at.console.store.console().action_pages(at.repo.id, before, looked_at + 1).await?;
     let fits = |action: &ConsoleAction| {
-        (by.is_empty() || is_by(action, by)) && contains_words(&format!("{} {}", action.action, action.subject), text)
+        let words = || format!("{} {} {}", action.action, action_words(&action.action), action.subject);
+        (by.is_empty() || is_by(action, by)) && contains_words(&words(), text)
     };
     let found = filter_rows(activity, looked_at, PAGE, fits, |action| action.id);
     let path = format!("{}/activity", repo_path(&at.repo));
@@ -81,8 +82,47 @@ fn line(action: ConsoleAction, now: Timestamp) -> ActivityLine {
     ActivityLine {
         who: formatting::by(action.by.as_ref()),
         at: when(action.at, now),
-        action: action.action,
-        subject: action.subject,
+        action: action_words(&action.action).to_owned(),
+        subject: subject_words(&action.subject),
+    }
+}
+
+/// What a person did, in the past tense; actions are stored in words of their own.
+fn action_words(action: &str) -> &str {
+    match action {
+        "adjudicate" => "answered a case",
+        "cancel grace" => "cancelled an announced close",
+        "canonicalize" => "recomputed clusters",
+        "clear reactions" => "cleared reactions",
+        "draw-sample" => "drew a sample of cases",
+        "pause" => "paused Canonry",
+        "plan: apply" => "applied",
+        "plan: approve" => "approved",
+        "plan: exclude" => "excluded",
+        "plan: plan" => "started",
+        "plan: reset" => "reset",
+        "plan: stop" => "stopped",
+        "plan: undo" => "undid",
+        "plan: withdraw" => "cancelled",
+        "remove ruling" => "removed a ruling",
+        "replay delivery" => "replayed a delivery",
+        "resume" => "resumed Canonry",
+        "retry failed jobs" => "retried failed jobs",
+        "retry job" => "retried a job",
+        "rule" => "made a ruling",
+        "sync" => "started a sync",
+        "undo a clear of reactions" => "restored cleared reactions",
+        other => other,
+    }
+}
+
+/// `issue #12` for a stored `issue/12`.
+fn subject_words(subject: &str) -> String {
+    let item = |kind: &str| subject.strip_prefix(kind).and_then(|rest| rest.strip_prefix('/'));
+    match (item("issue"), item("pr")) {
+        (Some(rest), _) => format!("issue #{rest}"),
+        (_, Some(rest)) => format!("pull request #{rest}"),
+        (None, None) => subject.to_owned(),
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn reliability_plot(plot: &ReliabilityPlot<'_>) -> Svg {
         ),
     );
     if let Some(wanted) = plot.wanted {
-        area.level(&mut svg, "line-wanted", wanted, "target");
+        area.level(&mut svg, "line-wanted", wanted, "target", 0.0);
     }
     let configured = area.x(across(f64::from(plot.configured)));
     push_markup(

@@ -58,8 +58,8 @@ pub(crate) fn step_line(line: &StepLine<'_>) -> Svg {
     marks.push((height(SILENT), "none".to_owned()));
     above.rows(&mut svg, &marks);
     above.columns(&mut svg, &[]);
-    above.level(&mut svg, "line-soft", height(f64::from(line.configured)), "configured");
     let drawn = |point: &StepPoint| height(point.threshold.map_or(SILENT, f64::from));
+    above.level(&mut svg, "line-soft", height(f64::from(line.configured)), "configured", drawn(last));
     push_markup(&mut svg, format_args!(r#"<path class="line" d="{}"/>"#, steps(&above, &span, line.points, drawn)));
     for at in line.moves.iter().filter(|at| (span.from..=span.until).contains(at)) {
         let held = line.points.iter().find(|point| point.at >= *at).unwrap_or(last);
@@ -72,7 +72,7 @@ pub(crate) fn step_line(line: &StepLine<'_>) -> Svg {
     below.columns(&mut svg, &span.marks());
     push_markup(&mut svg, format_args!(r#"<path class="band" d="{}"/>"#, band(&below, &span, line.points)));
     if let Some(wanted) = line.wanted {
-        below.level(&mut svg, "line-wanted", wanted, "target");
+        below.level(&mut svg, "line-wanted", wanted, "target", last.share);
     }
     push_markup(
         &mut svg,

@@ -119,9 +119,11 @@ async fn every_activity_is_to_be_found() {
     assert_eq!(rows(&first), 50);
     let second = world.follow(&first, "Next page").await;
     assert_eq!((rows(&second), linked(&second, "Next page")), (11, None));
+    assert!(second.contains("made a ruling") && second.contains("issue #7 duplicate"), "{second}");
     assert_eq!(world.follow(&second, "First page").await, first);
     for (query, expected) in [
         ("?by=MONA&text=rule", 1),
+        ("?text=made+a+ruling", 1),
         ("?by=@mona&text=DUPLICATE+issue", 1),
         ("?by=operator", 1),
         ("?by=rita", 0),
