@@ -12,8 +12,7 @@ pub mod markdown;
 pub mod printable;
 #[cfg(test)]
 pub(crate) mod public_text;
-pub(crate) mod secret_scan;
-pub(crate) mod shown_secrets;
+pub(crate) mod secrets;
 pub(crate) mod template_text;
 pub(crate) mod text_enum;
 pub(crate) mod text_newtype;
@@ -24,7 +23,8 @@ pub use code_span::code_span;
 pub use counted::{counted, thousands};
 pub use english::likely_english;
 pub use hex::hex_digits;
-pub use secret_scan::{FoundSecret, SecretKind, redact, scan_secrets};
-pub use shown_secrets::{redact_shown, scan_shown_secrets};
+pub use secrets::{
+    FoundSecret, SecretKind, has_valid_checksum, redact, redact_shown, scan_secrets, scan_shown_secrets,
+};
 pub use text_enum::UnknownText;
 pub use untrusted_text::{Fence, is_hidden, visible, visible_text};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::review::LineRange;
-use crate::text::secret_scan::scan_secrets;
+use crate::text::secrets::scan::scan_secrets;
 
 /// The number of context lines before and after the flagged lines.
 const AROUND: u32 = 2;

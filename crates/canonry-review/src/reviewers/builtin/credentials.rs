@@ -1,10 +1,13 @@
 //! Finds committed credentials.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use canonry_domain::review::{Category, LEAKED_CREDENTIAL_RULE, LineRange, Severity};
-use canonry_domain::{SecretKind, scan_secrets};
+use canonry_domain::{SecretKind, has_valid_checksum, scan_secrets};
 
+use super::credential_files::lines_with_secrets;
 use super::reading::{BuiltinRule, ReadFile, Remark};
 use super::url_passwords::opens_nothing;
 
@@ -19,54 +22,131 @@ pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
     if is_lock_file(file.path().file_name()) {
         return Vec::new();
     }
-    let mut found: BTreeMap<u32, SecretKind> = BTreeMap::new();
+    let for_show = file.place.is_test || file.place.is_sample;
+    let mut found: BTreeMap<u32, Credential> = BTreeMap::new();
+    let mut add = |line: u32, credential: Credential| {
+        let known = found.entry(line).or_insert(credential);
+        if known.severity(for_show) < credential.severity(for_show) {
+            *known = credential;
+        }
+    };
     for block in blocks(&file.change.added) {
         let text: String = block.iter().map(|(_, line)| format!("{line}\n")).collect();
         for secret in scan_secrets(&text) {
             let value = &text[secret.range.clone()];
             let at = text[..secret.range.start].matches('\n').count();
             let Some((line, _)) = block.get(at) else { continue };
-            let is_harmless = secret.kind == SecretKind::UrlPassword && opens_nothing(&text, &secret.range);
-            if is_made_up(value) || is_harmless || !is_told(file, *line, secret.kind) {
-                continue;
-            }
-            let told = found.entry(*line).or_insert(secret.kind);
-            if severity(file, *told) < severity(file, secret.kind) {
-                *told = secret.kind;
+            let credential = Credential::new(secret.kind, value);
+            let gives_access = match secret.kind {
+                SecretKind::UrlPassword => !opens_nothing(&text, &secret.range),
+                SecretKind::Password => file.language.is_none() || is_in_quotes(&text[..secret.range.start]),
+                SecretKind::Jwt => is_web_token(value),
+                _ => true,
+            };
+            if gives_access && !is_made_up(value) && is_told(file, *line, credential) {
+                add(*line, credential);
             }
         }
     }
-    let remark = |(line, kind): (u32, SecretKind)| Remark {
+    if !for_show {
+        let credential = Credential { kind: SecretKind::Password, certainty: Certainty::Probable };
+        lines_with_secrets(file).for_each(|line| add(line, credential));
+    }
+    let remark = |(line, credential): (u32, Credential)| Remark {
         path: file.path().clone(),
         lines: LineRange::new(line, line),
         title: "A credential is committed",
         message: format!(
-            "This looks like {} {kind}. Whoever can read the repository can use it, also after it is removed: revoke it, \
+            "This looks like {} {}{}. Whoever can read the repository can use it, also after it is removed: revoke it, \
              and read the new one from the environment or a secret store.",
-            article(kind)
+            article(credential.kind),
+            credential.kind,
+            credential.certainty.in_words(),
         ),
-        severity: severity(file, kind),
+        severity: credential.severity(for_show),
         category: Category::Security,
     };
     found.into_iter().map(remark).collect()
 }
 
-/// None of these kinds is certain enough for critical, which no setting can switch off: Google keys are in every web
-/// page that shows a map, many tokens have expired when they are committed, the host of a URL may be unreachable, and
-/// any word can follow `password=`.
-fn severity(file: &ReadFile<'_>, kind: SecretKind) -> Severity {
-    match kind {
-        SecretKind::GoogleKey | SecretKind::Jwt | SecretKind::UrlPassword | SecretKind::Password => Severity::Major,
-        _ if file.place.is_test || file.place.is_sample => Severity::Major,
-        _ => Severity::Critical,
+#[derive(Clone, Copy)]
+struct Credential {
+    kind: SecretKind,
+    certainty: Certainty,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Certainty {
+    /// Its checksum is right.
+    Proven,
+    /// Its format is a vendor's, or a private key's.
+    Probable,
+    /// Its checksum is wrong.
+    Doubtful,
+    /// It is a key for a vendor's test mode.
+    TestMode,
+}
+
+impl Certainty {
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Proven => ", and its checksum is right",
+            Self::Probable => "",
+            Self::Doubtful => ", but its checksum is wrong: it may be made up",
+            Self::TestMode => " for test mode",
+        }
     }
 }
 
-fn article(kind: SecretKind) -> &'static str {
-    match kind {
-        SecretKind::AwsKey | SecretKind::AnthropicKey | SecretKind::OpenAiKey => "an",
-        _ => "a",
+impl Credential {
+    fn new(kind: SecretKind, value: &str) -> Self {
+        let certainty = match has_valid_checksum(value) {
+            Some(true) => Certainty::Proven,
+            Some(false) => Certainty::Doubtful,
+            None if matches!(kind, SecretKind::Vendor(_)) && is_for_test_mode(value) => Certainty::TestMode,
+            None => Certainty::Probable,
+        };
+        Self { kind, certainty }
     }
+
+    /// None of these kinds is certain enough for critical, which no setting can switch off: Google keys are in every
+    /// web page that shows a map, many tokens have expired when they are committed, the host of a URL may be
+    /// unreachable, and any word can follow `password=`.
+    fn severity(self, for_show: bool) -> Severity {
+        match (self.kind, self.certainty) {
+            (_, Certainty::TestMode) => Severity::Medium,
+            (SecretKind::Vendor("Google key"), _) => Severity::Major,
+            (SecretKind::Vendor(_) | SecretKind::PrivateKey, Certainty::Proven | Certainty::Probable) if !for_show => {
+                Severity::Critical
+            }
+            _ => Severity::Major,
+        }
+    }
+}
+
+fn is_for_test_mode(value: &str) -> bool {
+    ["_test_", "_TEST", "sandbox", "EZTK"].iter().any(|mark| value.contains(mark))
+}
+
+fn article(kind: SecretKind) -> &'static str {
+    let name = kind.to_string();
+    let sounds_open = name.starts_with(['A', 'E', 'I', 'O', 'a', 'e', 'i', 'o'])
+        || ["NVIDIA", "X ", "npm ", "xAI"].iter().any(|word| name.starts_with(word));
+    if sounds_open { "an" } else { "a" }
+}
+
+/// Whether a string is open before a value. In a programming language a value without quotes is an expression, such as
+/// `this.state.token2`.
+fn is_in_quotes(before: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    ['"', '\'', '`'].iter().any(|quote| line.matches(*quote).count() % 2 == 1)
+}
+
+/// Whether the first part of a JSON web token names its algorithm.
+fn is_web_token(value: &str) -> bool {
+    let header = value.split('.').next().unwrap_or_default();
+    let header = BASE64_URL_SAFE_NO_PAD.decode(header).ok();
+    header.is_some_and(|header| String::from_utf8_lossy(&header).contains("\"alg\""))
 }
 
 /// Groups consecutive lines: a private key has several.
@@ -75,13 +155,12 @@ fn blocks(added: &[(u32, String)]) -> impl Iterator<Item = &[(u32, String)]> {
 }
 
 /// Whether a credential is reported. Keys and passwords in tests and examples are there to be seen; a token of a known
-/// service is not.
-fn is_told(file: &ReadFile<'_>, line: u32, kind: SecretKind) -> bool {
+/// service is not, unless its checksum shows that it was made up.
+fn is_told(file: &ReadFile<'_>, line: u32, credential: Credential) -> bool {
     let for_show = file.place.is_test || file.place.is_sample || is_rust_test(file, line);
-    match kind {
-        SecretKind::PrivateKey | SecretKind::Jwt | SecretKind::UrlPassword | SecretKind::Password => !for_show,
-        _ => true,
-    }
+    let is_known = matches!(credential.kind, SecretKind::Vendor(_))
+        && matches!(credential.certainty, Certainty::Proven | Certainty::Probable);
+    is_known || !for_show
 }
 
 /// Whether a line is in the test module at the end of a Rust file.
@@ -110,8 +189,13 @@ fn is_made_up(value: &str) -> bool {
         // 1234567890 in base64, as in the well-known example token.
         "xmjm0nty3odkw",
     ];
-    let longest_run = lower.as_bytes().chunk_by(|one, next| one == next).map(<[u8]>::len).max().unwrap_or(0);
-    longest_run >= 6 || words.iter().any(|word| lower.contains(word))
+    // Some formats begin with bytes of zero, which are `A` in base64.
+    let longest_run = value.as_bytes().chunk_by(|one, next| one == next && *one != b'A').map(<[u8]>::len).max();
+    // A random value of a token's length has many different characters.
+    let different: BTreeSet<u8> = value.bytes().collect();
+    longest_run.is_some_and(|run| run >= 6)
+        || (value.len() >= 24 && different.len() < 8)
+        || words.iter().any(|word| lower.contains(word))
 }
 
 fn is_lock_file(name: &str) -> bool {
@@ -129,8 +213,15 @@ mod tests {
     use super::super::reading::{FileToRead, ReadFile};
     use super::RULE;
 
+    const CHECKSUM: &str = "0smkjE";
+
     /// Built at run time, so that no scanner takes this file for a leak.
     fn token() -> String {
+        ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5", CHECKSUM].concat()
+    }
+
+    /// A token whose checksum is wrong.
+    fn made_up() -> String {
         ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat()
     }
 
@@ -152,6 +243,15 @@ mod tests {
             ("tests/a.py", format!("token = '{token}'\n"), vec![1]),
             // A change cannot allow its own leak.
             ("src/a.js", format!("t = '{token}' // gitleaks:allow\n"), vec![1]),
+            ("src/a.js", format!("t = '{}'\n", made_up()), vec![1]),
+            ("src/a.js", format!("const password = '{password}';\n"), vec![1]),
+            ("src/a.js", format!("fetch(x, 'password={password}')\n"), vec![1]),
+            (".netrc", "machine a.dev login b password summer7\n".to_owned(), vec![1]),
+            (
+                "db/users.sql",
+                format!("('mona', '$2y$12${}', 1)\n", "k9Zr2mX4hJ7kQ9zR2mX4".repeat(3).split_at(53).0),
+                vec![1],
+            ),
             // Not reported: placeholders, examples, allowed values, hashes.
             ("tests/key.pem", key, vec![]),
             ("docs/guide.md", format!("DB_PASSWORD = '{password}'\n"), vec![]),
@@ -160,6 +260,9 @@ mod tests {
             ("src/a.js", format!("t = '{}'\n", ["ghp_", &"x".repeat(36)].concat()), vec![]),
             ("src/a.js", format!("t = '{}'\n", ["ghp_", "abcdefghijklmnopqrstuvwxyz1234567890"].concat()), vec![]),
             ("src/a.js", "const token = process.env.GITHUB_TOKEN;\n".to_owned(), vec![]),
+            ("src/a.js", "const token = this.state.b2bToken;\n".to_owned(), vec![]),
+            ("src/a.js", "const token = this.x1.y2Z3w4;\nconst apiKey = Config.V2.keyFor9;\n".to_owned(), vec![]),
+            ("tests/a.js", format!("t = '{}'\n", made_up()), vec![]),
             ("src/a.js", "password: hashPassword2(user.Password1)\n".to_owned(), vec![]),
             ("package-lock.json", format!("\"x\": \"{token}\"\n"), vec![]),
             ("a.yml", "uses: a/b@4b825dc642cb6eb9a060e54bf8d69288fbee4904\n".to_owned(), vec![]),
@@ -173,7 +276,8 @@ mod tests {
         let password = ["hJ7", "kQ9", "zR2", "!mX4"].concat();
         let body = "q1W2e3R4t5Y6u7I8o9P0a1S2d3F4g5H6j7K8";
         let google = ["AI", "za", &body[..35]].concat();
-        let web = ["ey", "J", &body[..20], ".ey", "J", &body[..20], ".", body].concat();
+        let web = ["eyJhbGciOiJIUzI1NiJ9", ".ey", "J", &body[..20], ".", body].concat();
+        let not_web = ["ey", "J", &body[..20], ".ey", "J", &body[..20], ".", body].concat();
         let aws = ["AKIA", "J7Q2ZLM4N8PXR5TV"].concat();
         let known = ["eyJhbGciOiJIUzI1NiJ9", ".eyJzdWIiOiIxMjM0NTY3ODkwIn0", ".", body].concat();
         for (line, expected) in [
@@ -187,6 +291,20 @@ mod tests {
             (format!("key = '{aws}'"), Some((Severity::Critical, "an AWS key"))),
             (format!("both = '{google} {aws}'"), Some((Severity::Critical, "an AWS key"))),
             (format!("const session = '{known}';"), None),
+            (format!("const session = '{not_web}';"), None),
+            (format!("t = '{}'", token()), Some((Severity::Critical, "a GitHub token, and its checksum is right"))),
+            (
+                format!("t = '{}'", made_up()),
+                Some((Severity::Major, "a GitHub token, but its checksum is wrong: it may be made up")),
+            ),
+            (
+                format!("t = '{}'", ["sk", "_test_", body].concat()),
+                Some((Severity::Medium, "a Stripe key for test mode")),
+            ),
+            (
+                format!("t = '{}'", ["np", "m_", body].concat()),
+                Some((Severity::Major, "an npm token, but its checksum is wrong: it may be made up")),
+            ),
             (format!("url = 'postgres://app:{password}@localhost:5432/x'"), None),
             (format!("url = 'amqp://app:{password}@rabbit/x'"), None),
             ("url = 'postgres://postgres:postgres@db.acme.dev/x'".to_owned(), None),

@@ -15,7 +15,7 @@ const FORGED: &str = "<!-- canonry:v1:review:review/1%231/post/1:q1w2e3r4t5y6u7i
 
 /// A made-up token, put together here so that secret scanners do not report this file.
 fn token() -> String {
-    ["ghp_", "x7Kq2mVb9TzR4wYc6NdF1hGj8LpS3aQe5UiO"].concat()
+    ["ghp_", "x7Kq2mVb9TzR4wYc6NdF1hGj8LpS3a0odryJ"].concat()
 }
 
 /// Texts that do harm if they are repeated unchanged. `copied` is a marker that Canonry itself wrote elsewhere.

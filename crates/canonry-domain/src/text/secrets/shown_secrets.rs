@@ -1,8 +1,8 @@
 //! Finds secrets in Markdown, also if marks split them: `ghp\_…` and `ghp_<b></b>…` are read as one word.
 
+use super::scan::{merged, redact_found};
 use crate::text::markdown::{ShownText, shown_text};
 use crate::text::printable::is_invisible;
-use crate::text::secret_scan::{merged, redact_found};
 use crate::{FoundSecret, scan_secrets};
 
 /// Replaces a text that still contains secrets after all rounds.
@@ -96,7 +96,7 @@ mod tests {
 
     use super::{redact_shown, scan_shown_secrets};
     use crate::scan_secrets;
-    use crate::text::secret_scan::samples::secrets;
+    use crate::text::secrets::scan::samples::secrets;
 
     /// Markdown forms of a secret with something between its characters that a reader does not see.
     fn disguises(secret: &str) -> Vec<String> {

@@ -6,6 +6,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::assigned_values::{ASSIGNED, has_digit, is_no_placeholder, mixes_digits_and_cases};
+use super::vendor_tokens::find_vendor_tokens;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSecret {
     pub kind: SecretKind,
@@ -14,18 +17,12 @@ pub struct FoundSecret {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SecretKind {
-    GitHubToken,
-    GitLabToken,
-    /// An AWS access key, or the secret that belongs to it.
-    AwsKey,
+    /// A token, key or password in a vendor's format, with its name, such as `GitHub token`.
+    Vendor(&'static str),
     PrivateKey,
-    SlackToken,
-    StripeKey,
-    AnthropicKey,
-    OpenAiKey,
-    GoogleKey,
-    PackageToken,
     Jwt,
+    /// A password as a server stores it, such as bcrypt's.
+    PasswordHash,
     UrlPassword,
     /// A value that is assigned to a name like `password` and looks random.
     Password,
@@ -34,17 +31,10 @@ pub enum SecretKind {
 impl fmt::Display for SecretKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(match self {
-            Self::GitHubToken => "GitHub token",
-            Self::GitLabToken => "GitLab token",
-            Self::AwsKey => "AWS key",
+            Self::Vendor(name) => name,
             Self::PrivateKey => "private key",
-            Self::SlackToken => "Slack token",
-            Self::StripeKey => "Stripe key",
-            Self::AnthropicKey => "Anthropic key",
-            Self::OpenAiKey => "OpenAI key",
-            Self::GoogleKey => "Google key",
-            Self::PackageToken => "package token",
             Self::Jwt => "JSON web token",
+            Self::PasswordHash => "password hash",
             Self::UrlPassword => "password in a URL",
             Self::Password => "password",
         })
@@ -56,7 +46,9 @@ impl fmt::Display for SecretKind {
 /// Known formats are found anywhere. A password is found only behind a name like `password=` and only if it looks
 /// random: commit hashes, UUIDs, variable names and the usual placeholders are ignored.
 pub fn scan_secrets(text: &str) -> Vec<FoundSecret> {
-    merged(RULES.iter().flat_map(|rule| rule.find(text)).collect())
+    let tokens = find_vendor_tokens(text).into_iter().filter(|(_, range)| is_no_sample(&text[range.clone()]));
+    let tokens = tokens.map(|(name, range)| FoundSecret { kind: SecretKind::Vendor(name), range });
+    merged(tokens.chain(RULES.iter().flat_map(|rule| rule.find(text))).collect())
 }
 
 /// Sorts the secrets and merges overlapping ones.
@@ -98,7 +90,7 @@ struct Rule {
 }
 
 /// A further condition for a match (for its first group, if it has one).
-type Check = fn(&str) -> bool;
+pub(super) type Check = fn(&str) -> bool;
 
 impl Rule {
     fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = FoundSecret> + 'a {
@@ -109,40 +101,101 @@ impl Rule {
     }
 }
 
+/// The formats that are more than a prefix and an alphabet.
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let anything: Check = |_| true;
-    let table: [(SecretKind, &str, Check); 15] = [
-        (SecretKind::GitHubToken, r"\bgh[pousr]_[A-Za-z0-9][A-Za-z0-9_.-]{34,}[A-Za-z0-9]", anything),
-        (SecretKind::GitHubToken, r"\bgithub_pat_[A-Za-z0-9_]{22,}", anything),
-        (SecretKind::GitLabToken, r"\bglpat-[A-Za-z0-9_-]{20,}", anything),
-        (SecretKind::AwsKey, r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", is_no_sample),
-        (
-            SecretKind::AwsKey,
-            r#"(?i)aws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?([a-z0-9/+]{40})\b"#,
-            is_no_sample,
-        ),
+    let vendor = SecretKind::Vendor;
+    let table: [(SecretKind, &str, Check); 30] = [
+        (vendor("AWS key"), r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", is_no_sample),
+        (vendor("AWS key"), r#"(?i)aws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?([a-z0-9/+]{40})\b"#, is_no_sample),
         (
             SecretKind::PrivateKey,
             r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
             holds_key_material,
         ),
-        (SecretKind::SlackToken, r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{16,}", has_digit),
         (
-            SecretKind::SlackToken,
-            r"\bhooks\.slack\.com/services/T[A-Za-z0-9]+/B[A-Za-z0-9]+/[A-Za-z0-9]{16,}",
+            SecretKind::PrivateKey,
+            r"PuTTY-User-Key-File-[23]: (?s:.*?)Private-Lines: [0-9]+\r?\n[A-Za-z0-9+/=\r\n]+",
+            holds_key_material,
+        ),
+        // The same in base64, as in Kubernetes.
+        (
+            SecretKind::PrivateKey,
+            r"\bLS0tLS1CRUdJTi[A-Za-z0-9+/]{0,20}(?:UFJJVkFURSBLRVkt|BSSVZBVEUgS0VZL|QUklWQVRFIEtFWS)[A-Za-z0-9+/=]{40,}",
             anything,
         ),
-        (SecretKind::StripeKey, r"\b(?:sk|rk)_live_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9+/]{24,}", anything),
-        (SecretKind::AnthropicKey, r"\bsk-ant-[A-Za-z0-9_-]{24,}", anything),
-        (SecretKind::OpenAiKey, r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}", mixes_digits_and_cases),
-        (SecretKind::GoogleKey, r"\bAIza[A-Za-z0-9_-]{35}", anything),
-        (SecretKind::PackageToken, r"\bnpm_[A-Za-z0-9]{36}\b|\bpypi-AgEI[A-Za-z0-9_-]{40,}", anything),
+        (
+            vendor("Slack webhook"),
+            r"\bhooks\.slack\.com/(?:services/T[A-Za-z0-9]+/B[A-Za-z0-9]+|(?:workflows|triggers)/[A-Za-z0-9]+/[A-Za-z0-9]+(?:/[0-9]+)?)/[A-Za-z0-9]{16,}",
+            has_digit,
+        ),
+        (
+            vendor("Discord webhook"),
+            r"\bdiscord(?:app)?\.com/api/webhooks/[0-9]{16,22}/[A-Za-z0-9_-]{40,100}",
+            anything,
+        ),
+        (
+            vendor("Discord token"),
+            r"\b[MNO][ADQTgjwz][A-Za-z0-9_-]{21,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}",
+            mixes_digits_and_cases,
+        ),
+        (
+            vendor("Microsoft Teams webhook"),
+            r"\b[a-z0-9-]+\.webhook\.office\.com/webhookb2/[a-z0-9@-]{73}/IncomingWebhook/[a-z0-9]{32}/[a-z0-9-]{36}",
+            anything,
+        ),
+        (vendor("Telegram token"), r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b", mixes_digits_and_cases),
+        (vendor("Mailchimp key"), r"\b[0-9a-f]{32}-us[0-9]{1,2}\b", anything),
+        (vendor("Mailgun key"), r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b", anything),
+        (vendor("Terraform token"), r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}", anything),
+        (vendor("New Relic key"), r"\b[0-9a-f]{36}NRAL\b", anything),
+        (vendor("MaxMind key"), r"\b[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk\b", anything),
+        (vendor("RapidAPI key"), r"\b[A-Za-z0-9]{10}msh[A-Za-z0-9]{15}p1[A-Za-z0-9]{6}jsn[A-Za-z0-9]{12}\b", anything),
+        (vendor("Firebase key"), r"\bAAAA[A-Za-z0-9_-]{7}:[A-Za-z0-9_-]{140}", anything),
+        (vendor("Zoho token"), r"\b1000\.[a-f0-9]{32}\.[a-f0-9]{32}\b", anything),
+        (vendor("Mapbox token"), r"\bsk\.eyJ[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{22}", anything),
+        (vendor("Asana token"), r"\b[12]/[0-9]{16}(?:/[0-9]{16})?:[a-f0-9]{32}\b", anything),
+        (vendor("Salesforce token"), r"\b00D[A-Za-z0-9]{12,15}![A-Za-z0-9_.]{80,260}", anything),
+        (
+            vendor("Azure client secret"),
+            r"(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})",
+            mixes_digits_and_cases,
+        ),
+        (
+            vendor("Azure key"),
+            r"\b(?:AccountKey|SharedAccessKey)\s*=\s*([A-Za-z0-9+/]{43,86}={1,2})",
+            mixes_digits_and_cases,
+        ),
+        (
+            vendor("Azure key"),
+            r"\b[A-Za-z0-9+/]{33,76}(?:\+ASt|\+ABa|\+AMC|\+AIo|\+ASb|\+AEh|\+ARm|\+ACR|ACDb|APIM|AzCa|AzSe|AzFu)[A-Za-z0-9+/]{5,12}={1,2}",
+            mixes_digits_and_cases,
+        ),
+        (vendor("Azure key"), r"\b[A-Za-z0-9]{52}JQQJ9(?:9|D|H)[A-Za-z0-9]{26}\b", mixes_digits_and_cases),
+        // A signature of a shared address: version, permissions and expiry stand before it.
+        (
+            vendor("Azure signature"),
+            r#"[?&]s[vep][a-z]?=(?:[^\s"'<>]*&)sig=([A-Za-z0-9%+/=_-]{43,63})"#,
+            mixes_digits_and_cases,
+        ),
+        (
+            SecretKind::PasswordHash,
+            r"\$(?:2[abxy]\$[0-9]{2}\$[./A-Za-z0-9]{53}|(?:apr)?1\$[./A-Za-z0-9]{4,8}\$[./A-Za-z0-9]{22}|5\$[^$\s:]{8,32}\$[./A-Za-z0-9]{43}|6\$[^$\s:]{8,32}\$[./A-Za-z0-9]{86}|y\$[./A-Za-z0-9]+\$[./A-Za-z0-9]{1,86}\$[./A-Za-z0-9]{43}|argon2(?:id|i|d)\$v=[0-9]+\$[^\s$]+\$[A-Za-z0-9+/]{11,}\$[A-Za-z0-9+/]{22,})",
+            anything,
+        ),
+        // How Firefox stores a name or a password.
+        (
+            SecretKind::PasswordHash,
+            r"\bM[A-Z0-9]{2}EEPgAAAAAAAAAAAAAAAAAAAEwFAYIKoZIhvcNAwcE[A-Za-z0-9+/]{16,}={0,2}",
+            anything,
+        ),
         (SecretKind::Jwt, r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}", anything),
         (SecretKind::UrlPassword, r"\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/:@]{8,})@", is_no_placeholder),
     ];
-    let password = r#"(?i)\b[a-z0-9_.-]*(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*(?:=>|:=|[:=])\s*["']?([^\s"'`,;<>(){}\[\]]{12,200})"#;
-    let table = table.into_iter().chain([(SecretKind::Password, password, looks_random as Check)]);
+    let assigned = ASSIGNED.map(|(pattern, check)| (SecretKind::Password, pattern, check));
     table
+        .into_iter()
+        .chain(assigned)
         .map(|(kind, pattern, check)| Rule {
             kind,
             pattern: Regex::new(pattern).expect("invariant: a constant pattern"),
@@ -165,87 +218,6 @@ fn holds_key_material(text: &str) -> bool {
     })
 }
 
-fn has_digit(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_digit())
-}
-
-fn mixes_digits_and_cases(text: &str) -> bool {
-    has_digit(text)
-        && text.bytes().any(|byte| byte.is_ascii_lowercase())
-        && text.bytes().any(|byte| byte.is_ascii_uppercase())
-}
-
-fn is_no_placeholder(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let words = [
-        "password",
-        "passwd",
-        "secret",
-        "example",
-        "changeme",
-        "placeholder",
-        "your",
-        "xxxx",
-        "****",
-        "redacted",
-        "${",
-        "{{",
-        "%s",
-    ];
-    !words.iter().any(|word| lower.contains(word))
-}
-
-/// Whether a text is random enough for a password: letters, digits and at least three kinds of characters, well spread
-/// (3.3 bits per character separate random passwords of 12 and more characters from words with a number behind them).
-fn looks_random(text: &str) -> bool {
-    let kinds = [
-        text.bytes().any(|byte| byte.is_ascii_lowercase()),
-        text.bytes().any(|byte| byte.is_ascii_uppercase()),
-        has_digit(text),
-        text.bytes().any(|byte| byte.is_ascii_punctuation()),
-    ];
-    has_digit(text)
-        && kinds.iter().filter(|present| **present).count() >= 3
-        && is_no_placeholder(text)
-        && !is_hash_or_uuid(text)
-        && !is_code_path(text)
-        && bits_per_character(text) >= 3.3
-}
-
-fn is_hash_or_uuid(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'-' | b':'))
-        || text.starts_with("sha256-")
-        || text.starts_with("sha512-")
-        || text.starts_with("sha256:")
-}
-
-/// `self.config.Password1`, `Some::Path2`, `/etc/secret1/File`: a path, not a value.
-fn is_code_path(text: &str) -> bool {
-    let parts: Vec<&str> =
-        text.split(['.', ':', '/', '-', '_', '$', '\\', '@']).filter(|part| !part.is_empty()).collect();
-    parts.len() >= 2
-        && parts.iter().all(|part| {
-            let word = part.trim_end_matches(|character: char| character.is_ascii_digit());
-            word.chars().all(char::is_alphabetic) && part.len() - word.len() <= 4
-        })
-}
-
-fn bits_per_character(text: &str) -> f64 {
-    let mut counts = [0u32; 256];
-    for byte in text.bytes() {
-        counts[usize::from(byte)] += 1;
-    }
-    let length = f64::from(u32::try_from(text.len()).unwrap_or(u32::MAX));
-    counts
-        .iter()
-        .filter(|count| **count > 0)
-        .map(|count| {
-            let share = f64::from(*count) / length;
-            -share * share.log2()
-        })
-        .sum()
-}
-
 #[cfg(test)]
 pub(crate) mod samples {
     use super::SecretKind;
@@ -254,24 +226,24 @@ pub(crate) mod samples {
     pub(crate) fn secrets() -> Vec<(SecretKind, String)> {
         let body = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
         vec![
-            (SecretKind::GitHubToken, format!("ghp_{body}")),
-            (SecretKind::GitHubToken, format!("gho_{body}")),
-            (SecretKind::GitHubToken, format!("ghs_{body}")),
-            (SecretKind::GitHubToken, format!("github_pat_11ABCDEFG0{body}_{body}")),
-            (SecretKind::GitLabToken, format!("glpat-{}", &body[..20])),
-            (SecretKind::AwsKey, format!("AKIA{}", "J7Q2ZLM4N8PXR5TV")),
+            (SecretKind::Vendor("GitHub token"), format!("ghp_{body}")),
+            (SecretKind::Vendor("GitHub token"), format!("gho_{body}")),
+            (SecretKind::Vendor("GitHub token"), format!("ghs_{body}")),
+            (SecretKind::Vendor("GitHub token"), format!("github_pat_11ABCDEFG0{body}_{body}")),
+            (SecretKind::Vendor("GitLab token"), format!("glpat-{}", &body[..20])),
+            (SecretKind::Vendor("AWS key"), format!("AKIA{}", "J7Q2ZLM4N8PXR5TV")),
             (
                 SecretKind::PrivateKey,
                 format!("-----BEGIN RSA PRIVATE KEY-----\n{body}{body}\n-----END RSA PRIVATE KEY-----"),
             ),
             (SecretKind::PrivateKey, format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{body}{body}\ncut off")),
-            (SecretKind::SlackToken, format!("xoxb-{}-{body}", "123456789012")),
-            (SecretKind::StripeKey, format!("sk_live_{body}")),
-            (SecretKind::AnthropicKey, format!("sk-ant-api03-{body}")),
-            (SecretKind::OpenAiKey, format!("sk-proj-{body}{body}")),
-            (SecretKind::OpenAiKey, format!("sk-{body}")),
-            (SecretKind::GoogleKey, format!("AIza{}", &body[..35])),
-            (SecretKind::PackageToken, format!("npm_{body}")),
+            (SecretKind::Vendor("Slack token"), format!("xoxb-{}-{body}", "123456789012")),
+            (SecretKind::Vendor("Stripe key"), format!("sk_live_{body}")),
+            (SecretKind::Vendor("Anthropic key"), format!("sk-ant-api03-{body}")),
+            (SecretKind::Vendor("OpenAI key"), format!("sk-proj-{body}{body}")),
+            (SecretKind::Vendor("OpenAI key"), format!("sk-{body}")),
+            (SecretKind::Vendor("Google key"), format!("AIza{}", &body[..35])),
+            (SecretKind::Vendor("npm token"), format!("npm_{body}")),
             (SecretKind::Jwt, format!("eyJ{}.eyJ{}.{body}", &body[..20], &body[..20])),
         ]
     }
