@@ -19,6 +19,7 @@ mod secret_files;
 mod syntax;
 mod url_passwords;
 mod usual_passwords;
+mod workflow_security;
 
 pub(crate) use past_credentials::search_commits;
 pub use reading::FileToRead;

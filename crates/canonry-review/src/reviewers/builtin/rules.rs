@@ -7,12 +7,12 @@ use canonry_domain::review::{RepoPath, ReviewerName};
 use super::reading::{BuiltinRule, FileToRead, ReadFile};
 use super::{
     committed_output, conflict_markers, console_output, credentials, debug_leftovers, disabled_tests, focused_tests,
-    large_files, merge_leftovers, secret_files,
+    large_files, merge_leftovers, secret_files, workflow_security,
 };
 use crate::change::file_change::ChangeKind;
 use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer};
 
-const RULES: [BuiltinRule; 10] = [
+const RULES: [BuiltinRule; 14] = [
     conflict_markers::RULE,
     credentials::RULE,
     secret_files::RULE,
@@ -23,6 +23,10 @@ const RULES: [BuiltinRule; 10] = [
     committed_output::RULE,
     large_files::RULE,
     merge_leftovers::RULE,
+    workflow_security::INJECTION,
+    workflow_security::UNTRUSTED_CHECKOUT,
+    workflow_security::PERMISSIONS,
+    workflow_security::UNPINNED_ACTION,
 ];
 
 pub fn read_with_rules(files: &[FileToRead<'_>]) -> ReviewerAnswer {
