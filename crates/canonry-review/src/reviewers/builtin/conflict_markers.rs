@@ -10,39 +10,71 @@ fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     files.iter().flat_map(conflicts).collect()
 }
 
-/// A conflict has all three marks in order, each at the start of its line: a line of equal signs is a heading in many
-/// texts, and a single mark is a quotation.
+/// The marks of a conflict in their order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Ours,
+    Middle,
+    Theirs,
+}
+
+/// A conflict has marks in order, each at the start of its line: a line of equal signs is a heading in many texts, and a
+/// single mark is a quotation. In code a single mark of a side is a conflict that was resolved in part.
 fn conflicts(file: &ReadFile<'_>) -> Vec<Remark> {
+    let mut groups: Vec<Vec<(u32, Mark)>> = Vec::new();
+    for (number, mark) in marks(file) {
+        match groups.last_mut().filter(|group| group.last().is_some_and(|(_, last)| follows(*last, mark))) {
+            Some(group) => group.push((number, mark)),
+            None => groups.push(vec![(number, mark)]),
+        }
+    }
+    let is_conflict = |group: &&Vec<(u32, Mark)>| {
+        let (first, last) = (group[0], group[group.len() - 1]);
+        let is_side_in_code = group.iter().any(|(_, mark)| *mark != Mark::Middle) && !file.code.is_empty();
+        let has_two_marks = first.1 == Mark::Ours && group.len() > 1;
+        (has_two_marks || is_side_in_code) && file.added.range(first.0..=last.0).next().is_some()
+    };
+    let remark = |group: &Vec<(u32, Mark)>| {
+        let is_whole = group.last().is_some_and(|(_, mark)| *mark == Mark::Theirs) && group.len() > 1;
+        let message = if is_whole {
+            "Both sides of the conflict are still here. Decide for one, and remove the markers."
+        } else {
+            "A part of a conflict is still here. Compare both sides again, and remove the marker."
+        };
+        Remark {
+            path: file.path().clone(),
+            lines: LineRange::new(group[0].0, group[group.len() - 1].0),
+            title: "Merge conflict markers are committed",
+            message: message.to_owned(),
+            severity: Severity::Major,
+            category: Category::Correctness,
+        }
+    };
+    groups.iter().filter(is_conflict).map(remark).collect()
+}
+
+fn follows(last: Mark, next: Mark) -> bool {
+    matches!((last, next), (Mark::Ours, Mark::Middle) | (Mark::Ours | Mark::Middle, Mark::Theirs))
+}
+
+/// The marks of a file outside of fences, strings and comments.
+fn marks(file: &ReadFile<'_>) -> Vec<(u32, Mark)> {
     let mut found = Vec::new();
-    let mut open: Option<(u32, bool)> = None;
     let mut in_fence = false;
     for (number, line) in (1_u32..).zip(&file.lines) {
         let line = line.trim_end();
         if file.place.is_sample && (line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~")) {
             in_fence = !in_fence;
         }
-        if in_fence {
-            continue;
-        }
-        open = match open {
-            _ if is_mark(line, "<<<<<<<") => Some((number, false)),
-            Some((first, _)) if line == "=======" => Some((first, true)),
-            Some((first, true)) if is_mark(line, ">>>>>>>") => {
-                if file.added.range(first..=number).next().is_some() {
-                    found.push(Remark {
-                        path: file.path().clone(),
-                        lines: LineRange::new(first, number),
-                        title: "Merge conflict markers are committed",
-                        message: "Both sides of the conflict are still here. Decide for one, and remove the markers."
-                            .to_owned(),
-                        severity: Severity::Major,
-                        category: Category::Correctness,
-                    });
-                }
-                None
-            }
-            other => other,
+        let is_text = file.code_at(number).is_some_and(|code| !code.code.starts_with(['<', '=', '>']));
+        let mark = match line {
+            _ if in_fence || is_text => None,
+            "=======" => Some(Mark::Middle),
+            _ if is_mark(line, "<<<<<<<") => Some(Mark::Ours),
+            _ if is_mark(line, ">>>>>>>") => Some(Mark::Theirs),
+            _ => None,
         };
+        found.extend(mark.map(|mark| (number, mark)));
     }
     found
 }
@@ -67,6 +99,12 @@ mod tests {
                 ("README.md", conflict, &[2]),
                 ("a.rs", "<<<<<<< ours\r\nb\r\n||||||| base\r\nx\r\n=======\r\nc\r\n>>>>>>> theirs\r\n", &[1]),
                 ("a.txt", &conflict.repeat(2), &[2, 9]),
+                // Resolved in part.
+                ("a.txt", "<<<<<<< HEAD\nb\n=======\nc\n", &[1]),
+                ("a.rs", "<<<<<<< HEAD\nb\n", &[1]),
+                ("a.rb", "a\n=======\nb\n>>>>>>> topic\n", &[2]),
+                ("a.py", "x = 1\n<<<<<<< HEAD\na\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> x\n", &[2, 4]),
+                ("a.py", "\"\"\"\n<<<<<<< HEAD\n=======\n>>>>>>> x\n\"\"\"\n", &[]),
                 // Headings, rulers, quotations, shifts.
                 ("a.rst", "Title\n=======\ntext\n", &[]),
                 ("a.md", "```\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> topic\n```\n", &[]),

@@ -39,9 +39,10 @@ fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
 
 fn leftovers(file: &ReadFile<'_>) -> Vec<Remark> {
     let stops = |code: &str| {
-        LEFTOVERS.iter().any(|(language, pattern)| file.language == Some(*language) && pattern.is_match(code))
+        let own = LEFTOVERS.iter().filter(|(language, _)| file.language == Some(*language));
+        own.flat_map(|(_, pattern)| pattern.find_iter(code)).any(|found| !is_definition(&code[..found.start()]))
     };
-    let left_in = file.added_code().filter(|(_, line)| stops(&line.code) && !defines(&line.code));
+    let left_in = file.added_code().filter(|(_, line)| stops(&line.code));
     let remark = |number: u32| Remark {
         path: file.path().clone(),
         lines: LineRange::new(number, number),
@@ -53,12 +54,10 @@ fn leftovers(file: &ReadFile<'_>) -> Vec<Remark> {
     left_in.map(|(number, _)| remark(number)).collect()
 }
 
-/// Whether the code defines a thing of that name, as in `function dd($x)` and `def breakpoint()`.
-fn defines(code: &str) -> bool {
-    let code = code.trim_start();
-    ["function ", "def ", "fn ", "func ", "macro_rules!", "public ", "private ", "protected ", "static "]
-        .iter()
-        .any(|word| code.starts_with(word))
+/// Whether a thing of that name is defined, as in `function dd($x)` and `def breakpoint()`.
+fn is_definition(before: &str) -> bool {
+    let before = before.trim_end();
+    ["function", "def", "fn", "func", "macro_rules!"].iter().any(|word| before.ends_with(word))
 }
 
 #[cfg(test)]
@@ -74,6 +73,11 @@ mod tests {
                 ("src/a.ts", "f();\n  debugger;\nif (x) { debugger }\n", &[2, 3]),
                 ("src/a.rs", "let a = dbg!(b);\n", &[1]),
                 ("tests/a.rs", "dbg!(&x);\n", &[1]),
+                ("src/a.rs", "fn b() { dbg!(1); }\n", &[1]),
+                ("src/a.php", "public function f() { dd($x); }\n", &[1]),
+                ("src/a.rs", "let x = r#\"a \"dbg!(0)\" b\"#;\nlet y = 'b';\ndbg!(x);\n", &[3]),
+                ("app/a.rb", "x = %q(it's)\nbinding.pry\n", &[2]),
+                ("app/a.rb", "x = <<~SQL\n  don't\n  binding.pry\nSQL\nbinding.pry\n", &[5]),
                 ("src/a.py", "import pdb; pdb.set_trace()\nbreakpoint()\n", &[1, 2]),
                 ("app/a.rb", "binding.pry\n  byebug\n", &[1, 2]),
                 ("src/a.php", "var_dump($x);\n dd($y);\n", &[1, 2]),
@@ -83,7 +87,11 @@ mod tests {
                 ("src/a.ts", "// debugger;\nconst debugger_ = 'debugger;';\nopenDebugger();\nx.debugger;\n", &[]),
                 ("src/a.rs", "// dbg!(x)\nlet s = \"dbg!(x)\"; my_dbg!(x);\n", &[]),
                 ("src/a.py", "def breakpoint():\n    self.breakpoint()\n# pdb.set_trace()\nbreakpoint(3)\n", &[]),
-                ("src/a.php", "$this->dd($x); Foo::dd(); add($x);\nfunction dd($x) {}\n", &[]),
+                (
+                    "src/a.php",
+                    "$this->dd($x); Foo::dd(); add($x);\nfunction dd($x) {}\npublic static function dd($x) {}\n",
+                    &[],
+                ),
                 ("app/a.rb", "debugger = 3\nbinding.local_variables\n", &[]),
                 ("docs/a.ts", "debugger;\n", &[]),
                 ("README.md", "debugger;\n", &[]),

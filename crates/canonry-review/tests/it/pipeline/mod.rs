@@ -1,5 +1,6 @@
 //! Tests whole reviews, with the real store on both engines and real git repositories.
 
+mod builtin_rules;
 mod coverage;
 mod crashes;
 mod failures;
