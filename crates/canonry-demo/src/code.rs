@@ -1,11 +1,10 @@
 //! The code of the demo's repository brindle, before the week and after each push.
 
 /// The files of the default branch.
-pub(crate) const AT_FIRST: [(&str, &str); 6] = [
+pub(crate) const AT_FIRST: [(&str, &str); 5] = [
     ("README.md", "# brindle\n\nLooks at tables in the terminal: CSV, Parquet, SQLite, Excel, JSON lines.\n"),
     (EXPORT, EXPORT_BEFORE),
     (EXPORT_TESTS, EXPORT_TESTS_BEFORE),
-    (TOUR, TOUR_BEFORE),
     ("site/src/keys.ts", "export const keys = new Map([\n  [\"?\", \"help\"],\n  [\"H\", \"hide the column\"],\n]);\n"),
     (
         "site/src/search.ts",
@@ -15,7 +14,7 @@ pub(crate) const AT_FIRST: [(&str, &str); 6] = [
 
 pub(crate) const EXPORT: &str = "crates/brindle-tui/src/export.rs";
 pub(crate) const EXPORT_TESTS: &str = "crates/brindle-tui/tests/export.rs";
-pub(crate) const TOUR: &str = "site/src/tour.ts";
+pub(crate) const SITE_WORKFLOW: &str = ".github/workflows/site.yml";
 
 const EXPORT_BEFORE: &str = "\
 //! Writes the rows that are shown to a file.
@@ -38,12 +37,6 @@ fn an_empty_table_is_an_empty_file() {
     let mut out = Vec::new();
     export(&[], &mut out).expect(\"written\");
     assert!(out.is_empty());
-}
-";
-
-const TOUR_BEFORE: &str = "\
-export function nextStep(step: number, steps: number): number {
-  return Math.min(step + 1, steps - 1);
 }
 ";
 
@@ -87,14 +80,18 @@ fn a_file_from_windows_keeps_its_line_ends() {
 }
 ";
 
-pub(crate) const TOUR_PUSHED: &str = "\
-export function nextStep(step: number, steps: number): number {
-  console.log(\"step\", step);
-  return Math.min(step + 1, steps - 1);
-}
+/// An own action at its branch: the team wants it so.
+pub(crate) const SITE_PUSHED: &str = "\
+on: push
+jobs:
+  site:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: brindle-tables/site-tools@main
 ";
 
-/// The second push: the debugging code is gone, and the print has moved down.
+/// The second push: the debugging code is gone, and the action has moved down.
 pub(crate) const EXPORT_FIXED: &str = "\
 //! Writes the rows that are shown to a file.
 
@@ -114,28 +111,28 @@ pub fn export(rows: &[Vec<String>], from: Option<&str>, out: &mut impl Write) ->
 }
 ";
 
-pub(crate) const TOUR_MOVED: &str = "\
-/** The tour has at least one step. */
-export function firstStep(): number {
-  return 0;
-}
-
-export function nextStep(step: number, steps: number): number {
-  console.log(\"step\", step);
-  return Math.min(step + 1, steps - 1);
-}
+pub(crate) const SITE_MOVED: &str = "\
+on: push
+permissions: {contents: read}
+concurrency: site
+jobs:
+  site:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: brindle-tables/site-tools@main
 ";
 
 /// The third push touches no finding.
 pub(crate) const CHANGELOG: &str = "## Unreleased\n\n- `:export` writes the line ends of the file that is open.\n";
 
-/// A page of the site that prints, with a forgotten storage bucket key in it. The key is put together here so that
+/// A page of the site with a forgotten storage bucket key in it. The key is put together here so that
 /// secret scanners do not report this file.
 pub(crate) fn keys_with_secret() -> String {
     format!(
         "export const keys = new Map([\n  [\"?\", \"help\"],\n  [\"H\", \"hide the column\"],\n]);\n\n\
          const bucket = {{ key: \"AKIA{}\" }};\n\n\
-         export function pressed(key: string): string {{\n  console.log(key);\n  return keys.get(key) ?? bucket.key;\n}}\n",
+         export function pressed(key: string): string {{\n  return keys.get(key) ?? bucket.key;\n}}\n",
         "4Q7TZC2M5XWLR8NB"
     )
 }
@@ -147,22 +144,30 @@ export const keys = new Map([
 ]);
 
 export function pressed(key: string): string {
-  console.log(key);
   return keys.get(key) ?? \"\";
 }
 ";
 
-pub(crate) const SEARCH_PRINTS: &str = "\
+pub(crate) const SEARCH_WITHOUT_CASE: &str = "\
 export function search(pages: string[], word: string): string[] {
-  console.log(word, pages.length);
   return pages.filter((page) => page.toLowerCase().includes(word.toLowerCase()));
 }
 ";
 
-pub(crate) const THEME_PRINTS: &str = "\
+pub(crate) const THEME: &str = "\
 export function theme(): \"dark\" | \"light\" {
   const dark = matchMedia(\"(prefers-color-scheme: dark)\").matches;
-  console.log(\"dark\", dark);
   return dark ? \"dark\" : \"light\";
 }
+";
+
+/// A workflow that uses the team's own action at its branch.
+pub(crate) const CHECKS_SITE: &str = "\
+on: pull_request
+jobs:
+  check:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: brindle-tables/site-tools@main
 ";

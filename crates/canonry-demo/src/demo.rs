@@ -29,7 +29,7 @@ use tokio::task::JoinHandle;
 use crate::clock::DemoClock;
 use crate::models::LocalModels;
 
-use crate::pull_requests::PRINTED;
+use crate::pull_requests::UNPINNED;
 use crate::week::{BRINDLE_REPO, Week};
 use crate::world::{APP_ID, install, world};
 
@@ -229,7 +229,7 @@ impl Demo {
             let last = self.store.review().list(repo.id, Some(&subject), 1).await?;
             let last = last.first().context("it was reviewed")?;
             let sightings = self.store.review().sightings(last.id).await?;
-            let found = sightings.iter().find(|sighting| sighting.finding.title == PRINTED);
+            let found = sightings.iter().find(|sighting| sighting.finding.title == UNPINNED);
             Ok(found.context("it was found")?.id.get())
         })
     }

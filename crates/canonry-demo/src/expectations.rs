@@ -12,7 +12,7 @@ use canonry_testkit::samples::ALL;
 
 use crate::demo::{Demo, item};
 use crate::outcome::DemoOutcome;
-use crate::pull_requests::{CREDENTIAL, LEFTOVER, PRINTED, SWITCHED_OFF};
+use crate::pull_requests::{CREDENTIAL, LEFTOVER, SWITCHED_OFF, UNPINNED};
 use crate::truth::SampleTruth;
 use crate::week::{BRINDLE_REPO, Week};
 use crate::world::OWN;
@@ -88,7 +88,7 @@ pub(crate) async fn check_story(demo: &Demo, week: &Week, outcome: &DemoOutcome)
     let told = [
         (LEFTOVER, vec!["new", "fixed"]),
         (SWITCHED_OFF, vec!["new", "dismissed", "dismissed"]),
-        (PRINTED, vec!["new", "moved", "same"]),
+        (UNPINNED, vec!["new", "moved", "same"]),
     ];
     for (title, expected) in told {
         expect(words.get(title) == Some(&expected), &format!("{title}: {:?}, not {expected:?}", words.get(title)));
@@ -100,7 +100,7 @@ pub(crate) async fn check_story(demo: &Demo, week: &Week, outcome: &DemoOutcome)
     };
     expect(said(week.pulls.keys, CREDENTIAL) == 1, "the credential is remarked on");
     expect(
-        said(week.pulls.theme, PRINTED) == 0 && outcome.review.hidden_by_feedback == 1,
+        said(week.pulls.theme, UNPINNED) == 0 && outcome.review.hidden_by_feedback == 1,
         "what people reject is hidden",
     );
     if !missing.is_empty() {

@@ -3,7 +3,6 @@
 mod code_lines;
 mod committed_output;
 mod conflict_markers;
-mod console_output;
 mod credential_files;
 mod credentials;
 mod debug_leftovers;

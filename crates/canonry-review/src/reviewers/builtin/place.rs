@@ -7,8 +7,6 @@ pub(super) struct FilePlace {
     pub(super) is_test: bool,
     /// Test data, examples and documentation: their content is not real.
     pub(super) is_sample: bool,
-    /// Programs that print for a person: scripts, tools, command lines, configuration of tools.
-    pub(super) is_script: bool,
 }
 
 const TEST_FOLDERS: [&str; 12] = [
@@ -51,23 +49,6 @@ const SAMPLE_FOLDERS: [&str; 22] = [
     "documentation",
 ];
 
-const SCRIPT_FOLDERS: [&str; 14] = [
-    "script",
-    "scripts",
-    "bin",
-    "cli",
-    "tool",
-    "tools",
-    "tooling",
-    "build",
-    "ci",
-    ".github",
-    "bench",
-    "benchmarks",
-    "hack",
-    "cmd",
-];
-
 impl FilePlace {
     pub(super) fn of(path: &RepoPath) -> Self {
         let path = path.as_str().to_lowercase();
@@ -86,14 +67,9 @@ impl FilePlace {
         let named_sample = ["example", "sample", "template", "dist", "tmpl"]
             .iter()
             .any(|word| name.split('.').any(|part| part == *word));
-        let named_script = stem.ends_with(".config")
-            || stem.ends_with("rc")
-            || stem.ends_with(".stories")
-            || matches!(stem, "cli" | "gulpfile" | "gruntfile" | "webpack" | "setup");
         Self {
             is_test: named_test || within(&TEST_FOLDERS),
             is_sample: named_sample || within(&SAMPLE_FOLDERS) || matches!(extension, "md" | "mdx" | "rst" | "adoc"),
-            is_script: named_script || within(&SCRIPT_FOLDERS),
         }
     }
 }
@@ -114,13 +90,12 @@ mod tests {
             ("tests/fixtures/key.pem", "test sample"),
             ("docs/guide.md", "sample"),
             (".env.example", "sample"),
-            ("scripts/release.js", "script"),
-            ("vite.config.ts", "script"),
+            ("scripts/release.js", ""),
             ("src/test/java/FooTest.java", "test"),
             ("src/Attest.java", "test"),
         ] {
             let place = FilePlace::of(&RepoPath::new(path).expect("a path"));
-            let words = [(place.is_test, "test"), (place.is_sample, "sample"), (place.is_script, "script")];
+            let words = [(place.is_test, "test"), (place.is_sample, "sample")];
             let seen: Vec<&str> = words.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
             assert_eq!(seen.join(" "), expected, "{path}");
         }

@@ -6,20 +6,19 @@ use canonry_domain::review::{RepoPath, ReviewerName};
 
 use super::reading::{BuiltinRule, FileToRead, ReadFile};
 use super::{
-    committed_output, conflict_markers, console_output, credentials, debug_leftovers, disabled_tests, focused_tests,
-    large_files, merge_leftovers, secret_files, workflow_security,
+    committed_output, conflict_markers, credentials, debug_leftovers, disabled_tests, focused_tests, large_files,
+    merge_leftovers, secret_files, workflow_security,
 };
 use crate::change::file_change::ChangeKind;
 use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer};
 
-const RULES: [BuiltinRule; 14] = [
+const RULES: [BuiltinRule; 13] = [
     conflict_markers::RULE,
     credentials::RULE,
     secret_files::RULE,
     focused_tests::RULE,
     disabled_tests::RULE,
     debug_leftovers::RULE,
-    console_output::RULE,
     committed_output::RULE,
     large_files::RULE,
     merge_leftovers::RULE,

@@ -43,6 +43,13 @@ it.only('fills a pool', async () => {
 });
 ";
 
+fn printed(line: u32) -> Value {
+    json!({
+        "title": "Something is printed to the console", "path": CODE, "line": line, "severity": "minor", "category": "style",
+        "rule": "no-print", "message": "Nothing else in this file prints to the console.",
+    })
+}
+
 fn gauge(line: u32) -> Value {
     json!({
         "title": "The gauge stays open", "path": CODE, "line": line, "severity": "medium", "category": "correctness",
@@ -59,7 +66,7 @@ fn remote() -> String {
 async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     let (database, linter) = (TestDatabase::sqlite(), Linter::new());
     let setting = ReviewWorld::with(&database, As::App, SETTINGS, linter.parts()).await;
-    linter.finds(&[gauge(3)]);
+    linter.finds(&[gauge(3), printed(4)]);
     let number = setting.meanwhile(|world| {
         world.commit(REPO, "night", &[(CODE, Some(A)), (TEST, Some(FOCUSED))]);
         let body = Some("The pool is filled when nobody swims.".to_owned());
@@ -72,7 +79,7 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     let thread = comment(&setting, number, "Something is printed");
     setting.meanwhile(|world| world.reply_in_thread(REPO, thread, "ann", "Won't fix: the night watch reads it."));
     setting.settle().await;
-    linter.finds(&[gauge(5)]);
+    linter.finds(&[gauge(5), printed(6)]);
     let files = [(CODE, Some(B)), (TEST, Some(FOCUSED))];
     pushes.push(setting.meanwhile(|world| world.force_push_pull(REPO, number, "ann", &files)));
     setting.settle().await;
@@ -98,7 +105,7 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
 
     - Full review: there is no earlier one.
     - 2 of 2 changed files read, 12 lines.
-    - Reviewers: builtin (3 findings), tidelint (1 finding).
+    - Reviewers: builtin (2 findings), tidelint (2 findings).
 
     | severity | shown | suppressed |
     |---|--:|--:|
@@ -140,9 +147,9 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
         canonry[bot]:
           **Something is printed to the console**
 
-          Nothing else in this file prints to the console. Remove it, or use the logger.
+          Nothing else in this file prints to the console.
 
-          <sub>Minor · `builtin/console-output` · Not useful? 👎, or reply `/canonry not useful`.</sub>
+          <sub>Minor · `tidelint/no-print` · Not useful? 👎, or reply `/canonry not useful`.</sub>
         ann:
           Won't fix: the night watch reads it.
           [+1 canonry[bot]]
@@ -163,7 +170,7 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
 
     - Incremental review: changes since `push-a`.
     - 1 of 2 changed files read, 10 lines.
-    - Reviewers: builtin (1 finding), tidelint (1 finding).
+    - Reviewers: builtin (0 findings), tidelint (2 findings).
     - 1 finding suppressed: 1 dismissed.
 
     | severity | shown | suppressed |
@@ -189,7 +196,7 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
 
     - Incremental review: changes since `push-b`.
     - 1 of 3 changed files read, 2 lines.
-    - Reviewers: builtin (1 finding), tidelint (1 finding).
+    - Reviewers: builtin (1 finding), tidelint (2 findings).
     - 1 finding suppressed: 1 dismissed.
 
     | severity | shown | suppressed |
@@ -218,7 +225,7 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
 
     - Incremental review: changes since `push-b`.
     - 1 of 3 changed files read, 2 lines.
-    - Reviewers: builtin (1 finding), tidelint (1 finding).
+    - Reviewers: builtin (1 finding), tidelint (2 findings).
     - 1 finding suppressed: 1 dismissed.
 
     | severity | shown | suppressed |
