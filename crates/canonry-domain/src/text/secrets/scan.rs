@@ -113,11 +113,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
             holds_key_material,
         ),
-        (
-            SecretKind::PrivateKey,
-            r"PuTTY-User-Key-File-[23]: (?s:.*?)Private-Lines: [0-9]+\r?\n[A-Za-z0-9+/=\r\n]+",
-            holds_key_material,
-        ),
+        (SecretKind::PrivateKey, r"\bPrivate-Lines: [0-9]+\r?\n([A-Za-z0-9+/=\r\n]{40,})", holds_key_material),
         // The same in base64, as in Kubernetes.
         (
             SecretKind::PrivateKey,
@@ -144,7 +140,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             r"\b[a-z0-9-]+\.webhook\.office\.com/webhookb2/[a-z0-9@-]{73}/IncomingWebhook/[a-z0-9]{32}/[a-z0-9-]{36}",
             anything,
         ),
-        (vendor("Telegram token"), r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b", mixes_digits_and_cases),
+        (vendor("Telegram token"), r"\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b", mixes_digits_and_cases),
         (vendor("Mailchimp key"), r"\b[0-9a-f]{32}-us[0-9]{1,2}\b", anything),
         (vendor("Mailgun key"), r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b", anything),
         (vendor("Terraform token"), r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}", anything),
@@ -186,7 +182,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         // How Firefox stores a name or a password.
         (
             SecretKind::PasswordHash,
-            r"\bM[A-Z0-9]{2}EEPgAAAAAAAAAAAAAAAAAAAEwFAYIKoZIhvcNAwcE[A-Za-z0-9+/]{16,}={0,2}",
+            r"\bM[A-Za-z0-9]{2}EEPgAAAAAAAAAAAAAAAAAAAEwFAYIKoZIhvcNAwcE[A-Za-z0-9+/]{16,}={0,2}",
             anything,
         ),
         (SecretKind::Jwt, r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}", anything),

@@ -90,32 +90,24 @@ fn permissions(files: &[ReadFile<'_>]) -> Vec<Remark> {
     broad.collect()
 }
 
-/// An action of others at a branch, or at a tag where the file pins its actions otherwise. A project that uses tags
-/// throughout has decided so.
+/// An action of others at a tag or a branch where the file pins its actions otherwise: of 123 branches in 265 workflows
+/// of published packages, seven were no decision of the project. A shared workflow may have to be called by its tag.
 fn unpinned_actions(files: &[ReadFile<'_>]) -> Vec<Remark> {
     let mut found = Vec::new();
     for file in workflows(files) {
         let pins = numbered(file).filter_map(|(_, line)| USES.captures(line)).any(|uses| is_commit(&uses["ref"]));
-        for (number, line) in added(file) {
-            let Some(uses) = USES.captures(line).filter(|uses| !matches!(&uses["owner"], "actions" | "github")) else {
-                continue;
-            };
-            let name = format!("{}/{}", &uses["owner"], &uses["rest"]);
-            let message = if is_branch(&uses["ref"]) {
-                format!(
-                    "`{}` is a branch of {name}: its next push runs here with this workflow's permissions. Use a version, \
-                     better a commit.",
-                    &uses["ref"]
-                )
-            } else if pins && !is_commit(&uses["ref"]) {
-                format!(
-                    "Other actions here are pinned to a commit; the tag `{}` of {name} can move. Pin it too.",
-                    &uses["ref"]
-                )
-            } else {
-                continue;
-            };
-            found.push(Remark { message, ..remark(file, number, "An action is not pinned", Severity::Medium) });
+        for (number, line) in added(file).filter(|_| pins) {
+            let Some(uses) = USES.captures(line) else { continue };
+            let (owner, rest, revision) = (&uses["owner"], &uses["rest"], &uses["ref"]);
+            let is_others = !matches!(owner, "actions" | "github") && !rest.contains(".github/workflows/");
+            if is_others && !is_commit(revision) {
+                found.push(Remark {
+                    message: format!(
+                        "Other actions here are pinned to a commit, and `{revision}` of {owner}/{rest} can move. Pin it too."
+                    ),
+                    ..remark(file, number, "An action is not pinned", Severity::Medium)
+                });
+            }
         }
     }
     found
@@ -123,11 +115,6 @@ fn unpinned_actions(files: &[ReadFile<'_>]) -> Vec<Remark> {
 
 fn is_commit(revision: &str) -> bool {
     revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Whether a revision is a branch by its name. Names such as `stable` are some actions' versions.
-fn is_branch(revision: &str) -> bool {
-    matches!(revision, "master" | "main" | "develop" | "dev" | "trunk" | "HEAD")
 }
 
 fn remark(file: &ReadFile<'_>, line: u32, title: &'static str, severity: Severity) -> Remark {
@@ -249,12 +236,16 @@ mod tests {
         check_table(
             &UNPINNED_ACTION,
             &[
-                (PATH, "      - uses: octo/cat@master\n", &[1]),
-                (PATH, "      - uses: 'octo/cat/sub@main'\n", &[1]),
-                (PATH, &format!("{pinned}      - uses: octo/cat@v2\n"), &[2]),
-                (PATH, "      - uses: octo/cat@v2\n      - uses: dtolnay/rust-toolchain@stable\n", &[]),
+                (PATH, &format!("{pinned}      - uses: octo/cat@v2\n      - uses: 'octo/cat/sub@main'\n"), &[2, 3]),
+                (PATH, "      - uses: octo/cat@v2\n      - uses: octo/cat@master\n", &[]),
                 (PATH, &format!("{pinned}      - uses: actions/cache@v4\n      - uses: ./.github/actions/x\n"), &[]),
-                (PATH, "      - uses: actions/checkout@main\n      - uses: docker://alpine:3\n", &[]),
+                (
+                    PATH,
+                    &format!(
+                        "{pinned}    uses: octo/cat/.github/workflows/build.yml@v2\n      - uses: docker://alpine:3\n"
+                    ),
+                    &[],
+                ),
             ],
         );
     }

@@ -16,6 +16,7 @@ jobs:
   build:
     steps:
       - uses: octo/old@main
+      - uses: actions/cache@0123456789abcdef0123456789abcdef01234567
 ";
 
 const ADDED: &str = "\
@@ -66,9 +67,9 @@ on_both_engines! {
                 "disabled-test a_test.go:2",
                 "leaked-credential .netrc:1",
                 "leaked-credential db/users.sql:1",
-                "unpinned-action .github/workflows/ci.yml:7",
-                "workflow-injection .github/workflows/ci.yml:11",
-                "workflow-untrusted-checkout .github/workflows/ci.yml:10",
+                "unpinned-action .github/workflows/ci.yml:8",
+                "workflow-injection .github/workflows/ci.yml:12",
+                "workflow-untrusted-checkout .github/workflows/ci.yml:11",
             ]
         );
         let credential = report.findings.iter().find(|one| one.sighting.finding.path.as_str() == ".netrc");
