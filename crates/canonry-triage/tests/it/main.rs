@@ -8,6 +8,7 @@ mod ending;
 mod grace;
 mod index_cache;
 mod intent_vectors;
+mod recurring_items;
 mod retrieval;
 mod sync;
 mod triage;

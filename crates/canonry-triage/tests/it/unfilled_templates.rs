@@ -20,6 +20,11 @@ use canonry_triage::{
     candidates, detect_new, embed, judge, judge_locally, plan_close, plan_rules, read_templates, search,
 };
 use jiff::{SignedDuration, Timestamp};
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, prop_oneof};
+use proptest::sample::select;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 
 use crate::triage::setting::{REPO, Setting};
 
@@ -79,6 +84,46 @@ const STYLES: &[Style] = &[
         unanswered: "",
     },
     Style {
+        name: "comments and a table",
+        title: "",
+        fields: &[
+            "<!-- Vielen Dank / Thank you / ありがとう -->\n\n| | |\n|---|---|\n| Affected part of the program | one of editor, sync, export |\n| How often it happens | always, sometimes, once |",
+            "> Leave this line where it is, the triage reads it\n\n<details><summary>How we handle what you report here</summary>\nSomebody of the team answers in the course of a week.\n</details>",
+            "__Steps, from the first to the last__\n\n1.\n2.\n3.",
+        ],
+        unanswered: "",
+    },
+    Style {
+        name: "french",
+        title: "[BUG] Titre court du problème",
+        fields: &[
+            "## Décrivez le problème\n\nExpliquez avec vos mots ce qui ne va pas et où vous le voyez.",
+            "## Comment le reproduire\n\nIndiquez chaque étape depuis le lancement du programme.",
+            "## Environnement\n\n- Version du programme :\n- Système :\n- [ ] J'ai lu le guide avant d'écrire",
+        ],
+        unanswered: "Non renseigné",
+    },
+    Style {
+        name: "chinese",
+        title: "【问题反馈】",
+        fields: &[
+            "### 问题描述\n\n请用自己的话说明出了什么问题。",
+            "### 复现步骤\n\n请按顺序写出每一步操作。",
+            "### 运行环境\n\n- [x] 我已经搜索过现有的问题\n- 操作系统：\n- 软件版本：",
+        ],
+        unanswered: "",
+    },
+    Style {
+        name: "russian",
+        title: "Сообщение об ошибке",
+        fields: &[
+            "**Что произошло**\n\nОпишите своими словами, что идёт не так и где это видно.",
+            "**Как воспроизвести**\n\nПеречислите все шаги от запуска программы.",
+            "**Окружение**\n\nУкажите версию программы и операционную систему.",
+        ],
+        unanswered: "Нет ответа",
+    },
+    Style {
         name: "german",
         title: "Fehlerbericht",
         fields: &[
@@ -91,7 +136,7 @@ const STYLES: &[Style] = &[
 ];
 
 /// What people report: a title, then the answers in the fields.
-const PROBLEMS: &[(&str, &[&str])] = &[
+pub(crate) const PROBLEMS: &[(&str, &[&str])] = &[
     (
         "Exporter writes the summary twice",
         &[
@@ -178,7 +223,7 @@ fn now() -> Timestamp {
 }
 
 /// One issue a day, each by another person.
-fn issue(at: i64, title: &str, body: &str) -> ItemRecord {
+pub(crate) fn issue(at: i64, title: &str, body: &str) -> ItemRecord {
     ItemRecord {
         body: Some(body.to_owned()),
         state: Some(ItemState::Open),
@@ -189,7 +234,7 @@ fn issue(at: i64, title: &str, body: &str) -> ItemRecord {
     }
 }
 
-async fn corpus(database: &TestDatabase, records: Vec<ItemRecord>) -> (Store, Repo) {
+pub(crate) async fn corpus(database: &TestDatabase, records: Vec<ItemRecord>) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
     let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
     store.corpus().upsert_items(&repo, records, now()).await.expect("taken in");
@@ -203,7 +248,7 @@ async fn embed_all(store: &Store, repo: &Repo) -> u64 {
     embed(store, &embedder, repo, options, now(), &mut |_| ()).await.expect("embeds").embedded
 }
 
-async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> DetectReport {
+pub(crate) async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> DetectReport {
     let number = new.number;
     store.corpus().upsert_items(repo, vec![new], now()).await.expect("taken in");
     let embedder = LocalEmbedder::load().expect("compiled in");
@@ -268,6 +313,40 @@ on_both_engines! {
             assert_eq!((empty, half), (0, 0), "{told:?}");
             assert!(true_ones >= 5, "{told:?} {verdicts:?}");
         }
+    }
+
+    /// From the text to the verdict, with vectors and words: the same reports in a repository without a template and in
+    /// ones with templates that nobody thought of.
+    async fn a_template_around_everything_changes_no_verdict(database: TestDatabase) {
+        let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
+        let mut runner = TestRunner::deterministic();
+        let mut without = None;
+        for at in 0..TEMPLATES {
+            let fields = match at {
+                0 => vec![String::new(); 3],
+                _ => vec(field(), 3..6).new_tree(&mut runner).expect("a template").current(),
+            };
+            let form = |answers: &[&str]| {
+                let field = |(at, field): (usize, &String)| format!("{field}\n\n{}", answers.get(at).copied().unwrap_or_default());
+                fields.iter().enumerate().map(field).collect::<Vec<_>>().join("\n\n")
+            };
+            let unfilled = (1..=6).map(|at| issue(at, "Bug report", &form(&[])));
+            let filed = (7..).zip(PROBLEMS).map(|(at, (title, answers))| issue(at, title, &form(answers)));
+            let name = format!("tide/any-{at}").parse().expect("a name");
+            let repo = store.repos().ensure(&name, now()).await.expect("created");
+            store.corpus().upsert_items(&repo, unfilled.chain(filed).collect(), now()).await.expect("taken in");
+            embed_all(&store, &repo).await;
+            let mut verdicts = Vec::new();
+            for (at, (title, answers)) in (0..).zip(PROBLEMS) {
+                let also = format!("The same with colleague {at}, every time that we have tried it.");
+                let OnlineVerdict { verdict, target, confidence, reason } =
+                    detect(&store, &repo, issue(21 + at, title, &form(&[answers[0], also.as_str()]))).await.verdict;
+                verdicts.push((verdict, target, confidence, reason));
+            }
+            let without = without.get_or_insert_with(|| verdicts.clone());
+            assert_eq!(&verdicts, without, "{fields:#?}");
+        }
+        assert!(without.is_some_and(|verdicts| verdicts.iter().any(|verdict| verdict.1.is_some())));
     }
 
     /// The second form of a repository whose template could not be learned yet.
@@ -429,6 +508,36 @@ on_both_engines! {
         assert_eq!(embed_all(&store, &repo).await, 5, "four of before and the new one");
         assert_eq!(embed_all(&store, &repo).await, 0);
     }
+}
+
+/// So many repositories, the first without a template.
+const TEMPLATES: usize = 7;
+
+/// A field of a form: headings, labels, requests, check-boxes, comments, quotes and code to replace, in several scripts.
+fn field() -> impl Strategy<Value = String> {
+    let words = || {
+        select(
+            &[
+                "Umgebung und Version",
+                "quel est le problème",
+                "再現手順を順番に",
+                "describe each step",
+                "оборудование и система",
+                "los pasos exactos",
+            ][..],
+        )
+    };
+    let heading = (select(&["#", "##", "###"][..]), words()).prop_map(|(marks, words)| format!("{marks} {words}"));
+    let label = words().prop_map(|words| format!("**{words}:**"));
+    let request = words().prop_map(|words| format!("Please tell us: {words}, as exactly as you can."));
+    let choice = words().prop_map(|words| format!("- [ ] I have read what stands about {words} in the guide"));
+    let comment = words().prop_map(|words| format!("<!-- {words}\n{words} -->"));
+    let quote = words().prop_map(|words| format!("> {words} (do not delete this line)"));
+    let code = Just("```\n<paste the log here>\n```".to_owned());
+    let part = prop_oneof![heading, label, request, choice, comment, quote, code];
+    // Two parts, so that no field is a single line that several people sent.
+    (part.clone(), "[a-z]{4,9} [a-z]{4,9} [a-z]{4,9}", part)
+        .prop_map(|(one, middle, two)| format!("{one}\n\n{middle}\n\n{two}"))
 }
 
 /// Unfilled forms of each kind under one short title, in pairs: by their whole texts they are copies, by their own

@@ -53,12 +53,13 @@ struct SeriesTitle {
 impl SeriesTitle {
     fn of(title: &str) -> Self {
         let lower = title.to_lowercase();
+        // Where words are not spaced, a date is written as `2025年3月`.
+        let lower = EASTERN_DATE.replace_all(&lower, " $0 ");
         let (mut words, mut numbers, mut dates, mut is_part) = (Vec::new(), Vec::new(), Vec::new(), false);
         let mut before = "";
         for found in WORD.find_iter(&lower) {
             let word = found.as_str().trim_matches(['.', '-', '/', ':']);
-            // "may" is not among the months: it is mostly a verb.
-            if MONTHS.contains(&word) || DATE.is_match(word) {
+            if MONTHS.contains(&word) || DATE.is_match(word) || EASTERN_DATE.is_match(word) {
                 dates.push(word.to_owned());
             } else if NUMBERED.is_match(word) {
                 numbers.push(word.trim_start_matches('v').to_owned());
@@ -75,7 +76,8 @@ impl SeriesTitle {
     }
 }
 
-const MONTHS: [&str; 22] = [
+/// "mai" and "may" are not among them: both are words of their own.
+const MONTHS: [&str; 75] = [
     "january",
     "february",
     "march",
@@ -98,6 +100,59 @@ const MONTHS: [&str; 22] = [
     "oct",
     "nov",
     "dec",
+    "januar",
+    "februar",
+    "märz",
+    "juni",
+    "juli",
+    "oktober",
+    "dezember",
+    "janvier",
+    "février",
+    "mars",
+    "avril",
+    "juin",
+    "juillet",
+    "août",
+    "septembre",
+    "octobre",
+    "novembre",
+    "décembre",
+    "enero",
+    "febrero",
+    "marzo",
+    "abril",
+    "mayo",
+    "junio",
+    "julio",
+    "agosto",
+    "septiembre",
+    "octubre",
+    "noviembre",
+    "diciembre",
+    "gennaio",
+    "febbraio",
+    "aprile",
+    "maggio",
+    "giugno",
+    "luglio",
+    "settembre",
+    "ottobre",
+    "dicembre",
+    "janeiro",
+    "fevereiro",
+    "março",
+    "maio",
+    "junho",
+    "julho",
+    "setembro",
+    "outubro",
+    "novembro",
+    "dezembro",
+    "januari",
+    "februari",
+    "maart",
+    "augustus",
 ];
 /// Words that introduce the number of a part.
 const PARTS: [&str; 7] = ["part", "phase", "round", "season", "episode", "volume", "pass"];
@@ -189,6 +244,8 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^(?:(?:19|20)\d\d[-./]\d{1,2}(?:[-./]\d{1,2})?|\d{1,2}[-./]\d{1,2}[-./](?:19|20)\d\d)$")
 });
 
+static EASTERN_DATE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:\d+[年月日号號년월일])+"));
+
 /// Titles of failures. Their numbers are lines, indexes, ids and addresses.
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -250,6 +307,10 @@ mod tests {
             ("Upgrade ZooKeeper to 3.8.2", "Upgrade Zookeeper to version 3.8.3"),
             ("Bump lodash from 4.17.20 to 4.17.21", "Bump lodash from 4.17.19 to 4.17.20"),
             ("Monthly report May 2024", "Monthly report May 2023"),
+            ("Monatsbericht März 2025", "Monatsbericht Januar 2025"),
+            ("Réunion de février", "Réunion de mars"),
+            ("2025年3月月报", "2025年4月月报"),
+            ("3월 보고서", "4월 보고서"),
             ("Report for January", "Report for February"),
             ("Tracking issue for lifetimes 1/5", "Tracking issue for lifetimes 2/5"),
             ("Rollup of 8 pull requests", "Rollup of 22 pull requests"),
