@@ -35,7 +35,7 @@ pub use outcome_event::{
     EventBy, HUMAN_LABEL, OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing,
     reason_given_at,
 };
-pub use pull_changes::PullChanges;
+pub use pull_changes::{PullChanges, SentAgain};
 pub use release_version::ReleaseVersion;
 pub use repo_name::{InvalidRepoName, RepoName};
 pub use since::{InvalidSince, Since};

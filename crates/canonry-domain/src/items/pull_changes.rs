@@ -13,6 +13,14 @@ pub struct PullChanges {
     pub diff: String,
 }
 
+/// How much of a change that was sent again is known to be the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SentAgain {
+    Whole,
+    /// The change is so large that the rest may differ.
+    Beginning,
+}
+
 /// How many changed files a judge sees, and how many characters of each and of all.
 const FILES_READ: usize = 30;
 const FILE_READ: usize = 2_000;
@@ -23,6 +31,8 @@ const TELLING_LETTERS: usize = 8;
 /// The fewest lines of a change that another contains, and how many times as many lines that other must have.
 const CONTAINED_LINES: usize = 10;
 const CONTAINED_TIMES: usize = 5;
+/// A change with so many shared lines may be stored only in part, or its branch may carry other commits.
+const MANY_LINES: usize = 50;
 
 impl PullChanges {
     /// The paths of these files, and the changed lines of the first ones. Each file has its path and its patch.
@@ -55,6 +65,19 @@ impl PullChanges {
         let (own, others) = (self.telling_lines(), other.telling_lines());
         let shared = own.intersection(&others).count();
         shared >= SHARED_LINES && shared * 5 >= own.union(&others).count() * 4
+    }
+
+    /// Whether one change was sent twice: the same lines of the same files. Of a change to many files only the first
+    /// files are stored, which proves nothing; a branch with other people's commits begins with those.
+    pub fn is_sent_again(&self, other: &Self) -> Option<SentAgain> {
+        let [own, others]: [BTreeSet<&String>; 2] = [self, other].map(|changes| changes.files.iter().collect());
+        let is_known = |files: &BTreeSet<&String>| (1..=FILES_READ).contains(&files.len());
+        let same_files = own.intersection(&others).count() * 5 >= own.union(&others).count() * 4;
+        if !is_known(&own) || !is_known(&others) || !same_files || !self.is_same_change(other) {
+            return None;
+        }
+        let is_whole = self.shared_lines(other).0 < MANY_LINES;
+        Some(if is_whole { SentAgain::Whole } else { SentAgain::Beginning })
     }
 
     /// How many changed lines both have, and how many the smaller change has. Lines without words do not count.
@@ -97,7 +120,7 @@ impl PullChanges {
 
 #[cfg(test)]
 mod tests {
-    use super::PullChanges;
+    use super::{FILES_READ, MANY_LINES, PullChanges, SentAgain};
 
     #[test]
     fn the_same_change_is_recognised_by_most_of_its_lines() {
@@ -115,6 +138,30 @@ mod tests {
         assert!(!change("").is_same_change(&change("")));
         assert_eq!(whole.shared_lines(&short), (2, 2));
         assert_eq!((whole.shared_lines(&change(&other)), whole.shared_lines(&change(""))), ((3, 5), (0, 0)));
+    }
+
+    #[test]
+    fn a_change_sent_again_touches_the_same_files() {
+        let lines =
+            |count: usize| (0..count).map(|at| format!("+let column_{at} = measured(at);\n")).collect::<String>();
+        let files = |count: usize| (0..count).map(|at| format!("src/pane_{at}.rs")).collect::<Vec<_>>();
+        let change = |count, diff: &str| PullChanges { files: files(count), diff: diff.to_owned() };
+        let first = change(5, &lines(8));
+        for (again, expected) in [
+            (change(5, &lines(8)), Some(SentAgain::Whole)),
+            (change(4, &lines(7)), Some(SentAgain::Whole)),
+            (change(3, &lines(8)), None),
+            (change(0, &lines(8)), None),
+            (change(5, &lines(4)), None),
+            (change(5, "+let other = nothing(at);\n"), None),
+        ] {
+            assert_eq!(first.is_sent_again(&again), expected, "{again:?}");
+            assert_eq!(again.is_sent_again(&first), expected, "{again:?}");
+        }
+        let large = change(5, &lines(MANY_LINES));
+        assert_eq!(large.is_sent_again(&large), Some(SentAgain::Beginning));
+        let tree = change(FILES_READ + 1, &lines(8));
+        assert_eq!(tree.is_sent_again(&tree), None, "only the first files are known");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{
     Certainty, ItemNumber, ItemOrigin, ItemState, ItemType, JudgeAnswer, JudgedItem, Login, PairRelation, PathMatch,
-    Probability, PullChanges, REASONING_LIMIT, Relation, RootCauseMatch, STRONG_RETRIEVAL, ScopeRelation, Similarity,
-    Structure, bug_feature_mismatch, has_content, pair_relation,
+    Probability, PullChanges, REASONING_LIMIT, Relation, RootCauseMatch, STRONG_RETRIEVAL, ScopeRelation, SentAgain,
+    Similarity, Structure, bug_feature_mismatch, has_content, pair_relation,
 };
 use canonry_retrieval::FactKind;
 use jiff::Timestamp;
@@ -38,7 +38,7 @@ pub struct LocalCandidate<'a> {
 }
 
 /// The name of this judge, stored with its answers; it changes with its weights and rules.
-pub const LOCAL_JUDGE: &str = "evidence.4";
+pub const LOCAL_JUDGE: &str = "evidence.5";
 
 /// Judges by what the items share.
 ///
@@ -115,6 +115,8 @@ const COPY: f64 = 0.97;
 /// people had linked 3 of 7 in rust; all 7 are the same when read, and three of them were filed again on purpose
 /// because the first had been closed.
 const SAME_ERROR: f64 = 0.93;
+/// The minimum for a change that was sent again: enough to suggest it, never to close.
+const SENT_AGAIN: f64 = 0.9;
 
 struct WeighedCandidate<'a> {
     candidate: &'a LocalCandidate<'a>,
@@ -131,6 +133,8 @@ enum Tie {
     Copy,
     /// The same specific error, and the same title or nearly the same text.
     SameError,
+    /// Two pull requests with the same changed lines of the same files.
+    SentAgain,
     /// The same title except for a number.
     Series,
     /// The same text again by the same author, on another day.
@@ -156,6 +160,7 @@ impl<'a> WeighedCandidate<'a> {
         let probability = match tie {
             Tie::Copy => fitted.max(COPY),
             Tie::SameError => fitted.max(SAME_ERROR),
+            Tie::SentAgain => fitted.max(SENT_AGAIN),
             Tie::Series | Tie::Recurring | Tie::Siblings | Tie::OtherKind | Tie::TooShort => fitted.min(CANNOT_TELL),
             Tie::Related(_) | Tie::Alike => fitted,
         };
@@ -210,6 +215,7 @@ impl<'a> WeighedCandidate<'a> {
                 format!("Same error and title as #{number}")
             }
             Tie::SameError => format!("Same error in nearly the same text as #{number}"),
+            Tie::SentAgain => format!("The same changed lines as #{number}"),
             Tie::Series => format!("Same title as #{number} except for a number: a series, or another version"),
             Tie::Recurring => {
                 format!("Same text as #{number} by the same author on another day: a recurring report")
@@ -267,11 +273,21 @@ const SAME_ERROR_HOURS: f64 = 90.0 * 24.0;
 impl Tie {
     fn of(source: &LocalText<'_>, candidate: &LocalCandidate<'_>, compared: &PairFeatures) -> Self {
         let (titles, score) = (compared.titles, candidate.score.get());
+        // People rarely link a change that was sent again, and the texts do not show which of the two should stay.
+        if source.item_type == ItemType::Pr {
+            let again = source.changes.zip(candidate.text.changes).and_then(|(one, other)| one.is_sent_again(other));
+            let is_sent_again = match again {
+                Some(SentAgain::Whole) => true,
+                Some(SentAgain::Beginning) => titles.overlap >= ALIKE_TITLE,
+                None => false,
+            };
+            if is_sent_again {
+                return Self::SentAgain;
+            }
+        }
         if titles.numbers_differ {
             return Self::Series;
         }
-        // The same lines twice are often one change sent again or for another branch, and the texts do not show which
-        // of the two should stay: of 512 such pairs of rust and rails people linked one.
         if source.item_type == ItemType::Pr {
             return Self::Alike;
         }
@@ -504,6 +520,33 @@ mod tests {
         let nothing = BTreeMap::new();
         let far = LocalCandidate { text: LocalText { changes: Some(&other), ..pull(7) }, parts: &nothing, ..candidate };
         assert!(judge_locally(&pull(9), &[far]).confidence < answer.confidence);
+    }
+
+    #[test]
+    fn a_change_that_was_sent_again_is_suggested_and_never_sure() {
+        let filed = Filed::of(Written("ann", 10, "", ""));
+        let change = |lines: usize| PullChanges {
+            files: vec!["src/viewport.rs".to_owned()],
+            diff: (0..lines).map(|at| format!("+let anchor_{at} = viewport.anchor();\n")).collect(),
+        };
+        let answer = |titles: [&str; 2], lines: usize| {
+            let (one, other) = (change(lines), change(lines));
+            let pull = |number, title, changes| LocalText {
+                item_type: ItemType::Pr,
+                changes: Some(changes),
+                ..text(number, Written("ann", 10, title, ""), &filed)
+            };
+            let nothing = BTreeMap::new();
+            let score = Similarity::new(0.8).expect("a score");
+            let candidate = LocalCandidate { text: pull(7, titles[0], &one), score, parts: &nothing };
+            judge_locally(&pull(9, titles[1], &other), &[candidate])
+        };
+        let again = answer(["Keep the anchor", "Rebased onto the new branch"], 6);
+        assert!(again.is_duplicate && !is_sure(&again) && again.confidence.get() >= 0.85, "{again:?}");
+        insta::assert_snapshot!(again.reasoning, @"The same changed lines as #7; both change the same files");
+        // Of a large change only the beginning is known.
+        assert!(!answer(["Keep the anchor", "Draw the tree lazily"], 80).is_duplicate);
+        assert!(answer(["Keep the anchor of the tree", "Keep the anchor"], 80).is_duplicate);
     }
 
     #[test]
