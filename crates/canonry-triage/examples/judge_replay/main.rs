@@ -1,8 +1,8 @@
 //! Judges every item of a public set offline as if it were new, against everything that existed then, and prints
-//! precision and recall of the verdicts as Markdown.
+//! precision and recall of the verdicts as Markdown, and what the score of the first neighbour says.
 //!
-//! `judge_replay --vectors FOLDER [--features FILE] [--wrong FILE] [SET.TYPE…]`. `--features` writes a line for each
-//! pair; `training/fit_judge.py` fits the weights to these. `--wrong` writes the answers that nobody linked, so that
+//! `judge_replay --vectors FOLDER [--features FILE] [--verdicts FILE] [SET.TYPE…]`. `--features` writes a line for each
+//! pair; `training/fit_judge.py` fits the weights to these. `--verdicts` writes every verdict with both texts, so that
 //! they can be read. `--relations FILE` needs no vectors: it counts the pairs that are related and no duplicates, and
 //! writes them.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return wanted.iter().try_for_each(|name| relations::count(&folder, name, &mut out));
     }
     let vectors = files.get("vectors").ok_or("which folder of vectors? --vectors FOLDER")?;
-    let (mut features, mut wrong) = (created("features")?, created("wrong")?);
+    let (mut features, mut verdicts) = (created("features")?, created("verdicts")?);
     let folder = folder()?;
     let embedder = LocalEmbedder::load()?;
     let calibrate = |cosine| embedder.calibration().similarity(cosine).get();
@@ -64,12 +64,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         "| set | items | duplicates | verdict | given | per 1,000 items | linked by people | precision | recall |"
     );
     println!("|---|---:|---:|---|---:|---:|---:|---:|---:|");
+    let mut by_score = Vec::new();
     for name in wanted {
         let (set, item_type) = name.rsplit_once('.').ok_or("a set is named like rust.issue")?;
         let item_type: ItemType = item_type.parse()?;
         let items = load(&folder, set, item_type, Some(vectors))?;
         let mut index = ItemIndex::new(item_type, "bench");
-        let (mut tally, mut later) = (Tally::default(), Tally::default());
+        let (mut tally, mut later, mut scores) = (Tally::default(), Tally::default(), FirstScores::default());
         for item in &items {
             let hits = neighbours(&index, &items, item, &calibrate);
             let case = Case::of(&items, item, &hits);
@@ -82,10 +83,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             if is_later(item) {
                 later.count(item, &ruled);
             }
-            if let (Some(out), Some(target)) = (&mut wrong, ruled.target)
-                && !item.cluster.contains(&target)
-            {
-                case.write_wrong(&name, &answer, &ruled, out)?;
+            if let Some(out) = &mut verdicts {
+                case.write_verdict(&name, &answer, &ruled, out)?;
+            }
+            if let Some((first, score, _)) = case.found.first() {
+                scores.count(*score, item.cluster.contains(&first.number));
             }
             let (vector, changes) = (item.vector.as_deref(), item.record.changes.as_ref());
             let entry = Entry { title: &item.record.title, body: body(item), vector, changes, stamp: 0 };
@@ -95,7 +97,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         if name == "rust.issue" {
             later.print("rust.issue from 2014-07 on", &items.iter().filter(|item| is_later(item)).collect::<Vec<_>>());
         }
+        by_score.push((name, scores));
     }
+    println!("\n| set | first neighbour's score | items | linked by people | share |");
+    println!("|---|---|---:|---:|---:|");
+    by_score.iter().for_each(|(name, scores)| scores.print(name));
     Ok(())
 }
 
@@ -156,7 +162,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    fn write_wrong(
+    fn write_verdict(
         &self,
         set: &str,
         answer: &JudgeAnswer,
@@ -167,11 +173,36 @@ impl<'a> Case<'a> {
             return Ok(());
         };
         let shown = |item: &SetItem| json!({"number": item.named, "title": item.record.title, "body": body(item)});
+        let is_linked = self.item.cluster.contains(&target.number);
         let line = json!({
-            "set": set, "verdict": ruled.verdict, "reason": ruled.reason, "confidence": answer.confidence,
+            "set": set, "position": self.item.number, "target_position": target.number, "linked": is_linked, "verdict": ruled.verdict, "reason": ruled.reason, "confidence": answer.confidence,
             "score": score, "reasoning": answer.reasoning, "source": shown(self.item), "target": shown(target),
         });
         writeln!(out, "{line}")
+    }
+}
+
+/// How often the first neighbour was linked, by bands of its score.
+#[derive(Default)]
+struct FirstScores([(usize, usize); BANDS.len()]);
+
+/// The lower ends of the bands.
+const BANDS: [f64; 5] = [0.95, 0.90, 0.85, 0.80, 0.75];
+
+impl FirstScores {
+    fn count(&mut self, score: Similarity, is_linked: bool) {
+        let band = BANDS.iter().position(|low| score.get() >= *low);
+        if let Some(band) = band.and_then(|at| self.0.get_mut(at)) {
+            band.0 += 1;
+            band.1 += usize::from(is_linked);
+        }
+    }
+
+    fn print(&self, name: &str) {
+        for (low, (items, linked)) in BANDS.iter().zip(self.0) {
+            let share = if items == 0 { "–".to_owned() } else { interval(linked, items) };
+            println!("| {name} | from {low:.2} | {items} | {linked} | {share} |");
+        }
     }
 }
 
@@ -209,8 +240,7 @@ impl Tally {
                 if all == 0 {
                     return "–".to_owned();
                 }
-                let share = wilson(right, all);
-                format!("{} ({}–{})", three(share.value), three(share.low), three(share.high))
+                interval(right, all)
             };
             println!(
                 "| {name} | {} | {queries} | {verdict} | {given} | {:.1} | {right} | {} | {} |",
@@ -228,6 +258,11 @@ impl Tally {
 fn is_later(item: &SetItem) -> bool {
     let split: Timestamp = "2014-07-01T00:00:00Z".parse().expect("a moment");
     item.record.created_at.is_some_and(|created_at| created_at >= split)
+}
+
+fn interval(right: usize, all: usize) -> String {
+    let share = wilson(right, all);
+    format!("{} ({}–{})", three(share.value), three(share.low), three(share.high))
 }
 
 fn three(value: f64) -> String {
