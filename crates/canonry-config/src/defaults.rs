@@ -71,6 +71,7 @@ impl Default for TriageSettings {
             max_candidates: 3,
             exclude_labels: Vec::new(),
             cooldown_hours: 24,
+            ask_for_description: false,
             learning: LearningSettings::default(),
         }
     }

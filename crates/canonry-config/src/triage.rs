@@ -22,6 +22,8 @@ pub struct TriageSettings {
     /// For how many hours no second comment is made on the same item.
     #[schemars(range(min = 0, max = 8760))]
     pub cooldown_hours: u32,
+    /// Whether Canonry asks for a description on an issue that contains only its template, in the modes that comment.
+    pub ask_for_description: bool,
     /// How the threshold follows from outcomes.
     pub learning: LearningSettings,
 }

@@ -243,12 +243,14 @@ fn triage() -> impl Strategy<Value = TriageSettings> {
     let modes = TriageMode::ALL;
     let rules = ThresholdRule::ALL;
     let numbers = (50..=95u8, 1..=8u8, 0..=8760u32, 0.5..=0.99f64);
-    (select(modes), numbers, labels(), select(rules)).prop_map(|(mode, numbers, exclude_labels, rule)| TriageSettings {
+    let all = (select(modes), numbers, labels(), select(rules), any::<bool>());
+    all.prop_map(|(mode, numbers, exclude_labels, rule, ask_for_description)| TriageSettings {
         mode,
         duplicate_threshold: numbers.0,
         max_candidates: numbers.1,
         exclude_labels,
         cooldown_hours: numbers.2,
+        ask_for_description,
         learning: LearningSettings { rule, target_precision: numbers.3 },
     })
 }

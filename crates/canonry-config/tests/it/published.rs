@@ -36,6 +36,7 @@ triage:
   maxCandidates: 3                # 1..8 shown
   excludeLabels: []
   cooldownHours: 24
+  askForDescription: false
   learning: {rule: precision-target, targetPrecision: 0.80}   # or beta-mean, beta-complement
 close: {minEdge: 0.85, minClose: 0.90, targetPolicy: canonical-only, graceHours: 72, protectedLabels: [security], maxPerDay: 10, message: null}   # message: own template for the closing comment
 mentions: {handle: canonry}

@@ -124,6 +124,7 @@ fn action_reason(reason: &str) -> String {
         "comment_deleted" => "A person deleted the comment, so it is not posted again.".to_owned(),
         "over_budget" => "The model budget is spent, so no model was asked.".to_owned(),
         "no_prices" => "A model budget is set without prices, so no model was asked.".to_owned(),
+        "asked_for_description" => "It contains only its template, so the comment asks for a description.".to_owned(),
         "cooldown" => "The last comment is too recent for another one.".to_owned(),
         other => format!("{}.", capital(&other.replace('_', " "))),
     }

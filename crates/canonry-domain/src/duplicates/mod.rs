@@ -44,8 +44,8 @@ pub use relations::{PairRelation, pair_relation};
 pub use score::{InvalidScore, Probability, Similarity};
 pub use score_gap::{SCORE_GAP, gap_too_small};
 pub use suggestion_text::{
-    SuggestionComment, announce_the_same_close, cancelled_close_text, corrected_announcement, ruled_apart_text,
-    suggestion_text, withdrawn_text,
+    DESCRIPTION_RECEIVED, DESCRIPTION_REQUEST, SuggestionComment, announce_the_same_close, cancelled_close_text,
+    corrected_announcement, ruled_apart_text, suggestion_text, withdrawn_text,
 };
 pub use token_vectors::{InvalidTokenVectors, TokenVectors};
 pub use triage_mode::TriageMode;

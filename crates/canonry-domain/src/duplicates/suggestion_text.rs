@@ -26,6 +26,13 @@ pub struct SuggestionComment<'a> {
     pub closes_at: Option<Timestamp>,
 }
 
+/// The comment on an issue that contains only its template.
+pub const DESCRIPTION_REQUEST: &str = "This issue has no text of its own yet. Please edit it and describe what you \
+    did, what happened, and what you expected. Canonry then compares it with the other issues.";
+
+/// The text of that comment once the issue has a description and looks like no other issue.
+pub const DESCRIPTION_RECEIVED: &str = "Thank you: the issue now has a description.";
+
 /// The text before the time of an announced close.
 const CLOSES_ON: &str = ", so it will be **closed on ";
 /// The beginning of the paragraph that says how to object.
@@ -157,8 +164,8 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
 
     use super::{
-        SuggestionComment, announce_the_same_close, cancelled_close_text, corrected_announcement, ruled_apart_text,
-        suggestion_text, withdrawn_text,
+        DESCRIPTION_RECEIVED, DESCRIPTION_REQUEST, SuggestionComment, announce_the_same_close, cancelled_close_text,
+        corrected_announcement, ruled_apart_text, suggestion_text, withdrawn_text,
     };
     use crate::{ItemNumber, ItemType, PairFact, Verdict};
 
@@ -177,6 +184,13 @@ mod tests {
 
     fn facts() -> Vec<PairFact> {
         ["client.reconnect", "client.state"].map(|name| PairFact::Name(name.to_owned())).to_vec()
+    }
+
+    #[test]
+    fn the_request_for_a_description_is_short() {
+        for text in [DESCRIPTION_REQUEST, DESCRIPTION_RECEIVED] {
+            assert!(text.split_whitespace().count() <= 40 && !text.contains("  "), "{text}");
+        }
     }
 
     #[test]

@@ -82,6 +82,7 @@ impl RepoSettings {
             mode: triage_mode(&self.parsed),
             max_candidates: usize::from(triage.max_candidates),
             exclude_labels: triage.exclude_labels.clone(),
+            ask_for_description: triage.ask_for_description,
             cooldown: SignedDuration::from_hours(i64::from(triage.cooldown_hours)),
             grace: grace_rules(&self.parsed),
         }

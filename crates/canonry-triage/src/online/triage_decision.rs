@@ -45,7 +45,9 @@ pub(crate) const ABOVE_THRESHOLD: &str = "above_threshold";
 pub(crate) const NO_LONGER_PREDICTED: &str = "no_longer_predicted";
 /// The standing comment already has this text.
 pub(crate) const SAID_ALREADY: &str = "said_already";
-/// People deleted the comment, and it would name the same target again.
+/// The comment asks for a description.
+pub(crate) const ASKED_FOR_DESCRIPTION: &str = "asked_for_description";
+/// People deleted the comment, and it would name the same target again or ask for a description again.
 pub(crate) const COMMENT_DELETED: &str = "comment_deleted";
 /// The last comment on the item is too recent for another one.
 pub(crate) const COOLDOWN: &str = "cooldown";
@@ -77,7 +79,7 @@ fn speak(situation: &TriageSituation<'_>) -> TriageDecision {
         };
     }
     if let Some(last) = said.last_said_at {
-        if situation.target.is_some_and(|target| situation.named.contains(&target)) {
+        if situation.target.is_none_or(|target| situation.named.contains(&target)) {
             return TriageDecision::Record(COMMENT_DELETED);
         }
         if situation.now.duration_since(last) < situation.cooldown {
@@ -156,6 +158,16 @@ mod tests {
             let situation = TriageSituation { now: at(hours), ..speaking(&deleted, &named) };
             assert_eq!(decide(&situation), expected, "{named:?} after {hours} hours");
         }
+    }
+
+    #[test]
+    fn a_description_is_asked_for_once() {
+        let nothing = PostedTriage::default();
+        let asking = |said| TriageSituation { target: None, verdict: Verdict::NotDuplicate, ..speaking(said, &[]) };
+        assert_eq!(decide(&asking(&nothing)), TriageDecision::Comment { generation: 1 });
+        let deleted = PostedTriage { generations: 1, last_said_at: Some(at(0)), ..PostedTriage::default() };
+        let later = TriageSituation { now: at(1_000), ..asking(&deleted) };
+        assert_eq!(decide(&later), TriageDecision::Record("comment_deleted"));
     }
 
     #[test]

@@ -4,9 +4,10 @@ use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Component, GraceCandidate, Item, ItemNumber, ItemState, ItemType, OnlineVerdict, PLAN_LIFETIME, POSSIBLE_DUPLICATE,
-    PairItem, Probability, RepoName, TriageMode, Verdict, WriteKey, WriteOrigin, decide_comment, has_protected_label,
-    may_announce_close, triage_failed, withdrawn_text,
+    CommentDecision, Component, DESCRIPTION_RECEIVED, DESCRIPTION_REQUEST, GraceCandidate, Item, ItemNumber, ItemState,
+    ItemType, Login, OnlineReason, OnlineVerdict, PLAN_LIFETIME, POSSIBLE_DUPLICATE, PairItem, Probability, RepoName,
+    TriageMode, Verdict, WriteKey, WriteOrigin, decide_comment, has_protected_label, may_announce_close, triage_failed,
+    withdrawn_text,
 };
 use canonry_github::outbox::{Outbox, OutboxError, Write};
 use canonry_models::chat::BudgetRefusal;
@@ -26,7 +27,9 @@ use crate::online::detect_new::{
 };
 use crate::online::posted_triage::{PostedTriage, TriageKeys};
 use crate::online::suggestion_comment::{SuggestedItem, suggestion_of};
-use crate::online::triage_decision::{ABOVE_THRESHOLD, NO_LONGER_PREDICTED, TriageDecision, TriageSituation, decide};
+use crate::online::triage_decision::{
+    ABOVE_THRESHOLD, ASKED_FOR_DESCRIPTION, NO_LONGER_PREDICTED, TriageDecision, TriageSituation, decide,
+};
 use crate::retrieval::embed::{EmbedFailure, EmbedOptions, EmbedSource, embed};
 
 /// A repository's rules for triage.
@@ -36,6 +39,8 @@ pub struct TriageRules {
     /// The maximum number of items that a comment names, including the target.
     pub max_candidates: usize,
     pub exclude_labels: Vec<String>,
+    /// Whether a comment asks for a description if an issue contains only its template.
+    pub ask_for_description: bool,
     /// For how long no second comment is posted on the same item.
     pub cooldown: SignedDuration,
     /// The rules for announced closes; `None` if nothing is closed.
@@ -282,7 +287,11 @@ impl TriageRun<'_> {
             max_items: self.rules.max_candidates,
             closes_at: grace.map(|grace| decided_at + SignedDuration::from_hours(i64::from(grace.hours))),
         };
-        let text = suggestion_of(suggested, &record.record).unwrap_or_default();
+        let is_asked = self.asks_for_description(&record);
+        let text = match is_asked {
+            true => DESCRIPTION_REQUEST.to_owned(),
+            false => suggestion_of(suggested, &record.record).unwrap_or_default(),
+        };
         let entries = self.store.outbox().of_item(self.repo.id, self.item.number).await?;
         let said = PostedTriage::read(&entries);
         let named = self.named_targets(&earlier, &entries).await?;
@@ -301,10 +310,19 @@ impl TriageRun<'_> {
         };
         // An earlier triage that is repeated must not undo the decision of a later one.
         if actions.first().is_some_and(|latest| latest.action.triage_id == record.id) {
-            let is_labelled = record.record.fix.is_none();
+            let is_labelled = record.record.fix.is_none() && !is_asked;
             self.carry_out(action, text, &said, &named, is_labelled).await?;
         }
         Ok(TriageOutcome::of(&record, action))
+    }
+
+    /// Whether the comment asks for a description instead of naming a similar issue.
+    fn asks_for_description(&self, record: &StoredTriageRecord) -> bool {
+        self.rules.ask_for_description
+            && self.item.item_type == ItemType::Issue
+            && !self.item.author.as_ref().is_some_and(Login::is_bot)
+            && record.record.fix.is_none()
+            && record.record.reason == OnlineReason::NoContent.to_string()
     }
 
     /// The rules of the close that the suggestion announces; `None` if it announces none. A triage that was decided
@@ -361,6 +379,7 @@ impl TriageRun<'_> {
         let thresholds = self.store.learning().thresholds(self.repo.id).await?;
         let governing = thresholds.governing(component.as_ref());
         let (target, score) = record.record.named_item().unzip();
+        let is_asked = self.asks_for_description(record);
         // A comment about a fix is posted like one about a possible duplicate.
         let verdict = if record.record.fix.is_some() { Verdict::MaybeDuplicate } else { record.record.verdict };
         let is_withdrawn = earlier
@@ -375,7 +394,10 @@ impl TriageRun<'_> {
                 mode,
                 verdict,
                 target,
-                speaking: decide_comment(mode, verdict, score.flatten(), governing.current),
+                speaking: match is_asked && mode.speaks() {
+                    true => CommentDecision::Speak,
+                    false => decide_comment(mode, verdict, score.flatten(), governing.current),
+                },
                 text,
                 said,
                 named,
@@ -384,14 +406,13 @@ impl TriageRun<'_> {
                 now: self.now,
             })
         };
-        let speaks = grace.map_or_else(|| ABOVE_THRESHOLD.to_owned(), |grace| announces_close(grace.hours));
+        let above = if is_asked { ASKED_FOR_DESCRIPTION } else { ABOVE_THRESHOLD };
+        let speaks = grace.map_or_else(|| above.to_owned(), |grace| announces_close(grace.hours));
         let (action, reason, comment_key) = match decision {
             TriageDecision::Comment { generation } => {
                 (TriageActionKind::Commented, speaks, Some(self.keys().comment(generation).text))
             }
-            TriageDecision::Edit { comment_key } => {
-                (TriageActionKind::Edited, ABOVE_THRESHOLD.to_owned(), Some(comment_key))
-            }
+            TriageDecision::Edit { comment_key } => (TriageActionKind::Edited, above.to_owned(), Some(comment_key)),
             TriageDecision::Withdraw { comment_key } => {
                 (TriageActionKind::Withdrawn, NO_LONGER_PREDICTED.to_owned(), Some(comment_key))
             }
@@ -446,8 +467,12 @@ impl TriageRun<'_> {
                 }
             }
             TriageActionKind::Withdrawn => {
-                let target = named.first().copied().unwrap_or(number);
-                let edit = Write::EditComment { comment_key, body: withdrawn_text(self.item.item_type, target) };
+                let is_request = said.standing.as_ref().and_then(|standing| standing.text.as_deref());
+                let body = match is_request == Some(DESCRIPTION_REQUEST) {
+                    true => DESCRIPTION_RECEIVED.to_owned(),
+                    false => withdrawn_text(self.item.item_type, named.first().copied().unwrap_or(number)),
+                };
+                let edit = Write::EditComment { comment_key, body };
                 outbox.enqueue_correction(repo, number, &keys.key(WriteOrigin::TriageEdit, id), edit).await?;
                 if said.was_labelled {
                     outbox.enqueue_correction(repo, number, &keys.key(WriteOrigin::TriageUnlabel, id), unlabel).await?;

@@ -75,6 +75,7 @@ impl Setting {
             max_candidates: 3,
             exclude_labels: Vec::new(),
             cooldown: SignedDuration::from_hours(24),
+            ask_for_description: false,
             grace: None,
         };
         let runs = AtomicUsize::new(0);
