@@ -175,7 +175,8 @@ impl<'a> Case<'a> {
         let shown = |item: &SetItem| json!({"number": item.named, "title": item.record.title, "body": body(item)});
         let is_linked = self.item.cluster.contains(&target.number);
         let line = json!({
-            "set": set, "position": self.item.number, "target_position": target.number, "linked": is_linked, "verdict": ruled.verdict, "reason": ruled.reason, "confidence": answer.confidence,
+            "set": set, "position": self.item.number, "target_position": target.number, "linked": is_linked,
+            "verdict": ruled.verdict, "reason": ruled.reason, "confidence": answer.confidence,
             "score": score, "reasoning": answer.reasoning, "source": shown(self.item), "target": shown(target),
         });
         writeln!(out, "{line}")
