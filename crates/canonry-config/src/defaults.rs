@@ -5,7 +5,7 @@ use canonry_domain::{TargetPolicy, ThresholdRule, TriageMode};
 
 use crate::{
     AutoSuppressThresholds, BudgetSettings, CloseSettings, LearningSettings, MentionSettings, ModelBudget,
-    RetrievalSettings, ReviewSettings, ReviewTriggers, Reviewer, SeveritySettings, TriageSettings,
+    RefereeSettings, RetrievalSettings, ReviewSettings, ReviewTriggers, Reviewer, SeveritySettings, TriageSettings,
 };
 
 impl Default for ReviewSettings {
@@ -27,6 +27,7 @@ impl Default for ReviewSettings {
             suppressions: Vec::new(),
             min_confidence: 0,
             max_comments: 7,
+            referee: RefereeSettings::default(),
             output_language: "en".to_owned(),
         }
     }

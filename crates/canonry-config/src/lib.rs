@@ -31,8 +31,8 @@ pub use repo_config::{
     RepoConfig, RetrievalSettings,
 };
 pub use review::{
-    ModelBudget, PathInstruction, ReviewSettings, ReviewTriggers, Reviewer, SeverityCeiling, SeverityFloor,
-    SeveritySettings, SuppressionRule,
+    ModelBudget, PathInstruction, RefereeSettings, ReviewSettings, ReviewTriggers, Reviewer, SeverityCeiling,
+    SeverityFloor, SeveritySettings, SuppressionRule,
 };
 pub use schema::json_schema;
 pub use section::SettingsSection;

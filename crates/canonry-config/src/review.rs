@@ -56,6 +56,8 @@ pub struct ReviewSettings {
     /// How many findings are commented inline at most.
     #[schemars(range(min = 1, max = 25))]
     pub max_comments: u8,
+    /// Other review bots whose comments are weighed beside Canonry's findings.
+    pub referee: RefereeSettings,
     /// The language of the review, as a language tag such as `en` or `pt-BR`.
     #[schemars(
         regex(pattern = r"^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}$"),
@@ -101,6 +103,15 @@ text_enum! {
 pub struct SeveritySettings {
     /// The lowest severity that is reported.
     pub min_level: Severity,
+}
+
+/// Other review bots whose comments are weighed beside Canonry's findings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RefereeSettings {
+    /// Logins of the bots, with or without `[bot]`. Empty: comments of other bots and people are not read.
+    #[schemars(length(max = 50), inner(length(min = 1, max = 100)))]
+    pub bots: Vec<String>,
 }
 
 /// Instructions to the `llm` reviewer for files at certain paths.

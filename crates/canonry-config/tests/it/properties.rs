@@ -2,9 +2,10 @@
 
 use canonry_config::{
     AutoSuppress, AutoSuppressThresholds, BudgetSettings, CloseSettings, FeedbackSettings, KnowledgeSettings,
-    LearningSettings, MentionSettings, ModelBudget, PathGlob, PathInstruction, Pattern, ProblemEffect, RepoConfig,
-    RetrievalSettings, ReviewSettings, ReviewTriggers, Reviewer, SettingsSection, SeverityCeiling, SeverityFloor,
-    SeveritySettings, SuppressionRule, TriageSettings, config_hash, json_schema, parse, parse_bytes, to_yaml,
+    LearningSettings, MentionSettings, ModelBudget, PathGlob, PathInstruction, Pattern, ProblemEffect, RefereeSettings,
+    RepoConfig, RetrievalSettings, ReviewSettings, ReviewTriggers, Reviewer, SettingsSection, SeverityCeiling,
+    SeverityFloor, SeveritySettings, SuppressionRule, TriageSettings, config_hash, json_schema, parse, parse_bytes,
+    to_yaml,
 };
 use canonry_domain::review::{AnswerableScope, Category, Severity};
 use canonry_domain::{TargetPolicy, ThresholdRule, TriageMode};
@@ -196,7 +197,7 @@ fn review() -> impl Strategy<Value = ReviewSettings> {
             reviewers,
             scope,
             model_budget: ModelBudget { max_files, max_tokens },
-            skip_authors,
+            skip_authors: skip_authors.clone(),
             skip_paths,
             path_instructions,
             focus_areas,
@@ -213,6 +214,7 @@ fn review() -> impl Strategy<Value = ReviewSettings> {
             suppressions,
             min_confidence,
             max_comments,
+            referee: RefereeSettings { bots: skip_authors.clone() },
             output_language,
         }
     })

@@ -24,6 +24,7 @@ review:
   suppressions: []                # "text", or {pattern, severity: [], category: [], paths: []}
   minConfidence: 0                # 0..100
   maxComments: 7                  # 1..25
+  referee: {bots: []}             # logins of other review bots
   outputLanguage: en
 feedback: {autoSuppress: {enabled: false, thresholds: {minThumbsDown: 3, minDistinctReactors: 3, minDistinctPRs: 2}}}   # each 1..50
 knowledge:

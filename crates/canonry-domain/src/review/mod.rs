@@ -2,10 +2,12 @@
 
 mod code;
 mod posted;
+mod referee;
 mod response;
 
 pub use code::*;
 pub use posted::*;
+pub use referee::*;
 pub use response::*;
 
 mod category;

@@ -103,6 +103,8 @@ pub struct PostedSummary<'a> {
     pub model: Option<&'a str>,
     pub problems: &'a [String],
     pub notes: &'a [String],
+    /// The section about other reviewers, as Markdown.
+    pub others: Option<&'a str>,
     pub handle: &'a str,
 }
 
@@ -251,6 +253,7 @@ fn lists(summary: &PostedSummary<'_>) -> Vec<String> {
         let entries = bounded_list(summary.earlier.iter().map(earlier), summary.earlier.len(), ROOM_FOR_EARLIER);
         parts.push(folded(&format!("Earlier findings ({})", summary.earlier.len()), &entries));
     }
+    parts.extend(summary.others.map(str::to_owned));
     parts
 }
 

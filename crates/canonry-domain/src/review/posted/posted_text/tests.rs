@@ -93,6 +93,7 @@ impl Facts {
             model: None,
             problems: &[],
             notes: &[],
+            others: None,
             handle: "canonry",
         }
     }
