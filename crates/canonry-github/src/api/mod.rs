@@ -35,7 +35,7 @@ pub use pulls::{RestBranch, RestPull, RestPullFile};
 pub use reactions::{ReactionContent, ReactionSubject, RestReaction};
 pub use releases::RestRelease;
 pub use repos::RestRepo;
-pub use reviews::{NewReviewComment, RestReview, RestReviewComment};
+pub use reviews::{NewReviewComment, ReactionCounts, RestReview, RestReviewComment};
 pub use threads::{RestReviewThread, ThreadComment};
 pub use timeline::RestTimelineEvent;
 pub use users::{AppSlug, RestUser};

@@ -52,9 +52,15 @@ pub struct RestReviewComment {
     /// The present line in the file; null once the code is outdated.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub line: Option<i64>,
+    /// The first of several lines; null if there is one line, or once the code is outdated.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub start_line: Option<i64>,
     /// The line when the comment was written.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub original_line: Option<i64>,
+    /// `line` or `file`.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub subject_type: Option<String>,
     /// `LEFT` or `RIGHT`.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub side: Option<String>,
@@ -70,6 +76,21 @@ pub struct RestReviewComment {
     pub created_at: Option<Timestamp>,
     #[serde(default, deserialize_with = "lenient::moment")]
     pub updated_at: Option<Timestamp>,
+    /// The comment's page.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub html_url: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub reactions: ReactionCounts,
+}
+
+/// How many reactions a comment has, whoever reacted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReactionCounts {
+    #[serde(rename = "+1", deserialize_with = "lenient::or_default")]
+    pub plus_one: u32,
+    #[serde(rename = "-1", deserialize_with = "lenient::or_default")]
+    pub minus_one: u32,
 }
 
 /// A comment on a line of the new side of a diff, to be sent with its review.

@@ -55,6 +55,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0024_activity"),
     migration!("0025_code_excerpts"),
     migration!("0026_fixes"),
+    migration!("0027_remarks"),
 ];
 
 /// The schema that this program reads and writes.

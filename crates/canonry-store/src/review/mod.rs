@@ -11,6 +11,7 @@ pub(crate) mod history;
 pub(crate) mod ledger;
 pub(crate) mod pattern_pages;
 pub(crate) mod posted_findings;
+pub(crate) mod remarks;
 pub(crate) mod runs;
 pub(crate) mod statistics;
 
@@ -25,5 +26,6 @@ pub use history::{SightingCount, StoredFinding, StoredReview, StoredSighting};
 pub use ledger::LedgerFinding;
 pub use pattern_pages::{FeedbackClear, PatternEntry, SuppressedFinding};
 pub use posted_findings::{PostedFinding, PostedThreadState};
+pub use remarks::{StoredRemark, WitnessedRemark};
 pub use runs::{ClaimOutcome, CompletedRun, FindingId, ReviewClaim, ReviewId, ReviewRun, ReviewState, StoredRun};
 pub use statistics::{FileCount, ReviewDay, ReviewStatistics, SeverityCounts};
