@@ -5,6 +5,7 @@ mod feedback;
 mod findings;
 pub mod output;
 mod publication;
+mod referee;
 pub mod reviewers;
 mod run;
 
@@ -12,4 +13,5 @@ pub use change::*;
 pub use feedback::*;
 pub use findings::*;
 pub use publication::*;
+pub use referee::*;
 pub use run::*;

@@ -10,7 +10,7 @@ use crate::run::report::{ReportedFinding, ReviewReport};
 pub fn json(report: &ReviewReport) -> Value {
     let skipped: Vec<Value> =
         report.coverage.skipped.iter().map(|one| object!({"path": one.path, "why": one.why, "gap": one.gap})).collect();
-    object!({
+    let mut document = object!({
         "run": {
             "id": report.review.map(|id| id.get()),
             "subject": report.subject.to_string(),
@@ -31,7 +31,11 @@ pub fn json(report: &ReviewReport) -> Value {
         "suppressed_patterns": report.hidden_patterns,
         "notes": report.notes,
         "model": report.model,
-    })
+    });
+    if let (Some(referee), Value::Object(keys)) = (&report.referee, &mut document) {
+        keys.insert("referee".to_owned(), referee.document());
+    }
+    document
 }
 
 fn finding(one: &ReportedFinding) -> Value {

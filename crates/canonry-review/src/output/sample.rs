@@ -28,6 +28,7 @@ pub(super) fn report(findings: Vec<ReportedFinding>) -> ReviewReport {
         hidden_patterns: 0,
         notes: Vec::new(),
         model: None,
+        referee: None,
     }
 }
 

@@ -39,6 +39,7 @@ pub fn text(report: &ReviewReport, width: usize, links: Option<&SourceLinks>) ->
     page.opening(report, &counts);
     page.findings_by_file(report);
     page.folded_findings(report, &counts);
+    page.other_reviewers(report);
     page.troubles(report);
     page.text
 }
@@ -217,6 +218,31 @@ impl Page<'_> {
     fn and_more(&mut self, count: usize) {
         if count > FOLDED {
             self.line(DIM, &format!("  … and {} more", count - FOLDED));
+        }
+    }
+
+    /// Writes what other reviewers say: each problem once, then how often each bot was right.
+    fn other_reviewers(&mut self, report: &ReviewReport) {
+        let Some(referee) = report.referee.as_ref().filter(|referee| referee.remarks > 0) else { return };
+        self.text.push('\n');
+        let settled = if referee.settled > 0 { format!(", {} settled", referee.settled) } else { String::new() };
+        self.line(BOLD, &format!("Other reviewers ({} open{settled})", referee.problems.len()));
+        for one in referee.problems.iter().take(FOLDED) {
+            let place = place(&one.path, one.lines);
+            let own = if one.findings.is_empty() { "" } else { ", also found by Canonry" };
+            let words = format!("{place}  {} ({}{own})", one.text, one.names().join(", "));
+            self.paragraph(Style::new(), 2, &one_line(&words), 3);
+        }
+        self.and_more(referee.problems.len());
+        for record in &referee.records {
+            let words = format!(
+                "{}: {}, {} also named by others; {}",
+                record.login,
+                counted(record.remarks, "comment"),
+                record.agreed,
+                record.in_counts()
+            );
+            self.paragraph(DIM, 2, &one_line(&words), 2);
         }
     }
 

@@ -11,6 +11,7 @@ mod publish;
 mod pull_writes;
 mod quoted;
 mod recheck;
+mod referee_text;
 mod said_findings;
 mod status_comment;
 mod texts;

@@ -264,7 +264,11 @@ impl Publication<'_> {
         if unsaid.is_empty() && further().all(|one| said.is_in_a_list(one)) {
             return Ok(None);
         }
-        let comments = self.comments_to_post(run, &unsaid, &said).await?;
+        // Another bot's open thread is enough: the body points to it.
+        let is_named_by_others =
+            |one: &ReportedFinding| report.referee.as_ref().is_some_and(|referee| referee.thread_of(one).is_some());
+        let to_place: Vec<&ReportedFinding> = unsaid.iter().copied().filter(|one| !is_named_by_others(one)).collect();
+        let comments = self.comments_to_post(run, &to_place, &said).await?;
         let placed: BTreeSet<FindingId> = comments.iter().filter_map(|one| finding_of(&one.key)).collect();
         let parts = SummaryParts::read(self.store, self.repo.id, report, &said, &placed, None).await?;
         let body = parts.body(report, self.handle);

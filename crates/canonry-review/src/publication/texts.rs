@@ -10,6 +10,7 @@ use canonry_domain::review::{
 use canonry_store::{FindingId, PostedFinding, RepoId, Store, StoreError};
 
 use super::quoted::{self, code, line, place, prose};
+use super::referee_text::{pointer, referee_section};
 use super::said_findings::SaidFindings;
 use crate::output::{counts, gaps, model_in_words, notes, reviewers_in_words, skipped_files};
 use crate::run::report::{ReportedFinding, ReviewReport};
@@ -62,6 +63,7 @@ pub(super) struct SummaryParts {
     hidden: Option<String>,
     reviewers: String,
     model: Option<String>,
+    others: Option<String>,
 }
 
 impl SummaryParts {
@@ -80,7 +82,15 @@ impl SummaryParts {
         let since = store.review().first_heads(repo, &report.subject).await?;
         let earlier = earlier_findings(store, report, said, placed, &since).await?;
         let resolved = resolved_by_authors(store, report, said, placed).await?;
-        let listed = |one: &ReportedFinding| listed(one, is_off_lines(one, said, placed), &since);
+        let listed = |one: &ReportedFinding| {
+            let is_off_lines = is_off_lines(one, said, placed);
+            let listed = listed(one, is_off_lines, &since);
+            let thread = report.referee.as_ref().filter(|_| is_off_lines).and_then(|referee| referee.thread_of(one));
+            match thread.and_then(pointer) {
+                Some(message) => ListedFinding { message, ..listed },
+                None => listed,
+            }
+        };
         let is_unlisted = |one: &&ReportedFinding| !is_listed(one, said, placed);
         let shown_as = |shown| report.standing().filter(is_unlisted).filter(move |one| one.shown == shown);
         let mut suppressed: BTreeMap<Severity, usize> = BTreeMap::new();
@@ -108,6 +118,7 @@ impl SummaryParts {
             hidden: hidden_in_words(&counts(report)).map(|hidden| line(&hidden, NOTE)),
             reviewers: line(&reviewers_in_words(&report.reviewers), NOTE),
             model: report.model.as_ref().map(|model| line(&model_in_words(model), NOTE)),
+            others: report.referee.as_ref().and_then(referee_section),
         })
     }
 
@@ -149,6 +160,7 @@ impl SummaryParts {
             model: self.model.as_deref(),
             problems: &self.problems,
             notes: &self.notes,
+            others: self.others.as_deref(),
             handle,
         })
     }

@@ -151,6 +151,7 @@ pub(crate) async fn read_back(
         hidden_patterns: details.hidden_patterns,
         notes: stored.notes,
         model: details.model,
+        referee: None,
     })
 }
 

@@ -9,6 +9,8 @@ pub use canonry_store::PatternHistory;
 use canonry_store::{FindingId, ReviewId};
 use serde::{Deserialize, Serialize};
 
+use crate::referee::RefereeReport;
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewReport {
     pub review: Option<ReviewId>,
@@ -25,6 +27,8 @@ pub struct ReviewReport {
     pub hidden_patterns: usize,
     pub notes: Vec<String>,
     pub model: Option<ModelUse>,
+    /// What the comments of other reviewers come to; `None` if they were not read.
+    pub referee: Option<RefereeReport>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -223,6 +223,7 @@ impl ReviewInProgress<'_> {
             reviewers: collected.reviewers,
             notes,
             model: collected.model,
+            referee: None,
         };
         Ok(Some((report, read)))
     }

@@ -12,8 +12,8 @@ use canonry_review::reviewers::CommandReviewer;
 use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer};
 use canonry_review::{
     FetchedRepository, Git, GitError, InvalidRemote, LintedCommit, Publication, PublicationError, PublicationResult,
-    Remote, Repository, ReviewError, ReviewOutcome, ReviewRequest, ReviewerChoice, choose_reviewers,
-    poll_reactions_of_pull, review,
+    Remote, Repository, ReviewError, ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice, choose_reviewers,
+    poll_reactions_of_pull, remarks_of_pull, review, weigh_remarks,
 };
 use canonry_store::{BrakeKind, CompletedRun, Job, Repo};
 use jiff::{SignedDuration, Timestamp};
@@ -242,7 +242,7 @@ impl<'a> ReviewRun<'a> {
             publication.begin(&live.head, is_another_change).await?;
             self.poll_reactions().await;
         }
-        let report = match self.review(&plan).await {
+        let mut report = match self.review(&plan).await {
             Ok(ReviewOutcome::Reviewed(report) | ReviewOutcome::AlreadyReviewed(report)) => report,
             Ok(ReviewOutcome::Superseded { .. }) => return Ok(HeadReview::MovedOn),
             Ok(ReviewOutcome::Busy { until }) => {
@@ -256,6 +256,7 @@ impl<'a> ReviewRun<'a> {
                 return Err(failure.error);
             }
         };
+        self.weigh_remarks(config, &mut report).await?;
         // Another base branch makes another change of the same head.
         match self.fetch_pull().await? {
             LivePull::Open(now) if now.head == live.head && now.base_branch == live.base_branch => {}
@@ -431,6 +432,27 @@ impl<'a> ReviewRun<'a> {
         let polled = poll_reactions_of_pull(store, self.github, own, self.repo, self.number, now).await;
         if let Err(error) = polled {
             tracing::warn!(repo = %self.repo.name, number = self.number.get(), %error, "reactions could not be read before a review");
+        }
+    }
+
+    /// Weighs the comments of other bots and people, if the settings name bots; the review is published without them if
+    /// they cannot be read.
+    async fn weigh_remarks(&self, config: &RepoConfig, report: &mut ReviewReport) -> Result<(), JobError> {
+        let bots = &config.review.referee.bots;
+        if bots.is_empty() {
+            return Ok(());
+        }
+        let (service, own) = (self.service, self.outbox.own_login());
+        match remarks_of_pull(self.github, own, &self.repo.name, self.number, bots).await {
+            Ok(heard) => {
+                let embedder = Some(service.detectors().embedder);
+                Ok(weigh_remarks(service.store(), self.repo.id, embedder, report, heard, service.now()).await?)
+            }
+            Err(error) => {
+                tracing::warn!(repo = %self.repo.name, number = self.number.get(), %error, "comments of other reviewers could not be read");
+                report.notes.push(format!("comments of other reviewers were not read: failed to {error}"));
+                Ok(())
+            }
         }
     }
 

@@ -5,10 +5,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail};
 use canonry_domain::review::CommitSha;
 use canonry_domain::{ItemNumber, Login, RepoName, counted};
-use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
+use canonry_github::{GitHub, GitHubError};
 use canonry_review::{
-    FetchedRepository, Publication, PublicationRecheck, PublicationResult, Remote, Repository, ReviewReport,
+    FetchedRepository, HeardRemarks, Publication, PublicationRecheck, PublicationResult, Remote, Repository,
+    ReviewReport, remarks_of_pull,
 };
 use canonry_store::{BrakeKind, Repo, Store};
 use canonry_triage::identify;
@@ -131,6 +132,11 @@ impl PublishedPull {
     pub(crate) fn web_url(&self) -> String {
         let url = self.github.clone_url(&self.repo.name);
         url.strip_suffix(".git").unwrap_or(&url).to_owned()
+    }
+
+    /// The comments of other reviewers.
+    pub(crate) async fn remarks(&self, bots: &[String]) -> Result<HeardRemarks, GitHubError> {
+        remarks_of_pull(&self.github, self.outbox.own_login(), &self.repo.name, self.number, bots).await
     }
 
     pub(crate) async fn begin(&self, handle: &str) -> Result<()> {

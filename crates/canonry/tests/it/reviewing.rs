@@ -407,3 +407,48 @@ fn a_model_that_the_settings_want_and_nobody_names_is_told_as_missing() {
     assert_eq!(reviewed.exit, Some(3), "{reviewed:?}");
     assert!(reviewed.json()["reviewers"].to_string().contains("no language model is configured"), "{reviewed:?}");
 }
+
+#[test]
+fn comments_of_other_bots_come_from_a_file() {
+    let copy = WorkingCopy::new();
+    copy.git(&["switch", "--quiet", "main"]);
+    copy.write(".canonry.yml", "review: {referee: {bots: [rabbit]}}\n").commit("Settings");
+    copy.git(&["switch", "--quiet", "topic"]);
+    copy.git(&["merge", "--quiet", "main"]);
+    copy.write("src/app.js", &code("debugger;")).commit("Look closer");
+    let comment = |id: u32, login: &str, line: u32, body: &str| {
+        json!({"id": id, "user": {"login": login, "type": if login.ends_with("[bot]") { "Bot" } else { "User" }}, "path": "src/app.js",
+            "line": line, "side": "RIGHT", "body": body, "reactions": {"+1": 0, "-1": 1},
+            "html_url": format!("https://github.com/octo/cat/pull/7#discussion_r{id}")})
+    };
+    let comments = json!([
+        comment(1, "rabbit[bot]", 10, "\u{1b}[31mDebugging code is left in"),
+        comment(2, "mona", 10, "Debugging code is left in"),
+        comment(3, "other[bot]", 10, "Debugging code is left in"),
+    ]);
+    let mut liked = comment(4, "rabbit[bot]", 12, "This loop never ends");
+    liked["reactions"] = json!({"+1": 2, "-1": 0});
+    let file = copy.place.write("comments.json", format!("{comments}{}", json!([liked])));
+    let file = file.to_str().expect("UTF-8");
+    let asked = ["--base", "main", "--pr", "7", "--no-publish", "--comments", file, "--fail-on", "never"];
+    let document = copy.review(&asked);
+    let referee = &document["referee"];
+    assert_eq!((&referee["comments"], &referee["settled"]), (&json!(3), &json!(1)), "{document}");
+    assert_eq!(referee["problems"].as_array().map(Vec::len), Some(1), "{document}");
+    assert_eq!(referee["problems"][0]["text"], "This loop never ends");
+    let right = json!({"login": "rabbit[bot]", "comments": 2, "agreed": 1, "right": 1, "wrong": 1, "share": 0.5,
+        "interval": referee["bots"][0]["interval"]});
+    assert_eq!(referee["bots"], json!([right]));
+    let shown =
+        copy.canonry(&["review", "--base", "main", "--pr", "7", "--no-publish", "--comments", file]).succeeded().stdout;
+    assert!(shown.contains("Other reviewers (1 open, 1 settled)") && !shown.contains('\u{1b}'), "{shown}");
+    let stats = copy.canonry(&["stats", "--repo", "octo/cat", "--json"]).succeeded().json();
+    assert_eq!(stats["bots"][0]["right"], 1, "{stats}");
+    let stats = copy.canonry(&["stats", "--repo", "octo/cat"]).succeeded().stdout;
+    assert!(stats.contains("Other bots, by what people made of their comments"), "{stats}");
+    // Without the setting the file is not read, and the review says so.
+    let without =
+        copy.review(&["--base", "HEAD^", "--pr", "8", "--no-publish", "--config", "/dev/null", "--comments", file]);
+    assert!(without.get("referee").is_none(), "{without}");
+    assert_eq!(without["notes"], json!(["--comments was not read: review.referee.bots names no bot"]), "{without}");
+}

@@ -3,6 +3,7 @@
 mod hostile;
 mod kills;
 mod limits;
+mod referee;
 mod setting;
 mod story;
 mod threads;

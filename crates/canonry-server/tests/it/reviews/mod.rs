@@ -2,6 +2,7 @@
 
 mod commits;
 mod models;
+mod other_bots;
 mod outages;
 mod pausing;
 mod triggers;

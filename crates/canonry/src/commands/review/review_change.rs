@@ -11,7 +11,9 @@ use canonry_domain::review::{FindingStatus, ReviewSubject, Severity, ShownAs, ga
 use canonry_domain::{ItemNumber, Login, RepoName};
 use canonry_models::Embedder;
 use canonry_review::output::{self, SourceLinks};
-use canonry_review::{ReportedFinding, ReviewOutcome, ReviewReport, ReviewRequest, review};
+use canonry_review::{
+    HeardRemarks, ReportedFinding, ReviewOutcome, ReviewReport, ReviewRequest, remarks_of_file, review, weigh_remarks,
+};
 use canonry_store::Store;
 use indicatif::ProgressStyle;
 use jiff::Timestamp;
@@ -94,6 +96,11 @@ pub(crate) struct Args {
     /// Exit with status 5 when there is an open finding of at least this severity: minor, medium, major, critical or never
     #[arg(long, value_name = "SEVERITY", default_value = "never", value_enum, hide_possible_values = true)]
     fail_on: FailOn,
+    /// Comments of other reviewers on the pull request, as `gh api repos/OWNER/NAME/pulls/NUMBER/comments --paginate`
+    /// prints them; those of the bots in review.referee.bots and of people are weighed [default: read from GitHub where
+    /// the review is published]
+    #[arg(long, value_name = "FILE")]
+    comments: Option<PathBuf>,
     /// Exit with status 0 although files were not read or a reviewer failed; the output still names them
     #[arg(long)]
     allow_gaps: bool,
@@ -224,7 +231,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     }
     let outcome = review(&store, &request, llm.as_ref(), embedder.as_deref(), &clock).await;
     let subject = &asked.subject;
-    let report = match outcome {
+    let mut report = match outcome {
         Ok(ReviewOutcome::Reviewed(report) | ReviewOutcome::AlreadyReviewed(report)) => report,
         Ok(ReviewOutcome::Superseded { .. }) => bail!(
             "a newer review of {subject} replaced this one, and nothing of this one is stored; run the command again"
@@ -240,6 +247,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             return Err(anyhow!("failed to {error}"));
         }
     };
+    if let Some(heard) = other_comments(&args, &asked, &mut report.notes).await? {
+        let now = context.now;
+        weigh_remarks(&store, asked.repo.id, embedder.as_deref(), &mut report, heard, now).await?;
+    }
     let published = match &asked.pull {
         Some(pull) => Some(pull.publish(handle, &report).await?),
         None => None,
@@ -249,6 +260,27 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let links = terminal::shows_links().then(|| links(&asked, clone.as_ref())).flatten();
     let result = Presented { report: &report, links, published, service_is_off: asked.service_is_off };
     present(&result, &args, file, context)
+}
+
+/// The comments of other reviewers, if the settings name bots: from the file, else from GitHub where the review is
+/// published. Comments that GitHub does not return are a note.
+async fn other_comments(args: &Args, asked: &RequestedChange, notes: &mut Vec<String>) -> Result<Option<HeardRemarks>> {
+    let bots = &asked.settings.review.referee.bots;
+    match (&args.comments, &asked.pull) {
+        (Some(_), _) if bots.is_empty() => {
+            notes.push("--comments was not read: review.referee.bots names no bot".to_owned());
+            Ok(None)
+        }
+        (Some(file), _) => Ok(Some(remarks_of_file(file, bots).await.map_err(|error| anyhow!("failed to {error}"))?)),
+        (None, Some(pull)) if !bots.is_empty() => match pull.remarks(bots).await {
+            Ok(heard) => Ok(Some(heard)),
+            Err(error) => {
+                notes.push(format!("comments of other reviewers were not read: failed to {error}"));
+                Ok(None)
+            }
+        },
+        (None, _) => Ok(None),
+    }
 }
 
 /// Returns the links for `path:line`: to the commit on GitHub for a pull request there, otherwise to the file in the

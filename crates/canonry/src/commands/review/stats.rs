@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use canonry_domain::Since;
-use canonry_domain::review::Severity;
+use canonry_domain::review::{BotRecord, Severity};
+use canonry_review::bot_documents;
 use canonry_store::{GlobalPattern, ReviewStatistics};
 use serde_json::{Map, Value, json};
 
@@ -50,11 +51,36 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let repo = args.repo.find(&store).await?;
     let since = args.since.map(|since| since.moment(context.now));
     let found = store.review().statistics(repo.id, since).await?;
+    let bots = store.findings().bot_records(repo.id).await?;
     store.disconnect().await;
     let figures = figures(&found);
-    let text = in_words(&found, &repo.name.to_string());
+    let text = in_words(&found, &repo.name.to_string()) + &bots_in_words(&bots);
     let report = Report::new(&figures, text).of(&repo.name);
+    // Without review.referee.bots there are none.
+    let report = if bots.is_empty() { report } else { report.with("bots", bot_documents(&bots)) };
     Ok(figures.into_iter().fold(report, |report, (key, value)| report.with(&key, value)).with("since", since))
+}
+
+/// How often other bots were right in this repository, at any time.
+fn bots_in_words(bots: &[BotRecord]) -> String {
+    if bots.is_empty() {
+        return String::new();
+    }
+    let mut shown =
+        table(["bot", "comments", "also by others", "right", "decided", "share", "95 % interval"]).with_numbers_from(1);
+    for one in bots {
+        let interval = one.share.interval();
+        shown.add_row([
+            one_line(one.login.as_str()),
+            thousands(one.remarks),
+            thousands(one.agreed),
+            thousands(one.share.right),
+            thousands(one.share.all()),
+            one.share.value().map_or_else(|| "–".to_owned(), percent),
+            format!("{} to {}", percent(interval.low), percent(interval.high)),
+        ]);
+    }
+    format!("\nOther bots, by what people made of their comments:\n\n{shown}\n")
 }
 
 /// Rounds an average to two decimals, so that people can read it and scripts can compare it.

@@ -1,0 +1,157 @@
+//! Tests that comments of other bots and people are witnesses: each problem is shown once, with its threads, and none of
+//! them makes a check fail.
+
+use canonry_domain::review::BotRecord;
+use canonry_review::{ReviewReport, remarks_of_pull, weigh_remarks};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+use serde_json::Value;
+
+use crate::publication::setting::{ALL, REPO, Setting, code, done, finding, saying};
+
+const RABBIT: &str = "rabbit[bot]";
+const GEMINI: &str = "gemini-code-assist[bot]";
+const LEAK: &str = "leak(file);";
+const SAID: &str = "The file handle is never closed after reading";
+
+async fn with_bots(database: TestDatabase, own: &[(u32, &str)]) -> Setting {
+    let mut setting = Setting::with_app(database, &ALL, &code(own)).await;
+    setting.settings.review.referee.bots = vec!["rabbit".to_owned(), GEMINI.to_owned()];
+    let mut world = setting.emulator.world();
+    for bot in [RABBIT, GEMINI, "unlisted[bot]"] {
+        world.bot(bot);
+    }
+    drop(world);
+    setting
+}
+
+fn comment(setting: &Setting, by: &str, line: u64, body: &str) -> u64 {
+    setting.emulator.world().comment_on_line(REPO, setting.number(), by, "src/app.js", line, body)
+}
+
+fn leak(severity: &str) -> Value {
+    saying(
+        finding("File handle never closed", 5, severity, "correctness"),
+        "The file handle is not closed after reading.",
+    )
+}
+
+async fn weighed(setting: &Setting, findings: &[Value]) -> ReviewReport {
+    let mut report = setting.review(findings).await;
+    weigh(setting, &mut report).await;
+    report
+}
+
+async fn weigh(setting: &Setting, report: &mut ReviewReport) {
+    let (github, outbox) = (setting.github(), setting.outbox().await);
+    let bots = &setting.settings.review.referee.bots;
+    let heard = remarks_of_pull(&github, outbox.own_login(), &setting.repo.name, setting.pull, bots).await;
+    let now = "2026-02-01T00:00:00Z".parse().expect("a time");
+    weigh_remarks(&setting.store, setting.repo.id, None, report, heard.expect("read"), now).await.expect("weighed");
+}
+
+async fn records(setting: &Setting) -> Vec<(String, u64, u64, u64, u64)> {
+    let records = setting.store.findings().bot_records(setting.repo.id).await.expect("read");
+    let plain = |one: BotRecord| (one.login.key(), one.remarks, one.agreed, one.share.right, one.share.wrong);
+    records.into_iter().map(plain).collect()
+}
+
+on_both_engines! {
+    async fn what_several_say_is_one_problem(database: TestDatabase) {
+        let setting = with_bots(database, &[(5, LEAK)]).await;
+        let thread = comment(&setting, RABBIT, 5, &format!("**Potential issue**: {SAID}.\n\n```suggestion\nclose(file);\n```"));
+        comment(&setting, GEMINI, 6, &format!("![high](https://x.example/high.svg) {SAID}!"));
+        comment(&setting, "mona", 5, &format!("{SAID}?"));
+        comment(&setting, "unlisted[bot]", 5, SAID);
+        let reply = setting.emulator.world().reply_in_thread(REPO, thread, "ann", "I do not think so");
+        let report = weighed(&setting, &[leak("major")]).await;
+        let referee = report.referee.as_ref().expect("weighed");
+        assert_eq!((referee.remarks, referee.problems.len(), referee.settled), (3, 1, 0), "{referee:?}");
+        assert_eq!(referee.problems[0].names(), [GEMINI, RABBIT, "mona"]);
+        let own = report.findings[0].id.expect("stored");
+        assert_eq!(referee.problems[0].findings, [own]);
+        // The thread of the bot at the same line is enough.
+        assert_eq!(done(&setting.publish(&report).await), (0, true, 0));
+        let body = setting.own_bodies().remove(0);
+        let link = format!("https://github.com/acme/widgets/pull/{}#discussion_r{thread}", setting.number());
+        assert!(body.contains(&format!("`{RABBIT}` already named it in [this thread]({link}).")), "{body}");
+        assert!(body.contains("<summary>Other reviewers: 1 open problem</summary>"), "{body}");
+        assert_eq!(body.matches("also found by Canonry").count(), 1, "{body}");
+        assert!(!body.contains(&format!("discussion_r{reply}")) && !body.contains("unlisted") && !body.contains('%'), "{body}");
+        assert_eq!(setting.check().expect("a check").1.as_deref(), Some("neutral"));
+        // A repeated run says nothing twice.
+        let again = weighed(&setting, &[leak("major")]).await;
+        assert_eq!(done(&setting.publish(&again).await), (0, false, 0));
+        assert_eq!(setting.own_reviews(), (1, 0));
+        let stored = setting.store.findings().remarks_of_finding(setting.repo.id, own).await.expect("read");
+        let who: Vec<(&str, bool)> = stored.iter().map(|one| (one.author.as_str(), one.is_bot)).collect();
+        assert_eq!(who, [(RABBIT, true), (GEMINI, true), ("mona", false)]);
+        assert_eq!(stored[0].link.as_deref(), Some(link.as_str()));
+        assert_eq!(records(&setting).await, [(GEMINI.to_owned(), 1, 1, 0, 0), (RABBIT.to_owned(), 1, 1, 0, 0)]);
+    }
+
+    async fn a_critical_finding_stays_at_its_line(database: TestDatabase) {
+        let setting = with_bots(database, &[(5, LEAK)]).await;
+        comment(&setting, RABBIT, 5, SAID);
+        let report = weighed(&setting, &[leak("critical")]).await;
+        assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
+    }
+
+    async fn nobody_hides_a_finding_but_a_listed_bot(database: TestDatabase) {
+        let setting = with_bots(database, &[(5, LEAK)]).await;
+        comment(&setting, "ann", 5, SAID);
+        comment(&setting, "unlisted[bot]", 5, SAID);
+        let report = weighed(&setting, &[leak("major")]).await;
+        assert_eq!(report.referee.as_ref().map(|referee| referee.problems.len()), Some(0));
+        assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
+    }
+
+    async fn a_bot_alone_changes_no_check_and_gets_a_record(database: TestDatabase) {
+        let setting = with_bots(database, &[(5, LEAK), (20, "eval(x);")]).await;
+        let changed = comment(&setting, RABBIT, 5, SAID);
+        let tidied = comment(&setting, RABBIT, 20, "Consider renaming this variable");
+        let liked = comment(&setting, GEMINI, 30, "step30 throws when the queue is empty");
+        let report = weighed(&setting, &[]).await;
+        assert_eq!(report.referee.as_ref().map(|referee| (referee.problems.len(), referee.settled)), Some((3, 0)));
+        assert_eq!(done(&setting.publish(&report).await), (0, false, 0));
+        assert_eq!(setting.check().expect("a check").1.as_deref(), Some("success"));
+        assert!(setting.check_text().contains("Other reviewers: 3 open problems"), "{}", setting.check_text());
+        // People decide: one thread ends with a change of its code, another without; a bot's own 👍 counts for nothing.
+        setting.push(&code(&[(5, "close(file);"), (20, "eval(x);")]));
+        {
+            let mut world = setting.emulator.world();
+            world.resolve_thread(REPO, changed, "ann");
+            world.resolve_thread(REPO, tidied, "ann");
+            world.react_to_review_comment(REPO, liked, RABBIT, "+1");
+        }
+        let second = weighed(&setting, &[]).await;
+        let referee = second.referee.as_ref().expect("weighed");
+        assert_eq!((referee.problems.len(), referee.settled), (1, 2), "{referee:?}");
+        assert_eq!(records(&setting).await, [(GEMINI.to_owned(), 1, 0, 0, 0), (RABBIT.to_owned(), 2, 0, 1, 1)]);
+        setting.emulator.world().react_to_review_comment(REPO, liked, "mona", "-1");
+        let third = weighed(&setting, &[]).await;
+        assert_eq!(third.referee.as_ref().map(|referee| (referee.problems.len(), referee.settled)), Some((0, 3)));
+        assert_eq!(records(&setting).await[0], (GEMINI.to_owned(), 1, 0, 0, 1));
+        assert_eq!(done(&setting.publish(&third).await), (0, false, 0));
+        let text = setting.check_text();
+        assert!(text.contains("Other reviewers: 0 open problems, 3 settled") && !text.contains('%'), "{text}");
+        assert!(text.contains("| `rabbit[bot]` | 2 | 0 | 1 of 2 right here, likely between 0 and 2 |"), "{text}");
+    }
+
+    async fn kills_repeat_nothing(database: TestDatabase) {
+        let setting = with_bots(database, &[(5, LEAK)]).await;
+        comment(&setting, RABBIT, 5, SAID);
+        let mut report = setting.review(&[leak("major"), finding("Other", 9, "minor", "style")]).await;
+        for steps in 0.. {
+            weigh(&setting, &mut report).await;
+            if setting.publish_until(&report, steps).await.is_some() {
+                break;
+            }
+            assert!(steps < 100, "it never ends");
+            // By then the lease of the dead process has ended.
+            setting.emulator.world().advance(600);
+        }
+        assert_eq!(setting.own_reviews(), (1, 1));
+        assert_eq!(records(&setting).await, [(RABBIT.to_owned(), 1, 1, 0, 0)]);
+    }
+}
