@@ -10,6 +10,7 @@ mod judge;
 mod judge_speed;
 mod pipeline;
 mod python;
+mod referee;
 mod retrieval;
 mod review;
 mod review_project;
@@ -33,7 +34,7 @@ use crate::process::{cargo, root};
 /// A benchmark: its name, and the function that runs it and prints its table.
 type Benchmark = (&'static str, fn() -> Result<()>);
 
-const BENCHMARKS: [Benchmark; 14] = [
+const BENCHMARKS: [Benchmark; 15] = [
     ("import", import::run),
     ("retrieval", retrieval::run),
     ("fixes", fixes::run),
@@ -47,6 +48,7 @@ const BENCHMARKS: [Benchmark; 14] = [
     ("service-latency", service_latency::run),
     ("action", action::run),
     ("review", review::run),
+    ("referee", referee::run),
     ("console", console::run),
 ];
 
