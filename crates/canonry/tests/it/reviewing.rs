@@ -447,8 +447,11 @@ fn comments_of_other_bots_come_from_a_file() {
     let stats = copy.canonry(&["stats", "--repo", "octo/cat"]).succeeded().stdout;
     assert!(stats.contains("Other bots, by what people made of their comments"), "{stats}");
     // Without the setting the file is not read, and the review says so.
+    let settings = copy.place.write("none.yml", "review: {enabled: true}\n");
+    let settings = settings.to_str().expect("UTF-8");
     let without =
-        copy.review(&["--base", "HEAD^", "--pr", "8", "--no-publish", "--config", "/dev/null", "--comments", file]);
+        copy.review(&["--base", "main", "--pr", "8", "--no-publish", "--config", settings, "--comments", file]);
     assert!(without.get("referee").is_none(), "{without}");
-    assert_eq!(without["notes"], json!(["--comments was not read: review.referee.bots names no bot"]), "{without}");
+    let note = json!("--comments was not read: review.referee.bots names no bot");
+    assert!(without["notes"].as_array().is_some_and(|notes| notes.contains(&note)), "{without}");
 }
