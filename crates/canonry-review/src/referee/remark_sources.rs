@@ -4,7 +4,7 @@ use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use canonry_domain::review::{LineRange, Remark, RemarkAuthor, RemarkThread, is_named_bot, remark_essence};
+use canonry_domain::review::{LineRange, RemarkAuthor, RemarkThread, ReviewRemark, is_named_bot, remark_essence};
 use canonry_domain::{GithubId, ItemNumber, Login, RepoName};
 use canonry_github::api::{ReactionSubject, RestReviewComment, RestUser};
 use canonry_github::{GitHub, GitHubError};
@@ -22,7 +22,7 @@ const OWN_MARK: &str = "canonry:v1:";
 /// The comments that were read, and what was not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeardRemarks {
-    pub remarks: Vec<Remark>,
+    pub remarks: Vec<ReviewRemark>,
     pub notes: Vec<String>,
 }
 
@@ -123,7 +123,7 @@ impl HeardRemarks {
         resolved: &BTreeSet<GithubId>,
     ) {
         let mut seen = BTreeSet::new();
-        let mut remarks: Vec<Remark> = comments
+        let mut remarks: Vec<ReviewRemark> = comments
             .iter()
             .filter(|one| seen.insert(one.id))
             .filter_map(|one| remark(one, bots, own, resolved))
@@ -145,7 +145,7 @@ fn remark(
     bots: &[String],
     own: Option<&Login>,
     resolved: &BTreeSet<GithubId>,
-) -> Option<Remark> {
+) -> Option<ReviewRemark> {
     let user = comment.user.as_ref()?;
     let login = user.to_login()?;
     let is_bot = is_named_bot(&user.login, bots);
@@ -163,7 +163,7 @@ fn remark(
     let last = line(comment.line).filter(|_| is_new_side);
     let is_about_file = comment.subject_type.as_deref() == Some("file");
     let lines = last.and_then(|last| LineRange::new(line(comment.start_line).unwrap_or(last), last));
-    Some(Remark {
+    Some(ReviewRemark {
         id,
         author: RemarkAuthor { login, is_bot },
         path: comment.path.parse().ok()?,

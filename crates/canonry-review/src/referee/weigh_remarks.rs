@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::Share;
 use canonry_domain::review::{
-    AT_LEAST_ALIKE, BotRecord, GroupedRemark, LineRange, RANK_WEIGHTS, Remark, RemarkOutcome, group_remarks, likeness,
-    problem_traits, remark_essence, remark_outcome, remark_words,
+    AT_LEAST_ALIKE, BotRecord, GroupedRemark, LineRange, RANK_WEIGHTS, RemarkOutcome, ReviewRemark, group_remarks,
+    likeness, problem_traits, remark_essence, remark_outcome, remark_words,
 };
 use canonry_models::{Embedder, InputType};
 use canonry_store::{FindingId, RepoId, Store, StoreError, WitnessedRemark};
@@ -30,16 +30,16 @@ struct Voice<'a> {
     path: &'a str,
     lines: Option<LineRange>,
     words: BTreeSet<String>,
-    said: Said<'a>,
+    said: VoiceSource<'a>,
 }
 
-enum Said<'a> {
-    Remark(&'a Remark),
+enum VoiceSource<'a> {
+    Remark(&'a ReviewRemark),
     Finding(FindingId, &'a ReportedFinding),
 }
 
-impl Said<'_> {
-    fn remark(&self) -> Option<&Remark> {
+impl VoiceSource<'_> {
+    fn remark(&self) -> Option<&ReviewRemark> {
         match self {
             Self::Remark(remark) => Some(remark),
             Self::Finding(..) => None,
@@ -94,9 +94,10 @@ pub async fn weigh_remarks(
         ..RefereeReport::default()
     };
     for group in &groups {
-        let said: Vec<&Remark> = group.iter().filter_map(|at| voices[*at].said.remark()).collect();
+        let said: Vec<&ReviewRemark> = group.iter().filter_map(|at| voices[*at].said.remark()).collect();
         let named_by_bots = said.iter().filter(|remark| remark.author.is_bot);
-        let is_rejected = |remark: &Remark| remark_outcome(remark.thread, remark.thumbs) == Some(RemarkOutcome::Wrong);
+        let is_rejected =
+            |remark: &ReviewRemark| remark_outcome(remark.thread, remark.thumbs) == Some(RemarkOutcome::Wrong);
         if named_by_bots.clone().any(|remark| remark.thread.is_open() && !is_rejected(remark)) {
             result.problems.push(problem(group, &voices, &compared, &before));
         } else if named_by_bots.count() > 0 {
@@ -109,14 +110,14 @@ pub async fn weigh_remarks(
     Ok(())
 }
 
-fn voices<'a>(remarks: &'a [Remark], report: &'a ReviewReport) -> Vec<Voice<'a>> {
+fn voices<'a>(remarks: &'a [ReviewRemark], report: &'a ReviewReport) -> Vec<Voice<'a>> {
     let mut voices: Vec<Voice<'a>> = Vec::new();
     // Without remarks there is nothing to compare Canonry's findings with.
     let findings = report.findings.iter().filter(|one| !remarks.is_empty() && !one.is_fixed()).take(MOST_FINDINGS);
     for (id, one) in findings.filter_map(|one| one.id.map(|id| (id, one))) {
         let finding = &one.sighting.finding;
         let text = remark_essence(&format!("{}. {}", finding.title, finding.message));
-        let said = Said::Finding(id, one);
+        let said = VoiceSource::Finding(id, one);
         let (path, lines) = (finding.path.as_str(), finding.lines);
         voices.push(Voice { words: remark_words(&text), text, path, lines, said });
     }
@@ -125,7 +126,7 @@ fn voices<'a>(remarks: &'a [Remark], report: &'a ReviewReport) -> Vec<Voice<'a>>
         path: remark.path.as_str(),
         lines: remark.lines,
         words: remark_words(&remark.text),
-        said: Said::Remark(remark),
+        said: VoiceSource::Remark(remark),
     }));
     voices
 }
@@ -133,10 +134,10 @@ fn voices<'a>(remarks: &'a [Remark], report: &'a ReviewReport) -> Vec<Voice<'a>>
 /// The remarks of a group, with Canonry's most severe finding in it and the number of others who agree.
 fn witnesses_of<'v>(group: &[usize], voices: &'v [Voice<'_>]) -> Vec<WitnessedRemark<'v>> {
     let finding = group.iter().find_map(|at| match voices[*at].said {
-        Said::Finding(id, _) => Some(id),
-        Said::Remark(_) => None,
+        VoiceSource::Finding(id, _) => Some(id),
+        VoiceSource::Remark(_) => None,
     });
-    let remarks: Vec<&Remark> = group.iter().filter_map(|at| voices[*at].said.remark()).collect();
+    let remarks: Vec<&ReviewRemark> = group.iter().filter_map(|at| voices[*at].said.remark()).collect();
     let authors: BTreeSet<String> = remarks.iter().map(|remark| remark.author.login.key()).collect();
     let agreeing = (authors.len().saturating_sub(1) + usize::from(finding.is_some())) as u64;
     remarks.into_iter().map(|remark| WitnessedRemark { remark, finding, agreeing }).collect()
@@ -156,11 +157,11 @@ fn problem(
     let (mut findings, mut witnesses, mut thumbs) = (Vec::new(), Vec::new(), 0.0);
     for at in group {
         match &voices[*at].said {
-            Said::Finding(id, _) => {
+            VoiceSource::Finding(id, _) => {
                 findings.push(*id);
                 reviewers.insert(String::new(), Share::default());
             }
-            Said::Remark(remark) => {
+            VoiceSource::Remark(remark) => {
                 let login = remark.author.login.key();
                 let share = before.get(&login).copied().unwrap_or_default();
                 reviewers.insert(login, share);
@@ -175,17 +176,17 @@ fn problem(
             }
         }
     }
-    let own = group.iter().find(|at| matches!(voices[**at].said, Said::Finding(..)));
+    let own = group.iter().find(|at| matches!(voices[**at].said, VoiceSource::Finding(..)));
     let central =
         own.or_else(|| group.iter().max_by(|one, other| alike(**one).total_cmp(&alike(**other)).then(other.cmp(one))));
     let shown = &voices[*central.expect("invariant: a group has a member")];
     let text = match &shown.said {
-        Said::Finding(_, one) => one.sighting.finding.title.clone(),
-        Said::Remark(remark) => remark.text.clone(),
+        VoiceSource::Finding(_, one) => one.sighting.finding.title.clone(),
+        VoiceSource::Remark(remark) => remark.text.clone(),
     };
     let path = match &shown.said {
-        Said::Finding(_, one) => one.sighting.finding.path.clone(),
-        Said::Remark(remark) => remark.path.clone(),
+        VoiceSource::Finding(_, one) => one.sighting.finding.path.clone(),
+        VoiceSource::Remark(remark) => remark.path.clone(),
     };
     let reviewers: Vec<Share> = reviewers.into_values().collect();
     let rank = RANK_WEIGHTS.rank(&problem_traits(&reviewers, group.len()));
@@ -194,7 +195,7 @@ fn problem(
 }
 
 /// The records of the bots that commented on this change.
-fn current_bots(records: Vec<BotRecord>, remarks: &[Remark]) -> Vec<BotRecord> {
+fn current_bots(records: Vec<BotRecord>, remarks: &[ReviewRemark]) -> Vec<BotRecord> {
     let here: BTreeSet<String> = remarks.iter().map(|remark| remark.author.login.key()).collect();
     records.into_iter().filter(|record| here.contains(&record.login.key())).collect()
 }

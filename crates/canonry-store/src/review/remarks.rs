@@ -3,7 +3,7 @@
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
-use canonry_domain::review::{BotRecord, Remark, RepoPath, ReviewSubject, remark_outcome};
+use canonry_domain::review::{BotRecord, RepoPath, ReviewRemark, ReviewSubject, remark_outcome};
 use canonry_domain::{GithubId, Login, Share};
 use jiff::Timestamp;
 
@@ -17,7 +17,7 @@ use crate::review::runs::FindingId;
 /// A remark and what it is a witness of.
 #[derive(Debug, Clone, Copy)]
 pub struct WitnessedRemark<'a> {
-    pub remark: &'a Remark,
+    pub remark: &'a ReviewRemark,
     /// Canonry's own finding of the same problem.
     pub finding: Option<FindingId>,
     /// How many others name the same problem.

@@ -8,7 +8,7 @@ use crate::{GithubId, Login};
 
 /// The first comment of a thread on a diff, by somebody else than Canonry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
+pub struct ReviewRemark {
     pub id: GithubId,
     pub author: RemarkAuthor,
     pub path: RepoPath,
