@@ -41,11 +41,25 @@ fn main() -> Result<(), Failure> {
         eprintln!("event {event}: {run}");
         if event % 2 == 1 { older.push(run) } else { same.push(run) }
     }
+    let mut idle = Vec::new();
+    for run in 0..EVENTS / 2 {
+        idle.push(runs.run("schedule", &json!({}), EVENTS + 1 + run)?);
+    }
+    // On a machine without a cache every vector is computed again.
+    std::fs::remove_dir_all(folder.join("data"))?;
+    let bare = runs.run("schedule", &json!({}), 2 * EVENTS)?;
     let state = git(&origin, &["ls-tree", "-l", "refs/canonry/state"])?;
     let sizes = state.lines().filter_map(|line| line.split_whitespace().nth(3)?.parse::<u64>().ok());
+    let transferred =
+        "git rev-list --objects refs/canonry/state | git pack-objects --quiet --compression=1 --stdout | wc -c";
     println!(
         "{}",
-        json!({ "first": first, "same_cache": same, "older_cache": older, "state_bytes": sizes.sum::<u64>() })
+        json!({
+            "first": first, "same_cache": same, "older_cache": older, "idle": idle, "no_cache": bare,
+            "state_bytes": sizes.sum::<u64>(),
+            "transferred_bytes": sh(&origin, transferred)?,
+            "cache_bytes": sh(&folder.join("data"), "tar -c . | gzip -1 | wc -c")?,
+        })
     );
     Ok(())
 }
@@ -62,7 +76,7 @@ impl Runs<'_> {
         let file = self.folder.join("event.json");
         std::fs::write(&file, payload.to_string())?;
         std::fs::create_dir_all(self.folder.join("data"))?;
-        let (asked, began) = (self.emulator.requests().len(), Instant::now());
+        let (asked, began, worked) = (self.emulator.requests().len(), Instant::now(), cpu_of_children());
         let output = Command::new(self.program)
             .args(["run", "--json", "--repo", REPO, "--event", event])
             .arg(format!("--state-remote=file://{}", self.folder.join("origin.git").display()))
@@ -78,8 +92,18 @@ impl Runs<'_> {
         let printed: Value = serde_json::from_slice(&output.stdout)?;
         let verdict = &printed["events"][0]["verdict"]["verdict"];
         let requests = self.emulator.requests().len() - asked;
-        Ok(json!({ "seconds": began.elapsed().as_secs_f64(), "requests": requests, "verdict": verdict }))
+        let cpu = cpu_of_children() - worked;
+        Ok(json!({ "seconds": began.elapsed().as_secs_f64(), "cpu": cpu, "requests": requests, "verdict": verdict }))
     }
+}
+
+/// The processor seconds of all programs that this one started and that ended, git among them.
+fn cpu_of_children() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    // cutime and cstime, in hundredths of a second.
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or_default();
+    (ticks(13) + ticks(14)) / 100.0
 }
 
 /// Issues with made-up words. Most are closed, as in a repository of some age.
@@ -87,6 +111,7 @@ fn world(items: usize) -> World {
     let mut world = World::new();
     world.repo(REPO);
     world.user("ann");
+    world.user("ben");
     world.collaborator(REPO, "canonry-bot", Permission::Write);
     world.token(TOKEN, "canonry-bot");
     world.rate.limit = 10_000_000;
@@ -105,7 +130,8 @@ fn open_duplicate(emulator: &Emulator, event: usize, items: usize) -> Value {
     let mut world = emulator.world();
     let (title, body) = text(items / 2 + event);
     world.advance(60);
-    world.open(REPO, "ann", NewIssue::new(&format!("Again: {title}"), &body));
+    // The same person would be taken for one who reports something that recurs.
+    world.open(REPO, "ben", NewIssue::new(&format!("Again: {title}"), &body));
     world.deliveries.last().map(|delivery| delivery.payload.clone()).unwrap_or_default()
 }
 
@@ -134,6 +160,12 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, Failure> {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
     Ok(String::from_utf8(output.stdout)?)
+}
+
+/// The number that a command prints.
+fn sh(folder: &Path, script: &str) -> Result<u64, Failure> {
+    let output = Command::new("sh").args(["-c", script]).current_dir(folder).output()?;
+    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {

@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::actions::run_event::RunEvent;
+use crate::actions::state_file::DATABASE_PREFIX;
 use crate::actions::state_ref::{StateEntry, StateError, StateRef, StateVersion};
 
 /// How long a killed run makes the others wait.
@@ -18,6 +19,9 @@ const LEASE: SignedDuration = SignedDuration::from_secs(150);
 pub(crate) const RENEWAL: SignedDuration = SignedDuration::from_secs(45);
 /// How often a run checks whether another one has ended.
 const LOOK: SignedDuration = SignedDuration::from_secs(4);
+/// How many runs may end without a result before the next one leaves an event alone: an event that kills its run must not
+/// kill all later ones, and the state must not grow with every run that fails. The nightly sync still finds the item.
+const MOST_RUNS: u32 = 3;
 
 const LEASE_FILE: &str = "lease.json";
 const EVENT_PREFIX: &str = "event-";
@@ -30,6 +34,16 @@ const README: &[u8] = b"# State of Canonry\n\n\
 struct RunLease {
     run: String,
     until: Timestamp,
+}
+
+/// An event in the state, until the run that handles it gives the state back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct WaitingEvent {
+    #[serde(flatten)]
+    event: RunEvent,
+    /// The runs that have leased the state with it.
+    #[serde(default)]
+    runs: u32,
 }
 
 /// Leases the state for one run.
@@ -77,22 +91,47 @@ impl StateKeeper {
                 self.clock.sleep_until(now + LOOK).await;
                 continue;
             }
-            let own = format!("{EVENT_PREFIX}{}.json", file_name(&event.id));
-            let kept: Vec<String> =
-                names.into_iter().filter(|name| ![LEASE_FILE, README_FILE, &own].contains(&name.as_str())).collect();
-            let fresh = [self.lease_entry(now), (own.clone(), json(event))];
+            let own = WaitingEvent { event: event.clone(), runs: 1 };
+            let mut waiting = match &tip {
+                Some(tip) => self.waiting_events(tip, &names).await?,
+                None => Vec::new(),
+            };
+            waiting.retain(|earlier| earlier.event.id != event.id);
+            waiting.push(own);
+            let pieces = |name: &String| name.starts_with(DATABASE_PREFIX);
+            let kept: Vec<String> = names.into_iter().filter(pieces).collect();
+            let mut fresh = vec![self.lease_entry(now)];
+            fresh.extend(waiting.iter().map(|waiting| (event_file(&waiting.event), json(waiting))));
             let Some(version) = self.state.replace(tip.as_ref(), &kept, &fresh).await? else { continue };
-            let (mut files, mut events) = (Vec::new(), Vec::new());
+            let mut files = Vec::new();
             for name in &kept {
-                let bytes = self.state.read(&version, name).await?;
-                match name.starts_with(EVENT_PREFIX) {
-                    true => events.extend(serde_json::from_slice::<RunEvent>(&bytes).ok()),
-                    false => files.push((name.clone(), bytes)),
-                }
+                files.push((name.clone(), self.state.read(&version, name).await?));
             }
-            events.push(event.clone());
-            return Ok(HeldState { version, kept: kept.into_iter().chain([own]).collect(), files, events });
+            let kept = kept.into_iter().chain(fresh.into_iter().skip(1).map(|(name, _)| name)).collect();
+            let events = waiting.into_iter().map(|waiting| waiting.event).collect();
+            return Ok(HeldState { version, kept, files, events });
         }
+    }
+
+    /// The events of runs that were killed, each counted once more.
+    async fn waiting_events(&self, tip: &StateVersion, names: &[String]) -> Result<Vec<WaitingEvent>, StateError> {
+        let mut events = Vec::new();
+        for name in names.iter().filter(|name| name.starts_with(EVENT_PREFIX)) {
+            let Ok(waiting) = serde_json::from_slice::<WaitingEvent>(&self.state.read(tip, name).await?) else {
+                tracing::warn!(name, "an event in the state cannot be read and is dropped");
+                continue;
+            };
+            if waiting.runs >= MOST_RUNS {
+                tracing::warn!(
+                    event = waiting.event.id,
+                    runs = waiting.runs,
+                    "no run survived this event; it is dropped"
+                );
+                continue;
+            }
+            events.push(WaitingEvent { runs: waiting.runs + 1, ..waiting });
+        }
+        Ok(events)
     }
 
     /// Extends the lease. `false` if it was lost.
@@ -118,9 +157,9 @@ impl StateKeeper {
     }
 }
 
-/// An event's id as part of a file name.
-fn file_name(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+fn event_file(event: &RunEvent) -> String {
+    let id: String = event.id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    format!("{EVENT_PREFIX}{id}.json")
 }
 
 fn json<T: Serialize>(value: &T) -> Vec<u8> {

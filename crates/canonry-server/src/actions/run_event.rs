@@ -28,6 +28,11 @@ pub enum RunEventError {
 }
 
 impl RunEvent {
+    /// Whether GitHub sends the event to webhooks too, with a payload that the run needs.
+    pub fn is_webhook(&self) -> bool {
+        self.webhook().is_some()
+    }
+
     /// The name of the webhook with this payload; `None` for events that are no webhook, such as a schedule.
     fn webhook(&self) -> Option<&str> {
         match self.name.as_str() {

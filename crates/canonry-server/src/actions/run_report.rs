@@ -2,11 +2,12 @@
 
 use canonry_domain::{ItemNumber, RepoName, TriageMode, Verdict};
 use canonry_store::{DeliveryState, Repo, Store, StoreError, StoredTriageRecord, TriageActionKind};
-use canonry_triage::suggestion_preview;
+use canonry_triage::{suggestion_preview, why_item};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::actions::run_event::RunEvent;
+use crate::actions::run_once::RunReport;
 
 /// What became of one event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,6 +28,8 @@ pub struct RunVerdict {
     pub duplicate_of: Option<ItemNumber>,
     pub reason: String,
     pub mode: Option<&'static str>,
+    /// The answer to `/canonry why`, in Markdown.
+    pub explanation: String,
     /// Whether a comment is posted or edited because of it.
     pub is_posted: bool,
     /// The suggestion that the verdict leads to in the mode `suggest` at a score above the threshold.
@@ -81,6 +84,7 @@ async fn verdict_since(
             duplicate_of: record.target.filter(|_| record.verdict != Verdict::NotDuplicate),
             reason: action.map_or_else(|| record.reason.clone(), |action| action.reason.clone()),
             mode: action.map(|action| TriageMode::as_str(action.mode)),
+            explanation: why_item(store, repo, *item_type, number).await?,
             is_posted: action.is_some_and(|action| action.action != TriageActionKind::Recorded),
             suggestion: suggestion_preview(store, repo, *item_type, number, record).await?,
         }));
@@ -88,42 +92,56 @@ async fn verdict_since(
     Ok(None)
 }
 
-/// The job summary in Markdown. Texts of strangers appear only in the suggestion, which quotes them as on GitHub.
-pub fn run_summary(events: &[RunEventReport]) -> String {
+/// The job summary in Markdown; `web` is the repository's address, for links. Texts of strangers appear only in the
+/// suggestion and the explanation, which quote them as on GitHub.
+pub fn run_summary(run: &RunReport, web: &str) -> String {
     let mut text = String::from("### Canonry\n\n");
-    if events.is_empty() {
-        text += "No event to handle; what was due is done.\n";
-    }
-    for event in events {
-        let about = event.number.map(|number| format!(" #{number}")).unwrap_or_default();
-        let action = event.action.as_deref().map(|action| format!(" {}", plain(action))).unwrap_or_default();
-        text += &format!("- `{}{action}`{about}: {}", plain(&event.event), event.state);
-        if let Some(reason) = &event.reason {
-            text += &format!(" ({})", plain(reason));
-        }
+    for event in &run.events {
+        text += &match &event.verdict {
+            Some(verdict) => verdict_summary(event, verdict, web),
+            None => event_summary(event, web),
+        };
         text.push('\n');
-        if let Some(verdict) = &event.verdict {
-            text += &verdict_summary(verdict);
-        }
+    }
+    text += &match run.done {
+        None => "The run was interrupted; the next one continues.\n".to_owned(),
+        Some(done) if done.is_cut_short => "The time limit was reached; the next run continues.\n".to_owned(),
+        Some(done) if done.failed > 0 => "A job failed. The log says why.\n".to_owned(),
+        Some(_) if run.events.is_empty() => "Nothing happened since the last run. What was due is done.\n".to_owned(),
+        Some(_) => "What was due is done.\n".to_owned(),
+    };
+    text
+}
+
+fn event_summary(event: &RunEventReport, web: &str) -> String {
+    let about = event.number.map(|number| format!(" {}", link(number, web))).unwrap_or_default();
+    let action = event.action.as_deref().map(|action| format!(" {}", plain(action))).unwrap_or_default();
+    let reason = event.reason.as_deref().map(|reason| format!(" ({})", plain(reason))).unwrap_or_default();
+    format!("`{}{action}`{about}: {}{reason}.\n", plain(&event.event), event.state)
+}
+
+fn verdict_summary(event: &RunEventReport, verdict: &RunVerdict, web: &str) -> String {
+    let number = event.number.map(|number| link(number, web)).unwrap_or_default();
+    let found = match (verdict.verdict, verdict.duplicate_of) {
+        ("duplicate", Some(target)) => format!("{number} is a duplicate of {}", link(target, web)),
+        (_, Some(target)) => format!("{number} may be a duplicate of {}", link(target, web)),
+        (_, None) => format!("{number} is no duplicate"),
+    };
+    let mut text = format!("#### {found}\n\n{}\n", verdict.explanation.trim());
+    // The explanation says what was posted.
+    if let Some(suggestion) = verdict.suggestion.as_ref().filter(|_| !verdict.is_posted) {
+        let heading = match verdict.mode {
+            Some("shadow") => "Nothing was posted. In the mode `suggest`, above the threshold, this comment would be:",
+            _ => "Nothing was posted. The comment would have been:",
+        };
+        // A cell looks like a comment. Blank lines around its content let Markdown be rendered in it.
+        text += &format!("\n{heading}\n\n<table><tr><td>\n\n{}\n\n</td></tr></table>\n", suggestion.trim());
     }
     text
 }
 
-fn verdict_summary(verdict: &RunVerdict) -> String {
-    let target = verdict.duplicate_of.map(|target| format!(" of #{target}")).unwrap_or_default();
-    let mut text = format!("  - verdict: **{}**{target} (`{}`)\n", verdict.verdict, plain(&verdict.reason));
-    if let Some(suggestion) = &verdict.suggestion {
-        let heading = match (verdict.is_posted, verdict.mode) {
-            (true, _) => "This comment is posted:",
-            (false, Some("shadow")) => {
-                "In the mode `suggest` this comment would be posted if the score reaches the threshold:"
-            }
-            (false, _) => "This comment is not posted:",
-        };
-        let quoted: Vec<String> = suggestion.lines().map(|line| format!("> {line}")).collect();
-        text += &format!("\n{heading}\n\n{}\n", quoted.join("\n"));
-    }
-    text
+fn link(number: ItemNumber, web: &str) -> String {
+    format!("[#{number}]({web}/issues/{number})")
 }
 
 /// Our own codes and sentences, without anything that Markdown or the runner could act on.
@@ -138,8 +156,12 @@ mod tests {
     use canonry_domain::ItemNumber;
 
     use super::{RunEventReport, RunVerdict, run_summary};
+    use crate::actions::drain::DrainSummary;
+    use crate::actions::run_once::RunReport;
 
-    fn report() -> RunEventReport {
+    const WEB: &str = "https://github.com/tide/pool";
+
+    fn opened() -> RunEventReport {
         RunEventReport {
             event: "issues".to_owned(),
             action: Some("opened".to_owned()),
@@ -151,6 +173,8 @@ mod tests {
                 duplicate_of: ItemNumber::new(7).ok(),
                 reason: "mode".to_owned(),
                 mode: Some("shadow"),
+                explanation: "This may be the same problem as #7. Canonry does not comment in the mode `shadow`."
+                    .to_owned(),
                 is_posted: false,
                 suggestion: Some(
                     "This may be the same problem as #7.\n\n**Not the same?** 👎 this comment.".to_owned(),
@@ -159,29 +183,54 @@ mod tests {
         }
     }
 
+    fn summary(events: Vec<RunEventReport>, done: Option<DrainSummary>) -> String {
+        run_summary(&RunReport { events, done }, WEB)
+    }
+
     #[test]
     fn the_summary_shows_what_would_have_been_said() {
-        let lines = [
-            "### Canonry",
-            "",
-            "- `issues opened` #12: done",
-            "  - verdict: **maybe_duplicate** of #7 (`mode`)",
-            "",
-            "In the mode `suggest` this comment would be posted if the score reaches the threshold:",
-            "",
-            "> This may be the same problem as #7.",
-            "> ",
-            "> **Not the same?** 👎 this comment.",
-            "",
+        insta::assert_snapshot!(summary(vec![opened()], Some(DrainSummary::default())), @"
+        ### Canonry
+
+        #### [#12](https://github.com/tide/pool/issues/12) may be a duplicate of [#7](https://github.com/tide/pool/issues/7)
+
+        This may be the same problem as #7. Canonry does not comment in the mode `shadow`.
+
+        Nothing was posted. In the mode `suggest`, above the threshold, this comment would be:
+
+        <table><tr><td>
+
+        This may be the same problem as #7.
+
+        **Not the same?** 👎 this comment.
+
+        </td></tr></table>
+
+        What was due is done.
+        ");
+    }
+
+    #[test]
+    fn the_end_of_the_run_is_told() {
+        let done = DrainSummary::default();
+        let texts = [
+            summary(Vec::new(), Some(done)),
+            summary(Vec::new(), Some(DrainSummary { failed: 1, ..done })),
+            summary(Vec::new(), Some(DrainSummary { is_cut_short: true, ..done })),
+            summary(Vec::new(), None),
         ];
-        assert_eq!(run_summary(&[report()]), lines.join("\n"));
+        insta::assert_snapshot!(texts.map(|text| text.replace("### Canonry\n\n", "")).concat(), @"
+        Nothing happened since the last run. What was due is done.
+        A job failed. The log says why.
+        The time limit was reached; the next run continues.
+        The run was interrupted; the next one continues.
+        ");
     }
 
     #[test]
     fn nothing_in_a_reason_reaches_the_runner() {
         let reason = Some("::set-output name=x::<img src=x> `id`\n::error::".to_owned());
-        let text = run_summary(&[RunEventReport { reason, verdict: None, ..report() }]);
-        assert!(!text.contains("::") && !text.contains('<') && text.lines().count() == 3, "{text}");
-        assert_eq!(run_summary(&[]), "### Canonry\n\nNo event to handle; what was due is done.\n");
+        let text = summary(vec![RunEventReport { reason, verdict: None, ..opened() }], Some(DrainSummary::default()));
+        assert!(!text.contains("::") && !text.contains('<') && text.lines().count() == 5, "{text}");
     }
 }

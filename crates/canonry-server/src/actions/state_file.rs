@@ -10,7 +10,8 @@ use crate::actions::state_ref::StateEntry;
 const PIECE: usize = 32 * 1024 * 1024;
 /// What a repository can bear: GitHub recommends less than 1 GB for all of it.
 const MOST: u64 = 768 * 1024 * 1024;
-const NAME: &str = "database-";
+/// The names of the pieces begin with this.
+pub(crate) const DATABASE_PREFIX: &str = "database-";
 
 #[derive(Debug, thiserror::Error)]
 pub enum StateFileError {
@@ -37,7 +38,7 @@ pub(crate) fn pack_state(file: &Path) -> Result<Vec<StateEntry>, StateFileError>
 
 /// Writes a database file from its pieces among these files. `false` if there are none.
 fn unpack_state(files: &[StateEntry], to: &Path) -> Result<bool, StateFileError> {
-    let count = files.iter().filter(|(name, _)| name.starts_with(NAME)).count();
+    let count = files.iter().filter(|(name, _)| name.starts_with(DATABASE_PREFIX)).count();
     let mut bytes = Vec::new();
     for place in 0..count {
         let name = name_of(place);
@@ -73,7 +74,7 @@ pub(super) fn remove_if_there(file: &Path) -> io::Result<()> {
 }
 
 fn name_of(place: usize) -> String {
-    format!("{NAME}{place:03}")
+    format!("{DATABASE_PREFIX}{place:03}")
 }
 
 #[cfg(test)]
@@ -96,5 +97,16 @@ mod tests {
         assert!(!unpack_state(&[], &to).expect("nothing to unpack"));
         let second = [("database-001".to_owned(), Vec::new())];
         assert!(matches!(unpack_state(&second, &to), Err(StateFileError::Incomplete(0))));
+    }
+
+    #[test]
+    fn a_database_that_no_repository_should_hold_is_refused() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(900_000_000).expect("a file with a hole");
+        let refused = pack_state(file.path()).expect_err("refused");
+        assert_eq!(
+            refused.to_string(),
+            "the database has 900 MB, more than the 805 MB that are kept in a repository; run `canonry serve` instead"
+        );
     }
 }

@@ -43,7 +43,7 @@ pub struct StateRef {
 
 #[boxed]
 impl StateRef {
-    /// Opens a ref of a remote repository; `folder` is an empty folder or one of an earlier run.
+    /// Opens a ref of a remote repository; `folder` is an empty folder for this run.
     pub async fn open(folder: &Path, remote: &Remote, name: &str) -> Result<Self, StateError> {
         std::fs::create_dir_all(folder)
             .map_err(|error| GitError::Pipe { what: "make a folder for the state", error })?;

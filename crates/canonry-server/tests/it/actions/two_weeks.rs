@@ -48,6 +48,8 @@ enum Step {
     People(fn(&mut World)),
     /// Time passes, and then the schedule runs.
     Hours(i64),
+    /// Time passes, people do something, and the runs of the schedule and of these events begin at once.
+    AtOnce(i64, fn(&mut World)),
     /// Time passes, and Actions' schedule does not run.
     HoursWithoutRun(i64),
     LoseCache,
@@ -59,9 +61,14 @@ fn report(world: &mut World, topic: u64) {
 }
 
 /// Issues 1 to 6 are the originals of topics 0 to 5.
-const STEPS: [(&str, Step); 32] = [
-    ("a duplicate is reported", Step::People(|world| report(world, 0))),
-    ("another one", Step::People(|world| report(world, 1))),
+const STEPS: [(&str, Step); 30] = [
+    (
+        "two duplicates are reported at once",
+        Step::AtOnce(0, |world| {
+            report(world, 0);
+            report(world, 1);
+        }),
+    ),
     (
         "somebody comments on the second",
         Step::People(|world| {
@@ -113,10 +120,9 @@ const STEPS: [(&str, Step); 32] = [
             world.open(POOL, "ben", NewIssue::new("The harbour is too deep", "Ships do not reach the ground there."));
         }),
     ),
-    ("the rest of its grace", Step::Hours(30)),
     (
-        "a maintainer closes a report by hand",
-        Step::People(|world| {
+        "the rest of its grace, and a maintainer closes another report by hand",
+        Step::AtOnce(30, |world| {
             let original = world.issue(POOL, 1).id;
             world.close(POOL, 7, "maint", CloseReason::Duplicate(Some(original)));
         }),
@@ -167,6 +173,18 @@ async fn runs_and_the_service_do_the_same() {
             Step::Hours(hours) => {
                 service.later(SignedDuration::from_hours(hours)).await;
                 actions.later(SignedDuration::from_hours(hours)).await;
+            }
+            Step::AtOnce(hours, act) => {
+                service.later(SignedDuration::from_hours(hours)).await;
+                service.meanwhile(act);
+                service.settle().await;
+                {
+                    let mut world = actions.emulator.world();
+                    world.now += SignedDuration::from_hours(hours);
+                    world.advance(60);
+                    act(&mut world);
+                }
+                actions.at_once().await;
             }
             Step::HoursWithoutRun(hours) => {
                 service.later(SignedDuration::from_hours(hours)).await;

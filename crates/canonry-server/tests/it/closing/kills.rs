@@ -1,9 +1,5 @@
 //! A job that is interrupted anywhere, and run again by another process.
 
-use std::future::Future;
-use std::pin::pin;
-use std::task::Poll;
-
 use canonry_domain::UndoReason;
 use canonry_server::{ApplyOrder, JobHandler, LeasedJob, PlanOrder, UndoOrder, queue_apply, queue_plan, queue_undo};
 use canonry_store::{JobId, JobState};
@@ -11,24 +7,10 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
 use crate::world::close_world::{CloseWorld, maintainer};
+use crate::world::interrupted::until;
 
 /// The number of places at which a job is interrupted.
 const CASES: usize = 12;
-
-/// Drops the future at its `polls`-th poll; returns how often it was polled.
-async fn until<T>(work: impl Future<Output = T>, polls: usize) -> usize {
-    let mut work = pin!(work);
-    let mut polled = 0;
-    std::future::poll_fn(|context| {
-        if polled == polls {
-            return Poll::Ready(());
-        }
-        polled += 1;
-        work.as_mut().poll(context).map(drop)
-    })
-    .await;
-    polled
-}
 
 /// A process runs a job without a lease, as one that lost it, and is killed; then another process runs the job.
 async fn killed_and_done_again(setting: &CloseWorld, job: JobId, polls: usize, context: &str) -> usize {

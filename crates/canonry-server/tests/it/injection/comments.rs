@@ -1,7 +1,7 @@
 //! Comments: each text by a stranger, and by a maintainer who repeats it.
 
 use crate::injection::injection_world::{InjectionWorld, NEAR};
-use crate::injection::suite::SuiteResults;
+use crate::injection::suite::{SuiteResults, TextEffect};
 use crate::injection::texts::{InjectionPlace, at, kinds};
 
 pub(crate) async fn run(world: &InjectionWorld, results: &mut SuiteResults) {
@@ -10,7 +10,7 @@ pub(crate) async fn run(world: &InjectionWorld, results: &mut SuiteResults) {
             for (by, number) in [("mallory", 5), ("maint", 6)] {
                 world.meanwhile(|world| world.comment(NEAR, number, by, &text.whole()));
             }
-            results.count(text);
+            results.count(text, TextEffect::default());
         }
         world.settle().await;
         // A harmless comment is not answered either.

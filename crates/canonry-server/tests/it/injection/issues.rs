@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 use canonry_domain::{ItemType, Verdict};
 
 use crate::injection::injection_world::{InjectionWorld, NEAR, POISONED, SAME, TriageResult};
-use crate::injection::suite::SuiteResults;
+use crate::injection::suite::{SuiteResults, TextEffect};
 use crate::injection::texts::{InjectionPlace, InjectionText, at, letters, put};
 
 /// Harmless words, cut to the length of the text that they stand for.
@@ -65,16 +65,18 @@ pub(crate) async fn run(world: &InjectionWorld, results: &mut SuiteResults) {
         for problem in check(world, &text, &stories[&key], &told) {
             results.problem(problem);
         }
-        results.count(&text);
         let is_other = told.verdicts() != stories[&key].verdicts();
-        match asked {
+        let effect = match asked {
             Some(asked) => {
                 assert!(asked >= 3, "the model was asked {asked} times: {text:?}");
-                results.of(&text).verdicts += usize::from(is_other);
-                results.of(&text).suggestions += usize::from(told.writes != stories[&key].writes);
+                TextEffect { verdict: is_other, suggestion: told.writes != stories[&key].writes }
             }
-            None => results.diluted += usize::from(is_other),
-        }
+            None => {
+                results.diluted += usize::from(is_other);
+                TextEffect::default()
+            }
+        };
+        results.count(&text, effect);
     }
 }
 

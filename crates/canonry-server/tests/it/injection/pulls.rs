@@ -6,7 +6,7 @@ use canonry_domain::ItemType;
 use canonry_testkit::github::{CloseReason, NewIssue, NewPull, Pull, ReviewState};
 
 use crate::injection::injection_world::{InjectionWorld, NEAR, REVIEWED, TriageResult};
-use crate::injection::suite::SuiteResults;
+use crate::injection::suite::{SuiteResults, TextEffect};
 use crate::injection::texts::{InjectionPlace, InjectionText, at};
 use crate::world::As;
 
@@ -139,11 +139,9 @@ fn check_verdict(
         results.problem(format!("another verdict: {result:?}\n{texts:?}"));
     }
     for text in texts {
-        results.count(text);
-        match world.model {
-            Some(_) => results.of(text).verdicts += usize::from(result != harmless),
-            None => results.diluted += usize::from(result.reason != harmless.reason),
-        }
+        let is_obeyed = world.model.is_some();
+        results.count(text, TextEffect { verdict: is_obeyed && result != harmless, suggestion: false });
+        results.diluted += usize::from(!is_obeyed && result.reason != harmless.reason);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Runs the whole suite with each judge and compares the results with the table in docs/security.md.
+//! Runs the whole suite with each judge and compares the results with the tables in docs/security.md.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,31 @@ use crate::injection::texts::{Demand, InjectionPlace, InjectionText, all, at, ki
 use crate::injection::{comments, issues, pulls};
 use crate::world::As;
 
-/// The document with the table.
+/// The document with the tables.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md");
 
-/// What the texts of one kind did.
+/// What the texts of one kind, or at one place, did: a row of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct KindResults {
+struct RowResults {
     texts: usize,
     /// Texts with another verdict, target or reason than the harmless story. With the compiled-in judge a stronger verdict or
     /// another target fails the suite.
-    pub(crate) verdicts: usize,
+    verdicts: usize,
     /// Texts with other suggestions than the harmless story. Any other write fails the suite.
-    pub(crate) suggestions: usize,
+    suggestions: usize,
+}
+
+/// What one text did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TextEffect {
+    pub(crate) verdict: bool,
+    pub(crate) suggestion: bool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct SuiteResults {
-    kinds: BTreeMap<String, KindResults>,
+    /// By kind, and by place: no kind has the name of a place.
+    rows: BTreeMap<String, RowResults>,
     /// Texts with which the compiled-in judge finds less than in the harmless story, or gives another reason. How near a score
     /// is to a threshold depends a little on the processor, so this is no exact number.
     pub(crate) diluted: usize,
@@ -33,34 +41,36 @@ pub(crate) struct SuiteResults {
 }
 
 impl SuiteResults {
-    pub(crate) fn of(&mut self, text: &InjectionText) -> &mut KindResults {
-        self.kinds.entry(text.kind.clone()).or_default()
-    }
-
-    pub(crate) fn count(&mut self, text: &InjectionText) {
-        self.of(text).texts += 1;
+    pub(crate) fn count(&mut self, text: &InjectionText, effect: TextEffect) {
+        for row in [text.kind.as_str(), text.place.as_str()] {
+            let row = self.rows.entry(row.to_owned()).or_default();
+            row.texts += 1;
+            row.verdicts += usize::from(effect.verdict);
+            row.suggestions += usize::from(effect.suggestion);
+        }
     }
 
     pub(crate) fn problem(&mut self, what: String) {
         self.problems.push(what);
     }
 
-    /// Asserts that the documented table has these numbers: the texts, and two columns from `column` on.
+    /// Asserts that the documented tables have these numbers: the texts, and two columns from `column` on.
     fn assert_documented(&self, column: usize) {
         assert!(self.problems.is_empty(), "{} problems:\n{}", self.problems.len(), self.problems.join("\n\n"));
         let (mut wrong, document) = (Vec::new(), std::fs::read_to_string(DOCUMENT).expect("the document"));
-        for kind in kinds() {
-            let KindResults { texts, verdicts, suggestions } = self.kinds[&kind];
-            let row = document.lines().find(|line| line.starts_with(&format!("| `{kind}` |"))).unwrap_or_default();
+        let places = InjectionPlace::ALL.map(|place| place.as_str().to_owned());
+        for name in kinds().into_iter().chain(places) {
+            let RowResults { texts, verdicts, suggestions } = self.rows[&name];
+            let row = document.lines().find(|line| line.starts_with(&format!("| `{name}` |"))).unwrap_or_default();
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
             let found = [3, column, column + 1].map(|at| cells.get(at).copied().unwrap_or_default());
             if found != [texts, verdicts, suggestions].map(|number| number.to_string()) {
                 wrong.push(format!(
-                    "{kind}: {texts} texts, {verdicts} verdicts, {suggestions} suggestions; documented: {found:?}"
+                    "{name}: {texts} texts, {verdicts} verdicts, {suggestions} suggestions; documented: {found:?}"
                 ));
             }
         }
-        assert!(wrong.is_empty(), "docs/security.md has another table:\n{}", wrong.join("\n"));
+        assert!(wrong.is_empty(), "docs/security.md has other tables:\n{}", wrong.join("\n"));
     }
 }
 

@@ -36,6 +36,21 @@ pub(crate) enum InjectionPlace {
     Diff,
 }
 
+impl InjectionPlace {
+    pub(crate) const ALL: [Self; 6] = [Self::Title, Self::Body, Self::Comment, Self::Branch, Self::File, Self::Diff];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Title => "title",
+            Self::Body => "body",
+            Self::Comment => "comment",
+            Self::Branch => "branch",
+            Self::File => "file",
+            Self::Diff => "diff",
+        }
+    }
+}
+
 /// The answer that a model gives if it obeys the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -109,14 +124,7 @@ fn there_are_enough_texts_of_every_kind_at_every_place() {
     for kind in kinds() {
         assert!(texts.iter().filter(|text| text.kind == kind).count() >= 5, "{kind}");
     }
-    for place in [
-        InjectionPlace::Title,
-        InjectionPlace::Body,
-        InjectionPlace::Comment,
-        InjectionPlace::Branch,
-        InjectionPlace::File,
-        InjectionPlace::Diff,
-    ] {
+    for place in InjectionPlace::ALL {
         assert!(texts.iter().filter(|text| text.place == place).count() >= 20, "{place:?}");
     }
 }

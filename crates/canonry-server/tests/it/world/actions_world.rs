@@ -75,6 +75,16 @@ impl ActionsWorld {
         }
     }
 
+    /// A run on the schedule and one for each new event, all begun at the same moment, each on its own machine.
+    pub(crate) async fn at_once(&self) {
+        let events = self.new_events().into_iter().chain([self.schedule()]);
+        let runs = events.enumerate().map(|(at, event)| async move { self.run(&format!("machine-{at}"), event).await });
+        for ended in futures_util::future::join_all(runs).await {
+            // Then the run that took over the state handled the event.
+            assert!(matches!(ended, Ok(_) | Err(RunError::LeaseLost)), "{ended:?}");
+        }
+    }
+
     /// A run on the schedule after this time.
     pub(crate) async fn later(&self, time: SignedDuration) {
         self.emulator.world().now += time;
@@ -95,8 +105,8 @@ impl ActionsWorld {
         std::fs::create_dir_all(&folder).expect("a folder");
         let remote = format!("file://{}", self.folder.path().join("origin.git").display());
         let remote = Remote::new(&remote, None).expect("an address");
-        let state = StateRef::open(&folder.join("state.git"), &remote, STATE).await?;
         let run = format!("{}-{:08x}", event.id, rand::random::<u32>());
+        let state = StateRef::open(&folder.join(format!("{run}.git")), &remote, STATE).await?;
         let patience = SignedDuration::from_hours(1);
         let once = RunOnce {
             repo: self.repo.parse().expect("a name"),
@@ -123,6 +133,14 @@ impl ActionsWorld {
             })
         });
         once.handle(event, make, Box::pin(std::future::pending())).await
+    }
+
+    /// The number of events in the state that no run has finished.
+    pub(crate) fn waiting_events(&self) -> usize {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(self.folder.path().join("origin.git")).args(["ls-tree", "--name-only", STATE]);
+        let listed = git.output().expect("git runs").stdout;
+        String::from_utf8_lossy(&listed).lines().filter(|name| name.starts_with("event-")).count()
     }
 
     fn machine(&self, name: &str) -> PathBuf {

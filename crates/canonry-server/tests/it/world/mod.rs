@@ -4,6 +4,7 @@
 pub(crate) mod actions_world;
 pub(crate) mod clocks;
 pub(crate) mod close_world;
+pub(crate) mod interrupted;
 pub(crate) mod job_world;
 pub(crate) mod mention_world;
 pub(crate) mod plain;
