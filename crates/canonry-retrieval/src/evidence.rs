@@ -130,6 +130,14 @@ impl TextFacts {
         self.facts.is_empty()
     }
 
+    /// The facts that another text lacks, as this text writes them: the strongest kind first, in each kind the longest.
+    pub fn missing_in(&self, other: &Self) -> Vec<&str> {
+        let missing = self.facts.iter().filter(|(fact, _)| !other.facts.contains_key(*fact));
+        let mut missing: Vec<(FactKind, &str)> = missing.map(|((kind, _), text)| (*kind, text.as_str())).collect();
+        missing.sort_by_key(|(kind, text)| (*kind, std::cmp::Reverse(text.len())));
+        missing.into_iter().map(|(_, text)| text).collect()
+    }
+
     pub fn has(&self, kind: FactKind) -> bool {
         self.facts.keys().any(|(known, _)| *known == kind)
     }

@@ -39,10 +39,12 @@ pub enum GateReason {
     BelowMinEdge,
     /// Another candidate has nearly the same score.
     CandidateGapTooSmall,
+    /// A second reading, with the two exchanged, did not confirm the first.
+    SecondReading,
 }
 
 /// The reasons that are stored as a fixed text.
-static PLAIN_GATE_REASONS: [(GateReason, &str); 8] = [
+static PLAIN_GATE_REASONS: [(GateReason, &str); 9] = [
     (GateReason::RuledOut, "override:not_duplicate"),
     (GateReason::NoContent, "no_content"),
     (GateReason::NoCandidates, "no_candidates"),
@@ -51,6 +53,7 @@ static PLAIN_GATE_REASONS: [(GateReason, &str); 8] = [
     (GateReason::TargetNotOpen, "target_not_open"),
     (GateReason::BelowMinEdge, "below_min_edge"),
     (GateReason::CandidateGapTooSmall, "candidate_gap_too_small"),
+    (GateReason::SecondReading, "second_reading"),
 ];
 
 impl GateReason {
@@ -71,6 +74,8 @@ impl GateReason {
             Self::KindMismatch(_) => DecisionGate::SameKind,
             Self::BelowMinEdge => DecisionGate::Confidence,
             Self::CandidateGapTooSmall => DecisionGate::Gap,
+            // Only what every gate accepted is read again.
+            Self::SecondReading => DecisionGate::Accept,
         }
     }
 }
@@ -137,9 +142,11 @@ pub enum OnlineGuardrail {
     NotAllSame(String),
     CandidateGapTooSmall,
     UnprovenJudge,
+    /// A second reading, with the two exchanged, did not confirm the first.
+    SecondReading,
 }
 
-static PLAIN_ONLINE_REASONS: [(OnlineReason, &str); 11] = [
+static PLAIN_ONLINE_REASONS: [(OnlineReason, &str); 12] = [
     (OnlineReason::Override, "override"),
     (OnlineReason::NoContent, "no_content"),
     (OnlineReason::NoCandidates, "no_candidates"),
@@ -151,6 +158,7 @@ static PLAIN_ONLINE_REASONS: [(OnlineReason, &str); 11] = [
     (OnlineReason::Duplicate, "duplicate"),
     (OnlineReason::Guardrail(OnlineGuardrail::CandidateGapTooSmall), "online_strict_guardrail:candidate_gap_too_small"),
     (OnlineReason::Guardrail(OnlineGuardrail::UnprovenJudge), "online_strict_guardrail:unproven_judge"),
+    (OnlineReason::Guardrail(OnlineGuardrail::SecondReading), "online_strict_guardrail:second_reading"),
 ];
 
 impl OnlineReason {
@@ -175,6 +183,8 @@ impl OnlineReason {
             Self::Guardrail(OnlineGuardrail::NotAllSame(_)) => OnlineGate::AllSame,
             Self::Guardrail(OnlineGuardrail::CandidateGapTooSmall) => OnlineGate::Gap,
             Self::Guardrail(OnlineGuardrail::UnprovenJudge) => OnlineGate::ProvenJudge,
+            // Only what every gate accepted is read again.
+            Self::Guardrail(OnlineGuardrail::SecondReading) => OnlineGate::Duplicate,
         }
     }
 }

@@ -51,9 +51,18 @@ pub struct OnlineVerdict {
 impl OnlineVerdict {
     /// Lowers a "duplicate" of an unproven judge to "maybe": a person should check before anything is closed.
     pub fn of_unproven_judge(self) -> Self {
+        self.lowered(OnlineGuardrail::UnprovenJudge)
+    }
+
+    /// Lowers a "duplicate" that a second reading did not confirm to "maybe".
+    pub fn unconfirmed(self) -> Self {
+        self.lowered(OnlineGuardrail::SecondReading)
+    }
+
+    fn lowered(self, why: OnlineGuardrail) -> Self {
         match self.verdict {
             Verdict::Duplicate => {
-                let reason = OnlineReason::Guardrail(OnlineGuardrail::UnprovenJudge).to_string();
+                let reason = OnlineReason::Guardrail(why).to_string();
                 Self { verdict: Verdict::MaybeDuplicate, reason, ..self }
             }
             Verdict::MaybeDuplicate | Verdict::NotDuplicate => self,

@@ -74,6 +74,44 @@ pub fn adjudication_sample(cases: &[AdjudicationCase], seed: i64, size: usize) -
     taken.into_iter().map(|(_, index)| index).collect()
 }
 
+/// The order in which waiting cases are most worth reading, as indexes into `waiting`, each with whether people linked
+/// the two.
+///
+/// What was said and nobody linked comes first: only reading tells whether it is right. Then what was not said, then what
+/// is linked. Kinds of verdicts alternate by how many wait for each that was read, and within a kind the order is random,
+/// so that those that were read stand for the others.
+pub fn reading_order(waiting: &[(AdjudicationCase, bool)], answered: &[CountedAnswers], seed: i64) -> Vec<usize> {
+    let mut kinds: BTreeMap<(u8, &str), Vec<SampledCase>> = BTreeMap::new();
+    for (index, (case, is_linked)) in waiting.iter().enumerate() {
+        let class = match (is_linked, case.verdict) {
+            (true, _) => 2,
+            (false, Verdict::NotDuplicate) => 1,
+            (false, Verdict::Duplicate | Verdict::MaybeDuplicate) => 0,
+        };
+        kinds.entry((class, case.verdict.as_str())).or_default().push((place(seed, case), index));
+    }
+    let mut order = Vec::with_capacity(waiting.len());
+    for class in 0..=2 {
+        let mut queues: Vec<(u64, Vec<SampledCase>)> = Vec::new();
+        for ((_, verdict), cases) in kinds.iter_mut().filter(|((of, _), _)| *of == class) {
+            cases.sort_unstable_by(|one, other| other.cmp(one));
+            let read = answered.iter().filter(|one| one.verdict.as_str() == *verdict && one.word.is_some());
+            queues.push((read.map(|one| one.times).sum(), std::mem::take(cases)));
+        }
+        // The queue with the most cases for each that was read; the first of equal ones.
+        let fullest = |queues: &[(u64, Vec<SampledCase>)]| {
+            let left = |at: &usize| queues[*at].1.len() as u128 * 1_000_000 / u128::from(queues[*at].0 + 1);
+            (0..queues.len()).filter(|at| !queues[*at].1.is_empty()).rev().max_by_key(left)
+        };
+        while let Some(at) = fullest(&queues) {
+            let (read, cases) = &mut queues[at];
+            *read += 1;
+            order.extend(cases.pop().map(|(_, index)| index));
+        }
+    }
+    order
+}
+
 /// The hash of a case, and its index among all cases.
 type SampledCase = ([u8; 32], usize);
 
@@ -171,7 +209,9 @@ mod tests {
     use proptest::sample::select;
     use serde_json::json;
 
-    use super::{AdjudicatedAnswer, AdjudicationCase, AdjudicationSummary, CountedAnswers, adjudication_sample};
+    use super::{
+        AdjudicatedAnswer, AdjudicationCase, AdjudicationSummary, CountedAnswers, adjudication_sample, reading_order,
+    };
     use crate::{ItemNumber, ItemType, Share, Similarity, Verdict};
 
     fn number(number: i64) -> ItemNumber {
@@ -256,6 +296,33 @@ mod tests {
         assert_eq!(json["verdicts"][1]["verdict"], json!("not_duplicate"));
         assert_eq!(json["verdicts"][1]["precision"], json!(0.8));
         assert_eq!(AdjudicationSummary::of(&[]), AdjudicationSummary::default());
+    }
+
+    #[test]
+    fn what_was_said_and_nobody_linked_is_read_first() {
+        let mut waiting: Vec<(AdjudicationCase, bool)> =
+            (2..=9).map(|of| (case(of, Verdict::MaybeDuplicate, 0.9), of % 2 == 0)).collect();
+        waiting.push((case(10, Verdict::NotDuplicate, 0.7), false));
+        waiting.push((case(11, Verdict::Duplicate, 0.97), false));
+        let read: Vec<i64> =
+            reading_order(&waiting, &[], 1).into_iter().map(|index| waiting[index].0.number.get()).collect();
+        assert_eq!(read.len(), waiting.len());
+        let class = |of: &i64| match *of {
+            10 => 1,
+            of if of < 10 && of % 2 == 0 => 2,
+            _ => 0,
+        };
+        assert!(read.is_sorted_by_key(class), "{read:?}");
+        assert!(read[..5].contains(&11), "{read:?}");
+        // Of a kind that was read often enough, the other kind comes first.
+        let often = CountedAnswers {
+            verdict: Verdict::MaybeDuplicate,
+            score: None,
+            word: Some(AdjudicatedAnswer::Same),
+            times: 40,
+        };
+        let first = reading_order(&waiting, &[often], 1)[0];
+        assert_eq!(waiting[first].0.verdict, Verdict::Duplicate);
     }
 
     fn any_cases() -> impl Strategy<Value = Vec<AdjudicationCase>> {

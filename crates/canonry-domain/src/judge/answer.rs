@@ -13,7 +13,7 @@ use crate::{
 /// The maximum number of code points of the reasoning.
 pub const REASONING_LIMIT: usize = 240;
 /// The version of the judge's prompt. It increases whenever the old prompt could give another answer.
-pub const JUDGE_PROMPT_VERSION: i64 = 1;
+pub const JUDGE_PROMPT_VERSION: i64 = 2;
 
 /// A judge's answer about a source and its candidates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,8 @@ text_enum! {
         OutOfRange = "out_of_range",
         TargetNotInSet = "target_not_in_set",
         NoTarget = "no_target",
+        /// What the answer quotes is not in the texts.
+        QuoteNotFound = "quote_not_found",
         Refusal = "refusal",
         Empty = "empty",
     }
@@ -49,7 +51,8 @@ text_enum! {
 ///
 /// One fenced block around the JSON is removed. Any other text around it is an error, because it would be unclear
 /// which part is the answer. `is_duplicate`, `confidence` and `reasoning` are required. If the answer is no, a target
-/// is dropped: models then name the nearest candidate, or 0, or -1.
+/// is dropped: models then name the nearest candidate, or 0, or -1. Quotes are checked by the caller, who has the texts
+/// ([`crate::is_quoted`]).
 pub fn parse_judge_answer(answer: &str, candidates: &[ItemNumber]) -> Result<JudgeAnswer, InvalidAnswer> {
     let text = unwrap_answer(answer);
     if text.is_empty() {
@@ -63,6 +66,9 @@ pub fn parse_judge_answer(answer: &str, candidates: &[ItemNumber]) -> Result<Jud
     let is_duplicate: bool = serde_json::from_str(is_duplicate).map_err(|_| InvalidAnswer::BadType)?;
     let confidence = Probability::new(number(confidence)?).map_err(|_| InvalidAnswer::OutOfRange)?;
     let reasoning = clean(&string(reasoning)?).chars().take(REASONING_LIMIT).collect();
+    for key in QUOTE_KEYS {
+        fields.optional(key).map_or(Ok(String::new()), string)?;
+    }
     let structure = Structure {
         relation: fields.word("relation")?,
         root_cause_match: fields.word("root_cause_match")?,
@@ -91,6 +97,7 @@ pub fn judge_answer_schema() -> Value {
     fn word(words: &[&str], description: &str) -> Value {
         json!({"anyOf": [{"type": "string", "enum": words}, {"type": "null"}], "description": description})
     }
+    let text = |description: &str| json!({"type": ["string", "null"], "description": description});
     macro_rules! word {
         ($name:ident, $description:literal) => {
             word(&$name::ALL.iter().map(|value| value.as_str()).collect::<Vec<_>>(), $description)
@@ -99,6 +106,9 @@ pub fn judge_answer_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
+            "fix": text("The one change that would settle both, in at most 200 characters; null when there is none"),
+            "source_quote": text("The words of the source that state the problem, copied exactly; null without a fix"),
+            "candidate_quote": text("The words of the candidate that state it, copied exactly; null without a fix"),
             "is_duplicate": {"type": "boolean", "description": "Whether the source is a duplicate of one candidate"},
             "duplicate_of": {"type": "integer", "description": "That candidate's number; 0 when it is a duplicate of none"},
             "confidence": {"type": "number", "description": "How likely is_duplicate is right, from 0 to 1"},
@@ -114,7 +124,14 @@ pub fn judge_answer_schema() -> Value {
     })
 }
 
-const KEYS: [&str; 9] = [
+/// The keys that version 2 of the prompt asks for. An answer without them is valid.
+const QUOTE_KEYS: [&str; 3] = ["fix", "source_quote", "candidate_quote"];
+
+/// A model fills the fields in this order: what it bases its answer on comes before the answer.
+const KEYS: [&str; 12] = [
+    "fix",
+    "source_quote",
+    "candidate_quote",
     "is_duplicate",
     "duplicate_of",
     "confidence",
@@ -316,7 +333,7 @@ mod tests {
         assert_eq!(properties.keys().map(String::as_str).collect::<Vec<_>>(), KEYS);
         assert_eq!(schema["required"], json!(KEYS));
         assert_eq!(schema["additionalProperties"], false);
-        for key in &KEYS[4..] {
+        for key in &KEYS[7..] {
             let words = properties[*key]["anyOf"][0]["enum"].as_array().expect("words");
             assert_eq!(properties[*key]["anyOf"][1]["type"], "null");
             for word in words {

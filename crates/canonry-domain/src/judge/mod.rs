@@ -5,12 +5,16 @@ pub(crate) mod answer;
 pub(crate) mod audit;
 pub(crate) mod audit_sample;
 pub(crate) mod audit_simulation;
+pub(crate) mod cascade;
 pub(crate) mod proof;
+pub(crate) mod quotes;
+pub(crate) mod second_reading;
 pub(crate) mod structure;
+pub(crate) mod verdict_estimate;
 
 pub use adjudication::{
     AdjudicatedAnswer, AdjudicationCase, AdjudicationSummary, CountedAnswers, VerdictLevel, VerdictShare,
-    adjudication_sample,
+    adjudication_sample, reading_order,
 };
 pub use answer::{
     InvalidAnswer, JUDGE_PROMPT_VERSION, JudgeAnswer, REASONING_LIMIT, judge_answer_schema, parse_judge_answer,
@@ -21,5 +25,9 @@ pub use audit_simulation::{
     AuditCandidate, AuditItem, AuditSimulation, ClassChange, TighterGates, audit_candidates, changed_by,
     simulate_audit, sweep_audit,
 };
+pub use cascade::{CascadeRoute, Consequence, SETTLED_NO, cascade_route};
 pub use proof::{JudgeProof, LEAST_PROVEN_PRECISION, LEAST_PROVING_ANSWERS, is_accepted_answer_right};
+pub use quotes::{AnswerQuotes, is_quoted, quotes_of_answer};
+pub use second_reading::is_confirmed;
 pub use structure::{Certainty, PathMatch, Relation, RootCauseMatch, ScopeRelation, Structure, structural_veto};
+pub use verdict_estimate::{EstimatedShare, VerdictEstimate, VerdictStratum};

@@ -138,6 +138,7 @@ fn gate_in_words(gate: &str) -> String {
         Ok(OnlineReason::Guardrail(OnlineGuardrail::KindMismatch(_))) => "one is a bug, the other a feature request",
         Ok(OnlineReason::Guardrail(OnlineGuardrail::CandidateGapTooSmall)) => "another one is as close",
         Ok(OnlineReason::Guardrail(OnlineGuardrail::UnprovenJudge)) => "the judge is not proven here yet",
+        Ok(OnlineReason::Guardrail(OnlineGuardrail::SecondReading)) => "a second reading did not confirm it",
         Ok(OnlineReason::Guardrail(_)) => "not everything matches",
         Ok(OnlineReason::BelowMaybeThreshold | OnlineReason::DuplicateLowRetrievalSupport) => {
             "they are not similar enough"

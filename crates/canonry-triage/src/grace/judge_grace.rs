@@ -6,14 +6,17 @@ use canonry_domain::{
     Similarity, gate_answer, gate_before_judge,
 };
 use canonry_models::chat::{BudgetRefusal, TokenBudget};
-use canonry_store::{Grace, Repo, Store, StoreError, StoredTriageRecord};
+use canonry_store::{Grace, NewLlmCall, Repo, Store, StoreError, StoredTriageRecord};
 use jiff::Timestamp;
 
-use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeReply};
+use crate::judge::judge_case::{AnswerRules, CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeReply};
 use crate::judge::judge_items::{cards_of, replayed, representation_of};
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::pair_decision::DecisionContext;
 use crate::retrieval::embed::EmbedSource;
+
+/// Why a close waits if the judge did not answer.
+const NO_ANSWER: &str = "no_answer_of_the_judge";
 
 #[derive(Clone, Copy)]
 pub(crate) struct PairJudge<'a> {
@@ -81,10 +84,12 @@ impl PairJudge<'_> {
     }
 
     async fn judge(&self, case: &JudgeCase, now: Timestamp) -> Result<GraceVerdict, StoreError> {
-        let question = self.judge.question(case);
+        let rules = GateRules { min_edge: self.min_edge, check_target_state: true };
+        let judge = self.judge.for_case(case, AnswerRules::Edge(&rules));
+        let question = judge.question(case);
         let (source, candidates) = (case.gate_source(), case.gate_candidates());
         if let Some(skipped) = gate_before_judge(&source, &candidates) {
-            return self.store_decision(case, String::new(), None, &skipped, now).await;
+            return self.store_decision(judge, case, String::new(), None, &skipped, now).await;
         }
         let (item, hash) = (&case.source, &question.input_hash);
         let representation = representation_of(self.source);
@@ -96,32 +101,55 @@ impl PairJudge<'_> {
         let told = told.as_ref().and_then(|told| Some((told, told.answer.clone()?)));
         let heard = match told {
             Some((told, said)) => JudgeReply { answer: replayed(case, &said, told), said, call: None },
-            None => match self.judge.ask(&question, case, "judge", self.budget).await {
+            None => match judge.ask(&question, case, "judge", self.budget).await {
                 Ok(heard) => heard,
-                Err(JudgeFailure::OverBudget(_)) => {
-                    return Ok(GraceVerdict::Later(
-                        self.budget.refusal().map_or("over_budget", BudgetRefusal::as_str).to_owned(),
-                    ));
-                }
-                Err(JudgeFailure::NoAnswer { call, .. }) => {
-                    self.store.models().record_calls(Some(self.repo.id), self.run_id, &[*call], now).await?;
-                    return Ok(GraceVerdict::Later("no_answer_of_the_judge".to_owned()));
-                }
+                Err(failure) => return self.not_asked(failure, now).await,
             },
         };
-        if let Some(call) = &heard.call {
-            self.store.models().record_calls(Some(self.repo.id), self.run_id, std::slice::from_ref(call), now).await?;
-        }
-        let rules = GateRules { min_edge: self.min_edge, check_target_state: true };
-        let ruled = gate_answer(&source, &candidates, &case.pairs, &heard.answer, &rules);
+        self.record(heard.call.as_ref(), now).await?;
+        let mut ruled = gate_answer(&source, &candidates, &case.pairs, &heard.answer, &rules);
         if ruled.is_invalid_response() {
-            return Ok(GraceVerdict::Later("no_answer_of_the_judge".to_owned()));
+            return Ok(GraceVerdict::Later(NO_ANSWER.to_owned()));
         }
-        self.store_decision(case, question.input_hash, Some(&heard), &ruled, now).await
+        if let (DecisionStatus::Accepted, Some(target)) = (ruled.status, ruled.target) {
+            let again = match judge.read_again(case, target, self.min_edge, "judge", self.budget).await {
+                Ok(again) => again,
+                Err(failure) => return self.not_asked(failure, now).await,
+            };
+            self.record(again.call.as_ref(), now).await?;
+            if !again.is_confirmed {
+                ruled = GateDecision::vetoed(target, GateReason::SecondReading);
+            }
+        }
+        self.store_decision(judge, case, question.input_hash, Some(&heard), &ruled, now).await
+    }
+
+    /// A question without an answer is asked again later.
+    async fn not_asked(&self, failure: JudgeFailure, now: Timestamp) -> Result<GraceVerdict, StoreError> {
+        Ok(GraceVerdict::Later(match failure {
+            JudgeFailure::OverBudget(_) => {
+                self.budget.refusal().map_or("over_budget", BudgetRefusal::as_str).to_owned()
+            }
+            JudgeFailure::NoAnswer { call, .. } => {
+                self.record(Some(&*call), now).await?;
+                NO_ANSWER.to_owned()
+            }
+        }))
+    }
+
+    async fn record(&self, call: Option<&NewLlmCall>, now: Timestamp) -> Result<(), StoreError> {
+        match call {
+            Some(call) => {
+                let calls = std::slice::from_ref(call);
+                self.store.models().record_calls(Some(self.repo.id), self.run_id, calls, now).await
+            }
+            None => Ok(()),
+        }
     }
 
     async fn store_decision(
         &self,
+        judge: Judge<'_>,
         case: &JudgeCase,
         input_hash: String,
         heard: Option<&JudgeReply>,
@@ -129,7 +157,7 @@ impl PairJudge<'_> {
         now: Timestamp,
     ) -> Result<GraceVerdict, StoreError> {
         let asked = DecisionContext {
-            judge: self.judge,
+            judge,
             representation: representation_of(self.source),
             origin: DecisionOrigin::Online,
             config_hash: self.config_hash,

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Boilerplate, Extractor, GateCandidate, InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer,
-    JudgedItem, OnlineThresholds, PairScores, Similarity, content_hash, is_judged, parse_judge_answer, redact,
+    AnswerQuotes, Boilerplate, CascadeRoute, Consequence, DecisionStatus, Extractor, GateCandidate, GateRules,
+    InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer, JudgedItem, OnlineThresholds, PairScores,
+    Probability, Similarity, cascade_route, content_hash, gate_answer, is_confirmed, is_judged, is_quoted,
+    online_verdict, parse_judge_answer, quotes_of_answer, redact,
 };
 use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, TokenBudget, judge_request};
 use canonry_retrieval::{Hit, RetrievalMode};
 use canonry_store::{ANSWER_LIMIT, CandidateSet, NewLlmCall};
 use sha2::{Digest, Sha256};
 
+use crate::judge::compared_texts::compared_texts;
 use crate::judge::local::answer::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally, possible_duplicates};
 use crate::judge::redact_secrets::WithoutSecrets;
 use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError};
@@ -19,7 +22,22 @@ use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError};
 #[derive(Clone, Copy)]
 pub enum Judge<'a> {
     Local,
-    Model { provider: Extractor, model: &'a dyn ChatModel },
+    Model {
+        provider: Extractor,
+        model: &'a dyn ChatModel,
+    },
+    /// The local judge first; the model only about what that does not settle ([`cascade_route`]).
+    Cascade {
+        provider: Extractor,
+        model: &'a dyn ChatModel,
+    },
+}
+
+/// The rules that an answer passes through.
+#[derive(Clone, Copy)]
+pub(crate) enum AnswerRules<'a> {
+    Edge(&'a GateRules),
+    NewItem(&'a OnlineThresholds),
 }
 
 impl Judge<'_> {
@@ -27,7 +45,7 @@ impl Judge<'_> {
     pub fn provider(&self) -> &'static str {
         match self {
             Self::Local => Extractor::Local.as_str(),
-            Self::Model { provider, .. } => provider.as_str(),
+            Self::Model { provider, .. } | Self::Cascade { provider, .. } => provider.as_str(),
         }
     }
 
@@ -35,8 +53,29 @@ impl Judge<'_> {
     pub fn model_id(&self) -> &str {
         match self {
             Self::Local => LOCAL_JUDGE,
-            Self::Model { model, .. } => model.model_id(),
+            Self::Model { model, .. } | Self::Cascade { model, .. } => model.model_id(),
         }
+    }
+}
+
+impl<'a> Judge<'a> {
+    /// The judge that answers about a case: the local one or a model, never a cascade. Its name is stored with the
+    /// answer.
+    pub(crate) fn for_case(self, case: &JudgeCase, rules: AnswerRules<'_>) -> Self {
+        let Self::Cascade { provider, model } = self else { return self };
+        let route = cascade_route(&locally(case), &case.numbers(), |answer| case.consequence(answer, rules));
+        match route {
+            CascadeRoute::Local => Self::Local,
+            CascadeRoute::Model => Self::Model { provider, model },
+        }
+    }
+
+    pub(crate) const fn is_cascade(self) -> bool {
+        matches!(self, Self::Cascade { .. })
+    }
+
+    pub(crate) const fn is_local(self) -> bool {
+        matches!(self, Self::Local)
     }
 }
 
@@ -60,6 +99,13 @@ pub(crate) struct CaseCandidate {
 pub(crate) struct JudgeQuestion {
     request: Option<ChatRequest>,
     pub(crate) input_hash: String,
+}
+
+impl JudgeQuestion {
+    /// The length of what a model reads; 0 for the local judge.
+    pub(crate) fn characters(&self) -> usize {
+        self.request.as_ref().map_or(0, |request| request.system.chars().count() + request.user.chars().count())
+    }
 }
 
 /// A judge's answer.
@@ -132,6 +178,21 @@ impl JudgeCase {
         Self { source: boilerplate.own(source), candidates, pairs, cards: Vec::new() }
     }
 
+    /// The question of the second reading: the candidate as the source, and the source as its only candidate. `None`
+    /// if there is no such candidate.
+    pub(crate) fn exchanged(&self, target: ItemNumber) -> Option<Self> {
+        let place = self.candidates.iter().position(|one| one.item.number == target)?;
+        let candidate = &self.candidates[place];
+        let source =
+            CaseCandidate { item: self.source.clone(), score: candidate.score, parts: candidate.parts.clone() };
+        let cards = match (self.cards.get(place + 1), self.cards.first()) {
+            (Some(candidate), Some(source)) => vec![candidate.clone(), source.clone()],
+            _ => Vec::new(),
+        };
+        let (source, candidates) = (candidate.item.clone(), vec![source]);
+        Some(Self { source, candidates, pairs: PairScores::default(), cards })
+    }
+
     pub(crate) fn gate_source(&self) -> JudgedItem<'_> {
         JudgedItem::from(&self.source)
     }
@@ -148,9 +209,44 @@ impl JudgeCase {
         self.candidates.iter().map(|one| one.item.number).collect()
     }
 
+    fn consequence(&self, answer: &JudgeAnswer, rules: AnswerRules<'_>) -> Consequence {
+        let (source, candidates) = (self.gate_source(), self.gate_candidates());
+        match rules {
+            AnswerRules::Edge(rules) => {
+                let ruled = gate_answer(&source, &candidates, &self.pairs, &Ok(answer.clone()), rules);
+                match ruled.status {
+                    DecisionStatus::Accepted => Consequence::Duplicate,
+                    DecisionStatus::Rejected | DecisionStatus::Skipped => Consequence::Nothing,
+                }
+            }
+            AnswerRules::NewItem(thresholds) => {
+                online_verdict(&source, &candidates, &self.pairs, Some(answer), thresholds).verdict.into()
+            }
+        }
+    }
+
     /// Parses an answer; it may name only candidates of this case.
     pub(crate) fn read(&self, said: &str) -> Result<JudgeAnswer, InvalidAnswer> {
-        parse_judge_answer(said, &self.numbers())
+        let answer = parse_judge_answer(said, &self.numbers())?;
+        match (answer.duplicate_of, quotes_of_answer(said)) {
+            (Some(target), Some(quotes)) if !self.are_quoted(target, &quotes) => Err(InvalidAnswer::QuoteNotFound),
+            _ => Ok(answer),
+        }
+    }
+
+    /// Whether both texts contain what an answer quotes of them.
+    fn are_quoted(&self, target: ItemNumber, quotes: &AnswerQuotes) -> bool {
+        let place = self.candidates.iter().position(|one| one.item.number == target);
+        let contains = |item: &Item, card: Option<&String>, quote: &str| {
+            let WithoutSecrets { title, body, changes, .. } = WithoutSecrets::of(item);
+            let changes = changes.map(|changes| format!("{}\n{}", changes.files.join("\n"), changes.diff));
+            let shown = [title, body, changes.unwrap_or_default(), card.cloned().unwrap_or_default()];
+            is_quoted(quote, &shown.join("\n"))
+        };
+        place.is_some_and(|place| {
+            contains(&self.source, self.cards.first(), &quotes.source)
+                && contains(&self.candidates[place].item, self.cards.get(place + 1), &quotes.candidate)
+        })
     }
 }
 
@@ -172,7 +268,7 @@ impl Judge<'_> {
                 }
                 JudgeQuestion { request: None, input_hash: digits(hash) }
             }
-            Self::Model { .. } => {
+            Self::Model { .. } | Self::Cascade { .. } => {
                 let request = case_request(case);
                 add(&JUDGE_PROMPT_VERSION.to_string());
                 add(&request.system);
@@ -187,7 +283,7 @@ impl Judge<'_> {
     pub(crate) fn possible_duplicates(&self, case: &JudgeCase) -> Vec<ItemNumber> {
         match self {
             Self::Local => possible_duplicates(&local_text(&case.source), &local_candidates(case)),
-            Self::Model { .. } => Vec::new(),
+            Self::Model { .. } | Self::Cascade { .. } => Vec::new(),
         }
     }
 
@@ -199,7 +295,7 @@ impl Judge<'_> {
         purpose: &'static str,
         budget: &TokenBudget,
     ) -> Result<JudgeReply, JudgeFailure> {
-        let (Self::Model { model, .. }, Some(request)) = (self, &question.request) else {
+        let (Self::Model { model, .. } | Self::Cascade { model, .. }, Some(request)) = (self, &question.request) else {
             let answer = locally(case);
             let said = serialised(&answer);
             return Ok(JudgeReply { answer: Ok(answer), said, call: None });
@@ -251,6 +347,34 @@ impl Judge<'_> {
     }
 }
 
+/// The result of a second reading.
+pub(crate) struct SecondReading {
+    pub(crate) is_confirmed: bool,
+    pub(crate) call: Option<NewLlmCall>,
+}
+
+impl Judge<'_> {
+    /// Reads a pair again with the two exchanged. The local judge compares both ways at once, so it is not asked.
+    pub(crate) async fn read_again(
+        &self,
+        case: &JudgeCase,
+        target: ItemNumber,
+        least: Probability,
+        purpose: &'static str,
+        budget: &TokenBudget,
+    ) -> Result<SecondReading, JudgeFailure> {
+        if self.is_local() {
+            return Ok(SecondReading { is_confirmed: true, call: None });
+        }
+        let Some(exchanged) = case.exchanged(target) else {
+            return Ok(SecondReading { is_confirmed: false, call: None });
+        };
+        let reply = self.ask(&self.question(&exchanged), &exchanged, purpose, budget).await?;
+        let is_confirmed = is_confirmed(&reply.answer, case.source.number, least);
+        Ok(SecondReading { is_confirmed, call: reply.call })
+    }
+}
+
 fn serialised(answer: &JudgeAnswer) -> String {
     serde_json::to_string(answer).expect("invariant: plain data")
 }
@@ -299,6 +423,7 @@ fn case_request(case: &JudgeCase) -> ChatRequest {
     let mut hash = Sha256::new();
     items.for_each(|item| hash.update(item.content_hash.as_str()));
     let boundary = &digits(hash)[..BOUNDARY_DIGITS];
+    let compared: Vec<String> = safe.iter().map(|(_, candidate)| compared_texts(&safe[0].1, candidate)).collect();
     let texts: Vec<JudgeText<'_>> = safe
         .iter()
         .enumerate()
@@ -309,6 +434,7 @@ fn case_request(case: &JudgeCase) -> ChatRequest {
             body: &safe.body,
             card: case.cards.get(at).map(String::as_str),
             changes: safe.changes.as_ref(),
+            compared: (at > 0).then(|| compared[at].as_str()),
         })
         .collect();
     let (source, candidates) = texts.split_first().expect("invariant: there is a source");

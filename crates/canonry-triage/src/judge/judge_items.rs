@@ -18,7 +18,7 @@ use jiff::Timestamp;
 
 use crate::corpus::analyze_intent::FailedItem;
 use crate::corpus::import::ERRORS_KEPT;
-use crate::judge::judge_case::{Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
+use crate::judge::judge_case::{AnswerRules, Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::pair_decision::DecisionContext;
 use crate::retrieval::boilerplate::refresh_boilerplate;
@@ -72,6 +72,8 @@ pub struct JudgeReport {
     /// Sources without text of their own.
     pub skipped_no_content: u64,
     pub stale_sets_used: u64,
+    /// Judged sets that the local judge settled, so that the model of a cascade was not asked.
+    pub settled_locally: u64,
     pub invalid: u64,
     /// Questions without an answer; the next run asks them again.
     pub failed: u64,
@@ -156,28 +158,30 @@ struct JudgeRun<'a> {
 }
 
 /// A candidate set on its way through the gates.
-struct JudgeWork {
+struct JudgeWork<'a> {
     set: CandidateSet,
     source: Item,
     /// Whether the source has an accepted edge that a new decision may replace.
     replaces: bool,
     latest: Option<StoredDecision>,
-    step: JudgeStep,
+    step: JudgeStep<'a>,
 }
 
-enum JudgeStep {
-    Done(CaseEnd),
-    Ask { case: Box<JudgeCase>, question: JudgeQuestion },
+enum JudgeStep<'a> {
+    Done(CaseEnd<'a>),
+    Ask { judge: Judge<'a>, case: Box<JudgeCase>, question: JudgeQuestion },
 }
 
-enum CaseEnd {
+enum CaseEnd<'a> {
     /// A gate decided before the judge was asked.
     Ruled(GateDecision, DecisionOrigin),
-    Answered(Box<AnsweredCase>),
+    Answered(Box<AnsweredCase<'a>>),
     Unheard(JudgeFailure),
 }
 
-struct AnsweredCase {
+struct AnsweredCase<'a> {
+    /// Who answered.
+    judge: Judge<'a>,
     case: JudgeCase,
     question: JudgeQuestion,
     heard: JudgeReply,
@@ -185,13 +189,13 @@ struct AnsweredCase {
     reused: bool,
 }
 
-impl JudgeStep {
+impl JudgeStep<'_> {
     fn ruled(ruled: GateDecision, origin: DecisionOrigin) -> Self {
         Self::Done(CaseEnd::Ruled(ruled, origin))
     }
 }
 
-impl JudgeRun<'_> {
+impl<'a> JudgeRun<'a> {
     fn filter(&self) -> SetFilter {
         SetFilter {
             item_type: Some(self.item_type),
@@ -217,7 +221,7 @@ impl JudgeRun<'_> {
     }
 
     /// Decides everything in a page that needs no question to the judge.
-    async fn prepare(&self, sets: Vec<CandidateSet>) -> Result<Vec<JudgeWork>, StoreError> {
+    async fn prepare(&self, sets: Vec<CandidateSet>) -> Result<Vec<JudgeWork<'a>>, StoreError> {
         let representation = representation_of(self.options.source);
         let sources: Vec<ItemNumber> = sets.iter().map(|set| set.number).collect();
         let mut wanted: Vec<ItemNumber> = sources.clone();
@@ -247,7 +251,7 @@ impl JudgeRun<'_> {
         set: &CandidateSet,
         source: &Item,
         items: &BTreeMap<ItemNumber, Item>,
-    ) -> Result<JudgeStep, StoreError> {
+    ) -> Result<JudgeStep<'a>, StoreError> {
         let number = source.number;
         let ruled = |status, target, reason| GateDecision { status, target, reason: Some(reason) };
         if let Some(target) = self.known.ruled_duplicate_of(number) {
@@ -275,9 +279,10 @@ impl JudgeRun<'_> {
             return Ok(JudgeStep::ruled(skipped, DecisionOrigin::Batch));
         }
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
-        let question = self.judge.question(&case);
+        let judge = self.judge.for_case(&case, AnswerRules::Edge(&self.rules()));
+        let question = judge.question(&case);
         if self.options.rejudge {
-            return Ok(JudgeStep::Ask { case: Box::new(case), question });
+            return Ok(JudgeStep::Ask { judge, case: Box::new(case), question });
         }
         let (repo, kind, representation) = (self.repo.id, self.item_type, set.representation);
         let told =
@@ -285,9 +290,10 @@ impl JudgeRun<'_> {
         Ok(match told.as_ref().and_then(|told| Some((told, told.answer.clone()?))) {
             Some((told, said)) => {
                 let heard = JudgeReply { answer: replayed(&case, &said, told), said, call: None };
-                JudgeStep::Done(CaseEnd::Answered(Box::new(AnsweredCase { case, question, heard, reused: true })))
+                let answered = AnsweredCase { judge, case, question, heard, reused: true };
+                JudgeStep::Done(CaseEnd::Answered(Box::new(answered)))
             }
-            None => JudgeStep::Ask { case: Box::new(case), question },
+            None => JudgeStep::Ask { judge, case: Box::new(case), question },
         })
     }
 
@@ -295,15 +301,15 @@ impl JudgeRun<'_> {
     /// comes first.
     async fn work(
         &mut self,
-        works: Vec<JudgeWork>,
+        works: Vec<JudgeWork<'a>>,
         progress: &mut (dyn FnMut(&JudgeReport) + Send),
     ) -> Result<(), JudgeError> {
-        let (judge, budget, workers) = (self.judge, &self.options.budget, self.options.workers.max(1));
+        let (budget, workers) = (&self.options.budget, self.options.workers.max(1));
         let asked = works.into_iter().map(|work| async move {
             let JudgeWork { set, source, replaces, latest, step } = work;
             let done = match step {
                 JudgeStep::Done(done) => done,
-                JudgeStep::Ask { case, question } => ask(judge, budget, *case, question).await,
+                JudgeStep::Ask { judge, case, question } => ask(judge, budget, *case, question).await,
             };
             (set, source, replaces, latest, done)
         });
@@ -330,13 +336,14 @@ impl JudgeRun<'_> {
                         self.keep(decision, latest.as_ref(), None, false, &mut writes);
                     }
                     CaseEnd::Answered(answered) => {
-                        let AnsweredCase { case, question, heard, reused } = *answered;
+                        let AnsweredCase { judge, case, question, heard, reused } = *answered;
                         let ruled = self.gate(&case, &heard.answer);
                         self.count(&set, &ruled);
                         self.report.judged += 1;
+                        self.report.settled_locally += u64::from(self.judge.is_cascade() && judge.is_local());
                         self.report.reused += u64::from(reused);
                         calls.extend(heard.call.clone());
-                        let decision = self.answered(&set, &case, &question, &heard, &ruled, replaces);
+                        let decision = self.answered(&set, judge, &case, &question, &heard, &ruled, replaces);
                         let reasoning = heard.answer.ok().map(|answer| answer.reasoning);
                         self.keep(decision, latest.as_ref().filter(|_| reused), reasoning, reused, &mut writes);
                     }
@@ -362,9 +369,13 @@ impl JudgeRun<'_> {
         self.store.models().record_calls(Some(self.repo.id), &self.options.run_id, calls, self.now).await
     }
 
+    fn rules(&self) -> GateRules {
+        GateRules { min_edge: self.options.min_edge, check_target_state: true }
+    }
+
     /// The gates after the answer. Clusters are read now: earlier sets of this run may have joined some.
     fn gate(&self, case: &JudgeCase, answer: &Result<JudgeAnswer, InvalidAnswer>) -> GateDecision {
-        let rules = GateRules { min_edge: self.options.min_edge, check_target_state: true };
+        let rules = self.rules();
         let mut candidates = case.gate_candidates();
         for candidate in &mut candidates {
             candidate.cluster = self.known.cluster_of(candidate.item.number);
@@ -414,13 +425,13 @@ impl JudgeRun<'_> {
                 },
             confidence: accepted.then_some(Probability::ONE),
             target_version: ruled.target.filter(|_| accepted).map(|target| self.version_of(target)),
-            ..self.context(origin).ruled(source, ruled)
+            ..self.context(self.judge, origin).ruled(source, ruled)
         }
     }
 
-    fn context(&self, origin: DecisionOrigin) -> DecisionContext<'_> {
+    fn context(&self, judge: Judge<'a>, origin: DecisionOrigin) -> DecisionContext<'_> {
         DecisionContext {
-            judge: self.judge,
+            judge,
             representation: representation_of(self.options.source),
             origin,
             config_hash: &self.options.config_hash,
@@ -436,9 +447,11 @@ impl JudgeRun<'_> {
         self.known.version_of(target).unwrap_or(ContentVersion::FIRST)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "a decision is about all of them")]
     fn answered(
         &self,
         set: &CandidateSet,
+        judge: Judge<'a>,
         case: &JudgeCase,
         question: &JudgeQuestion,
         heard: &JudgeReply,
@@ -458,7 +471,7 @@ impl JudgeRun<'_> {
                     }
                     DecisionStatus::Skipped => false,
                 },
-            ..self.context(DecisionOrigin::Batch).decision(case, question.input_hash.clone(), Some(heard), ruled)
+            ..self.context(judge, DecisionOrigin::Batch).decision(case, question.input_hash.clone(), Some(heard), ruled)
         }
     }
 
@@ -507,9 +520,9 @@ impl JudgeRun<'_> {
     }
 }
 
-async fn ask(judge: Judge<'_>, budget: &TokenBudget, case: JudgeCase, question: JudgeQuestion) -> CaseEnd {
+async fn ask<'a>(judge: Judge<'a>, budget: &TokenBudget, case: JudgeCase, question: JudgeQuestion) -> CaseEnd<'a> {
     match judge.ask(&question, &case, "judge", budget).await {
-        Ok(heard) => CaseEnd::Answered(Box::new(AnsweredCase { case, question, heard, reused: false })),
+        Ok(heard) => CaseEnd::Answered(Box::new(AnsweredCase { judge, case, question, heard, reused: false })),
         Err(unheard) => CaseEnd::Unheard(unheard),
     }
 }

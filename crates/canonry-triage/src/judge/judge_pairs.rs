@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use crate::corpus::analyze_intent::FailedItem;
 use crate::corpus::import::ERRORS_KEPT;
-use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
+use crate::judge::judge_case::{AnswerRules, CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
 use crate::judge::judge_items::{JudgeError, JudgeOptions, cards_of, replayed, representation_of};
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::pair_decision::DecisionContext;
@@ -62,24 +62,22 @@ pub(crate) async fn judge_pairs(
         questions.extend(run.prepare(&mut scorer, number, target).await?);
     }
     let mut report = PairsReport::default();
-    let mut answers = stream::iter(questions.into_iter().map(|pair| run.ask(pair)))
-        .buffered(options.workers.max(1))
-        .ready_chunks(options.workers.max(1));
+    let asked: Vec<_> = questions.into_iter().map(|pair| run.ask(pair)).collect();
+    let mut answers = stream::iter(asked).buffered(options.workers.max(1)).ready_chunks(options.workers.max(1));
     while let Some(chunk) = answers.next().await {
         let mut decisions = Vec::new();
         let mut calls = Vec::new();
         let mut hopeless = None;
-        for (case, input_hash, heard) in chunk {
+        for (judge, case, input_hash, heard) in chunk {
             match heard {
-                Ok(PairAnswer::Ruled(ruled)) => decisions.push(run.decision(&case, input_hash, None, &ruled)),
+                Ok(PairAnswer::Ruled(ruled)) => decisions.push(run.decision(judge, &case, input_hash, None, &ruled)),
                 Ok(PairAnswer::Replied(heard)) => {
-                    let rules = GateRules { min_edge: options.min_edge, check_target_state: true };
                     let candidates = case.gate_candidates();
-                    let ruled = gate_answer(&case.gate_source(), &candidates, &case.pairs, &heard.answer, &rules);
+                    let ruled = gate_answer(&case.gate_source(), &candidates, &case.pairs, &heard.answer, &run.rules());
                     report.judged += 1;
                     report.accepted += u64::from(ruled.status == DecisionStatus::Accepted);
                     calls.extend(heard.call.clone());
-                    decisions.push(run.decision(&case, input_hash, Some(&heard), &ruled));
+                    decisions.push(run.decision(judge, &case, input_hash, Some(&heard), &ruled));
                 }
                 Err(JudgeFailure::OverBudget(why)) => {
                     report.stopped.get_or_insert(why);
@@ -115,7 +113,8 @@ struct PairsRun<'a> {
 }
 
 /// One pair, and its answer if it is known without asking.
-struct Pair {
+struct Pair<'a> {
+    judge: Judge<'a>,
     case: JudgeCase,
     question: JudgeQuestion,
     known: Option<PairAnswer>,
@@ -127,13 +126,17 @@ enum PairAnswer {
     Replied(Box<JudgeReply>),
 }
 
-impl PairsRun<'_> {
+impl<'a> PairsRun<'a> {
+    fn rules(&self) -> GateRules {
+        GateRules { min_edge: self.options.min_edge, check_target_state: true }
+    }
+
     async fn prepare(
         &self,
         scorer: &mut PairScorer<'_>,
         number: ItemNumber,
         target: ItemNumber,
-    ) -> Result<Option<Pair>, StoreError> {
+    ) -> Result<Option<Pair<'a>>, StoreError> {
         let (Some(source), Some(candidate)) = (self.known.item(number), self.known.item(target)) else {
             return Ok(None);
         };
@@ -142,9 +145,10 @@ impl PairsRun<'_> {
         let pairs = PairScores::default();
         let mut case = JudgeCase::new(source, vec![candidate], pairs, self.known.boilerplate());
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
-        let question = self.judge.question(&case);
+        let judge = self.judge.for_case(&case, AnswerRules::Edge(&self.rules()));
+        let question = judge.question(&case);
         if let Some(skipped) = gate_before_judge(&case.gate_source(), &case.gate_candidates()) {
-            return Ok(Some(Pair { case, question, known: Some(PairAnswer::Ruled(skipped)) }));
+            return Ok(Some(Pair { judge, case, question, known: Some(PairAnswer::Ruled(skipped)) }));
         }
         let representation = representation_of(self.options.source);
         let (repo, item_type, hash) = (self.repo.id, source.item_type, &question.input_hash);
@@ -153,30 +157,31 @@ impl PairsRun<'_> {
         let known = told.as_ref().and_then(|told| Some((told, told.answer.clone()?))).map(|(told, said)| {
             PairAnswer::Replied(Box::new(JudgeReply { answer: replayed(&case, &said, told), said, call: None }))
         });
-        Ok(Some(Pair { case, question, known }))
+        Ok(Some(Pair { judge, case, question, known }))
     }
 
-    async fn ask(&self, pair: Pair) -> (JudgeCase, String, Result<PairAnswer, JudgeFailure>) {
-        let Pair { case, question, known } = pair;
+    async fn ask(&self, pair: Pair<'a>) -> (Judge<'a>, JudgeCase, String, Result<PairAnswer, JudgeFailure>) {
+        let Pair { judge, case, question, known } = pair;
         let asked = match known {
             Some(known) => Ok(known),
             None => {
-                let heard = self.judge.ask(&question, &case, "judge", &self.options.budget).await;
+                let heard = judge.ask(&question, &case, "judge", &self.options.budget).await;
                 heard.map(|heard| PairAnswer::Replied(Box::new(heard)))
             }
         };
-        (case, question.input_hash, asked)
+        (judge, case, question.input_hash, asked)
     }
 
     fn decision(
         &self,
+        judge: Judge<'a>,
         case: &JudgeCase,
         input_hash: String,
         heard: Option<&JudgeReply>,
         ruled: &GateDecision,
     ) -> NewDecision {
         let asked = DecisionContext {
-            judge: self.judge,
+            judge,
             representation: representation_of(self.options.source),
             origin: DecisionOrigin::Batch,
             config_hash: &self.options.config_hash,

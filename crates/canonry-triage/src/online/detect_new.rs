@@ -14,7 +14,8 @@ use canonry_models::Embedder;
 use canonry_models::chat::TokenBudget;
 use canonry_retrieval::{CommonFacts, Hit, RetrievalMode, SHORTLIST, TextFacts};
 use canonry_store::{
-    IndexEntry, IndexRow, NewTriageRecord, Repo, Representation, Store, StoreError, StoredTriageRecord, TriageCandidate,
+    IndexEntry, IndexRow, NewLlmCall, NewTriageRecord, Repo, Representation, Store, StoreError, StoredJudge,
+    StoredTriageRecord, TriageCandidate,
 };
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -24,7 +25,7 @@ use crate::corpus::analyze_intent::{IntentExtractor, analyze_item};
 use crate::corpus::identify::{identify, remember};
 use crate::corpus::refetch_item::{FETCHES, not_an_item};
 use crate::corpus::sync::SyncError;
-use crate::judge::judge_case::{Judge, JudgeCase, JudgeFailure};
+use crate::judge::judge_case::{AnswerRules, Judge, JudgeCase, JudgeFailure};
 use crate::judge::judge_items::cards_of;
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::proven_judge::is_judge_proven;
@@ -53,6 +54,8 @@ pub struct DetectOptions {
     pub run_id: String,
     /// Compare with what existed at an earlier time, and store no record; `None` for now.
     pub as_of: Option<AsOf>,
+    /// Whether a model reads what it calls a duplicate a second time, because a close may follow.
+    pub reads_twice: bool,
 }
 
 /// The time as of which an item is compared.
@@ -154,6 +157,8 @@ pub struct DetectReport {
     /// Why the judge gave no usable answer, if it gave none.
     pub judge_failure: Option<String>,
     pub judge_unreachable: bool,
+    /// The judge that answered; `None` if no judge was asked. In a cascade, the local one or the model.
+    pub judge: Option<StoredJudge>,
     /// `None` if the comparison was as of an earlier time: no record was stored.
     pub triage_id: Option<i64>,
 }
@@ -244,7 +249,11 @@ pub(crate) async fn detect_item(
     };
     let texts = with.count_texts(store, repo, item.item_type).await?;
     refresh_boilerplate(store, repo, item.item_type, texts, now).await?;
-    let ComparedSource { source, vector, fallback } = prepare(store, repo, item, with, now).await?;
+    let ComparedSource { source, vector, fallback } = match (as_of, options.mode) {
+        // A replay by words alone needs no vector and leaves none behind.
+        (Some(_), RetrievalMode::Lexical) => ComparedSource { source: EmbedSource::Raw, vector: None, fallback: None },
+        _ => prepare(store, repo, item, with, now).await?,
+    };
     let near = with.neighbourhood(store, repo, item.item_type, source).await?;
     if options.mode != RetrievalMode::Lexical {
         require_vectors(repo, item, &near, with.embedder.model_id())?;
@@ -286,6 +295,7 @@ pub(crate) async fn detect_item(
         source_fallback_reason: fallback,
         judge_failure: judged.failure,
         judge_unreachable: judged.unreachable,
+        judge: judged.judge,
         triage_id: as_of.is_none().then_some(record.id),
         item: item.clone(),
     };
@@ -507,13 +517,15 @@ struct OnlineJudgement {
     shown: Vec<ItemNumber>,
     /// Other items that the judge considers possible duplicates, best first.
     others: Vec<ItemNumber>,
+    /// The judge that answered or failed to.
+    judge: Option<StoredJudge>,
 }
 
 impl OnlineJudgement {
     /// A judgement without a question to the judge.
     fn unasked(verdict: OnlineVerdict, is_duplicate: bool) -> Self {
         let (shown, others) = (Vec::new(), Vec::new());
-        Self { verdict, is_duplicate, reasoning: None, failure: None, unreachable: false, shown, others }
+        Self { verdict, is_duplicate, reasoning: None, failure: None, unreachable: false, shown, others, judge: None }
     }
 }
 
@@ -620,33 +632,51 @@ impl Comparison<'_> {
         // A judge may take long; meanwhile other tasks would wait to update the index.
         drop(near);
         case.cards = cards_of(self.store, self.repo, source, &case).await?;
-        let question = with.judge.question(&case);
-        let (answer, failure, unreachable, call) =
-            match with.judge.ask(&question, &case, "detect", &self.options.budget).await {
-                Ok(heard) => {
-                    let failure = heard.answer.as_ref().err().map(|kind| format!("its answer cannot be used ({kind})"));
-                    (heard.answer.ok(), failure, false, heard.call)
-                }
-                Err(JudgeFailure::NoAnswer { error, call }) => {
-                    (None, Some(format!("failed to {error}")), true, Some(*call))
-                }
-                Err(JudgeFailure::OverBudget(why)) => (None, Some(why), true, None),
-            };
-        if let Some(call) = call {
-            self.store.models().record_calls(Some(self.repo.id), &self.options.run_id, &[call], now).await?;
+        let (purpose, budget) = ("detect", &self.options.budget);
+        let mut judge = with.judge.for_case(&case, AnswerRules::NewItem(thresholds));
+        let mut asked = judge.ask(&judge.question(&case), &case, purpose, budget).await;
+        if with.judge.is_cascade() && matches!(asked, Err(JudgeFailure::OverBudget(_))) {
+            // Until there is money again, the local judge's answer stands.
+            judge = Judge::Local;
+            asked = judge.ask(&judge.question(&case), &case, purpose, budget).await;
         }
+        let (answer, failure, unreachable, call) = match asked {
+            Ok(heard) => {
+                let failure = heard.answer.as_ref().err().map(|kind| format!("its answer cannot be used ({kind})"));
+                (heard.answer.ok(), failure, false, heard.call)
+            }
+            Err(JudgeFailure::NoAnswer { error, call }) => {
+                (None, Some(format!("failed to {error}")), true, Some(*call))
+            }
+            Err(JudgeFailure::OverBudget(why)) => (None, Some(why), true, None),
+        };
+        let mut calls: Vec<NewLlmCall> = call.into_iter().collect();
         let candidates = case.gate_candidates();
         let mut verdict = online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), thresholds);
-        if verdict.verdict == Verdict::Duplicate
-            && !is_judge_proven(self.store, self.repo, &with.judge.stored()).await?
-        {
+        if verdict.verdict == Verdict::Duplicate && !is_judge_proven(self.store, self.repo, &judge.stored()).await? {
             verdict = verdict.of_unproven_judge();
         }
-        let mut others = with.judge.possible_duplicates(&case);
+        if let (true, Verdict::Duplicate, Some(target)) = (self.options.reads_twice, verdict.verdict, verdict.target) {
+            let again = judge.read_again(&case, target, thresholds.maybe, purpose, budget).await;
+            let is_confirmed = again.as_ref().is_ok_and(|again| again.is_confirmed);
+            calls.extend(match again {
+                Ok(again) => again.call,
+                Err(JudgeFailure::NoAnswer { call, .. }) => Some(*call),
+                Err(JudgeFailure::OverBudget(_)) => None,
+            });
+            if !is_confirmed {
+                verdict = verdict.unconfirmed();
+            }
+        }
+        if !calls.is_empty() {
+            self.store.models().record_calls(Some(self.repo.id), &self.options.run_id, &calls, now).await?;
+        }
+        let mut others = judge.possible_duplicates(&case);
         others.retain(|number| Some(*number) != verdict.target);
         let is_duplicate = answer.as_ref().is_some_and(|answer| answer.is_duplicate);
         let reasoning = answer.map(|answer| answer.reasoning);
-        Ok(OnlineJudgement { verdict, is_duplicate, reasoning, failure, unreachable, shown, others })
+        let judge = Some(judge.stored());
+        Ok(OnlineJudgement { verdict, is_duplicate, reasoning, failure, unreachable, shown, others, judge })
     }
 
     async fn record(
@@ -659,6 +689,7 @@ impl Comparison<'_> {
         now: Timestamp,
     ) -> Result<StoredTriageRecord, DetectError> {
         let target = judged.verdict.target;
+        let judge = judged.judge.clone().unwrap_or_else(|| with.judge.stored());
         let record = NewTriageRecord {
             item_type: self.item.item_type,
             number: self.item.number,
@@ -671,8 +702,8 @@ impl Comparison<'_> {
             reasoning: judged.reasoning.clone().unwrap_or_default(),
             effective_source: self.representation,
             source_fallback_reason: fallback.map(str::to_owned),
-            provider: with.judge.provider().to_owned(),
-            model: with.judge.model_id().to_owned(),
+            provider: judge.provider,
+            model: judge.model,
             prompt_version: JUDGE_PROMPT_VERSION,
             config_hash: self.options.rules_hash(),
             content_version: self.item.content_version,

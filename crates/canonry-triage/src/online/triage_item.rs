@@ -134,7 +134,9 @@ pub async fn triage_item(
         found => found?,
     };
     let Detection { detected, record, known, neighbours, common, others } = found;
-    let unasked = options.budget.refusal().map(BudgetRefusal::as_str);
+    // In a cascade the local judge answers what the model could not be asked.
+    let is_unasked = triage_failed(&detected.verdict.reason);
+    let unasked = options.budget.refusal().filter(|_| is_unasked).map(BudgetRefusal::as_str);
     if triage_failed(&detected.verdict.reason) && unasked.is_none() {
         let why = detected.judge_failure.unwrap_or_else(|| detected.verdict.reason.clone());
         return Err(TriageError::JudgeFailed { repo: repo.name.clone(), number: item.number, why });

@@ -268,6 +268,7 @@ pub(crate) async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> Detec
         budget: TokenBudget::default(),
         run_id: "run".to_owned(),
         as_of: None,
+        reads_twice: false,
     };
     detect_new(store, &query, with, &options, now()).await.expect("looks").1
 }

@@ -21,6 +21,9 @@ pub(crate) struct ProviderOptions {
     /// The model's base URL [default: the provider's own service]
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
+    /// Ask the model only about what the local judge does not settle and where its answer could change the result
+    #[arg(long)]
+    pub(crate) cascade: bool,
     /// The model's reasoning effort: low, medium or high [default: the model's own]
     #[arg(long, value_name = "EFFORT")]
     pub(crate) thinking: Option<Thinking>,
@@ -69,8 +72,16 @@ impl LimitOptions {
 impl ProviderOptions {
     /// Returns the model that judges; `None` for the local judge.
     pub(crate) fn model(&self) -> Result<Option<Box<dyn ChatModel>>> {
+        if self.cascade && self.provider == Extractor::Local {
+            bail!(WrongUsage("--cascade needs a model; name one with --provider".to_owned()));
+        }
         let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
         chat_model("--provider", self.provider, model, base_url, self.thinking, self.patience)
+    }
+
+    /// The judge that asks the model of these options.
+    pub(crate) fn judge<'a>(&self, model: Option<&'a dyn ChatModel>) -> Judge<'a> {
+        judge_of(self.provider, model, self.cascade)
     }
 }
 
@@ -79,13 +90,14 @@ pub(crate) struct Models {
     judge: Option<Box<dyn ChatModel>>,
     extractor: Option<Box<dyn ChatModel>>,
     provider: Extractor,
+    cascade: bool,
     source: EmbedSource,
 }
 
 impl Models {
     /// The built-in judge, for commands that ask no language model.
     pub(crate) const fn local() -> Self {
-        Self { judge: None, extractor: None, provider: Extractor::Local, source: EmbedSource::Raw }
+        Self { judge: None, extractor: None, provider: Extractor::Local, cascade: false, source: EmbedSource::Raw }
     }
 }
 
@@ -95,9 +107,10 @@ impl ProviderOptions {
     /// There is only one --model and one --base-url. With two different providers, both would get the same model and
     /// address, and a key could be sent to the wrong address; this combination is refused.
     pub(crate) fn models(&self, source: EmbedSource) -> Result<Models> {
+        let cascade = self.cascade;
         let kind = match source {
             EmbedSource::Intent(kind) if kind != Extractor::Local => kind,
-            _ => return Ok(Models { judge: self.model()?, extractor: None, provider: self.provider, source }),
+            _ => return Ok(Models { judge: self.model()?, extractor: None, provider: self.provider, cascade, source }),
         };
         let named = self.model.is_some() || self.base_url.is_some();
         if named && self.provider != kind && self.provider != Extractor::Local {
@@ -108,16 +121,16 @@ impl ProviderOptions {
         if self.provider == Extractor::Local && self.thinking.is_some() {
             bail!(WrongUsage("--thinking needs a model; name one with --provider".to_owned()));
         }
-        let judge = if self.provider == Extractor::Local { None } else { self.model()? };
+        let judge = if self.provider == Extractor::Local && !cascade { None } else { self.model()? };
         let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
         let extractor = chat_model("--extractor", kind, model, base_url, None, self.patience)?;
-        Ok(Models { judge, extractor, provider: self.provider, source })
+        Ok(Models { judge, extractor, provider: self.provider, cascade, source })
     }
 }
 
 impl Models {
     pub(crate) fn judge(&self) -> Judge<'_> {
-        judge_of(self.provider, self.judge.as_deref())
+        judge_of(self.provider, self.judge.as_deref(), self.cascade)
     }
 
     /// Whether a model outside this program judges or makes cards.
@@ -143,9 +156,13 @@ impl Models {
     }
 }
 
-/// Returns a judge that asks the model; without a model, the local judge.
-pub(crate) fn judge_of(provider: Extractor, model: Option<&dyn ChatModel>) -> Judge<'_> {
-    model.map_or(Judge::Local, |model| Judge::Model { provider, model })
+/// Returns a judge that asks the model, in a cascade after the local judge; without a model, the local judge.
+pub(crate) fn judge_of(provider: Extractor, model: Option<&dyn ChatModel>, cascade: bool) -> Judge<'_> {
+    match (model, cascade) {
+        (None, _) => Judge::Local,
+        (Some(model), false) => Judge::Model { provider, model },
+        (Some(model), true) => Judge::Cascade { provider, model },
+    }
 }
 
 /// Returns the model that the options name; `None` for the local extractor, which needs no model. `option` is the name

@@ -26,6 +26,7 @@ pub(crate) fn gate_reason(reason: &str) -> String {
         GateReason::KindMismatch(_) => MISMATCH.to_owned(),
         GateReason::BelowMinEdge => "the judge's confidence is too low".to_owned(),
         GateReason::CandidateGapTooSmall => NO_GAP.to_owned(),
+        GateReason::SecondReading => UNCONFIRMED.to_owned(),
     }
 }
 
@@ -47,6 +48,7 @@ pub(crate) fn online_reason(reason: &str) -> String {
         OnlineReason::Guardrail(OnlineGuardrail::UnprovenJudge) => {
             "no audit has proven this judge here; see `canonry judge-audit`".to_owned()
         }
+        OnlineReason::Guardrail(OnlineGuardrail::SecondReading) => UNCONFIRMED.to_owned(),
         OnlineReason::BelowMaybeThreshold => "the judge's confidence is below the threshold for a maybe".to_owned(),
         OnlineReason::LowConfidenceDuplicate => "the judge's confidence is too low".to_owned(),
         OnlineReason::DuplicateLowRetrievalSupport => {
@@ -59,6 +61,7 @@ pub(crate) fn online_reason(reason: &str) -> String {
 const NO_CONTENT: &str = "one of the two is an unfilled template";
 const NO_ANSWER: &str = "the judge's answer could not be used";
 const MISMATCH: &str = "one reports a bug, the other asks for a feature";
+const UNCONFIRMED: &str = "a second reading, with the two exchanged, did not confirm it";
 const NO_GAP: &str = "another item is just as similar";
 
 /// The part of the judge's answer that contradicts its yes, from `key=value`.

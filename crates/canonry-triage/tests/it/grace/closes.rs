@@ -1,7 +1,7 @@
 //! What is announced and what is not, how it is closed, and that no person's decision is overruled.
 
 use canonry_domain::{
-    BoilerplateLearner, DecisionOrigin, DecisionStatus, ItemNumber, ItemType, OverrideKind, UndoReason,
+    BoilerplateLearner, DecisionOrigin, DecisionStatus, ItemNumber, ItemType, OverrideKind, UndoReason, Verdict,
 };
 use canonry_store::{GraceState, NewOverride, ObjectionKind, StoredBoilerplate};
 use canonry_testkit::database::TestDatabase;
@@ -14,7 +14,7 @@ use canonry_triage::{
 use crate::grace::cases::{
     ANNOUNCED, announced, assert_closed, closes, grace, in_grace, is_open, meanwhile, said, sweep, try_sweep,
 };
-use crate::triage::setting::{ALPHA, BETA, LABEL, REPO, Setting, no, number, plain, yes};
+use crate::triage::setting::{ALPHA, BETA, LABEL, ONCE, REPO, Setting, no, number, plain, yes, yes_because};
 
 async fn undo(setting: &Setting, item: ItemNumber, reason: UndoReason) -> UndoneLast {
     let (github, outbox) = (setting.github(), setting.outbox().await);
@@ -41,6 +41,32 @@ on_both_engines! {
         store.corpus().write_boilerplate(repo, ItemType::Issue, &learned, &[], 0, setting.now()).await.expect("writes");
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Refused("no_content".to_owned()))]);
+        assert!(is_open(&setting, item) && closes(&setting, item) == 0);
+    }
+
+    /// A model that says yes in one order only announces nothing: the same pair with the two exchanged is another question.
+    async fn a_verdict_that_a_second_reading_does_not_confirm_announces_nothing(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        setting.judge_says(yes_because(1, 0.96, ONCE));
+        let item = setting.report(ALPHA, 0.95);
+        setting.triage(item).await;
+        let record = setting.records(item).await.remove(0).record;
+        assert_eq!(
+            (record.verdict, record.reason.as_str()),
+            (Verdict::MaybeDuplicate, "online_strict_guardrail:second_reading")
+        );
+        assert!(!said(&setting, item).contains(ANNOUNCED), "{}", said(&setting, item));
+        // Confirmed, it is announced.
+        setting.judge_says(yes(1, 0.96));
+        announced(&setting).await;
+    }
+
+    async fn a_close_needs_a_second_reading_too(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let item = announced(&setting).await;
+        setting.judge_says(yes_because(1, 0.96, ONCE));
+        setting.later(73);
+        assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Refused("second_reading".to_owned()))]);
         assert!(is_open(&setting, item) && closes(&setting, item) == 0);
     }
 

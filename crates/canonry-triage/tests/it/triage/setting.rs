@@ -69,7 +69,10 @@ impl Setting {
         models.vector_for("Original beta", near(BETA, 1.0));
         let answer = Arc::new(Mutex::new(yes(1, 0.96)));
         let says = Arc::clone(&answer);
-        models.answer_by(move |_| Some(says.lock().unwrap_or_else(PoisonError::into_inner).clone()));
+        models.answer_by(move |request| {
+            let answer = says.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            Some(about_exchanged(&answer, &request.prompt()))
+        });
         let rules = TriageRules {
             mode: TriageMode::Suggest,
             max_candidates: 3,
@@ -157,7 +160,9 @@ impl Setting {
     ) -> Result<TriageOutcome, TriageError> {
         let (github, embedder, chat) = (self.github(), self.embedder(), self.chat());
         let with = self.detectors(asks_github.then_some(&github), &embedder, &chat);
-        let (options, now, item_type) = (options(run_id, budget), self.now(), self.item_type(item));
+        let reads_twice = self.rules.mode == TriageMode::Grace;
+        let options = DetectOptions { reads_twice, ..options(run_id, budget) };
+        let (now, item_type) = (self.now(), self.item_type(item));
         // As a webhook would deliver it.
         if asks_github {
             refetch_item(&self.store, &github, &self.repo, item_type, item).await.expect("fetched");
@@ -268,8 +273,28 @@ fn options(run_id: &str, budget: TokenBudget) -> DetectOptions {
         budget,
         run_id: run_id.to_owned(),
         as_of: None,
+        reads_twice: false,
     }
 }
+
+/// The same answer to the second reading, in which the item that it names is the source. An answer that calls itself
+/// `once` stays as it is.
+fn about_exchanged(answer: &str, prompt: &str) -> String {
+    let Ok(mut parsed) = serde_json::from_str::<serde_json::Value>(answer) else { return answer.to_owned() };
+    let asked = prompt.rsplit("Is the source a duplicate of one of ").next().and_then(|rest| rest.split('?').next());
+    let numbers: Vec<i64> = asked.unwrap_or_default().split(", ").filter_map(|number| number.parse().ok()).collect();
+    let is_once = parsed["reasoning"] == ONCE;
+    match (numbers.as_slice(), parsed["duplicate_of"].as_i64()) {
+        ([only], Some(named)) if named > 0 && named < *only && !is_once => {
+            parsed["duplicate_of"] = json!(only);
+            parsed.to_string()
+        }
+        _ => answer.to_owned(),
+    }
+}
+
+/// The reasoning of an answer that a second reading does not confirm.
+pub(crate) const ONCE: &str = "Only in this order.";
 
 /// The result of a triage, in short.
 pub(crate) fn told(triaged: &TriageOutcome) -> (Option<&'static str>, &str) {

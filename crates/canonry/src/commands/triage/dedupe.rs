@@ -215,6 +215,10 @@ fn summary(done: &DedupeReport) -> String {
             thousands(judged.judged),
             counted(judged.accepted, "new duplicate")
         );
+        let saving = judge::saving(judged);
+        if !saving.is_empty() {
+            text += &format!("  {saving}");
+        }
         if round.without_vector > 0 {
             text += &format!("  Skipped {} without a vector.\n", counted(round.without_vector, "item"));
         }

@@ -1,8 +1,8 @@
 //! `detect-new`: is an item a duplicate of an open one?
 
 use anyhow::{Result, bail};
-use canonry_domain::{ItemState, OnlineThresholds, Probability, Similarity, Since, Verdict, parse_moment};
-use canonry_store::Store;
+use canonry_domain::{Extractor, ItemState, OnlineThresholds, Probability, Similarity, Since, Verdict, parse_moment};
+use canonry_store::{Store, StoredJudge};
 use canonry_triage::{
     AsOf, DEFAULT_INDEX_MEMORY, DetectOptions, DetectReport, Detectors, IndexCache, ItemQuery, TopMatch, detect_new,
 };
@@ -19,7 +19,7 @@ use crate::output::numbers::percent;
 use crate::output::printable::one_line;
 use crate::output::reasons::online_reason;
 use crate::output::report::Report;
-use crate::output::tables::table;
+use crate::output::tables::{counted, table};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::github::{GithubOption, has_credentials};
@@ -130,6 +130,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         budget: args.limits.budget(),
         run_id: context.run_id.to_string(),
         as_of,
+        reads_twice: false,
     };
     let numbers = args.item.numbers();
     // One item needs its index once.
@@ -157,6 +158,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         return Ok(if found.judge_unreachable { report.ending(Exit::SomeFailed) } else { report });
     }
     let (mut shown, mut items, mut failed) = (Vec::new(), Vec::new(), 0_u64);
+    let (mut judged, mut by_model) = (0_u64, 0_u64);
     let mut name = repo;
     for (number, found) in found {
         match found {
@@ -164,6 +166,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
                 shown.push(text(&found, &repo.name.to_string()));
                 items.push(Value::Object(document(&found)));
                 failed += u64::from(found.judge_unreachable);
+                judged += u64::from(found.judge.is_some());
+                let is_model = |judge: &StoredJudge| judge.provider != Extractor::Local.as_str();
+                by_model += u64::from(found.judge.as_ref().is_some_and(is_model));
                 name = repo.name;
             }
             Err(error) => {
@@ -173,7 +178,13 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             }
         }
     }
-    let stats = json!({ "checked": items.len() as u64 - failed, "failed": failed });
+    if args.provider.cascade {
+        let judged = counted(judged, "item");
+        shown.push(format!("The model was asked about {by_model} of {judged}; the local judge settled the others.\n"));
+    }
+    let stats = json!({
+        "checked": items.len() as u64 - failed, "failed": failed, "judged": judged, "judged_by_model": by_model,
+    });
     let report = Report::new(stats, shown.join("\n")).of(&name).with("items", items);
     Ok(if failed > 0 { report.ending(Exit::SomeFailed) } else { report })
 }
@@ -194,6 +205,7 @@ fn document(found: &DetectReport) -> Map<String, Value> {
         "effective_source": found.effective_source.as_str(),
         "source_fallback_reason": found.source_fallback_reason,
         "judge_failure": found.judge_failure,
+        "judge": found.judge.as_ref().map(|judge| json!({ "provider": judge.provider, "model": judge.model })),
         "triage_id": found.triage_id,
     });
     match keys {

@@ -5,7 +5,7 @@ use canonry_domain::{DecisionStatus, ItemType, Probability};
 use canonry_triage::{DecisionLine, JudgeOptions, JudgeReport, judge};
 use serde_json::{Value, json};
 
-use crate::options::chat::{LimitOptions, ProviderOptions, judge_of};
+use crate::options::chat::{LimitOptions, ProviderOptions};
 use crate::options::item_filter::{OneOrAll, one_or_all};
 use crate::options::retrieval::SourceOptions;
 use crate::output::exit::Exit;
@@ -26,7 +26,8 @@ use crate::session::repo_settings::edge_settings;
         gave it; the first gate that objects is stored as the reason. Items with very little text are skipped, because an edge \
         may close them; `canonry detect-new`, which only suggests, compares them too. What was judged before is not asked again. The \
         local judge weighs the evidence in this program: no key, no network. Models get the text with recognised secrets \
-        removed; their keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY.",
+        removed; their keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY. With --cascade the local judge \
+        answers first, and the model is asked only about the rest.",
     before_help = "Example:\n  canonry judge\n  \
         ANTHROPIC_API_KEY=… canonry judge --repo octo/cat --provider anthropic --max-calls 500\n  \
         canonry judge --provider command --model 'llm prompt'"
@@ -80,7 +81,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     let progress = context.progress("items judged");
     let mut told = |so_far: &JudgeReport| progress.update("items judged", so_far.decisions.len() as u64, None);
-    let judge_is = judge_of(args.provider.provider, model.as_deref());
+    let judge_is = args.provider.judge(model.as_deref());
     let done = judge(&store, &repo, judge_is, &options, context.now, &mut told).await;
     progress.finish();
     store.disconnect().await;
@@ -110,6 +111,7 @@ pub(crate) fn stats(done: &JudgeReport) -> Value {
         "skipped_vague": done.skipped_vague,
         "skipped_no_content": done.skipped_no_content,
         "stale_sets_used": done.stale_sets_used,
+        "settled_locally": done.settled_locally,
         "invalid_responses": done.invalid,
         "failed": done.failed,
         "calls": done.calls,
@@ -129,6 +131,18 @@ fn decision(line: &DecisionLine) -> Value {
         "reasoning": line.reasoning,
         "reused": line.reused,
     })
+}
+
+/// What a cascade saved; empty without one.
+pub(crate) fn saving(done: &JudgeReport) -> String {
+    match done.settled_locally {
+        0 => String::new(),
+        settled => format!(
+            "The model was asked about {} of {}; the local judge settled the others.\n",
+            thousands(done.judged - settled),
+            counted(done.judged, "item")
+        ),
+    }
 }
 
 /// How many edges the text shows at most.
@@ -158,6 +172,7 @@ fn text(done: &JudgeReport, repo: &str) -> String {
     for (count, why) in skipped.into_iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!("  {} {why}\n", thousands(count)));
     }
+    text.push_str(&saving(done));
     if let Some(why) = &done.stopped {
         text.push_str(&format!("Stopped early: {why}. Run the command again to continue.\n"));
     }

@@ -104,8 +104,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     let bar = context.counter("items judged twice");
     let mut progress = |done| bar.set_position(done);
-    let cheap = judge_of(args.cheap_provider, cheap.as_deref());
-    let strong = judge_of(args.strong_provider, strong.as_deref());
+    let cheap = judge_of(args.cheap_provider, cheap.as_deref(), false);
+    let strong = judge_of(args.strong_provider, strong.as_deref(), false);
     let done = judge_audit(&store, &repo, cheap, strong, &options, context.now, &mut progress).await;
     bar.finish_and_clear();
     store.disconnect().await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::commands::triage::analyze_intent::failed_item;
 use crate::commands::triage::judge::probability;
-use crate::options::chat::{LimitOptions, ProviderOptions, judge_of};
+use crate::options::chat::{LimitOptions, ProviderOptions};
 use crate::options::item_filter::{OneOrAll, one_or_all};
 use crate::options::retrieval::SourceOptions;
 use crate::output::exit::{Exit, Refused};
@@ -105,7 +105,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         config_hash: options.config_hash.clone(),
         run_id: options.run_id.clone(),
     };
-    let judge = args.judge_missing.then(|| (judge_of(args.provider.provider, model.as_deref()), &judging));
+    let judge = args.judge_missing.then(|| (args.provider.judge(model.as_deref()), &judging));
     let planned = plan_close(&store, &repo, judge, &options, context.now).await;
     store.disconnect().await;
     report(&repo, planned, apply_needs.as_deref())

@@ -94,6 +94,62 @@ on_both_engines! {
         assert_eq!(reasoning, "r".repeat(240));
     }
 
+    /// What an answer quotes must be in the texts; an answer without these keys stays valid.
+    async fn an_answer_that_quotes_what_is_not_there_is_refused(database: TestDatabase) {
+        let setting = Setting::on(database);
+        pairs(&setting, &[10, 20, 30, 40]);
+        let quoting = |of: i64, source: Value, candidate: Value| {
+            let mut answer: Value = serde_json::from_str(&yes(of, 0.95)).expect("JSON");
+            answer["fix"] = json!("Write the summary once.");
+            (answer["source_quote"], answer["candidate_quote"]) = (source, candidate);
+            answer.to_string()
+        };
+        let there = "writes its summary twice to the console";
+        setting.judge_says(move |question| match question.source {
+            10 => quoting(11, json!(there), json!("the second copy … of the FIRST one")),
+            20 => quoting(21, json!(there), json!("segmentation fault in the exporter")),
+            30 => quoting(31, json!(null), json!(there)),
+            40 => yes(41, 0.95),
+            _ => no(),
+        });
+        let judged = setting.run_judge(&[]).json();
+        assert_eq!(ruling(&judged, 10), accepted());
+        let refused = ("skipped".to_owned(), Some("invalid_response:quote_not_found".to_owned()));
+        assert_eq!((ruling(&judged, 20), ruling(&judged, 30)), (refused.clone(), refused));
+        assert_eq!(ruling(&judged, 40), accepted());
+        assert_eq!(judged["stats"]["invalid_responses"], 2, "{judged}");
+        // The stored answer is checked again, and the judge is not asked again.
+        setting.models.forget_requests();
+        let again = setting.run_judge(&[]).json();
+        assert_eq!(again["stats"]["invalid_responses"], 2, "{again}");
+        assert_eq!(setting.questions(), []);
+    }
+
+    /// The local judge settles what no answer could change; the model is asked about the rest.
+    async fn a_cascade_asks_the_model_only_what_is_open(database: TestDatabase) {
+        let setting = Setting::on(database);
+        let closed = issue_with(21, json!({"state": "closed"}));
+        setting.import(&[issue(10), issue(11), issue(20), closed]);
+        setting.around(10, &[(11, 0.95)]);
+        setting.around(20, &[(21, 0.95)]);
+        setting.find_candidates(&[]);
+        setting.judge_knows(&[(10, 11, 0.95)]);
+        let judged = setting.judge(&["--cascade"]);
+        let stats = &judged["stats"];
+        let count = |key: &str| stats[key].as_u64().expect("a count");
+        assert_eq!(setting.asked_about(20), 0, "its only candidate is closed: {judged}");
+        assert_eq!(setting.asked_about(10), 1, "{judged}");
+        assert_eq!(count("settled_locally") + count("calls"), count("judged"), "{stats}");
+        assert_eq!(ruling(&judged, 10), accepted());
+        let by = |number: i64| setting.show(number)["decisions"][0]["provider"].clone();
+        assert_eq!((by(10), by(20)), (json!("openai"), json!("local")));
+        setting.models.forget_requests();
+        let again = setting.with_judge(&["judge", "--cascade"]).succeeded();
+        assert!(again.stdout.contains("The model was asked about"), "{}", again.stdout);
+        assert_eq!(setting.questions(), [], "nothing has changed");
+        refused(&setting.run(&["judge", "--cascade"]), 2, "--cascade needs a model");
+    }
+
     /// Cases 18 and 19.
     async fn an_edge_is_judged_again_only_on_request(database: TestDatabase) {
         let setting = Setting::on(database);

@@ -1,0 +1,129 @@
+//! The words that a judge quotes from both texts, and whether they are there.
+
+use crate::text::answer_fence::unwrap_answer;
+use serde::Deserialize;
+
+/// What an answer quotes of each side; empty if it quotes nothing of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AnswerQuotes {
+    pub source: String,
+    pub candidate: String,
+}
+
+/// Only the quotes of an answer; [`crate::parse_judge_answer`] reads the rest and refuses what is malformed.
+#[derive(Deserialize)]
+struct RawQuotes {
+    #[serde(default, deserialize_with = "present")]
+    source_quote: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    candidate_quote: Option<Option<String>>,
+}
+
+/// Distinguishes a null from an absent key.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::<String>::deserialize(deserializer).map(Some)
+}
+
+/// The quotes of an answer; `None` if it has neither key. A judge that was not given the schema may leave them out.
+pub fn quotes_of_answer(answer: &str) -> Option<AnswerQuotes> {
+    let raw: RawQuotes = serde_json::from_str(unwrap_answer(answer)).ok()?;
+    if raw.source_quote.is_none() && raw.candidate_quote.is_none() {
+        return None;
+    }
+    let quoted = |quote: Option<Option<String>>| quote.flatten().unwrap_or_default();
+    Some(AnswerQuotes { source: quoted(raw.source_quote), candidate: quoted(raw.candidate_quote) })
+}
+
+/// The minimum length of a quote in bytes of letters and digits: a word or two, or three Chinese characters. Anything
+/// shorter is in most texts.
+const LEAST_QUOTED: usize = 8;
+
+/// Whether a text contains a quote: the same words in the same order. Punctuation, line breaks and capitals may differ,
+/// and an ellipsis stands for anything between two parts.
+pub fn is_quoted(quote: &str, text: &str) -> bool {
+    let text = words(text);
+    let mut from = 0;
+    let mut quoted = 0;
+    for part in quote.replace("...", "…").split('…').map(words).filter(|part| !part.is_empty()) {
+        let Some(at) = text[from..].find(&part) else { return false };
+        from += at + part.len();
+        quoted += part.len();
+    }
+    quoted >= LEAST_QUOTED
+}
+
+/// The letters and digits of a text in lower case, with one space for everything between them.
+fn words(text: &str) -> String {
+    let mut words = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_alphanumeric() {
+            words.extend(character.to_lowercase());
+        } else if !words.is_empty() && !words.ends_with(' ') {
+            words.push(' ');
+        }
+    }
+    words.truncate(words.trim_end().len());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, prop_assert, proptest};
+
+    use super::{AnswerQuotes, is_quoted, quotes_of_answer};
+
+    const TEXT: &str =
+        "Export stops\n\nAfter the update, `export --all` panics:\n| thread 'main' panicked at\n| src/export.rs:88:40";
+
+    #[test]
+    fn a_quote_is_found_however_it_is_set() {
+        for quote in [
+            "export --all panics",
+            "Export Stops After the update",
+            "`export --all` panics: thread 'main' panicked at src/export.rs:88:40",
+            "After the update … panicked at",
+            "After the update ... src/export.rs:88:40",
+        ] {
+            assert!(is_quoted(quote, TEXT), "{quote}");
+        }
+        assert!(is_quoted("書き出し", "書き出しが止まる"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_no_quote() {
+        for quote in
+            ["", "…", "the", "stops", "import --all panics", "panics export", "panicked at … After the update", "!!!"]
+        {
+            assert!(!is_quoted(quote, TEXT), "{quote}");
+        }
+    }
+
+    #[test]
+    fn absent_and_empty_quotes_are_told_apart() {
+        let quotes = |source: &str, candidate: &str| {
+            Some(AnswerQuotes { source: source.to_owned(), candidate: candidate.to_owned() })
+        };
+        assert_eq!(quotes_of_answer(r#"{"is_duplicate":true}"#), None);
+        assert_eq!(quotes_of_answer("not json"), None);
+        assert_eq!(quotes_of_answer(r#"{"source_quote":null}"#), quotes("", ""));
+        let answer = r#"{"source_quote":"a b","candidate_quote":"c d","fix":"e"}"#;
+        assert_eq!(quotes_of_answer(answer), quotes("a b", "c d"));
+        assert_eq!(quotes_of_answer(&format!("```json\n{answer}\n```")), quotes("a b", "c d"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_long_enough_piece_of_a_text_is_a_quote(text in "[a-zA-Z0-9 .,\n]{30,80}", from in 0_usize..10, length in 20_usize..30) {
+            let piece: String = text.chars().skip(from).take(length).collect();
+            let letters = piece.chars().filter(|character| character.is_ascii_alphanumeric()).count();
+            if letters >= 8 && !piece.contains("...") {
+                prop_assert!(is_quoted(&piece, &text), "{piece:?}");
+            }
+        }
+
+        #[test]
+        fn any_quote_of_any_text_is_answered(quote in any::<String>(), text in any::<String>()) {
+            is_quoted(&quote, &text);
+        }
+    }
+}
