@@ -50,6 +50,7 @@ impl AdjudicationQueue {
         let kind = match field("from") {
             Some("verdicts") => Some(AdjudicationKind::Triage),
             Some("edges") => Some(AdjudicationKind::Edge),
+            Some("backtest") => Some(AdjudicationKind::Backtest),
             _ => None,
         };
         let seed = field("seed").and_then(|seed| seed.parse().ok());
@@ -80,6 +81,7 @@ const fn from_word(kind: AdjudicationKind) -> &'static str {
     match kind {
         AdjudicationKind::Triage => "verdicts",
         AdjudicationKind::Edge => "edges",
+        AdjudicationKind::Backtest => "backtest",
     }
 }
 
@@ -252,6 +254,7 @@ async fn side_by_side(
         kind: match one.kind {
             AdjudicationKind::Triage => "verdict on a new item",
             AdjudicationKind::Edge => "decision behind a cluster",
+            AdjudicationKind::Backtest => "verdict of a backtest",
         },
         sides: numbers.map(side),
         verdict: (!is_blind).then(|| said(&one, &path)),
@@ -328,7 +331,9 @@ async fn draw(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     let drawn = at.console.store.judge().draw_adjudications(at.repo.id, kind, seed, size, at.console.now()).await?;
     let flash = match (drawn, kind) {
         (0, AdjudicationKind::Triage) => "No new cases: this sample exists, or no new item was triaged yet.".to_owned(),
-        (0, AdjudicationKind::Edge) => "No new cases: this sample exists, or there are no duplicates yet.".to_owned(),
+        (0, AdjudicationKind::Edge | AdjudicationKind::Backtest) => {
+            "No new cases: this sample exists, or there are no duplicates yet.".to_owned()
+        }
         (drawn, _) => format!("{} drawn with seed {seed}.", counted(drawn, "case")),
     };
     Ok(back_to(&format!("{}/adjudicate", repo_path(&at.repo)), &flash))

@@ -28,6 +28,18 @@ const NEWEST: i64 = 5_000;
 pub enum AdjudicationKind {
     Triage,
     Edge,
+    /// What a backtest would have said.
+    Backtest,
+}
+
+impl AdjudicationKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Triage => "triage",
+            Self::Edge => "edge",
+            Self::Backtest => "backtest",
+        }
+    }
 }
 
 /// Selects sampled verdicts. It does not contain Canonry's verdict, so that people do not see it.
@@ -75,7 +87,7 @@ pub struct SampleProgress {
 macro_rules! adjudications {
     ($rest:literal) => {
         concat!(
-            "SELECT id, item_type, number, triage_id, seed, drawn_at, verdict, score, target, word, by_login, at
+            "SELECT id, item_type, number, triage_id, decision_id, seed, drawn_at, verdict, score, target, word, by_login, at
             FROM adjudications WHERE repo_id = $1 AND ",
             $rest
         )
@@ -102,6 +114,7 @@ impl JudgeStore<'_> {
         let mut drawable = match kind {
             AdjudicationKind::Triage => triaged(&mut tx, repo).await?,
             AdjudicationKind::Edge => accepted(&mut tx, repo).await?,
+            AdjudicationKind::Backtest => Vec::new(),
         };
         drawable.retain(|(key, _)| !elsewhere.contains(key));
         let cases: Vec<AdjudicationCase> = drawable.iter().map(|(_, case)| *case).collect();
@@ -118,6 +131,7 @@ impl JudgeStore<'_> {
                     let (triage, decision) = match kind {
                         AdjudicationKind::Triage => (Some(*key), None),
                         AdjudicationKind::Edge => (None, Some(*key)),
+                        AdjudicationKind::Backtest => (None, None),
                     };
                     row.push_bind(repo.0)
                         .push_bind(case.item_type.as_str())
@@ -154,7 +168,8 @@ impl JudgeStore<'_> {
         after: Option<AdjudicationId>,
     ) -> Result<Option<Adjudication>, StoreError> {
         let query = adjudications!(
-            "word IS NULL AND id > $2 AND ($3 IS NULL OR seed = $3) AND ($4 IS NULL OR (triage_id IS NULL) = $4)
+            "word IS NULL AND id > $2 AND ($3 IS NULL OR seed = $3) AND ($4 IS NULL OR $4 =
+                CASE WHEN triage_id IS NOT NULL THEN 'triage' WHEN decision_id IS NOT NULL THEN 'edge' ELSE 'backtest' END)
             ORDER BY id LIMIT 1"
         );
         Ok(on_pool!(self.pool, |db| {
@@ -162,10 +177,50 @@ impl JudgeStore<'_> {
                 .bind(repo.0)
                 .bind(after.map_or(0, AdjudicationId::get))
                 .bind(filter.seed)
-                .bind(filter.kind.map(|kind| kind == AdjudicationKind::Edge))
+                .bind(filter.kind.map(AdjudicationKind::as_str))
                 .fetch_optional(db)
                 .await?
         }))
+    }
+
+    /// Adds what a backtest would have said, for people to read, and returns the number of new cases. A pair is added
+    /// once, whatever is said about it later.
+    pub async fn add_backtest_cases(
+        self,
+        repo: RepoId,
+        seed: i64,
+        cases: &[AdjudicationCase],
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let mut added = 0;
+        for batch in cases.chunks(ROWS_PER_STATEMENT) {
+            added += on_tx!(&mut tx, |db| {
+                let mut query = QueryBuilder::new(
+                    "INSERT INTO adjudications (repo_id, item_type, number, seed, drawn_at, verdict, score, target) ",
+                );
+                query.push_values(batch, |mut row, case| {
+                    row.push_bind(repo.0)
+                        .push_bind(case.item_type.as_str())
+                        .push_bind(case.number.get())
+                        .push_bind(seed)
+                        .push_bind(micros(now))
+                        .push_bind(case.verdict.as_str())
+                        .push_bind(case.score.map(Similarity::get))
+                        .push_bind(case.target.get());
+                });
+                query.push(" ON CONFLICT DO NOTHING");
+                query.build().execute(db).await?.rows_affected()
+            });
+        }
+        tx.commit().await?;
+        Ok(added)
+    }
+
+    /// Returns the oldest cases without an answer.
+    pub async fn waiting_adjudications(self, repo: RepoId) -> Result<Vec<Adjudication>, StoreError> {
+        let query = adjudications!("word IS NULL ORDER BY id LIMIT $2");
+        Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(NEWEST).fetch_all(db).await?))
     }
 
     pub async fn adjudication(self, repo: RepoId, id: AdjudicationId) -> Result<Option<Adjudication>, StoreError> {
@@ -256,6 +311,7 @@ async fn drawn_before(
         AdjudicationKind::Edge => {
             "SELECT decision_id, seed FROM adjudications WHERE repo_id = $1 AND decision_id IS NOT NULL"
         }
+        AdjudicationKind::Backtest => return Ok(Default::default()),
     };
     let rows: Vec<(i64, i64)> = on_tx!(tx, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
     let (here, elsewhere): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, of)| *of == seed);
@@ -318,8 +374,12 @@ read_row!(AdjudicationCase { item_type, number, verdict, target, score });
 read_row!(CountedAnswers { verdict, score, word, times });
 
 fn read_kind(row: &impl StoreRow) -> Result<AdjudicationKind, sqlx::Error> {
-    let triage: Option<i64> = row.column("triage_id")?;
-    Ok(if triage.is_some() { AdjudicationKind::Triage } else { AdjudicationKind::Edge })
+    let (triage, decision): (Option<i64>, Option<i64>) = (row.column("triage_id")?, row.column("decision_id")?);
+    Ok(match (triage, decision) {
+        (Some(_), _) => AdjudicationKind::Triage,
+        (None, Some(_)) => AdjudicationKind::Edge,
+        (None, None) => AdjudicationKind::Backtest,
+    })
 }
 
 fn read_answer(row: &impl StoreRow) -> Result<Option<CaseAnswer>, sqlx::Error> {

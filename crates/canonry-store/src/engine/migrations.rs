@@ -56,6 +56,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0025_code_excerpts"),
     migration!("0026_fixes"),
     migration!("0027_remarks"),
+    migration!("0028_backtest_readings"),
 ];
 
 /// The schema that this program reads and writes.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::lab::backtest_plan::{BacktestCounts, ReplayPlan};
 use crate::lab::backtest_truth::{TruthFile, TruthMistake};
 use crate::lab::backtest_verdicts::{FirstAnswers, Verdicts};
+use crate::online::detect_new::DetectError;
 use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -100,6 +101,8 @@ pub enum BacktestError {
     NotEmbedded { repo: RepoName, model: String },
     #[error(transparent)]
     Retrieval(#[from] RetrievalError),
+    #[error(transparent)]
+    Detect(#[from] DetectError),
     #[error(transparent)]
     Store(#[from] StoreError),
 }

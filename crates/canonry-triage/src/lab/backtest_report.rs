@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use canonry_charts::{LineChart, LinePoint, LineSeries, SeriesMark, escaped};
+use canonry_domain::Verdict;
 use canonry_retrieval::{Interval, RetrievalMeasures};
 use jiff::Timestamp;
 
 use crate::lab::backtest::{Backtest, Miss, NamedItem};
+use crate::lab::replay_verdicts::{LEVELS, VerdictReplay};
 
 /// The scores at which gates decide.
 pub const GATES: [f64; 4] = [0.75, 0.85, 0.90, 0.95];
@@ -18,13 +20,19 @@ const PROMISES: [(f64, f64); 2] = [(0.90, 0.5), (0.95, 0.8)];
 /// The lowest score that a threshold can be set to; axes of scores begin here.
 const LOWEST: f64 = 0.5;
 
-pub fn backtest_html(backtest: &Backtest, now: Timestamp) -> String {
+/// The page of a backtest: with the tables of scores, or with the verdicts of a judge instead.
+pub fn backtest_html(backtest: &Backtest, judged: Option<&VerdictReplay>, now: Timestamp) -> String {
     let mut page = String::new();
-    write_page(&mut page, backtest, now).expect("invariant: a String takes everything");
+    write_page(&mut page, backtest, judged, now).expect("invariant: a String takes everything");
     page
 }
 
-fn write_page(page: &mut String, backtest: &Backtest, now: Timestamp) -> std::fmt::Result {
+fn write_page(
+    page: &mut String,
+    backtest: &Backtest,
+    judged: Option<&VerdictReplay>,
+    now: Timestamp,
+) -> std::fmt::Result {
     let repo = escaped(&backtest.repo.to_string());
     let by = match &backtest.model {
         Some(model) => format!("{} retrieval, vectors of {}", backtest.options.mode, escaped(model)),
@@ -39,17 +47,26 @@ fn write_page(page: &mut String, backtest: &Backtest, now: Timestamp) -> std::fm
     )?;
     write_cautions(page, backtest)?;
     write_retrieval(page, backtest)?;
-    write_thresholds(page, backtest)?;
-    write_reliability(page, backtest)?;
+    match judged {
+        Some(judged) => write_verdicts(page, judged)?,
+        None => {
+            write_thresholds(page, backtest)?;
+            write_reliability(page, backtest)?;
+        }
+    }
     write_misses(page, &backtest.misses)?;
     page.push_str("<section class=\"advice\" aria-labelledby=\"advice\">\n<h2 id=\"advice\">What to do now</h2>\n");
-    for sentence in backtest.recommendation() {
+    let advice = match judged {
+        Some(judged) => judged.recommendation(&backtest.repo, backtest.options.wanted_precision, None),
+        None => backtest.recommendation(),
+    };
+    for sentence in advice {
         writeln!(page, "<p>{}</p>", with_code(&sentence))?;
     }
     writeln!(
         page,
         "</section>\n<footer><h2>How this was measured</h2>\n<p>{}</p>\n<p>{:.1} seconds; half of the searches took at most {:.1} ms, 95 % at most {:.1} ms.</p></footer>\n</main>\n</body>\n</html>",
-        with_code(&backtest.method()),
+        with_code(&judged.map_or_else(|| backtest.method(), VerdictReplay::method)),
         backtest.timing.replay_seconds,
         backtest.timing.search_ms_p50,
         backtest.timing.search_ms_p95,
@@ -151,6 +168,34 @@ fn interval_at(measures: &RetrievalMeasures, k: usize) -> Option<(f64, f64)> {
         _ => return None,
     };
     Some((interval.low, interval.high))
+}
+
+fn write_verdicts(page: &mut String, judged: &VerdictReplay) -> std::fmt::Result {
+    page.push_str("<section>\n<h2>What would the judge have said?</h2>\n<table>\n<caption>Right: links and readings together, with 95 % intervals</caption>\n<thead><tr><th scope=\"col\">verdict</th><th scope=\"col\">given</th><th scope=\"col\">linked</th><th scope=\"col\">read: same</th><th scope=\"col\">read: different</th><th scope=\"col\">right</th><th scope=\"col\">duplicates found</th></tr></thead>\n<tbody>\n");
+    let kinds = [
+        ("duplicate".to_owned(), judged.of_kind(Verdict::Duplicate)),
+        ("maybe a duplicate".to_owned(), judged.of_kind(Verdict::MaybeDuplicate)),
+    ];
+    let levels = LEVELS.map(|level| (format!("confidence {level:.2} and above"), judged.at_confidence(level)));
+    for (name, share) in kinds.into_iter().chain(levels) {
+        let of = &share.estimate;
+        let right = match (of.combined, of.by_links) {
+            (Some(share), _) => share_cell(Interval { value: share.value, low: share.low, high: share.high }),
+            (None, Some(links)) => format!("at least {:.0} %", links.low * 100.0),
+            (None, None) => "–".to_owned(),
+        };
+        writeln!(
+            page,
+            "<tr><th scope=\"row\">{name}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{right}</td><td>{}</td></tr>",
+            of.given,
+            of.linked,
+            of.read_same,
+            of.read_different,
+            share_cell(share.recall),
+        )?;
+    }
+    page.push_str("</tbody>\n</table>\n</section>\n");
+    Ok(())
 }
 
 fn write_thresholds(page: &mut String, backtest: &Backtest) -> std::fmt::Result {

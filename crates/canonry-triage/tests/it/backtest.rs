@@ -255,7 +255,7 @@ async fn the_page_is_whole_and_holds_nothing_from_the_corpus_as_markup() {
     ];
     let (store, repo) = imported(&database, "octo/cat", &lines.join("\n")).await;
     let done = replayed(&store, &repo, None, options(RetrievalMode::Lexical)).await.expect("it replays");
-    let page = backtest_html(&done, "2026-02-01T10:00:00Z".parse().expect("valid"));
+    let page = backtest_html(&done, None, "2026-02-01T10:00:00Z".parse().expect("valid"));
     for absent in ["<script", "<img", "javascript:", "http-equiv=\"refresh\"", "src="] {
         let hits = page.matches(absent).count();
         // The title is shown, escaped.

@@ -86,6 +86,7 @@ commands! {
         Candidates => triage::candidates,
         Judge => triage::judge,
         Backtest => triage::backtest,
+        Adjudicate => triage::adjudicate,
         Thresholds => triage::thresholds,
         JudgeAudit => triage::judge_audit,
         ReportAudit => triage::report_audit,

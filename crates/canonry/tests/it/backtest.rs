@@ -18,8 +18,17 @@ fn place() -> Place {
 #[test]
 fn the_document_has_what_scripts_rely_on() {
     let place = place();
-    let ran =
-        place.canonry(&["backtest", "--repo", REPO, "--retrieval", "lexical", "--truth", "truth.jsonl", "--json"]);
+    let ran = place.canonry(&[
+        "backtest",
+        "--repo",
+        REPO,
+        "--retrieval",
+        "lexical",
+        "--retrieval-only",
+        "--truth",
+        "truth.jsonl",
+        "--json",
+    ]);
     let document = ran.succeeded().json();
     assert_eq!((&document["command"], &document["repo"]), (&json!("backtest"), &json!(REPO)));
     let retrieval = &document["retrieval"];
@@ -49,8 +58,9 @@ fn the_document_has_what_scripts_rely_on() {
 #[test]
 fn a_person_gets_figures_advice_and_a_page() {
     let place = place();
-    let ran =
-        place.canonry(&["backtest", "--repo", REPO, "--retrieval", "lexical", "--report", "page.html"]).succeeded();
+    let ran = place
+        .canonry(&["backtest", "--repo", REPO, "--retrieval", "lexical", "--retrieval-only", "--report", "page.html"])
+        .succeeded();
     for told in [
         "How often the right earlier item is found:",
         "How often a comment would have been right",
@@ -66,6 +76,46 @@ fn a_person_gets_figures_advice_and_a_page() {
     let page = std::fs::read_to_string(place.path("page.html")).expect("written");
     assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
     assert!(page.contains("https://github.com/tidepool/tidepool/issues/"));
+}
+
+#[test]
+fn verdicts_of_the_whole_judge_are_replayed_as_of_filing_time() {
+    let place = place();
+    let arguments = ["backtest", "--repo", REPO, "--retrieval", "lexical", "--sample", "20", "--truth", "truth.jsonl"];
+    let document = place.canonry(&[&arguments[..], &["--json"]].concat()).succeeded().json();
+    let verdicts = &document["verdicts"];
+    assert_eq!(verdicts["judged"], 40, "{verdicts}");
+    assert_eq!(document["judge"]["provider"], "local");
+    assert_eq!(
+        document["stats"]["duplicates_replayed"],
+        TIDEPOOL.truth.lines().count(),
+        "retrieval is measured on all"
+    );
+    let given = |key: &str| verdicts[key]["given"].as_u64().expect("a count");
+    assert_eq!(given("said"), given("duplicate") + given("maybe_duplicate"), "{verdicts}");
+    let levels: Vec<u64> = verdicts["levels"]
+        .as_array()
+        .expect("levels")
+        .iter()
+        .map(|level| level["given"].as_u64().expect("a count"))
+        .collect();
+    assert!(levels.is_sorted_by(|low, high| low >= high) && levels[0] > 0, "{verdicts}");
+    assert!(verdicts["recall"].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)), "{verdicts}");
+    assert!(document["method"].as_str().is_some_and(|method| method.contains("a sample of 20 of")), "{document}");
+    assert_eq!(document["calls"], 0);
+    let again = place.canonry(&[&arguments[..], &["--json"]].concat()).succeeded().json();
+    assert_eq!(verdicts, &again["verdicts"], "the same seed gives the same figures");
+
+    let text = place.canonry(&[&arguments[..], &["--report", "page.html"]].concat()).succeeded().stdout;
+    for told in ["with the same judge and gates as `detect-new`", "Verdicts of evidence.", "Recommendation:"] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    assert!(
+        !text.contains("How often a comment would have been right"),
+        "tables of scores need --retrieval-only: {text}"
+    );
+    let page = std::fs::read_to_string(place.path("page.html")).expect("written");
+    assert!(page.contains("What would the judge have said?") && !page.contains("Do scores mean what they say?"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The program through its command line: arguments in, stdout, stderr, exit status and database out.
 
 mod action;
+mod adjudicating;
 mod admin_token;
 mod analyze_intent;
 mod backtest;

@@ -5,20 +5,22 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use canonry_domain::{ItemType, Probability};
+use canonry_domain::{AdjudicationCase, ItemType, Probability, Verdict};
 use canonry_models::Embedder;
 use canonry_retrieval::{Interval, RetrievalMeasures};
-use canonry_store::{Repo, Store};
+use canonry_store::{Repo, Store, StoredJudge};
 use canonry_triage::{
-    Backtest, BacktestError, BacktestOptions, EmbedSource, GATES, Miss, Neighbourhood, TruthFile, VerdictPoint,
-    backtest, backtest_html, sync_outcomes,
+    Backtest, BacktestError, BacktestOptions, DEFAULT_INDEX_MEMORY, Detectors, EmbedSource, GATES, IndexCache, Judge,
+    JudgedShare, LEVELS, Miss, Neighbourhood, QuestionForecast, ReplayOptions, ReplayedVerdict, TruthFile,
+    VerdictPoint, VerdictReplay, backtest, backtest_html, forecast_questions, replay_verdicts, sync_outcomes,
 };
 use indicatif::ProgressStyle;
 use serde_json::{Map, Value, json};
 
 use crate::commands::triage::candidates::types;
+use crate::options::chat::{LimitOptions, ProviderOptions};
 use crate::options::item_filter::{OneOrAll, one_or_all};
-use crate::options::retrieval::{EmbedderOptions, ModeOption, neighbourhood};
+use crate::options::retrieval::{EmbedderOptions, ModeOption, neighbourhood, snapshots_of};
 use crate::output::exit::Exit;
 use crate::output::file::OutputFile;
 use crate::output::numbers::{percent, thousands};
@@ -30,15 +32,19 @@ use crate::session::database::DatabaseOption;
 use crate::session::github::{GithubOption, TOKEN_VARIABLE};
 use crate::session::known_repo::RepoOption;
 
-/// Replay past duplicates and measure the precision.
+/// Replay past duplicates and measure the verdicts.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Replay past duplicates and measure the precision.\n\n\
-        Every item that people closed as a duplicate is compared with only what existed when it was opened. Run this \
-        before you let Canonry comment: it ends with a recommendation. Where no duplicate is known yet and \
-        GITHUB_TOKEN is set, GitHub is asked for them first.",
+    long_about = "Replay past duplicates and measure the verdicts.\n\n\
+        A sample of the items that people closed as duplicates, and as many others, are judged as if they were new, with only \
+        what existed when they were opened. Run this before you let Canonry comment: it ends with a recommendation. Any \
+        judge can be replayed; the cost of a model is estimated before it is asked. People's links miss duplicates: read what \
+        they did not link with `canonry adjudicate`, and run it again. Where no duplicate is known yet and GITHUB_TOKEN is \
+        set, GitHub is asked for them first.\n\n\
+        With --retrieval-only no judge is asked: tables of scores show how well the earlier item is found.",
     before_help = "Example:\n  canonry backtest --report backtest.html\n  \
-        canonry backtest --repo octo/cat --type issue --truth truth.jsonl --retrieval lexical --json"
+        canonry backtest --provider openai --base-url http://127.0.0.1:8080/v1 --cascade --max-calls 200\n  \
+        canonry backtest --repo octo/cat --type issue --truth truth.jsonl --retrieval-only --json"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -49,13 +55,22 @@ pub(crate) struct Args {
     /// A file of lines {"type","number","relevant":[…]} with the true duplicates [default: what people closed as duplicates]
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
-    /// The wanted precision, 0 to 1: the lowest threshold that reaches it is shown
+    /// The wanted precision of comments, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = share)]
     precision: Probability,
     /// Write an HTML report with curves and the worst misses to this file
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Replay at most so many duplicates, chosen at random, and as many other items [default: all duplicates]
+    /// Judge at most so many duplicates, chosen at random, and as many other items
+    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    sample: u32,
+    /// Show only how well the earlier item is found, and ask no judge
+    #[arg(long)]
+    retrieval_only: bool,
+    /// Only estimate what asking the model would take
+    #[arg(long, conflicts_with = "retrieval_only")]
+    estimate: bool,
+    /// Search for at most so many duplicates, chosen at random, and as many other items [default: all duplicates]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     limit_queries: Option<u32>,
     /// The seed of the sample; the same seed gives the same figures
@@ -65,6 +80,10 @@ pub(crate) struct Args {
     mode: ModeOption,
     #[command(flatten)]
     embedder: EmbedderOptions,
+    #[command(flatten)]
+    provider: ProviderOptions,
+    #[command(flatten)]
+    limits: LimitOptions,
     #[command(flatten)]
     github: GithubOption,
     #[command(flatten)]
@@ -77,8 +96,14 @@ fn share(text: &str) -> Result<Probability, String> {
 }
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let model = args.provider.model()?;
+    let judge = args.provider.judge(model.as_deref());
     let truth = args.truth.as_deref().map(TruthFile::read).transpose()?;
-    let store = args.database.open_existing().await?;
+    // Verdicts that nobody linked are stored, for people to read.
+    let store = match args.retrieval_only || args.estimate {
+        true => args.database.open_existing().await?,
+        false => args.database.open_known(context).await?,
+    };
     let repo = args.repo.find(&store).await?;
     // A file that cannot be written fails before the replay, not after it.
     let run_id = context.run_id.to_string();
@@ -93,32 +118,134 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         loaded = load(&args, &store, &repo, &*embedder).await?;
         done = replay(&args, &store, &repo, &loaded, truth.as_ref(), context).await;
     }
-    store.disconnect().await;
     let done = done?;
+    let judged = match args.retrieval_only {
+        true => None,
+        false => Some(judged(&args, &store, &repo, &loaded, truth.as_ref(), &*embedder, judge, context).await?),
+    };
+    let verdicts_now = judged.as_ref().and_then(|judged| judged.replay.as_ref());
+    if let Some(replay) = verdicts_now {
+        let cases: Vec<AdjudicationCase> =
+            replay.worth_reading().into_iter().filter_map(ReplayedVerdict::case).collect();
+        store.judge().add_backtest_cases(repo.id, args.seed as i64, &cases, context.now).await?;
+    }
+    store.disconnect().await;
     if let Some(mut page) = page {
-        page.write_all(backtest_html(&done, context.now).as_bytes())?;
+        page.write_all(backtest_html(&done, verdicts_now, context.now).as_bytes())?;
         page.finish()?;
     }
-    let mut text = text(&done);
+    let wanted = args.precision.get();
+    let mut text = match &judged {
+        None => text(&done),
+        Some(judged) => judged_text(&done, judged, wanted),
+    };
     if let Some(path) = &args.report {
         text += &format!("\nWrote the curves to {}.\n", path.display());
     }
-    let exit = if done.mistakes.is_empty() { Exit::Done } else { Exit::SomeFailed };
-    Ok(Report::new(done.counts, text)
+    let is_partial = verdicts_now.is_some_and(|replay| replay.stopped.is_some());
+    let exit = if done.mistakes.is_empty() && !is_partial { Exit::Done } else { Exit::SomeFailed };
+    let mut report = Report::new(done.counts, text);
+    if let Some(judged) = &judged {
+        report = report
+            .with("judge", json!({ "provider": judged.judge.provider, "model": judged.judge.model }))
+            .with("forecast", judged.forecast)
+            .with("calls", verdicts_now.map(|replay| replay.calls))
+            .with("cost_usd", verdicts_now.and_then(|replay| replay.cost_usd))
+            .with("stopped", verdicts_now.and_then(|replay| replay.stopped.as_deref()))
+            .with("local_verdicts", judged.local.as_ref().map(replayed));
+    }
+    let (method, recommendation) = match verdicts_now {
+        Some(replay) => (replay.method(), judged_advice(&done, judged.as_ref(), replay, wanted)),
+        None => (done.method(), done.recommendation()),
+    };
+    Ok(report
         .of(&repo.name)
         .with("model", &done.model)
         .with("mode", done.options.mode)
         .with("calibrated", done.calibrated)
         .with("retrieval", retrieval(&done))
-        .with("verdicts", verdicts(&done))
+        .with("verdicts", verdicts_now.map_or_else(|| verdicts(&done), replayed))
         .with("misses", &done.misses)
         .with("timing", timing(&done, load_seconds))
-        .with("method", done.method())
+        .with("method", method)
         .with("cautions", done.cautions())
-        .with("recommendation", done.recommendation())
+        .with("recommendation", recommendation)
         .with("errors", &done.mistakes)
         .with("report", &args.report)
         .ending(exit))
+}
+
+/// A replay of verdicts, and what it is compared with.
+struct JudgedBacktest {
+    judge: StoredJudge,
+    /// What asking the model was expected to take; `None` for the local judge.
+    forecast: Option<QuestionForecast>,
+    /// `None` if only the forecast was wanted.
+    replay: Option<VerdictReplay>,
+    /// The same replay with the local judge, if a model judged.
+    local: Option<VerdictReplay>,
+}
+
+#[expect(clippy::too_many_arguments, reason = "the command's parts, each of which is another thing")]
+async fn judged(
+    args: &Args,
+    store: &Store,
+    repo: &Repo,
+    loaded: &[Neighbourhood],
+    truth: Option<&TruthFile>,
+    embedder: &dyn Embedder,
+    judge: Judge<'_>,
+    context: &Context,
+) -> Result<JudgedBacktest> {
+    let snapshots = snapshots_of(&args.database)?;
+    let indexes = IndexCache::new(DEFAULT_INDEX_MEMORY as usize * 1_000_000);
+    let options = ReplayOptions {
+        mode: args.mode.mode,
+        sample: args.sample as usize,
+        seed: args.seed,
+        budget: args.limits.budget(),
+        run_id: context.run_id.to_string(),
+    };
+    let with = |judge| Detectors {
+        github: None,
+        embedder,
+        extractor: None,
+        judge,
+        snapshots: snapshots.as_deref(),
+        indexes: Some(&indexes),
+    };
+    let line = context.progress("items judged");
+    let mut progress = |done, total| line.update("items judged", done, Some(total));
+    let local = replay_verdicts(store, repo, loaded, truth, with(Judge::Local), &options, context.now, &mut progress);
+    let local = local.await?;
+    if matches!(judge, Judge::Local) {
+        line.finish();
+        return Ok(JudgedBacktest { judge: judge.stored(), forecast: None, replay: Some(local), local: None });
+    }
+    let forecast = forecast_questions(store, repo, &local, judge, &options.budget).await?;
+    let mut judged =
+        JudgedBacktest { judge: judge.stored(), forecast: Some(forecast), replay: None, local: Some(local) };
+    if !args.estimate {
+        if !context.quiet {
+            writeln!(anstream::stderr().lock(), "Asking {}: {}.", judged.judge.model, expected(forecast))?;
+        }
+        let with = with(judge);
+        let replay = replay_verdicts(store, repo, loaded, truth, with, &options, context.now, &mut progress).await?;
+        judged.replay = Some(replay);
+    }
+    line.finish();
+    Ok(judged)
+}
+
+/// `about 380 questions, 1,200,000 input tokens, 133,000 output tokens, 3.10 US dollars`.
+fn expected(forecast: QuestionForecast) -> String {
+    let cost = forecast.cost_usd.map_or_else(String::new, |cost| format!(", {cost:.2} US dollars"));
+    format!(
+        "about {}, {} input tokens, {} output tokens{cost}",
+        counted(forecast.questions, "question"),
+        thousands(forecast.input_tokens),
+        thousands(forecast.output_tokens)
+    )
 }
 
 async fn load(args: &Args, store: &Store, repo: &Repo, embedder: &dyn Embedder) -> Result<Vec<Neighbourhood>> {
@@ -218,6 +345,35 @@ fn verdicts(done: &Backtest) -> Value {
     })
 }
 
+/// The replayed verdicts, with the same keys for precision and recall.
+fn replayed(replay: &VerdictReplay) -> Value {
+    let said = replay.said();
+    let share = said.estimate.precision();
+    let levels: Vec<Value> = LEVELS
+        .iter()
+        .map(|level| {
+            let mut row = json!(replay.at_confidence(*level));
+            row["confidence"] = json!(level);
+            row
+        })
+        .collect();
+    json!({
+        "judged": replay.verdicts.len(),
+        "asked_model": replay.asked_model(),
+        "precision": share.map(|share| share.value),
+        "recall": said.recall.value,
+        "intervals": {
+            "precision": share.map(|share| [share.low, share.high]),
+            "recall": [said.recall.low, said.recall.high],
+        },
+        "said": said,
+        "duplicate": replay.of_kind(Verdict::Duplicate),
+        "maybe_duplicate": replay.of_kind(Verdict::MaybeDuplicate),
+        "levels": levels,
+        "cost_per_duplicate_usd": replay.cost_per_duplicate(),
+    })
+}
+
 fn timing(done: &Backtest, load_seconds: f64) -> Value {
     let mut timing = json!(done.timing);
     timing["load_seconds"] = json!(load_seconds);
@@ -266,6 +422,116 @@ fn text(done: &Backtest) -> String {
         timing.replay_seconds, timing.search_ms_p50, timing.search_ms_p95
     );
     text
+}
+
+fn judged_advice(done: &Backtest, judged: Option<&JudgedBacktest>, replay: &VerdictReplay, wanted: f64) -> Vec<String> {
+    replay.recommendation(&done.repo, wanted, judged.and_then(|judged| judged.local.as_ref()))
+}
+
+fn judged_text(done: &Backtest, judged: &JudgedBacktest, wanted: f64) -> String {
+    let Some(replay) = &judged.replay else {
+        let forecast = judged.forecast.map(expected).unwrap_or_default();
+        return format!("Asking {} would take {forecast}. Nothing was asked.\n", one_line(&judged.judge.model));
+    };
+    let mut text = format!("{}\n", replay.method());
+    for caution in done.cautions() {
+        text += &format!("  ! {caution}\n");
+    }
+    for mistake in done.mistakes.iter().take(SHOWN) {
+        text += &format!("    line {}: {}\n", mistake.line, one_line(&mistake.message));
+    }
+    if replay.without_date > 0 {
+        let items = counted(replay.without_date as u64, "item");
+        text += &format!("  ! {items} could not be replayed: nobody knows when they were filed.\n");
+    }
+    if let Some(why) = &replay.stopped {
+        text += &format!("  ! Some items were not judged: {}.\n", one_line(why));
+    }
+    if replay.is_cascade {
+        text += &format!(
+            "The model was asked about {} of {}; the local judge settled the others.\n",
+            thousands(replay.asked_model()),
+            counted(replay.verdicts.len() as u64, "item")
+        );
+    }
+    let found = done.retrieval.recall_at_10;
+    text +=
+        &format!("\nThe earlier item is among the first ten neighbours of {} of the duplicates.\n", share_cell(found));
+    text +=
+        &format!("\nVerdicts of {} ({}):\n{}\n", one_line(&judged.judge.model), judged.judge.provider, kinds(replay));
+    text += &format!("\nAnswers by their confidence, whatever the thresholds:\n{}\n", confidences(replay));
+    if let Some(cost) = replay.cost_usd {
+        text += &format!("\nThe model cost {cost:.2} US dollars for {}", counted(replay.calls, "question"));
+        text += &match replay.cost_per_duplicate() {
+            Some(each) => format!(", {each:.3} for each duplicate that was named rightly.\n"),
+            None => ".\n".to_owned(),
+        };
+    }
+    text += "\nRecommendation:\n";
+    for sentence in judged_advice(done, Some(judged), replay, wanted) {
+        text += &format!("  {sentence}\n");
+    }
+    text
+}
+
+fn kinds(replay: &VerdictReplay) -> Table {
+    let mut kinds = table([
+        "verdict",
+        "given",
+        "per 1,000 items",
+        "linked",
+        "read: same",
+        "read: different",
+        "right",
+        "duplicates found",
+    ]);
+    for (name, share) in [
+        ("duplicate", replay.of_kind(Verdict::Duplicate)),
+        ("maybe a duplicate", replay.of_kind(Verdict::MaybeDuplicate)),
+        ("either", replay.said()),
+    ] {
+        kinds.add_row(judged_row(name.to_owned(), &share));
+    }
+    kinds.with_numbers_from(1)
+}
+
+fn confidences(replay: &VerdictReplay) -> Table {
+    let mut levels = table([
+        "confidence",
+        "given",
+        "per 1,000 items",
+        "linked",
+        "read: same",
+        "read: different",
+        "right",
+        "duplicates found",
+    ]);
+    for level in LEVELS {
+        levels.add_row(judged_row(percent(level), &replay.at_confidence(level)));
+    }
+    levels.with_numbers_from(0)
+}
+
+fn judged_row(name: String, share: &JudgedShare) -> [String; 8] {
+    let estimate = &share.estimate;
+    let right = match (estimate.combined, estimate.by_links) {
+        (Some(combined), _) => {
+            format!("{:.0} % ({:.0}–{:.0})", combined.value * 100.0, combined.low * 100.0, combined.high * 100.0)
+        }
+        // Nothing that people did not link was read.
+        (None, Some(links)) => format!("at least {:.0} %", links.low * 100.0),
+        (None, None) => "–".to_owned(),
+    };
+    [
+        name,
+        thousands(estimate.given),
+        format!("{:.1}", share.per_thousand),
+        thousands(estimate.linked),
+        thousands(estimate.read_same),
+        thousands(estimate.read_different),
+        right,
+        share_cell(share.recall),
+    ]
 }
 
 fn found(done: &Backtest) -> Table {

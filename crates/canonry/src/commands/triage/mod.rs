@@ -1,5 +1,6 @@
 //! Commands to find duplicates, judge and close them, and learn from the outcome.
 
+pub(crate) mod adjudicate;
 pub(crate) mod analyze_intent;
 pub(crate) mod apply;
 pub(crate) mod backtest;

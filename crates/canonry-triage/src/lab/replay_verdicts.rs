@@ -1,0 +1,336 @@
+//! Replays the whole judge on past items as of the time when they were filed: the verdicts that `detect-new` would
+//! have given.
+
+use canonry_boxed::boxed;
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::{
+    AdjudicationCase, Item, ItemNumber, ItemType, OnlineThresholds, OnlineVerdict, Probability, SETTLED_NO, Similarity,
+    Verdict, VerdictEstimate, VerdictStratum, triage_failed,
+};
+use canonry_models::chat::TokenBudget;
+use canonry_retrieval::{Interval, RetrievalMode, wilson};
+use canonry_store::{Repo, Store, StoredJudge};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase};
+use crate::lab::backtest::{BacktestError, BacktestOptions};
+use crate::lab::backtest_plan::{BacktestCounts, ReplayPlan};
+use crate::lab::backtest_truth::TruthFile;
+use crate::online::detect_new::{AsOf, DetectError, DetectOptions, DetectReport, Detectors, detect_item};
+use crate::retrieval::boilerplate::stored_boilerplate;
+use crate::retrieval::neighbourhood::Neighbourhood;
+
+#[derive(Debug, Clone)]
+pub struct ReplayOptions {
+    pub mode: RetrievalMode,
+    /// Replay at most this many duplicates, and as many other items.
+    pub sample: usize,
+    /// The same seed chooses the same items.
+    pub seed: u64,
+    pub budget: TokenBudget,
+    pub run_id: String,
+}
+
+/// The replayed verdicts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerdictReplay {
+    pub judge: StoredJudge,
+    pub is_cascade: bool,
+    pub counts: BacktestCounts,
+    pub verdicts: Vec<ReplayedVerdict>,
+    /// Items that could not be replayed because nobody knows when they were filed.
+    pub without_date: usize,
+    pub calls: u64,
+    /// `None` if the prices are not known.
+    pub cost_usd: Option<f64>,
+    /// Why some items were not judged, if any.
+    pub stopped: Option<String>,
+}
+
+/// The verdict about one past item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplayedVerdict {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    /// Whether people linked it with an earlier item.
+    pub is_duplicate: bool,
+    /// As given with the lowest threshold for "maybe" that is reported ([`LEVELS`]).
+    pub verdict: OnlineVerdict,
+    /// The similarity of the target.
+    pub score: Option<Similarity>,
+    /// Whether people linked the target with the item.
+    pub is_linked: bool,
+    /// What a person said about the pair: the same or different; `None` if nobody read it, or could not tell.
+    pub read: Option<bool>,
+    /// Whether a model answered.
+    pub by_model: bool,
+    /// The candidates that the judge saw.
+    pub(crate) shown: Vec<ItemNumber>,
+}
+
+/// Verdicts of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct JudgedShare {
+    #[serde(flatten)]
+    pub estimate: VerdictEstimate,
+    /// Verdicts among a thousand new items, at the natural frequency of duplicates.
+    pub per_thousand: f64,
+    /// Of the replayed duplicates, those for which such a verdict named a linked item.
+    pub recall: Interval,
+}
+
+/// The confidences at which verdicts are reported.
+pub const LEVELS: [f64; 5] = [0.50, 0.65, 0.75, 0.85, 0.92];
+
+/// What asking a model about the sample will take.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct QuestionForecast {
+    pub questions: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// `None` without prices.
+    pub cost_usd: Option<f64>,
+}
+
+/// Characters of a token of English text and code, and tokens of an answer: rough, and on the safe side.
+const CHARACTERS_PER_TOKEN: u64 = 3;
+const ANSWER_TOKENS: u64 = 350;
+
+/// Replays a sample of past duplicates and as many other items, with the same code as `detect-new`. Nothing is stored
+/// except the calls of a model, which cost money.
+#[boxed]
+pub async fn replay_verdicts(
+    store: &Store,
+    repo: &Repo,
+    neighbourhoods: &[Neighbourhood],
+    truth: Option<&TruthFile>,
+    with: Detectors<'_>,
+    options: &ReplayOptions,
+    now: Timestamp,
+    progress: &mut (dyn FnMut(u64, u64) + Send),
+) -> Result<VerdictReplay, BacktestError> {
+    let plan = plan(repo, neighbourhoods, truth, options)?;
+    let readings = store.judge().adjudicated_pairs(repo.id).await?;
+    let before = options.budget.spending();
+    let mut replay = VerdictReplay {
+        judge: with.judge.stored(),
+        is_cascade: with.judge.is_cascade(),
+        counts: plan.counts,
+        verdicts: Vec::new(),
+        without_date: 0,
+        calls: 0,
+        cost_usd: None,
+        stopped: None,
+    };
+    let nothing = BTreeSet::new();
+    let duplicates = plan.queries.iter().map(|(place, query)| (*place, query.number, Some(&query.relevant)));
+    let others = plan.others.iter().map(|(place, number)| (*place, *number, None));
+    let total = (plan.queries.len() + plan.others.len()) as u64;
+    for (done, (place, number, relevant)) in (1..).zip(duplicates.chain(others)) {
+        let item_type = neighbourhoods[place].item_type();
+        let linked = relevant.map_or(&nothing, |relevant| relevant);
+        let Some(item) = store.corpus().item(repo.id, item_type, number).await? else { continue };
+        match detect_item(store, repo, &item, with, &options.detection(), now).await {
+            Ok(found) if found.detected.judge_unreachable => {
+                replay.stopped = replay.stopped.or(found.detected.judge_failure);
+                if options.budget.refusal().is_some() {
+                    break;
+                }
+            }
+            Ok(found) => {
+                let read =
+                    |target| readings.get(&(item_type, number, target)).or(readings.get(&(item_type, target, number)));
+                replay.verdicts.push(ReplayedVerdict {
+                    item_type,
+                    number,
+                    is_duplicate: relevant.is_some(),
+                    score: found.detected.target_score(),
+                    is_linked: found.detected.verdict.target.is_some_and(|target| linked.contains(&target)),
+                    read: found.detected.verdict.target.and_then(read).copied(),
+                    by_model: found.detected.judge.as_ref().is_some_and(|judge| *judge != Judge::Local.stored()),
+                    shown: found.detected.top_matches.iter().filter(|one| one.judged).map(|one| one.number).collect(),
+                    verdict: found.detected.verdict,
+                });
+            }
+            Err(DetectError::UnknownFiling { .. }) => replay.without_date += 1,
+            Err(error) => return Err(error.into()),
+        }
+        progress(done, total);
+    }
+    let spent = options.budget.spending();
+    replay.calls = spent.calls - before.calls;
+    replay.cost_usd = options.budget.cost(Some(0), Some(0)).map(|_| spent.cost - before.cost);
+    Ok(replay)
+}
+
+/// What it will take to ask a model about the items of a replay by the local judge.
+#[boxed]
+pub async fn forecast_questions(
+    store: &Store,
+    repo: &Repo,
+    local: &VerdictReplay,
+    judge: Judge<'_>,
+    budget: &TokenBudget,
+) -> Result<QuestionForecast, BacktestError> {
+    let (mut questions, mut characters) = (0, 0);
+    for verdict in &local.verdicts {
+        let is_settled = verdict.verdict.confidence.is_some_and(|confidence| confidence.get() < SETTLED_NO);
+        if verdict.shown.is_empty()
+            || judge.is_cascade() && (is_settled || verdict.verdict.verdict == Verdict::Duplicate)
+        {
+            continue;
+        }
+        let mut wanted = verdict.shown.clone();
+        wanted.push(verdict.number);
+        let items = store.corpus().items_by_number(repo.id, verdict.item_type, &wanted).await?;
+        let (source, others): (Vec<Item>, Vec<Item>) =
+            items.into_iter().partition(|item| item.number == verdict.number);
+        let Some(source) = source.first() else { continue };
+        let boilerplate = stored_boilerplate(store, repo, verdict.item_type).await?;
+        let shown = |item| CaseCandidate { item, score: Similarity::ZERO, parts: BTreeMap::new() };
+        let case = JudgeCase::new(source, others.into_iter().map(shown).collect(), Default::default(), &boilerplate);
+        questions += 1;
+        characters += judge.question(&case).characters() as u64;
+    }
+    let (input_tokens, output_tokens) = (characters / CHARACTERS_PER_TOKEN, questions * ANSWER_TOKENS);
+    let cost_usd = budget.cost(Some(input_tokens), Some(output_tokens));
+    Ok(QuestionForecast { questions, input_tokens, output_tokens, cost_usd })
+}
+
+fn plan(
+    repo: &Repo,
+    neighbourhoods: &[Neighbourhood],
+    truth: Option<&TruthFile>,
+    options: &ReplayOptions,
+) -> Result<ReplayPlan, BacktestError> {
+    let options = BacktestOptions {
+        mode: options.mode,
+        wanted_precision: 0.0,
+        limit_queries: Some(options.sample),
+        seed: options.seed,
+    };
+    ReplayPlan::new(repo, neighbourhoods, truth, options)
+}
+
+impl ReplayOptions {
+    fn detection(&self) -> DetectOptions {
+        let lowest = Probability::new(LEVELS[0]).expect("invariant: the constant is in range");
+        DetectOptions {
+            k: 8,
+            thresholds: OnlineThresholds { maybe: lowest, ..OnlineThresholds::default() },
+            mode: self.mode,
+            budget: self.budget.clone(),
+            run_id: self.run_id.clone(),
+            as_of: Some(AsOf::Filing),
+            reads_twice: false,
+        }
+    }
+}
+
+impl DetectReport {
+    fn target_score(&self) -> Option<Similarity> {
+        let target = self.verdict.target?;
+        self.top_matches.iter().find(|one| one.number == target).map(|one| one.similarity)
+    }
+}
+
+impl ReplayedVerdict {
+    /// The verdict with the default thresholds.
+    pub fn given(&self) -> Verdict {
+        let is_maybe = self.verdict.confidence >= Some(OnlineThresholds::default().maybe);
+        match self.verdict.verdict {
+            Verdict::MaybeDuplicate if is_maybe => Verdict::MaybeDuplicate,
+            Verdict::MaybeDuplicate | Verdict::NotDuplicate => Verdict::NotDuplicate,
+            Verdict::Duplicate => Verdict::Duplicate,
+        }
+    }
+
+    /// The verdict for people to read.
+    pub fn case(&self) -> Option<AdjudicationCase> {
+        let target = self.verdict.target?;
+        let (item_type, number, verdict, score) = (self.item_type, self.number, self.given(), self.score);
+        Some(AdjudicationCase { item_type, number, verdict, target, score })
+    }
+
+    /// Whether the judge gave no usable answer.
+    pub fn is_failure(&self) -> bool {
+        triage_failed(&self.verdict.reason)
+    }
+}
+
+impl VerdictReplay {
+    /// How often the verdicts that pass a filter are right.
+    pub fn share(&self, is_wanted: impl Fn(&ReplayedVerdict) -> bool) -> JudgedShare {
+        let counts = &self.counts;
+        let weight = |all: usize, sampled: usize| all as f64 / sampled.max(1) as f64;
+        let mut strata = [
+            VerdictStratum {
+                weight: weight(counts.duplicates, counts.duplicates_replayed),
+                ..VerdictStratum::default()
+            },
+            VerdictStratum { weight: weight(counts.others, counts.others_replayed), ..VerdictStratum::default() },
+        ];
+        let mut found = 0;
+        let given = self.verdicts.iter().filter(|one| one.verdict.target.is_some() && !one.is_failure());
+        for one in given.filter(|one| is_wanted(one)) {
+            strata[usize::from(!one.is_duplicate)].count(one.is_linked, one.read);
+            found += usize::from(one.is_linked);
+        }
+        let items = (counts.duplicates + counts.others).max(1) as f64;
+        let given: f64 = strata.iter().map(|stratum| stratum.weight * stratum.given() as f64).sum();
+        JudgedShare {
+            estimate: VerdictEstimate::of(&strata),
+            per_thousand: 1_000.0 * given / items,
+            recall: wilson(found, self.verdicts.iter().filter(|one| one.is_duplicate).count()),
+        }
+    }
+
+    /// The verdicts that Canonry would have given with the default thresholds.
+    pub fn of_kind(&self, kind: Verdict) -> JudgedShare {
+        self.share(|one| one.given() == kind)
+    }
+
+    /// Everything that it would have said.
+    pub fn said(&self) -> JudgedShare {
+        self.share(|one| one.given() != Verdict::NotDuplicate)
+    }
+
+    /// What it would have commented at this threshold of the score.
+    pub fn commented(&self, threshold: f64) -> JudgedShare {
+        self.share(|one| {
+            one.given() != Verdict::NotDuplicate && one.score.is_some_and(|score| score.get() >= threshold)
+        })
+    }
+
+    /// Answers that call an item a duplicate with at least this confidence, whatever the thresholds.
+    pub fn at_confidence(&self, least: f64) -> JudgedShare {
+        self.share(|one| one.verdict.confidence.is_some_and(|confidence| confidence.get() >= least))
+    }
+
+    /// Verdicts that nobody linked or read, most telling first: what was said, then what was nearly said.
+    pub fn worth_reading(&self) -> Vec<&ReplayedVerdict> {
+        let is_open = |one: &&ReplayedVerdict| one.verdict.target.is_some() && !one.is_linked && one.read.is_none();
+        let mut open: Vec<&ReplayedVerdict> =
+            self.verdicts.iter().filter(is_open).filter(|one| !one.is_failure()).collect();
+        open.sort_by_key(|one| match one.given() {
+            Verdict::Duplicate => 0,
+            Verdict::MaybeDuplicate => 1,
+            Verdict::NotDuplicate => 2,
+        });
+        open
+    }
+
+    /// The number of items that a model answered about.
+    pub fn asked_model(&self) -> u64 {
+        self.verdicts.iter().filter(|one| one.by_model).count() as u64
+    }
+
+    /// The cost of each duplicate that was named rightly, in US dollars.
+    pub fn cost_per_duplicate(&self) -> Option<f64> {
+        let right = self.verdicts.iter().filter(|one| one.given() != Verdict::NotDuplicate);
+        let right = right.filter(|one| one.is_linked || one.read == Some(true)).count();
+        self.cost_usd.filter(|_| right > 0).map(|cost| cost / right as f64)
+    }
+}

@@ -1,0 +1,212 @@
+//! What a replay of verdicts means for a maintainer, in plain sentences.
+
+use canonry_domain::{EstimatedShare, RepoName, Verdict, VerdictEstimate};
+
+use crate::lab::replay_verdicts::VerdictReplay;
+
+/// The score from which Canonry comments, unless a repository sets `triage.duplicateThreshold`.
+const DEFAULT_THRESHOLD: f64 = 0.85;
+/// Higher thresholds that are tried if the default is not right often enough.
+const HIGHER_THRESHOLDS: [f64; 2] = [0.90, 0.95];
+/// Fewer verdicts than this prove nothing about closing.
+const FEWEST_FOR_CLOSING: u64 = 20;
+/// The share of right "duplicate" verdicts, at the lower end of its interval, before a close without review.
+const RIGHT_FOR_CLOSING: f64 = 0.85;
+/// Pairs that a person reads in a minute.
+const READ_A_MINUTE: u64 = 12;
+
+impl VerdictReplay {
+    /// The sentence about what the estimates rest on.
+    pub fn method(&self) -> String {
+        let counts = &self.counts;
+        let sample = |replayed: usize, all: usize, what: &str| match replayed < all {
+            true => format!("a sample of {replayed} of {all} {what}"),
+            false => format!("all {all} {what}"),
+        };
+        format!(
+            "Replayed {} and {}, each as of the time when it was filed, with the same judge and gates as `detect-new`. \
+            People's links miss duplicates: what nobody linked counts as people read it, and what was read stands for what was \
+            not. Intervals are 95 % confidence intervals.",
+            sample(counts.duplicates_replayed, counts.duplicates, "known duplicates"),
+            sample(counts.others_replayed, counts.others, "other items"),
+        )
+    }
+
+    /// What to do next, one or two sentences each. `local` is the same replay with the local judge.
+    pub fn recommendation(&self, repo: &RepoName, wanted: f64, local: Option<&Self>) -> Vec<String> {
+        let mut advice = vec![self.mode(repo, wanted)];
+        advice.push(self.closing());
+        advice.extend(local.map(|local| self.compared_with(local)));
+        advice
+    }
+
+    /// Whether to comment, and at which threshold.
+    fn mode(&self, repo: &RepoName, wanted: f64) -> String {
+        let at = |threshold: f64| self.commented(threshold).estimate;
+        let default = at(DEFAULT_THRESHOLD);
+        if default.given == 0 {
+            return "The judge would have commented on none of these items. Keep `triage.mode: shadow`.".to_owned();
+        }
+        let meets = |estimate: &VerdictEstimate| estimate.combined.is_some_and(|share| share.value >= wanted);
+        if meets(&default) {
+            return format!("{} Set `triage.mode: suggest`.", right(&default, "Comments"));
+        }
+        if default.unread > 0 {
+            let minutes = default.unread.div_ceil(READ_A_MINUTE);
+            return format!(
+                "{} Nobody linked or read the other {}, so nothing else is known yet. Read them with `canonry adjudicate --repo \
+                {repo}` (about {minutes} min), then run the backtest again.",
+                right(&default, "Comments"),
+                default.unread,
+            );
+        }
+        let higher = HIGHER_THRESHOLDS.iter().find(|threshold| at(**threshold).given > 0 && meets(&at(**threshold)));
+        match higher {
+            Some(threshold) => format!(
+                "{} Set `triage.mode: suggest` and `triage.duplicateThreshold: {:.0}`.",
+                right(&at(*threshold), &format!("Comments at {:.0} % and above", threshold * 100.0)),
+                threshold * 100.0
+            ),
+            None => format!("{} Keep `triage.mode: shadow`.", right(&default, "Comments")),
+        }
+    }
+
+    fn closing(&self) -> String {
+        let sure = self.of_kind(Verdict::Duplicate).estimate;
+        let is_proven = sure.given >= FEWEST_FOR_CLOSING
+            && sure.unread == 0
+            && sure.combined.is_some_and(|share| share.low >= RIGHT_FOR_CLOSING);
+        if sure.given == 0 {
+            return "The judge called nothing a sure duplicate, so `grace` would close nothing.".to_owned();
+        }
+        let so = right(&sure, "Verdicts \"duplicate\"");
+        match is_proven {
+            true => format!("{so} `triage.mode: grace` may close them after its grace period."),
+            false => format!("{so} Do not close anything without a person's review."),
+        }
+    }
+
+    fn compared_with(&self, local: &Self) -> String {
+        let (own, base) = (self.said(), local.said());
+        let named = |share: &crate::JudgedShare| share.estimate.linked + share.estimate.read_same;
+        let spent = match self.cost_per_duplicate() {
+            Some(cost) => format!("{} calls, {cost:.3} US dollars for each duplicate", self.calls),
+            None => format!("{} calls", self.calls),
+        };
+        let better = named(&own) > named(&base);
+        let precision = |share: &crate::JudgedShare| share.estimate.precision().map_or(0.0, |share| share.value);
+        let verdict = match (better, precision(&own) >= precision(&base)) {
+            (true, true) => "The model is worth asking.",
+            (true, false) => "The model finds more and is right less often.",
+            (false, true) => "The model is right more often and finds no more.",
+            (false, false) => "The local judge is enough here.",
+        };
+        format!(
+            "The model named {} duplicates that are known to be right ({spent}), the local judge {}. {verdict}",
+            named(&own),
+            named(&base)
+        )
+    }
+}
+
+/// `Comments would have been right 66 % of the time (47 to 81 %): of 30, 10 are linked, and 6 of 10 that were read are the
+/// same.`
+fn right(estimate: &VerdictEstimate, what: &str) -> String {
+    let VerdictEstimate { given, linked, read_same, read_different, unread, .. } = *estimate;
+    let share = |share: EstimatedShare| {
+        format!("{:.0} % of the time ({:.0} to {:.0} %)", share.value * 100.0, share.low * 100.0, share.high * 100.0)
+    };
+    let often = match (estimate.combined, estimate.by_links) {
+        (Some(combined), _) => share(combined),
+        (None, Some(links)) => format!("at least {:.0} % of the time", links.low * 100.0),
+        (None, None) => return format!("{what}: none."),
+    };
+    let read = match read_same + read_different {
+        0 => "none was read".to_owned(),
+        all => format!("{read_same} of {all} that were read are the same"),
+    };
+    let open = if unread > 0 { format!(", and {unread} are open") } else { String::new() };
+    format!("{what} would have been right {often}: of {given}, {linked} are linked by people, {read}{open}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{ItemNumber, ItemType, OnlineVerdict, Probability, Similarity, Verdict};
+
+    use crate::judge::judge_case::Judge;
+    use crate::lab::backtest_plan::BacktestCounts;
+    use crate::lab::replay_verdicts::{ReplayedVerdict, VerdictReplay};
+
+    fn verdict(at: i64, is_linked: bool, read: Option<bool>, kind: Verdict) -> ReplayedVerdict {
+        let number = |number| ItemNumber::new(number).expect("positive");
+        ReplayedVerdict {
+            item_type: ItemType::Issue,
+            number: number(at + 100),
+            is_duplicate: is_linked,
+            verdict: OnlineVerdict {
+                verdict: kind,
+                target: Some(number(1)),
+                confidence: Probability::new(0.9).ok(),
+                reason: "low_confidence_duplicate".to_owned(),
+            },
+            score: Similarity::new(0.9).ok(),
+            is_linked,
+            read,
+            by_model: false,
+            shown: Vec::new(),
+        }
+    }
+
+    fn replay(verdicts: Vec<ReplayedVerdict>) -> VerdictReplay {
+        let counts = BacktestCounts {
+            duplicates: 50,
+            duplicates_replayed: 50,
+            others: 50,
+            others_replayed: 50,
+            ..BacktestCounts::default()
+        };
+        let judge = Judge::Local.stored();
+        VerdictReplay {
+            judge,
+            is_cascade: false,
+            counts,
+            verdicts,
+            without_date: 0,
+            calls: 0,
+            cost_usd: None,
+            stopped: None,
+        }
+    }
+
+    fn advice(linked: usize, same: usize, different: usize, unread: usize) -> Vec<String> {
+        let of = |count, is_linked, read| {
+            (0..count).map(move |at| verdict(at as i64, is_linked, read, Verdict::MaybeDuplicate)).collect::<Vec<_>>()
+        };
+        let all = [
+            of(linked, true, None),
+            of(same, false, Some(true)),
+            of(different, false, Some(false)),
+            of(unread, false, None),
+        ];
+        replay(all.concat()).recommendation(&"octo/cat".parse().expect("a name"), 0.7, None)
+    }
+
+    #[test]
+    fn what_nobody_read_is_no_reason_for_silence() {
+        insta::assert_snapshot!(advice(8, 0, 0, 22)[0], @"");
+        insta::assert_snapshot!(advice(8, 15, 7, 0)[0], @"");
+        insta::assert_snapshot!(advice(3, 3, 24, 0)[0], @"");
+        insta::assert_snapshot!(advice(0, 0, 0, 0).join(" "), @"");
+    }
+
+    #[test]
+    fn only_proven_verdicts_may_close() {
+        let sure = |count, right| {
+            let verdicts = (0..count).map(|at| verdict(at, at < right, Some(at < right), Verdict::Duplicate));
+            replay(verdicts.collect()).recommendation(&"octo/cat".parse().expect("a name"), 0.7, None)[1].clone()
+        };
+        assert!(sure(40, 40).contains("may close them"), "{}", sure(40, 40));
+        assert!(sure(40, 30).contains("Do not close anything"), "{}", sure(40, 30));
+        assert!(sure(10, 10).contains("Do not close anything"), "{}", sure(10, 10));
+    }
+}
