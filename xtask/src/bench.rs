@@ -7,6 +7,7 @@ mod embedding;
 mod fixes;
 mod import;
 mod judge;
+mod judge_model;
 mod judge_speed;
 mod pipeline;
 mod python;
@@ -52,12 +53,21 @@ const BENCHMARKS: [Benchmark; 15] = [
     ("console", console::run),
 ];
 
+/// Benchmarks that need a server, which are not part of a whole run.
+pub(crate) const JUDGE_MODEL: &str = "judge-model";
+
 /// The names that `cargo xtask bench NAME` accepts.
 pub(crate) fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(BENCHMARKS.map(|(name, _)| name))
+    PossibleValuesParser::new(BENCHMARKS.iter().map(|(name, _)| *name).chain([JUDGE_MODEL]))
 }
 
-pub(crate) fn bench(name: Option<&str>) -> Result<()> {
+pub(crate) fn bench(name: Option<&str>, more: &[String]) -> Result<()> {
+    if name == Some(JUDGE_MODEL) {
+        return judge_model::run(more);
+    }
+    if !more.is_empty() {
+        bail!("only {JUDGE_MODEL} takes options");
+    }
     for (benchmark, run) in BENCHMARKS {
         if name.is_none_or(|name| name == benchmark) {
             eprintln!("==> {benchmark}");

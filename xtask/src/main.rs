@@ -45,6 +45,9 @@ enum Task {
     Bench {
         #[arg(value_parser = bench::names())]
         name: Option<String>,
+        /// For `judge-model`: --base-url URL [--model NAME] [--pairs COUNT] [--other-pairs COUNT] [--timeout SECONDS].
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<String>,
     },
     /// The long versions of the kill and property tests.
     Soak {
@@ -73,7 +76,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Check => check::check(),
         Task::Test { nextest } => run_tests::test(&nextest),
-        Task::Bench { name } => bench::bench(name.as_deref()),
+        Task::Bench { name, options } => bench::bench(name.as_deref(), &options),
         Task::Soak { nextest } => run_tests::soak(&nextest),
         Task::Docs { check: false } => docs::write(),
         Task::Docs { check: true } => docs::check(),
