@@ -1,6 +1,7 @@
 //! Measures a model behind an OpenAI-compatible server as a judge, on pairs whose truth is known, and prints Markdown.
 //!
-//! `judge_model --base-url URL [--model NAME] [--pairs COUNT] [--other-pairs COUNT] [--timeout SECONDS]`. The pairs are a
+//! `judge_model --base-url URL [--model NAME] [--pairs COUNT] [--other-pairs COUNT] [--timeout SECONDS]
+//! [--max-tokens COUNT]`. The pairs are a
 //! stratified sample of the 300 pairs of rust that people read, and pairs of other projects: linked ones, and an item with
 //! the earlier one whose words are nearest.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
@@ -15,9 +16,12 @@ use std::fs;
 use std::time::Duration;
 
 use canonry_domain::{Extractor, Item, ItemNumber, ItemType, Similarity, merge_record};
-use canonry_models::chat::{ChatProvider, ChatSettings, RemoteChat, TokenBudget};
+use canonry_models::chat::{
+    ChatAnswer, ChatError, ChatModel, ChatProvider, ChatRequest, ChatSettings, RemoteChat, TokenBudget,
+};
 use canonry_retrieval::{Ask, Entry, ItemIndex, Query, RetrievalMode, wilson};
 use canonry_triage::{Judge, PairReadingError, read_pair};
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use sets::{SetItem, folder, load};
 
@@ -57,12 +61,32 @@ async fn main() -> Result<(), Box<dyn Error>> {
     settings.timeout = Duration::from_secs(timeout as u64);
     settings.attempts = 1;
     let model = RemoteChat::new(settings)?;
+    let model = Limited { model, max_tokens: u32::try_from(count("max-tokens", 1_000)?)? };
     let judge = Judge::Model { provider: Extractor::OpenAi, model: &model };
     println!("| pairs | read | same | no usable answer | AUC | said yes at .5 | .8 | .9 | s a pair | tokens in, out |");
     println!("|---|---:|---:|---:|---:|---|---|---|---:|---:|");
     measure("rust, read by people", judge, &read_pairs(pairs)?).await?;
     measure("other projects", judge, &other_pairs(others)?).await?;
     Ok(())
+}
+
+/// A model whose answers end after so many tokens: a small one may never end a string.
+struct Limited {
+    model: RemoteChat,
+    max_tokens: u32,
+}
+
+impl ChatModel for Limited {
+    fn model_id(&self) -> &str {
+        self.model.model_id()
+    }
+
+    fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<ChatAnswer, ChatError>> {
+        Box::pin(async move {
+            let request = ChatRequest { max_tokens: self.max_tokens, ..request.clone() };
+            self.model.complete(&request).await
+        })
+    }
 }
 
 /// A sample of the pairs that were read, in turn from each stratum and truth.

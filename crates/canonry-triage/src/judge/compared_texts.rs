@@ -46,7 +46,11 @@ mod tests {
     fn what_differs_is_listed_beside_what_is_shared() {
         let source = text("Export panics", "error: cannot open the summary file\nwith `export_all` of 1.4.0");
         let candidate = text("Export panics", "error: cannot open the summary file\nwith `import_all` of 1.5.2");
-        insta::assert_snapshot!(compared_texts(&source, &candidate), @"");
+        insta::assert_snapshot!(compared_texts(&source, &candidate), @"
+        In both: error: cannot open the summary file
+        Only in the source: export_all ; 1.4.0
+        Only in the candidate: import_all ; 1.5.2
+        ");
         assert_eq!(compared_texts(&text("It stops", ""), &text("It hangs", "")), "");
     }
 }

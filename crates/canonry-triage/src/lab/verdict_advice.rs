@@ -54,10 +54,8 @@ impl VerdictReplay {
         if default.unread > 0 {
             let minutes = default.unread.div_ceil(READ_A_MINUTE);
             return format!(
-                "{} Nobody linked or read the other {}, so nothing else is known yet. Read them with `canonry adjudicate --repo \
-                {repo}` (about {minutes} min), then run the backtest again.",
+                "{} Read the open ones with `canonry adjudicate --repo {repo}` (about {minutes} min), then run the backtest again.",
                 right(&default, "Comments"),
-                default.unread,
             );
         }
         let higher = HIGHER_THRESHOLDS.iter().find(|threshold| at(**threshold).given > 0 && meets(&at(**threshold)));
@@ -193,10 +191,20 @@ mod tests {
 
     #[test]
     fn what_nobody_read_is_no_reason_for_silence() {
-        insta::assert_snapshot!(advice(8, 0, 0, 22)[0], @"");
-        insta::assert_snapshot!(advice(8, 15, 7, 0)[0], @"");
-        insta::assert_snapshot!(advice(3, 3, 24, 0)[0], @"");
-        insta::assert_snapshot!(advice(0, 0, 0, 0).join(" "), @"");
+        let mode = |counts: (usize, usize, usize, usize)| advice(counts.0, counts.1, counts.2, counts.3)[0].clone();
+        insta::assert_snapshot!(mode((8, 0, 0, 22)), @"Comments would have been right at least 14 % of the time: of 30, 8 are linked by people, none was read, and 22 are open. Read the open ones with `canonry adjudicate --repo octo/cat` (about 2 min), then run the backtest again.");
+        let right = mode((8, 15, 7, 0));
+        assert!(
+            right.contains("would have been right 77 % of the time") && right.ends_with("`triage.mode: suggest`."),
+            "{right}"
+        );
+        let wrong = mode((3, 3, 24, 0));
+        assert!(
+            wrong.contains("would have been right 20 % of the time") && wrong.ends_with("`triage.mode: shadow`."),
+            "{wrong}"
+        );
+        let silent = mode((0, 0, 0, 0));
+        assert!(silent.starts_with("The judge would have commented on none of these items."), "{silent}");
     }
 
     #[test]

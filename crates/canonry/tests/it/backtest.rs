@@ -81,7 +81,8 @@ fn a_person_gets_figures_advice_and_a_page() {
 #[test]
 fn verdicts_of_the_whole_judge_are_replayed_as_of_filing_time() {
     let place = place();
-    let arguments = ["backtest", "--repo", REPO, "--retrieval", "lexical", "--sample", "20", "--truth", "truth.jsonl"];
+    place.canonry(&["embed", "--repo", REPO]).succeeded();
+    let arguments = ["backtest", "--repo", REPO, "--sample", "20", "--truth", "truth.jsonl"];
     let document = place.canonry(&[&arguments[..], &["--json"]].concat()).succeeded().json();
     let verdicts = &document["verdicts"];
     assert_eq!(verdicts["judged"], 40, "{verdicts}");

@@ -46,7 +46,8 @@ fn the_commands_are_in_four_groups() {
       embed              Compute the vectors that items are compared by
       candidates         Find and store each item's nearest neighbours
       judge              Judge whether items duplicate one of their candidates
-      backtest           Replay past duplicates and measure the precision
+      backtest           Replay past duplicates and measure the verdicts
+      adjudicate         Read pairs of items and say which are the same
       thresholds         Show the score from which Canonry comments, and why
       judge-audit        Measure a cheap judge against a strong one
       report-audit       Show a stored audit and simulate tighter gates

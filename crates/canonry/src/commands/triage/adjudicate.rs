@@ -21,14 +21,14 @@ use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 
-/// Read pairs of items and say whether they are the same problem.
+/// Read pairs of items and say which are the same.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Read pairs of items and say whether they are the same problem.\n\n\
+    long_about = "Read pairs of items and say which are the same.\n\n\
         First come pairs that a backtest or Canonry called duplicates and that nobody linked: only reading tells whether they \
         are right. Both texts are shown without the repository's templates, one key answers, and what Canonry said is shown \
         afterwards. A backtest counts the answers. The console has the same on its page \"Adjudicate\".",
-    before_help = "Example:\n  canonry backtest\n  canonry adjudicate\n  canonry adjudicate --repo octo/cat --count 50"
+    before_help = "Example:\n  canonry adjudicate\n  canonry adjudicate --repo octo/cat --count 50"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -271,8 +271,24 @@ mod tests {
     #[test]
     fn texts_stand_side_by_side_where_they_fit() {
         let (one, other) = (item(1, "Export stops", "It stops.\n\nAlways."), item(2, "Export \u{1b}[31mhangs", ""));
-        insta::assert_snapshot!(pair_shown(&one, &other, 18, 110), @"");
-        insta::assert_snapshot!(pair_shown(&one, &other, 18, 80), @"");
+        insta::assert_snapshot!(pair_shown(&one, &other, 18, 110), @r"
+        #1 Export stops                                       | #2 Export \u{1b}[31mhangs
+        ----------------------------------------              | ----------------------------------------
+        It stops.                                             | (no text of its own)
+                                                              |
+        Always.                                               |
+        ");
+        insta::assert_snapshot!(pair_shown(&one, &other, 18, 80), @r"
+        #1 Export stops
+        ----------------------------------------
+        It stops.
+
+        Always.
+
+        #2 Export \u{1b}[31mhangs
+        ----------------------------------------
+        (no text of its own)
+        ");
     }
 
     #[test]

@@ -178,13 +178,12 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             }
         }
     }
+    let mut stats = json!({ "checked": items.len() as u64 - failed, "failed": failed });
     if args.provider.cascade {
+        (stats["judged"], stats["judged_by_model"]) = (json!(judged), json!(by_model));
         let judged = counted(judged, "item");
         shown.push(format!("The model was asked about {by_model} of {judged}; the local judge settled the others.\n"));
     }
-    let stats = json!({
-        "checked": items.len() as u64 - failed, "failed": failed, "judged": judged, "judged_by_model": by_model,
-    });
     let report = Report::new(stats, shown.join("\n")).of(&name).with("items", items);
     Ok(if failed > 0 { report.ending(Exit::SomeFailed) } else { report })
 }

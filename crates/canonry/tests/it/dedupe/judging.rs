@@ -128,8 +128,19 @@ on_both_engines! {
     /// The local judge settles what no answer could change; the model is asked about the rest.
     async fn a_cascade_asks_the_model_only_what_is_open(database: TestDatabase) {
         let setting = Setting::on(database);
-        let closed = issue_with(21, json!({"state": "closed"}));
-        setting.import(&[issue(10), issue(11), issue(20), closed]);
+        // Alike, but neither copies nor a series: the local judge is not sure about them.
+        let again = "Since the update every run ends with two summaries on the console. The second copy carries the numbers \
+            of the first one, which confuses the people who read our nightly logs. It happens on every machine.";
+        let other = |number: i64, title: &str, state: &str| {
+            let by = json!({"title": title, "body": again, "state": state, "author": "bob", "created_at": "2026-02-05T10:00:00Z"});
+            issue_with(number, by)
+        };
+        setting.import(&[
+            issue_with(10, json!({"title": "The exporter writes its summary twice"})),
+            other(11, "The exporter writes a second summary", "open"),
+            issue_with(20, json!({"title": "The importer writes its summary twice"})),
+            other(21, "The importer writes a second summary", "closed"),
+        ]);
         setting.around(10, &[(11, 0.95)]);
         setting.around(20, &[(21, 0.95)]);
         setting.find_candidates(&[]);

@@ -3,6 +3,7 @@
 
 mod applying;
 mod auditing;
+mod backtesting;
 mod bad_input;
 mod canonicals;
 mod detecting;
