@@ -13,7 +13,7 @@ use crate::calibration::Calibration;
 use crate::embedder::{EmbedError, Embedder, InputType};
 use crate::provider::Provider;
 use crate::remote_failure::RemoteFailure;
-use crate::remote_service::{RemoteService, ServiceSettings, Vendor};
+use crate::remote_service::{Patience, RemoteService, ServiceSettings, Vendor};
 
 /// Texts per request. Gemini accepts at most 100, the others more.
 const BATCH_TEXTS: usize = 96;
@@ -83,7 +83,7 @@ impl RemoteEmbedder {
             model: &settings.model,
             key: settings.key.as_ref(),
             attempts: settings.attempts,
-            timeout: settings.timeout,
+            patience: Patience::Whole(settings.timeout),
             largest_answer: LARGEST_ANSWER,
             is_sent_again,
         };
@@ -135,7 +135,8 @@ impl RemoteEmbedder {
         };
         let texts: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
         let body = provider.request(&self.settings.model, &texts, input).to_string();
-        let answer = self.service.post(body).await.map_err(|failure| failed(None, failure))?;
+        let answer =
+            self.service.post(body, |answer| Ok(answer.bytes)).await.map_err(|failure| failed(None, failure))?;
         let vectors = provider.read_answer(&answer, batch.len(), &self.dimension);
         vectors.map_err(|(place, failure)| failed(place, failure))
     }

@@ -23,6 +23,12 @@ pub enum RemoteFailure {
     TooLarge { limit: usize },
     #[error("the answer cannot be read: {0}")]
     Malformed(String),
+    /// A streamed answer ended before its end.
+    #[error("the answer broke off ({said})")]
+    BrokenOff {
+        /// The first words of the provider's own explanation, or ours.
+        said: String,
+    },
     #[error("{got} vectors came back for {asked} texts")]
     WrongCount { asked: usize, got: usize },
     /// Two vectors for one text, or a vector for a text that was never sent.

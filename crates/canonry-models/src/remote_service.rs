@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use canonry_clock::Clock;
-use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use serde_json::Value;
 use url::{Host, Url};
 
@@ -37,10 +37,43 @@ pub(crate) struct ServiceSettings<'a> {
     pub(crate) model: &'a str,
     pub(crate) key: Option<&'a ApiKey>,
     pub(crate) attempts: u32,
-    pub(crate) timeout: Duration,
+    pub(crate) patience: Patience,
     pub(crate) largest_answer: usize,
     pub(crate) is_sent_again: fn(&RemoteFailure) -> bool,
 }
+
+/// How long a request may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Patience {
+    /// The whole request.
+    Whole(Duration),
+    /// The time without a byte. A model that writes slowly is not silent; but no request takes ten times as long.
+    Silence(Duration),
+}
+
+impl Patience {
+    const fn silence(self) -> Duration {
+        match self {
+            Self::Whole(limit) | Self::Silence(limit) => limit,
+        }
+    }
+
+    fn whole(self) -> Duration {
+        match self {
+            Self::Whole(limit) => limit,
+            Self::Silence(limit) => limit.saturating_mul(10),
+        }
+    }
+}
+
+pub(crate) struct ServiceAnswer {
+    pub(crate) bytes: Vec<u8>,
+    /// Whether it is a stream of events.
+    pub(crate) is_stream: bool,
+}
+
+/// How many bytes of a stream carry one byte of an answer: each word is an event with its own names and ids.
+const STREAM_OVERHEAD: usize = 16;
 
 pub(crate) struct RemoteService {
     endpoint: Url,
@@ -48,7 +81,7 @@ pub(crate) struct RemoteService {
     provider: &'static str,
     key: Option<ApiKey>,
     attempts: u32,
-    timeout: Duration,
+    patience: Patience,
     largest_answer: usize,
     is_sent_again: fn(&RemoteFailure) -> bool,
     pub(crate) clock: Arc<dyn Clock>,
@@ -62,7 +95,7 @@ impl RemoteService {
         mut headers: HeaderMap,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, String> {
-        let &ServiceSettings { ref vendor, key, attempts, timeout, largest_answer, is_sent_again, .. } = settings;
+        let &ServiceSettings { ref vendor, key, attempts, patience, largest_answer, is_sent_again, .. } = settings;
         if key.is_none() && settings.base_url == vendor.base_url {
             return Err(format!("no key in {}", vendor.key_variable));
         }
@@ -80,17 +113,25 @@ impl RemoteService {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        let (client, provider, key) = (http_client(headers, &base, timeout)?, vendor.name, key.cloned());
-        Ok(Self { endpoint, client, provider, key, attempts, timeout, largest_answer, is_sent_again, clock })
+        let (client, provider, key) = (http_client(headers, &base, patience.whole())?, vendor.name, key.cloned());
+        Ok(Self { endpoint, client, provider, key, attempts, patience, largest_answer, is_sent_again, clock })
     }
 
-    /// Sends until there is an answer, or a retry would not help.
-    pub(crate) async fn post(&self, body: String) -> Result<Vec<u8>, RemoteFailure> {
+    /// Sends until there is an answer that can be read, or a retry would not help.
+    pub(crate) async fn post<T>(
+        &self,
+        body: String,
+        read: impl Fn(ServiceAnswer) -> Result<T, RemoteFailure>,
+    ) -> Result<T, RemoteFailure> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let (failure, asked) = match self.post_once(body.clone(), attempts).await {
+            let answer = self.post_once(body.clone(), attempts).await;
+            let (failure, asked) = match answer.and_then(|answer| read(answer).map_err(|failure| (failure, None))) {
                 Ok(answer) => return Ok(answer),
+                Err((RemoteFailure::BrokenOff { said }, asked)) => {
+                    (RemoteFailure::BrokenOff { said: self.quoted(&said) }, asked)
+                }
                 Err(failed) => failed,
             };
             let pause = asked.unwrap_or_else(|| BETWEEN_TRIES.pause(attempts, rand::random()).unsigned_abs());
@@ -103,27 +144,34 @@ impl RemoteService {
     }
 
     /// An answer, or the failure and how long the service asks to wait.
-    async fn post_once(&self, body: String, attempts: u32) -> Result<Vec<u8>, (RemoteFailure, Option<Duration>)> {
+    async fn post_once(&self, body: String, attempts: u32) -> Result<ServiceAnswer, (RemoteFailure, Option<Duration>)> {
+        let timed_out = |limit: Duration| (RemoteFailure::TimedOut { seconds: limit.as_secs(), attempts }, None);
         let broken = |error: reqwest::Error| {
             if error.is_timeout() {
-                (RemoteFailure::TimedOut { seconds: self.timeout.as_secs(), attempts }, None)
+                timed_out(self.patience.whole())
             } else {
                 (RemoteFailure::Unreachable { url: shown_address(&self.endpoint), attempts }, None)
             }
         };
-        let mut answer = self.client.post(self.endpoint.clone()).body(body).send().await.map_err(broken)?;
+        let silence = self.patience.silence();
+        let sent = tokio::time::timeout(silence, self.client.post(self.endpoint.clone()).body(body).send()).await;
+        let mut answer = sent.map_err(|_| timed_out(silence))?.map_err(broken)?;
         let status = answer.status();
-        let asked = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let asked = asked.and_then(|value| asked_pause(value, self.clock.now()));
-        let (mut bytes, limit) = (Vec::new(), self.largest_answer);
-        while let Some(part) = answer.chunk().await.map_err(broken)? {
+        let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());
+        let asked = header(RETRY_AFTER).and_then(|value| asked_pause(value, self.clock.now()));
+        let is_stream = header(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let limit = self.largest_answer * if is_stream { STREAM_OVERHEAD } else { 1 };
+        let mut bytes = Vec::new();
+        loop {
+            let part = tokio::time::timeout(silence, answer.chunk()).await;
+            let Some(part) = part.map_err(|_| timed_out(silence))?.map_err(broken)? else { break };
             bytes.extend_from_slice(&part);
             if bytes.len() > limit {
                 return Err((RemoteFailure::TooLarge { limit }, None));
             }
         }
         if status.is_success() {
-            return Ok(bytes);
+            return Ok(ServiceAnswer { bytes, is_stream });
         }
         let said = self.explanation(&bytes);
         Err((RemoteFailure::Status { status: status.as_u16(), said, attempts }, asked))

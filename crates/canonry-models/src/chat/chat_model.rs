@@ -7,11 +7,15 @@ use serde_json::Value;
 
 use crate::chat::chat_error::ChatError;
 
-/// One question. It is asked at temperature 0, so that asking again gives the same answer as the stored one.
+/// One question. It is asked at temperature 0 where the model accepts that, so that asking again gives the same answer
+/// as the stored one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatRequest {
     /// The role and the instructions of the model. They never contain text from strangers.
     pub system: String,
+    /// The beginning of the question, if other questions begin the same: it is sent before `user`, so that a provider can
+    /// cache it together with the instructions.
+    pub preamble: String,
     pub user: String,
     /// The name of the answer's schema, in letters and underscores.
     pub schema_name: &'static str,
@@ -20,10 +24,18 @@ pub struct ChatRequest {
     pub max_tokens: u32,
 }
 
+impl ChatRequest {
+    /// The whole question, beside the instructions.
+    pub fn question(&self) -> String {
+        format!("{}{}", self.preamble, self.user)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatAnswer {
     /// The answer of the model. It is as untrusted as the text that the model read.
     pub text: String,
+    /// The tokens that it read, those from a cache included.
     pub input_tokens: Option<u64>,
     /// The tokens that it wrote, thoughts included, if the provider reports them.
     pub output_tokens: Option<u64>,

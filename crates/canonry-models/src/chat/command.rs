@@ -89,8 +89,13 @@ impl ChatModel for CommandChat {
 
 /// One text with all parts that other providers receive separately.
 fn prompt(request: &ChatRequest) -> String {
+    format!("{}\n\n{}\n", with_schema(request), request.question())
+}
+
+/// The instructions with the schema of the answer, for a model to which no interface passes a schema.
+pub(super) fn with_schema(request: &ChatRequest) -> String {
     let schema = serde_json::to_string_pretty(&request.json_schema).unwrap_or_default();
-    format!("{}\n\nThe schema of the answer:\n\n{schema}\n\n{}\n", request.system.trim_end(), request.user)
+    format!("{}\n\nThe schema of the answer:\n\n{schema}", request.system.trim_end())
 }
 
 #[cfg(test)]
@@ -108,6 +113,7 @@ mod tests {
         let chat = CommandChat::new(CommandSettings { program: "sh".to_owned(), arguments, timeout });
         let request = ChatRequest {
             system: "You count.".to_owned(),
+            preamble: String::new(),
             user: "How many?".to_owned(),
             schema_name: "count",
             json_schema: json!({"type": "object"}),

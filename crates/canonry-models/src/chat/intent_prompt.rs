@@ -48,6 +48,7 @@ pub fn intent_request(source: IntentSource<'_>, boundary: &str) -> ChatRequest {
     );
     ChatRequest {
         system: SYSTEM.to_owned(),
+        preamble: String::new(),
         user,
         schema_name: "intent_card",
         json_schema: intent_card_schema(source.item_type),

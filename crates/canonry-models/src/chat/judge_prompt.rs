@@ -87,6 +87,7 @@ pub fn judge_request(source: JudgeText<'_>, candidates: &[JudgeText<'_>], bounda
     user.push_str(&format!("\nIs the source a duplicate of one of {}?\n", numbers.join(", ")));
     ChatRequest {
         system: SYSTEM.to_owned(),
+        preamble: String::new(),
         user,
         schema_name: "duplicate_decision",
         json_schema: judge_answer_schema(),

@@ -5,11 +5,13 @@ mod anthropic;
 mod chat_error;
 mod chat_model;
 mod command;
+mod event_stream;
 mod gemini;
 mod intent_prompt;
 mod judge_prompt;
 mod openai;
 mod remote_chat;
+mod request_form;
 mod thinking;
 mod token_budget;
 

@@ -12,15 +12,20 @@ use url::Url;
 use crate::api_key::ApiKey;
 use crate::chat::chat_error::ChatError;
 use crate::chat::chat_model::{ChatAnswer, ChatModel, ChatRequest};
+use crate::chat::event_stream::read_events;
+use crate::chat::request_form::{RequestForm, learnt_form, remember_form};
 use crate::chat::thinking::Thinking;
 use crate::chat::{anthropic, gemini, openai};
 use crate::remote_failure::RemoteFailure;
-use crate::remote_service::{RemoteService, ServiceSettings, Vendor};
+use crate::remote_service::{Patience, RemoteService, ServiceAnswer, ServiceSettings, Vendor};
 
 /// An answer of some thousand tokens has some ten thousand bytes; thoughts may be ten times as long.
 const LARGEST_ANSWER: usize = 4 << 20;
+/// How many forms of one question are tried after refusals. A service names one part at a time; no known model refuses
+/// more than three.
+const MOST_FORMS: usize = 6;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChatProvider {
     /// OpenAI, and every server with the same API.
     OpenAi,
@@ -68,9 +73,12 @@ impl ChatProvider {
         match self {
             Self::OpenAi => path.push("chat").push("completions"),
             Self::Anthropic => path.push("v1").push("messages"),
-            Self::Gemini => path.push("models").push(&format!("{model}:generateContent")),
+            Self::Gemini => path.push("models").push(&format!("{model}:streamGenerateContent")),
         };
         drop(path);
+        if self == Self::Gemini {
+            url.query_pairs_mut().append_pair("alt", "sse");
+        }
         Some(url)
     }
 }
@@ -84,6 +92,8 @@ pub struct ChatSettings {
     pub key: Option<ApiKey>,
     /// How often one question is sent before it counts as failed.
     pub attempts: u32,
+    /// How long a model may be silent: before its answer begins, and between two parts of it. A whole answer may take
+    /// ten times as long.
     pub timeout: Duration,
     /// How long the model may think; `None` leaves it to the model.
     pub thinking: Option<Thinking>,
@@ -142,7 +152,7 @@ impl RemoteChat {
             model: &settings.model,
             key: settings.key.as_ref(),
             attempts: settings.attempts,
-            timeout: settings.timeout,
+            patience: Patience::Silence(settings.timeout),
             largest_answer: LARGEST_ANSWER,
             is_sent_again,
         };
@@ -160,29 +170,78 @@ impl RemoteChat {
         Ok(Self { settings, model_id, service })
     }
 
-    fn body(&self, request: &ChatRequest) -> Value {
-        let (provider, model, thinking) =
-            (self.settings.provider, self.settings.model.as_str(), self.settings.thinking);
-        match provider {
-            ChatProvider::OpenAi => {
-                openai::body(model, request, thinking, self.settings.base_url == provider.vendor().base_url)
-            }
-            ChatProvider::Anthropic => anthropic::body(model, request, thinking),
-            ChatProvider::Gemini => gemini::body(request, thinking),
+    fn body(&self, request: &ChatRequest, form: &RequestForm) -> Value {
+        let (model, thinking) = (self.settings.model.as_str(), self.settings.thinking);
+        match self.settings.provider {
+            ChatProvider::OpenAi => openai::body(model, request, thinking, form),
+            ChatProvider::Anthropic => anthropic::body(model, request, thinking, form),
+            ChatProvider::Gemini => gemini::body(request, thinking, form),
         }
+    }
+
+    /// Reads an answer, in one piece or as a stream, whatever was requested: some servers ignore the difference.
+    fn read(&self, answer: ServiceAnswer) -> Result<ProviderReply, RemoteFailure> {
+        let provider = self.settings.provider;
+        let malformed = |error: serde_json::Error| RemoteFailure::Malformed(error.to_string());
+        let body = if answer.is_stream {
+            let events = read_events(&answer.bytes)?;
+            match provider {
+                ChatProvider::OpenAi => openai::joined(&events)?,
+                ChatProvider::Anthropic => anthropic::joined(&events)?,
+                ChatProvider::Gemini => gemini::joined(&events)?,
+            }
+        } else {
+            serde_json::from_slice(&answer.bytes).map_err(malformed)?
+        };
+        let reply = match provider {
+            ChatProvider::OpenAi => openai::read(body),
+            ChatProvider::Anthropic => anthropic::read(body),
+            ChatProvider::Gemini => gemini::read(body),
+        };
+        let reply = reply.map_err(malformed)?;
+        if reply.text.len() > LARGEST_ANSWER {
+            return Err(RemoteFailure::TooLarge { limit: LARGEST_ANSWER });
+        }
+        Ok(reply)
+    }
+
+    /// Sends a question in the form that the model accepts. A refusal that names a part of the request is a lesson: the
+    /// question is sent again without that part, and later questions begin without it.
+    async fn send(&self, request: &ChatRequest) -> Result<ProviderReply, RemoteFailure> {
+        let ChatSettings { provider, model, base_url, thinking, .. } = &self.settings;
+        let key = (*provider, base_url.clone(), model.clone(), thinking.is_some());
+        let learnt = learnt_form(&key);
+        let mut form =
+            learnt.clone().unwrap_or_else(|| RequestForm::usual(model, *base_url == provider.vendor().base_url));
+        for _ in 1..MOST_FORMS {
+            let failure =
+                match self.service.post(self.body(request, &form).to_string(), |answer| self.read(answer)).await {
+                    Ok(reply) => {
+                        if learnt.as_ref() != Some(&form) {
+                            remember_form(key, form);
+                        }
+                        return Ok(reply);
+                    }
+                    Err(failure) => failure,
+                };
+            let next = match &failure {
+                RemoteFailure::Status { status: 400 | 422, said, .. } => {
+                    form.after_refusal(said, sent_limit(request, *thinking, &form))
+                }
+                _ => None,
+            };
+            let Some(next) = next else { return Err(failure) };
+            let provider = provider.name();
+            tracing::info!(provider, model, "a model refused a part of a request, which is left out from now on");
+            form = next;
+        }
+        self.service.post(self.body(request, &form).to_string(), |answer| self.read(answer)).await
     }
 
     async fn ask(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let provider = self.settings.provider.name();
         let began = self.service.clock.now();
-        let failed = |failure| ChatError::Remote { provider, failure };
-        let body = self.service.post(self.body(request).to_string()).await.map_err(failed)?;
-        let reply = match self.settings.provider {
-            ChatProvider::OpenAi => openai::read(&body),
-            ChatProvider::Anthropic => anthropic::read(&body),
-            ChatProvider::Gemini => gemini::read(&body),
-        };
-        let reply = reply.map_err(|error| failed(RemoteFailure::Malformed(error.to_string())))?;
+        let reply = self.send(request).await.map_err(|failure| ChatError::Remote { provider, failure })?;
         let (input_tokens, output_tokens) = (reply.input_tokens, reply.output_tokens);
         if let Some(said) = reply.refusal {
             let said = self.service.quoted(&said);
@@ -213,10 +272,17 @@ impl std::fmt::Debug for RemoteChat {
     }
 }
 
-/// After 429, 5xx and timeouts only: any other request would cost money and fail again.
+/// The limit of an answer in tokens, thoughts included.
+pub(super) fn sent_limit(request: &ChatRequest, thinking: Option<Thinking>, form: &RequestForm) -> u32 {
+    let thoughts = thinking.filter(|_| form.is_thinking_set).map_or(0, Thinking::tokens);
+    let limit = request.max_tokens.saturating_add(thoughts);
+    form.largest_limit.map_or(limit, |largest| limit.min(largest))
+}
+
+/// After 429, 5xx, timeouts and broken streams only: any other request would cost money and fail again.
 fn is_sent_again(failure: &RemoteFailure) -> bool {
     match failure {
-        RemoteFailure::TimedOut { .. } => true,
+        RemoteFailure::TimedOut { .. } | RemoteFailure::BrokenOff { .. } => true,
         RemoteFailure::Status { status, .. } => matches!(status, 408 | 429 | 500..=599),
         _ => false,
     }

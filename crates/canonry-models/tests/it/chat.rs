@@ -24,9 +24,20 @@ async fn start(provider: ChatProvider, script: impl IntoIterator<Item = Step>) -
     (server, ChatSettings { base_url, model, key, ..ChatSettings::new(provider) })
 }
 
+/// A server that decides by the request.
+async fn start_with(
+    provider: ChatProvider,
+    decide: impl Fn(&Value) -> Step + Send + Sync + 'static,
+) -> (Arc<Server>, ChatSettings) {
+    let (server, address) = Server::start_deciding(decide).await;
+    let (base_url, model, key) = (format!("{address}/base/"), "m1".to_owned(), Some(ApiKey::new(KEY)));
+    (server, ChatSettings { base_url, model, key, ..ChatSettings::new(provider) })
+}
+
 fn request() -> ChatRequest {
     ChatRequest {
         system: "You count.".to_owned(),
+        preamble: String::new(),
         user: "How many?".to_owned(),
         schema_name: "count",
         json_schema: json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"], "additionalProperties": false}),
@@ -216,6 +227,170 @@ fn settings_that_cannot_work_are_refused_before_anything_is_sent() {
     assert_eq!(message(unnamed), "set up the openai model: the model has no name");
     let broken = ChatSettings { key: Some(ApiKey::new("a\nb")), ..ChatSettings::new(ChatProvider::OpenAi) };
     assert_eq!(message(broken), "set up the openai model: the key contains characters that are not allowed in a key");
+}
+
+/// A whole answer as the events of its stream.
+fn streamed(provider: ChatProvider) -> Vec<Value> {
+    match provider {
+        ChatProvider::OpenAi => vec![
+            json!({"choices": [{"delta": {"role": "assistant", "content": ""}, "finish_reason": null}], "usage": null}),
+            json!({"choices": [{"delta": {"content": "{\"n\""}, "finish_reason": null}]}),
+            json!({"choices": [{"delta": {"content": ":3}"}, "finish_reason": null}]}),
+            json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
+            json!({"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 5}}),
+        ],
+        ChatProvider::Anthropic => vec![
+            json!({"type": "message_start", "message": {"usage": {"input_tokens": 4, "cache_read_input_tokens": 7, "output_tokens": 1}}}),
+            json!({"type": "ping"}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Let me see."}}),
+            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"n\""}}),
+            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ":3}"}}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}}),
+            json!({"type": "message_stop"}),
+        ],
+        ChatProvider::Gemini => vec![
+            json!({"candidates": [{"content": {"parts": [{"text": "hm", "thought": true}, {"text": "{\"n\""}]}}]}),
+            json!({"candidates": [{"content": {"parts": [{"text": ":3}"}]}, "finishReason": "STOP"}],
+                "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 2, "thoughtsTokenCount": 3}}),
+        ],
+    }
+}
+
+fn in_parts(events: &[Value]) -> Vec<String> {
+    events.iter().map(|event| format!("event: x\ndata: {event}\n\n")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_stream_is_read_to_its_end() {
+    for provider in ALL {
+        let parts = in_parts(&streamed(provider));
+        let (_server, settings) = start(provider, [Step::Stream(Duration::from_secs(4), parts.clone())]).await;
+        // All parts together take longer than the limit, which is about silence.
+        let settings = ChatSettings { timeout: Duration::from_secs(5), attempts: 1, ..settings };
+        let answer = RemoteChat::new(settings).unwrap().complete(&request()).await.unwrap();
+        assert_eq!(answer.text, "{\"n\":3}", "{provider:?}");
+        assert_eq!((answer.input_tokens, answer.output_tokens), (Some(11), Some(5)), "{provider:?}");
+        // Silence for longer than that is none.
+        let (_server, settings) = start(provider, [Step::Stream(Duration::from_secs(6), parts)]).await;
+        let settings = ChatSettings { timeout: Duration::from_secs(5), attempts: 1, ..settings };
+        let error = RemoteChat::new(settings).unwrap().complete(&request()).await.expect_err("it is silent");
+        assert_eq!(error.to_string(), format!("ask {}: no answer within 5 s, asked once", provider.name()));
+    }
+}
+
+#[tokio::test]
+async fn half_a_stream_is_no_answer_and_is_asked_for_again() {
+    for provider in ALL {
+        let events = streamed(provider);
+        let half = in_parts(&events[..1]);
+        let failed = in_parts(&[json!({"type": "error", "error": {"message": format!("Overloaded, {KEY}")}})]);
+        let script = [half, failed, in_parts(&events)].map(|parts| Step::Stream(Duration::ZERO, parts));
+        let (server, settings) = start(provider, script).await;
+        let waits = Arc::new(Waits::default());
+        let model = RemoteChat::with_clock(settings, Arc::clone(&waits) as Arc<dyn Clock>).unwrap();
+        assert_eq!(model.complete(&request()).await.unwrap().text, "{\"n\":3}", "{provider:?}");
+        assert_eq!((server.count(), waits.waits.lock().unwrap().len()), (3, 2));
+    }
+    let failed = in_parts(&[json!({"error": {"message": format!("Overloaded, {KEY}")}})]);
+    let script = (0..5).map(|_| Step::Stream(Duration::ZERO, failed.clone())).collect();
+    let (error, requests, _) = fails(ChatProvider::OpenAi, script).await;
+    assert_eq!((requests, error.to_string().as_str()), (5, "ask openai: the answer broke off (Overloaded, [key])"));
+}
+
+/// Refuses what the parameter `refused` names, as such services do, until it is gone.
+fn refuses(provider: ChatProvider, refused: &'static [(&'static str, &'static str)]) -> impl Fn(&Value) -> Step {
+    move |body| {
+        let refusal = refused.iter().find(|(place, _)| body.pointer(place).is_some());
+        refusal.map_or_else(
+            || answers(&good(provider)),
+            |(_, said)| Step::Answer(400, None, json!({"error": {"message": said}}).to_string()),
+        )
+    }
+}
+
+#[tokio::test]
+async fn what_a_model_refuses_is_left_out_from_then_on() {
+    let openai: &[(&str, &str)] = &[
+        (
+            "/max_tokens",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        ),
+        ("/temperature", "Unsupported value: 'temperature' does not support 0 with this model."),
+        (
+            "/response_format/json_schema",
+            "Invalid parameter: 'response_format' of type 'json_schema' is not supported.",
+        ),
+        ("/stream_options", "Unknown parameter: 'stream_options'."),
+    ];
+    let anthropic: &[(&str, &str)] = &[
+        ("/temperature", "temperature: this model does not take it"),
+        ("/system/0/cache_control", "system.0.cache_control: Extra inputs are not permitted"),
+    ];
+    let gemini: &[(&str, &str)] = &[
+        ("/generationConfig/responseJsonSchema", "Unknown name \"responseJsonSchema\" at 'generation_config'"),
+        ("/generationConfig/responseMimeType", "JSON mode is not enabled for this model"),
+    ];
+    for (provider, refused) in
+        [(ChatProvider::OpenAi, openai), (ChatProvider::Anthropic, anthropic), (ChatProvider::Gemini, gemini)]
+    {
+        let (server, settings) = start_with(provider, refuses(provider, refused)).await;
+        let model = RemoteChat::new(settings.clone()).unwrap();
+        assert_eq!(model.complete(&request()).await.unwrap().text, "{\"n\":3}", "{provider:?}");
+        assert_eq!(server.count(), refused.len() + 1, "{provider:?}");
+        let accepted = server.requests.lock().unwrap().last().unwrap().2.clone();
+        // Another client of the same model knows it.
+        RemoteChat::new(settings).unwrap().complete(&request()).await.unwrap();
+        assert_eq!(server.count(), refused.len() + 2, "{provider:?}");
+        assert_eq!(server.requests.lock().unwrap().last().unwrap().2, accepted);
+        if provider == ChatProvider::OpenAi {
+            assert_eq!(
+                (&accepted["max_completion_tokens"], &accepted["response_format"]["type"]),
+                (&json!(77), &json!("json_object"))
+            );
+        }
+        if provider != ChatProvider::Anthropic {
+            // A schema that the service does not enforce is part of the instructions.
+            assert!(accepted.to_string().contains("The schema of the answer:"), "{accepted}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_that_teaches_nothing_ends_with_its_words() {
+    let (error, requests, _) = fails(
+        ChatProvider::OpenAi,
+        vec![Step::Answer(400, None, r#"{"error":{"message":"no such horse"}}"#.to_owned())],
+    )
+    .await;
+    assert_eq!((requests, error.to_string().as_str()), (1, "ask openai: status 400 (no such horse), asked once"));
+    // A service that refuses everything is asked a limited number of times.
+    let everything =
+        "max_tokens, max_completion_tokens, temperature, stream_options, json_schema, thinking, tool_choice";
+    let script = (0..9).map(|_| Step::Answer(400, None, everything.to_owned())).collect();
+    let (error, requests, _) = fails(ChatProvider::OpenAi, script).await;
+    assert_eq!((requests, error.to_string()), (6, format!("ask openai: status 400 ({everything}), asked once")));
+}
+
+#[tokio::test]
+async fn what_questions_have_in_common_comes_first() {
+    for provider in ALL {
+        let (server, settings) = start(provider, [answers(&good(provider))]).await;
+        let asked = ChatRequest { preamble: "We count sheep. ".to_owned(), ..request() };
+        RemoteChat::new(settings).unwrap().complete(&asked).await.unwrap();
+        let body = server.requests.lock().unwrap().pop().unwrap().2;
+        match provider {
+            ChatProvider::OpenAi => assert_eq!(body["messages"][1]["content"], "We count sheep. How many?"),
+            ChatProvider::Gemini => assert_eq!(body["contents"][0]["parts"][0]["text"], "We count sheep. How many?"),
+            ChatProvider::Anthropic => {
+                let mark = json!({"type": "ephemeral"});
+                assert_eq!(
+                    body["messages"][0]["content"],
+                    json!([{"type": "text", "text": "We count sheep. ", "cache_control": mark}, {"type": "text", "text": "How many?"}])
+                );
+                assert_eq!(body["system"], json!([{"type": "text", "text": "You count."}]));
+            }
+        }
+    }
 }
 
 fn program(program: &str, arguments: &[&str]) -> CommandChat {

@@ -12,8 +12,8 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// The patience with models that answer questions: a large one on a machine of one's own may take minutes.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct ModelPatience {
-    /// How long a model may take for one answer, such as 90s or 10m; serve ends work on an item after 15 minutes and a
-    /// review after 45 [default: 2m, for a program 3m]
+    /// How long a model may be silent, such as 90s or 10m; serve ends work on an item after 15 minutes and a review after
+    /// 45 [default: 2m, for a program 3m]
     #[arg(long, value_name = "TIME", env = "CANONRY_MODEL_TIMEOUT", value_parser = answer_time)]
     model_timeout: Option<Duration>,
     /// How often a model is asked before a question counts as failed [default: 5]

@@ -141,7 +141,7 @@ impl<'a> ModelSession<'a> {
 
     /// The highest cost of a question, as far as prices are known. Three bytes per token are few in every language.
     fn most(&self, request: &ChatRequest) -> f64 {
-        let bytes = request.system.len() + request.user.len() + request.json_schema.to_string().len();
+        let bytes = request.system.len() + request.preamble.len() + request.user.len() + request.json_schema.to_string().len();
         let tokens = (Some(bytes.div_ceil(3) as u64), Some(u64::from(request.max_tokens)));
         self.budget.cost(tokens.0, tokens.1).unwrap_or_default()
     }
@@ -191,6 +191,7 @@ fn describe_error(error: &ChatError) -> String {
         ChatError::Settings { .. } => "it is not set up".to_owned(),
         ChatError::Remote { failure: RemoteFailure::Status { status, .. }, .. } => format!("status {status}"),
         ChatError::Remote { failure: RemoteFailure::Malformed(_), .. } => "what came cannot be read".to_owned(),
+        ChatError::Remote { failure: RemoteFailure::BrokenOff { .. }, .. } => "the answer broke off".to_owned(),
         ChatError::Remote { failure, .. } => failure.to_string(),
         ChatError::Refused { .. } => "it refused".to_owned(),
         ChatError::CutOff { .. } => "the answer was too long".to_owned(),
@@ -212,6 +213,7 @@ mod tests {
     fn request() -> ChatRequest {
         ChatRequest {
             system: String::new(),
+            preamble: String::new(),
             user: String::new(),
             schema_name: "x",
             json_schema: serde_json::json!({}),

@@ -103,6 +103,7 @@ pub(super) fn review_question(
     user.push_str("\nWhat is wrong with this part of the change?\n");
     let request = ChatRequest {
         system: SYSTEM.to_owned(),
+        preamble: String::new(),
         user,
         schema_name: "review_findings",
         json_schema: findings_schema(),

@@ -122,6 +122,7 @@ fn refutation_request(file: &ShownFile<'_>, one: &RawFinding) -> ChatRequest {
     );
     ChatRequest {
         system: SYSTEM.to_owned(),
+        preamble: String::new(),
         user,
         schema_name: "second_reading",
         json_schema: verdict_schema(),
