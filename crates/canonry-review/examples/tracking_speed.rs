@@ -110,5 +110,7 @@ fn finding(path: &RepoPath, line: u32, rule: usize, file: &[&str]) -> Result<Fin
         partial: BTreeMap::new(),
         tags: Default::default(),
         fix: None,
+        replacement: None,
+        unproven: false,
     })
 }

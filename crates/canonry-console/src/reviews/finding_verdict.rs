@@ -252,6 +252,8 @@ mod tests {
             partial: Default::default(),
             tags: Default::default(),
             fix: None,
+            replacement: None,
+            unproven: false,
         }
     }
 

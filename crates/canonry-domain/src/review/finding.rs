@@ -95,6 +95,12 @@ pub struct Finding {
     pub tags: BTreeSet<String>,
     /// A proposed fix, in words or as code.
     pub fix: Option<String>,
+    /// Code that replaces the finding's lines as a whole; see [`checked_replacement`](crate::review::checked_replacement).
+    #[serde(default)]
+    pub replacement: Option<String>,
+    /// Whether a second reading could not quote the line or say how it fails.
+    #[serde(default)]
+    pub unproven: bool,
 }
 
 impl Finding {
@@ -167,6 +173,10 @@ fn merge(kept: &mut Finding, other: Finding) {
         kept.tags.remove(MISPLACED);
     }
     kept.fix = kept.fix.take().or(other.fix);
+    let is_same_place = kept.lines == other.lines;
+    kept.replacement = kept.replacement.take().or(other.replacement.filter(|_| is_same_place));
+    // What one reviewer cannot prove, another one has reported.
+    kept.unproven &= other.unproven;
     kept.take_graver(other.severity, other.category);
 }
 
@@ -207,6 +217,8 @@ pub(crate) mod tests {
             partial: Default::default(),
             tags: Default::default(),
             fix: None,
+            replacement: None,
+            unproven: false,
         }
     }
 

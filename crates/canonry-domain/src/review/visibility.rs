@@ -32,6 +32,8 @@ pub enum HiddenBy {
     Severity,
     /// The finding is off the changed lines, or the base has it too: the change is not answerable for it.
     Scope,
+    /// A second reading of a model's finding could not quote the line or say how it fails.
+    SecondReading,
 }
 
 impl HiddenBy {
@@ -44,6 +46,7 @@ impl HiddenBy {
             Self::Area => "area".to_owned(),
             Self::Severity => "severity".to_owned(),
             Self::Scope => "scope".to_owned(),
+            Self::SecondReading => "second-reading".to_owned(),
         }
     }
 
@@ -53,7 +56,7 @@ impl HiddenBy {
         match self {
             Self::Dismissal | Self::Scope => true,
             Self::Feedback => !is_protected(severity, category),
-            Self::Pattern(_) | Self::Area | Self::Severity => severity != Severity::Critical,
+            Self::Pattern(_) | Self::Area | Self::Severity | Self::SecondReading => severity != Severity::Critical,
         }
     }
 }
@@ -128,7 +131,13 @@ mod tests {
 
     #[test]
     fn nothing_hides_a_critical_finding_but_a_dismissal() {
-        for hidden_by in [HiddenBy::Feedback, HiddenBy::Pattern("x".into()), HiddenBy::Area, HiddenBy::Severity] {
+        for hidden_by in [
+            HiddenBy::Feedback,
+            HiddenBy::Pattern("x".into()),
+            HiddenBy::Area,
+            HiddenBy::Severity,
+            HiddenBy::SecondReading,
+        ] {
             let critical = one(Severity::Critical, Category::Documentation, Some(hidden_by));
             assert_eq!(arrange(&[critical], 100, 0), [(0, ShownAs::Inline)]);
         }

@@ -129,6 +129,8 @@ fn finding(file: &[String], at: &str, line: u32, rule: u8) -> Finding {
         partial: BTreeMap::new(),
         tags: BTreeSet::new(),
         fix: None,
+        replacement: None,
+        unproven: false,
         title,
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the texts of files in a commit, many in one call to git.
 
 use canonry_boxed::boxed;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 
 use canonry_domain::review::{CommitSha, RepoPath};
@@ -38,6 +38,28 @@ impl Git {
     /// Blob sizes in bytes, by id. Blobs that are not in the repository are left out.
     pub async fn sizes(&self, ids: &[&str]) -> Result<HashMap<String, u64>, GitError> {
         Ok(self.look_up(ids).await?.into_iter().map(|blob| (blob.id, blob.bytes)).collect())
+    }
+
+    /// The folders among these paths in a commit. Nothing is fetched.
+    pub async fn folders_at(
+        &self,
+        commit: &CommitSha,
+        paths: &BTreeSet<RepoPath>,
+    ) -> Result<BTreeSet<RepoPath>, GitError> {
+        let mut folders = BTreeSet::new();
+        for some in paths.iter().collect::<Vec<_>>().chunks(PATHS) {
+            let options = ["ls-tree", "-d", "-z", "--full-tree", "--name-only", commit.as_str(), "--"];
+            let arguments: Vec<&str> = options.into_iter().chain(some.iter().map(|path| path.as_str())).collect();
+            let answer = self.ask("look for folders", &arguments).await?;
+            folders.extend(answer.split(|byte| *byte == 0).filter_map(|name| RepoPath::of_bytes(name).ok()));
+        }
+        Ok(folders)
+    }
+
+    /// All files of a commit, with their blob ids. Nothing is fetched.
+    pub async fn all_files(&self, commit: &CommitSha) -> Result<Vec<(RepoPath, String)>, GitError> {
+        let answer = self.ask("list the files", &["ls-tree", "-r", "-z", "--full-tree", commit.as_str()]).await?;
+        Ok(answer.split(|byte| *byte == 0).filter_map(file_of).collect())
     }
 
     /// The blob ids of the files at these paths in a commit. Folders, submodules and missing files are left out.

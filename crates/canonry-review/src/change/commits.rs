@@ -96,6 +96,23 @@ impl Git {
         Ok(commits.collect())
     }
 
+    /// The messages of the commits of `head` that `base` does not have, oldest first, at most the newest `most`.
+    pub async fn messages_between(
+        &self,
+        base: &CommitSha,
+        head: &CommitSha,
+        most: usize,
+    ) -> Result<Vec<String>, GitError> {
+        let (span, most) = (format!("{base}..{head}"), format!("--max-count={most}"));
+        let options = ["log", "-z", "--no-merges", "--no-show-signature", "--format=%B", &most, &span, "--"];
+        let listed = self.ask("read the messages of the change", &options).await?;
+        let listed = String::from_utf8_lossy(&listed);
+        let mut messages: Vec<String> =
+            listed.split('\0').map(|message| message.trim().to_owned()).filter(|message| !message.is_empty()).collect();
+        messages.reverse();
+        Ok(messages)
+    }
+
     /// Whether a commit has no files.
     pub(crate) async fn is_empty(&self, sha: &CommitSha) -> bool {
         let asked = self.ask("look at a commit", &["ls-tree", "--name-only", sha.as_str()]).await;

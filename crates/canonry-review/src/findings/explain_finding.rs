@@ -241,6 +241,7 @@ fn hidden_in_words(hidden: &HiddenBy) -> String {
         HiddenBy::Pattern(pattern) => format!("hidden by review.suppressions: {pattern}"),
         HiddenBy::Area => "hidden: its category is excluded (review.focusAreas, review.ignoredAreas)".to_owned(),
         HiddenBy::Scope => "not shown: off the changed lines, or older than the change (review.scope)".to_owned(),
+        HiddenBy::SecondReading => "dropped: a second reading could not quote the line or say how it fails".to_owned(),
         HiddenBy::Severity => "hidden: below review.severity.minLevel".to_owned(),
     }
 }

@@ -103,7 +103,8 @@ impl FindingJudge<'_> {
         }
     }
 
-    /// What hides a finding: first a dismissal, then the scope, then people's feedback, then the settings.
+    /// What hides a finding: first a dismissal, then the scope, then a second reading, then people's feedback, then the
+    /// settings.
     fn hidden_by(
         &self,
         at: usize,
@@ -118,6 +119,9 @@ impl FindingJudge<'_> {
             _ => {}
         }
         let finding = &sighting.finding;
+        if finding.unproven {
+            return Some(HiddenBy::SecondReading);
+        }
         let suppress = &self.settings.feedback.auto_suppress;
         let rule = FeedbackRule {
             thumbs_down: suppress.thresholds.min_thumbs_down,

@@ -12,5 +12,5 @@ pub(crate) mod severity_limits;
 
 pub use configured_filters::ConfiguredFilters;
 pub use explain_finding::{FindingLife, explain_finding};
-pub use reviewer_answer::{RawFinding, ReviewerAnswer, merge_findings, reviewers_by_file};
+pub use reviewer_answer::{RawFinding, ReviewerAnswer, SuggestedFix, merge_findings, reviewers_by_file};
 pub use severity_limits::SeverityLimits;

@@ -26,12 +26,30 @@ pub struct RawFinding {
     pub category: Category,
     pub partial: BTreeMap<String, String>,
     pub tags: BTreeSet<String>,
-    pub fix: Option<String>,
+    pub fix: Option<SuggestedFix>,
     /// What no ceiling of the settings may lower, such as a security score of 7 or more.
     pub is_serious: bool,
     /// The flagged code, for a line that is not in the file any more.
     pub removed_code: Option<CodeHash>,
 }
+
+/// A proposed fix.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SuggestedFix {
+    /// In words or as code, for people to read.
+    pub words: Option<String>,
+    /// Code that replaces the finding's lines as a whole.
+    pub replacement: Option<String>,
+}
+
+impl From<String> for SuggestedFix {
+    fn from(words: String) -> Self {
+        Self { words: Some(words), replacement: None }
+    }
+}
+
+/// The tag of a model's finding that a second reading could not prove.
+pub(crate) const UNPROVEN: &str = "unproven";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewerAnswer {
@@ -85,7 +103,8 @@ impl RawFinding {
     ///
     /// Secrets are redacted: findings are stored, printed into public logs and repeated in comments, and a tool or a
     /// model that reports a leak may quote it.
-    pub fn into_finding(self, file: Option<&[&str]>) -> Finding {
+    pub fn into_finding(mut self, file: Option<&[&str]>) -> Finding {
+        let unproven = self.reviewer.is_model() && self.tags.remove(UNPROVEN);
         let code = |hash: fn(&[&str], LineRange) -> _| self.lines.zip(file).and_then(|(lines, file)| hash(file, lines));
         let (flagged, around) = (code(flagged), code(around));
         let title = redact(&self.title);
@@ -106,7 +125,9 @@ impl RawFinding {
             witnesses: vec![Witness { reviewer: self.reviewer, rule: self.rule, key }],
             partial: self.partial.into_iter().map(|(name, value)| (name, redact(&value))).collect(),
             tags: self.tags,
-            fix: self.fix.as_deref().map(redact),
+            fix: self.fix.as_ref().and_then(|fix| fix.words.as_deref()).map(redact),
+            replacement: self.fix.and_then(|fix| fix.replacement),
+            unproven,
         }
     }
 }
@@ -184,7 +205,7 @@ mod tests {
             category: Category::Security,
             partial: BTreeMap::from([("match".to_owned(), token.clone())]),
             tags: BTreeSet::new(),
-            fix: Some(format!("revoke {token}")),
+            fix: Some(format!("revoke {token}").into()),
             is_serious: false,
             removed_code: None,
         };

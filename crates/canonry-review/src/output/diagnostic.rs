@@ -15,7 +15,7 @@ pub(super) fn rule_id(finding: &Finding) -> String {
 /// The whole text of a finding. The title is the first line, as programs that read it expect.
 ///
 /// A suggested fix is part of the text and does not use the format's fix field: it may be a sentence, and a program
-/// that applied it would write it over the code.
+/// that applied it would write it over the code. Only a replacement of whole lines uses that field.
 pub(super) fn message(finding: &Finding) -> String {
     let mut text = finding.title.clone();
     let fix = finding.fix.as_deref().map(|fix| format!("Suggested: {}", fix.trim()));

@@ -66,6 +66,7 @@ fn finding(one: &ReportedFinding) -> Value {
         "witnesses": witnesses,
         "tags": finding.tags,
         "fix": finding.fix,
+        "replacement": finding.replacement,
     })
 }
 
@@ -122,7 +123,7 @@ mod tests {
                 "confidence": 95, "status": "moved", "visibility": "inline", "suppressed_by": null, "grounded": true,
                 "reported": true, "code_unchanged": false, "moved_from": {"path": "src/old.rs", "line": null},
                 "history": {"fixed": 27, "total": 38}, "witnesses": [{"reviewer": "semgrep", "rule": "rule-12"}],
-                "tags": [], "fix": null})
+                "tags": [], "fix": null, "replacement": null})
         );
         assert_eq!(document["findings"][1]["suppressed_by"], "pattern:nam");
         assert_eq!(

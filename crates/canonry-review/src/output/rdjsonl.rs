@@ -23,13 +23,19 @@ fn diagnostic(one: &ReportedFinding) -> Value {
         Severity::Medium => "WARNING",
         Severity::Minor => "INFO",
     };
-    json!({
+    let mut diagnostic = json!({
         "message": message(finding),
         "location": location,
         "severity": severity,
         "source": {"name": "canonry"},
         "code": {"value": rule_id(finding)},
-    })
+    });
+    // A range without columns stands for whole lines.
+    if let Some((lines, code)) = finding.lines.zip(finding.replacement.as_ref()) {
+        let range = json!({"start": {"line": lines.first}, "end": {"line": lines.last}});
+        diagnostic["suggestions"] = json!([{"range": range, "text": code}]);
+    }
+    diagnostic
 }
 
 #[cfg(test)]
@@ -44,6 +50,7 @@ mod tests {
         let mut first = finding("src/a.rs", 12, "Unquoted\nvariable", Severity::Major);
         first.sighting.finding.message = "It is split.".into();
         first.sighting.finding.fix = Some("quote it".into());
+        first.sighting.finding.replacement = Some("  echo \"$x\"".into());
         let mut whole = finding("b:c.rs", 1, "Large file", Severity::Minor);
         whole.sighting.finding.lines = None;
         let mut fixed = finding("c.rs", 2, "Gone", Severity::Minor);
@@ -55,7 +62,8 @@ mod tests {
             concat!(
                 r#"{"message":"Unquoted\nvariable\n\nIt is split.\n\nSuggested: quote it","location":{"path":"src/a.rs","#,
                 r#""range":{"start":{"line":12},"end":{"line":12}}},"severity":"ERROR","source":{"name":"canonry"},"#,
-                r#""code":{"value":"semgrep/rule-12"}}"#,
+                r#""code":{"value":"semgrep/rule-12"},"suggestions":[{"range":{"start":{"line":12},"end":{"line":12}},"#,
+                r#""text":"  echo \"$x\""}]}"#,
                 "\n",
                 r#"{"message":"Large file","location":{"path":"./b:c.rs"},"severity":"INFO","source":{"name":"canonry"},"#,
                 r#""code":{"value":"semgrep/rule-1"}}"#,

@@ -51,6 +51,8 @@ pub(super) fn finding(path: &str, line: u32, title: &str, severity: Severity) ->
         partial: Default::default(),
         tags: Default::default(),
         fix: None,
+        replacement: None,
+        unproven: false,
     };
     ReportedFinding {
         id: None,

@@ -1,6 +1,6 @@
 //! Writes a report in SARIF 2.1.0, with the status of every finding since the last review.
 
-use canonry_domain::review::{FindingStatus, HiddenBy, ReviewSubject, ShownAs, gaps_in_words};
+use canonry_domain::review::{FindingStatus, HiddenBy, LineRange, ReviewSubject, ShownAs, gaps_in_words};
 use serde_json::{Map, Value, json};
 
 use super::counts::gaps;
@@ -113,11 +113,27 @@ fn result(one: &ReportedFinding, rules: &SarifRuleTable) -> Value {
         "suppressions": suppressions(one),
         "properties": properties(one),
     });
+    if let Some((lines, code)) = finding.lines.zip(finding.replacement.as_ref()) {
+        result["fixes"] = json!([replacing(finding.path.as_str(), lines, code)]);
+    }
     let fingerprints = partial_fingerprints(one);
     if !fingerprints.is_empty() {
         result["partialFingerprints"] = Value::Object(fingerprints);
     }
     result
+}
+
+/// A fix that replaces whole lines, their ends included.
+fn replacing(path: &str, lines: LineRange, code: &str) -> Value {
+    let deleted =
+        json!({"startLine": lines.first, "startColumn": 1, "endLine": lines.last.saturating_add(1), "endColumn": 1});
+    json!({
+        "description": {"text": "Replace these lines."},
+        "artifactChanges": [{
+            "artifactLocation": artifact(path),
+            "replacements": [{"deletedRegion": deleted, "insertedContent": {"text": format!("{code}\n")}}],
+        }],
+    })
 }
 
 /// The status in the format's terms: a finding that moved with its code is the same; a finding that came back was
@@ -145,6 +161,7 @@ fn suppressions(one: &ReportedFinding) -> Vec<Value> {
         }
         Some(HiddenBy::Area) => "The repository's settings exclude its category.".to_owned(),
         Some(HiddenBy::Scope) => "It is off the changed lines or older than the change (review.scope).".to_owned(),
+        Some(HiddenBy::SecondReading) => "A second reading could not quote the line or say how it fails.".to_owned(),
         Some(HiddenBy::Severity) => "It is below the minimum severity of the repository's settings.".to_owned(),
         None => "It is not shown.".to_owned(),
     };
@@ -263,6 +280,21 @@ mod tests {
             results[6]["suppressions"][0],
             json!({"kind": "external", "status": "accepted",
                 "justification": "The repository's settings suppress it by the pattern \"nam\"ing\"."})
+        );
+    }
+
+    #[test]
+    fn a_replacement_is_a_fix() {
+        let mut one = finding("a.rs", 5, "Naming", Severity::Minor);
+        one.sighting.finding.replacement = Some("    let x = 1;".into());
+        let log = sarif(&report(vec![one]));
+        assert_eq!(
+            log["runs"][0]["results"][0]["fixes"],
+            json!([{"description": {"text": "Replace these lines."}, "artifactChanges": [{
+                "artifactLocation": {"uri": "a.rs", "uriBaseId": "%SRCROOT%"},
+                "replacements": [{
+                    "deletedRegion": {"startLine": 5, "startColumn": 1, "endLine": 6, "endColumn": 1},
+                    "insertedContent": {"text": "    let x = 1;\n"}}]}]}])
         );
     }
 

@@ -156,6 +156,12 @@ impl Page<'_> {
         if let Some(fix) = finding.fix.as_deref().filter(|fix| !fix.trim().is_empty()) {
             self.paragraph(GOOD, 4, &format!("Suggested: {}", fix.trim()), MESSAGE_LINES);
         }
+        if let Some(code) = &finding.replacement {
+            self.line(GOOD, "    Suggested code:");
+            for line in code.lines() {
+                self.line(GOOD, &format!("      {}", fitted(&one_line(line), self.width.saturating_sub(6))));
+            }
+        }
     }
 
     fn excerpt(&mut self, excerpt: &CodeExcerpt, style: Style) {

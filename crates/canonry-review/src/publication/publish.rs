@@ -294,13 +294,15 @@ impl Publication<'_> {
         for one in unsaid.iter().filter(can_be_placed) {
             let finding = &one.sighting.finding;
             let place = finding.lines.and_then(|lines| commentable.place(&finding.path, lines));
-            let (Some(CommentPlace { line, start_line }), Some(id)) = (place, one.id) else { continue };
+            let (Some(place), Some(id)) = (place, one.id) else { continue };
+            let covers_lines = finding.lines == LineRange::new(place.start_line.unwrap_or(place.line), place.line);
+            let CommentPlace { line, start_line } = place;
             comments.push(InlineComment {
                 key: self.keys()?.comment(run, id),
                 path: finding.path.as_str().to_owned(),
                 line,
                 start_line,
-                body: texts::comment_of(one, &said.posted, self.handle),
+                body: texts::comment_of(one, &said.posted, covers_lines, self.handle),
             });
         }
         Ok(comments)

@@ -1,6 +1,6 @@
 //! Quotes text by reviewers and people, so that it mentions nobody, renders nothing and stays in its place.
 
-use canonry_domain::review::{LineRange, RepoPath, fenced};
+use canonry_domain::review::{LineRange, RepoPath, applicable_suggestion, fenced};
 use canonry_domain::{code_span, redact_shown};
 use canonry_github::quote_line;
 
@@ -61,6 +61,12 @@ pub(super) fn fix(text: &str) -> Option<String> {
     let shown = cut(&shown.join("\n"), FIX_CHARACTERS);
     let more = if shown.len() < text.len() && !shown.ends_with('…') { "\n…" } else { "" };
     Some(fenced(&format!("{shown}{more}")))
+}
+
+/// Code that GitHub offers to apply with one click; `None` if not all of it may be shown.
+pub(super) fn suggestion(code: &str) -> Option<String> {
+    // Checked when it was reported; the rules about secrets may have grown since.
+    (redact_shown(code) == code).then(|| applicable_suggestion(code))
 }
 
 fn is_sentence(text: &str) -> bool {

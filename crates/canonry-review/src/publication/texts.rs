@@ -25,7 +25,9 @@ const NOTE: usize = 400;
 /// The rules that an inline comment lists.
 const RULES: usize = 3;
 
-pub(super) fn comment_of(one: &ReportedFinding, posted: &[PostedFinding], handle: &str) -> String {
+/// The text of an inline comment. `covers_lines` says whether the comment is placed at exactly the finding's lines: only
+/// there its replacement can be applied.
+pub(super) fn comment_of(one: &ReportedFinding, posted: &[PostedFinding], covers_lines: bool, handle: &str) -> String {
     let finding = &one.sighting.finding;
     let said_of_other_code = posted.iter().any(|row| Some(row.finding) == one.id && row.said.code != finding.code);
     let message = prose(&finding.message, MESSAGE);
@@ -38,9 +40,20 @@ pub(super) fn comment_of(one: &ReportedFinding, posted: &[PostedFinding], handle
         rules: &rules(finding),
         status: one.sighting.status,
         said_of_other_code,
-        fix: finding.fix.as_deref().and_then(quoted::fix).as_deref(),
+        fix: suggested(finding, covers_lines).as_deref(),
         handle,
     })
+}
+
+/// The proposed fix: its words, and the code that can be applied. Code that cannot be applied is shown if there are no
+/// words.
+fn suggested(finding: &Finding, covers_lines: bool) -> Option<String> {
+    let words = finding.fix.as_deref().and_then(quoted::fix);
+    let replacement = finding.replacement.as_deref();
+    match replacement.filter(|_| covers_lines).and_then(quoted::suggestion) {
+        Some(code) => Some(words.into_iter().chain([code]).collect::<Vec<String>>().join("\n\n")),
+        None => words.or_else(|| replacement.and_then(quoted::fix)),
+    }
 }
 
 /// Whether the summary of a review lists a finding: it is new, or it has no inline comment.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use canonry_config::Reviewer;
+use canonry_domain::ItemNumber;
 use canonry_domain::review::{CommitSha, RepoPath, ReviewerName, TrackedFinding};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
@@ -16,7 +17,9 @@ use crate::findings::reviewer_answer::ReviewerAnswer;
 use crate::reviewers::linted_commit::move_to_head;
 use crate::reviewers::llm::{LlmInput, LlmReviewer};
 use crate::reviewers::tool_reads::{ToolAnswer, bound_reads};
-use crate::reviewers::{CommandReviewer, FileToRead, read_rdjson, read_report, read_sarif, read_with_rules};
+use crate::reviewers::{
+    CommandReviewer, ContextRequest, FileToRead, gather_context, read_rdjson, read_report, read_sarif, read_with_rules,
+};
 use crate::run::reading_progress::{Assignment, ReviewerReads};
 use crate::run::report::{ModelUse, ReviewerRun, SkippedFile};
 use crate::run::request::{ReviewRequest, ReviewerChoice};
@@ -31,6 +34,8 @@ pub(crate) struct ReviewTask<'a> {
     pub(crate) earlier: &'a [TrackedFinding],
     /// Similar past findings, described for a model.
     pub(crate) memory: &'a [String],
+    /// The issues that the change says it fixes: number, title and text.
+    pub(crate) issues: &'a [(ItemNumber, String, String)],
     pub(crate) llm: Option<&'a LlmReviewer>,
 }
 
@@ -181,12 +186,22 @@ impl<'a> ReviewTask<'a> {
                 (BTreeMap::new(), Some(format!("removed lines are not shown to the model: failed to {error}")))
             }
         };
+        let (git, base, head) = (self.request.repository.git(), self.request.base, self.request.head);
+        let from = parting(git, base, head).await;
+        let about = ContextRequest { git, base, from: &from, head, files: &files };
+        let mut context = gather_context(&about).await;
+        context.issues = self.issues.to_vec();
+        if let Some(description) = self.request.description {
+            context.title = Some(description.title.clone());
+            context.description = description.body.clone();
+        }
         let input = LlmInput {
             files: &files,
             before: &before,
             settings: &self.request.settings.review,
             prior: self.earlier,
             memory: self.memory,
+            context: &context,
             budget: self.request.llm_budget,
         };
         let mut heard = llm.read(&input).await;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::json_problem::reason;
 use super::tool_path::plain_path;
-use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer, title_and_rest};
+use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer, SuggestedFix, title_and_rest};
 
 const TOLD: usize = 5;
 
@@ -70,7 +70,7 @@ fn reported(reviewer: &ReviewerName, written: FindingJson, root: Option<&Path>) 
         category,
         partial: BTreeMap::new(),
         tags: BTreeSet::new(),
-        fix: written.fix,
+        fix: written.fix.map(SuggestedFix::from),
         is_serious: false,
         removed_code: None,
     })

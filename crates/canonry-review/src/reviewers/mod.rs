@@ -3,6 +3,7 @@
 mod builtin;
 pub(crate) mod collect;
 mod command;
+mod context;
 mod findings_json;
 mod json_problem;
 pub(crate) mod linted_commit;
@@ -18,6 +19,8 @@ pub(crate) mod tool_reads;
 pub(crate) use builtin::search_commits;
 pub use builtin::{FileToRead, read_with_rules};
 pub use command::CommandReviewer;
+pub(crate) use context::{ContextRequest, Outline, gather_context};
+pub use context::{FoundCode, GuidanceFile, ReviewContext};
 pub use findings_json::read_findings;
 pub use rdjson::read_rdjson;
 pub use report_file::{ReportError, read_report};

@@ -136,7 +136,12 @@ impl RdjsonReader<'_> {
             category: meaning.category,
             partial: BTreeMap::new(),
             tags: BTreeSet::new(),
-            fix: diagnostic.suggestions.into_iter().flatten().find_map(|one| one.text).map(|text| short_fix(&text)),
+            fix: diagnostic
+                .suggestions
+                .into_iter()
+                .flatten()
+                .find_map(|one| one.text)
+                .map(|text| short_fix(&text).into()),
             is_serious: false,
             removed_code: None,
         })
@@ -275,7 +280,7 @@ mod tests {
             ]
         );
         assert_eq!(heard.reported[0].message, "Globbing.");
-        assert_eq!(heard.reported[0].fix.as_deref(), Some("\"$a\""));
+        assert_eq!(heard.reported[0].fix.as_ref().and_then(|fix| fix.words.as_deref()), Some("\"$a\""));
         assert_eq!(heard.problems, [""; 0]);
         assert_eq!(heard.read, [(ReviewerName::tool("other"), None), (ReviewerName::tool("shellcheck"), None)]);
     }

@@ -227,7 +227,11 @@ impl<'a> RunReading<'a> {
                 .map(|(name, value)| (name.clone(), value.to_owned()))
                 .collect(),
             tags: tags.into_iter().filter_map(|tag| weakness(&tag)).collect(),
-            fix: result.fixes.iter().find_map(|fix| fix.description.as_ref()?.text.as_deref()).map(short_fix),
+            fix: result
+                .fixes
+                .iter()
+                .find_map(|fix| fix.description.as_ref()?.text.as_deref())
+                .map(|text| short_fix(text).into()),
             is_serious,
             removed_code: None,
         })

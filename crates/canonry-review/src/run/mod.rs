@@ -11,6 +11,6 @@ pub(crate) mod stored_details;
 
 pub use claim::TimeSource;
 pub use report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
-pub use request::{LintedCommit, ReviewRequest, ReviewerChoice, choose_reviewers};
+pub use request::{LintedCommit, PullDescription, ReviewRequest, ReviewerChoice, choose_reviewers};
 pub use review::{ReviewError, ReviewOutcome, review};
 pub use stored_details::StoredDetails;

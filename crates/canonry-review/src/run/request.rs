@@ -31,6 +31,8 @@ pub struct ReviewRequest<'a> {
     pub requested: bool,
     pub full: bool,
     pub settings: &'a RepoConfig,
+    /// What its author wrote about the change, if it is a pull request.
+    pub description: Option<&'a PullDescription>,
     /// Notes of the caller, for the details.
     pub notes: &'a [String],
     pub reviewers: &'a [ReviewerChoice],
@@ -43,6 +45,13 @@ pub struct ReviewRequest<'a> {
     pub llm_budget: LlmReviewBudget,
     /// The owner of the run: a name that no other process has.
     pub owner: &'a str,
+}
+
+/// The title and the text of a pull request. They are written by a stranger and shown to a model as data.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PullDescription {
+    pub title: String,
+    pub body: String,
 }
 
 /// The commit whose lines the reports name. A CI often lints the merge of the head with its base, where other lines

@@ -4,10 +4,10 @@ use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use canonry_domain::counted;
 use canonry_domain::review::{
     CommitSha, FileMaps, Finding, PatternKey, RepoPath, ReviewMode, ReviewerName, Sighting, TrackedFinding,
 };
+use canonry_domain::{ItemNumber, ItemType, counted, fixed_issues};
 use canonry_models::Embedder;
 use canonry_store::{LedgerFinding, ReviewId, Store, StoreError, StoredPattern};
 use jiff::Timestamp;
@@ -35,6 +35,9 @@ use crate::run::reading_progress::ReadingProgress;
 use crate::run::record::{last_review, read_back, record_review};
 use crate::run::report::{ReportedFinding, ReviewReport, ReviewerRun};
 use crate::run::request::{ReviewRequest, ReviewerChoice};
+
+/// The issues that a model is shown; a change that fixes more is about something else.
+const MOST_ISSUES: usize = 3;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReviewOutcome {
@@ -166,6 +169,7 @@ impl ReviewInProgress<'_> {
 
         let files: Vec<FileToRead<'_>> = to_read.iter().map(|change| texts.file(change)).collect();
         let recalled = self.recall(memory.as_ref(), &files, &mut notes).await;
+        let issues = or_without("the issues that it fixes", self.fixed_issues().await, &mut notes);
         let question = ReviewTask {
             request,
             scope: &scope,
@@ -174,6 +178,7 @@ impl ReviewInProgress<'_> {
             filters: &filters,
             earlier: &earlier,
             memory: &recalled,
+            issues: &issues,
             llm: self.llm,
         };
         let mut collected = collect_answers(&question).await;
@@ -340,11 +345,25 @@ impl ReviewInProgress<'_> {
         files: &[FileToRead<'_>],
         notes: &mut Vec<String>,
     ) -> Vec<String> {
-        let is_asked = self.llm.is_some() && self.request.reviewers.contains(&ReviewerChoice::Llm);
-        match memory.filter(|_| is_asked && !files.is_empty()) {
+        match memory.filter(|_| self.is_model_asked() && !files.is_empty()) {
             Some(memory) => or_without("findings of the past", memory.for_files(files).await, notes),
             None => Vec::new(),
         }
+    }
+
+    /// The issues that a pull request says it fixes, as far as they are stored: number, title and text.
+    async fn fixed_issues(&self) -> Result<Vec<(ItemNumber, String, String)>, StoreError> {
+        let Some(description) = self.request.description.filter(|_| self.is_model_asked()) else {
+            return Ok(Vec::new());
+        };
+        let text = format!("{}\n\n{}", description.title, description.body);
+        let numbers: Vec<ItemNumber> = fixed_issues(self.request.name, &text).into_iter().take(MOST_ISSUES).collect();
+        let items = self.store.corpus().items_by_number(self.request.repo, ItemType::Issue, &numbers).await?;
+        Ok(items.into_iter().map(|item| (item.number, item.title, item.body)).collect())
+    }
+
+    fn is_model_asked(&self) -> bool {
+        self.llm.is_some() && self.request.reviewers.contains(&ReviewerChoice::Llm)
     }
 
     /// Stores what improves later reviews. The review is stored already: a failure here does not undo it.

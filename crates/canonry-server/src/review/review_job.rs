@@ -12,8 +12,8 @@ use canonry_review::reviewers::CommandReviewer;
 use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer};
 use canonry_review::{
     FetchedRepository, Git, GitError, InvalidRemote, LintedCommit, Publication, PublicationError, PublicationResult,
-    Remote, Repository, ReviewError, ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice, choose_reviewers,
-    poll_reactions_of_pull, remarks_of_pull, review, weigh_remarks,
+    PullDescription, Remote, Repository, ReviewError, ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice,
+    choose_reviewers, poll_reactions_of_pull, remarks_of_pull, review, weigh_remarks,
 };
 use canonry_store::{BrakeKind, CompletedRun, Job, Repo};
 use jiff::{SignedDuration, Timestamp};
@@ -120,6 +120,7 @@ struct PullHead {
     base: CommitSha,
     base_branch: String,
     head: CommitSha,
+    description: PullDescription,
 }
 
 struct ReviewSteps<'a> {
@@ -295,7 +296,10 @@ impl<'a> ReviewRun<'a> {
             return Ok(LivePull::Over("the pull request is closed"));
         }
         match (pull.base.sha.parse(), pull.head.sha.parse()) {
-            (Ok(base), Ok(head)) => Ok(LivePull::Open(PullHead { base, base_branch: pull.base.branch, head })),
+            (Ok(base), Ok(head)) => {
+                let description = PullDescription { title: pull.title, body: pull.body.unwrap_or_default() };
+                Ok(LivePull::Open(PullHead { base, base_branch: pull.base.branch, head, description }))
+            }
             _ => {
                 Err(JobError::Retry(format!("GitHub does not name the commits of {} #{}", self.repo.name, self.number)))
             }
@@ -369,6 +373,7 @@ impl<'a> ReviewRun<'a> {
             full: plan.requested && self.request.full,
             asked_at: plan.asked_at,
             settings: config,
+            description: Some(&live.description),
             notes: &notes,
             reviewers: plan.reviewers,
             // The service reads no reports of other tools.

@@ -118,6 +118,8 @@ fn finding(at: i64) -> Finding {
         partial: Default::default(),
         tags: Default::default(),
         fix: None,
+        replacement: None,
+        unproven: false,
         title,
     }
 }

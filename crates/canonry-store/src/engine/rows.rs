@@ -249,7 +249,14 @@ columns! {
 }
 
 fn hidden_by(text: &str) -> Result<HiddenBy, String> {
-    let others = [HiddenBy::Dismissal, HiddenBy::Feedback, HiddenBy::Area, HiddenBy::Severity, HiddenBy::Scope];
+    let others = [
+        HiddenBy::Dismissal,
+        HiddenBy::Feedback,
+        HiddenBy::Area,
+        HiddenBy::Severity,
+        HiddenBy::Scope,
+        HiddenBy::SecondReading,
+    ];
     match text.strip_prefix("pattern:") {
         Some(pattern) => Ok(HiddenBy::Pattern(pattern.to_owned())),
         None => others.into_iter().find(|by| by.as_text() == text).ok_or_else(|| format!("{text:?} hides nothing")),

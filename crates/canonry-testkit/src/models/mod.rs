@@ -3,9 +3,11 @@
 mod fault;
 mod model_server;
 mod script;
+mod second_reading;
 mod vectors;
 
 pub use fault::Fault;
 pub use model_server::ModelServer;
 pub use script::ModelRequest;
+pub use second_reading::confirmed_second_reading;
 pub use vectors::{DIMENSION, vectors_with_cosines, vectors_with_pairs};

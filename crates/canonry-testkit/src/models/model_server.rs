@@ -81,6 +81,16 @@ impl ModelServer {
         self.lock().answer_by(Box::new(rule));
     }
 
+    /// Second readings confirm every finding, once the ordered answers are used up.
+    pub fn confirm_findings(&self) {
+        self.answer_by(|request| super::second_reading::confirmed_second_reading(&request.prompt()));
+    }
+
+    /// Requests with this field in their body are refused with status 400 and these words.
+    pub fn refuse(&self, field: &str, said: &str) {
+        self.lock().refuse(field, said);
+    }
+
     /// The next request gets this fault; several are used in order.
     pub fn fault_once(&self, fault: Fault) {
         self.lock().fault_once(fault);

@@ -49,6 +49,7 @@ pub(super) struct Script {
     vectors: Vec<(String, Vec<f32>)>,
     answers: VecDeque<String>,
     rules: Vec<Rule>,
+    refusals: Vec<(String, String)>,
     faults_once: VecDeque<Fault>,
     faults_when: Vec<(String, Fault)>,
     pub(super) requests: Vec<ModelRequest>,
@@ -72,6 +73,10 @@ impl Script {
 
     pub(super) fn answer_by(&mut self, rule: Rule) {
         self.rules.push(rule);
+    }
+
+    pub(super) fn refuse(&mut self, field: &str, said: &str) {
+        self.refusals.push((field.to_owned(), said.to_owned()));
     }
 
     pub(super) fn fault_once(&mut self, fault: Fault) {
@@ -103,6 +108,11 @@ impl Script {
                 return Reply::Answer { status: *status, retry_after: *retry_after, body };
             }
             _ => {}
+        }
+        let refusal = self.refusals.iter().find(|(field, _)| request.body.get(field).is_some());
+        if let Some((_, said)) = refusal {
+            let body = json!({"error": {"message": said}}).to_string();
+            return Reply::Answer { status: 400, retry_after: None, body };
         }
         let body = match request.path.as_str() {
             "/embeddings" => Some(self.embeddings(request, fault.as_ref())),

@@ -8,8 +8,8 @@ use canonry_domain::{ItemNumber, Login, RepoName, counted};
 use canonry_github::outbox::Outbox;
 use canonry_github::{GitHub, GitHubError};
 use canonry_review::{
-    FetchedRepository, HeardRemarks, Publication, PublicationRecheck, PublicationResult, Remote, Repository,
-    ReviewReport, remarks_of_pull,
+    FetchedRepository, HeardRemarks, Publication, PublicationRecheck, PublicationResult, PullDescription, Remote,
+    Repository, ReviewReport, remarks_of_pull,
 };
 use canonry_store::{BrakeKind, Repo, Store};
 use canonry_triage::identify;
@@ -32,6 +32,7 @@ pub(crate) struct PublishedPull {
     pub(crate) base_branch: String,
     pub(crate) head: CommitSha,
     pub(crate) author: Option<Login>,
+    pub(crate) description: PullDescription,
     number: ItemNumber,
     store: Store,
     github: GitHub,
@@ -85,6 +86,7 @@ impl PublishedPull {
             base_branch: pull.base.branch,
             head: sha(&pull.head.sha)?,
             author: pull.user.as_ref().and_then(canonry_github::api::RestUser::to_login),
+            description: PullDescription { title: pull.title, body: pull.body.unwrap_or_default() },
             number,
             repo,
             outbox,

@@ -324,12 +324,20 @@ fn no_format_repeats_a_secret() {
     assert!(why.contains("A credential is committed") && !why.contains(&secret[4..]), "{why}");
 }
 
-/// A program stands in for a model: it stores the question, reports one finding, and refutes nothing.
+/// A program stands in for a model: it stores the question, reports three findings, and quotes the line of two.
 const MODEL: &str = r#"#!/bin/sh
 cat > question.$$
 case $(cat question.$$) in
-  *refuted*) echo '{"refuted": false, "reason": "it can happen"}' ;;
+  *"Finding 2 ("*) echo '{"readings": [
+    {"finding": 1, "quote": "step11();", "failure": "The name is lost.", "refuted": false, "reason": "it can happen"},
+    {"finding": 2, "quote": "step99();", "failure": "It fails.", "refuted": false, "reason": "it can happen"}]}' ;;
+  *refuted*) echo '{"readings": [
+    {"finding": 1, "quote": "eval(name);", "failure": "A name is code.", "refuted": false, "reason": "it can happen"}]}' ;;
   *) echo '{"findings": [
+    {"title": "The name is lost", "message": "Nobody keeps it.", "path": "src/app.js", "line": 11, "end_line": 11,
+     "severity": "medium", "category": "correctness", "suggestion": "Keep the name.", "replacement": "step11(name);\n"},
+    {"title": "Unproven", "message": "It goes wrong.", "path": "src/app.js", "line": 12, "end_line": 12,
+     "severity": "medium", "category": "correctness", "suggestion": null, "replacement": null},
     {"title": "Names are run as code", "message": "Whoever chooses a name runs code.", "path": "src/app.js", "line": 10,
      "end_line": 10, "severity": "critical", "category": "security", "suggestion": null},
     {"title": "Made up", "message": "", "path": "src/nowhere.js", "line": 1,
@@ -349,13 +357,34 @@ fn a_model_reads_the_change_where_one_is_named() {
     let told: Vec<_> = findings.iter().map(|one| (&one["title"], &one["path"], &one["severity"])).collect();
     let expected = [
         (json!("Names are run as code"), json!("src/app.js"), json!("critical")),
+        (json!("The name is lost"), json!("src/app.js"), json!("medium")),
         (json!("Made up"), json!("src/nowhere.js"), json!("major")),
+        (json!("Unproven"), json!("src/app.js"), json!("medium")),
     ];
     assert_eq!(told, expected.each_ref().map(|(title, path, severity)| (title, path, severity)), "{document}");
+    // What a second reading cannot prove is stored and not shown.
+    let hidden: Vec<_> = findings.iter().map(|one| &one["suppressed_by"]).collect();
+    assert_eq!(hidden, [&Value::Null, &Value::Null, &json!("second-reading"), &json!("second-reading")], "{document}");
+    let said = findings[3]["message"].as_str().expect("a message");
+    assert!(said.ends_with("A second reading could not prove this: it quotes no line of the code"), "{said}");
+    let why = copy.canonry(&["why", "src/app.js:12"]).succeeded();
+    assert!(why.stdout.contains("dropped: a second reading could not quote the line"), "{}", why.stdout);
+    // Code for the whole line is a replacement, also for other programs.
+    assert_eq!((&findings[1]["fix"], &findings[1]["replacement"]), (&json!("Keep the name."), &json!("step11(name);")));
+    let other = copy.canonry(&[&["review", "--format", "rdjsonl", "--full"], &asked[..]].concat());
+    assert!(
+        other
+            .stdout
+            .contains(r#""suggestions":[{"range":{"end":{"line":11},"start":{"line":11}},"text":"step11(name);"}]"#)
+            || other.stdout.contains(
+                r#""suggestions":[{"range":{"start":{"line":11},"end":{"line":11}},"text":"step11(name);"}]"#
+            ),
+        "{other:?}"
+    );
     let reviewers: Vec<&Value> =
         document["reviewers"].as_array().expect("a list").iter().map(|one| &one["name"]).collect();
     assert_eq!(reviewers, ["builtin", "llm"]);
-    assert!(findings[1]["message"].to_string().contains("in src/nowhere.js, which it was not shown"), "{document}");
+    assert!(findings[2]["message"].to_string().contains("in src/nowhere.js, which it was not shown"), "{document}");
     assert!(document["model"]["calls"].as_u64().is_some_and(|calls| calls >= 1), "{document}");
     // If a model does not mention unchanged code again, its finding is not fixed; a model that answers with prose
     // counts as failed.
@@ -379,7 +408,8 @@ fn a_critical_finding_at_a_place_that_is_not_there_still_fails_the_build() {
             "severity": severity, "category": "security", "suggestion": null});
         let answer = json!({"findings": [finding]});
         let script = format!(
-            "case \"$(cat)\" in *refuted*) echo '{{\"refuted\": false, \"reason\": \"It stands.\"}}' ;; \
+            "case \"$(cat)\" in *refuted*) echo '{{\"readings\": [{{\"finding\": 1, \"quote\": \"eval(name);\", \
+             \"failure\": \"A name is code.\", \"refuted\": false, \"reason\": \"It stands.\"}}]}}' ;; \
              *) echo '{answer}' ;; esac\n"
         );
         copy.place.write("model.sh", script);

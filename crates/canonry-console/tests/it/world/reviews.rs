@@ -178,6 +178,8 @@ pub(crate) fn finding(path: &str, line: u32, title: &str) -> Finding {
         partial: Default::default(),
         tags: Default::default(),
         fix: None,
+        replacement: None,
+        unproven: false,
     }
 }
 

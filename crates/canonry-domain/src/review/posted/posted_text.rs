@@ -206,9 +206,19 @@ pub fn check_output(summary: &PostedSummary<'_>) -> (String, String) {
 
 /// A code block that nothing in the text can close.
 pub fn fenced(text: &str) -> String {
+    fenced_as("", text.trim_end().trim_start_matches('\n'))
+}
+
+/// Code that GitHub offers to apply to the comment's lines. The caller has checked it: see
+/// [`checked_replacement`](crate::review::checked_replacement).
+pub fn applicable_suggestion(code: &str) -> String {
+    fenced_as("suggestion", code)
+}
+
+fn fenced_as(kind: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}\n{}\n{fence}", text.trim_end().trim_start_matches('\n'))
+    format!("{fence}{kind}\n{text}\n{fence}")
 }
 
 /// The number of findings, and what changed since the last review.

@@ -206,6 +206,7 @@ fn suppressed_in_words(counts: &ReviewCounts) -> Option<String> {
             HiddenBy::Pattern(_) => patterns.1 += count,
             HiddenBy::Area => parts.push(format!("{count} outside the configured areas")),
             HiddenBy::Severity => parts.push(format!("{count} below the minimum severity")),
+            HiddenBy::SecondReading => parts.push(format!("{count} not proven by a second reading")),
             HiddenBy::Scope => {}
         }
     }

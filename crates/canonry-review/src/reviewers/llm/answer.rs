@@ -1,5 +1,7 @@
 //! Defines the schemas of a model's answers, and parses them strictly.
 
+use std::collections::BTreeMap;
+
 use canonry_domain::review::{Category, Severity};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -43,6 +45,8 @@ pub(super) struct ClaimedFinding {
     pub(super) severity: Severity,
     pub(super) category: Category,
     pub(super) suggestion: Option<String>,
+    /// Code for the lines from `line` to `end_line`.
+    pub(super) replacement: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,13 +72,32 @@ pub(super) fn read_findings_answer(answer: &str) -> Result<Vec<Result<ClaimedFin
     Ok(claims)
 }
 
-pub(super) fn read_verdict(answer: &str) -> Result<SecondVerdict, Unusable> {
-    read_object(answer)
+/// Reads the verdicts of a second reading. Of several about one finding the first counts.
+pub(super) fn read_verdicts(answer: &str) -> Result<BTreeMap<usize, SecondVerdict>, Unusable> {
+    let document: VerdictsJson = read_object(answer)?;
+    let mut verdicts = BTreeMap::new();
+    for verdict in document.readings {
+        verdicts.entry(verdict.finding).or_insert(verdict);
+    }
+    Ok(verdicts)
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VerdictsJson {
+    readings: Vec<SecondVerdict>,
+}
+
+/// What a second reading says about one finding.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SecondVerdict {
+    /// The number of the finding in the question.
+    pub(super) finding: usize,
+    /// The line that the finding is about.
+    pub(super) quote: String,
+    /// How it fails; empty if the code does not show it.
+    pub(super) failure: String,
     pub(super) refuted: bool,
     pub(super) reason: String,
 }
@@ -98,6 +121,7 @@ struct ClaimJson {
     severity: String,
     category: String,
     suggestion: Option<String>,
+    replacement: Option<String>,
 }
 
 fn read_claim(text: &str) -> Result<ClaimedFinding, UnusableClaim> {
@@ -128,10 +152,11 @@ fn claim(text: &str) -> Result<ClaimedFinding, String> {
         severity,
         category,
         suggestion: written.suggestion,
+        replacement: written.replacement,
     })
 }
 
-fn read_object<'a, T: Deserialize<'a>>(answer: &'a str) -> Result<T, Unusable> {
+pub(super) fn read_object<'a, T: Deserialize<'a>>(answer: &'a str) -> Result<T, Unusable> {
     if answer.len() > LONGEST_ANSWER {
         return Err(Unusable::TooLong);
     }
@@ -183,9 +208,10 @@ pub(super) fn findings_schema() -> Value {
                         "end_line": or_null("integer", "The last line, when there are several"),
                         "severity": {"type": "string", "enum": severities},
                         "category": {"type": "string", "enum": categories},
-                        "suggestion": or_null("string", "What to do instead, in words or as code"),
+                        "suggestion": or_null("string", "What to do instead, in words"),
+                        "replacement": or_null("string", "The lines from `line` to `end_line` as they should be, whole, with their indentation; null if that is not the whole fix"),
                     },
-                    "required": ["title", "message", "path", "line", "end_line", "severity", "category", "suggestion"],
+                    "required": ["title", "message", "path", "line", "end_line", "severity", "category", "suggestion", "replacement"],
                     "additionalProperties": false,
                 },
             },
@@ -199,10 +225,24 @@ pub(super) fn verdict_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "refuted": {"type": "boolean", "description": "Whether the code shows that the finding is wrong"},
-            "reason": {"type": "string", "description": "The lines that show it, in at most three sentences"},
+            "readings": {
+                "type": "array",
+                "description": "One for each finding",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "finding": {"type": "integer", "description": "The number of the finding"},
+                        "quote": {"type": "string", "description": "The line that the finding is about, copied from the code; empty when no line is"},
+                        "failure": {"type": "string", "description": "Which input or order of events leads to which wrong result; empty when the code does not show one"},
+                        "refuted": {"type": "boolean", "description": "Whether the code shows that the finding is wrong"},
+                        "reason": {"type": "string", "description": "What decides it, in at most three sentences"},
+                    },
+                    "required": ["finding", "quote", "failure", "refuted", "reason"],
+                    "additionalProperties": false,
+                },
+            },
         },
-        "required": ["refuted", "reason"],
+        "required": ["readings"],
         "additionalProperties": false,
     })
 }
@@ -213,7 +253,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, proptest};
     use serde_json::{Value, json};
 
-    use super::{MOST_FINDINGS, Unusable, UnusableClaim, read_findings_answer, read_verdict};
+    use super::{MOST_FINDINGS, Unusable, UnusableClaim, read_findings_answer, read_verdicts};
 
     fn finding() -> Value {
         json!({"title": "Off by one", "message": "The last one is left out.", "path": "src/a.rs", "line": 3, "end_line": null,
@@ -290,10 +330,22 @@ mod tests {
 
     #[test]
     fn verdicts() {
-        let verdict = read_verdict(r#"{"refuted": true, "reason": "Line 3 checks it."}"#).expect("a verdict");
-        assert!(verdict.refuted && verdict.reason == "Line 3 checks it.");
-        for bad in ["yes", "{}", r#"{"refuted": "true", "reason": ""}"#, r#"{"refuted": true}"#, "[true, \"\"]"] {
-            assert!(read_verdict(bad).is_err(), "{bad}");
+        let entry = |finding: Value, reason: &str| json!({"finding": finding, "quote": "", "failure": "", "refuted": true, "reason": reason});
+        let answer =
+            json!({"readings": [entry(json!(2), "Line 3 checks it."), entry(json!(2), "No."), entry(json!(7), "")]});
+        let verdicts = read_verdicts(&answer.to_string()).expect("verdicts");
+        assert_eq!(verdicts.keys().copied().collect::<Vec<_>>(), [2, 7]);
+        assert_eq!(verdicts[&2].reason, "Line 3 checks it.");
+        let mut more = entry(json!(1), "");
+        more["sure"] = json!(true);
+        for bad in [
+            json!("yes"),
+            json!({}),
+            json!({"readings": [entry(json!("1"), "")]}),
+            json!({"readings": [more]}),
+            json!([true]),
+        ] {
+            assert!(read_verdicts(&bad.to_string()).is_err(), "{bad}");
         }
     }
 
@@ -306,7 +358,7 @@ mod tests {
                 if let Ok(claims) = read_findings_answer(&answer) {
                     prop_assert!(claims.len() <= MOST_FINDINGS + 1);
                 }
-                let _ = read_verdict(&answer);
+                let _ = read_verdicts(&answer);
             }
         }
 

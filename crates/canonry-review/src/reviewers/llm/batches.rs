@@ -47,6 +47,7 @@ impl<'a> ReadingPlan<'a> {
     pub(super) fn of(
         files: &'a [FileToRead<'a>],
         before: &BTreeMap<RepoPath, String>,
+        not_shown: &BTreeMap<RepoPath, &'static str>,
         budget: &LlmReviewBudget,
     ) -> Self {
         let mut plan = Self { files: Vec::new(), batches: Vec::new(), coverage: BatchCoverage::default() };
@@ -66,6 +67,12 @@ impl<'a> ReadingPlan<'a> {
             let path = &file.change.path;
             let used_up = || format!("the model's budget of {} characters was used up", budget.characters);
             let is_full = plan.files.len() >= budget.files;
+            // Nobody reads what a program writes, so it leaves no gap; the report names it.
+            if let Some(what) = not_shown.get(path) {
+                let why = format!("{what}: the model is not shown its content");
+                plan.coverage.not_begun.push(SkippedFile { path: path.clone(), why, gap: false });
+                continue;
+            }
             let text = match Readable::of(file) {
                 Readable::Not(why) => {
                     // A file without lines of text leaves no gap.
@@ -197,7 +204,7 @@ mod tests {
             .zip(&texts)
             .map(|(change, text)| FileToRead { change, text: Some(text), bytes: None })
             .collect();
-        check(ReadingPlan::of(&files, &BTreeMap::new(), &budget))
+        check(ReadingPlan::of(&files, &BTreeMap::new(), &BTreeMap::new(), &budget))
     }
 
     fn told(plan: &ReadingPlan<'_>) -> Vec<(String, String)> {
@@ -212,6 +219,20 @@ mod tests {
             assert_eq!(names, ["src/auth.rs", "src/b.rs", "tests/a.rs", "README.md", "Cargo.lock"]);
             assert_eq!((plan.batches.len(), plan.read_wholly().len(), plan.skipped().len()), (1, 5, 0));
         });
+    }
+
+    #[test]
+    fn what_programs_write_is_named_and_leaves_no_gap() {
+        let (lock, kept) = (new_file("Cargo.lock", "x\n"), new_file("src/kept.rs", "x\n"));
+        let files = [&lock, &kept].map(|change| FileToRead { change, text: Some("x\n"), bytes: None });
+        let not_shown = BTreeMap::from([(lock.path.clone(), "a lock file")]);
+        let plan = ReadingPlan::of(&files, &BTreeMap::new(), &not_shown, &LlmReviewBudget::default());
+        assert_eq!(
+            told(&plan),
+            [("Cargo.lock".to_owned(), "a lock file: the model is not shown its content".to_owned())]
+        );
+        assert!(!plan.skipped()[0].gap && plan.is_anything_read());
+        assert_eq!(plan.read_wholly().len(), 1);
     }
 
     #[test]
@@ -255,7 +276,7 @@ mod tests {
         let files = [(&image, None), (&moved, None), (&gone, None), (&kept, Some("x\n"))];
         let files = files.map(|(change, text)| FileToRead { change, text, bytes: None });
         let before = BTreeMap::from([(gone.path.clone(), text(300))]);
-        let mut plan = ReadingPlan::of(&files, &before, &LlmReviewBudget::default());
+        let mut plan = ReadingPlan::of(&files, &before, &BTreeMap::new(), &LlmReviewBudget::default());
         assert_eq!(told(&plan), [("logo.png".to_owned(), "it is not text".to_owned())]);
         assert!(!plan.skipped()[0].gap);
         let names: Vec<&str> = plan.files.iter().map(|file| file.name.as_str()).collect();

@@ -28,7 +28,8 @@ impl LlmReviewBudget {
         let size = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let characters = size(settings.max_tokens).saturating_mul(CHARACTERS_PER_TOKEN);
         let questions = characters.div_ceil(usual.characters_per_call);
-        // Half as many again: a third of all questions is for second readings.
+        // One for the overview, and half as many again: a third of all questions is for second readings.
+        let questions = questions + 1;
         let calls = u32::try_from(questions + questions.div_ceil(2)).unwrap_or(u32::MAX);
         Self { files: size(settings.max_files), characters, calls: usual.calls.max(calls), ..usual }
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::review::{LineRange, MISPLACED, RepoPath, ReviewerName};
+use canonry_domain::review::{LineRange, MISPLACED, RepoPath, ReviewerName, checked_replacement};
 use canonry_domain::{counted, visible};
 
 use super::answer::ClaimedFinding;
 use super::safe_text::{first_chars, harmless};
 use super::shown_file::ShownFile;
-use crate::findings::reviewer_answer::RawFinding;
+use crate::findings::reviewer_answer::{RawFinding, SuggestedFix};
 
 /// The limit of a title in characters; a longer title is repeated in the message.
 const TITLE: usize = 200;
@@ -29,6 +29,13 @@ pub(super) fn reported(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Resu
         message = if message.is_empty() { named } else { format!("{message}\n\n{named}") };
     }
     let is_misplaced = place.instead_of.is_some();
+    let replacement =
+        place.lines.filter(|_| !is_misplaced).and_then(|lines| replacement(claim, &place.path, lines, files));
+    let bounded_text = |text: Option<&str>| text.map(bounded).filter(|text| !text.is_empty());
+    // Code that cannot be applied is still shown, if there are no words.
+    let code = claim.replacement.as_deref().filter(|_| replacement.is_none());
+    let words = bounded_text(claim.suggestion.as_deref()).or_else(|| bounded_text(code));
+    let fix = SuggestedFix { words, replacement };
     Ok(RawFinding {
         reviewer: ReviewerName::model(),
         rule: None,
@@ -40,10 +47,16 @@ pub(super) fn reported(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Resu
         category: claim.category,
         partial: BTreeMap::new(),
         tags: is_misplaced.then(|| MISPLACED.to_owned()).into_iter().collect(),
-        fix: claim.suggestion.as_deref().map(bounded).filter(|text| !text.is_empty()),
+        fix: Some(fix).filter(|fix| *fix != SuggestedFix::default()),
         is_serious: false,
         removed_code: None,
     })
+}
+
+/// The code that can be put in the place of the finding's lines.
+fn replacement(claim: &ClaimedFinding, path: &RepoPath, lines: LineRange, files: &[&ShownFile<'_>]) -> Option<String> {
+    let file = files.iter().find(|file| file.path == path)?;
+    checked_replacement(claim.replacement.as_deref()?, &file.replaceable(lines)?)
 }
 
 /// A title of one line; an empty title is replaced by the first line of the message.
@@ -145,6 +158,7 @@ mod tests {
             severity: Severity::Major,
             category: Category::Correctness,
             suggestion: Some("  ".to_owned()),
+            replacement: None,
         }
     }
 
@@ -169,6 +183,22 @@ mod tests {
             assert_eq!(one.message, "The last one is left out.");
         }
         assert_eq!(check(&claim("src/a.rs", Some(1), None)).expect("a finding").fix, None);
+    }
+
+    #[test]
+    fn a_replacement_is_for_lines_that_are_there() {
+        let with = |path: &str, line, end, code: &str| {
+            let one = check(&ClaimedFinding { replacement: Some(code.to_owned()), ..claim(path, line, end) });
+            let fix = one.expect("a finding").fix.expect("a fix");
+            (fix.words, fix.replacement)
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(with("src/a.rs", Some(2), Some(3), "2\n3\n"), (None, text("2\n3")));
+        // What cannot be applied is shown instead.
+        assert_eq!(with("src/a.rs", Some(9), None, "2"), (text("2"), None));
+        assert_eq!(with("src/a.rs", None, None, "2"), (text("2"), None));
+        assert_eq!(with("src/b.rs", Some(1), None, "2"), (text("2"), None));
+        assert_eq!(with("src/a.rs", Some(2), None, "  2"), (text("2"), None));
     }
 
     #[test]

@@ -139,6 +139,37 @@ impl FileRisk {
     }
 }
 
+/// What writes a file that nobody writes by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WrittenBy {
+    /// A lock file.
+    PackageManager,
+    /// Whatever fills the folder in these first bytes of the path.
+    Folder(usize),
+    /// A program, as the file's name says.
+    Generator,
+}
+
+/// What writes a file, by its path alone: its content is the change's own.
+pub(crate) fn written_by(path: &RepoPath) -> Option<WrittenBy> {
+    let name = path.as_str().rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
+    if LOCK_FILES.contains(&name.as_str()) {
+        return Some(WrittenBy::PackageManager);
+    }
+    let mut end = 0;
+    for (at, folder) in path.as_str().split('/').enumerate() {
+        end += folder.len() + usize::from(at > 0);
+        let is_known = GENERATED_FOLDERS.contains(&folder.to_ascii_lowercase().as_str());
+        if is_known && end < path.as_str().len() {
+            return Some(WrittenBy::Folder(end));
+        }
+    }
+    let is_generated = matches!(extension, "map" | "snap")
+        || [".min", ".pb", "_pb2", ".g", ".generated", "_generated"].iter().any(|end| stem.ends_with(end));
+    is_generated.then_some(WrittenBy::Generator)
+}
+
 fn humps(name: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut start = 0;
@@ -158,7 +189,23 @@ fn humps(name: &str) -> Vec<&str> {
 mod tests {
     use canonry_domain::review::RepoPath;
 
-    use super::FileRisk;
+    use super::{FileRisk, WrittenBy, written_by};
+
+    #[test]
+    fn files_that_programs_write() {
+        for (path, expected) in [
+            ("web/package-lock.json", Some(WrittenBy::PackageManager)),
+            ("go/vendor/a/b.go", Some(WrittenBy::Folder(9))),
+            ("Vendor/a.go", Some(WrittenBy::Folder(6))),
+            ("src/vendor", None),
+            ("web/app.min.js", Some(WrittenBy::Generator)),
+            ("api/pool_pb2.py", Some(WrittenBy::Generator)),
+            ("logo.svg", None),
+            ("src/auth.rs", None),
+        ] {
+            assert_eq!(written_by(&RepoPath::new(path).expect("a path")), expected, "{path}");
+        }
+    }
 
     #[test]
     fn risks_by_path() {

@@ -15,7 +15,7 @@ use crate::run::report::ModelUse;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuestionPurpose {
     Reading,
-    Refuting,
+    SecondReading,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -141,7 +141,8 @@ impl<'a> ModelSession<'a> {
 
     /// The highest cost of a question, as far as prices are known. Three bytes per token are few in every language.
     fn most(&self, request: &ChatRequest) -> f64 {
-        let bytes = request.system.len() + request.preamble.len() + request.user.len() + request.json_schema.to_string().len();
+        let bytes =
+            request.system.len() + request.preamble.len() + request.user.len() + request.json_schema.to_string().len();
         let tokens = (Some(bytes.div_ceil(3) as u64), Some(u64::from(request.max_tokens)));
         self.budget.cost(tokens.0, tokens.1).unwrap_or_default()
     }
@@ -230,7 +231,7 @@ mod tests {
         for (calls, reading, refuting) in [(0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 2, 1), (9, 6, 3), (30, 20, 10)] {
             let chat = ScriptedModel::always(ScriptedAnswer::Text("{}".to_owned()));
             let session = ModelSession::new(&chat, LlmReviewBudget { calls, ..LlmReviewBudget::default() });
-            for (purpose, most) in [(QuestionPurpose::Reading, reading), (QuestionPurpose::Refuting, refuting)] {
+            for (purpose, most) in [(QuestionPurpose::Reading, reading), (QuestionPurpose::SecondReading, refuting)] {
                 for _ in 0..most {
                     assert_eq!(ask(&session, purpose).await, Ok(()), "{calls}");
                 }
@@ -246,10 +247,10 @@ mod tests {
         let chat = ScriptedModel::always(ScriptedAnswer::Text("{}".to_owned()));
         let session = ModelSession::new(&chat, LlmReviewBudget { calls: 3, ..LlmReviewBudget::default() });
         assert_eq!(ask(&session, QuestionPurpose::Reading).await, Ok(()));
-        assert_eq!(ask(&session, QuestionPurpose::Refuting).await, Ok(()));
-        assert_eq!(ask(&session, QuestionPurpose::Refuting).await, Ok(()));
+        assert_eq!(ask(&session, QuestionPurpose::SecondReading).await, Ok(()));
+        assert_eq!(ask(&session, QuestionPurpose::SecondReading).await, Ok(()));
         assert_eq!(
-            ask(&session, QuestionPurpose::Refuting).await,
+            ask(&session, QuestionPurpose::SecondReading).await,
             Err("the limit of 3 model calls was reached".to_owned())
         );
         assert_eq!(

@@ -15,7 +15,7 @@ use super::reviewer::{LlmAnswer, LlmInput, LlmReviewer};
 use super::scripted_model::{ScriptedAnswer, ScriptedModel};
 use super::shown_file::tests::{change, new_file};
 use crate::change::file_change::{ChangeKind, FileChange};
-use crate::reviewers::FileToRead;
+use crate::reviewers::{FileToRead, ReviewContext};
 
 const CODE: &str = "fn last(list: &[u8]) -> u8 {\n    list[list.len()]\n}\n";
 
@@ -28,8 +28,19 @@ fn findings(list: &[Value]) -> ScriptedAnswer {
     ScriptedAnswer::Text(json!({"findings": list}).to_string())
 }
 
-fn verdict(refuted: bool, reason: &str) -> ScriptedAnswer {
-    ScriptedAnswer::Text(json!({"refuted": refuted, "reason": reason}).to_string())
+/// The entry of a second reading about one finding.
+fn verdict(finding: usize, quote: &str, failure: &str, refuted: bool, reason: &str) -> Value {
+    json!({"finding": finding, "quote": quote, "failure": failure, "refuted": refuted, "reason": reason})
+}
+
+fn verdicts(list: &[Value]) -> ScriptedAnswer {
+    ScriptedAnswer::Text(json!({"readings": list}).to_string())
+}
+
+/// The findings that a second reading could not prove.
+fn unproven(heard: &LlmAnswer) -> Vec<&str> {
+    let reported = heard.heard.reported.iter();
+    reported.filter(|one| one.tags.contains("unproven")).map(|one| one.title.as_str()).collect()
 }
 
 async fn read_with(chat: &Arc<ScriptedModel>, files: &[(&str, &str)], budget: LlmReviewBudget) -> LlmAnswer {
@@ -40,7 +51,15 @@ async fn read_with(chat: &Arc<ScriptedModel>, files: &[(&str, &str)], budget: Ll
         .map(|(change, (_, text))| FileToRead { change, text: Some(*text), bytes: None })
         .collect();
     let (settings, before) = (ReviewSettings::default(), BTreeMap::new());
-    let input = LlmInput { files: &files, before: &before, settings: &settings, prior: &[], memory: &[], budget };
+    let input = LlmInput {
+        files: &files,
+        before: &before,
+        settings: &settings,
+        prior: &[],
+        memory: &[],
+        context: &ReviewContext::default(),
+        budget,
+    };
     let reviewer = LlmReviewer::new(Arc::<ScriptedModel>::clone(chat));
     assert_eq!(format!("{reviewer:?}"), "LlmReviewer { model: \"scripted-1\" }");
     reviewer.read(&input).await
@@ -71,11 +90,12 @@ async fn what_is_found_is_reported_with_what_it_took() {
     let heard = read_with(&chat, &[("src/a.rs", CODE)], LlmReviewBudget { prices, ..LlmReviewBudget::default() }).await;
     let found = &heard.heard.reported[0];
     assert_eq!((found.title.as_str(), found.lines), ("Index out of bounds", LineRange::new(2, 2)));
-    assert_eq!((found.rule.as_deref(), found.fix.as_deref()), (None, Some("list[list.len() - 1]")));
+    let fix = found.fix.as_ref().and_then(|fix| fix.words.as_deref());
+    assert_eq!((found.rule.as_deref(), fix), (None, Some("list[list.len() - 1]")));
     assert_eq!((heard.heard.problems.len(), read_paths(&heard), heard.skipped.len()), (0, vec!["src/a.rs"], 0));
     let used = &heard.model_use;
-    assert_eq!((used.model.as_str(), used.calls, used.input_tokens, used.output_tokens), ("scripted-1", 1, 100, 10));
-    assert!(used.cost_usd.is_some_and(|cost| (cost - 0.000_15).abs() < 1e-12), "{:?}", used.cost_usd);
+    assert_eq!((used.model.as_str(), used.calls, used.input_tokens, used.output_tokens), ("scripted-1", 2, 200, 20));
+    assert!(used.cost_usd.is_some_and(|cost| (cost - 0.000_3).abs() < 1e-12), "{:?}", used.cost_usd);
 }
 
 #[tokio::test]
@@ -91,7 +111,7 @@ async fn prose_is_asked_about_once_more() {
     let chat = Arc::new(ScriptedModel::new([prose(), findings(&[one("Off by one", "src/a.rs", 2, "minor")])], []));
     let heard = read(&chat, &[("src/a.rs", CODE)]).await;
     assert_eq!(titles(&heard), [("Off by one", Severity::Minor)]);
-    assert_eq!((heard.heard.problems.len(), heard.model_use.calls), (0, 2));
+    assert_eq!((heard.heard.problems.len(), heard.model_use.calls), (0, 3));
     let asked = chat.asked();
     assert!(asked[1].user.starts_with(&asked[0].user) && asked[1].user.contains("was not JSON and was thrown away"));
     assert!(!asked[1].user.contains("LGTM"), "what a model was made to say is not said to it again");
@@ -166,11 +186,12 @@ async fn a_file_of_another_question_was_not_shown_in_this_one() {
     let heard = read_with(&chat, &files, budget).await;
     let told: Vec<_> = heard.heard.reported.iter().map(|one| (one.title.as_str(), one.tags.is_empty())).collect();
     assert_eq!(told, [("In a", true), ("In b", false), ("In a", false), ("In b", true)]);
-    assert_eq!(heard.model_use.calls, 2);
+    // The overview, two parts, and a second reading of each file.
+    assert_eq!(heard.model_use.calls, 5);
     // Both were reported by the question that showed their file, so each has its place.
     let findings = crate::findings::reviewer_answer::merge_findings(vec![heard.heard], &crate::HeadTexts::default());
     assert!(findings.len() == 2 && findings.iter().all(|one| one.tags.is_empty()), "{findings:?}");
-    assert!(chat.asked()[0].user.contains("| - src/b.rs\n") && !chat.asked()[0].user.contains("| path: src/b.rs\n"));
+    assert!(chat.asked()[1].user.contains("| - src/b.rs\n") && !chat.asked()[1].user.contains("| path: src/b.rs\n"));
 }
 
 #[tokio::test]
@@ -204,66 +225,128 @@ async fn secrets_in_the_change_stay_here_and_lines_keep_their_numbers() {
 }
 
 #[tokio::test]
-async fn what_is_grave_is_read_twice() {
+async fn a_finding_that_cannot_be_proven_is_tagged() {
     let answer = findings(&[
-        one("Minor one", "src/a.rs", 1, "minor"),
+        one("Minor and right", "src/a.rs", 1, "minor"),
         one("Major and wrong", "src/a.rs", 2, "major"),
         one("Critical and right", "src/a.rs", 2, "critical"),
         one("Critical and doubtful", "src/a.rs", 3, "critical"),
+        one("Quotes what is not there", "src/a.rs", 2, "medium"),
+        one("Says not how", "src/a.rs", 2, "minor"),
+        one("Elsewhere", "src/other.rs", 2, "minor"),
+        one("Critical elsewhere", "src/other.rs", 2, "critical"),
     ]);
-    let verdicts = [
-        verdict(false, "Line 2 does so."),
-        verdict(true, "Line 3 ends it."),
-        verdict(true, "Line 1 checks\n it first."),
+    let code = "    list[list.len()]";
+    let again = [
+        verdicts(&[verdict(1, code, "An index of the length panics.", false, "Line 2.")]),
+        verdicts(&[verdict(1, "", "", true, "Line 1 checks\n it first.")]),
+        verdicts(&[
+            verdict(1, code, "", true, "Line 3 ends it."),
+            verdict(2, "list.get(0)", "It fails.", false, ""),
+            verdict(3, "|      1 + fn last(list: &[u8]) -> u8 {", "It fails.", false, ""),
+            verdict(4, code, " ", false, "It is unclear."),
+        ]),
     ];
-    let chat = Arc::new(ScriptedModel::new([answer], verdicts));
+    let chat = Arc::new(ScriptedModel::new([answer], again));
     let heard = read(&chat, &[("src/a.rs", CODE)]).await;
+    assert_eq!(unproven(&heard), ["Major and wrong", "Quotes what is not there", "Says not how", "Elsewhere"]);
+    // A second reading lowers a critical finding by one step at most, and one about another place stays as it is.
+    let critical: Vec<_> = titles(&heard).into_iter().filter(|(title, _)| title.starts_with("Critical")).collect();
     assert_eq!(
-        titles(&heard),
+        critical,
         [
-            ("Minor one", Severity::Minor),
-            ("Major and wrong", Severity::Medium),
             ("Critical and right", Severity::Critical),
-            // A second reading lowers a critical finding by one step at most.
-            ("Critical and doubtful", Severity::Major)
+            ("Critical and doubtful", Severity::Major),
+            ("Critical elsewhere", Severity::Critical)
         ]
     );
-    assert_eq!(
-        heard.heard.reported[1].message,
-        "It goes wrong.\n\nReported as major. A second reading disputes this: Line 1 checks it first."
-    );
-    // A disputed finding is listed, and is no gap.
+    let message =
+        |title: &str| heard.heard.reported.iter().find(|one| one.title == title).map(|one| one.message.as_str());
+    for (title, said) in [
+        ("Major and wrong", "A second reading could not prove this: Line 3 ends it."),
+        ("Quotes what is not there", "A second reading could not prove this: it quotes no line of the code"),
+        ("Says not how", "A second reading could not prove this: it does not say how the code fails"),
+        ("Critical and doubtful", "Reported as critical. A second reading disputes this: Line 1 checks it first."),
+    ] {
+        assert_eq!(message(title), Some(format!("It goes wrong.\n\n{said}").as_str()));
+    }
+    assert_eq!(message("Minor and right"), Some("It goes wrong."));
     assert!(heard.heard.problems.is_empty(), "{:?}", heard.heard.problems);
     assert_eq!(
         heard.heard.notes,
         [
-            "src/a.rs: \"Critical and doubtful\" was reported as critical and counts as major: a second reading disputes it",
-            "src/a.rs: \"Major and wrong\" was reported as major and counts as medium: a second reading disputes it"
+            "src/a.rs: \"Critical and doubtful\" was reported as critical and counts as major: a second reading disputes it"
         ]
     );
     let asked = chat.asked();
     assert_eq!((asked.len(), heard.model_use.calls), (4, 4));
-    // The most severe comes first, and nothing of the first question is repeated but the finding and the code.
-    assert!(asked[1].user.contains("| Critical and right (critical, line 2): It goes wrong.\n"), "{}", asked[1].user);
+    // Critical findings are asked about alone, and nothing of the first question is repeated but the finding and the code.
+    assert!(
+        asked[1].user.contains("| Finding 1 (critical, line 2): Critical and right: It goes wrong.\n"),
+        "{}",
+        asked[1].user
+    );
     assert!(asked[1].user.contains("|      2 +     list[list.len()]\n") && asked[1].system != asked[0].system);
-    assert!(!asked[1].user.contains("Minor one"), "{}", asked[1].user);
+    assert!(!asked[1].user.contains("Minor and right"), "{}", asked[1].user);
+    assert!(asked[3].user.contains("| Finding 4 (minor, line 2): Says not how: It goes wrong.\n"), "{}", asked[3].user);
 }
 
 #[tokio::test]
-async fn a_second_reading_that_fails_lowers_nothing() {
-    let grave =
-        [one("A", "src/a.rs", 1, "critical"), one("B", "src/a.rs", 2, "major"), one("C", "src/a.rs", 3, "major")];
+async fn a_quote_is_code_of_the_place() {
+    let text: String = (1..=40).map(|line| format!("    let value{line} = call({line});\n")).collect();
+    for (line, quote, is_proven) in [
+        (20, "let value20 = call(20);", true),
+        (20, "    20 +     let  value20 = call(20);", true),
+        (20, "let value22 = call(22);", true),
+        (20, "let value19 = call(19);\n    let value20 = call(20);", true),
+        (20, "value20 = call", true),
+        (20, "call", false),
+        (20, "let value30 = call(30);", false),
+        (20, "let value20 = call(20);\nlet value30 = call(30);", false),
+        (20, "", false),
+        // No such line: the quote may be anywhere.
+        (900, "let value30 = call(30);", true),
+    ] {
+        let answer = findings(&[one("A", "src/a.rs", line, "minor")]);
+        let chat = Arc::new(ScriptedModel::new([answer], [verdicts(&[verdict(1, quote, "It fails.", false, "")])]));
+        let heard = read(&chat, &[("src/a.rs", text.as_str())]).await;
+        assert_eq!(unproven(&heard).is_empty(), is_proven, "{line} {quote}");
+    }
+}
+
+#[tokio::test]
+async fn findings_of_a_file_share_a_second_reading() {
+    let many: Vec<Value> = (0..8).map(|at| one(&format!("Number {at}"), "src/a.rs", 1 + at % 3, "minor")).collect();
+    let chat = Arc::new(ScriptedModel::new([findings(&many)], []));
+    let heard = read(&chat, &[("src/a.rs", CODE)]).await;
+    assert_eq!((unproven(&heard).len(), heard.model_use.calls), (0, 3));
+}
+
+#[tokio::test]
+async fn a_second_reading_that_fails_drops_nothing() {
+    let grave = [
+        one("A", "src/a.rs", 1, "critical"),
+        one("B", "src/a.rs", 2, "critical"),
+        one("C", "src/a.rs", 3, "major"),
+        one("D", "src/a.rs", 3, "minor"),
+    ];
     let unreachable = ChatError::Command { program: "x".to_owned(), problem: "gone".to_owned() };
-    let failures =
-        [ScriptedAnswer::Error(unreachable), ScriptedAnswer::Text("I refute it".to_owned()), verdict(true, " ")];
+    let failures = [
+        ScriptedAnswer::Error(unreachable),
+        ScriptedAnswer::Text("I refute it".to_owned()),
+        verdicts(&[verdict(1, "", "", true, " ")]),
+    ];
     let chat = Arc::new(ScriptedModel::new([findings(&grave)], failures));
     let heard = read(&chat, &[("src/a.rs", CODE)]).await;
-    assert_eq!(titles(&heard), [("A", Severity::Critical), ("B", Severity::Major), ("C", Severity::Major)]);
+    assert_eq!(
+        titles(&heard),
+        [("A", Severity::Critical), ("B", Severity::Critical), ("C", Severity::Major), ("D", Severity::Minor)]
+    );
     assert_eq!(
         heard.heard.problems,
-        ["3 of 3 grave findings of the model had no second reading: the model did not answer: its program failed"]
+        ["4 of 4 findings of the model had no second reading: the model did not answer: its program failed"]
     );
-    assert!(heard.heard.notes.is_empty(), "{:?}", heard.heard.notes);
+    assert!(heard.heard.notes.is_empty() && unproven(&heard).is_empty(), "{:?}", heard.heard);
     let chat = Arc::new(ScriptedModel::new([findings(&grave)], []));
     let budget = LlmReviewBudget { calls: 2, ..LlmReviewBudget::default() };
     let heard = read_with(&chat, &[("src/a.rs", CODE)], budget).await;
@@ -272,8 +355,7 @@ async fn a_second_reading_that_fails_lowers_nothing() {
         (
             0,
             vec![
-                "2 of 3 grave findings of the model had no second reading: the limit of 2 model calls was reached"
-                    .to_owned()
+                "3 of 4 findings of the model had no second reading: the limit of 2 model calls was reached".to_owned()
             ]
         )
     );
@@ -347,7 +429,8 @@ async fn a_refusal_and_a_wrong_key_cost_what_they_are_about() {
     let heard = read_with(&chat, &files, budget).await;
     assert_eq!((read_paths(&heard), heard.skipped[0].path.as_str()), (vec!["b.rs"], "a.rs"));
     assert!(heard.skipped[0].why.ends_with(": it refused"), "{}", heard.skipped[0].why);
-    assert_eq!((heard.model_use.input_tokens, heard.model_use.output_tokens), (1_000, 10));
+    // The overview and the other part.
+    assert_eq!((heard.model_use.input_tokens, heard.model_use.output_tokens), (1_100, 20));
     let wrong = ChatError::Settings { provider: "openai", problem: "no key".to_owned() };
     let chat = Arc::new(ScriptedModel::always(ScriptedAnswer::Error(wrong)));
     let heard = read_with(&chat, &files, budget).await;
@@ -364,7 +447,15 @@ async fn deleted_and_renamed_files_are_asked_about() {
     let before = BTreeMap::from([(gone.path.clone(), "fn check() {\n}\n".to_owned())]);
     let settings = ReviewSettings::default();
     let budget = LlmReviewBudget::default();
-    let input = LlmInput { files: &files, before: &before, settings: &settings, prior: &[], memory: &[], budget };
+    let input = LlmInput {
+        files: &files,
+        before: &before,
+        settings: &settings,
+        prior: &[],
+        memory: &[],
+        context: &ReviewContext::default(),
+        budget,
+    };
     let found = one("A check is gone", "src/auth.rs", 1, "critical");
     let chat = Arc::new(ScriptedModel::new([findings(&[found])], []));
     let heard = LlmReviewer::new(Arc::<ScriptedModel>::clone(&chat)).read(&input).await;
@@ -405,16 +496,28 @@ async fn what_does_not_fit_into_a_question_is_no_gap() {
     let files = [FileToRead { change: &change, text: Some(CODE), bytes: None }];
     let (settings, before, budget) = (ReviewSettings::default(), BTreeMap::new(), LlmReviewBudget::default());
     let memory = vec!["x".repeat(3_000); 2];
-    let input = LlmInput { files: &files, before: &before, settings: &settings, prior: &[], memory: &memory, budget };
+    let input = LlmInput {
+        files: &files,
+        before: &before,
+        settings: &settings,
+        prior: &[],
+        memory: &memory,
+        context: &ReviewContext::default(),
+        budget,
+    };
     let heard = LlmReviewer::new(chat).read(&input).await;
-    assert_eq!(heard.heard.notes, ["1 of 2 memories did not fit into a question to the model"]);
+    let left_out = "context: 1 of 2 memories left out, because a question to the model has no room for more";
+    assert_eq!(heard.heard.notes, [left_out]);
     assert!(heard.heard.problems.is_empty(), "{:?}", heard.heard.problems);
 }
 
 #[tokio::test]
 async fn a_program_can_be_the_model() {
     let answer = json!({"findings": [one("Index out of bounds", "src/a.rs", 2, "minor")]});
-    let script = format!("grep -q '^|      2 +     list' && cat <<'END'\n```json\n{answer}\n```\nEND");
+    let again = json!({"readings": [verdict(1, "list[list.len()]", "An index of the length panics.", false, "")]});
+    let script = format!(
+        "question=$(cat)\ncase $question in *'The findings:'*) echo '{again}';; *'|      2 +     list'*) cat <<'END'\n```json\n{answer}\n```\nEND\n;; esac"
+    );
     let chat = CommandChat::new(CommandSettings {
         program: "sh".to_owned(),
         arguments: vec!["-c".to_owned(), script],
@@ -428,12 +531,13 @@ async fn a_program_can_be_the_model() {
         settings: &settings,
         prior: &[],
         memory: &[],
+        context: &ReviewContext::default(),
         budget: LlmReviewBudget::default(),
     };
     let heard = LlmReviewer::new(Arc::new(chat)).read(&input).await;
     assert_eq!((titles(&heard), heard.heard.problems.len()), (vec![("Index out of bounds", Severity::Minor)], 0));
     // The model does not report its tokens.
-    assert_eq!((heard.model_use.calls, heard.model_use.input_tokens, heard.model_use.cost_usd), (1, 0, None));
+    assert_eq!((heard.model_use.calls, heard.model_use.input_tokens, heard.model_use.cost_usd), (2, 0, None));
 }
 
 #[test]

@@ -14,12 +14,14 @@ use super::answer::{ClaimedFinding, Unusable, UnusableClaim, read_findings_answe
 use super::batches::{ReadingBatch, ReadingPlan};
 use super::budget::LlmReviewBudget;
 use super::claims::reported;
+use super::context_plan::LeftOut;
 use super::model_session::{ModelSession, NoAnswer, QuestionPurpose};
+use super::overview::{Overview, ask_overview};
 use super::prompt::{PromptContext, asked_again, review_question};
-use super::refute::refute;
+use super::second_reading::read_again;
 use super::shown_file::ShownFile;
 use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer};
-use crate::reviewers::FileToRead;
+use crate::reviewers::{FileToRead, ReviewContext};
 use crate::run::report::{ModelUse, SkippedFile};
 
 /// The dropped findings that are listed one by one.
@@ -39,6 +41,8 @@ pub struct LlmInput<'a> {
     pub settings: &'a ReviewSettings,
     pub prior: &'a [TrackedFinding],
     pub memory: &'a [String],
+    /// What is known about the change beside its lines.
+    pub context: &'a ReviewContext,
     pub budget: LlmReviewBudget,
 }
 
@@ -62,18 +66,35 @@ impl LlmReviewer {
 
     /// Reads files. Anything that goes wrong is reported in the result.
     pub async fn read(&self, input: &LlmInput<'_>) -> LlmAnswer {
-        let mut plan = ReadingPlan::of(input.files, input.before, &input.budget);
+        let mut plan = ReadingPlan::of(input.files, input.before, &input.context.not_shown, &input.budget);
         let session = ModelSession::new(self.chat.as_ref(), input.budget);
-        let around = PromptContext { settings: input.settings, prior: input.prior, memory: input.memory };
-        let mut told = ReadingNotes::default();
+        let around = PromptContext {
+            settings: input.settings,
+            prior: input.prior,
+            memory: input.memory,
+            context: input.context,
+        };
+        let mut told = ReadingNotes { notes: input.context.notes.clone(), ..ReadingNotes::default() };
+        let mut left_out = LeftOut::default();
+        // A change that fits into one question is seen as a whole anyway.
+        let has_parts = plan.batches.len() > 1 && input.budget.reading_calls() as usize > plan.batches.len();
+        let overview = if has_parts {
+            let (overview, cut) = ask_overview(&session, &plan.files, &around).await;
+            left_out.merge(&cut);
+            overview.map_err(|why| told.notes.push(format!("each part was read without an overview: {why}"))).ok()
+        } else {
+            None
+        };
         let mut found = Vec::new();
         let mut next = 0;
         while next < plan.batches.len() {
             let end = plan.batches.len().min(next + session.at_once());
             let wave = &plan.batches[next..end];
-            let heard = join_all(wave.iter().map(|batch| read_batch(&session, batch, &plan.files, &around))).await;
+            let heard =
+                join_all(wave.iter().map(|batch| read_batch(&session, batch, &plan.files, &around, overview.as_ref())))
+                    .await;
             for (at, heard) in (next..end).zip(heard) {
-                heard.left_out.into_iter().for_each(|note| once(&mut told.notes, note));
+                left_out.merge(&heard.left_out);
                 match heard.claims {
                     Ok(claims) => {
                         for claim in claims {
@@ -95,7 +116,8 @@ impl LlmReviewer {
             }
             next = end;
         }
-        let second = refute(&session, &plan.files, &mut found).await;
+        told.notes.extend(left_out.notes());
+        let second = read_again(&session, &plan.files, &mut found).await;
         told.notes.extend(plan.note());
         told.notes.extend(second.notes);
         told.problems.extend(second.problems);
@@ -125,7 +147,7 @@ impl fmt::Debug for LlmReviewer {
 struct BatchAnswer {
     /// Each finding, or why it is left out; or why there is no answer.
     claims: Result<Vec<Result<RawFinding, UnusableClaim>>, String>,
-    left_out: Vec<String>,
+    left_out: LeftOut,
 }
 
 async fn read_batch(
@@ -133,8 +155,9 @@ async fn read_batch(
     batch: &ReadingBatch,
     files: &[ShownFile<'_>],
     around: &PromptContext<'_>,
+    overview: Option<&Overview>,
 ) -> BatchAnswer {
-    let question = review_question(batch, files, around);
+    let question = review_question(batch, files, around, overview);
     let shown: Vec<&ShownFile<'_>> = batch.pieces.iter().map(|piece| &files[piece.file]).collect();
     let claims = match ask(session, &question.request, &shown).await {
         // An answer that cannot be parsed is requested once more; a third one would not be better.

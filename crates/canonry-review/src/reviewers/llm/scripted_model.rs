@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use canonry_models::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest};
+use canonry_testkit::models::confirmed_second_reading;
 use futures_util::future::BoxFuture;
 
 #[derive(Debug, Clone)]
@@ -19,20 +20,27 @@ pub(super) enum ScriptedAnswer {
 /// A model with an answer for each question, and a default for further ones.
 pub(super) struct ScriptedModel {
     reading: Mutex<VecDeque<ScriptedAnswer>>,
-    refuting: Mutex<VecDeque<ScriptedAnswer>>,
+    overview: Mutex<VecDeque<ScriptedAnswer>>,
+    again: Mutex<VecDeque<ScriptedAnswer>>,
     always: Option<ScriptedAnswer>,
     asked: Mutex<Vec<ChatRequest>>,
 }
 
 impl ScriptedModel {
-    /// Answers to reading questions and to second readings, in order. After them the model finds nothing and refutes
-    /// nothing.
+    /// Answers to reading questions and to second readings, in order. After them the model finds nothing and
+    /// confirms everything.
     pub(super) fn new(
         reading: impl IntoIterator<Item = ScriptedAnswer>,
-        refuting: impl IntoIterator<Item = ScriptedAnswer>,
+        again: impl IntoIterator<Item = ScriptedAnswer>,
     ) -> Self {
-        let (reading, refuting) = (reading.into_iter().collect(), refuting.into_iter().collect());
-        Self { reading: Mutex::new(reading), refuting: Mutex::new(refuting), always: None, asked: Mutex::default() }
+        let (reading, again) = (reading.into_iter().collect(), again.into_iter().collect());
+        Self {
+            reading: Mutex::new(reading),
+            again: Mutex::new(again),
+            overview: Mutex::default(),
+            always: None,
+            asked: Mutex::default(),
+        }
     }
 
     pub(super) fn always(said: ScriptedAnswer) -> Self {
@@ -52,11 +60,14 @@ impl ChatModel for ScriptedModel {
     fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<ChatAnswer, ChatError>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
         let (script, otherwise) = match request.schema_name {
-            "second_reading" => (&self.refuting, r#"{"refuted": false, "reason": "It stands."}"#),
-            _ => (&self.reading, r#"{"findings": []}"#),
+            "second_reading" => {
+                (&self.again, confirmed_second_reading(&request.user).expect("a second reading has findings and code"))
+            }
+            "change_overview" => (&self.overview, r#"{"summary": "It changes files.", "files": []}"#.to_owned()),
+            _ => (&self.reading, r#"{"findings": []}"#.to_owned()),
         };
         let next = script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let said = next.or_else(|| self.always.clone()).unwrap_or_else(|| ScriptedAnswer::Text(otherwise.to_owned()));
+        let said = next.or_else(|| self.always.clone()).unwrap_or(ScriptedAnswer::Text(otherwise));
         Box::pin(async move {
             // As with a real model, other tasks run meanwhile.
             tokio::task::yield_now().await;

@@ -2,15 +2,21 @@
 
 use std::ops::RangeInclusive;
 
-use canonry_domain::review::{Hunk, RepoPath};
+use canonry_domain::review::{Hunk, LineRange, RepoPath};
 use canonry_domain::{redact, visible};
 
 use super::readable::happened;
 use super::safe_text::{first_chars, lines_without_secrets};
 use crate::change::file_change::{ChangeKind, FileChange};
+use crate::reviewers::Outline;
 
 /// Unchanged lines on each side of a change: usually enough to see its function.
 const CONTEXT: u32 = 12;
+/// A changed function of at most so many lines is shown whole; of a longer one, its head.
+const WHOLE_FUNCTION: u32 = 60;
+const HEAD_LINES: u32 = 3;
+/// The changed definitions of a file that its outline names.
+const MOST_NAMES: usize = 12;
 /// Longer lines are cut: they are not written by hand.
 const LONGEST_LINE: usize = 1_000;
 /// The limits in lines and characters for a deleted file: enough to see its purpose. Deleted code needs no more, and
@@ -27,6 +33,11 @@ pub(super) struct ShownFile<'a> {
     happened: String,
     is_deleted: bool,
     lines: Vec<String>,
+    /// Whether its lines end with a carriage return, which no line here has.
+    has_carriage_returns: bool,
+    outline: Outline,
+    added: usize,
+    removed: u32,
     before: Option<Vec<String>>,
     hunks: Vec<Hunk>,
 }
@@ -63,10 +74,28 @@ impl<'a> ShownFile<'a> {
             name: visible(&redact(change.path.as_str())),
             happened: happened(change, lines.len()),
             is_deleted: change.kind == ChangeKind::Deleted,
+            outline: Outline::of(&lines.iter().map(String::as_str).collect::<Vec<_>>()),
             lines,
+            added: change.added.len(),
+            removed: change.removed,
+            has_carriage_returns: text.contains('\r'),
             before: before.map(lines_without_secrets),
             hunks,
         }
+    }
+
+    /// One line about the change of this file: its name, its size, and the definitions with changed lines.
+    pub(super) fn outline(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for name in
+            self.hunks.iter().filter_map(|hunk| self.outline.innermost(first_line(hunk))).map(|one| one.name.as_str())
+        {
+            if !names.contains(&name) && names.len() < MOST_NAMES {
+                names.push(name);
+            }
+        }
+        let places = if names.is_empty() { String::new() } else { format!(", in {}", names.join(", ")) };
+        format!("{} (+{} -{}){places}", self.name, self.added, self.removed)
     }
 
     /// Whether only the beginning of a long deleted file is shown.
@@ -105,20 +134,62 @@ impl<'a> ShownFile<'a> {
         pieces
     }
 
-    /// The lines around one place, for a second reading.
-    pub(super) fn around(&self, lines: Option<RangeInclusive<u32>>, room: usize) -> String {
-        let Some(lines) = lines else {
+    /// The present lines of a range, if all of them exist and a replacement can be put in their place.
+    pub(super) fn replaceable(&self, lines: LineRange) -> Option<Vec<&str>> {
+        let range = lines.first.checked_sub(1)? as usize..lines.last as usize;
+        let present = self.lines.get(range).filter(|_| !self.has_carriage_returns)?;
+        Some(present.iter().map(String::as_str).collect())
+    }
+
+    /// Whether a quote is code of these lines, of those right beside them, or of lines that were removed there. Without
+    /// lines, the quote may be any code of the file. A file that has no code to show needs no quote.
+    pub(super) fn is_quoted(&self, lines: Option<RangeInclusive<u32>>, quote: &str) -> bool {
+        /// A model that is one line off has read the code all the same.
+        const BESIDE: u32 = 3;
+        let whole = 1..=u32::MAX;
+        let near = lines
+            .map_or(whole, |lines| lines.start().saturating_sub(BESIDE).max(1)..=lines.end().saturating_add(BESIDE));
+        let present = (1..).zip(&self.lines).filter(|(line, _)| near.contains(line)).map(|(_, text)| text);
+        let removed = self.hunks.iter().filter(|hunk| {
+            let first = first_line(hunk);
+            near.contains(&first.max(1)) || (first..first.saturating_add(hunk.new)).any(|line| near.contains(&line))
+        });
+        let code: Vec<String> = present
+            .chain(removed.flat_map(|hunk| self.removed(hunk)))
+            .map(|text| plain_words(&visible(text)))
+            .collect();
+        if code.iter().all(String::is_empty) {
+            return true;
+        }
+        let mut quoted = quote.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
+        quoted.peek().is_some()
+            && quoted.all(|line| [line, without_number(line)].iter().any(|line| is_part(&code, &plain_words(line))))
+    }
+
+    /// The lines around some places of the file, for a second reading; without a place, its beginning.
+    pub(super) fn around(&self, places: &[Option<RangeInclusive<u32>>], room: usize) -> String {
+        let mut places: Vec<&RangeInclusive<u32>> = places.iter().flatten().collect();
+        if places.is_empty() {
             return self.pieces(0, room).into_iter().next().map(|piece| piece.text).unwrap_or_default();
-        };
-        /// A second reading is about one place, and sees more of it.
+        }
+        places.sort_by_key(|lines| *lines.start());
+        /// A second reading is about few places, and sees more of them.
         const AROUND: u32 = 60;
         let mut around = AROUND;
         loop {
-            let first = lines.start().saturating_sub(around).max(1);
-            let rows = self.rows(&(first..=lines.end().saturating_add(around).min(self.line_count())));
-            let mut piece = self.piece(0, first);
+            let mut windows: Vec<RangeInclusive<u32>> = Vec::new();
+            for lines in &places {
+                let from = lines.start().saturating_sub(around).max(1);
+                let to = lines.end().saturating_add(around).min(self.line_count());
+                match windows.last_mut() {
+                    Some(last) if from <= last.end().saturating_add(1) => *last = *last.start()..=to.max(*last.end()),
+                    _ => windows.push(from..=to),
+                }
+            }
+            let rows: Vec<ShownRow> = windows.iter().flat_map(|window| self.rows(window)).collect();
+            let mut piece = self.piece(0, *windows[0].start());
             let total: usize = rows.iter().map(|row| row.characters).sum();
-            // The place itself is more important than the lines around it.
+            // The places themselves are more important than the lines around them.
             if around > 0 && piece.characters + total > room {
                 around /= 2;
                 continue;
@@ -144,10 +215,19 @@ impl<'a> ShownFile<'a> {
     /// The ranges of the new version that are shown; adjacent ranges are merged.
     fn stretches(&self) -> Vec<RangeInclusive<u32>> {
         let mut stretches: Vec<RangeInclusive<u32>> = Vec::new();
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
         for hunk in &self.hunks {
             let first = first_line(hunk);
-            let from = first.saturating_sub(CONTEXT).max(1);
-            let to = first.saturating_add(hunk.new).saturating_sub(1).saturating_add(CONTEXT).min(self.line_count());
+            let last = first.saturating_add(hunk.new).saturating_sub(1);
+            ranges.push((first.saturating_sub(CONTEXT).max(1), last.saturating_add(CONTEXT).min(self.line_count())));
+            // The function around the change, and the heads of what it is in.
+            for one in self.outline.around(first).filter(|one| one.first < first) {
+                let is_whole = one.last - one.first < WHOLE_FUNCTION;
+                ranges.push((one.first, if is_whole { one.last } else { one.last.min(one.first + HEAD_LINES - 1) }));
+            }
+        }
+        ranges.sort_unstable();
+        for (from, to) in ranges {
             match stretches.last_mut() {
                 Some(last) if from <= last.end().saturating_add(1) => {
                     *last = *last.start()..=to.max(*last.end());
@@ -192,9 +272,7 @@ impl<'a> ShownFile<'a> {
         if hunk.old == 0 {
             return;
         }
-        let old = hunk.old_start.saturating_sub(1) as usize;
-        let removed = self.before.as_ref().and_then(|before| before.get(old..old.checked_add(hunk.old as usize)?));
-        let removed = removed.unwrap_or_default();
+        let removed = self.removed(hunk);
         let shown = if self.is_deleted { &removed[..self.deleted_shown(hunk)] } else { removed };
         rows.extend(shown.iter().map(|text| {
             let (text, is_cut) = shown_line(text);
@@ -207,16 +285,21 @@ impl<'a> ShownFile<'a> {
         }
     }
 
-    /// How many lines of this hunk are shown if the file is deleted.
-    fn deleted_shown(&self, hunk: &Hunk) -> usize {
+    /// The lines that a hunk removed; empty if they are unknown.
+    fn removed(&self, hunk: &Hunk) -> &[String] {
         let old = hunk.old_start.saturating_sub(1) as usize;
         let removed = self.before.as_ref().and_then(|before| before.get(old..old.checked_add(hunk.old as usize)?));
+        removed.unwrap_or_default()
+    }
+
+    /// How many lines of this hunk are shown if the file is deleted.
+    fn deleted_shown(&self, hunk: &Hunk) -> usize {
         let mut characters = 0;
         let fits = |text: &&String| {
             characters += shown_line(text).0.chars().count();
             characters <= DELETED_CHARACTERS
         };
-        removed.unwrap_or_default().iter().take(DELETED_LINES).take_while(fits).count()
+        self.removed(hunk).iter().take(DELETED_LINES).take_while(fits).count()
     }
 }
 
@@ -238,6 +321,26 @@ impl ShownRow {
 /// The first line of the new version that a hunk is about; if it only removes lines, the line after them.
 fn first_line(hunk: &Hunk) -> u32 {
     if hunk.new == 0 { hunk.new_start.saturating_add(1) } else { hunk.new_start.max(1) }
+}
+
+/// The words of a line with one space between them: models do not repeat white space faithfully.
+fn plain_words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A quoted line without the mark, the number and the sign that it was shown with.
+fn without_number(line: &str) -> &str {
+    let line = line.strip_prefix('|').unwrap_or(line).trim_start();
+    let line = line.trim_start_matches(|character: char| character.is_ascii_digit()).trim_start();
+    line.strip_prefix(['+', '-']).unwrap_or(line)
+}
+
+/// Whether a quote is one of the lines, or so long a part of one that it can be no other.
+fn is_part(code: &[String], quote: &str) -> bool {
+    /// Shorter parts, such as `return`, are in many lines.
+    const LEAST_PART: usize = 8;
+    let is_long = quote.chars().count() >= LEAST_PART;
+    !quote.is_empty() && code.iter().any(|line| line == quote || (is_long && line.contains(quote)))
 }
 
 fn shown_line(text: &str) -> (String, bool) {

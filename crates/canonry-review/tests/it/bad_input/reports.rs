@@ -215,7 +215,7 @@ fn what_is_said_is_bounded() {
         one.message.chars().count(),
         one.rule.as_ref().map_or(0, String::len),
         one.reviewer.as_str().len(),
-        one.fix.as_ref().map_or(0, String::len),
+        one.fix.as_ref().and_then(|fix| fix.words.as_ref()).map_or(0, String::len),
         one.partial.len(),
     ];
     assert_eq!(sizes, [201, 8_001, 200, 200, 8_000, 10]);

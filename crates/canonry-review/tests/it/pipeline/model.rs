@@ -13,7 +13,9 @@ use serde_json::json;
 use crate::pipeline::memory::embedder;
 use crate::pipeline::project::{Asked, Project, code, pull, statuses};
 
+/// A model whose second readings confirm what it found.
 pub(crate) fn model(server: &ModelServer) -> LlmReviewer {
+    server.confirm_findings();
     let settings = ChatSettings { base_url: server.base_url(), attempts: 1, ..ChatSettings::new(ChatProvider::OpenAi) };
     LlmReviewer::new(Arc::new(RemoteChat::new(settings).expect("a model")))
 }
@@ -44,7 +46,7 @@ on_both_engines! {
         server.answer_next(says("Query in a loop", 30));
         let first = project.review_asked(&base, asked).await;
         assert_eq!(statuses(&first), ["a.js:30 new!"]);
-        assert_eq!(first.model.as_ref().map(|model| model.calls), Some(1));
+        assert_eq!(first.model.as_ref().map(|model| model.calls), Some(2));
         let names: Vec<_> = first.reviewers.iter().map(|one| (one.name.as_str(), one.findings, one.files)).collect();
         assert_eq!(names, [("builtin", 0, 1), ("llm", 1, 1)]);
         let stored = project.store.review().get(first.review.expect("stored")).await.expect("read").expect("there");

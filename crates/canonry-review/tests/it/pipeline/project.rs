@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use canonry_config::RepoConfig;
 use canonry_domain::review::{CommitSha, FindingStatus, ReviewSubject};
-use canonry_domain::{ItemNumber, Login, RepoName};
+use canonry_domain::{ItemNumber, ItemRecord, ItemType, Login, RepoName};
 use canonry_models::Embedder;
 use canonry_review::reviewers::CommandReviewer;
 use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer};
 use canonry_review::{
-    LintedCommit, ReportedFinding, Repository, ReviewError, ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice,
-    review,
+    LintedCommit, PullDescription, ReportedFinding, Repository, ReviewError, ReviewOutcome, ReviewReport,
+    ReviewRequest, ReviewerChoice, review,
 };
 use canonry_store::{FindingId, RepoId, Store};
 use canonry_testkit::database::TestDatabase;
@@ -30,6 +30,7 @@ pub(crate) struct Project {
     pub(crate) settings: RepoConfig,
     pub(crate) reviewers: Vec<ReviewerChoice>,
     pub(crate) llm_budget: LlmReviewBudget,
+    pub(crate) description: Option<PullDescription>,
     pub(crate) base_reports: Vec<PathBuf>,
     pub(crate) base_ledger: Option<ReviewSubject>,
     pub(crate) repository: Repository,
@@ -90,6 +91,7 @@ impl Project {
             settings: RepoConfig::default(),
             reviewers: vec![ReviewerChoice::Builtin],
             llm_budget: LlmReviewBudget::default(),
+            description: None,
             base_reports: Vec::new(),
             base_ledger: None,
             files: tempfile::tempdir().expect("a folder"),
@@ -120,6 +122,12 @@ impl Project {
 
     pub(crate) fn folder(&self) -> &std::path::Path {
         self.files.path()
+    }
+
+    pub(crate) async fn store_issue(&self, number: ItemNumber, title: &str, body: &str) {
+        let repo = self.store.repos().ensure(&self.name, self.now()).await.expect("a repository");
+        let record = ItemRecord { body: Some(body.to_owned()), ..ItemRecord::new(ItemType::Issue, number, title) };
+        self.store.corpus().upsert_items(&repo, vec![record], self.now()).await.expect("stored");
     }
 
     /// Lets a program report these findings: title, path, line, severity, category.
@@ -157,6 +165,7 @@ impl Project {
             requested: asked.requested,
             full: asked.full,
             settings: &self.settings,
+            description: self.description.as_ref(),
             notes: &[],
             reviewers: asked.reviewers.unwrap_or(&self.reviewers),
             linted: LintedCommit::Reported { checkout: None },

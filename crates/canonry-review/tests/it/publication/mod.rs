@@ -6,5 +6,6 @@ mod limits;
 mod referee;
 mod setting;
 mod story;
+mod suggestions;
 mod threads;
 mod trouble;

@@ -12,7 +12,7 @@ use canonry_domain::review::{CommitSha, ReviewSubject};
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_github::{Auth, GitHub};
 use canonry_review::reviewers::CommandReviewer;
-use canonry_review::reviewers::llm::LlmReviewBudget;
+use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer};
 use canonry_review::{
     FetchedRepository, LintedCommit, Publication, PublicationError, PublicationRecheck, PublicationResult, Remote,
     Repository, ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice, review,
@@ -34,6 +34,7 @@ pub(crate) struct Setting {
     pub(crate) pull: ItemNumber,
     pub(crate) settings: RepoConfig,
     pub(crate) own: &'static str,
+    pub(crate) llm: Option<LlmReviewer>,
     files: TempDir,
     counter: AtomicU32,
 }
@@ -69,6 +70,7 @@ impl Setting {
             pull: number(pull),
             settings: RepoConfig::default(),
             own,
+            llm: None,
             files: tempfile::tempdir().expect("a folder"),
             counter: AtomicU32::new(0),
         }
@@ -141,6 +143,7 @@ impl Setting {
             requested,
             full: false,
             settings: &self.settings,
+            description: None,
             notes: &[],
             reviewers,
             linted: LintedCommit::Reported { checkout: None },
@@ -149,7 +152,7 @@ impl Setting {
             llm_budget: LlmReviewBudget::default(),
             owner: &self.another("worker"),
         };
-        review(&self.store, &request, None, None, &|| self.tick()).await.expect("a review")
+        review(&self.store, &request, self.llm.as_ref(), None, &|| self.tick()).await.expect("a review")
     }
 
     fn tick(&self) -> Timestamp {

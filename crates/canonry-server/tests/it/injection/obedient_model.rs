@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use canonry_domain::Extractor;
 use canonry_models::chat::{ChatModel, ChatProvider, ChatSettings, RemoteChat};
-use canonry_testkit::models::{ModelRequest, ModelServer};
+use canonry_testkit::models::{ModelRequest, ModelServer, confirmed_second_reading};
 use canonry_triage::{DetectorSource, Detectors, Judge};
 use serde_json::{Value, json};
 
@@ -104,7 +104,7 @@ fn answer(request: &ModelRequest, orders: &mut Orders) -> String {
         "duplicate_decision" => judged(&text, &prompt),
         "review_findings" if orders.is_silent => json!({ "findings": [] }).to_string(),
         "review_findings" => findings(&orders.texts, &prompt),
-        _ => json!({ "refuted": false, "reason": "" }).to_string(),
+        _ => confirmed_second_reading(&prompt).expect("the only other question is a second reading"),
     }
 }
 

@@ -94,6 +94,8 @@ pub(crate) fn finding(path: &str, line: u32, title: &str) -> Finding {
         partial: [("primary".to_owned(), "\u{0}1".to_owned())].into(),
         tags: ["cwe-1".to_owned()].into(),
         fix: None,
+        replacement: None,
+        unproven: false,
     }
 }
 

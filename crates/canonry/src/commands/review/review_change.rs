@@ -213,6 +213,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         requested: true,
         full: args.full || args.staged,
         settings: &asked.settings,
+        description: asked.pull.as_ref().map(|pull| &pull.description),
         notes: &notes,
         reviewers: &reviewers,
         linted: asked.linted.commit(),
