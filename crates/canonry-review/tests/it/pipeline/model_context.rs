@@ -181,8 +181,10 @@ async fn the_parts_of_a_large_change_are_told_of_the_whole() {
         assert!(!part.contains("nowhere.rs"), "{part}");
     }
     // What all questions have in common is the same at their beginning.
-    let beginnings: Vec<&str> =
-        asked[1..].iter().map(|part| part.split("\nThe messages of its commits").next().expect("a beginning")).collect();
+    let beginnings: Vec<&str> = asked[1..]
+        .iter()
+        .map(|part| part.split("\nThe messages of its commits").next().expect("a beginning"))
+        .collect();
     assert!(beginnings.windows(2).all(|pair| pair[0] == pair[1]));
     assert!(report.reviewers[0].notes.is_empty(), "{:?}", report.reviewers);
     // Without an overview the parts are read all the same.
