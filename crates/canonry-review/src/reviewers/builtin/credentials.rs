@@ -9,6 +9,7 @@ use canonry_domain::{SecretKind, has_valid_checksum, scan_secrets};
 
 use super::credential_files::lines_with_secrets;
 use super::reading::{BuiltinRule, ReadFile, Remark};
+use super::syntax::Language;
 use super::url_passwords::opens_nothing;
 
 pub(super) const RULE: BuiltinRule = BuiltinRule { id: LEAKED_CREDENTIAL_RULE, check };
@@ -41,6 +42,7 @@ pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
                 SecretKind::UrlPassword => !opens_nothing(&text, &secret.range),
                 SecretKind::Password => file.language.is_none() || is_in_quotes(&text[..secret.range.start]),
                 SecretKind::Jwt => is_web_token(value),
+                SecretKind::PasswordHash => !is_in_comment(file, &text[..secret.range.start]),
                 _ => true,
             };
             if gives_access && !is_made_up(value) && is_told(file, *line, credential) {
@@ -142,6 +144,13 @@ fn is_in_quotes(before: &str) -> bool {
     ['"', '\'', '`'].iter().any(|quote| line.matches(*quote).count() % 2 == 1)
 }
 
+/// Whether a value stands in a comment that has a line of its own: documentation shows what a hash looks like.
+fn is_in_comment(file: &ReadFile<'_>, before: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or(before).trim_start();
+    let marks = file.language.map(Language::line_comments).unwrap_or_default();
+    line.starts_with('*') || marks.iter().any(|mark| line.starts_with(mark))
+}
+
 /// Whether the first part of a JSON web token names its algorithm.
 fn is_web_token(value: &str) -> bool {
     let header = value.split('.').next().unwrap_or_default();
@@ -181,6 +190,7 @@ fn is_made_up(value: &str) -> bool {
         "placeholder",
         "redacted",
         "1234567890",
+        "0123456789",
         "abcdefgh",
         "deadbeef",
         "sample",
@@ -260,6 +270,11 @@ mod tests {
             ("src/a.js", format!("t = '{}'\n", ["ghp_", &"x".repeat(36)].concat()), vec![]),
             ("src/a.js", format!("t = '{}'\n", ["ghp_", "abcdefghijklmnopqrstuvwxyz1234567890"].concat()), vec![]),
             ("src/a.js", "const token = process.env.GITHUB_TOKEN;\n".to_owned(), vec![]),
+            (
+                "app/a.rb",
+                format!("# digest # => '$2a$10${}'\n", "k9Zr2mX4hJ7kQ9zR2mX4".repeat(3).split_at(53).0),
+                vec![],
+            ),
             ("src/a.js", "const token = this.state.b2bToken;\n".to_owned(), vec![]),
             ("src/a.js", "const token = this.x1.y2Z3w4;\nconst apiKey = Config.V2.keyFor9;\n".to_owned(), vec![]),
             ("tests/a.js", format!("t = '{}'\n", made_up()), vec![]),
