@@ -12,7 +12,7 @@ use super::{
 use crate::change::file_change::ChangeKind;
 use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer};
 
-const RULES: [BuiltinRule; 13] = [
+const RULES: [BuiltinRule; 12] = [
     conflict_markers::RULE,
     credentials::RULE,
     secret_files::RULE,
@@ -24,7 +24,6 @@ const RULES: [BuiltinRule; 13] = [
     merge_leftovers::RULE,
     workflow_security::INJECTION,
     workflow_security::UNTRUSTED_CHECKOUT,
-    workflow_security::PERMISSIONS,
     workflow_security::UNPINNED_ACTION,
 ];
 

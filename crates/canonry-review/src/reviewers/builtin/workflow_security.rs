@@ -13,7 +13,6 @@ use super::reading::{BuiltinRule, ReadFile, Remark};
 pub(super) const INJECTION: BuiltinRule = BuiltinRule { id: "workflow-injection", check: injections };
 pub(super) const UNTRUSTED_CHECKOUT: BuiltinRule =
     BuiltinRule { id: "workflow-untrusted-checkout", check: untrusted_checkouts };
-pub(super) const PERMISSIONS: BuiltinRule = BuiltinRule { id: "workflow-permissions", check: permissions };
 pub(super) const UNPINNED_ACTION: BuiltinRule = BuiltinRule { id: "unpinned-action", check: unpinned_actions };
 
 /// Texts that anybody can write into an event, as GitHub's security guide lists them.
@@ -63,8 +62,8 @@ fn untrusted_checkouts(files: &[ReadFile<'_>]) -> Vec<Remark> {
     for file in workflows(files) {
         let Some(event) = numbered(file).find(|(_, line)| PRIVILEGED_EVENT.is_match(line)) else { continue };
         let checked_out = numbered(file).filter(|(_, line)| STRANGERS_REVISION.is_match(line));
-        for (number, _) in checked_out.filter(|(number, _)| [*number, event.0].iter().any(|at| file.added.contains(at)))
-        {
+        let is_changed = |number: &u32| [*number, event.0].iter().any(|at| file.added.contains(at));
+        for (number, _) in checked_out.filter(|(number, _)| is_changed(number) && !is_approved(file, *number)) {
             found.push(Remark {
                 message: "This event runs with the repository's secrets. Whatever runs in the checkout, such as a build, can \
                           read them. Use `pull_request`, or do not run anything of it."
@@ -76,22 +75,8 @@ fn untrusted_checkouts(files: &[ReadFile<'_>]) -> Vec<Remark> {
     found
 }
 
-fn permissions(files: &[ReadFile<'_>]) -> Vec<Remark> {
-    let broad = workflows(files).flat_map(|file| {
-        let lines = added(file).filter(|(_, line)| line.trim() == "permissions: write-all");
-        lines.map(|(number, _)| Remark {
-            message:
-                "Every step, also of an action of others, can push, publish and release. Name the permissions that the \
-                      job needs."
-                    .to_owned(),
-            ..remark(file, number, "A workflow may write everything", Severity::Medium)
-        })
-    });
-    broad.collect()
-}
-
 /// An action of others at a tag or a branch where the file pins its actions otherwise: of 123 branches in 265 workflows
-/// of published packages, seven were no decision of the project. A shared workflow may have to be called by its tag.
+/// of published packages, six were no decision of the project. A shared workflow may have to be called by its tag.
 fn unpinned_actions(files: &[ReadFile<'_>]) -> Vec<Remark> {
     let mut found = Vec::new();
     for file in workflows(files) {
@@ -111,6 +96,16 @@ fn unpinned_actions(files: &[ReadFile<'_>]) -> Vec<Remark> {
         }
     }
     found
+}
+
+/// Whether the job of a line has an environment, which people can protect with an approval.
+fn is_approved(file: &ReadFile<'_>, line: u32) -> bool {
+    let begins_job =
+        |text: &str| text.starts_with("  ") && !text[2..].starts_with([' ', '#', '-']) && !text.trim().is_empty();
+    let at = line as usize;
+    let begin = file.lines[..at.min(file.lines.len())].iter().rposition(|text| begins_job(text)).unwrap_or(0);
+    let job = file.lines[begin..].iter().skip(1).take_while(|text| !begins_job(text));
+    job.into_iter().any(|text| text.trim_start().starts_with("environment:"))
 }
 
 fn is_commit(revision: &str) -> bool {
@@ -161,7 +156,7 @@ fn script_lines<'f>(file: &'f ReadFile<'_>) -> impl Iterator<Item = (u32, &'f st
 #[cfg(test)]
 mod tests {
     use super::super::reading::tests::check_table;
-    use super::{INJECTION, PERMISSIONS, UNPINNED_ACTION, UNTRUSTED_CHECKOUT};
+    use super::{INJECTION, UNPINNED_ACTION, UNTRUSTED_CHECKOUT};
 
     const PATH: &str = ".github/workflows/ci.yml";
 
@@ -209,23 +204,13 @@ mod tests {
                 (PATH, &format!("on:\n  pull_request_target:\n    types: [opened]\n{steps}"), &[9]),
                 (PATH, &format!("on: [push, pull_request_target]\n{steps}"), &[7]),
                 (PATH, &format!("on: pull_request\n{steps}"), &[]),
-                (PATH, &format!("on: pull_request # not pull_request_target\n{steps}"), &[]),
-                (PATH, "on: pull_request_target\njobs:\n  a:\n    steps:\n      - uses: actions/checkout@v4\n", &[]),
-            ],
-        );
-    }
-
-    #[test]
-    fn who_may_write_everything() {
-        check_table(
-            &PERMISSIONS,
-            &[
-                (PATH, "permissions: write-all\n", &[1]),
                 (
                     PATH,
-                    "permissions: read-all\n# permissions: write-all\njobs:\n  a:\n    permissions:\n      contents: write\n",
+                    &format!("on: pull_request_target\n{}", steps.replace("  a:\n", "  a:\n    environment: E2E\n")),
                     &[],
                 ),
+                (PATH, &format!("on: pull_request # not pull_request_target\n{steps}"), &[]),
+                (PATH, "on: pull_request_target\njobs:\n  a:\n    steps:\n      - uses: actions/checkout@v4\n", &[]),
             ],
         );
     }
