@@ -1,10 +1,10 @@
 //! Recognizes passwords by the name that they are assigned to and by how random they look.
 
-use super::scan::Check;
+use super::scan::SecretCheck;
 
 /// Values behind a telling name: one that looks random, or, behind a name that means a key or a token and nothing else,
 /// one in hexadecimal. A commit is called `token` by a parser, but nobody calls it `api_key`.
-pub(super) const ASSIGNED: [(&str, Check); 4] = [
+pub(super) const ASSIGNED: [(&str, SecretCheck); 4] = [
     (
         r#"(?i)\b[a-z0-9_.-]*(?:password|passwd|passphrase|pwd|secret|token|(?:api|access|private|secret|auth|account|master|signing|encryption|storage)[_-]?key(?:_base)?)["']?\s*(?:=>|:=|[:=])\s*["']?([^\s"'`,;<>(){}\[\]]{12,200})"#,
         looks_random,

@@ -86,11 +86,11 @@ pub(crate) fn redact_found(text: &str, found: Vec<FoundSecret>) -> String {
 struct Rule {
     kind: SecretKind,
     pattern: Regex,
-    check: Check,
+    check: SecretCheck,
 }
 
 /// A further condition for a match (for its first group, if it has one).
-pub(super) type Check = fn(&str) -> bool;
+pub(super) type SecretCheck = fn(&str) -> bool;
 
 impl Rule {
     fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = FoundSecret> + 'a {
@@ -103,9 +103,9 @@ impl Rule {
 
 /// The formats that are more than a prefix and an alphabet.
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let anything: Check = |_| true;
+    let anything: SecretCheck = |_| true;
     let vendor = SecretKind::Vendor;
-    let table: [(SecretKind, &str, Check); 30] = [
+    let table: [(SecretKind, &str, SecretCheck); 30] = [
         (vendor("AWS key"), r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", is_no_sample),
         (vendor("AWS key"), r#"(?i)aws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?([a-z0-9/+]{40})\b"#, is_no_sample),
         (

@@ -12,7 +12,7 @@ fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
 
 /// The marks of a conflict in their order.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum ConflictMark {
     Ours,
     Middle,
     Theirs,
@@ -21,21 +21,21 @@ enum Mark {
 /// A conflict has marks in order, each at the start of its line: a line of equal signs is a heading in many texts, and a
 /// single mark is a quotation. In code a single mark of a side is a conflict that was resolved in part.
 fn conflicts(file: &ReadFile<'_>) -> Vec<Remark> {
-    let mut groups: Vec<Vec<(u32, Mark)>> = Vec::new();
+    let mut groups: Vec<Vec<(u32, ConflictMark)>> = Vec::new();
     for (number, mark) in marks(file) {
         match groups.last_mut().filter(|group| group.last().is_some_and(|(_, last)| follows(*last, mark))) {
             Some(group) => group.push((number, mark)),
             None => groups.push(vec![(number, mark)]),
         }
     }
-    let is_conflict = |group: &&Vec<(u32, Mark)>| {
+    let is_conflict = |group: &&Vec<(u32, ConflictMark)>| {
         let (first, last) = (group[0], group[group.len() - 1]);
-        let is_side_in_code = group.iter().any(|(_, mark)| *mark != Mark::Middle) && !file.code.is_empty();
-        let has_two_marks = first.1 == Mark::Ours && group.len() > 1;
+        let is_side_in_code = group.iter().any(|(_, mark)| *mark != ConflictMark::Middle) && !file.code.is_empty();
+        let has_two_marks = first.1 == ConflictMark::Ours && group.len() > 1;
         (has_two_marks || is_side_in_code) && file.added.range(first.0..=last.0).next().is_some()
     };
-    let remark = |group: &Vec<(u32, Mark)>| {
-        let is_whole = group.last().is_some_and(|(_, mark)| *mark == Mark::Theirs) && group.len() > 1;
+    let remark = |group: &Vec<(u32, ConflictMark)>| {
+        let is_whole = group.last().is_some_and(|(_, mark)| *mark == ConflictMark::Theirs) && group.len() > 1;
         let message = if is_whole {
             "Both sides of the conflict are still here. Decide for one, and remove the markers."
         } else {
@@ -53,12 +53,15 @@ fn conflicts(file: &ReadFile<'_>) -> Vec<Remark> {
     groups.iter().filter(is_conflict).map(remark).collect()
 }
 
-fn follows(last: Mark, next: Mark) -> bool {
-    matches!((last, next), (Mark::Ours, Mark::Middle) | (Mark::Ours | Mark::Middle, Mark::Theirs))
+fn follows(last: ConflictMark, next: ConflictMark) -> bool {
+    matches!(
+        (last, next),
+        (ConflictMark::Ours, ConflictMark::Middle) | (ConflictMark::Ours | ConflictMark::Middle, ConflictMark::Theirs)
+    )
 }
 
 /// The marks of a file outside of fences, strings and comments.
-fn marks(file: &ReadFile<'_>) -> Vec<(u32, Mark)> {
+fn marks(file: &ReadFile<'_>) -> Vec<(u32, ConflictMark)> {
     let mut found = Vec::new();
     let mut in_fence = false;
     for (number, line) in (1_u32..).zip(&file.lines) {
@@ -69,9 +72,9 @@ fn marks(file: &ReadFile<'_>) -> Vec<(u32, Mark)> {
         let is_text = file.code_at(number).is_some_and(|code| !code.code.starts_with(['<', '=', '>']));
         let mark = match line {
             _ if in_fence || is_text => None,
-            "=======" => Some(Mark::Middle),
-            _ if is_mark(line, "<<<<<<<") => Some(Mark::Ours),
-            _ if is_mark(line, ">>>>>>>") => Some(Mark::Theirs),
+            "=======" => Some(ConflictMark::Middle),
+            _ if is_mark(line, "<<<<<<<") => Some(ConflictMark::Ours),
+            _ if is_mark(line, ">>>>>>>") => Some(ConflictMark::Theirs),
             _ => None,
         };
         found.extend(mark.map(|mark| (number, mark)));

@@ -24,8 +24,8 @@ pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
         return Vec::new();
     }
     let for_show = file.place.is_test || file.place.is_sample;
-    let mut found: BTreeMap<u32, Credential> = BTreeMap::new();
-    let mut add = |line: u32, credential: Credential| {
+    let mut found: BTreeMap<u32, CommittedCredential> = BTreeMap::new();
+    let mut add = |line: u32, credential: CommittedCredential| {
         let known = found.entry(line).or_insert(credential);
         if known.severity(for_show) < credential.severity(for_show) {
             *known = credential;
@@ -37,7 +37,7 @@ pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
             let value = &text[secret.range.clone()];
             let at = text[..secret.range.start].matches('\n').count();
             let Some((line, _)) = block.get(at) else { continue };
-            let credential = Credential::new(secret.kind, value);
+            let credential = CommittedCredential::new(secret.kind, value);
             let gives_access = match secret.kind {
                 SecretKind::UrlPassword => !opens_nothing(&text, &secret.range),
                 SecretKind::Password => file.language.is_none() || is_in_quotes(&text[..secret.range.start]),
@@ -51,10 +51,10 @@ pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
         }
     }
     if !for_show {
-        let credential = Credential { kind: SecretKind::Password, certainty: Certainty::Probable };
+        let credential = CommittedCredential { kind: SecretKind::Password, certainty: CredentialCertainty::Probable };
         lines_with_secrets(file).for_each(|line| add(line, credential));
     }
-    let remark = |(line, credential): (u32, Credential)| Remark {
+    let remark = |(line, credential): (u32, CommittedCredential)| Remark {
         path: file.path().clone(),
         lines: LineRange::new(line, line),
         title: "A credential is committed",
@@ -72,13 +72,13 @@ pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
 }
 
 #[derive(Clone, Copy)]
-struct Credential {
+struct CommittedCredential {
     kind: SecretKind,
-    certainty: Certainty,
+    certainty: CredentialCertainty,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Certainty {
+enum CredentialCertainty {
     /// Its checksum is right.
     Proven,
     /// Its format is a vendor's, or a private key's.
@@ -89,7 +89,7 @@ enum Certainty {
     TestMode,
 }
 
-impl Certainty {
+impl CredentialCertainty {
     fn in_words(self) -> &'static str {
         match self {
             Self::Proven => ", and its checksum is right",
@@ -100,13 +100,13 @@ impl Certainty {
     }
 }
 
-impl Credential {
+impl CommittedCredential {
     fn new(kind: SecretKind, value: &str) -> Self {
         let certainty = match has_valid_checksum(value) {
-            Some(true) => Certainty::Proven,
-            Some(false) => Certainty::Doubtful,
-            None if matches!(kind, SecretKind::Vendor(_)) && is_for_test_mode(value) => Certainty::TestMode,
-            None => Certainty::Probable,
+            Some(true) => CredentialCertainty::Proven,
+            Some(false) => CredentialCertainty::Doubtful,
+            None if matches!(kind, SecretKind::Vendor(_)) && is_for_test_mode(value) => CredentialCertainty::TestMode,
+            None => CredentialCertainty::Probable,
         };
         Self { kind, certainty }
     }
@@ -116,11 +116,12 @@ impl Credential {
     /// unreachable, and any word can follow `password=`.
     fn severity(self, for_show: bool) -> Severity {
         match (self.kind, self.certainty) {
-            (_, Certainty::TestMode) => Severity::Medium,
+            (_, CredentialCertainty::TestMode) => Severity::Medium,
             (SecretKind::Vendor("Google key"), _) => Severity::Major,
-            (SecretKind::Vendor(_) | SecretKind::PrivateKey, Certainty::Proven | Certainty::Probable) if !for_show => {
-                Severity::Critical
-            }
+            (
+                SecretKind::Vendor(_) | SecretKind::PrivateKey,
+                CredentialCertainty::Proven | CredentialCertainty::Probable,
+            ) if !for_show => Severity::Critical,
             _ => Severity::Major,
         }
     }
@@ -165,10 +166,10 @@ fn blocks(added: &[(u32, String)]) -> impl Iterator<Item = &[(u32, String)]> {
 
 /// Whether a credential is reported. Keys and passwords in tests and examples are there to be seen; a token of a known
 /// service is not, unless its checksum shows that it was made up.
-fn is_told(file: &ReadFile<'_>, line: u32, credential: Credential) -> bool {
+fn is_told(file: &ReadFile<'_>, line: u32, credential: CommittedCredential) -> bool {
     let for_show = file.place.is_test || file.place.is_sample || is_rust_test(file, line);
     let is_known = matches!(credential.kind, SecretKind::Vendor(_))
-        && matches!(credential.certainty, Certainty::Proven | Certainty::Probable);
+        && matches!(credential.certainty, CredentialCertainty::Proven | CredentialCertainty::Probable);
     is_known || !for_show
 }
 

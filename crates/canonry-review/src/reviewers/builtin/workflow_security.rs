@@ -104,8 +104,8 @@ fn is_approved(file: &ReadFile<'_>, line: u32) -> bool {
         |text: &str| text.starts_with("  ") && !text[2..].starts_with([' ', '#', '-']) && !text.trim().is_empty();
     let at = line as usize;
     let begin = file.lines[..at.min(file.lines.len())].iter().rposition(|text| begins_job(text)).unwrap_or(0);
-    let job = file.lines[begin..].iter().skip(1).take_while(|text| !begins_job(text));
-    job.into_iter().any(|text| text.trim_start().starts_with("environment:"))
+    let mut job = file.lines[begin..].iter().skip(1).take_while(|text| !begins_job(text));
+    job.any(|text| text.trim_start().starts_with("environment:"))
 }
 
 fn is_commit(revision: &str) -> bool {
