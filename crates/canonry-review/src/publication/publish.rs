@@ -3,7 +3,7 @@
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::review::{ReviewSubject, ShownAs};
+use canonry_domain::review::{LineRange, ReviewSubject, ShownAs};
 use canonry_domain::{GithubId, ItemNumber, WriteKey, WriteOrigin};
 use canonry_github::api::{RestReview, RestReviewComment};
 use canonry_github::outbox::{InlineComment, Outbox, OutboxError, Receipt, Recheck, ReviewWrite, Write};

@@ -7,7 +7,7 @@ pub fn confirmed_second_reading(prompt: &str) -> Option<String> {
     let (_, rest) = prompt.split_once("\nThe findings:\n").or_else(|| prompt.split_once("The findings:\n"))?;
     let (findings, code) = rest.split_once("\nThe code:\n")?;
     let code: Vec<(Option<u32>, &str)> = code.lines().filter_map(code_line).collect();
-    let readings: Vec<Value> = findings.lines().filter_map(finding_line).map(|(number, line)| {
+    let readings = findings.lines().filter_map(finding_line).map(|(number, line)| {
         let quoted = code.iter().find(|(at, _)| line.is_none() || *at == line).or_else(|| code.first());
         json!({"finding": number, "quote": quoted.map_or("", |(_, text)| text), "failure": "It does so with every input.",
             "refuted": false, "reason": "It stands."})

@@ -4,9 +4,9 @@ pub(crate) mod posted_text;
 pub(crate) mod summary_text;
 
 pub use posted_text::{
-    CheckConclusion, EarlierFinding, FindingComment, ListedFinding, PostedSummary, RETIRED_SUMMARY, check_conclusion,
-    check_output, fenced, finding_comment, fixed_comment, not_reviewed_comment, repeated_finding_comment, review_body,
-    status_comment,
+    CheckConclusion, EarlierFinding, FindingComment, ListedFinding, PostedSummary, RETIRED_SUMMARY,
+    applicable_suggestion, check_conclusion, check_output, fenced, finding_comment, fixed_comment,
+    not_reviewed_comment, repeated_finding_comment, review_body, status_comment,
 };
 pub use summary_text::{
     CountedFinding, ReviewCounts, ReviewGaps, coverage_in_words, gaps_in_words, hidden_in_words, history_in_words,

@@ -77,7 +77,7 @@ impl ChangedNames {
             let lines: Vec<&str> = text.lines().collect();
             let outline = Outline::of(&lines);
             let defined: BTreeSet<&str> = outline.definitions().iter().map(|one| one.name.as_str()).collect();
-            let mut add = |to: &mut BTreeMap<String, BTreeSet<RepoPath>>, name: &str| {
+            let add = |to: &mut BTreeMap<String, BTreeSet<RepoPath>>, name: &str| {
                 to.entry(name.to_owned()).or_default().insert(path.clone());
             };
             for (line, text) in &file.change.added {
