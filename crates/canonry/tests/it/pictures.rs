@@ -15,8 +15,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use self::github_page::{Comment, Remark, comment_page, review_page};
+use self::github_page::{Comment, Remark, comment_page, review_page, summary_page};
 use self::terminal::{Scene, recording};
+use crate::action::running::summary_of_a_shadow_run;
 use crate::place::{Place, Ran};
 use crate::working_copy::WorkingCopy;
 
@@ -34,7 +35,8 @@ const WRITE: &str = "CANONRY_WRITE_PICTURES";
 #[tokio::test(flavor = "multi_thread")]
 async fn pictures_show_what_canonry_writes() {
     let demo = Demo::start();
-    let pages = [("comment", demo.announced_close().await), ("review", demo.review().await)];
+    let action = summary_page(&tokio::task::spawn_blocking(summary_of_a_shadow_run).await.expect("it runs"));
+    let pages = [("comment", demo.announced_close().await), ("review", demo.review().await), ("action", action)];
     let scenes = [demo.why_closed(), reviewed_clone()];
     let terminal = recording(&scenes);
     if std::env::var_os(WRITE).is_some() {

@@ -1,5 +1,6 @@
 //! The steps of a release, run on files like those of a build.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
@@ -9,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::packages::{RELEASE, root, steps, yaml};
 use crate::place::{Place, names_in};
+use crate::registry_packages::{program, search_path};
 
 /// Runs the step of that name in a folder, as a runner does.
 pub(crate) fn run_step(name: &str, folder: &Path, given: &[(&str, &str)]) -> Output {
@@ -104,19 +106,13 @@ fn what_is_published_is_what_was_built() {
     let place = Place::new();
     write_release(&place);
     place.write("Cargo.toml", "[workspace.package]\nversion = \"9.8.7\"\n");
-    fs::create_dir_all(place.path("bin")).expect("a folder");
-    let record = |name: &str, more: &str| {
-        let script = format!("#!/bin/sh\n{more}\nname={name}\n{RECORD}");
-        let path = place.write(&format!("bin/{name}"), script);
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it is ours");
-    };
     for name in ["pipx", "cargo"] {
-        record(name, "");
+        record(&place, name, "");
     }
-    record("npm", "if [ \"$1\" = config ]; then echo https://registry.example/; exit 0; fi");
-    record("docker", "if [ \"$1\" = login ]; then cat > /dev/null; fi");
-    record("gh", "if [ \"$4\" = .sha ]; then echo 0123abcd; exit 0; fi");
-    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap_or_default());
+    record(&place, "npm", "if [ \"$1\" = config ]; then echo https://registry.example/; exit 0; fi");
+    record(&place, "docker", "if [ \"$1\" = login ]; then cat > /dev/null; fi");
+    record(&place, "gh", "if [ \"$4\" = .sha ]; then echo 0123abcd; exit 0; fi");
+    let path = search_path(&place);
     let log = place.write("log", "");
     let given = [
         ("PATH", path.as_str()),
@@ -129,8 +125,7 @@ fn what_is_published_is_what_was_built() {
         ("ACTOR", "mona"),
         ("IMAGE", "ghcr.io/octo/canonry"),
     ];
-    let steps = ["PyPI", "npm", "Crates", "Image to the registry", "Release is public", "Homebrew tap"];
-    for name in steps {
+    for name in PUBLISHING {
         let ran = run_step(name, &place.path(""), &given);
         assert!(ran.status.success(), "{name}: {}", String::from_utf8_lossy(&ran.stderr));
     }
@@ -163,13 +158,148 @@ fn what_is_published_is_what_was_built() {
     let document = yaml(RELEASE);
     let job = document["jobs"]["registries"]["steps"].as_array().expect("steps");
     let order: Vec<&str> =
-        job.iter().filter_map(|step| step["name"].as_str()).filter(|name| steps.contains(name)).collect();
-    assert_eq!(order, steps);
+        job.iter().filter_map(|step| step["name"].as_str()).filter(|name| PUBLISHING.contains(name)).collect();
+    assert_eq!(order, PUBLISHING);
 }
 
-/// One line for each call.
 #[cfg(target_os = "linux")]
-const RECORD: &str = "printf '%s' \"$name\" >> \"$LOG\"\nprintf ' %s' \"$@\" >> \"$LOG\"\necho >> \"$LOG\"\n";
+const PUBLISHING: [&str; 6] = ["PyPI", "npm", "Crates", "Image to the registry", "Release is public", "Homebrew tap"];
+
+/// A program that writes one line for each call into the file `$LOG`.
+#[cfg(target_os = "linux")]
+fn record(place: &Place, name: &str, more: &str) {
+    let line = "printf ' %s' \"$@\" >> \"$LOG\"\necho >> \"$LOG\"";
+    program(place, name, &format!("{more}\nprintf '%s' '{name}' >> \"$LOG\"\n{line}"));
+}
+
+#[cfg(target_os = "linux")]
+const COMPILING: [&str; 6] = [
+    "Toolchain",
+    "C compiler for musl",
+    "Build",
+    "Static, and works",
+    "One for this processor, where the other does not run",
+    "Every crate as its users compile it",
+];
+
+/// The steps that compile, with programs in place of the compilers that record how they are called.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_compiled_is_static_and_runs_before_it_is_packed() {
+    let place = Place::new();
+    place.write("Cargo.toml", "[workspace.package]\nversion = \"9.8.7\"\nrust-version = \"1.95\"\n");
+    for name in ["rustup", "sudo"] {
+        record(&place, name, "");
+    }
+    record(&place, "cargo", "[ -z \"$RUSTFLAGS\" ] || echo \"RUSTFLAGS=$RUSTFLAGS\" >> \"$LOG\"");
+    record(&place, "file", "echo \"$1: ELF 64-bit LSB pie executable, $LINKED, stripped\"");
+    let (path, log) = (search_path(&place), place.write("log", ""));
+    let run = |step: &str, target: &str, runs: &str, linked: &str| {
+        let log = log.to_str().expect("UTF-8");
+        let given = [
+            ("PATH", path.as_str()),
+            ("LOG", log),
+            ("TARGET", target),
+            ("RUNS", runs),
+            ("LINKED", linked),
+            ("RUSTFLAGS", ""),
+        ];
+        run_step(step, &place.path(""), &given)
+    };
+    for (target, runs) in
+        [("x86_64-unknown-linux-musl", "yes"), ("x86_64-apple-darwin", "no"), ("x86_64-pc-windows-msvc", "yes")]
+    {
+        let built = format!("target/{target}/dist");
+        fs::create_dir_all(place.path(&built)).expect("a folder");
+        record(&place, "canonry", "");
+        fs::rename(place.path("bin/canonry"), place.path(&built).join("canonry")).expect("it is ours");
+        for step in COMPILING {
+            let ran = run(step, target, runs, "static-pie linked");
+            assert!(ran.status.success(), "{step}: {}", String::from_utf8_lossy(&ran.stderr));
+        }
+        let dynamic = run("Static, and works", target, runs, "dynamically linked");
+        assert_eq!(dynamic.status.success(), !target.contains("musl"), "{target}");
+    }
+    insta::assert_snapshot!(fs::read_to_string(&log).expect("a log"), @"
+    rustup toolchain install 1.95 --profile minimal --component clippy,rustfmt
+    rustup default 1.95
+    sudo apt-get update
+    sudo apt-get install --yes --no-install-recommends musl-tools
+    cargo build --profile dist --locked --package canonry --target x86_64-unknown-linux-musl
+    file target/x86_64-unknown-linux-musl/dist/canonry
+    canonry --version
+    canonry demo --headless
+    cargo build --locked --package canonry
+    cargo publish --dry-run --workspace --locked
+    file target/x86_64-unknown-linux-musl/dist/canonry
+    rustup toolchain install 1.95 --profile minimal --component clippy,rustfmt
+    rustup default 1.95
+    sudo apt-get update
+    sudo apt-get install --yes --no-install-recommends musl-tools
+    cargo build --profile dist --locked --package canonry --target x86_64-apple-darwin
+    cargo build --locked --package canonry
+    cargo publish --dry-run --workspace --locked
+    rustup toolchain install 1.95 --profile minimal --component clippy,rustfmt
+    rustup default 1.95
+    sudo apt-get update
+    sudo apt-get install --yes --no-install-recommends musl-tools
+    RUSTFLAGS=-C target-feature=+crt-static
+    cargo build --profile dist --locked --package canonry --target x86_64-pc-windows-msvc
+    canonry --version
+    canonry demo --headless
+    cargo build --locked --package canonry
+    cargo publish --dry-run --workspace --locked
+    canonry --version
+    canonry demo --headless
+    ");
+}
+
+/// The image is made of the program in the archive, started once, and kept as a file.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_image_holds_the_program_of_its_archive() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("canonry-v9.8.7-x86_64-unknown-linux-musl")).expect("a folder");
+    fs::create_dir(place.path("dist")).expect("a folder");
+    place.write("canonry-v9.8.7-x86_64-unknown-linux-musl/canonry", "the program");
+    let mut pack = Command::new("tar");
+    pack.args(["-czf", "dist/canonry.tar.gz", "canonry-v9.8.7-x86_64-unknown-linux-musl"]).current_dir(place.path(""));
+    assert!(pack.status().expect("tar starts").success());
+    record(&place, "docker", "");
+    let (path, log) = (search_path(&place), place.write("log", ""));
+    let given = [("PATH", path.as_str()), ("LOG", log.to_str().expect("UTF-8")), ("ARCH", "amd64")];
+    let ran = run_step("Image", &place.path(""), &given);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(fs::read_to_string(place.path("dist/linux-amd64/canonry")).expect("a file"), "the program");
+    assert!(place.path("images/image-amd64.tar.gz").is_file());
+    insta::assert_snapshot!(fs::read_to_string(&log).expect("a log"), @"
+    docker build --tag canonry:amd64 --build-arg PROGRAM=prebuilt --file packages/Containerfile .
+    docker run --rm canonry:amd64 --version
+    docker run --rm canonry:amd64 demo --headless
+    docker save canonry:amd64
+    ");
+}
+
+/// A step that no test runs fails here.
+#[cfg(target_os = "linux")]
+#[test]
+fn every_step_of_a_release_is_rehearsed() {
+    let document = yaml(RELEASE);
+    let with_scripts = steps(&document).into_iter().filter(|step| step["run"].is_string());
+    let names: BTreeSet<&str> = with_scripts.map(|step| step["name"].as_str().expect("a name")).collect();
+    let others = [
+        // `every_change_and_every_release_is_tested_as_here`: it would run these tests.
+        "Everything that CI runs",
+        "Version is the tag's",
+        "Pack",
+        "Packages",
+        "Installed into empty environments",
+        "Image",
+        "Checksums",
+        "Release, as a draft",
+    ];
+    assert_eq!(names, PUBLISHING.into_iter().chain(COMPILING).chain(others).collect());
+}
 
 #[cfg(target_os = "linux")]
 #[test]

@@ -8,8 +8,8 @@ use canonry_domain::RepoName;
 use canonry_github::{GitHub, SystemClock};
 use canonry_review::Remote;
 use canonry_server::{
-    DatabasePlace, RunEvent, RunEventReport, RunOnce, RunReport, Schedules, Service, ServiceMaker, ServiceParts,
-    StateKeeper, StateRef, run_summary,
+    DatabasePlace, RunEvent, RunOnce, RunReport, Schedules, Service, ServiceMaker, ServiceParts, StateKeeper, StateRef,
+    run_summary,
 };
 use canonry_store::{DatabaseUrl, Store};
 use canonry_triage::DEFAULT_INDEX_MEMORY;
@@ -97,9 +97,11 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         bail!("GITHUB_TOKEN is not set; set it to the job's token: GITHUB_TOKEN: ${{{{ github.token }}}}");
     };
     let event = event(&args, context)?;
+    // Not beside the database: a cache of that folder would grow with every run.
+    let folder = tempfile::Builder::new().prefix("canonry-state-").tempdir()?;
     let keeper = match args.state_ref.as_str() {
         "none" => None,
-        name => Some(keeper(&args, &github, &database, name, &event.id).await?),
+        name => Some(keeper(&args, &github, folder.path(), name, &event.id).await?),
     };
     let once = RunOnce {
         repo: args.repo.clone(),
@@ -113,7 +115,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let make: ServiceMaker<'_> =
         Box::new(|store| Box::pin(async { service(&args, github, store).await.map_err(Into::into) }));
     let done = once.handle(event, make, Box::pin(stop)).await?;
-    summarise(&done.events)?;
+    summarise(&args.repo, &done)?;
     Ok(report(&args.repo, &done))
 }
 
@@ -134,17 +136,24 @@ fn event(args: &Args, context: &Context) -> Result<RunEvent> {
         }
         None => format!("run-{}", context.run_id),
     };
-    Ok(RunEvent { id, name: args.event.clone(), payload })
+    let event = RunEvent { id, name: args.event.clone(), payload };
+    if event.is_webhook() && args.payload.is_none() {
+        let name = &args.event;
+        bail!(WrongUsage(format!(
+            "the event {name} needs its payload: set GITHUB_EVENT_PATH, or name the file with --payload"
+        )));
+    }
+    Ok(event)
 }
 
-async fn keeper(args: &Args, github: &GitHub, file: &Path, name: &str, run: &str) -> Result<StateKeeper> {
+async fn keeper(args: &Args, github: &GitHub, folder: &Path, name: &str, run: &str) -> Result<StateKeeper> {
     let (url, token) = match &args.state_remote {
         Some(url) => (url.clone(), None),
         None => (github.clone_url(&args.repo), Some(github.git_token(&args.repo).await?)),
     };
     let token = token.as_ref().map(canonry_github::Secret::expose);
     let remote = Remote::new(&url, token).map_err(|error| WrongUsage(format!("--state-remote: {error}")))?;
-    let state = StateRef::open(&file.with_extension("state.git"), &remote, name).await?;
+    let state = StateRef::open(folder, &remote, name).await?;
     let run = format!("{run}-{:08x}", rand::random::<u32>());
     Ok(StateKeeper { state, clock: Arc::new(SystemClock), run, patience: PATIENCE })
 }
@@ -169,11 +178,12 @@ async fn service(args: &Args, github: GitHub, store: Store) -> Result<Service> {
     Ok(Service::new(parts).with_database_in(DatabasePlace::Portable { marker_secret }))
 }
 
-fn summarise(reports: &[RunEventReport]) -> Result<()> {
+fn summarise(repo: &RepoName, run: &RunReport) -> Result<()> {
     use std::io::Write as _;
     let Some(file) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty()) else { return Ok(()) };
+    let server = std::env::var("GITHUB_SERVER_URL").unwrap_or_else(|_| "https://github.com".to_owned());
     let mut summary = std::fs::OpenOptions::new().append(true).create(true).open(&file)?;
-    Ok(summary.write_all(run_summary(reports).as_bytes())?)
+    Ok(summary.write_all(run_summary(run, &format!("{server}/{repo}")).as_bytes())?)
 }
 
 fn report(repo: &RepoName, run: &RunReport) -> Report {

@@ -1,7 +1,9 @@
 //! The steps of the Action, executed like on a runner.
 
 mod installing;
-mod running;
+mod processes;
+pub(crate) mod running;
+mod workflow;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

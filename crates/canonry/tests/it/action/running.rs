@@ -14,8 +14,8 @@ use crate::packages::{ACTION, text};
 use crate::place::Place;
 use crate::working_copy::{WorkingCopy, code, sarif};
 
-const REPO: &str = "octo/cat";
-const OWN: &str = "canonry-bot";
+pub(super) const REPO: &str = "octo/cat";
+pub(super) const OWN: &str = "canonry-bot";
 
 /// Runs the main step with this program.
 fn run_action(place: &Place, emulator: &Emulator, command: &str, number: &str, given: &[(&str, &str)]) -> Left {
@@ -142,8 +142,14 @@ fn the_action_looks_at_nothing_of_an_event_that_strangers_word() {
     assert_eq!(used, known.map(str::to_owned).into());
 }
 
+const HOSTILE: &str = "Saving ::error::the settings panics $(id) <img src=x> with E4711";
+
 /// A repository with an issue, and its twin as an event; the settings decide what is written.
-fn repeated(settings: Option<&str>) -> (World, Value) {
+pub(super) fn repeated(settings: Option<&str>) -> (World, Value) {
+    repeated_as(HOSTILE, settings)
+}
+
+fn repeated_as(title: &str, settings: Option<&str>) -> (World, Value) {
     let mut world = World::new();
     world.repo(REPO);
     for login in ["mona", "zoe"] {
@@ -157,7 +163,6 @@ fn repeated(settings: Option<&str>) -> (World, Value) {
     }
     let body = "Saving the settings fails:\n\n```\nthread 'main' panicked at src/settings.rs:218:13:\n\
                 E4711: settings file is locked by process 99\n```\n\nVersion 4.2.1 on Debian 12.";
-    let title = "Saving ::error::the settings panics $(id) <img src=x> with E4711";
     world.open(REPO, "zoe", NewIssue::new(title, body));
     world.advance(60);
     world.send_webhooks_to("http://127.0.0.1:9/", "none");
@@ -198,6 +203,15 @@ fn run_event(place: &Place, emulator: &Emulator, event: &Value, run: &str) -> Le
     )
 }
 
+/// The job summary of a run without settings, for a picture of it.
+pub(crate) fn summary_of_a_shadow_run() -> String {
+    let (world, event) = repeated_as("Saving the settings panics with E4711", None);
+    let (place, emulator) = (Place::new(), Emulator::start_blocking(world));
+    let left = run_event(&place, &emulator, &event, "1");
+    assert_eq!(left.exit, Some(0), "{}", left.outputs);
+    left.summary
+}
+
 #[test]
 fn without_settings_the_action_says_in_its_summary_what_it_would_post() {
     let jq = Command::new("jq").arg("--version").output();
@@ -209,8 +223,12 @@ fn without_settings_the_action_says_in_its_summary_what_it_would_post() {
     for line in ["verdict=duplicate\n", "duplicate-of=1\n", "json="] {
         assert!(left.outputs.contains(line), "{line:?} is not among {}", left.outputs);
     }
-    assert!(left.summary.contains("`issues opened` #2: done"), "{}", left.summary);
-    assert!(left.summary.contains("> This looks like the same problem as #1"), "{}", left.summary);
+    let web = "https://github.com/octo/cat/issues";
+    let heading = format!("#### [#2]({web}/2) is a duplicate of [#1]({web}/1)\n");
+    assert!(left.summary.contains(&heading), "{}", left.summary);
+    let comment = "Nothing was posted. In the mode `suggest`, above the threshold, this comment would be:\n\n<table><tr><td>\n\n\
+                   This looks like the same problem as #1";
+    assert!(left.summary.contains(comment), "{}", left.summary);
     // The runner obeys commands in what a step prints, and the summary is rendered.
     assert!(!left.outputs.contains("::error::"), "{}", left.outputs);
     assert!(left.summary.contains("&lt;img"), "{}", left.summary);

@@ -1,6 +1,6 @@
 //! A comment and a review as GitHub shows them, as a page without external resources.
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 pub(crate) struct Comment {
     pub(crate) author: String,
@@ -50,6 +50,15 @@ pub(crate) fn review_page(title: &str, number: &str, review: &Comment, remark: &
         body(&remark.comment)
     );
     page(title, &main)
+}
+
+/// The summary of a workflow's job.
+pub(crate) fn summary_page(markdown: &str) -> String {
+    const SUMMARY_STYLE: &str = "h3{margin:0 0 12px;font-size:20px}h4{margin:0 0 12px;font-size:16px}\
+        td{padding:12px 14px 0;border:1px solid var(--line);background:var(--head)}";
+    let body = format!("<div class=\"body\">\n{}</div>", rendered(markdown));
+    let section = format!("<section><header><b>canonry</b> summary</header>\n{body}</section>\n");
+    page("Canonry in GitHub Actions", &format!("<style>{SUMMARY_STYLE}</style>\n{section}"))
 }
 
 fn page(title: &str, main: &str) -> String {
@@ -111,6 +120,7 @@ fn opened(tag: &Tag<'_>) -> String {
         Tag::Strong => "<strong>".to_owned(),
         Tag::Emphasis => "<em>".to_owned(),
         Tag::CodeBlock(CodeBlockKind::Fenced(_) | CodeBlockKind::Indented) => "<pre><code>".to_owned(),
+        Tag::Heading { level, .. } => format!("<{level}>"),
         Tag::Link { dest_url, .. } => format!("<a href=\"{}\">", escaped(dest_url)),
         _ => String::new(),
     }
@@ -125,6 +135,8 @@ fn closed(tag: TagEnd) -> &'static str {
         TagEnd::Emphasis => "</em>",
         TagEnd::CodeBlock => "</code></pre>\n",
         TagEnd::Link => "</a>",
+        TagEnd::Heading(HeadingLevel::H3) => "</h3>\n",
+        TagEnd::Heading(_) => "</h4>\n",
         _ => "",
     }
 }
