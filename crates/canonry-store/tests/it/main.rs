@@ -17,6 +17,7 @@ mod learning;
 mod mentions;
 mod outbox;
 mod plan_pages;
+mod portable_copy;
 mod records;
 mod reviews;
 mod service;
