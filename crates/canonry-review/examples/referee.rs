@@ -267,7 +267,7 @@ impl Data<'_> {
         for project in 0..self.projects {
             let known: Vec<usize> = (0..self.projects).filter(|one| *one != project).collect();
             let found = choose(&known, project);
-            for (at, pull) in self.pulls.iter().enumerate().filter(|(_, pull)| pull.project == project) {
+            for (at, _) in self.pulls.iter().enumerate().filter(|(_, pull)| pull.project == project) {
                 all[at] = found[at];
             }
         }

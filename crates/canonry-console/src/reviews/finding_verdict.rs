@@ -65,6 +65,12 @@ pub(crate) fn verdict(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
             "It is off the lines that the change touches, or the base has it too.".to_owned(),
             "A change that touches its line shows it; review.scope: all in .canonry.yml shows every finding.",
         ),
+        (ShownAs::Suppressed, Some(HiddenBy::SecondReading)) => verdict_of(
+            "",
+            "Dropped by a second reading.",
+            "The model that reported it could not quote the line, or not say how it fails.".to_owned(),
+            "A review that reports it again reads it again.",
+        ),
         (ShownAs::Suppressed, None) => verdict_of("warn", "Hidden.", "The last review did not show it.".to_owned(), ""),
         (ShownAs::LowConfidence, _) => verdict_of(
             "warn",

@@ -127,13 +127,14 @@ impl PatternQuery {
 }
 
 /// What hides findings, as a value in the address and as text on the page.
-const REASONS: [(&str, &str); 6] = [
+const REASONS: [(&str, &str); 7] = [
     ("dismissal", "dismissed by a person"),
     ("feedback", "people reject its pattern"),
     ("pattern", "review.suppressions"),
     ("area", "its category"),
     ("severity", "its severity"),
     ("scope", "the scope of the review"),
+    ("second-reading", "a second reading"),
 ];
 
 const fn kind_of(by: &HiddenBy) -> &'static str {
@@ -144,6 +145,7 @@ const fn kind_of(by: &HiddenBy) -> &'static str {
         HiddenBy::Area => "area",
         HiddenBy::Severity => "severity",
         HiddenBy::Scope => "scope",
+        HiddenBy::SecondReading => "second-reading",
     }
 }
 

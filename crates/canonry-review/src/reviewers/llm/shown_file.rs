@@ -486,13 +486,13 @@ pub(super) mod tests {
     fn a_second_reading_sees_more_of_one_place() {
         let change = change("a.rs", &[(50, 0, 50, 1)]);
         let text = numbered(300);
-        let around = shown(&change, &text, None).around(Some(100..=101), 100_000);
+        let around = shown(&change, &text, None).around(&[Some(100..=101)], 100_000);
         assert!(around.contains("    40   line 40\n") && around.contains("   161   line 161\n"), "{around}");
         assert!(around.contains("    50 + line 50\n") && !around.contains("line 162"), "{around}");
-        let tail = shown(&new_file("b.rs", &text), &text, None).around(Some(200..=200), 2_000);
+        let tail = shown(&new_file("b.rs", &text), &text, None).around(&[Some(200..=200)], 2_000);
         assert!(tail.contains("   170 + line 170\n") && tail.contains("   230 + line 230\n"), "{tail}");
         let wide: String = (1..=300).map(|line| format!("{line} {}\n", "x".repeat(900))).collect();
-        let tight = shown(&new_file("c.rs", &wide), &wide, None).around(Some(200..=200), 4_000);
+        let tight = shown(&new_file("c.rs", &wide), &wide, None).around(&[Some(200..=200)], 4_000);
         assert!(tight.contains("   200 + 200 x") && tight.chars().count() <= 4_000, "{tight}");
     }
 
