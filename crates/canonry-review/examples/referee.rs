@@ -385,8 +385,8 @@ fn fit(rows: &[Vec<f64>], labels: &[f64]) -> Vec<f64> {
             let value = |at: usize| row.get(at).copied().unwrap_or(1.0);
             for one in 0..size {
                 gradient[one] += (label - p) * value(one);
-                for other in 0..size {
-                    curve[one][other] += p * (1.0 - p) * value(one) * value(other);
+                for (other, cell) in curve[one].iter_mut().enumerate() {
+                    *cell += p * (1.0 - p) * value(one) * value(other);
                 }
             }
         }
@@ -407,9 +407,9 @@ fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     for at in 0..size {
         for below in at + 1..size {
             let factor = matrix[below][at] / matrix[at][at];
-            for column in at..size {
-                let above = matrix[at][column];
-                matrix[below][column] -= factor * above;
+            let above = matrix[at].clone();
+            for (cell, above) in matrix[below].iter_mut().zip(&above).skip(at) {
+                *cell -= factor * above;
             }
             right[below] -= factor * right[at];
         }

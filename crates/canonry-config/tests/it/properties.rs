@@ -214,7 +214,7 @@ fn review() -> impl Strategy<Value = ReviewSettings> {
             suppressions,
             min_confidence,
             max_comments,
-            referee: RefereeSettings { bots: skip_authors.clone() },
+            referee: RefereeSettings { bots: skip_authors },
             output_language,
         }
     })

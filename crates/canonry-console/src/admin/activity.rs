@@ -73,12 +73,12 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
             .stopped(found.stopped_after),
         by: by.to_owned(),
         text: text.to_owned(),
-        activity: found.rows.into_iter().map(|action| line(action, at.console.now())).collect(),
+        activity: found.rows.into_iter().map(|action| line(&action, at.console.now())).collect(),
         path,
     })
 }
 
-fn line(action: ConsoleAction, now: Timestamp) -> ActivityLine {
+fn line(action: &ConsoleAction, now: Timestamp) -> ActivityLine {
     ActivityLine {
         who: formatting::by(action.by.as_ref()),
         at: when(action.at, now),

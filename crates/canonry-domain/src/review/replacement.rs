@@ -28,8 +28,8 @@ pub fn checked_replacement(code: &str, present: &[&str]) -> Option<String> {
         && has_no_secret(&present_text)
         // A marker of Canonry's own may not be in any text but Canonry's.
         && !code.contains("canonry:v1:")
-        && !(is_wrapped(&lines) && !is_wrapped(present))
-        && !(is_numbered(&lines) && !is_numbered(present));
+        && (!is_wrapped(&lines) || is_wrapped(present))
+        && (!is_numbered(&lines) || is_numbered(present));
     is_applicable.then(|| code.to_owned())
 }
 

@@ -180,7 +180,7 @@ impl RemoteChat {
     }
 
     /// Reads an answer, in one piece or as a stream, whatever was requested: some servers ignore the difference.
-    fn read(&self, answer: ServiceAnswer) -> Result<ProviderReply, RemoteFailure> {
+    fn read(&self, answer: &ServiceAnswer) -> Result<ProviderReply, RemoteFailure> {
         let provider = self.settings.provider;
         let malformed = |error: serde_json::Error| RemoteFailure::Malformed(error.to_string());
         let body = if answer.is_stream {
@@ -215,7 +215,7 @@ impl RemoteChat {
             learnt.clone().unwrap_or_else(|| RequestForm::usual(model, *base_url == provider.vendor().base_url));
         for _ in 1..MOST_FORMS {
             let failure =
-                match self.service.post(self.body(request, &form).to_string(), |answer| self.read(answer)).await {
+                match self.service.post(self.body(request, &form).to_string(), |answer| self.read(&answer)).await {
                     Ok(reply) => {
                         if learnt.as_ref() != Some(&form) {
                             remember_form(key, form);
@@ -235,7 +235,7 @@ impl RemoteChat {
             tracing::info!(provider, model, "a model refused a part of a request, which is left out from now on");
             form = next;
         }
-        self.service.post(self.body(request, &form).to_string(), |answer| self.read(answer)).await
+        self.service.post(self.body(request, &form).to_string(), |answer| self.read(&answer)).await
     }
 
     async fn ask(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {

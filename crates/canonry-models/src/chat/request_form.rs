@@ -178,8 +178,7 @@ mod tests {
     #[test]
     fn a_refusal_removes_what_it_names() {
         let usual = RequestForm::usual("m1", false);
-        let renamed =
-            RequestForm { limit_name: LimitName::MaxCompletionTokens, has_other_limit_name: false, ..usual.clone() };
+        let renamed = RequestForm { limit_name: LimitName::MaxCompletionTokens, has_other_limit_name: false, ..usual };
         for (said, expected) in [
             (
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
@@ -212,7 +211,7 @@ mod tests {
             ),
             (
                 "messages.0.content.0.cache_control: Extra inputs are not permitted",
-                RequestForm { is_cached: false, ..usual.clone() },
+                RequestForm { is_cached: false, ..usual },
             ),
         ] {
             assert_eq!(usual.after_refusal(said, 8_192), Some(expected), "{said}");

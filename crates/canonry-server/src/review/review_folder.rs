@@ -64,7 +64,7 @@ fn remove_left_over(parent: &Path, now: SystemTime) {
         }
         match fs::remove_dir_all(entry.path()) {
             Ok(()) => {
-                tracing::info!(folder = %entry.path().display(), "the files of an interrupted review were deleted")
+                tracing::info!(folder = %entry.path().display(), "the files of an interrupted review were deleted");
             }
             Err(error) => {
                 tracing::warn!(folder = %entry.path().display(), %error, "the files of an interrupted review could not be deleted");

@@ -4,7 +4,7 @@
 //! [--max-tokens COUNT]`. The pairs are a
 //! stratified sample of the 300 pairs of rust that people read, and pairs of other projects: linked ones, and an item with
 //! the earlier one whose words are nearest.
-#![expect(clippy::print_stdout, reason = "the table is what this program is for")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the table is what this program is for")]
 
 #[path = "../judge_replay/sets.rs"]
 #[expect(dead_code, reason = "no vectors are read here")]

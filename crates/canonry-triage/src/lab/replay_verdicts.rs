@@ -101,6 +101,7 @@ const ANSWER_TOKENS: u64 = 350;
 /// Replays a sample of past duplicates and as many other items, with the same code as `detect-new`. Nothing is stored
 /// except the calls of a model, which cost money.
 #[boxed]
+#[expect(clippy::too_many_arguments, reason = "each is another part of what is replayed")]
 pub async fn replay_verdicts(
     store: &Store,
     repo: &Repo,

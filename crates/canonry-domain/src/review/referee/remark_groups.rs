@@ -58,10 +58,12 @@ pub fn group_remarks(remarks: &[GroupedRemark<'_>], at_least: f64) -> Vec<Vec<us
         remarks.iter().map(|one| remarks.iter().map(|other| likeness(one, other)).collect()).collect();
     while let Some((one, other)) = most_alike(&alike, at_least) {
         let (mine, others) = (groups[one].len() as f64, groups[other].len() as f64);
-        for at in 0..groups.len() {
-            let mean = (alike[one][at] * mine + alike[other][at] * others) / (mine + others);
-            (alike[one][at], alike[at][one]) = (mean, mean);
+        let mean = |(own, its): (&f64, &f64)| (own * mine + its * others) / (mine + others);
+        let means: Vec<f64> = alike[one].iter().zip(&alike[other]).map(mean).collect();
+        for (row, mean) in alike.iter_mut().zip(&means) {
+            row[one] = *mean;
         }
+        alike[one] = means;
         let joined = groups.remove(other);
         groups[one].extend(joined);
         alike.remove(other);

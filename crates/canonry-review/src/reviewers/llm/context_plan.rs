@@ -180,7 +180,7 @@ mod tests {
     fn a_section_has_a_limit_of_its_own() {
         let planned = plan_context(&[section(ContextRank::Callers, EntryForm::Item, &[97, 97, 97], 250)], 10_000);
         assert_eq!(planned.sections[0].1.len(), 200);
-        let mut all = planned.left_out.clone();
+        let mut all = planned.left_out;
         all.merge(
             &plan_context(&[section(ContextRank::Callers, EntryForm::Item, &[97, 97, 97], 150)], 10_000).left_out,
         );
