@@ -205,10 +205,11 @@ fn run_event(place: &Place, emulator: &Emulator, event: &Value, run: &str) -> Le
 
 /// The job summary of a run without settings, for a picture of it.
 pub(crate) fn summary_of_a_shadow_run() -> String {
-    let (world, event) = repeated_as("Saving the settings panics with E4711", None);
+    let (world, event) = repeated_as("Saving the settings panics with E4711 on every second attempt", None);
     let (place, emulator) = (Place::new(), Emulator::start_blocking(world));
     let left = run_event(&place, &emulator, &event, "1");
     assert_eq!(left.exit, Some(0), "{}", left.outputs);
+    assert!(left.summary.contains("<table>"), "it shows the comment: {}", left.summary);
     left.summary
 }
 

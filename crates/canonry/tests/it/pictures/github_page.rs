@@ -96,9 +96,15 @@ fn diff(hunk: &str) -> String {
 
 /// Markdown as GitHub renders it, as far as Canonry uses it.
 fn rendered(markdown: &str) -> String {
-    let mut html = String::new();
+    let (mut html, mut is_link) = (String::new(), false);
     for event in Parser::new_ext(markdown, Options::ENABLE_STRIKETHROUGH) {
+        match &event {
+            Event::Start(Tag::Link { .. }) => is_link = true,
+            Event::End(TagEnd::Link) => is_link = false,
+            _ => {}
+        }
         match event {
+            Event::Text(text) if is_link => html.push_str(&escaped(&text)),
             Event::Start(tag) => html.push_str(&opened(&tag)),
             Event::End(tag) => html.push_str(closed(tag)),
             Event::Text(text) => html.push_str(&linked(&escaped(&text))),
