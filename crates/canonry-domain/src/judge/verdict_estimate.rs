@@ -61,12 +61,17 @@ impl VerdictEstimate {
     pub fn of(strata: &[VerdictStratum]) -> Self {
         let sum = |count: fn(&VerdictStratum) -> u64| strata.iter().map(count).sum::<u64>();
         let given = sum(VerdictStratum::given);
+        // Verdicts of unequal weights say as much as this many of equal weights (Kish).
+        let weights = |power: i32| -> f64 {
+            strata.iter().map(|stratum| stratum.weight.powi(power) * stratum.given() as f64).sum()
+        };
+        let effective = if given > 0 { weights(1).powi(2) / weights(2) } else { 0.0 };
         let weighed = |count: &dyn Fn(&VerdictStratum) -> f64| {
             let all: f64 = strata.iter().map(|stratum| stratum.weight * stratum.given() as f64).sum();
             strata.iter().map(|stratum| stratum.weight * count(stratum)).sum::<f64>() / all
         };
         let linked = |stratum: &VerdictStratum| stratum.linked as f64;
-        let by_links = (given > 0).then(|| wilson(weighed(&linked), given));
+        let by_links = (given > 0).then(|| wilson(weighed(&linked), effective));
         let (same, different) = (sum(|one| one.read_same), sum(|one| one.read_different));
         let unread = sum(|one| one.unread);
         let combined = (given > 0 && (unread == 0 || same + different > 0)).then(|| {
@@ -79,12 +84,12 @@ impl VerdictEstimate {
                 weighed(&|stratum| {
                     let (right, read) = share(stratum);
                     let sure = (stratum.linked + stratum.read_same) as f64;
-                    sure + stratum.unread as f64 * unread(wilson(right as f64 / read.max(1) as f64, read))
+                    sure + stratum.unread as f64 * unread(wilson(right as f64 / read.max(1) as f64, read as f64))
                 })
             };
             let (value, least, most) =
                 (right(&|share| share.value), right(&|share| share.low), right(&|share| share.high));
-            let sample = wilson(value, given);
+            let sample = wilson(value, effective);
             EstimatedShare {
                 value,
                 low: (value - (value - sample.low).hypot(value - least)).max(0.0),
@@ -109,12 +114,13 @@ impl VerdictEstimate {
 }
 
 /// Wilson's 95 % interval of a share among `all`.
-fn wilson(share: f64, all: u64) -> EstimatedShare {
+fn wilson(share: f64, all: f64) -> EstimatedShare {
     const Z: f64 = 1.959_964;
-    if all == 0 {
+    if all <= 0.0 {
         return EstimatedShare { value: 0.0, low: 0.0, high: 1.0 };
     }
-    let all = all as f64;
+    // Sums of weights may exceed 1 by a rounding error.
+    let share = share.clamp(0.0, 1.0);
     let scale = 1.0 + Z * Z / all;
     let centre = (share + Z * Z / (2.0 * all)) / scale;
     let half = Z * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).max(0.0).sqrt() / scale;
