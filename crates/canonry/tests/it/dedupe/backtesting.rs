@@ -45,7 +45,7 @@ on_both_engines! {
         assert_eq!((&verdicts["said"]["unread"], &verdicts["recall"]), (&json!(1), &json!(1.0)), "{verdicts}");
         assert_eq!(done["local_verdicts"]["asked_model"], 0);
         let advice = done["recommendation"].to_string();
-        assert!(advice.contains("Read them with `canonry adjudicate --repo octo/cat`"), "{advice}");
+        assert!(advice.contains("`canonry adjudicate --repo octo/cat`"), "{advice}");
 
         let short = setting.with_models(&["backtest", "--max-calls", "1", "--json"]);
         assert_eq!((short.exit, &short.json()["calls"]), (Some(3), &json!(1)), "{short:?}");
