@@ -52,7 +52,7 @@ impl ActivityPage {
 /// The latest activity, for pages with other contents too.
 pub(crate) async fn latest(console: &Console, repo: RepoId, count: u32) -> Result<Vec<ActivityLine>, PageError> {
     let activity = console.store.console().actions(repo, count).await?;
-    Ok(activity.into_iter().map(|action| line(action, console.now())).collect())
+    Ok(activity.into_iter().map(|action| line(&action, console.now())).collect())
 }
 
 async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
