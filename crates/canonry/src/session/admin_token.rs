@@ -69,7 +69,7 @@ fn written(database: &DatabaseOption, token: &Secret) -> Result<(NamedTempFile, 
 }
 
 fn of_another_start(kept: &StoredAdminToken) -> AdminToken {
-    tracing::info!(place = kept.place, "another process created the console's admin token");
+    tracing::info!(place = kept.place, "the console's admin token was created by another start");
     AdminToken::hashed(kept.hash)
 }
 

@@ -17,7 +17,7 @@ use crate::place::{Place, names_in};
 use crate::service::{SECRET, Service};
 
 const MADE: &str = "created the console's admin token";
-const BY_ANOTHER: &str = "another process created the console's admin token";
+const BY_ANOTHER: &str = "the console's admin token was created by another start";
 const NONE_MADE: &str = "no admin token could be written";
 
 /// The file in which a start stores the token.
