@@ -177,7 +177,7 @@ fn problems_are_json_for_scripts() {
 fn the_hash_is_of_the_meaning_and_never_changes() {
     assert_eq!(
         config_hash(&RepoConfig::default()).as_str(),
-        "02883e61e6280ed494b1a9bf603e8219d6075ae9e80b88a8d3788b67812e4fc0"
+        "2702a46634bd7fa059230cac0c2e03c8aa3540066a1ad5117dd99d7219e31e71"
     );
     let one = parse("budget: {monthlyCostUsd: 5}\ntriage: {mode: grace}\n").config;
     let same = parse("triage:\n  mode: 'grace'\n  maxCandidates: 3\nbudget: {monthlyCostUsd: 5.0}\n");

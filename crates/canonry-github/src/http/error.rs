@@ -151,7 +151,7 @@ mod tests {
     fn sentences_say_what_to_do() {
         let none = HeaderMap::new();
         insta::assert_snapshot!(refusal(401, &none, r#"{"message":"Bad credentials"}"#), @"GitHub does not accept the token: it is wrong, expired or revoked; make a new one and set GITHUB_TOKEN");
-        insta::assert_snapshot!(refusal(404, &none, ""), @"GitHub knows no /repos/a/b, or this token cannot see it; check the name, and that the token may read that repository");
+        insta::assert_snapshot!(refusal(404, &none, ""), @"GitHub has no /repos/a/b, or this token cannot see it; check the name, and that the token may read that repository");
         insta::assert_snapshot!(refusal(422, &none, r#"{"message":"Validation Failed","errors":[{"code":"invalid"},{"message":"too long"}]}"#), @"GitHub refuses /repos/a/b (status 422: Validation Failed: invalid, too long)");
         let mut headers = HeaderMap::new();
         headers.insert("x-accepted-github-permissions", HeaderValue::from_static("issues=write"));

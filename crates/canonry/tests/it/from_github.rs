@@ -207,7 +207,7 @@ fn what_github_refuses_is_one_sentence_without_the_token() {
     assert!(wrong.failed().starts_with("GitHub does not accept the token"), "{wrong:?}");
     let absent = canonry(&place, &emulator, &["sync", "--repo", "octo/dog"]);
     assert!(
-        absent.failed().starts_with("GitHub knows no repository octo/dog, or this token cannot see it"),
+        absent.failed().starts_with("GitHub has no repository octo/dog, or this token cannot see it"),
         "{absent:?}"
     );
     emulator.world().leave_requests("mona", 0);

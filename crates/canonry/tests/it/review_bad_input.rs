@@ -144,7 +144,7 @@ fn settings_with_mistakes_are_told_and_the_rest_holds() {
     let document = copy.review(&["--base", "main"]);
     assert_eq!(told(&document), ["debug-leftover src/app.js:10 new suppressed"]);
     let notes: Vec<&str> = document["notes"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    let told: Vec<&&str> = notes.iter().filter(|note| note.contains("this entry is dropped")).collect();
+    let told: Vec<&&str> = notes.iter().filter(|note| note.contains("this entry is ignored")).collect();
     assert_eq!(told.len(), 2, "{notes:?}");
     assert!(told.iter().all(|note| note.len() < 500), "{told:?}");
 }

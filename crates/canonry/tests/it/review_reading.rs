@@ -112,7 +112,7 @@ fn lines_of_a_merge_commit_are_mapped_to_the_head() {
     let named = ["--linted", &"1".repeat(40), "--reviewer", "builtin"];
     let lost =
         copy.canonry(&[&["review", "--base", "main", "--head", "again", "--sarif", &report], &named[..]].concat());
-    assert!(lost.exit == Some(3) && lost.stdout.contains("lint read 1111111"), "{lost:?}");
+    assert!(lost.exit == Some(3) && lost.stdout.contains("lint checked 1111111"), "{lost:?}");
 }
 
 #[test]

@@ -335,7 +335,7 @@ case $(cat question.$$) in
     {"finding": 1, "quote": "eval(name);", "failure": "A name is code.", "refuted": false, "reason": "it can happen"}]}' ;;
   *) echo '{"findings": [
     {"title": "The name is lost", "message": "Nobody keeps it.", "path": "src/app.js", "line": 11, "end_line": 11,
-     "severity": "medium", "category": "correctness", "suggestion": "Keep the name.", "replacement": "step11(name);\n"},
+     "severity": "medium", "category": "correctness", "suggestion": "Keep the name.", "replacement": "step11(name);"},
     {"title": "Unproven", "message": "It goes wrong.", "path": "src/app.js", "line": 12, "end_line": 12,
      "severity": "medium", "category": "correctness", "suggestion": null, "replacement": null},
     {"title": "Names are run as code", "message": "Whoever chooses a name runs code.", "path": "src/app.js", "line": 10,

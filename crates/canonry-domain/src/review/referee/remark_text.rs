@@ -27,12 +27,17 @@ static MARKUP: LazyLock<Regex> = LazyLock::new(|| {
 static LINK: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\[([^\]]*)\]\([^)]*\)").expect("invariant: a constant pattern"));
 
+/// Bold words, also beside a colon or in brackets.
+static BOLD: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\*\*([^*\s](?:[^*]*[^*\s])?)\*\*").expect("invariant: a constant pattern"));
+
 /// One line of what a comment says: without markup, secrets and control characters, cut after a few sentences. Empty if
 /// it says nothing, such as a comment of folded sections only.
 pub fn remark_essence(body: &str) -> String {
     let read = redact_shown(body);
     let plain = MARKUP.replace_all(&read, " ");
     let plain = LINK.replace_all(&plain, "$1");
+    let plain = BOLD.replace_all(&plain, "$1");
     let words = plain.split_whitespace().map(without_emphasis).filter(|word| !matches!(*word, "" | "|" | "---"));
     let words: Vec<&str> = words.collect();
     let line = one_line(&words.join(" "));

@@ -112,7 +112,7 @@ async fn refusals_are_told_by_kind() {
     )
     .await;
     let unknown = setting.github.repo(&"acme/nothing".parse().expect("a name")).await.expect_err("unknown");
-    insta::assert_snapshot!(unknown.to_string(), @"GitHub knows no repository acme/nothing, or this token cannot see it; check the name, and that the token may read that repository");
+    insta::assert_snapshot!(unknown.to_string(), @"GitHub has no repository acme/nothing, or this token cannot see it; check the name, and that the token may read that repository");
     let gone = setting.github.issue(&repo(), number(1)).await.expect_err("deleted");
     assert!(matches!(gone, GitHubError::Gone { .. }), "{gone:?}");
     for token in ["ghp_expired", "ghp_wrong"] {

@@ -193,7 +193,7 @@ mod tests {
             (fix.words, fix.replacement)
         };
         let text = |text: &str| Some(text.to_owned());
-        assert_eq!(with("src/a.rs", Some(2), Some(3), "2\n3\n"), (None, text("2\n3")));
+        assert_eq!(with("src/a.rs", Some(2), Some(3), "TWO\nTHREE\n"), (None, text("TWO\nTHREE")));
         // What cannot be applied is shown instead.
         assert_eq!(with("src/a.rs", Some(9), None, "2"), (text("2"), None));
         assert_eq!(with("src/a.rs", None, None, "2"), (text("2"), None));
