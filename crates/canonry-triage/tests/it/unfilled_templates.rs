@@ -277,7 +277,7 @@ on_both_engines! {
     /// Before, they were copies of one another at .97, and were announced and closed in mode `grace`.
     async fn unfilled_forms_are_no_duplicates_and_filled_ones_are(database: TestDatabase) {
         let mut told = Vec::new();
-        let mut without_template: Vec<(Verdict, Option<ItemNumber>, Option<Probability>)> = Vec::new();
+        let mut without_template: Vec<(Verdict, Option<ItemNumber>)> = Vec::new();
         let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
         for style in STYLES {
             let name = format!("tide/{}", style.name.replace(' ', "-")).parse().expect("a name");
@@ -301,10 +301,10 @@ on_both_engines! {
                 // The same sentence in eight reports would itself be a template.
                 let also = format!("The same with colleague {at}, every time that we have tried it.");
                 let again = [answers[0], also.as_str()];
-                let OnlineVerdict { verdict, target, confidence, .. } =
+                let OnlineVerdict { verdict, target, .. } =
                     detect(&store, &repo, issue(at, title, &style.form(&again))).await.verdict;
                 true_ones += usize::from(target == Some(number(28 + at - 120)));
-                verdicts.push((verdict, target, confidence));
+                verdicts.push((verdict, target));
             }
             if style.name == "none" {
                 without_template = verdicts.clone();

@@ -79,13 +79,8 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Other names that look like the name of a test.
-const NOT_OURS: [&str; 5] = [
-    "pull_request_target",
-    "below_maybe_threshold",
-    "cited_as_different",
-    "source_too_vague",
-    "max_completion_tokens",
-];
+const NOT_OURS: [&str; 5] =
+    ["pull_request_target", "below_maybe_threshold", "cited_as_different", "source_too_vague", "max_completion_tokens"];
 
 #[test]
 fn every_test_that_a_document_names_is_one() {

@@ -104,8 +104,12 @@ fn is_storable(path: &str) -> bool {
 
 /// What the built-in rules report about these files.
 fn reported(files: &[NewFile]) -> BTreeSet<(String, Option<u64>)> {
-    let code = files.iter().filter(|(path, _)| path.ends_with(".js"));
-    code.map(|(path, _)| (path.clone(), Some(REPORTED))).collect()
+    let line_of = |(path, text): &NewFile| match path.starts_with(".github/workflows/") {
+        // An event's text in a shell.
+        true => text.lines().position(|line| line.contains("${{ github.event.")).map(|at| at as u64 + 1),
+        false => path.ends_with(".js").then_some(REPORTED),
+    };
+    files.iter().filter_map(|file| line_of(file).map(|line| (file.0.clone(), Some(line)))).collect()
 }
 
 /// The verdict about a pull request with these files, as the API lists them.

@@ -28,7 +28,8 @@ on_both_engines! {
         let (setting, number) = reviewed(&database, WITH_BOT).await;
         assert_eq!((setting.posted(number), setting.conclusion(&setting.head(number)).as_deref()), ((1, 0), Some("neutral")));
         let text = setting.check_text(number);
-        assert!(text.contains("Other reviewers: 2 open problems"), "{text}");
+        // The detector of this world finds all texts alike, so that both comments are about one problem.
+        assert!(text.contains("Other reviewers: 1 open problem<"), "{text}");
         assert!(text.contains("`ci[bot]` already named it in [this thread](https://github.com/tide/pool/pull/"), "{text}");
         // A push that changes nothing about it posts nothing.
         setting.push(number, &format!("{REMARKABLE}\nexport const depth = 3;\n"));

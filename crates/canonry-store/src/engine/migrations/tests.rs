@@ -47,6 +47,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../../migrations/samples/0024_activity.sql"),
     include_str!("../../../migrations/samples/0025_code_excerpts.sql"),
     include_str!("../../../migrations/samples/0026_fixes.sql"),
+    include_str!("../../../migrations/samples/0027_remarks.sql"),
     include_str!("../../../migrations/samples/0028_backtest_readings.sql"),
 ];
 

@@ -308,7 +308,15 @@ impl Tie {
             && !compared.versions_differ
         {
             let sent_twice = compared.hours.is_some_and(|hours| hours < SENT_TWICE_HOURS);
-            return if compared.same_author && !sent_twice { Self::Recurring } else { Self::Copy };
+            // Two people who send the same words may both have sent a form that is not known yet, in any language. What
+            // a program printed is in no form.
+            let shows_output = compared.facts.iter().any(|fact| matches!(fact.kind, FactKind::Error | FactKind::Frame));
+            return match compared.same_author {
+                true if sent_twice => Self::Copy,
+                true => Self::Recurring,
+                false if shows_output => Self::Copy,
+                false => Self::Alike,
+            };
         }
         if compared.same_author && compared.hours.is_some_and(|hours| hours < 1.0) {
             return Self::Siblings;

@@ -156,7 +156,7 @@ on_both_engines! {
             ("moved to acme/attic", |world, source| {
                 world.transfer(REPO, source, "maint", "acme/attic");
             }),
-            ("knows no", |world, source| world.convert_to_discussion(REPO, source, "maint")),
+            ("GitHub has no", |world, source| world.convert_to_discussion(REPO, source, "maint")),
         ];
         for (words, leave) in departures {
             let go = |setting: &Setting, source: ItemNumber| leave(&mut setting.emulator.world(), plain(source));
