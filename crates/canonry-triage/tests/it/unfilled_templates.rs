@@ -541,11 +541,10 @@ fn field() -> impl Strategy<Value = String> {
         .prop_map(|(one, middle, two)| format!("{one}\n\n{middle}\n\n{two}"))
 }
 
-/// Unfilled forms of each kind under one short title, in pairs: by their whole texts they are copies, by their own
-/// texts they are not.
+/// Unfilled forms of each kind under one short title, in pairs: neither by their whole texts, as long as their template is
+/// unknown, nor by their own texts.
 #[test]
 fn no_two_forms_are_copies() {
-    let mut before_all = 0;
     for style in STYLES {
         let records = style.repository();
         let mut learner = BoilerplateLearner::default();
@@ -561,11 +560,8 @@ fn no_two_forms_are_copies() {
                 .collect();
             (1..texts.len()).filter(|at| is_sure(&texts[*at], &texts[at - 1])).count()
         };
-        let (before, after) = (sure(&Boilerplate::default()), sure(&learnt));
-        assert_eq!(after, 0, "{}", style.name);
-        before_all += before;
+        assert_eq!((sure(&Boilerplate::default()), sure(&learnt)), (0, 0), "{}", style.name);
     }
-    assert!(before_all > 50, "the forms are such that the judge took them for copies: {before_all}");
 }
 
 fn is_sure(new: &(String, String), earlier: &(String, String)) -> bool {

@@ -68,7 +68,7 @@ fn config_check_points_at_each_mistake() {
           "effect": "section_defaults"
         }
       ],
-      "config_hash": "02883e61e6280ed494b1a9bf603e8219d6075ae9e80b88a8d3788b67812e4fc0"
+      "config_hash": "2702a46634bd7fa059230cac0c2e03c8aa3540066a1ad5117dd99d7219e31e71"
     }
     "#);
 }
