@@ -5,18 +5,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use canonry_domain::{
-    FixMatch, Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict,
-    Probability, PullChanges, RecordChange, RepoName, Similarity, Verdict, online_verdict, ordered_scores,
-    triage_failed,
+    Item, ItemNumber, ItemState, ItemType, OnlineThresholds, OnlineVerdict, PullChanges, RecordChange, RepoName,
+    Similarity, ordered_scores, triage_failed,
 };
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_models::Embedder;
 use canonry_models::chat::TokenBudget;
-use canonry_retrieval::{CommonFacts, Hit, RetrievalMode, SHORTLIST, TextFacts};
-use canonry_store::{
-    IndexEntry, IndexRow, NewLlmCall, NewTriageRecord, Repo, Representation, Store, StoreError, StoredJudge,
-    StoredTriageRecord, TriageCandidate,
-};
+use canonry_retrieval::{CommonFacts, Hit, RetrievalMode, TextFacts};
+use canonry_store::{Repo, Representation, Store, StoreError, StoredJudge, StoredTriageRecord};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -25,16 +21,15 @@ use crate::corpus::analyze_intent::{IntentExtractor, analyze_item};
 use crate::corpus::identify::{identify, remember};
 use crate::corpus::refetch_item::{FETCHES, not_an_item};
 use crate::corpus::sync::SyncError;
-use crate::judge::judge_case::{AnswerRules, Judge, JudgeCase, JudgeFailure};
-use crate::judge::judge_items::cards_of;
+use crate::judge::judge_case::Judge;
 use crate::judge::known_duplicates::KnownDuplicates;
-use crate::judge::proven_judge::is_judge_proven;
+use crate::online::compare_item::{Comparison, state_as_of};
 use crate::online::fix_search::{find_fix, repeated_report};
 use crate::retrieval::boilerplate::refresh_boilerplate;
 use crate::retrieval::embed::{EmbedRunError, EmbedSource, embed_item};
 use crate::retrieval::index_cache::IndexCache;
 use crate::retrieval::loaded_index::OpenItems;
-use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
+use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError};
 
 #[derive(Debug, Clone)]
 pub struct ItemQuery {
@@ -78,7 +73,7 @@ impl AsOf {
 
 impl DetectOptions {
     /// A hash of all rules that determine a verdict.
-    fn rules_hash(&self) -> String {
+    pub(crate) fn rules_hash(&self) -> String {
         let OnlineThresholds { min_score, maybe, duplicate } = self.thresholds;
         let rules = format!("{} {} {min_score} {maybe} {duplicate}", self.mode, self.k);
         canonry_domain::hex_digits(Sha256::digest(rules))
@@ -197,7 +192,6 @@ impl From<GitHubError> for DetectError {
 /// The lowest score of a neighbour in the record: a threshold that is learned later may be lower than the current
 /// one.
 pub(crate) const KEPT: f64 = 0.50;
-const CLOSED_NAMED: usize = 3;
 
 /// The verdict about an item, and the data that was read for it, so that the caller need not read it again.
 pub(crate) struct Detection {
@@ -315,24 +309,6 @@ pub(crate) async fn common_facts_of(
 
 pub(crate) fn common_facts(near: &Neighbourhood, item: &Item) -> CommonFacts {
     near.index().common_facts(&TextFacts::of(&evidence_text(&near.boilerplate().own(item))))
-}
-
-/// The state of an item at an earlier time. When it was closed is known of most items; if not, it counts as it is now.
-fn state_as_of(item: &Item, at: Timestamp) -> ItemState {
-    match item.closed_at {
-        Some(closed_at) if closed_at >= at => ItemState::Open,
-        _ => item.state,
-    }
-}
-
-async fn closed_neighbours(
-    near: &Neighbourhood,
-    entry: &IndexEntry,
-    options: &DetectOptions,
-) -> Result<Vec<Hit>, RetrievalError> {
-    let (mode, min_score) = (options.mode, options.thresholds.min_score);
-    let wanted = NeighbourQuery { mode, k: CLOSED_NAMED, min_score, state: Some(ItemState::Closed) };
-    near.neighbours(&Neighbourhood::query_of(entry), entry.vector.as_deref(), wanted, &|_| true).await
 }
 
 /// The first `k` neighbours that may be judged, by rank; if there are fewer, filled up with neighbours that are only
@@ -495,238 +471,6 @@ async fn prepare(
     let source = EmbedSource::Intent(extractor.maker().extractor);
     let vector = embed_item(store, with.embedder, repo, item, source, now).await?;
     Ok(ComparedSource { source, vector, fallback: None })
-}
-
-/// An item and the known duplicates of its repository.
-struct Comparison<'a> {
-    store: &'a Store,
-    repo: &'a Repo,
-    item: &'a Item,
-    representation: Representation,
-    known: &'a KnownDuplicates,
-    options: &'a DetectOptions,
-    as_of: Option<Timestamp>,
-}
-
-struct OnlineJudgement {
-    verdict: OnlineVerdict,
-    is_duplicate: bool,
-    reasoning: Option<String>,
-    failure: Option<String>,
-    unreachable: bool,
-    shown: Vec<ItemNumber>,
-    /// Other items that the judge considers possible duplicates, best first.
-    others: Vec<ItemNumber>,
-    /// The judge that answered or failed to.
-    judge: Option<StoredJudge>,
-}
-
-impl OnlineJudgement {
-    /// A judgement without a question to the judge.
-    fn unasked(verdict: OnlineVerdict, is_duplicate: bool) -> Self {
-        let (shown, others) = (Vec::new(), Vec::new());
-        Self { verdict, is_duplicate, reasoning: None, failure: None, unreachable: false, shown, others, judge: None }
-    }
-}
-
-impl Comparison<'_> {
-    /// Open neighbours down to the lowest recorded score, and near closed ones.
-    async fn neighbours(
-        &self,
-        near: &Neighbourhood,
-        vector: Option<Vec<f32>>,
-    ) -> Result<(Vec<Hit>, Vec<Hit>), DetectError> {
-        if let Some(at) = self.as_of {
-            return self.neighbours_as_of(near, vector, at).await;
-        }
-        let (known, number) = (self.known, self.item.number);
-        let stand_ins = known.stand_ins(|member| {
-            let row = near.rows().get(&member);
-            row.is_some_and(|row| row.embedded && row.state == ItemState::Open) && near.has_content(member)
-        });
-        let may_be_named = |row: &IndexRow| {
-            stand_ins.get(&row.number).is_none_or(|stand_in| *stand_in == row.number)
-                && !known.ruled_not_duplicates(number, row.number)
-        };
-        if !near.rows().contains_key(&number) {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        let own = near.boilerplate().own(self.item);
-        let entry = IndexEntry { number, title: own.title, body: own.body, changes: own.changes, vector };
-        let query = Neighbourhood::query_of(&entry);
-        let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
-        let (mode, judged_from) = (self.options.mode, self.options.thresholds.min_score);
-        let wanted =
-            NeighbourQuery { mode, k: SHORTLIST, min_score: kept.min(judged_from), state: Some(ItemState::Open) };
-        let open = near.neighbours(&query, entry.vector.as_deref(), wanted, &may_be_named).await?;
-        let open = judged_before_others(open, judged_from, self.options.k);
-        let closed = closed_neighbours(near, &entry, self.options).await?;
-        Ok((open, closed))
-    }
-
-    /// The same as of an earlier time: only items that were filed before, open or closed as they were then. What people
-    /// or a judge found out about duplicates since does not count.
-    async fn neighbours_as_of(
-        &self,
-        near: &Neighbourhood,
-        vector: Option<Vec<f32>>,
-        at: Timestamp,
-    ) -> Result<(Vec<Hit>, Vec<Hit>), DetectError> {
-        let number = self.item.number;
-        if !near.rows().contains_key(&number) {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        let own = near.boilerplate().own(self.item);
-        let entry = IndexEntry { number, title: own.title, body: own.body, changes: own.changes, vector };
-        let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
-        let (mode, judged_from) = (self.options.mode, self.options.thresholds.min_score);
-        let wanted = NeighbourQuery { mode, k: SHORTLIST, min_score: kept.min(judged_from), state: None };
-        let is_earlier = |row: &IndexRow| row.created_at.is_some_and(|created_at| created_at < at);
-        let query = Neighbourhood::query_of(&entry);
-        let found = near.neighbours(&query, entry.vector.as_deref(), wanted, &is_earlier).await?;
-        let items = items_of(self.store, self.repo, self.item.item_type, &found).await?;
-        let was_open = |hit: &Hit| {
-            items.get(&hit.number).is_some_and(|item| state_as_of(item, at) == ItemState::Open && item.gone.is_none())
-        };
-        let (open, closed): (Vec<Hit>, Vec<Hit>) = found.into_iter().partition(was_open);
-        let closed = closed.into_iter().filter(|hit| hit.score >= judged_from).take(CLOSED_NAMED).collect();
-        Ok((judged_before_others(open, judged_from, self.options.k), closed))
-    }
-
-    /// What a person ruled the item to be a duplicate of, or the canonical of that; a closed item is never named. A
-    /// ruling says nothing about an earlier time.
-    fn ruled_target(&self) -> Option<ItemNumber> {
-        if self.as_of.is_some() {
-            return None;
-        }
-        let ruled = self.known.ruled_duplicate_of(self.item.number)?;
-        let is_open = |number: &ItemNumber| {
-            let item = self.known.item(*number);
-            item.is_some_and(|item| item.state == ItemState::Open && item.gone.is_none())
-        };
-        let canonical = self.known.canonical_of(ruled).filter(|canonical| *canonical != self.item.number);
-        [canonical, Some(ruled)].into_iter().flatten().find(is_open)
-    }
-
-    async fn judge(
-        &self,
-        near: Neighbourhood,
-        open: &[Hit],
-        items: &BTreeMap<ItemNumber, Item>,
-        with: Detectors<'_>,
-        source: EmbedSource,
-        now: Timestamp,
-    ) -> Result<OnlineJudgement, DetectError> {
-        let thresholds = &self.options.thresholds;
-        if let Some(target) = self.ruled_target() {
-            let (confidence, reason) = (Some(Probability::ONE), "override".to_owned());
-            let verdict = OnlineVerdict { verdict: Verdict::Duplicate, target: Some(target), confidence, reason };
-            return Ok(OnlineJudgement::unasked(verdict, true));
-        }
-        let mut case = JudgeCase::of_neighbours(self.item, open, items, &near, thresholds, self.options.mode).await?;
-        let shown = case.numbers();
-        if shown.is_empty() {
-            let verdict = online_verdict(&case.gate_source(), &[], &case.pairs, None, thresholds);
-            return Ok(OnlineJudgement::unasked(verdict, false));
-        }
-        // A judge may take long; meanwhile other tasks would wait to update the index.
-        drop(near);
-        case.cards = cards_of(self.store, self.repo, source, &case).await?;
-        let (purpose, budget) = ("detect", &self.options.budget);
-        let mut judge = with.judge.for_case(&case, AnswerRules::NewItem(thresholds));
-        let mut asked = judge.ask(&judge.question(&case), &case, purpose, budget).await;
-        if with.judge.is_cascade() && matches!(asked, Err(JudgeFailure::OverBudget(_))) {
-            // Until there is money again, the local judge's answer stands.
-            judge = Judge::Local;
-            asked = judge.ask(&judge.question(&case), &case, purpose, budget).await;
-        }
-        let (answer, failure, unreachable, call) = match asked {
-            Ok(heard) => {
-                let failure = heard.answer.as_ref().err().map(|kind| format!("its answer cannot be used ({kind})"));
-                (heard.answer.ok(), failure, false, heard.call)
-            }
-            Err(JudgeFailure::NoAnswer { error, call }) => {
-                (None, Some(format!("failed to {error}")), true, Some(*call))
-            }
-            Err(JudgeFailure::OverBudget(why)) => (None, Some(why), true, None),
-        };
-        let mut calls: Vec<NewLlmCall> = call.into_iter().collect();
-        let candidates = case.gate_candidates();
-        let mut verdict = online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), thresholds);
-        if verdict.verdict == Verdict::Duplicate && !is_judge_proven(self.store, self.repo, &judge.stored()).await? {
-            verdict = verdict.of_unproven_judge();
-        }
-        if let (true, Verdict::Duplicate, Some(target)) = (self.options.reads_twice, verdict.verdict, verdict.target) {
-            let again = judge.read_again(&case, target, thresholds.maybe, purpose, budget).await;
-            let is_confirmed = again.as_ref().is_ok_and(|again| again.is_confirmed);
-            calls.extend(match again {
-                Ok(again) => again.call,
-                Err(JudgeFailure::NoAnswer { call, .. }) => Some(*call),
-                Err(JudgeFailure::OverBudget(_)) => None,
-            });
-            if !is_confirmed {
-                verdict = verdict.unconfirmed();
-            }
-        }
-        if !calls.is_empty() {
-            self.store.models().record_calls(Some(self.repo.id), &self.options.run_id, &calls, now).await?;
-        }
-        let mut others = judge.possible_duplicates(&case);
-        others.retain(|number| Some(*number) != verdict.target);
-        let is_duplicate = answer.as_ref().is_some_and(|answer| answer.is_duplicate);
-        let reasoning = answer.map(|answer| answer.reasoning);
-        let judge = Some(judge.stored());
-        Ok(OnlineJudgement { verdict, is_duplicate, reasoning, failure, unreachable, shown, others, judge })
-    }
-
-    async fn record(
-        &self,
-        open: &[Hit],
-        judged: &OnlineJudgement,
-        fix: Option<FixMatch>,
-        with: Detectors<'_>,
-        fallback: Option<&'static str>,
-        now: Timestamp,
-    ) -> Result<StoredTriageRecord, DetectError> {
-        let target = judged.verdict.target;
-        let judge = judged.judge.clone().unwrap_or_else(|| with.judge.stored());
-        let record = NewTriageRecord {
-            item_type: self.item.item_type,
-            number: self.item.number,
-            verdict: judged.verdict.verdict,
-            target,
-            target_score: open.iter().find(|hit| Some(hit.number) == target).map(|hit| hit.score),
-            is_duplicate: judged.is_duplicate,
-            confidence: judged.verdict.confidence,
-            reason: judged.verdict.reason.clone(),
-            reasoning: judged.reasoning.clone().unwrap_or_default(),
-            effective_source: self.representation,
-            source_fallback_reason: fallback.map(str::to_owned),
-            provider: judge.provider,
-            model: judge.model,
-            prompt_version: JUDGE_PROMPT_VERSION,
-            config_hash: self.options.rules_hash(),
-            content_version: self.item.content_version,
-            embed_model: with.embedder.model_id().to_owned(),
-            run_id: self.options.run_id.clone(),
-            candidates: open
-                .iter()
-                .map(|hit| TriageCandidate {
-                    number: hit.number,
-                    score: hit.score,
-                    parts: hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
-                    state: ItemState::Open,
-                    judged: judged.shown.contains(&hit.number),
-                })
-                .collect(),
-            fix,
-        };
-        let id = match self.as_of {
-            None => self.store.duplicates().write_triage_record(self.repo.id, &record, now).await?,
-            Some(_) => 0,
-        };
-        Ok(StoredTriageRecord { id, record, created_at: now })
-    }
 }
 
 #[cfg(test)]

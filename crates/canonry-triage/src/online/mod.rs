@@ -1,6 +1,7 @@
 //! Triage of single items for the service: detect, decide, comment, learn.
 
 pub(crate) mod check_draft;
+pub(crate) mod compare_item;
 pub(crate) mod detect_new;
 pub(crate) mod detector_source;
 pub(crate) mod draft_report;
