@@ -12,9 +12,6 @@ use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 #[error("read what git says about the difference: {0}")]
 pub struct UnreadableDiff(String);
 
-/// Longer lines are cut here: a minified file can have one line of megabytes.
-const LONGEST_LINE: usize = 2_000;
-
 /// The highest line number that is accepted, so that adding a few to a line number never overflows.
 const MOST_LINES: u32 = 1 << 30;
 
@@ -169,13 +166,10 @@ fn hunk_of(line: &[u8]) -> Result<Hunk, UnreadableDiff> {
     Ok(Hunk { old_start, old, new_start, new })
 }
 
+/// A line is never cut: a minified file can have one line of megabytes, with a credential at its end.
 fn text_of(bytes: &[u8]) -> String {
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-    let mut text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST_LINE * 4)]).into_owned();
-    if let Some((cut, _)) = text.char_indices().nth(LONGEST_LINE) {
-        text.truncate(cut);
-    }
-    text
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -219,6 +213,13 @@ mod tests {
         assert_eq!(added, [(3, "++ added, not a header"), (4, "diff --git a/x b/x"), (5, "@@ -1 +1 @@"), (12, "last")]);
         assert_eq!(first.hunks[1], Hunk { old_start: 9, old: 0, new_start: 12, new: 1 });
         assert_eq!(changes[1].added, [(1, "one".to_owned())]);
+    }
+
+    #[test]
+    fn a_line_is_whole_however_long_it_is() {
+        let (list, line) = (raw(&[("000000", "100644", "A", &["a.json"])]), "ä".repeat(100_000));
+        let patch = format!("diff --git a/a.json b/a.json\nnew file mode 100644\n@@ -0,0 +1 @@\n+{line}\n");
+        assert_eq!(parse_diff(&both(&list, &patch)).expect("readable")[0].added, [(1, line)]);
     }
 
     #[test]

@@ -199,7 +199,8 @@ fn text_of(finding: &Finding) -> String {
 }
 
 fn text_of_file(file: &FileToRead<'_>) -> String {
-    let added: Vec<&str> = file.change.added.iter().map(|(_, line)| line.as_str()).take(100).collect();
+    // A minified line may be megabytes long, and only its beginning is used.
+    let added: Vec<&str> = file.change.added.iter().map(|(_, line)| cut(line, 2 * LONGEST_TEXT)).take(100).collect();
     format!("{}\n{}", file.change.path, cut(&redact(&added.join("\n")), LONGEST_TEXT))
 }
 

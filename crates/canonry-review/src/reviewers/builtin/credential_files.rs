@@ -66,8 +66,8 @@ pub(super) fn lines_with_secrets<'f>(file: &'f ReadFile<'_>) -> impl Iterator<It
     let pattern = FILES.iter().position(|(ends, _)| is_one_of(file.path(), ends)).map(|at| &PATTERNS[at]);
     let added = file.change.added.iter();
     added.filter_map(move |(number, line)| {
-        let value = pattern?.captures(line)?.get(1)?.as_str();
-        (!stands_in(value)).then_some(*number)
+        let mut values = pattern?.captures_iter(line).filter_map(|captures| captures.get(1));
+        values.any(|value| !stands_in(value.as_str())).then_some(*number)
     })
 }
 
@@ -114,6 +114,7 @@ mod tests {
             (".git-credentials", "https://mona:summer7@github.com\n", vec![1]),
             (".docker/config.json", "{\n\"auth\": \"bW9uYTpzdW1tZXI3\"\n}\n", vec![2]),
             (".vscode/sftp.json", "{\"password\": \"summer7\"}\n", vec![1]),
+            (".vscode/sftp.json", "[{\"password\": \"${env}\"}, {\"password\": \"summer7\"}]\n", vec![1]),
             ("filezilla.xml", "<User>a</User>\n<Pass encoding=\"base64\">c3VtbWVyNw==</Pass>\n", vec![2]),
             ("web/wp-config.php", "define( 'DB_PASSWORD', 'summer7' );\n", vec![1]),
             ("config/master.key", "3ebf21f8e5d1ab86b27a720842c3bb56\n", vec![1]),

@@ -33,16 +33,17 @@ pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
     };
     for block in blocks(&file.change.added) {
         let text: String = block.iter().map(|(_, line)| format!("{line}\n")).collect();
+        let mut cursor = BlockCursor::default();
         for secret in scan_secrets(&text) {
             let value = &text[secret.range.clone()];
-            let at = text[..secret.range.start].matches('\n').count();
-            let Some((line, _)) = block.get(at) else { continue };
+            cursor.advance(&text, secret.range.start);
+            let Some((line, _)) = block.get(cursor.line) else { continue };
             let credential = CommittedCredential::new(secret.kind, value);
             let gives_access = match secret.kind {
                 SecretKind::UrlPassword => !opens_nothing(&text, &secret.range),
-                SecretKind::Password => file.language.is_none() || is_in_quotes(&text[..secret.range.start]),
+                SecretKind::Password => file.language.is_none() || cursor.is_in_quotes(),
                 SecretKind::Jwt => is_web_token(value),
-                SecretKind::PasswordHash => !is_in_comment(file, &text[..secret.range.start]),
+                SecretKind::PasswordHash => !is_in_comment(file, &text[cursor.begin..cursor.at]),
                 _ => true,
             };
             if gives_access && !is_made_up(value) && is_told(file, *line, credential) {
@@ -59,8 +60,8 @@ pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
         lines: LineRange::new(line, line),
         title: "A credential is committed",
         message: format!(
-            "This looks like {} {}{}. Whoever can read the repository can use it, also after it is removed: revoke it, \
-             and read the new one from the environment or a secret store.",
+            "This looks like {} {}{}. Anybody who can read the repository can use this credential, even after a commit \
+             removes it. Revoke it, and read the new credential from the environment or a secret store.",
             article(credential.kind),
             credential.kind,
             credential.certainty.in_words(),
@@ -138,16 +139,42 @@ fn article(kind: SecretKind) -> &'static str {
     if sounds_open { "an" } else { "a" }
 }
 
-/// Whether a string is open before a value. In a programming language a value without quotes is an expression, such as
-/// `this.state.token2`.
-fn is_in_quotes(before: &str) -> bool {
-    let line = before.rsplit('\n').next().unwrap_or(before);
-    ['"', '\'', '`'].iter().any(|quote| line.matches(*quote).count() % 2 == 1)
+/// Where a value begins in a block of lines. It only moves forward: a minified line of megabytes can have thousands of
+/// values.
+#[derive(Default)]
+struct BlockCursor {
+    at: usize,
+    line: usize,
+    /// Where the line begins.
+    begin: usize,
+    /// Whether each kind of quote is open.
+    open: [bool; 3],
+}
+
+impl BlockCursor {
+    fn advance(&mut self, text: &str, to: usize) {
+        for at in self.at..to {
+            match text.as_bytes()[at] {
+                b'\n' => *self = Self { line: self.line + 1, begin: at + 1, ..Self::default() },
+                b'"' => self.open[0] ^= true,
+                b'\'' => self.open[1] ^= true,
+                b'`' => self.open[2] ^= true,
+                _ => {}
+            }
+        }
+        self.at = to;
+    }
+
+    /// Whether a string is open before the value. In a programming language a value without quotes is an expression,
+    /// such as `this.state.token2`.
+    fn is_in_quotes(&self) -> bool {
+        self.open.contains(&true)
+    }
 }
 
 /// Whether a value stands in a comment that has a line of its own: documentation shows what a hash looks like.
-fn is_in_comment(file: &ReadFile<'_>, before: &str) -> bool {
-    let line = before.rsplit('\n').next().unwrap_or(before).trim_start();
+fn is_in_comment(file: &ReadFile<'_>, line: &str) -> bool {
+    let line = line.trim_start();
     let marks = file.language.map(Language::line_comments).unwrap_or_default();
     line.starts_with('*') || marks.iter().any(|mark| line.starts_with(mark))
 }
