@@ -92,7 +92,8 @@ impl HeadTexts {
     }
 }
 
-fn not_fetched(bytes: Option<u64>) -> String {
+/// Why a blob has no content here.
+pub(crate) fn not_fetched(bytes: Option<u64>) -> String {
     match bytes {
         Some(bytes) if bytes > LARGEST => {
             format!("it is too large: {} kB, and at most {} kB are read", bytes / 1_000, LARGEST / 1_000)

@@ -33,7 +33,7 @@ use crate::run::claim::{HeldRun, RunClaim, TimeSource, claim_run};
 use crate::run::coverage::{coverage, is_idle, leave_out_skipped, still_unread};
 use crate::run::reading_progress::ReadingProgress;
 use crate::run::record::{last_review, read_back, record_review};
-use crate::run::report::{ReportedFinding, ReviewReport, ReviewerRun};
+use crate::run::report::{ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
 use crate::run::request::{ReviewRequest, ReviewerChoice};
 
 /// The issues that a model is shown; a change that fixes more is about something else.
@@ -197,7 +197,10 @@ impl ReviewInProgress<'_> {
         );
         coverage.skipped.extend(still_unread(last.unread, &scope, &files, &filters));
         let from = parting(git, request.base, request.head).await;
-        self.search_history(&from, &scope, &filters, &earlier, &mut collected).await;
+        let unsearched = self.search_history(&from, &scope, &filters, &earlier, &mut collected).await;
+        let unsearched: Vec<SkippedFile> =
+            unsearched.into_iter().filter(|one| !coverage.skipped.contains(one)).collect();
+        coverage.skipped.extend(unsearched);
 
         let reported = collected.heard.iter().flat_map(|heard| &heard.reported);
         let spoken_of: BTreeSet<RepoPath> = reported.map(|one| one.path.clone()).chain(earlier_paths.clone()).collect();
@@ -266,7 +269,8 @@ impl ReviewInProgress<'_> {
         judging.judge(sightings)
     }
 
-    /// Searches the commits of the change for credentials that its last state does not have any more.
+    /// Searches the commits of the change for credentials that its last state does not have any more. Returns the files
+    /// that could not be searched.
     async fn search_history(
         &self,
         from: &CommitSha,
@@ -274,12 +278,14 @@ impl ReviewInProgress<'_> {
         filters: &ConfiguredFilters,
         earlier: &[TrackedFinding],
         collected: &mut CollectedAnswers,
-    ) {
+    ) -> Vec<SkippedFile> {
         if !self.request.reviewers.contains(&ReviewerChoice::Builtin) {
-            return;
+            return Vec::new();
         }
-        let mut past = search_commits(self.request.repository.git(), from, self.request.head, &scope.changes).await;
+        let git = self.request.repository.git();
+        let (mut past, mut unsearched) = search_commits(git, from, self.request.head, &scope.changes).await;
         past.reported.retain(|one| !filters.skips(&one.path));
+        unsearched.retain(|one| !filters.skips(&one.path));
         if past.problems.is_empty() {
             // A credential that no commit has any more is gone, also where no file had to be read again.
             let builtin = ReviewerName::builtin();
@@ -309,6 +315,7 @@ impl ReviewInProgress<'_> {
             }),
         }
         collected.heard.push(past);
+        unsearched
     }
 
     /// Compares the present findings with the reports of the base and the ledger of the base branch.
@@ -396,7 +403,7 @@ fn drop_unknown_lines(collected: &mut CollectedAnswers, texts: &HeadTexts) {
         if dropped > 0 {
             let results = counted(dropped as u64, "result");
             let why = "behind the end of their files; the report is about another commit, name it with --linted";
-            run.problems.push(format!("{results} left out, {why}; nothing counts as fixed by it"));
+            run.problems.push(format!("{results} left out, {why}; no finding counts as fixed because of this report"));
             heard.read.clear();
         }
     }

@@ -7,10 +7,13 @@ use canonry_domain::review::{CodeHash, CommitSha, LEAKED_CREDENTIAL_RULE, RepoPa
 
 use super::credentials::credentials;
 use super::reading::{FileToRead, ReadFile, Remark};
+use crate::change::blobs::BlobContent;
 use crate::change::commits::{CommitsError, empty_tree};
-use crate::change::file_change::FileChange;
+use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 use crate::change::git::Git;
+use crate::change::head_texts::not_fetched;
 use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer};
+use crate::run::SkippedFile;
 
 /// The commits that are searched; longer branches are merged in parts or squashed.
 const MOST_COMMITS: usize = 500;
@@ -19,28 +22,34 @@ const MOST_COMMITS: usize = 500;
 const TIME: Duration = Duration::from_secs(60);
 
 /// Searches the commits between the merge base and the head. Credentials that `changes`, the whole change, still adds
-/// are left to the rule for the head.
+/// are left to the rule for the head. Also returns the files of these commits that could not be searched.
 pub(crate) async fn search_commits(
     git: &Git,
     base: &CommitSha,
     head: &CommitSha,
     changes: &[FileChange],
-) -> ReviewerAnswer {
+) -> (ReviewerAnswer, Vec<SkippedFile>) {
     let standing: BTreeSet<&str> = changes.iter().flat_map(|one| &one.added).map(|(_, line)| line.trim()).collect();
-    let mut search = CommitSearch { git, standing, found: BTreeMap::new() };
+    let at_head = changes.iter().filter_map(|one| one.blob.as_deref()).collect();
+    let mut search = CommitSearch { git, standing, at_head, found: BTreeMap::new(), unread: BTreeMap::new() };
     let mut answer = ReviewerAnswer::default();
     match search.all(base, head).await {
         Ok(unsearched) => answer.problems.extend(unsearched),
         Err(error) => answer.problems.push(format!("the commits were not searched for credentials: failed to {error}")),
     }
     answer.reported = search.found.into_values().collect();
-    answer
+    let gap = |(path, why)| SkippedFile { path, why, gap: true };
+    (answer, search.unread.into_iter().map(gap).collect())
 }
 
 struct CommitSearch<'a> {
     git: &'a Git,
     standing: BTreeSet<&'a str>,
+    /// The blobs of the whole change: what cannot be read of them is reported for the head.
+    at_head: BTreeSet<&'a str>,
     found: BTreeMap<(RepoPath, CodeHash), RawFinding>,
+    /// Why files were not searched.
+    unread: BTreeMap<RepoPath, String>,
 }
 
 impl CommitSearch<'_> {
@@ -77,14 +86,17 @@ impl CommitSearch<'_> {
         let mut changes = self.git.changes(parents.first().unwrap_or(&root), commit).await?;
         // A merge itself adds only what none of its parents has.
         for parent in parents.iter().skip(1) {
-            let other = self.git.changes(parent, commit).await?;
+            let others = self.git.changes(parent, commit).await?;
             let other: BTreeSet<(&RepoPath, &(u32, String))> =
-                other.iter().flat_map(|one| one.added.iter().map(move |line| (&one.path, line))).collect();
+                others.iter().flat_map(|one| one.added.iter().map(move |line| (&one.path, line))).collect();
+            let touched: BTreeSet<&RepoPath> = others.iter().map(|one| &one.path).collect();
+            changes.retain(|change| touched.contains(&change.path));
             for change in &mut changes {
                 let path = change.path.clone();
                 change.added.retain(|line| other.contains(&(&path, line)));
             }
         }
+        self.note_unread(commit, &changes).await?;
         for change in changes {
             let remarks = credentials(&ReadFile::of(FileToRead { change: &change, text: None, bytes: None }));
             if remarks.iter().all(|remark| self.still_stands(&change, remark).is_none()) {
@@ -103,6 +115,32 @@ impl CommitSearch<'_> {
                     self.found.entry(place).or_insert_with(|| past(commit, remark, code));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Notes the files of a commit in which git sees no lines, such as UTF-16 texts; images and the like have none.
+    async fn note_unread(&mut self, commit: &CommitSha, changes: &[FileChange]) -> Result<(), CommitsError> {
+        let is_unread = |one: &&FileChange| one.content == ContentKind::Binary && one.kind != ChangeKind::Deleted;
+        let blobs: Vec<(&RepoPath, &str)> = changes
+            .iter()
+            .filter(is_unread)
+            .filter_map(|one| Some((&one.path, one.blob.as_deref()?)))
+            .filter(|(path, blob)| !self.at_head.contains(blob) && !self.unread.contains_key(*path))
+            .collect();
+        if blobs.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<&str> = blobs.iter().map(|(_, blob)| *blob).collect();
+        let (sizes, contents) = (self.git.sizes(&ids).await?, self.git.contents(&ids).await?);
+        for (path, blob) in blobs {
+            let why = match contents.get(blob) {
+                Some(BlobContent::Text(_) | BlobContent::Media(_)) => continue,
+                Some(BlobContent::Unreadable(why)) => format!("it {why}"),
+                None => not_fetched(sizes.get(blob).copied()),
+            };
+            let why = format!("commit {} has it, and it was not searched for credentials: {why}", commit.short());
+            self.unread.insert(path.clone(), why);
         }
         Ok(())
     }
