@@ -98,7 +98,7 @@ pub struct Finding {
     /// Code that replaces the finding's lines as a whole; see [`checked_replacement`](crate::review::checked_replacement).
     #[serde(default)]
     pub replacement: Option<String>,
-    /// Whether a second reading could not quote the line or say how it fails.
+    /// Whether a second reading did not confirm it.
     #[serde(default)]
     pub unproven: bool,
 }
@@ -125,7 +125,8 @@ impl Finding {
 /// Two findings are the same if their lines in one file overlap and one of these is true: their titles are the same,
 /// they have a weakness name such as `cwe-89` in common, or they have the same category and at least half of the words
 /// of their titles in common. The greater severity is used, with the category of the same report. The texts and the
-/// order are those of the first report, so that a second reviewer does not rename a finding.
+/// order are those of the first report, so that a second reviewer does not rename a finding. What a second reading
+/// dropped stays apart: it neither confirms a finding of another reviewer nor changes it.
 pub fn merge_witnesses(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<Finding> = Vec::with_capacity(findings.len());
     let mut by_path: BTreeMap<RepoPath, Vec<usize>> = BTreeMap::new();
@@ -143,6 +144,9 @@ pub fn merge_witnesses(findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 fn is_one(one: &Finding, other: &Finding) -> bool {
+    if one.unproven != other.unproven {
+        return false;
+    }
     let same_lines = one.lines == other.lines;
     let near = same_lines || matches!((one.lines, other.lines), (Some(a), Some(b)) if a.overlaps(b));
     if !near {
@@ -175,8 +179,6 @@ fn merge(kept: &mut Finding, other: Finding) {
     kept.fix = kept.fix.take().or(other.fix);
     let is_same_place = kept.lines == other.lines;
     kept.replacement = kept.replacement.take().or(other.replacement.filter(|_| is_same_place));
-    // What one reviewer cannot prove, another one has reported.
-    kept.unproven &= other.unproven;
     kept.take_graver(other.severity, other.category);
 }
 
@@ -265,6 +267,28 @@ pub(crate) mod tests {
                 (merged.len(), merged[0].severity, merged[0].category),
                 (1, Severity::Major, Category::Security)
             );
+        }
+    }
+
+    #[test]
+    fn what_a_second_reading_dropped_neither_confirms_nor_changes_a_finding() {
+        let dropped = Finding {
+            severity: Severity::Major,
+            category: Category::Security,
+            unproven: true,
+            ..finding("a.py", 3, ReviewerName::model(), "Unused variable total leaks memory")
+        };
+        let proven = Finding {
+            severity: Severity::Minor,
+            category: Category::Style,
+            ..finding("a.py", 3, ReviewerName::tool("ruff"), "Unused variable total")
+        };
+        for mut both in [vec![dropped.clone(), proven.clone()], vec![proven.clone(), dropped.clone()]] {
+            for one in &mut both {
+                one.tags.insert("cwe-563".into());
+            }
+            let merged = merge_witnesses(both.clone());
+            assert_eq!(merged, both);
         }
     }
 
