@@ -11,7 +11,7 @@ use crate::intake::classify_webhook::classify_webhook;
 pub enum ReplayError {
     #[error("there is no delivery {0}; see `canonry deliveries list`")]
     Unknown(String),
-    #[error("delivery {0} cannot be replayed: its body was deleted 30 days after it was handled")]
+    #[error("delivery {0} cannot be replayed: its body was deleted after it was handled")]
     Emptied(String),
     #[error("delivery {0} is already queued")]
     Queued(String),
