@@ -44,10 +44,16 @@ pub struct DrainSummary {
 }
 
 impl Drain {
-    /// Queues what the schedules want, then runs jobs and sends writes until nothing is due soon, or until `until`.
+    /// Queues what the schedules want, then works off the queue.
     pub(crate) async fn run(&self, until: Timestamp) -> Result<DrainSummary, StoreError> {
         let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
-        Scheduler { store: store.clone(), clock: Arc::clone(&clock), schedules: self.schedules }.tick().await?;
+        Scheduler { store, clock, schedules: self.schedules }.tick().await?;
+        self.work_off(until).await
+    }
+
+    /// Runs jobs and sends writes until nothing is due soon, or until `until`.
+    pub(crate) async fn work_off(&self, until: Timestamp) -> Result<DrainSummary, StoreError> {
+        let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
         let handler = Arc::clone(&self.handler);
         let worker = Worker { store, handler, clock, caps: CAPS, tries: self.tries, scope: JobScope::All };
         let mut summary = DrainSummary::default();

@@ -1,7 +1,8 @@
 //! One run at a time: the state is leased before anything is done, and given back with the new database.
 //!
 //! The lease contains the run's event. If the run is killed, the lease ends within minutes, and the next run finds the
-//! event and works on it. What the killed run already posted is found on GitHub by its markers.
+//! event and works on it. What the killed run already posted is found on GitHub by its markers. Of the events that runs
+//! left, one at a time is in work, and only that one is blamed if the next run ends without a result too.
 
 use std::sync::Arc;
 
@@ -17,11 +18,15 @@ use crate::actions::state_ref::{StateEntry, StateError, StateRef, StateVersion};
 const LEASE: SignedDuration = SignedDuration::from_secs(150);
 /// Two renewals may fail before the lease ends.
 pub(crate) const RENEWAL: SignedDuration = SignedDuration::from_secs(45);
-/// How often a run checks whether another one has ended.
-const LOOK: SignedDuration = SignedDuration::from_secs(4);
-/// How many runs may end without a result before the next one leaves an event alone: an event that kills its run must not
-/// kill all later ones, and the state must not grow with every run that fails. The nightly sync still finds the item.
+/// How often a run checks whether another one has ended, and retries a renewal that failed.
+pub(crate) const LOOK: SignedDuration = SignedDuration::from_secs(4);
+/// A run stops this long before its lease ends: clocks of two machines differ a little.
+const MARGIN: SignedDuration = SignedDuration::from_secs(10);
+/// How many runs may end without a result while they work on an event that another one left, before the next one leaves
+/// it alone: an event that kills its run must not kill all later ones. The nightly sync still finds the item.
 const MOST_RUNS: u32 = 3;
+/// How many events may wait, so that the state does not grow for ever while every run fails.
+const MOST_WAITING: usize = 500;
 
 const LEASE_FILE: &str = "lease.json";
 const EVENT_PREFIX: &str = "event-";
@@ -38,10 +43,10 @@ struct RunLease {
 
 /// An event in the state, until the run that handles it gives the state back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct WaitingEvent {
+pub(crate) struct WaitingEvent {
     #[serde(flatten)]
-    event: RunEvent,
-    /// The runs that have leased the state with it.
+    pub(crate) event: RunEvent,
+    /// The runs that found it and ended while they worked on it.
     #[serde(default)]
     runs: u32,
 }
@@ -61,11 +66,20 @@ pub struct StateKeeper {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HeldState {
     version: StateVersion,
+    until: Timestamp,
     kept: Vec<String>,
     /// The database's pieces and nothing else.
     pub(crate) files: Vec<StateEntry>,
-    /// This run's event, and the events of runs that were killed.
-    pub(crate) events: Vec<RunEvent>,
+    /// The events that other runs left, then this run's own.
+    pub(crate) events: Vec<WaitingEvent>,
+    /// The left event that is in work.
+    in_work: Option<String>,
+}
+
+impl HeldState {
+    pub(crate) const fn until(&self) -> Timestamp {
+        self.until
+    }
 }
 
 impl StateKeeper {
@@ -79,9 +93,9 @@ impl StateKeeper {
                 None => Vec::new(),
             };
             let now = self.clock.now();
-            let lease = match (&tip, names.iter().any(|name| name == LEASE_FILE)) {
-                (Some(tip), true) => serde_json::from_slice::<RunLease>(&self.state.read(tip, LEASE_FILE).await?).ok(),
-                _ => None,
+            let lease = match &tip {
+                Some(tip) => self.lease_in(tip, &names).await?,
+                None => None,
             };
             if let Some(lease) = lease.filter(|lease| lease.until > now && lease.run != self.run) {
                 if now >= give_up {
@@ -91,29 +105,29 @@ impl StateKeeper {
                 self.clock.sleep_until(now + LOOK).await;
                 continue;
             }
-            let own = WaitingEvent { event: event.clone(), runs: 1 };
             let mut waiting = match &tip {
                 Some(tip) => self.waiting_events(tip, &names).await?,
                 None => Vec::new(),
             };
             waiting.retain(|earlier| earlier.event.id != event.id);
-            waiting.push(own);
+            waiting.push(WaitingEvent { event: event.clone(), runs: 0 });
             let pieces = |name: &String| name.starts_with(DATABASE_PREFIX);
             let kept: Vec<String> = names.into_iter().filter(pieces).collect();
             let mut fresh = vec![self.lease_entry(now)];
-            fresh.extend(waiting.iter().map(|waiting| (event_file(&waiting.event), json(waiting))));
+            // Other events are only the occasion of a run.
+            let stored = waiting.iter().filter(|waiting| waiting.event.is_webhook());
+            fresh.extend(stored.map(|waiting| (event_file(&waiting.event), json(waiting))));
             let Some(version) = self.state.replace(tip.as_ref(), &kept, &fresh).await? else { continue };
             let mut files = Vec::new();
             for name in &kept {
                 files.push((name.clone(), self.state.read(&version, name).await?));
             }
             let kept = kept.into_iter().chain(fresh.into_iter().skip(1).map(|(name, _)| name)).collect();
-            let events = waiting.into_iter().map(|waiting| waiting.event).collect();
-            return Ok(HeldState { version, kept, files, events });
+            return Ok(HeldState { version, until: now + LEASE, kept, files, events: waiting, in_work: None });
         }
     }
 
-    /// The events of runs that were killed, each counted once more.
+    /// The events that other runs left, without those that no run survives.
     async fn waiting_events(&self, tip: &StateVersion, names: &[String]) -> Result<Vec<WaitingEvent>, StateError> {
         let mut events = Vec::new();
         for name in names.iter().filter(|name| name.starts_with(EVENT_PREFIX)) {
@@ -129,16 +143,50 @@ impl StateKeeper {
                 );
                 continue;
             }
-            events.push(WaitingEvent { runs: waiting.runs + 1, ..waiting });
+            events.push(waiting);
+        }
+        if events.len() >= MOST_WAITING {
+            let dropped = events.len() + 1 - MOST_WAITING;
+            tracing::warn!(dropped, "too many events wait, because every run fails; the oldest are dropped");
+            events.drain(..dropped);
         }
         Ok(events)
     }
 
     /// Extends the lease. `false` if it was lost.
     pub(crate) async fn renew(&self, held: &mut HeldState) -> Result<bool, StateError> {
-        let fresh = [self.lease_entry(self.clock.now())];
-        let renewed = self.state.replace(Some(&held.version), &held.kept, &fresh).await?;
-        Ok(renewed.map(|version| held.version = version).is_some())
+        self.replace_files(held, Vec::new()).await
+    }
+
+    /// Extends the lease and counts this run for the left event that it begins to work on, and for no other. `false` if the
+    /// lease was lost.
+    pub(crate) async fn begin_event(&self, held: &mut HeldState, id: Option<&str>) -> Result<bool, StateError> {
+        let before = std::mem::replace(&mut held.in_work, id.map(str::to_owned));
+        let is_changed = |waiting: &&WaitingEvent| {
+            let event = Some(waiting.event.id.as_str());
+            event == id || event == before.as_deref()
+        };
+        let counted = |waiting: &WaitingEvent| {
+            let runs = waiting.runs + u32::from(Some(waiting.event.id.as_str()) == id);
+            (event_file(&waiting.event), json(&WaitingEvent { runs, ..waiting.clone() }))
+        };
+        let files = held.events.iter().filter(is_changed).map(counted).collect();
+        self.replace_files(held, files).await
+    }
+
+    async fn replace_files(&self, held: &mut HeldState, mut files: Vec<StateEntry>) -> Result<bool, StateError> {
+        let now = self.clock.now();
+        files.push(self.lease_entry(now));
+        let stays = |name: &&String| files.iter().all(|(fresh, _)| fresh != *name);
+        let kept: Vec<String> = held.kept.iter().filter(stays).cloned().collect();
+        let Some(version) = self.state.replace(Some(&held.version), &kept, &files).await? else { return Ok(false) };
+        (held.version, held.until) = (version, now + LEASE);
+        Ok(true)
+    }
+
+    /// Whether the lease is so near its end that another run may have the state.
+    pub(crate) fn is_over(&self, until: Timestamp) -> bool {
+        self.clock.now() >= until - MARGIN
     }
 
     /// Replaces the database and ends the lease. `None` if the lease was lost: another run works on the event.
@@ -149,7 +197,25 @@ impl StateKeeper {
     ) -> Result<Option<StateVersion>, StateError> {
         let mut files = database;
         files.push((README_FILE.to_owned(), README.to_vec()));
-        self.state.replace(Some(&held.version), &[], &files).await
+        if let Some(version) = self.state.replace(Some(&held.version), &[], &files).await? {
+            return Ok(Some(version));
+        }
+        // A renewal that was cut off may have arrived.
+        match self.state.fetch().await? {
+            Some(tip) if self.is_own(&tip).await? => self.state.replace(Some(&tip), &[], &files).await,
+            _ => Ok(None),
+        }
+    }
+
+    async fn is_own(&self, tip: &StateVersion) -> Result<bool, StateError> {
+        Ok(self.lease_in(tip, &self.state.names(tip).await?).await?.is_some_and(|lease| lease.run == self.run))
+    }
+
+    async fn lease_in(&self, tip: &StateVersion, names: &[String]) -> Result<Option<RunLease>, StateError> {
+        if !names.iter().any(|name| name == LEASE_FILE) {
+            return Ok(None);
+        }
+        Ok(serde_json::from_slice(&self.state.read(tip, LEASE_FILE).await?).ok())
     }
 
     fn lease_entry(&self, now: Timestamp) -> StateEntry {

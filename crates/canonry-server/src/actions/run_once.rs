@@ -4,6 +4,7 @@ use canonry_boxed::boxed;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use canonry_clock::Clock;
 use canonry_domain::RepoName;
@@ -13,12 +14,12 @@ use jiff::SignedDuration;
 use tokio::sync::Mutex;
 
 use crate::actions::drain::{Drain, DrainSummary};
-use crate::actions::held_state::{HeldState, RENEWAL, StateKeeper};
+use crate::actions::held_state::{HeldState, LOOK, RENEWAL, StateKeeper};
 use crate::actions::lost_items::{queue_lost_suggestions, queue_missed_items};
 use crate::actions::run_event::{RunEvent, RunEventError, queue_first_sync, store_run_event};
 use crate::actions::run_report::{RunEventReport, report_events};
-use crate::actions::state_file::{StateFileError, pack_state, place_database, remove_if_there};
-use crate::actions::state_ref::StateError;
+use crate::actions::state_file::{StateFileError, pack_state, place_database, remove_if_there, replace_by_vectors};
+use crate::actions::state_ref::{StateEntry, StateError};
 use crate::github_writes::publisher::Publish;
 use crate::jobs::scheduler::Schedules;
 use crate::service::Service;
@@ -44,6 +45,8 @@ pub enum RunError {
     Event(#[from] RunEventError),
     #[error("another run has taken over the state; it also handles this run's event")]
     LeaseLost,
+    #[error("the run was stopped while another one had the state; start it again, or its event is lost")]
+    Stopped,
     #[error(transparent)]
     Service(BoxError),
 }
@@ -79,44 +82,74 @@ impl RunOnce {
         &self,
         event: RunEvent,
         make_service: ServiceMaker<'_>,
-        stop: BoxFuture<'_, ()>,
+        mut stop: BoxFuture<'_, ()>,
     ) -> Result<RunReport, RunError> {
         let began_at = self.clock.now();
         let held = match &self.keeper {
-            Some(keeper) => Some(keeper.lease(&event).await?),
+            Some(keeper) => tokio::select! {
+                held = keeper.lease(&event) => Some(held?),
+                () = &mut stop => return Err(RunError::Stopped),
+            },
             None => None,
         };
-        let events = held.as_ref().map_or_else(|| vec![event], |held| held.events.clone());
+        let events = match &held {
+            Some(held) => held.events.iter().map(|waiting| waiting.event.clone()).collect(),
+            None => vec![event],
+        };
         let store = self.open(held.as_ref()).await?;
-        let held = Mutex::new(held);
+        let (held, accepted) = (Mutex::new(held), AtomicUsize::new(0));
         let done = tokio::select! {
-            done = self.work(&store, &events, make_service) => Some(done?),
+            done = self.work(&store, &held, &events, &accepted, make_service) => Some(done?),
             lost = self.keep_lease(&held) => return Err(lost),
             () = stop => None,
         };
-        let reports = report_events(&store, &self.repo, &events, began_at).await?;
-        if let Some(held) = held.into_inner() {
-            self.save(&held, &store).await?;
+        // A run that is stopped during its first sync has accepted none; the next one works on what is stored.
+        for event in events.iter().skip(accepted.into_inner()) {
+            self.accept(&store, event, events.len()).await?;
         }
-        store.disconnect().await;
+        let reports = report_events(&store, &self.repo, &events, began_at).await?;
+        store.maintenance().blank_gone_items().await?;
+        if let Some(keeper) = &self.keeper {
+            let pieces = tokio::select! {
+                pieces = self.pack(&store) => pieces?,
+                lost = self.keep_lease(&held) => return Err(lost),
+            };
+            if let Some(held) = held.into_inner() {
+                keeper.release(&held, pieces).await?.map(drop).ok_or(RunError::LeaseLost)?;
+            }
+        }
+        self.close(store).await?;
         Ok(RunReport { events: reports, done })
     }
 
-    /// Opens the database of the state, with the vectors of the database that was in its place.
+    /// Closes the database. If the state has it, only its vectors are left.
+    async fn close(&self, store: Store) -> Result<(), RunError> {
+        let vectors = self.database.with_extension("vectors-new");
+        if self.keeper.is_some() {
+            store.maintenance().write_vectors(&vectors).await?;
+        }
+        store.disconnect().await;
+        if self.keeper.is_some() {
+            replace_by_vectors(&self.database, &vectors)?;
+        }
+        Ok(())
+    }
+
+    /// Opens the database of the state, with the vectors of an earlier run.
     async fn open(&self, held: Option<&HeldState>) -> Result<Store, RunError> {
-        let earlier = match held {
+        let vectors = match held {
             Some(held) => place_database(&held.files, &self.database)?,
             None => None,
         };
         let store = Store::open(&DatabaseUrl::Sqlite(self.database.clone()), self.clock.now()).await?;
-        if let Some(earlier) = earlier {
-            match store.maintenance().adopt_vectors(&earlier).await {
+        if let Some(file) = vectors {
+            match store.maintenance().adopt_vectors(&file).await {
                 Ok(vectors) => tracing::info!(vectors, "the vectors of an earlier run are used"),
                 Err(error) => {
                     tracing::warn!(%error, "the vectors of an earlier run are not used; they are computed again");
                 }
             }
-            remove_if_there(&earlier)?;
+            remove_if_there(&file)?;
         }
         Ok(store)
     }
@@ -124,7 +157,9 @@ impl RunOnce {
     async fn work(
         &self,
         store: &Store,
+        held: &Mutex<Option<HeldState>>,
         events: &[RunEvent],
+        accepted: &AtomicUsize,
         make_service: ServiceMaker<'_>,
     ) -> Result<DrainSummary, RunError> {
         let until = self.clock.now() + self.time_limit;
@@ -138,6 +173,10 @@ impl RunOnce {
             tries: self.tries,
         };
         let mut done = DrainSummary::default();
+        // The workflow has no event for a change of the settings.
+        if let Some(repo) = store.repos().find(&self.repo).await? {
+            store.repos().expire_settings(repo.id).await?;
+        }
         if queue_first_sync(store, &self.repo, self.clock.now()).await? {
             // The items are there before anything is compared with them.
             done = drain.run(until).await?;
@@ -146,8 +185,16 @@ impl RunOnce {
                 tracing::info!(items = lost, "items of an earlier database are triaged again");
             }
         }
-        for event in events {
+        for (at, event) in events.iter().enumerate() {
+            let is_left = at + 1 < events.len();
+            if events.len() > 1 {
+                self.begin_event(held, is_left.then_some(event.id.as_str())).await?;
+            }
             self.accept(store, event, events.len()).await?;
+            accepted.fetch_add(1, Ordering::Relaxed);
+            if is_left {
+                done = done + drain.work_off(until).await?;
+            }
         }
         done = done + drain.run(until).await?;
         // A sync of this run may have found them.
@@ -171,29 +218,61 @@ impl RunOnce {
         Ok(())
     }
 
-    /// Renews the lease; returns when it is lost.
-    async fn keep_lease(&self, held: &Mutex<Option<HeldState>>) -> RunError {
-        let Some(keeper) = &self.keeper else { return std::future::pending().await };
-        loop {
-            keeper.clock.beat(RENEWAL).await;
-            let mut held = held.lock().await;
-            let Some(held) = held.as_mut() else { return std::future::pending().await };
-            match keeper.renew(held).await {
-                Ok(true) => {}
-                Ok(false) => return RunError::LeaseLost,
-                Err(error) => tracing::warn!(%error, "the lease of the state could not be renewed; retrying"),
+    async fn begin_event(&self, held: &Mutex<Option<HeldState>>, id: Option<&str>) -> Result<(), RunError> {
+        let mut held = held.lock().await;
+        let (Some(keeper), Some(held)) = (&self.keeper, held.as_mut()) else { return Ok(()) };
+        match keeper.begin_event(held, id).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(RunError::LeaseLost),
+            Err(error) => {
+                tracing::warn!(%error, "the state does not say which event is in work");
+                Ok(())
             }
         }
     }
 
-    /// Stores the database in the state, and ends the lease.
-    async fn save(&self, held: &HeldState, store: &Store) -> Result<(), RunError> {
-        let Some(keeper) = &self.keeper else { return Ok(()) };
+    /// Renews the lease; returns when it is lost, or over because it could not be renewed.
+    async fn keep_lease(&self, held: &Mutex<Option<HeldState>>) -> RunError {
+        let Some(keeper) = &self.keeper else { return std::future::pending().await };
+        let mut pause = RENEWAL;
+        loop {
+            keeper.clock.beat(pause).await;
+            let mut held = held.lock().await;
+            let Some(held) = held.as_mut() else { return std::future::pending().await };
+            let until = held.until();
+            let over = async {
+                while !keeper.is_over(until) {
+                    keeper.clock.beat(LOOK).await;
+                }
+                // A lease that is over can still be renewed if no other run took it.
+                keeper.clock.beat(LOOK).await;
+            };
+            let renewed = tokio::select! {
+                biased;
+                renewed = keeper.renew(held) => renewed,
+                () = over => return RunError::LeaseLost,
+            };
+            pause = match renewed {
+                Ok(true) => RENEWAL,
+                Ok(false) => return RunError::LeaseLost,
+                Err(error) => {
+                    tracing::warn!(%error, "the lease of the state could not be renewed; retrying");
+                    LOOK
+                }
+            };
+            if pause == LOOK && keeper.is_over(until) {
+                return RunError::LeaseLost;
+            }
+        }
+    }
+
+    /// The database as files for the state.
+    async fn pack(&self, store: &Store) -> Result<Vec<StateEntry>, RunError> {
         let copy = self.database.with_extension("portable");
         remove_if_there(&copy)?;
         store.maintenance().write_portable_copy(&copy).await?;
         let pieces = pack_state(&copy)?;
         remove_if_there(&copy)?;
-        keeper.release(held, pieces).await?.map(drop).ok_or(RunError::LeaseLost)
+        Ok(pieces)
     }
 }

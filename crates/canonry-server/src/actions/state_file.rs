@@ -51,19 +51,29 @@ fn unpack_state(files: &[StateEntry], to: &Path) -> Result<bool, StateFileError>
     Ok(count > 0)
 }
 
-/// Puts the database of the state in its place. A different database that is there is moved aside, because its vectors
-/// can be used; the path where it is now is returned.
+/// Puts the database of the state in its place, whatever is there. Returns the file with the vectors of an earlier run, if
+/// there is one.
 pub(crate) fn place_database(files: &[StateEntry], database: &Path) -> Result<Option<PathBuf>, StateFileError> {
-    let earlier = database.with_extension("earlier");
-    for left in [database.with_extension("db-wal"), database.with_extension("db-shm"), earlier.clone()] {
-        remove_if_there(&left)?;
-    }
-    let has_earlier = database.exists();
-    if has_earlier {
-        std::fs::rename(database, &earlier)?;
-    }
+    remove_database(database)?;
     unpack_state(files, database)?;
-    Ok(has_earlier.then_some(earlier))
+    Ok(Some(vectors_beside(database)).filter(|vectors| vectors.exists()))
+}
+
+/// Leaves only the vectors: what a workflow caches can be read for weeks, and texts are deleted on GitHub meanwhile.
+pub(crate) fn replace_by_vectors(database: &Path, vectors: &Path) -> io::Result<()> {
+    std::fs::rename(vectors, vectors_beside(database))?;
+    remove_database(database)
+}
+
+fn vectors_beside(database: &Path) -> PathBuf {
+    database.with_extension("vectors")
+}
+
+fn remove_database(database: &Path) -> io::Result<()> {
+    for file in [database.to_owned(), database.with_extension("db-wal"), database.with_extension("db-shm")] {
+        remove_if_there(&file)?;
+    }
+    Ok(())
 }
 
 pub(super) fn remove_if_there(file: &Path) -> io::Result<()> {

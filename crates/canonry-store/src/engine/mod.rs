@@ -4,6 +4,7 @@ pub(crate) mod clock_skew;
 pub(crate) mod database_url;
 pub(crate) mod facets;
 pub(crate) mod future_times;
+pub(crate) mod gone_items;
 pub(crate) mod health;
 pub(crate) mod ids;
 pub(crate) mod like_patterns;

@@ -1,6 +1,7 @@
-//! A small copy of a SQLite database that can be kept where others can read it, and the way back.
+//! A small copy of a SQLite database that can be kept where others can read it, and its vectors in a file of their own.
 
 use canonry_boxed::boxed;
+use std::fs::OpenOptions;
 use std::path::Path;
 
 use sqlx::sqlite::SqliteJournalMode;
@@ -18,6 +19,11 @@ const LEFT_OUT: [&str; 5] = [
     "DELETE FROM secrets",
     "DELETE FROM console_sessions",
     "UPDATE deliveries SET payload = '', emptied = TRUE WHERE state IN ('done', 'ignored') AND emptied = FALSE",
+];
+
+const WRITE_VECTORS: [&str; 2] = [
+    "CREATE TABLE vectors.embeddings AS SELECT * FROM main.embeddings",
+    "CREATE TABLE vectors.token_vectors AS SELECT * FROM main.token_vectors",
 ];
 
 /// Vectors of items that are still stored. A vector of another text does not count, because its hash differs.
@@ -46,8 +52,22 @@ impl MaintenanceStore<'_> {
         Ok(copy.close().await?)
     }
 
-    /// Takes over the vectors of another database of the same repositories, such as the one that a portable copy was
-    /// made from. Returns their number.
+    /// Writes the vectors, and no text, to a new file. They are what a portable copy lacks.
+    pub async fn write_vectors(self, file: &Path) -> Result<(), StoreError> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(file).map_err(|error| StoreError::Database(error.into()))?;
+        let mut connection = sqlite(self.pool)?.acquire().await?;
+        sqlx::query("ATTACH DATABASE $1 AS vectors").bind(text_of(file)?).execute(&mut *connection).await?;
+        let written = copy_vectors(&mut connection).await;
+        // The connection goes back to the pool.
+        sqlx::query("DETACH DATABASE vectors").execute(&mut *connection).await?;
+        written
+    }
+
+    /// Takes over the vectors of another file of the same repositories. Returns their number.
     pub async fn adopt_vectors(self, file: &Path) -> Result<u64, StoreError> {
         let mut connection = sqlite(self.pool)?.acquire().await?;
         sqlx::query("ATTACH DATABASE $1 AS earlier").bind(text_of(file)?).execute(&mut *connection).await?;
@@ -58,13 +78,20 @@ impl MaintenanceStore<'_> {
     }
 }
 
+async fn copy_vectors(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    for statement in WRITE_VECTORS {
+        sqlx::query(statement).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
 async fn adopt(connection: &mut SqliteConnection) -> Result<u64, StoreError> {
     let adopted = sqlx::query(ADOPT_VECTORS).execute(&mut *connection).await?.rows_affected();
     sqlx::query(ADOPT_TOKEN_VECTORS).execute(connection).await?;
     Ok(adopted)
 }
 
-fn sqlite(pool: &Pool) -> Result<&SqlitePool, StoreError> {
+pub(crate) fn sqlite(pool: &Pool) -> Result<&SqlitePool, StoreError> {
     match pool {
         Pool::Sqlite(pool) => Ok(pool),
         Pool::Postgres(_) => Err(StoreError::damaged("only a SQLite database can be copied into a file")),

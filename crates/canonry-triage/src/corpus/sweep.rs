@@ -9,6 +9,7 @@ use canonry_github::{GitHub, GitHubError};
 use canonry_store::{Repo, Store, SyncProgress};
 
 use crate::corpus::identify::{identify, remember};
+use crate::corpus::refetch_item::refetch_item;
 use crate::corpus::sync::SyncError;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,6 +53,12 @@ pub async fn sweep(
     for number in store.corpus().gone_numbers(repo.id).await? {
         // It may have left after the list was read.
         if listed.contains(&number.get()) && what_became_of(github, &repo, number).await?.is_none() {
+            for item_type in [ItemType::Issue, ItemType::Pr] {
+                // In GitHub Actions its text was deleted meanwhile.
+                if store.corpus().item(repo.id, item_type, number).await?.is_some_and(|item| item.title.is_empty()) {
+                    refetch_item(store, github, &repo, item_type, number).await?;
+                }
+            }
             store.corpus().mark_back(repo.id, number, github.now()).await?;
             report.back.push(number);
         }

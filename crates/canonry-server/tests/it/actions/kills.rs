@@ -1,7 +1,9 @@
 //! Runs that are killed, runs at the same time, and comments that the state knows nothing of.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use canonry_server::RunError;
 use canonry_testkit::github::{Fault, NewIssue, State, World};
 use jiff::SignedDuration;
 
@@ -69,32 +71,118 @@ async fn a_run_that_is_killed_at_any_wait_loses_and_doubles_nothing() {
     actions.emulator.assert_no_unknown_routes();
 }
 
-/// An event with which every run is killed does not stop the runs for ever, and the state does not grow with each of them.
+/// An event with which every run is killed does not stop the runs for ever, and no other event is dropped with it.
 #[tokio::test]
-async fn an_event_that_no_run_survives_is_dropped() {
+async fn an_event_that_no_run_survives_is_dropped_alone() {
     let actions = ActionsWorld::new(pool(), POOL).await;
     actions.later(SignedDuration::from_mins(1)).await;
     report(&mut actions.emulator.world(), 0);
-    let mut event = actions.new_events().remove(0);
-    let mut most = 0;
-    for run in 0..8 {
+    let killer = actions.new_events().remove(0);
+    // A command, which only its event knows of.
+    actions.emulator.world().comment(POOL, 1, "maint", "/canonry pause");
+    let command = actions.new_events().remove(0);
+    let mut next = killer;
+    for run in 0..4 {
         let (fault, mut gate) = Fault::on("GET", "/**").hold();
         actions.emulator.fault(fault);
-        let here = actions.run("usual", event);
+        let here = actions.run("usual", next);
         tokio::select! {
-            _ = here => panic!("it asks GitHub"),
+            ended = here => panic!("run {run} asks GitHub: {ended:?}"),
             () = gate.arrived() => {}
         }
-        most = most.max(actions.waiting_events());
-        assert!(actions.waiting_events() <= 3, "{run}: {}", actions.waiting_events());
+        assert_eq!(actions.waiting_events(), if run == 0 { 1 } else { 2 }, "{run}");
         gate.release();
-        event = actions.schedule();
+        next = if run == 0 { command.clone() } else { actions.schedule() };
         actions.emulator.world().now += SignedDuration::from_mins(10);
     }
-    assert_eq!(most, 3);
-    actions.later(SignedDuration::from_hours(25)).await;
-    assert_eq!(seen(&actions, 7), (1, true, true), "the sync finds what the dropped event was about");
+    actions.later(SignedDuration::from_mins(10)).await;
     assert_eq!(actions.waiting_events(), 0);
+    assert_eq!(actions.emulator.world().comments_by(POOL, 1, As::Token.login()).len(), 1, "the pause is answered");
+    assert_eq!(seen(&actions, 7), (0, false, true), "the pause is in force");
+}
+
+/// Runs that fail before they work, such as without a model's key, drop no event.
+#[tokio::test]
+async fn runs_that_cannot_begin_drop_nothing() {
+    let actions = ActionsWorld::new(pool(), POOL).await;
+    actions.later(SignedDuration::from_mins(1)).await;
+    actions.emulator.world().comment(POOL, 1, "maint", "/canonry pause");
+    let mut event = actions.new_events().remove(0);
+    actions.is_broken.store(true, Ordering::Relaxed);
+    for _ in 0..5 {
+        let failed = actions.run("usual", event).await.expect_err("no key");
+        assert!(matches!(failed, RunError::Service(_)), "{failed}");
+        event = actions.schedule();
+    }
+    assert_eq!(actions.waiting_events(), 1, "a schedule is not worth keeping");
+    actions.is_broken.store(false, Ordering::Relaxed);
+    actions.later(SignedDuration::from_mins(10)).await;
+    assert_eq!(actions.emulator.world().comments_by(POOL, 1, As::Token.login()).len(), 1, "the pause is answered");
+}
+
+#[tokio::test]
+async fn a_run_that_is_stopped_during_its_first_sync_keeps_its_event() {
+    let actions = ActionsWorld::new(pool(), POOL).await;
+    actions.emulator.world().comment(POOL, 1, "maint", "/canonry pause");
+    let event = actions.new_events().pop().expect("the comment");
+    let (fault, mut gate) = Fault::on("GET", "/**").hold();
+    actions.emulator.fault(fault);
+    let stopped = actions.run_until("usual", event, Box::pin(gate.arrived())).await.expect("it is saved");
+    assert_eq!(stopped.done, None);
+    gate.release();
+    actions.later(SignedDuration::from_mins(10)).await;
+    assert_eq!(actions.emulator.world().comments_by(POOL, 1, As::Token.login()).len(), 1, "the pause is answered");
+}
+
+/// Whoever cannot renew its lease stops before another run has the state.
+#[tokio::test]
+async fn a_run_whose_lease_ends_stops() {
+    let actions = ActionsWorld::new(pool(), POOL).await;
+    actions.later(SignedDuration::from_mins(1)).await;
+    let number = report(&mut actions.emulator.world(), 0);
+    let event = actions.new_events().remove(0);
+    let (fault, mut gate) = Fault::on("POST", "/**/comments").hold();
+    actions.emulator.fault(fault);
+    let run = actions.run("usual", event);
+    let cut_off = async {
+        gate.arrived().await;
+        actions.hide_state(true);
+        actions.emulator.world().now += SignedDuration::from_mins(3);
+        std::future::pending::<()>().await;
+    };
+    let ended = tokio::select! {
+        ended = tokio::time::timeout(std::time::Duration::from_secs(60), run) => ended.expect("it does not go on"),
+        () = cut_off => unreachable!("it waits for ever"),
+    };
+    assert!(matches!(ended, Err(RunError::LeaseLost)), "{ended:?}");
+    gate.release();
+    actions.hide_state(false);
+    actions.later(SignedDuration::from_mins(10)).await;
+    assert_eq!(seen(&actions, number), (1, true, true));
+}
+
+/// A maintainer deletes an issue because of what it says. Everybody can fetch the state of a public repository.
+#[tokio::test]
+async fn what_is_deleted_on_github_is_in_no_file_of_a_run() {
+    let actions = ActionsWorld::new(pool(), POOL).await;
+    actions.later(SignedDuration::from_mins(1)).await;
+    let number = {
+        let mut world = actions.emulator.world();
+        world.advance(60);
+        let body = format!("{BODY}\n\nThe password is `hunter2`.");
+        world.open(POOL, "ann", NewIssue::new("It stops: topic0 alike95 hunter2", &body))
+    };
+    actions.settle().await;
+    assert_eq!(seen(&actions, number), (1, true, true));
+    assert!(actions.state_says("hunter2"), "what everybody can read on GitHub");
+    assert!(!actions.cache_says("hunter2"), "a cache outlives what is deleted, and has no texts");
+    actions.emulator.world().delete(POOL, number, "maint");
+    actions.settle().await;
+    assert!(!actions.state_says("hunter2") && !actions.cache_says("hunter2"));
+    // The rest works on.
+    let other = report(&mut actions.emulator.world(), 1);
+    actions.settle().await;
+    assert_eq!(seen(&actions, other), (1, true, true));
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use canonry_server::{
     DatabasePlace, RunError, RunEvent, RunOnce, RunReport, Schedules, ServiceMaker, StateKeeper, StateRef,
 };
 use canonry_testkit::github::{Emulator, Permission, World};
+use futures_util::future::BoxFuture;
 use jiff::SignedDuration;
 use tempfile::TempDir;
 use tokio::sync::Notify;
@@ -26,6 +27,8 @@ pub(crate) struct ActionsWorld {
     folder: TempDir,
     repo: String,
     runs: std::sync::atomic::AtomicU64,
+    /// Whether every run fails before it works, as without a model's key.
+    pub(crate) is_broken: std::sync::atomic::AtomicBool,
     seen: std::sync::Mutex<usize>,
 }
 
@@ -45,7 +48,7 @@ impl ActionsWorld {
         assert!(made.expect("git runs").success());
         let clock = Arc::new(WaitingMoves::new(&emulator, Some(Duration::from_millis(300))));
         let (runs, seen) = (std::sync::atomic::AtomicU64::new(0), std::sync::Mutex::new(0));
-        Self { emulator, clock, folder, repo: repo.to_owned(), runs, seen }
+        Self { emulator, clock, folder, repo: repo.to_owned(), runs, is_broken: false.into(), seen }
     }
 
     /// The events that people caused since the last call. Actions starts no run for what its own account does.
@@ -101,6 +104,16 @@ impl ActionsWorld {
 
     /// A run on a machine; each machine has its own cache.
     pub(crate) async fn run(&self, machine: &str, event: RunEvent) -> Result<RunReport, RunError> {
+        self.run_until(machine, event, Box::pin(std::future::pending())).await
+    }
+
+    /// A run that is told to stop.
+    pub(crate) async fn run_until(
+        &self,
+        machine: &str,
+        event: RunEvent,
+        stop: BoxFuture<'_, ()>,
+    ) -> Result<RunReport, RunError> {
         let folder = self.machine(machine);
         std::fs::create_dir_all(&folder).expect("a folder");
         let remote = format!("file://{}", self.folder.path().join("origin.git").display());
@@ -119,6 +132,9 @@ impl ActionsWorld {
         };
         let make: ServiceMaker<'_> = Box::new(|store| {
             Box::pin(async move {
+                if self.is_broken.load(std::sync::atomic::Ordering::Relaxed) {
+                    return Err("OPENAI_API_KEY is not set".into());
+                }
                 let options = ClientOptions {
                     api: self.emulator.url().parse().expect("a URL"),
                     clock: Arc::clone(&self.clock),
@@ -132,15 +148,43 @@ impl ActionsWorld {
                 Ok(service.with_database_in(DatabasePlace::Portable { marker_secret: None }))
             })
         });
-        once.handle(event, make, Box::pin(std::future::pending())).await
+        once.handle(event, make, stop).await
     }
 
     /// The number of events in the state that no run has finished.
     pub(crate) fn waiting_events(&self) -> usize {
+        self.state_files().iter().filter(|name| name.starts_with("event-")).count()
+    }
+
+    fn state_files(&self) -> Vec<String> {
+        let listed = self.git(&["ls-tree", "--name-only", STATE]);
+        String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect()
+    }
+
+    fn git(&self, arguments: &[&str]) -> Vec<u8> {
         let mut git = Command::new("git");
-        git.arg("-C").arg(self.folder.path().join("origin.git")).args(["ls-tree", "--name-only", STATE]);
-        let listed = git.output().expect("git runs").stdout;
-        String::from_utf8_lossy(&listed).lines().filter(|name| name.starts_with("event-")).count()
+        git.arg("-C").arg(self.folder.path().join("origin.git")).args(arguments);
+        git.output().expect("git runs").stdout
+    }
+
+    /// Whether a file of the state contains this word.
+    pub(crate) fn state_says(&self, word: &str) -> bool {
+        let files = self.state_files();
+        files.iter().any(|name| says(&self.git(&["cat-file", "blob", &format!("{STATE}:{name}")]), word))
+    }
+
+    /// Whether a file that a workflow would cache contains this word.
+    pub(crate) fn cache_says(&self, word: &str) -> bool {
+        let files =
+            std::fs::read_dir(self.machine("usual")).expect("a folder").map(|file| file.expect("a file").path());
+        files.filter(|path| path.is_file()).any(|path| says(&std::fs::read(path).expect("a file"), word))
+    }
+
+    /// From now on git does not reach the state, or reaches it again.
+    pub(crate) fn hide_state(&self, is_hidden: bool) {
+        let [here, away] = ["origin.git", "away.git"].map(|name| self.folder.path().join(name));
+        let (from, to) = if is_hidden { (here, away) } else { (away, here) };
+        std::fs::rename(from, to).expect("it is ours");
     }
 
     fn machine(&self, name: &str) -> PathBuf {
@@ -159,4 +203,8 @@ impl ActionsWorld {
         let deleted = Command::new("git").arg("-C").arg(origin).args(["update-ref", "-d", STATE]).status();
         assert!(deleted.expect("git runs").success());
     }
+}
+
+fn says(bytes: &[u8], word: &str) -> bool {
+    bytes.windows(word.len()).any(|window| window == word.as_bytes())
 }

@@ -120,9 +120,12 @@ fn a_process_that_is_killed_at_any_request_loses_and_doubles_nothing() {
         assert_eq!(machines.comments(2), 1, "killed {step}");
         assert_eq!(machines.emulator.world().issue(REPO, 2).labels, ["possible-duplicate"], "killed {step}");
         assert_eq!(machines.state_files(), "README.md\ndatabase-000", "killed {step}");
-        // What a workflow caches does not grow with every run.
+        // What a workflow caches does not grow with every run, and has no texts.
         let cached = names_in(&machines.place.path("machine-2"));
-        assert!(cached.iter().all(|name| ["canonry.db", "canonry.db.index"].contains(&name.as_str())), "{cached:?}");
+        assert!(
+            cached.iter().all(|name| ["canonry.vectors", "canonry.db.index"].contains(&name.as_str())),
+            "{cached:?}"
+        );
         machines.emulator.assert_no_unknown_routes();
     }
 }
@@ -152,6 +155,28 @@ fn two_processes_at_once_take_turns() {
     assert_eq!((machines.comments(2), machines.comments(3)), (1, 1));
     assert_eq!(machines.state_files(), "README.md\ndatabase-000");
     drop(lines);
+}
+
+/// Whoever cancels a run that waits does not have to kill it.
+#[test]
+fn a_process_that_waits_for_another_one_can_be_stopped() {
+    let (world, event) = repeated(Some(SUGGEST));
+    let machines = Machines::new(world);
+    let (fault, mut gate) = Fault::on("POST", "/**/comments").hold();
+    machines.emulator.fault(fault);
+    let one = machines.start("issues", &event, "1");
+    wait_for(&mut gate);
+    let mut two = machines.start("schedule", &json!({}), "2");
+    let mut lines = BufReader::new(two.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("another run has the state")), "the second run did not wait");
+    let told = Command::new("kill").args(["-TERM", &two.id().to_string()]).status();
+    assert!(told.expect("kill starts").success());
+    let said: Vec<String> = lines.collect();
+    assert_eq!(two.wait().expect("it ends").code(), Some(1));
+    assert!(said.iter().any(|line| line.contains("the run was stopped while another one had the state")), "{said:?}");
+    gate.release();
+    Ran::of(one.wait_with_output().expect("it ends")).succeeded();
+    assert_eq!(machines.comments(2), 1);
 }
 
 /// What a person reads who tries the command, or whose workflow lacks something.
