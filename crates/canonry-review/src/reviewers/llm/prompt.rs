@@ -407,6 +407,26 @@ mod tests {
         assert!(!other.user.contains("rise in b.rs"), "{}", other.user);
     }
 
+    /// docs/review.md shows such a question: a change here belongs there too.
+    #[test]
+    fn a_whole_question() {
+        let settings =
+            ReviewSettings { path_instructions: vec![instruction("**", "Check locks.")], ..ReviewSettings::default() };
+        let prior = [TrackedFinding {
+            finding: finding("a.rs", "Open one", Severity::Medium),
+            fixed: false,
+            dismissals: Vec::new(),
+        }];
+        let memory = ["\"Lock held too long\" was fixed".to_owned()];
+        let context = full_context("Use tabs.");
+        let around = PromptContext { settings: &settings, prior: &prior, memory: &memory, context: &context };
+        let request = question("a.rs", "fn a() {\n\trise();\n}\n", &around).request;
+        let schema = serde_json::to_string_pretty(&request.json_schema).expect("JSON");
+        insta::assert_snapshot!("whole_question", format!("{}\n\n{schema}\n\n{}", request.system, request.question()));
+        let shown = include_str!("../../../../../docs/review.md");
+        assert!(shown.contains(request.system.trim_end()), "docs/review.md shows another system prompt");
+    }
+
     #[test]
     fn guidance_of_a_folder_is_for_its_files() {
         let settings = ReviewSettings::default();
