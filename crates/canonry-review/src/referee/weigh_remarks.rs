@@ -21,7 +21,7 @@ use crate::run::report::{ReportedFinding, ReviewReport};
 const THUMB: f64 = 0.7;
 const MOST_THUMBS: f64 = 2.0;
 
-/// Canonry's findings that are compared with comments; a linter may report thousands.
+/// Canonry's shown findings that are compared with comments; a linter may report thousands.
 const MOST_FINDINGS: usize = 300;
 
 /// Something that names a problem: a remark, or a finding of Canonry.
@@ -113,7 +113,7 @@ pub async fn weigh_remarks(
 fn voices<'a>(remarks: &'a [ReviewRemark], report: &'a ReviewReport) -> Vec<Voice<'a>> {
     let mut voices: Vec<Voice<'a>> = Vec::new();
     // Without remarks there is nothing to compare Canonry's findings with.
-    let findings = report.findings.iter().filter(|one| !remarks.is_empty() && !one.is_fixed()).take(MOST_FINDINGS);
+    let findings = report.standing().filter(|_| !remarks.is_empty()).take(MOST_FINDINGS);
     for (id, one) in findings.filter_map(|one| one.id.map(|id| (id, one))) {
         let finding = &one.sighting.finding;
         let text = remark_essence(&format!("{}. {}", finding.title, finding.message));
