@@ -24,6 +24,8 @@ pub(crate) struct LocalClone {
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) sha: CommitSha,
+    /// Whether the tracked files are as the commit has them.
+    pub(crate) is_clean: bool,
     pub(crate) notes: Vec<String>,
 }
 
@@ -176,10 +178,14 @@ impl LocalClone {
         };
         let mut notes = Vec::new();
         if self.root.is_none() {
-            return Ok(Head { sha, notes });
+            return Ok(Head { sha, is_clean: true, notes });
         }
+        let mut is_clean = false;
         let changed = match self.stashed(mark).await {
-            Ok(made) if made.is_empty() => None,
+            Ok(made) if made.is_empty() => {
+                is_clean = true;
+                None
+            }
             // Git makes a merge of the current commit and the index; a change has one commit more.
             Ok(made) => Some(self.git.commit_tree(&format!("{made}^{{tree}}"), Some(&sha)).await)
                 .transpose()
@@ -199,7 +205,7 @@ impl LocalClone {
             1 => notes.push("one untracked file or folder is not part of it; `git add` it first".to_owned()),
             count => notes.push(format!("{count} untracked files or folders are not part of it; `git add` them first")),
         }
-        Ok(Head { sha: changed.unwrap_or(sha), notes })
+        Ok(Head { sha: changed.unwrap_or(sha), is_clean, notes })
     }
 
     /// What the next commit would change: the current commit, or one without files if there is none, and a commit of the

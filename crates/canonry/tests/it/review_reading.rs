@@ -103,6 +103,14 @@ fn lines_of_a_merge_commit_are_mapped_to_the_head() {
         serde_json::json!([{"repositoryUri": "https://github.com/octo/cat", "revisionId": merge}]);
     let named = copy.place.write("named.sarif", named.to_string()).display().to_string();
     assert_eq!(told(&review(&["--sarif", &named]).json()), ["no-eval src/app.js:62 same inline"]);
+    // So it does for a clean checkout of the head; with uncommitted changes the report is about the files as they are.
+    copy.git(&["switch", "--quiet", "change"]);
+    let here = || copy.canonry(&["review", "--json", "--base", "main", "--full", "--sarif", &named]);
+    assert_eq!(told(&here().succeeded().json()), ["no-eval src/app.js:62 same inline"]);
+    copy.write("README.md", "# Cats\n");
+    let dirty = here();
+    assert!(dirty.exit == Some(3) && dirty.stdout.contains("behind the end of their files"), "{dirty:?}");
+    copy.git(&["checkout", "--quiet", "README.md"]);
     // Without either, a line behind the end of the file is a gap, not an approval.
     copy.git(&["switch", "--quiet", "--create", "again", "change"]);
     copy.git(&["switch", "--quiet", "main"]);
@@ -134,6 +142,54 @@ fn a_secret_that_a_later_commit_removes_is_found() {
     copy.git(&["reset", "--quiet", "--soft", "main"]);
     copy.commit("One clean commit");
     copy.canonry(&["review", "--base", "main", "--fail-on", "critical"]).succeeded();
+}
+
+#[test]
+fn a_secret_at_the_end_of_a_long_line_is_found() {
+    // One line, as exporters and minifiers write it.
+    let line = |end: &str| {
+        let before: String = (0..900).map(|at| format!("\"k{at}\": {at}, ")).collect();
+        format!("{{{before}\"end\": \"{end}\"}}\n")
+    };
+    let copy = WorkingCopy::new();
+    copy.write("data.json", &line(&credential())).commit("Add it");
+    let commit = copy.git(&["rev-parse", "--short=7", "HEAD"]);
+    let ran = copy.canonry(&["review", "--base", "main", "--fail-on", "critical"]);
+    assert!(ran.exit == Some(5) && ran.stdout.contains("data.json:1"), "{ran:?}");
+    copy.write("data.json", &line("clean")).commit("Take it out");
+    let ran = copy.canonry(&["review", "--base", "main", "--full", "--fail-on", "critical"]);
+    let said = format!("Commit {commit} adds what looks like a GitHub token");
+    assert!(ran.exit == Some(5) && ran.stdout.contains(&said), "{ran:?}");
+}
+
+#[test]
+fn what_nobody_could_read_before_it_was_removed_is_a_gap() {
+    let wide: Vec<u8> =
+        [0xff, 0xfe].into_iter().chain(credential().encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    let copy = WorkingCopy::new();
+    fs::write(copy.path("notes.txt"), wide).expect("a file");
+    fs::write(copy.path("cat.png"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").expect("a file");
+    copy.commit("Notes and a picture");
+    let commit = copy.git(&["rev-parse", "--short=7", "HEAD"]);
+    fs::remove_file(copy.path("notes.txt")).expect("removed");
+    fs::remove_file(copy.path("cat.png")).expect("removed");
+    copy.write("src/app.js", &code("calm();")).commit("Take them out");
+    let why = format!("notes.txt: commit {commit} has it, and it was not searched for credentials: it is UTF-16");
+    for _ in 1..=2 {
+        let ran = copy.canonry(&["review", "--base", "main"]);
+        let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(ran.exit == Some(3) && said.contains(&why) && !said.contains("cat.png"), "{ran:?}");
+    }
+    copy.canonry(&["review", "--base", "main", "--allow-gaps"]).succeeded();
+    let skips = copy.place.write("skips.yml", "review: {skipPaths: [notes.txt]}\n").display().to_string();
+    copy.canonry(&["review", "--base", "main", "--config", &skips]).succeeded();
+    // The lines of a file that is too large are searched in the commit that adds them.
+    let large = format!("{}\n", "x();\n".repeat(800_000) + &credential());
+    copy.write("large.txt", &large).commit("Add it");
+    fs::remove_file(copy.path("large.txt")).expect("removed");
+    copy.commit("Take it out");
+    let ran = copy.canonry(&["review", "--base", "main", "--config", &skips, "--fail-on", "critical"]);
+    assert!(ran.exit == Some(5) && ran.stdout.contains("adds what looks like a GitHub token"), "{ran:?}");
 }
 
 #[test]

@@ -84,6 +84,42 @@ fn with_the_scope_all_everything_is_answered_for_by_what_its_rule_means() {
 }
 
 #[test]
+fn with_the_scope_all_what_is_not_serious_fails_off_the_changed_lines_too() {
+    let copy = WorkingCopy::new();
+    copy.write("README.md", "# Cats\n").commit("Say it better");
+    let report = copy.place.write("r.sarif", sarif(&[("odd", "warning", "src/app.js", 3)])).display().to_string();
+    let config = copy.place.write("all.yml", "review:\n  scope: all\n").display().to_string();
+    let asked = |least: &str, more: &[&str]| {
+        let asked = ["review", "--full", "--base", "main", "--sarif", &report, "--fail-on", least];
+        copy.canonry(&[&asked[..], more].concat())
+    };
+    let all = ["--config", config.as_str()];
+    let ran = asked("medium", &all);
+    assert_eq!(ran.exit, Some(5), "{ran:?}");
+    assert!(ran.stdout.contains("Exit status 5: 1 finding of severity medium or higher"), "{}", ran.stdout);
+    assert_eq!(asked("major", &all).exit, Some(0));
+    assert_eq!(asked("medium", &[]).exit, Some(0), "the change answers for its own lines");
+}
+
+#[test]
+fn no_format_shows_what_the_change_does_not_answer_for() {
+    let copy = flooded();
+    let report = copy.place.path("old.sarif").display().to_string();
+    for (format, empty) in [
+        ("github", ""),
+        ("gitlab", "[]"),
+        ("junit", "<testsuites tests=\"1\" failures=\"0\" errors=\"0\">"),
+        ("code-scanning", "\"results\": []"),
+        ("rdjsonl", ""),
+    ] {
+        let asked = ["review", "--base", "main", "--sarif", &report, "--fail-on", "minor", "--format", format];
+        let ran = copy.canonry(&asked).succeeded();
+        let is_short = ran.stdout.lines().count() < 60 && !ran.stdout.contains("src/m");
+        assert!(is_short && ran.stdout.contains(empty), "{format}: {}", ran.stdout);
+    }
+}
+
+#[test]
 fn a_base_report_tells_what_is_old_and_what_is_new_elsewhere() {
     let copy = WorkingCopy::new();
     let moved: String = (1..=20).map(|line| format!("step{line}();\n")).collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use canonry_config::{RepoConfig, ReviewSettings};
-use canonry_domain::review::{FindingStatus, ReviewSubject, Severity, ShownAs, gaps_in_words};
+use canonry_domain::review::{AnswerableScope, FindingStatus, ReviewSubject, Severity, ShownAs, gaps_in_words};
 use canonry_domain::{ItemNumber, Login, RepoName};
 use canonry_models::Embedder;
 use canonry_review::output::{self, SourceLinks};
@@ -213,7 +213,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         requested: true,
         full: args.full || args.staged,
         settings: &asked.settings,
-        description: asked.pull.as_ref().map(|pull| &pull.description),
+        description: asked.description.as_ref(),
         notes: &notes,
         reviewers: &reviewers,
         linted: asked.linted.commit(),
@@ -234,9 +234,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let subject = &asked.subject;
     let mut report = match outcome {
         Ok(ReviewOutcome::Reviewed(report) | ReviewOutcome::AlreadyReviewed(report)) => report,
-        Ok(ReviewOutcome::Superseded { .. }) => bail!(
-            "a newer review of {subject} replaced this one, and nothing of this one is stored; run the command again"
-        ),
+        Ok(ReviewOutcome::Superseded { .. }) => {
+            bail!("a newer review of {subject} replaced this review, which was not stored; run the command again")
+        }
         Ok(ReviewOutcome::Busy { until }) => bail!(
             "another review of {subject} is running (until {} at the latest); wait for it, then run the command again",
             context.due(until)
@@ -259,7 +259,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     bar.finish_and_clear();
     store.disconnect().await;
     let links = terminal::shows_links().then(|| links(&asked, clone.as_ref())).flatten();
-    let result = Presented { report: &report, links, published, service_is_off: asked.service_is_off };
+    let scope = asked.settings.review.scope;
+    let result = Presented { report: &report, scope, links, published, service_is_off: asked.service_is_off };
     present(&result, &args, file, context)
 }
 
@@ -334,6 +335,7 @@ async fn embedder(
 /// What a review came to.
 struct Presented<'a> {
     report: &'a ReviewReport,
+    scope: AnswerableScope,
     /// Where `path:line` leads; `None` where the terminal follows no links.
     links: Option<SourceLinks>,
     published: Option<WhatWasPublished>,
@@ -341,7 +343,7 @@ struct Presented<'a> {
 }
 
 fn present(presented: &Presented<'_>, args: &Args, file: Option<OutputFile>, context: &Context) -> Result<Report> {
-    let Presented { report, links, published, service_is_off } = presented;
+    let Presented { report, scope, links, published, service_is_off } = presented;
     let mut words = output::text(report, terminal::width().unwrap_or(100), links.as_ref());
     if let Some(published) = published {
         words += &format!("\n{}\n", published.words);
@@ -350,7 +352,7 @@ fn present(presented: &Presented<'_>, args: &Args, file: Option<OutputFile>, con
         words += &format!("\n{why}\n");
     }
     let format = args.format.unwrap_or(if context.json { Format::Json } else { Format::Text });
-    let failing = failing_findings(report, args.fail_on);
+    let failing = failing_findings(report, args.fail_on, *scope);
     let is_incomplete = gaps_in_words(&output::gaps(report)).filter(|_| !args.allow_gaps);
     let mut failed = failing_in_words(&failing, args.fail_on, links.as_ref());
     if let Some(gaps) = is_incomplete.as_ref().filter(|_| failing.is_empty()) {
@@ -448,9 +450,9 @@ fn exit(failing: &[&ReportedFinding], is_incomplete: bool) -> Exit {
 }
 
 /// Returns the findings that make `--fail-on` exit with status 5.
-fn failing_findings(report: &ReviewReport, fail_on: FailOn) -> Vec<&ReportedFinding> {
+fn failing_findings(report: &ReviewReport, fail_on: FailOn, scope: AnswerableScope) -> Vec<&ReportedFinding> {
     let Some(least) = fail_on.severity() else { return Vec::new() };
-    report.findings.iter().filter(|one| stands(one) && one.sighting.finding.severity >= least).collect()
+    report.findings.iter().filter(|one| stands(one, scope) && one.sighting.finding.severity >= least).collect()
 }
 
 /// Lists the findings that make the command exit with status 5.
@@ -466,9 +468,10 @@ fn failing_in_words(failing: &[&ReportedFinding], fail_on: FailOn, links: Option
     text
 }
 
-/// Whether a finding counts for `--fail-on`: it is open, and it is shown at its line or would be if there were more
-/// room.
-fn stands(one: &ReportedFinding) -> bool {
+/// Whether a finding counts for `--fail-on`: it is open, and it is shown at its line, or would be if there were more
+/// room or the diff had its line and the change answers for all lines.
+fn stands(one: &ReportedFinding, scope: AnswerableScope) -> bool {
     let open = !matches!(one.sighting.status, FindingStatus::Fixed | FindingStatus::Dismissed);
-    open && (one.shown == ShownAs::Inline || (one.shown == ShownAs::Details && one.grounded))
+    let answers_for_it = one.grounded || scope == AnswerableScope::All;
+    open && (one.shown == ShownAs::Inline || (one.shown == ShownAs::Details && answers_for_it))
 }

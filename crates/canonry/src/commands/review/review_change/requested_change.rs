@@ -5,7 +5,7 @@ use canonry_config::{MAX_FILE_BYTES, RepoConfig, SETTINGS_FILE, parse_bytes};
 use canonry_domain::review::{CommitSha, ReviewSubject};
 use canonry_domain::{ItemNumber, ItemType, Login, RepoName};
 use canonry_github::GitHub;
-use canonry_review::{LintedCommit, ReadSettings, Repository, read_settings};
+use canonry_review::{LintedCommit, PullDescription, ReadSettings, Repository, read_settings};
 use canonry_server::ReviewFolder;
 use canonry_store::{Repo, Store};
 
@@ -33,6 +33,7 @@ pub(super) struct RequestedChange {
     pub(super) settings: RepoConfig,
     pub(super) notes: Vec<String>,
     pub(super) author: Option<Login>,
+    pub(super) description: Option<PullDescription>,
     pub(super) pull: Option<PublishedPull>,
     /// A note if the settings file does not enable the service's reviews.
     pub(super) service_is_off: Option<&'static str>,
@@ -94,6 +95,8 @@ impl Local {
     pub(super) async fn find(args: &Args, clone: &LocalClone, context: &Context) -> Result<Self> {
         let mark = context.run_id.to_string();
         let mut notes = Vec::new();
+        // The reports may name the commit that they are about. With uncommitted changes they are about those files.
+        let mut is_commit = args.head.is_some() || args.reviewers.linted().is_some();
         let (base, head, subject, base_branch) = if args.staged {
             let (base, head) = clone.staged(&mark).await?;
             // The findings on what is staged are tracked until it is committed. No branch has such a name.
@@ -109,6 +112,7 @@ impl Local {
                 None => {
                     let head = clone.head_with_changes(&mark).await?;
                     notes.extend(head.notes);
+                    is_commit |= head.is_clean;
                     head.sha
                 }
             };
@@ -118,9 +122,8 @@ impl Local {
             };
             (base, head, subject, clone.branch(base_name).await)
         };
-        let linted = match args.head.is_some() || args.reviewers.linted().is_some() {
+        let linted = match is_commit {
             true => RequestedLint::find(args, Some(clone), &head).await?,
-            // The reports are about the files of the clone as they are.
             false => RequestedLint::Head,
         };
         let settings = match settings_file(args)? {
@@ -150,7 +153,12 @@ impl RequestedChange {
             notes.push(NOT_PUBLISHED.to_owned());
         }
         let repo = store.repos().ensure(&name, context.now).await?;
-        let author = author(args, store, &repo).await?;
+        let item = match args.pr {
+            Some(number) => store.corpus().item(repo.id, ItemType::Pr, number).await?,
+            None => None,
+        };
+        let author = args.author.clone().or_else(|| item.as_ref().and_then(|item| item.author.clone()));
+        let description = item.map(|item| PullDescription { title: item.title, body: item.body });
         // Without a file nothing was decided, and nothing here is public.
         let service_is_off = (settings.has_file && !settings.config.review.enabled).then_some(SERVICE_IS_OFF);
         let (repository, settings) = (Repository::Local(clone.git().clone()), settings.config);
@@ -163,6 +171,7 @@ impl RequestedChange {
             settings,
             notes,
             author,
+            description,
             pull: None,
             service_is_off,
             base_ledger,
@@ -217,6 +226,7 @@ impl RequestedChange {
             settings: settings.config,
             notes: settings.notes,
             author: args.author.clone().or_else(|| pull.author.clone()),
+            description: Some(pull.description.clone()),
             base_ledger: Some(ReviewSubject::Branch(pull.base_branch.clone())),
             linted: RequestedLint::find(args, clone, &pull.head).await?,
             pull: Some(pull),
@@ -249,13 +259,4 @@ fn settings_file(args: &Args) -> Result<Option<ReadSettings>> {
         config::read(file)?.with_context(|| format!("there is no settings file {}; check the name", file.display()))?;
     let notes = parsed.problems.iter().map(|problem| format!("{}, {problem}", file.display())).collect();
     Ok(Some(ReadSettings { config: parsed.config, notes, has_file: true }))
-}
-
-/// The author of the change: from the option, or of the pull request in the corpus.
-async fn author(args: &Args, store: &Store, repo: &Repo) -> Result<Option<Login>> {
-    if args.author.is_some() {
-        return Ok(args.author.clone());
-    }
-    let Some(number) = args.pr else { return Ok(None) };
-    Ok(store.corpus().item(repo.id, ItemType::Pr, number).await?.and_then(|item| item.author))
 }
