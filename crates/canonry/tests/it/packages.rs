@@ -114,7 +114,9 @@ fn only_the_jobs_that_publish_may_write() {
     for (name, job) in jobs {
         let expected = match name.as_str() {
             "publish" => json!({"contents": "write", "id-token": "write", "attestations": "write"}),
-            "registries" => json!({"contents": "write", "id-token": "write", "packages": "write"}),
+            "registries" => {
+                json!({"contents": "write", "id-token": "write", "packages": "write", "attestations": "write"})
+            }
             _ => Value::Null,
         };
         assert_eq!(job["permissions"], expected, "{name}");

@@ -110,13 +110,17 @@ fn what_is_published_is_what_was_built() {
         record(&place, name, "");
     }
     record(&place, "npm", "if [ \"$1\" = config ]; then echo https://registry.example/; exit 0; fi");
-    record(&place, "docker", "if [ \"$1\" = login ]; then cat > /dev/null; fi");
+    let digest = format!("sha256:{}", "0af1".repeat(16));
+    let answers =
+        format!("if [ \"$1\" = login ]; then cat > /dev/null; fi\nif [ \"$3\" = inspect ]; then echo {digest}; fi");
+    record(&place, "docker", &answers);
     record(&place, "gh", "if [ \"$4\" = .sha ]; then echo 0123abcd; exit 0; fi");
     let path = search_path(&place);
-    let log = place.write("log", "");
+    let (log, outputs) = (place.write("log", ""), place.write("outputs", ""));
     let given = [
         ("PATH", path.as_str()),
         ("LOG", log.to_str().expect("UTF-8")),
+        ("GITHUB_OUTPUT", outputs.to_str().expect("UTF-8")),
         ("TAG", "v9.8.7"),
         ("GH_REPO", "octo/canonry"),
         ("GH_TOKEN", "t0ken"),
@@ -150,6 +154,7 @@ fn what_is_published_is_what_was_built() {
     docker tag canonry:arm64 ghcr.io/octo/canonry:9.8.7-arm64
     docker push ghcr.io/octo/canonry:9.8.7-arm64
     docker buildx imagetools create --tag ghcr.io/octo/canonry:9.8.7 ghcr.io/octo/canonry:9.8.7-amd64 ghcr.io/octo/canonry:9.8.7-arm64
+    docker buildx imagetools inspect ghcr.io/octo/canonry:9.8.7 --format {{.Manifest.Digest}}
     gh release edit v9.8.7 --draft=false
     gh api --method PUT repos/octo/homebrew-tap/contents/Formula/canonry.rb --field message=canonry v9.8.7 --field content=Y2Fub25yeS5yYg== --field sha=0123abcd
     ");
@@ -157,6 +162,14 @@ fn what_is_published_is_what_was_built() {
     // The job asks nobody for what the steps do not have, and the steps are in this order.
     let document = yaml(RELEASE);
     let job = document["jobs"]["registries"]["steps"].as_array().expect("steps");
+    // What is attested is the image that was pushed, before the release is public.
+    assert_eq!(fs::read_to_string(&outputs).expect("outputs"), format!("digest={digest}\n"));
+    let place_of = |name: &str| job.iter().position(|step| step["name"] == name).expect("the step");
+    let attested = place_of("Provenance of the image");
+    assert!(place_of("Image to the registry") < attested && attested < place_of("Release is public"));
+    let expected = serde_json::json!({"subject-name": "ghcr.io/${{ github.repository }}",
+        "subject-digest": "${{ steps.image.outputs.digest }}", "push-to-registry": true});
+    assert_eq!((&job[attested]["with"], &job[place_of("Image to the registry")]["id"]), (&expected, &"image".into()));
     let order: Vec<&str> =
         job.iter().filter_map(|step| step["name"].as_str()).filter(|name| PUBLISHING.contains(name)).collect();
     assert_eq!(order, PUBLISHING);
