@@ -230,7 +230,7 @@ impl FixIndex {
         let pull = &self.pulls[pull];
         let whole = format!("{}\n{}", issue.title, first_chars(issue.body, BODY_LIMIT));
         let named = paths_in(&whole);
-        let is_named = |file: &&String| named.iter().any(|path| path.contains('/') && file.ends_with(path.as_str()));
+        let is_named = |file: &&String| named.iter().any(|path| names_file(path, file));
         let mut evidence: Vec<FixEvidence> =
             pull.files.iter().filter(is_named).map(|file| FixEvidence::File(file.clone())).collect();
         let own: HashSet<String> = whole.lines().map(bare).filter(|line| line.len() >= LINE_MINIMUM).collect();
@@ -365,6 +365,13 @@ fn path_terms(paths: &[String]) -> TermCounts {
     terms
 }
 
+/// Whether a path in a text means this file: its last folders and name. A name without a folder may be any file's.
+fn names_file(path: &str, file: &str) -> bool {
+    let path = path.trim_start_matches('/');
+    let before = file.strip_suffix(path).filter(|_| path.contains('/'));
+    before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+}
+
 /// What looks like a path, a file name or a name with a path in a text.
 fn paths_in(text: &str) -> Vec<String> {
     let is_part = |character: char| character.is_alphanumeric() || "_.+-/:".contains(character);
@@ -390,7 +397,7 @@ mod tests {
     use canonry_domain::{ItemNumber, PullChanges};
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{FixEvidence, FixIndex, FixQuery, MergedPull, paths_in};
+    use super::{FixEvidence, FixIndex, FixQuery, MergedPull, names_file, paths_in};
 
     fn day(day: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * day)
@@ -405,6 +412,21 @@ mod tests {
         let text =
             "panicked at src/store/sqlite.rs:88:40 in store::sqlite::begin, see config.toml and https://x.y/z. Done.";
         assert_eq!(paths_in(text), ["src/store/sqlite.rs", "store/sqlite/begin", "config.toml"]);
+    }
+
+    #[test]
+    fn a_path_means_a_file_with_the_same_last_folders() {
+        for (path, file, expected) in [
+            ("src/gui/app.rs", "src/gui/app.rs", true),
+            ("gui/app.rs", "src/gui/app.rs", true),
+            ("/gui/app.rs", "src/gui/app.rs", true),
+            ("ui/app.rs", "src/gui/app.rs", false),
+            ("app.rs", "src/gui/app.rs", false),
+            ("/app.rs", "src/gui/app.rs", false),
+            ("src/gui/app.rs", "app.rs", false),
+        ] {
+            assert_eq!(names_file(path, file), expected, "{path} {file}");
+        }
     }
 
     #[test]
