@@ -7,7 +7,7 @@ use crate::{
 
 /// The local judge settles a pair with a "no" below this probability. Low on purpose: where it missed a linked original
 /// that search had ranked first, a low probability was the reason in 107 of 118 cases. The saving was not weighed against
-/// the duplicates below it; `backtest --cascade` does that for a repository.
+/// the duplicates below it; `backtest --cascade` counts those of a repository.
 pub const SETTLED_NO: f64 = 0.15;
 
 /// What an answer leads to. Later ones say more.

@@ -68,6 +68,7 @@ pub(crate) async fn triage(
         run_id: run_id.to_owned(),
         as_of: None,
         reads_twice: rules.mode == TriageMode::Grace,
+        is_backtest: false,
     };
     let outbox = if service.github().is_some() { Some(service.outbox().await?) } else { None };
     let (with, now, item_type, number) = (service.detectors(), service.now(), item.item_type, item.number);

@@ -82,7 +82,7 @@ impl Backtest {
         format!(
             "Replayed {sample} and {others}, each against the items created before it, open or closed, without its labels, state or closing. \
             A verdict is: the first neighbour's score is at least the threshold. It is right when that neighbour is an earlier member of the item's cluster; \
-            duplicates that nobody linked count as wrong, so precision is a lower bound. Word frequencies are those of today's items. \
+            duplicates that nobody linked count as wrong, so precision is a lower bound. Templates and word frequencies are those of today's items. \
             Intervals are 95 % confidence intervals: by resampling for recall and MRR, by Wilson's and Donner and Zou's methods for shares; seed {}.",
             self.options.seed
         )

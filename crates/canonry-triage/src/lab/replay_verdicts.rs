@@ -5,8 +5,8 @@ use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
-    AdjudicationCase, Item, ItemNumber, ItemType, OnlineThresholds, OnlineVerdict, Probability, SETTLED_NO, Similarity,
-    Verdict, VerdictEstimate, VerdictStratum, triage_failed,
+    AdjudicationCase, Item, ItemNumber, ItemType, OnlineGuardrail, OnlineReason, OnlineThresholds, OnlineVerdict,
+    Probability, SETTLED_NO, STRONG_RETRIEVAL, Similarity, Verdict, VerdictEstimate, VerdictStratum, triage_failed,
 };
 use canonry_models::chat::TokenBudget;
 use canonry_retrieval::{Interval, RetrievalMode, wilson};
@@ -66,8 +66,10 @@ pub struct ReplayedVerdict {
     pub read: Option<bool>,
     /// Whether a model answered.
     pub by_model: bool,
-    /// The candidates that the judge saw.
-    pub(crate) shown: Vec<ItemNumber>,
+    /// Whether the judge saw an item that people linked with this one.
+    pub saw_linked: bool,
+    /// The candidates that the judge saw, and their similarities.
+    pub(crate) shown: Vec<(ItemNumber, Similarity)>,
 }
 
 /// Verdicts of one kind.
@@ -87,6 +89,7 @@ pub const LEVELS: [f64; 5] = [0.50, 0.65, 0.75, 0.85, 0.92];
 /// What asking a model about the sample will take.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct QuestionForecast {
+    /// With a second reading of every item that is near enough to another one to be called a duplicate.
     pub questions: u64,
     pub input_tokens: u64,
     pub output_tokens: u64,
@@ -143,6 +146,8 @@ pub async fn replay_verdicts(
             Ok(found) => {
                 let read =
                     |target| readings.get(&(item_type, number, target)).or(readings.get(&(item_type, target, number)));
+                let shown = found.detected.top_matches.iter().filter(|one| one.judged);
+                let shown: Vec<_> = shown.map(|one| (one.number, one.similarity)).collect();
                 replay.verdicts.push(ReplayedVerdict {
                     item_type,
                     number,
@@ -151,7 +156,8 @@ pub async fn replay_verdicts(
                     is_linked: found.detected.verdict.target.is_some_and(|target| linked.contains(&target)),
                     read: found.detected.verdict.target.and_then(read).copied(),
                     by_model: found.detected.judge.as_ref().is_some_and(|judge| *judge != Judge::Local.stored()),
-                    shown: found.detected.top_matches.iter().filter(|one| one.judged).map(|one| one.number).collect(),
+                    saw_linked: shown.iter().any(|(number, _)| linked.contains(number)),
+                    shown,
                     verdict: found.detected.verdict,
                 });
             }
@@ -183,7 +189,7 @@ pub async fn forecast_questions(
         {
             continue;
         }
-        let mut wanted = verdict.shown.clone();
+        let mut wanted: Vec<ItemNumber> = verdict.shown.iter().map(|(number, _)| *number).collect();
         wanted.push(verdict.number);
         let items = store.corpus().items_by_number(repo.id, verdict.item_type, &wanted).await?;
         let (source, others): (Vec<Item>, Vec<Item>) =
@@ -192,8 +198,13 @@ pub async fn forecast_questions(
         let boilerplate = stored_boilerplate(store, repo, verdict.item_type).await?;
         let shown = |item| CaseCandidate { item, score: Similarity::ZERO, parts: BTreeMap::new() };
         let case = JudgeCase::new(source, others.into_iter().map(shown).collect(), Default::default(), &boilerplate);
-        questions += 1;
-        characters += judge.question(&case).characters() as u64;
+        let nearest = verdict.shown.iter().filter(|(_, score)| score.get() >= STRONG_RETRIEVAL);
+        let nearest = nearest.max_by_key(|(_, score)| *score);
+        let again = nearest.and_then(|(number, _)| case.exchanged(*number));
+        for case in std::iter::once(&case).chain(&again) {
+            questions += 1;
+            characters += judge.question(case).characters() as u64;
+        }
     }
     let (input_tokens, output_tokens) = (characters / CHARACTERS_PER_TOKEN, questions * ANSWER_TOKENS);
     let cost_usd = budget.cost(Some(input_tokens), Some(output_tokens));
@@ -225,7 +236,8 @@ impl ReplayOptions {
             budget: self.budget.clone(),
             run_id: self.run_id.clone(),
             as_of: Some(AsOf::Filing),
-            reads_twice: false,
+            reads_twice: true,
+            is_backtest: true,
         }
     }
 }
@@ -321,6 +333,21 @@ impl VerdictReplay {
             Verdict::NotDuplicate => 2,
         });
         open
+    }
+
+    /// Items that a model called a duplicate with enough confidence, and not again when the two were exchanged.
+    pub fn unconfirmed(&self) -> u64 {
+        let reason = OnlineReason::Guardrail(OnlineGuardrail::SecondReading);
+        self.verdicts.iter().filter(|one| reason.is_stored_as(&one.verdict.reason)).count() as u64
+    }
+
+    /// Known duplicates that a cascade's local judge saw beside their original and settled as different: the most that
+    /// asking the model about everything could find in addition.
+    pub fn settled_duplicates(&self) -> u64 {
+        let is_settled = |one: &&ReplayedVerdict| {
+            one.is_duplicate && one.saw_linked && !one.by_model && one.given() == Verdict::NotDuplicate
+        };
+        self.verdicts.iter().filter(|one| self.is_cascade && is_settled(one)).count() as u64
     }
 
     /// The number of items that a model answered about.

@@ -2,6 +2,7 @@
 
 use canonry_domain::{EstimatedShare, RepoName, Verdict, VerdictEstimate};
 
+use crate::judge::judge_case::Judge;
 use crate::lab::replay_verdicts::VerdictReplay;
 
 /// The score from which Canonry comments, unless a repository sets `triage.duplicateThreshold`.
@@ -24,12 +25,24 @@ impl VerdictReplay {
             false => format!("all {all} {what}"),
         };
         format!(
-            "Replayed {} and {}, each as of the time when it was filed, with the same judge and gates as `detect-new`. \
-            People's links miss duplicates: what nobody linked counts as people read it, and what was read stands for what was \
+            "Replayed {} and {}, each as of the time when it was filed, with the same judge and gates as `detect-new`.{} \
+            The check at the end of a grace period is not replayed. Templates and word frequencies are those of today's \
+            items, so an early item that was made from a template may look easier than it was. People's links miss duplicates: what nobody linked counts as people read it, and what was read stands for what was \
             not. Intervals are 95 % confidence intervals.",
             sample(counts.duplicates_replayed, counts.duplicates, "known duplicates"),
             sample(counts.others_replayed, counts.others, "other items"),
+            match self.asks_model() {
+                true => {
+                    " What the model calls a duplicate is read again with the two exchanged, as in the mode `grace`, \
+                    whether or not an audit has proven the model."
+                }
+                false => "",
+            },
         )
+    }
+
+    fn asks_model(&self) -> bool {
+        self.judge != Judge::Local.stored()
     }
 
     /// What to do next, one or two sentences each. `local` is the same replay with the local judge.
@@ -74,13 +87,26 @@ impl VerdictReplay {
         let is_proven = sure.given >= FEWEST_FOR_CLOSING
             && sure.unread == 0
             && sure.combined.is_some_and(|share| share.low >= RIGHT_FOR_CLOSING);
+        let unconfirmed = match self.unconfirmed() {
+            0 => String::new(),
+            1 => " One other was not confirmed by a second reading with the two exchanged.".to_owned(),
+            count => format!(" {count} others were not confirmed by a second reading with the two exchanged."),
+        };
         if sure.given == 0 {
-            return "The judge called nothing a sure duplicate, so `grace` would close nothing.".to_owned();
+            return format!("No verdict is \"duplicate\", so `grace` would close nothing.{unconfirmed}");
         }
-        let so = right(&sure, "Verdicts \"duplicate\"");
-        match is_proven {
-            true => format!("{so} `triage.mode: grace` may close them after its grace period."),
-            false => format!("{so} Do not close anything without a person's review."),
+        let so = right(&sure, "Verdicts \"duplicate\"") + &unconfirmed;
+        match (is_proven, self.asks_model()) {
+            (true, false) => format!("{so} `triage.mode: grace` may close them after its grace period."),
+            (true, true) => format!(
+                "{so} `triage.mode: grace` may close them after its grace period, after an audit has proven the model here \
+                (`canonry judge-audit`)."
+            ),
+            (false, false) => format!("{so} Do not close anything without a person's review."),
+            (false, true) => format!(
+                "{so} Do not close anything without a person's review; the model itself closes nothing before an audit has \
+                proven it here (`canonry judge-audit`)."
+            ),
         }
     }
 
@@ -151,6 +177,7 @@ mod tests {
             is_linked,
             read,
             by_model: false,
+            saw_linked: false,
             shown: Vec::new(),
         }
     }
@@ -213,8 +240,41 @@ mod tests {
             let verdicts = (0..count).map(|at| verdict(at, at < right, Some(at < right), Verdict::Duplicate));
             replay(verdicts.collect()).recommendation(&"octo/cat".parse().expect("a name"), 0.7, None)[1].clone()
         };
-        assert!(sure(40, 40).contains("may close them"), "{}", sure(40, 40));
-        assert!(sure(40, 30).contains("Do not close anything"), "{}", sure(40, 30));
-        assert!(sure(10, 10).contains("Do not close anything"), "{}", sure(10, 10));
+        let advice =
+            |replay: VerdictReplay| replay.recommendation(&"octo/cat".parse().expect("a name"), 0.7, None)[1].clone();
+        let local = advice(sure(40, 40));
+        assert!(local.contains("may close them") && !local.contains("audit"), "{local}");
+        for (count, right) in [(40, 30), (10, 10)] {
+            let unproven = advice(sure(count, right));
+            assert!(unproven.contains("Do not close anything"), "{unproven}");
+        }
+        let mut by_model = sure(40, 40);
+        by_model.judge.provider = "openai".to_owned();
+        assert!(by_model.method().contains("read again with the two exchanged"), "{}", by_model.method());
+        let by_model = advice(by_model);
+        assert!(by_model.ends_with("after an audit has proven the model here (`canonry judge-audit`)."), "{by_model}");
+
+        let mut unconfirmed = sure(2, 2);
+        for one in &mut unconfirmed.verdicts {
+            one.verdict = one.verdict.clone().unconfirmed();
+        }
+        insta::assert_snapshot!(advice(unconfirmed), @r#"No verdict is "duplicate", so `grace` would close nothing. 2 others were not confirmed by a second reading with the two exchanged."#);
+        assert!(!sure(1, 1).method().contains("exchanged"));
+    }
+
+    #[test]
+    fn a_cascade_tells_what_it_may_have_missed() {
+        let linked =
+            |at, kind, by_model, saw_linked| ReplayedVerdict { by_model, saw_linked, ..verdict(at, true, None, kind) };
+        let mut replay = replay(vec![
+            linked(1, Verdict::NotDuplicate, false, true),
+            linked(2, Verdict::NotDuplicate, false, false),
+            linked(3, Verdict::NotDuplicate, true, true),
+            linked(4, Verdict::MaybeDuplicate, false, true),
+            ReplayedVerdict { saw_linked: true, ..verdict(5, false, None, Verdict::NotDuplicate) },
+        ]);
+        assert_eq!(replay.settled_duplicates(), 0, "no cascade");
+        replay.is_cascade = true;
+        assert_eq!(replay.settled_duplicates(), 1);
     }
 }

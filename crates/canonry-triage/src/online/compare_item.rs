@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    FixMatch, Item, ItemNumber, ItemState, JUDGE_PROMPT_VERSION, OnlineVerdict, Probability, Similarity, Verdict,
-    online_verdict,
+    FixMatch, Item, ItemNumber, ItemState, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, Probability,
+    Similarity, Verdict, online_verdict,
 };
 use canonry_retrieval::{Hit, SHORTLIST};
 use canonry_store::{
@@ -161,12 +161,12 @@ impl Comparison<'_> {
         let (purpose, budget) = ("detect", &self.options.budget);
         let mut judge = with.judge.for_case(&case, AnswerRules::NewItem(thresholds));
         let mut asked = judge.ask(&judge.question(&case), &case, purpose, budget).await;
-        if with.judge.is_cascade() && matches!(asked, Err(JudgeFailure::OverBudget(_))) {
+        if with.judge.is_cascade() && !self.options.is_backtest && matches!(asked, Err(JudgeFailure::OverBudget(_))) {
             // Until there is money again, the local judge's answer stands.
             judge = Judge::Local;
             asked = judge.ask(&judge.question(&case), &case, purpose, budget).await;
         }
-        let (answer, failure, unreachable, call) = match asked {
+        let (answer, mut failure, mut unreachable, call) = match asked {
             Ok(heard) => {
                 let failure = heard.answer.as_ref().err().map(|kind| format!("its answer cannot be used ({kind})"));
                 (heard.answer.ok(), failure, false, heard.call)
@@ -179,19 +179,24 @@ impl Comparison<'_> {
         let mut calls: Vec<NewLlmCall> = call.into_iter().collect();
         let candidates = case.gate_candidates();
         let mut verdict = online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), thresholds);
-        if verdict.verdict == Verdict::Duplicate && !is_judge_proven(self.store, self.repo, &judge.stored()).await? {
+        let needs_proof = verdict.verdict == Verdict::Duplicate && !self.options.is_backtest;
+        if needs_proof && !is_judge_proven(self.store, self.repo, &judge.stored()).await? {
             verdict = verdict.of_unproven_judge();
         }
         if let (true, Verdict::Duplicate, Some(target)) = (self.options.reads_twice, verdict.verdict, verdict.target) {
-            let again = judge.read_again(&case, target, thresholds.maybe, purpose, budget).await;
-            let is_confirmed = again.as_ref().is_ok_and(|again| again.is_confirmed);
-            calls.extend(match again {
-                Ok(again) => again.call,
-                Err(JudgeFailure::NoAnswer { call, .. }) => Some(*call),
-                Err(JudgeFailure::OverBudget(_)) => None,
-            });
+            // A backtest tries lower thresholds, at which nothing is closed.
+            let least = thresholds.maybe.max(OnlineThresholds::default().maybe);
+            let (call, is_confirmed, why) = match judge.read_again(&case, target, least, purpose, budget).await {
+                Ok(again) => (again.call, again.is_confirmed, None),
+                Err(JudgeFailure::NoAnswer { error, call }) => (Some(*call), false, Some(format!("failed to {error}"))),
+                Err(JudgeFailure::OverBudget(why)) => (None, false, Some(why)),
+            };
+            calls.extend(call);
             if !is_confirmed {
                 verdict = verdict.unconfirmed();
+            }
+            if self.options.is_backtest && why.is_some() {
+                (failure, unreachable) = (why, true);
             }
         }
         if !calls.is_empty() {

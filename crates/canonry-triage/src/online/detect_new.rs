@@ -51,6 +51,9 @@ pub struct DetectOptions {
     pub as_of: Option<AsOf>,
     /// Whether a model reads what it calls a duplicate a second time, because a close may follow.
     pub reads_twice: bool,
+    /// A backtest measures the judge itself: a model judges as if an audit had proven it, and nothing stands in for a
+    /// reading that failed or was over the budget.
+    pub is_backtest: bool,
 }
 
 /// The time as of which an item is compared.

@@ -289,6 +289,7 @@ on_both_engines! {
                 let found = detect(&store, &repo, issue(at, style.title, &style.form(&[]))).await;
                 empty += usize::from(found.verdict.verdict != Verdict::NotDuplicate);
                 assert_eq!(found.verdict.reason, "no_content", "{}: {found:?}", style.name);
+        is_backtest: false,
                 assert!(found.top_matches.is_empty(), "{}: {:?}", style.name, found.top_matches);
             }
             let half_filled = [["", "", "2.1.0 on Linux"], ["It is slow.", "", ""], ["", "On the second page.", ""]];

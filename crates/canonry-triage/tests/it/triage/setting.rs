@@ -274,6 +274,7 @@ fn options(run_id: &str, budget: TokenBudget) -> DetectOptions {
         run_id: run_id.to_owned(),
         as_of: None,
         reads_twice: false,
+        is_backtest: false,
     }
 }
 

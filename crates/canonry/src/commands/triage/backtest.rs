@@ -360,6 +360,8 @@ fn replayed(replay: &VerdictReplay) -> Value {
     json!({
         "judged": replay.verdicts.len(),
         "asked_model": replay.asked_model(),
+        "settled_duplicates": replay.settled_duplicates(),
+        "unconfirmed": replay.unconfirmed(),
         "precision": share.map(|share| share.value),
         "recall": said.recall.value,
         "intervals": {
@@ -453,6 +455,13 @@ fn judged_text(done: &Backtest, judged: &JudgedBacktest, wanted: f64) -> String 
             thousands(replay.asked_model()),
             counted(replay.verdicts.len() as u64, "item")
         );
+        text += &match replay.settled_duplicates() {
+            0 => "Asked about every item, it would have found no more known duplicates.\n".to_owned(),
+            count => {
+                let more = counted(count, "more known duplicate");
+                format!("Asked about every item, it might have found {more} at most.\n")
+            }
+        };
     }
     let found = done.retrieval.recall_at_10;
     text +=

@@ -131,6 +131,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         run_id: context.run_id.to_string(),
         as_of,
         reads_twice: false,
+        is_backtest: false,
     };
     let numbers = args.item.numbers();
     // One item needs its index once.
