@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::text::markdown::{FoldedText, own_words};
-use crate::{ItemNumber, RepoName};
+use crate::{ChangeText, ItemNumber, RepoName};
 
 /// The issues of `repo` that a pull request's text says it closes, fixes or resolves.
 ///
@@ -14,26 +14,37 @@ use crate::{ItemNumber, RepoName};
 /// all three count although GitHub links only the first: the result keeps duplicates open that somebody works on, so
 /// one too many is better than one too few.
 pub fn fixed_issues(repo: &RepoName, text: &str) -> BTreeSet<ItemNumber> {
-    let own_words = own_words(text, FoldedText::Keep);
-    let mut fixed = BTreeSet::new();
-    for list in FIXING.captures_iter(&own_words) {
+    numbers_after(&FIXING, repo, &own_words(text, FoldedText::Keep))
+}
+
+/// The pull requests of `repo` that the author's own words say are reverted, at the beginning of a line: "Reverts #31".
+pub fn reverted_pulls(repo: &RepoName, own_words: &str) -> BTreeSet<ItemNumber> {
+    numbers_after(&REVERTING, repo, own_words)
+}
+
+fn numbers_after(pattern: &Regex, repo: &RepoName, own_words: &str) -> BTreeSet<ItemNumber> {
+    let mut numbers = BTreeSet::new();
+    for list in pattern.captures_iter(own_words) {
         for reference in REFERENCE.captures_iter(&list["list"]) {
             let elsewhere = reference
                 .name("repo")
                 .or(reference.name("short"))
                 .is_some_and(|named| !named.as_str().eq_ignore_ascii_case(&repo.to_string()));
             let number = reference["number"].parse().ok().and_then(|number| ItemNumber::new(number).ok());
-            fixed.extend(number.filter(|_| !elsewhere));
+            numbers.extend(number.filter(|_| !elsewhere));
         }
     }
-    fixed
+    numbers
 }
 
 /// The issues that a commit of the default branch says it fixes. A commit with which GitHub merged a pull request says
-/// so for that pull request, which is known by itself.
+/// so for that pull request, which is known by itself. A revert fixes nothing.
 pub fn issues_fixed_by_commit(repo: &RepoName, message: &str) -> BTreeSet<ItemNumber> {
     let subject = message.lines().next().unwrap_or_default();
-    if MERGING.is_match(subject.trim_end()) { BTreeSet::new() } else { fixed_issues(repo, message) }
+    if MERGING.is_match(subject.trim_end()) {
+        return BTreeSet::new();
+    }
+    ChangeText::of_commit(repo, "", message).fixed_issues().clone()
 }
 
 static MERGING: LazyLock<Regex> =
@@ -44,14 +55,22 @@ const REFERENCE_PATTERN: &str = r"(?:https?://(?:www\.)?github\.com/(?<repo>[\w.
 static REFERENCE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!("(?i){REFERENCE_PATTERN}")).expect("invariant: the pattern is constant"));
 
-static FIXING: LazyLock<Regex> = LazyLock::new(|| {
+static FIXING: LazyLock<Regex> =
+    LazyLock::new(|| list_after(r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b\s*:?\s*(?:issues?\s+)?"));
+
+static REVERTING: LazyLock<Regex> = LazyLock::new(|| {
+    list_after(
+        r"(?im)^\W*(?:this\s+(?:pr\s+|pull\s+request\s+|commit\s+|change\s+)?)?(?:partially\s+|partly\s+)?reverts?\b\s*:?\s*(?:(?:pr|pull\s+request|merge\s+of|changes?\s+(?:of|in|from))s?\s+)?",
+    )
+});
+
+/// References, separated by commas or "and", that follow these words.
+fn list_after(words: &str) -> Regex {
     // The list pattern has no named groups: a pattern may name a group only once.
     let unnamed = REFERENCE_PATTERN.replace("?<repo>", "?:").replace("?<short>", "?:").replace("?<number>", "?:");
-    let pattern = format!(
-        r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b\s*:?\s*(?:issues?\s+)?(?<list>{unnamed}(?:(?:\s*,\s*|\s+)(?:(?:and|&)\s+)?{unnamed})*)"
-    );
+    let pattern = format!(r"{words}(?<list>{unnamed}(?:(?:\s*,\s*|\s+)(?:(?:and|&)\s+)?{unnamed})*)");
     Regex::new(&pattern).expect("invariant: the pattern is constant")
-});
+}
 
 #[cfg(test)]
 mod tests {
@@ -72,6 +91,8 @@ mod tests {
             ("Open it read-only (#31)\n\nFixes #12", vec![]),
             ("Merge pull request #31 from ann/fix\n\nFixes #12", vec![]),
             ("Mention #12", vec![]),
+            ("Revert \"Fix #12: open it read-only\"\n\nThis reverts commit 0123abcd.", vec![]),
+            ("Reapply \"Fix #12: open it read-only\"\n\nThis reverts commit 0123abcd.", vec![12]),
             ("", vec![]),
         ] {
             let fixed = issues_fixed_by_commit(&"o/n".parse().expect("valid"), message);

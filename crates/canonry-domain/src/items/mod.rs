@@ -26,7 +26,7 @@ pub use item::{
     ContentVersion, GithubId, GoneReason, InvalidNumber, Item, ItemNumber, ItemState, ItemType, StateReason,
 };
 pub use item_record::{ItemRecord, MergedItem, RecordChange, merge_answer, merge_record, merge_webhook};
-pub use linked_issues::{fixed_issues, issues_fixed_by_commit};
+pub use linked_issues::{fixed_issues, issues_fixed_by_commit, reverted_pulls};
 pub use login::{InvalidLogin, Login};
 pub use maintainers::Maintainers;
 pub use moment::{InvalidMoment, month_of, parse_moment, whole_micros};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use canonry_boxed::boxed;
 use canonry_domain::{
     ChangeOverlap, DraftAnswer, FixingPull, Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, OnlineThresholds,
-    OnlineVerdict, PairFact, Probability, PullChanges, Similarity, Verdict, draft_answer, fixed_issues, merge_record,
-    online_verdict, raw_text, visible,
+    OnlineVerdict, PairFact, Probability, PullChanges, Similarity, Verdict, draft_answer, merge_record, online_verdict,
+    raw_text, visible,
 };
 use canonry_models::chat::TokenBudget;
 use canonry_models::{EmbedError, InputType};
@@ -19,6 +19,7 @@ use crate::close::row_evidence::facts_of;
 use crate::judge::judge_case::{Judge, JudgeCase};
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::online::detect_new::{Detectors, KEPT, TopMatch, common_facts, items_of, judged_before_others, top_matches};
+use crate::online::known_fixes::{fixes_of, is_reverted};
 use crate::retrieval::embed::EmbedSource;
 use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 use crate::retrieval::search::query_of_text;
@@ -105,6 +106,8 @@ pub struct DraftCheck {
     pub embedded: usize,
     /// Whether the draft is a change and no similar pull request has its changes stored.
     pub lacks_changes: bool,
+    /// How many pull requests near a draft with changes have no stored changes to compare with.
+    pub without_changes: usize,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -123,8 +126,6 @@ pub enum CheckError {
 
 /// The number that the draft has in comparisons: later than every real one.
 const DRAFT_NUMBER: i64 = i64::MAX;
-/// Pull requests that are read at once.
-const PAGE: u32 = 200;
 /// The reasons of verdicts about a change: most lines are the same, much is the same, or neither.
 const SAME_CHANGE: &str = "same_change";
 const SIMILAR_CHANGE: &str = "similar_change";
@@ -156,8 +157,11 @@ pub async fn check_draft(
     let mut items = items_of(store, repo, source.item_type, &found).await?;
     items.retain(|_, item| !is_same_item(item, &source));
     let found: Vec<Hit> = found.into_iter().filter(|hit| items.contains_key(&hit.number)).collect();
-    let lacks_changes =
-        source.changes.is_some() && !items.is_empty() && items.values().all(|item| item.changes.is_none());
+    let without_changes = match source.changes {
+        Some(_) => items.values().filter(|item| item.changes.is_none()).count(),
+        None => 0,
+    };
+    let lacks_changes = without_changes > 0 && without_changes == items.len();
     let by_changes = source.changes.as_ref().filter(|_| !lacks_changes);
     let mut compared_changes = Vec::new();
     let (verdict, has_same_lines, shown, judged) = match by_changes {
@@ -191,7 +195,13 @@ pub async fn check_draft(
         }
         _ => Vec::new(),
     };
-    let (answer, fix) = draft_answer(report.as_ref(), &fixes, now);
+    let is_reverted = match &report {
+        Some(report) if report.item_type == ItemType::Pr => is_reverted(store, repo, report).await?,
+        _ => false,
+    };
+    // A change that was merged and reverted is in nobody's version.
+    let state = report.clone().map(|report| Item { merged: report.merged && !is_reverted, ..report });
+    let (answer, fix) = draft_answer(state.as_ref(), &fixes, now);
     Ok(DraftCheck {
         answer,
         verdict: verdict.verdict,
@@ -210,6 +220,7 @@ pub async fn check_draft(
         compared,
         embedded,
         lacks_changes,
+        without_changes,
     })
 }
 
@@ -393,28 +404,4 @@ pub(crate) async fn original_of(
     let Some(original) = original else { return Ok(matched.clone()) };
     let item = store.corpus().item(repo.id, matched.item_type, original).await?;
     Ok(item.filter(|item| item.gone.is_none()).unwrap_or_else(|| matched.clone()))
-}
-
-/// The pull requests that say that they fix one of these issues.
-pub(crate) async fn fixes_of(
-    store: &Store,
-    repo: &Repo,
-    issues: BTreeSet<ItemNumber>,
-) -> Result<Vec<FixingPull>, StoreError> {
-    let default_branch = store.repos().default_branch(repo.id).await?;
-    let mut fixes: BTreeMap<ItemNumber, FixingPull> = BTreeMap::new();
-    for issue in issues {
-        let mut after = None;
-        loop {
-            let pulls = store.corpus().pulls_mentioning(repo.id, issue, after, PAGE).await?;
-            let Some(last) = pulls.last() else { break };
-            after = Some(last.number);
-            for pull in &pulls {
-                if fixed_issues(&repo.name, &format!("{}\n\n{}", pull.title, pull.body)).contains(&issue) {
-                    fixes.insert(pull.number, FixingPull::new(pull, default_branch.as_deref()));
-                }
-            }
-        }
-    }
-    Ok(fixes.into_values().collect())
 }

@@ -1,13 +1,16 @@
 //! The answer about a draft, as the command line, the console, the API and MCP show it.
 
 use canonry_domain::printable::one_line;
-use canonry_domain::{DraftAnswer, FixBase, FixingPull, ItemNumber, ItemState, Verdict, evidence_sentences};
+use canonry_domain::{
+    DraftAnswer, FixBase, FixKind, FixRelease, FixingPull, ItemNumber, ItemState, ReleaseVersion, RepoName, Verdict,
+    evidence_sentences,
+};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::item_summary::ItemSummary;
-use crate::online::check_draft::DraftCheck;
+use crate::online::check_draft::{Draft, DraftCheck};
 use crate::online::detect_new::TopMatch;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +41,10 @@ pub struct DraftReport {
     pub similar: Vec<SimilarItem>,
     /// Whether the draft is a change and no similar pull request has its changes stored.
     pub lacks_changes: bool,
+    /// How many pull requests near the draft's change have no stored changes: whether one of them is the same is unknown.
+    #[serde(default)]
+    #[schemars(with = "i64")]
+    pub without_changes: usize,
     /// When the last sync with GitHub ended.
     #[schemars(with = "Option<String>")]
     pub synced_at: Option<Timestamp>,
@@ -139,6 +146,7 @@ impl DraftReport {
             same_lines: checked.has_same_lines,
             similar: checked.similar.iter().map(SimilarItem::from).collect(),
             lacks_changes: checked.lacks_changes,
+            without_changes: checked.without_changes,
             synced_at,
         }
     }
@@ -157,6 +165,72 @@ impl DraftReport {
         Self { answer, fix: None, fix_commit: Some(commit), ..self }
     }
 
+    /// The same answer by the version that the draft names and the first release with the fix, if both are known: they
+    /// say more than the dates.
+    #[must_use]
+    pub fn by_version(self, draft: &Draft, repo: &RepoName) -> Self {
+        let kind = match self.answer {
+            DraftAnswer::Fixed => FixKind::Fixed,
+            DraftAnswer::PossibleRegression => FixKind::PossibleRegression,
+            DraftAnswer::Reported | DraftAnswer::InProgress | DraftAnswer::New => return self,
+        };
+        let of_commit = || self.fix_commit.as_ref().and_then(|commit| commit.released_in.clone());
+        let release = self.fix.as_ref().and_then(|fix| fix.released_in.clone()).or_else(of_commit);
+        let release = release.map_or(FixRelease::Unknown, FixRelease::First);
+        let version = |text: &str| ReleaseVersion::of_report(text, repo.name());
+        let version = version(&draft.body).or_else(|| version(&draft.title));
+        let answer = match kind.by_version(&release, version.as_ref()) {
+            FixKind::Fixed => DraftAnswer::Fixed,
+            FixKind::PossibleRegression => DraftAnswer::PossibleRegression,
+        };
+        Self { answer, ..self }
+    }
+
+    /// The same answer without a fix that a commit of the default branch reverted.
+    #[must_use]
+    pub fn without_fix(self) -> Self {
+        Self { answer: DraftAnswer::Reported, fix: None, ..self }
+    }
+
+    /// What makes "new" uncertain, and what to do first: nothing is known, or not all of it. `kind` is what the draft
+    /// was compared with.
+    pub fn data_gap(&self, kind: &str) -> Option<String> {
+        let DraftStats { compared, embedded } = self.stats;
+        if compared == 0 {
+            let first = if self.synced_at.is_none() { " Run `canonry sync` first." } else { "" };
+            return Some(format!("Nothing is known yet: there is no {kind} to compare with.{first}"));
+        }
+        if self.synced_at.is_none() {
+            let gap = format!("The repository was never synced, so {kind}s may be missing. Run `canonry sync` first.");
+            return Some(gap);
+        }
+        (embedded == 0)
+            .then(|| "Only words were compared: nothing is embedded yet. Run `canonry embed` first.".to_owned())
+    }
+
+    /// What is not known about the branch of a fix.
+    pub fn branch_gap(&self) -> Option<String> {
+        let fix =
+            self.fix.as_ref().filter(|fix| self.answer == DraftAnswer::Fixed && fix.on_default_branch.is_none())?;
+        Some(format!("The branch into which #{} was merged is unknown.", fix.number))
+    }
+
+    /// What is not known about similar pull requests of a change.
+    pub fn changes_gap(&self) -> Option<String> {
+        if self.lacks_changes {
+            return Some(
+                "The changes of similar pull requests are not stored; only their texts were compared.".to_owned(),
+            );
+        }
+        let [pulls, have, them] = match self.without_changes {
+            0 => return None,
+            1 => ["pull request", "has", "it makes"],
+            _ => ["pull requests", "have", "they make"],
+        };
+        let count = self.without_changes;
+        Some(format!("{count} similar {pulls} {have} no stored changes; whether {them} the same change is unknown."))
+    }
+
     /// The answer in a line; `when` writes a time.
     pub fn headline(&self, when: &dyn Fn(Timestamp) -> String) -> String {
         let probably = match self.verdict {
@@ -165,6 +239,7 @@ impl DraftReport {
         };
         let number = self.item_number();
         let said = match (self.answer, &self.fix) {
+            (DraftAnswer::New, _) if self.stats.compared == 0 => return "Nothing is known yet.".to_owned(),
             (DraftAnswer::New, _) if self.similar.is_empty() => return "New: no item is similar.".to_owned(),
             (DraftAnswer::New, _) => {
                 return "Probably new: no similar item is surely the same. Compare them below.".to_owned();
@@ -177,8 +252,7 @@ impl DraftReport {
             (DraftAnswer::Fixed, Some(fix)) => {
                 let probably = if fix.confidence.is_some() { "Probably " } else { probably };
                 let merged = fix.merged_at.map_or_else(String::new, |at| format!(", merged {}", when(at)));
-                let released =
-                    fix.released_in.as_ref().map_or_else(String::new, |tag| format!(", released in {}", one_line(tag)));
+                let released = fix.released();
                 // Without its base it is only known to be merged.
                 let on_branch = fix.base_branch.as_ref().filter(|_| fix.on_default_branch == Some(true));
                 let on_branch = on_branch.map_or_else(String::new, |branch| format!(" on {}", one_line(branch)));
@@ -190,7 +264,7 @@ impl DraftReport {
             },
             (DraftAnswer::PossibleRegression, Some(fix)) => {
                 let probably = if fix.confidence.is_some() { "probably " } else { "" };
-                format!("Possible regression of #{number}, {probably}fixed in #{}", fix.number)
+                format!("Possible regression of #{number}, {probably}fixed in #{}{}", fix.number, fix.released())
             }
             (DraftAnswer::PossibleRegression, None) => match &self.fix_commit {
                 Some(commit) => format!("Possible regression of #{number}, fixed in {}", commit.in_words(when)),
@@ -203,6 +277,12 @@ impl DraftReport {
         let confidence =
             self.confidence.map(|of| format!(" (confidence {:.0} %)", (of * 100.0).round().clamp(1.0, 99.0)));
         format!("{first}{}{}", letters.as_str(), confidence.unwrap_or_default())
+    }
+}
+
+impl FixSummary {
+    fn released(&self) -> String {
+        self.released_in.as_ref().map_or_else(String::new, |tag| format!(", released in {}", one_line(tag)))
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    FixBase, FixMatch, FixingPull, Item, ItemNumber, ItemState, ItemType, Probability, ReleaseVersion, Similarity,
-    StateReason, fix_of_report, is_proven_fix, merge_record, online_verdict,
+    FixBase, FixMatch, FixRelease, FixingPull, Item, ItemNumber, ItemState, ItemType, Probability, ReleaseVersion,
+    Similarity, StateReason, fix_of_report, is_proven_fix, merge_record, online_verdict,
 };
 use canonry_github::{GitHub, GitHubError, item_from_pull};
 use canonry_models::chat::TokenBudget;
@@ -16,8 +16,9 @@ use crate::close::live_item::is_gone;
 use crate::corpus::refetch_item::not_an_item;
 use crate::judge::judge_case::{Judge, JudgeCase};
 use crate::judge::known_duplicates::KnownDuplicates;
-use crate::online::check_draft::{fixes_of, original_of};
+use crate::online::check_draft::original_of;
 use crate::online::detect_new::{DetectError, DetectOptions};
+use crate::online::known_fixes::fixes_of;
 use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError};
 
 /// Pull requests that are fetched for one issue: each may turn out to belong to another branch.
@@ -104,17 +105,17 @@ pub(crate) async fn find_fix(
     let merge_commit = fetched.into_iter().find(|live| live.fix.number == fix.number).and_then(|live| live.commit);
     let release = match (github, merge_commit) {
         (Some(github), Some(commit)) => release_with(github, repo, &commit, merged_at).await?,
-        _ => None,
+        _ => FixRelease::Unknown,
     };
     let version = ReleaseVersion::of_report(&item.body, repo.name.name());
     let found = FixMatch {
-        kind: kind.by_version(release.as_deref(), version.as_ref()),
+        kind: kind.by_version(&release, version.as_ref()),
         report: report.number,
         score: repeated.score,
         confidence: repeated.confidence,
         fix: fix.number,
         merged_at,
-        release,
+        release: release.name(),
     };
     Ok(Some((found, report)))
 }
@@ -162,13 +163,13 @@ async fn release_with(
     repo: &Repo,
     commit: &str,
     merged_at: Timestamp,
-) -> Result<Option<String>, GitHubError> {
+) -> Result<FixRelease, GitHubError> {
     match github.first_release_with(&repo.name, commit, merged_at).await {
         Err(error @ (GitHubError::Forbidden { .. } | GitHubError::BadAnswer { .. } | GitHubError::Refused { .. })) => {
             tracing::info!(repo = %repo.name, %error, "the releases cannot be read");
-            Ok(None)
+            Ok(FixRelease::Unknown)
         }
-        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) if is_gone(&error) => Ok(FixRelease::Unknown),
         answer => answer,
     }
 }

@@ -12,6 +12,7 @@ use canonry_store::{IndexVersion, ItemFilter, Repo, RepoId, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::online::check_draft::DraftCheck;
+use crate::online::known_fixes::{is_revert, is_reverted};
 use crate::retrieval::index_upkeep::off_async_threads;
 
 /// Pull requests that are read at once.
@@ -101,8 +102,9 @@ impl FixIndexes {
             let fix = FixingPull::new(&pull, default_branch.as_deref());
             let (answer, _) = draft_answer(Some(&report), std::slice::from_ref(&fix), now);
             let is_elsewhere = fix.base == FixBase::AnotherBranch;
+            let is_reverted = is_reverted(store, repo, &pull).await?;
             // What is inferred may add "fixed"; it never makes a reported problem a regression.
-            if !is_elsewhere && (answer == DraftAnswer::Fixed || checked.answer == answer) {
+            if !is_elsewhere && !is_reverted && (answer == DraftAnswer::Fixed || checked.answer == answer) {
                 checked.answer = answer;
                 checked.fix = Some(fix);
                 checked.fix_confidence = first.confidence;
@@ -136,7 +138,8 @@ async fn read_index(store: &Store, repo: &Repo) -> Result<FixIndex, StoreError> 
         let pulls = store.corpus().items_after(repo.id, filter, after, PAGE).await?;
         let Some(last) = pulls.last() else { break };
         after = Some((last.number, last.item_type));
-        merged.extend(pulls.into_iter().filter(|pull| pull.merged));
+        // A revert changes the same lines as a fix, and fixes nothing.
+        merged.extend(pulls.into_iter().filter(|pull| pull.merged && !is_revert(repo, pull)));
         merged.drain(..merged.len().saturating_sub(MOST_PULLS));
     }
     Ok(off_async_threads(move || {

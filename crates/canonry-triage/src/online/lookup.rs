@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use canonry_boxed::boxed;
 use canonry_domain::review::{FindingStatus, ReviewSubject, ShownAs};
-use canonry_domain::{Item, ItemNumber, ItemState, ItemType, OnlineThresholds, Probability, Similarity, fixed_issues};
+use canonry_domain::{Item, ItemNumber, ItemState, ItemType, OnlineThresholds, Probability, Similarity};
 use canonry_github::Clock;
 use canonry_retrieval::{RankedFix, RetrievalMode};
 use canonry_store::{
@@ -17,9 +17,10 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::corpus::item_summary::ItemSummary;
 use crate::judge::canonicalize::cluster_of;
 use crate::judge::judge_case::Judge;
-use crate::online::check_draft::{CheckError, CheckOptions, Draft, check_draft, fixes_of};
+use crate::online::check_draft::{CheckError, CheckOptions, Draft, DraftCheck, check_draft};
 use crate::online::detector_source::DetectorSource;
 use crate::online::draft_report::{DraftReport, FixSummary, LikelyFix};
+use crate::online::known_fixes::{change_text, fixes_of, reverted_among};
 use crate::online::likely_fixes::FixIndexes;
 use crate::retrieval::embed::EmbedSource;
 use crate::retrieval::search::{FoundItem, SearchError, SearchFor, SearchOptions, search};
@@ -120,7 +121,8 @@ impl Lookup {
         let mut checked = match check_draft(&self.store, repo, draft, with, &options, now).await {
             Err(CheckError::NotEmbedded { .. }) => {
                 options.mode = RetrievalMode::Lexical;
-                check_draft(&self.store, repo, draft, with, &options, now).await?
+                let checked = check_draft(&self.store, repo, draft, with, &options, now).await?;
+                DraftCheck { embedded: 0, ..checked }
             }
             checked => checked?,
         };
@@ -184,7 +186,7 @@ impl Lookup {
         };
         let fixed_issues = match is_issue {
             true => Vec::new(),
-            false => fixed_issues(&repo.name, &format!("{}\n\n{}", item.title, item.body)).into_iter().collect(),
+            false => change_text(repo, &item).fixed_issues().iter().copied().collect(),
         };
         Ok(KnownItem {
             canonical: canonicals.first().map(|canonical| ItemSummary::from(*canonical)),
@@ -240,8 +242,10 @@ impl Lookup {
         let ranked = self.fixes.rank(&self.store, repo, issue, LIKELY).await?;
         let numbers: Vec<ItemNumber> = ranked.iter().map(|fix| fix.number).collect();
         let pulls = self.store.corpus().items_by_number(repo.id, ItemType::Pr, &numbers).await?;
+        let default_branch = self.store.repos().default_branch(repo.id).await?;
+        let reverted = reverted_among(&self.store, repo, pulls.iter(), default_branch.as_deref()).await?;
         let of = |fix: RankedFix| {
-            let pull = pulls.iter().find(|pull| pull.number == fix.number)?;
+            let pull = pulls.iter().find(|pull| pull.number == fix.number && !reverted.contains(&pull.number))?;
             Some(LikelyFix {
                 number: fix.number,
                 title: pull.title.clone(),

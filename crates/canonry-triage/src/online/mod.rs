@@ -6,6 +6,7 @@ pub(crate) mod detect_new;
 pub(crate) mod detector_source;
 pub(crate) mod draft_report;
 pub(crate) mod fix_search;
+pub(crate) mod known_fixes;
 pub(crate) mod likely_fixes;
 pub(crate) mod live_settings;
 pub(crate) mod lookup;

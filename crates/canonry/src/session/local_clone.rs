@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use canonry_domain::RepoName;
 use canonry_domain::review::{CommitSha, ReviewSubject};
-use canonry_domain::{ItemNumber, RepoName};
-use canonry_review::{CommitMessage, CommitsError, Git, GitError, LocalChange};
-use jiff::Timestamp;
+use canonry_review::{CommitsError, Git, GitError, LocalChange};
 use sha2::{Digest as _, Sha256};
 
 use crate::output::exit::WrongUsage;
@@ -85,12 +84,17 @@ impl LocalClone {
 
     /// The repositories on GitHub that its remotes name, that of `origin` first.
     pub(crate) async fn names_on_github(&self) -> Vec<RepoName> {
-        let mut names = Vec::new();
+        self.remotes_on_github().await.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// The remotes that name a repository on GitHub, `origin` first.
+    pub(crate) async fn remotes_on_github(&self) -> Vec<(String, RepoName)> {
+        let mut named = Vec::new();
         for remote in self.remotes().await {
             let url = ask(&self.git, "read a remote's address", &["remote", "get-url", "--", &remote]).await;
-            names.extend(url.ok().and_then(|url| name_on_github(&url)));
+            named.extend(url.ok().and_then(|url| name_on_github(&url)).map(|name| (remote, name)));
         }
-        names
+        named
     }
 
     /// The remotes, `origin` first, because a clone comes from there.
@@ -219,7 +223,7 @@ impl LocalClone {
         let copy = self.copied_index(mark).await.context("nothing is staged; `git add` something first")?;
         if let Some(index) = std::env::var_os("GIT_INDEX_FILE").map(PathBuf::from).filter(|index| index.is_file()) {
             // Git gives a hook of `git commit FILE` another index than the clone's.
-            tokio::fs::copy(&index, &copy.0).await.context("the index of the hook cannot be read")?;
+            tokio::fs::copy(&index, &copy.0).await.context("the file that GIT_INDEX_FILE names cannot be read")?;
         }
         let git = self.git.clone().with_index(&copy.0);
         let tree = ask(&git, "read what is staged", &["write-tree"]).await.map_err(|error| failed(&error))?;
@@ -303,33 +307,6 @@ fn local_name(folder: &str, path: &str) -> RepoName {
     let digest = Sha256::digest(path.as_bytes());
     let digits = canonry_domain::hex_digits(&digest[..3]);
     format!("local/{name}-{digits}").parse().expect("invariant: made of what a name may hold")
-}
-
-/// The first release that contains a merged pull request, if the clone in this folder is of that repository and has
-/// tags.
-pub(crate) async fn release_of(repo: &RepoName, pull: ItemNumber) -> Option<String> {
-    clone_of(repo).await?.git().release_of(pull).await.ok().flatten()
-}
-
-/// The commits of the default branch since then that may name an issue, newest first; none if the clone in this folder
-/// is of another repository.
-pub(crate) async fn commits_mentioning(repo: &RepoName, issue: ItemNumber, since: Timestamp) -> Vec<CommitMessage> {
-    let Some(clone) = clone_of(repo).await else { return Vec::new() };
-    let Ok((branch, _)) = clone.default_base().await else { return Vec::new() };
-    clone.git().commits_mentioning(&branch, issue, since).await.unwrap_or_default()
-}
-
-/// The first release that contains a commit of the clone in this folder.
-pub(crate) async fn tag_with(commit: &CommitSha) -> Option<String> {
-    let clone = LocalClone::find(Path::new(".")).await.ok()?;
-    clone.git().first_tag_with(commit.as_str()).await.ok().flatten()
-}
-
-/// The clone in this folder, if it is of this repository.
-async fn clone_of(repo: &RepoName) -> Option<LocalClone> {
-    let clone = LocalClone::find(Path::new(".")).await.ok()?;
-    let is_of_it = clone.names_on_github().await.iter().any(|name| name.key() == repo.key());
-    is_of_it.then_some(clone)
 }
 
 /// Reads the change between two commits, such as `main..HEAD`, of the clone in this folder.

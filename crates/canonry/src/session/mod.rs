@@ -13,4 +13,5 @@ pub(crate) mod local_clone;
 pub(crate) mod mcp_access;
 pub(crate) mod model_patience;
 pub(crate) mod published_pull;
+pub(crate) mod remote_history;
 pub(crate) mod repo_settings;

@@ -215,6 +215,7 @@ fn a_person_reads_the_answer_first() {
     New: no item is similar.
 
     Compared with 2 issues, never synced.
+    The repository was never synced, so issues may be missing. Run `canonry sync` first.
     ");
     let more = issue(3, "Print the version", "Please print it when the daemon starts.", json!({}));
     place.write("more.jsonl", format!("{more}\n"));
@@ -225,6 +226,7 @@ fn a_person_reads_the_answer_first() {
 
     Compared with 3 issues, never synced.
     1 issue without a current vector; run `canonry embed --only-changed`.
+    The repository was never synced, so issues may be missing. Run `canonry sync` first.
     ");
     let mut child =
         place.command(&["check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
@@ -403,6 +405,7 @@ fn a_commit_without_a_pull_request_is_a_fix() {
     let fixing = copy.write("a", "1").commit("Open it read-only\n\nFixes #1");
     copy.write("a", "2").commit("Mention #2 and fix #21");
     copy.write("a", "3").commit("Keep the font (#9)\n\nFixes #2");
+    copy.pushed("origin");
     let check = |title: &str, body: &str| copy.canonry(&["check", "--title", title, "--body", body, "--json"]);
     let fixed = check("Opening a read-only database panics", PANIC);
     let (exit, fixed) = (fixed.exit, fixed.json());
@@ -437,12 +440,12 @@ fn a_fix_names_its_first_release_in_a_clone_with_tags() {
     place.write("items.jsonl", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
     place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
     place.canonry(&["embed"]).succeeded();
-    copy.git(&["remote", "set-url", "origin", "https://github.com/octo/cat.git"]);
     copy.write("a", "1").commit("Start (see #6)");
     copy.git(&["tag", "v1.0"]);
     copy.write("a", "2").commit("Open it read-only (#6)");
     copy.git(&["tag", "v1.1"]);
     copy.write("a", "3").commit("Merge pull request #7 from ann/font");
+    copy.pushed("origin");
     let check = |title: &str, body: &str| copy.canonry(&["check", "--title", title, "--body", body, "--json"]).json();
     let released = check("Opening a read-only database panics", PANIC);
     assert_eq!((&released["answer"], &released["fix"]["released_in"]), (&json!("fixed"), &json!("v1.1")), "{released}");
@@ -452,4 +455,204 @@ fn a_fix_names_its_first_release_in_a_clone_with_tags() {
         (&json!("fixed"), &Value::Null),
         "{unreleased}"
     );
+}
+
+/// A report that was closed three days ago, four others, and these pull requests.
+fn place_with_fixes(place: &Place, pulls: &[Value]) {
+    let at = ago(3);
+    let closed = json!({ "state": "closed", "state_reason": "completed", "closed_at": at, "updated_at": at });
+    let log = "Please write the version to the log when the daemon starts.";
+    let mut lines = vec![
+        issue(1, "Opening a read-only database panics", PANIC, closed),
+        issue(3, "Sync never ends after a crash", LOCK, json!({})),
+        issue(4, "Print the version in the log", log, json!({})),
+    ];
+    lines.extend_from_slice(pulls);
+    place.write("items.jsonl", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    place.canonry(&["embed"]).succeeded();
+}
+
+fn merged(number: i64, title: &str, body: &str, days: i64) -> Value {
+    let at = ago(days);
+    pull(number, title, body, json!({ "state": "closed", "merged": true, "closed_at": at, "updated_at": at }))
+}
+
+on_both_engines! {
+    async fn a_reverted_fix_is_none_until_it_is_put_back(database: TestDatabase) {
+        let at = ago(6);
+        let report = issue(1, "Opening a read-only database panics", PANIC, closed("completed", &at));
+        let others = [issue(2, "Sync never ends", LOCK, json!({})), issue(3, "Text turns into boxes", FONT, json!({}))];
+        let fix = merged(31, "Fix crash, fixes #1", "", 6);
+        let revert = merged(40, "Revert \"Fix crash, fixes #1\"", "Reverts octo/cat#31", 5);
+        let checks = Checks::new(&database, &[&[report][..], &others, &[fix, revert]].concat());
+        let check = || checks.check("panic when the database is read-only", PANIC, &[]);
+        let (exit, reverted) = check();
+        assert_eq!((exit, &reverted["answer"], &reverted["fix"]), (Some(10), &json!("reported"), &Value::Null), "{reverted}");
+        checks.place.write("more.jsonl", format!("{}\n", merged(41, "Open it again", "Reverts octo/cat#40", 4)));
+        checks.run(&["import", "--repo", "octo/cat", "more.jsonl"]).succeeded();
+        let (exit, fixed) = check();
+        assert_eq!((exit, &fixed["answer"], &fixed["fix"]["number"]), (Some(12), &json!("fixed"), &json!(31)), "{fixed}");
+    }
+}
+
+#[test]
+fn a_fix_that_a_commit_reverted_is_none() {
+    let copy = WorkingCopy::new();
+    place_with_fixes(&copy.place, &[]);
+    let check = || {
+        let checked = copy.canonry(&["check", "--title", "The database panics", "--body", PANIC, "--json"]).json();
+        (checked["answer"].clone(), checked["fix_commit"]["sha"].clone())
+    };
+    copy.git(&["switch", "--quiet", "main"]);
+    let fix = copy.write("a", "1").commit("Fix #1: open it read-only");
+    copy.pushed("origin");
+    assert_eq!(check(), (json!("fixed"), json!(fix)));
+    let revert = copy.commit(&format!("Revert \"Fix #1: open it read-only\"\n\nThis reverts commit {fix}."));
+    copy.pushed("origin");
+    assert_eq!(check(), (json!("reported"), Value::Null));
+    let again = copy.commit(&format!("Reapply \"Fix #1: open it read-only\"\n\nThis reverts commit {revert}."));
+    copy.pushed("origin");
+    assert_eq!(check(), (json!("fixed"), json!(again)));
+}
+
+#[test]
+fn a_pull_request_that_a_commit_reverted_is_no_fix() {
+    let copy = WorkingCopy::new();
+    place_with_fixes(&copy.place, &[merged(31, "Open it read-only", "Fixes #1", 3)]);
+    let check = || copy.canonry(&["check", "--title", "The database panics", "--body", PANIC, "--json"]).json();
+    copy.git(&["switch", "--quiet", "main"]);
+    copy.write("a", "1").commit("Open it read-only (#31)");
+    copy.pushed("origin");
+    assert_eq!(check()["fix"]["number"], 31);
+    copy.commit("Revert \"Open it read-only (#31)\"");
+    copy.pushed("origin");
+    let reverted = check();
+    assert_eq!((&reverted["answer"], &reverted["fix"]), (&json!("reported"), &Value::Null), "{reverted}");
+}
+
+/// A clone of a fork: its `main` and its pull requests are not those of the repository.
+#[test]
+fn only_the_branches_of_the_repository_count() {
+    let copy = WorkingCopy::new();
+    place_with_fixes(&copy.place, &[merged(31, "Open it read-only", "See #1", 3)]);
+    let arguments = ["check", "--repo", "octo/cat", "--title", "The database panics", "--body", PANIC, "--json"];
+    let check = || copy.canonry(&arguments).json();
+    copy.git(&["remote", "set-url", "origin", "https://github.com/ann/cat.git"]);
+    copy.git(&["remote", "add", "upstream", "https://github.com/octo/cat.git"]);
+    copy.git(&["switch", "--quiet", "main"]);
+    copy.pushed("upstream");
+    let fix = copy.write("a", "1").commit("Fix #1: open it read-only");
+    copy.pushed("origin");
+    assert_eq!((&check()["answer"], check().get("fix_commit")), (&json!("reported"), None), "only the fork has it");
+    copy.pushed("upstream");
+    assert_eq!(check()["fix_commit"]["sha"], fix);
+}
+
+#[test]
+fn a_draft_about_a_version_with_the_fix_may_be_a_regression() {
+    let copy = WorkingCopy::new();
+    place_with_fixes(&copy.place, &[merged(31, "Open it read-only", "Fixes #1", 3)]);
+    copy.git(&["switch", "--quiet", "main"]);
+    copy.write("a", "1").commit("Open it read-only (#31)");
+    copy.git(&["tag", "v1.4.0-rc.1"]);
+    copy.write("a", "2").commit("Release");
+    copy.git(&["tag", "v1.4"]);
+    copy.pushed("origin");
+    for (said, exit, answer) in [
+        ("cat 1.5", 13, "possible_regression"),
+        ("Version: 1.4", 13, "possible_regression"),
+        ("cat 1.3", 12, "fixed"),
+        ("It stops.", 12, "fixed"),
+    ] {
+        let body = format!("{said}\n\n{PANIC}");
+        let ran = copy.canonry(&["check", "--title", "The database panics", "--body", &body, "--json"]);
+        let document = ran.json();
+        assert_eq!((ran.exit, &document["answer"]), (Some(exit), &json!(answer)), "{said}: {document}");
+        assert_eq!(document["fix"]["released_in"], "v1.4", "{document}");
+    }
+    let text = copy.canonry(&["check", "--title", "The database panics", "--body", &format!("cat 1.5\n\n{PANIC}")]);
+    assert!(text.stdout.starts_with("Possible regression of #1, fixed in #31, released in v1.4"), "{text:?}");
+}
+
+/// "New" says nothing where nothing is known.
+#[test]
+fn without_data_nothing_is_new() {
+    let place = Place::new();
+    place.write("items.jsonl", format!("{}\n", pull(5, "Release the lock", "Fixes #2", json!({}))));
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    let empty = place.canonry(&["check", "--title", "Crash"]);
+    let said = "no issue of octo/cat is known yet; run `canonry sync --repo octo/cat` first";
+    assert!(empty.ended_with(1).contains(said), "{empty:?}");
+    place.write("more.jsonl", format!("{}\n", issue(1, "Opening a read-only database panics", PANIC, json!({}))));
+    place.canonry(&["import", "--repo", "octo/cat", "more.jsonl"]).succeeded();
+    place.canonry(&["embed"]).succeeded();
+    let text = place.canonry(&["check", "--title", "Dark theme for the settings page"]).stdout;
+    assert!(
+        text.contains("The repository was never synced, so issues may be missing. Run `canonry sync` first."),
+        "{text}"
+    );
+}
+
+#[test]
+fn pull_requests_without_a_stored_change_are_counted() {
+    let copy = WorkingCopy::new();
+    let place = &copy.place;
+    let change = json!({ "files": ["src/lock.py"], "diff": "+    release_stale_lock()\n" });
+    let lines = [
+        pull(1, "Draw letters of another font", "Letters without a glyph were drawn as boxes.", json!({})),
+        pull(2, "Release stale locks", "A lock was kept.", change),
+    ];
+    place.write("items.jsonl", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    place.canonry(&["embed"]).succeeded();
+    copy.write("src/glyphs.py", "def glyph(letter):\n    return found_or_box\n").commit("Draw letters of another font");
+    let check = |more: &[&str]| copy.canonry(&[&["check", "--diff", "HEAD~1..HEAD"], more].concat());
+    let document = check(&["--json"]).json();
+    assert_eq!((&document["without_changes"], &document["lacks_changes"]), (&json!(1), &json!(false)), "{document}");
+    let text = check(&[]).stdout;
+    let said = "1 similar pull request has no stored changes; whether it makes the same change is unknown.";
+    assert!(text.contains(said), "{text}");
+}
+
+/// `packages/pre-push` stops a branch that repeats a pull request, whichever branch is checked out.
+#[test]
+fn the_hook_checks_what_is_pushed() {
+    let copy = WorkingCopy::new();
+    let place = &copy.place;
+    let diff = "+    found = glyphs.get(letter)\n+    return found_or_box(found, fallback_font)\n";
+    let twin = json!({ "files": ["src/glyphs.py"], "diff": diff });
+    let lines = [pull(1, "Use the fallback font", "Letters were boxes.", twin), pull(2, "Wrap tables", "", json!({}))];
+    place.write("items.jsonl", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    place.canonry(&["embed"]).succeeded();
+    copy.pushed("origin");
+    copy.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
+    copy.git(&["switch", "--quiet", "--create", "twin"]);
+    let added = "    found = glyphs.get(letter)\n    return found_or_box(found, fallback_font)\n";
+    let twin = copy.write("src/glyphs.py", added).commit("Draw letters of another font");
+    copy.git(&["switch", "--quiet", "topic"]);
+    let topic = copy.write("src/pager.py", "def turn(page):\n    return page.next_one()\n").commit("Turn pages");
+    let hook = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/pre-push");
+    let none = "0".repeat(40);
+    let push = |lines: &[String]| {
+        let canonry = copy.command(&[]);
+        let program = std::path::PathBuf::from(canonry.get_program());
+        let path = format!("{}:{}", program.parent().expect("a folder").display(), std::env::var("PATH").expect("set"));
+        let mut command = std::process::Command::new("bash");
+        command.arg(&hook).args(["origin", "https://github.com/octo/cat.git"]).env_clear().current_dir(copy.path(""));
+        command.envs(canonry.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("PATH", path);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("bash runs");
+        child.stdin.take().expect("a pipe").write_all(lines.concat().as_bytes()).expect("it reads");
+        Ran::of(child.wait_with_output().expect("it ends"))
+    };
+    let line = |name: &str, sha: &str, known: &str| format!("refs/heads/{name} {sha} refs/heads/{name} {known}\n");
+    let (first, other) = (line("topic", &topic, &none), line("twin", &twin, &none));
+    assert_eq!(push(std::slice::from_ref(&first)).exit, Some(0));
+    let stopped = push(&[first, other]);
+    assert!(stopped.exit == Some(1) && stopped.stderr.contains("pull request #1"), "{stopped:?}");
+    assert!(stopped.stderr.contains("git push --no-verify"), "{stopped:?}");
+    assert_eq!(push(&[line("twin", &twin, &topic)]).exit, Some(0), "a later push finds its own pull request");
+    assert_eq!(push(&[line("twin", &none, &twin)]).exit, Some(0), "a deletion");
 }

@@ -59,6 +59,11 @@ impl WorkingCopy {
         self.git(&["rev-parse", "HEAD"])
     }
 
+    /// Notes that a remote's `main` is the current commit, as after a push.
+    pub(crate) fn pushed(&self, remote: &str) {
+        self.git(&["update-ref", &format!("refs/remotes/{remote}/main"), "HEAD"]);
+    }
+
     /// The program in the clone, not yet started.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.place.command(arguments);

@@ -34,6 +34,26 @@ pub struct FixMatch {
     pub release: Option<String>,
 }
 
+/// The release that a fix came with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FixRelease {
+    /// The first release that contains it.
+    First(String),
+    /// The repository makes releases, and none of them contains it.
+    NotYet,
+    Unknown,
+}
+
+impl FixRelease {
+    /// The first release, if it is known.
+    pub fn name(self) -> Option<String> {
+        match self {
+            Self::First(tag) => Some(tag),
+            Self::NotYet | Self::Unknown => None,
+        }
+    }
+}
+
 /// What the closed report means for an issue that was filed at `filed_at`, and the pull request that fixed it. A fix
 /// with an unknown base counts here, so that the caller can find out; see [`is_proven_fix`].
 pub fn fix_of_report<'a>(
@@ -59,10 +79,16 @@ pub fn is_proven_fix(fix: &FixingPull, report: &Item) -> bool {
 }
 
 impl FixKind {
-    /// The kind by the versions, if both are known: they say more than the dates.
-    pub fn by_version(self, release: Option<&str>, reported: Option<&ReleaseVersion>) -> Self {
-        match (release.and_then(ReleaseVersion::of_tag), reported) {
-            (Some(release), Some(reported)) if *reported >= release => Self::PossibleRegression,
+    /// The kind by the versions, if both are known: they say more than the dates. What is in no release has reached
+    /// nobody who uses one.
+    pub fn by_version(self, release: &FixRelease, reported: Option<&ReleaseVersion>) -> Self {
+        let first = match release {
+            FixRelease::First(tag) => ReleaseVersion::of_tag(tag),
+            FixRelease::NotYet => return Self::Fixed,
+            FixRelease::Unknown => None,
+        };
+        match (first, reported) {
+            (Some(first), Some(reported)) if *reported >= first => Self::PossibleRegression,
             (Some(_), Some(_)) => Self::Fixed,
             _ => self,
         }
@@ -74,7 +100,7 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
     use proptest::prelude::{Just, Strategy, any, prop_assert, prop_oneof, proptest};
 
-    use super::{FixKind, fix_of_report, is_proven_fix};
+    use super::{FixKind, FixRelease, fix_of_report, is_proven_fix};
     use crate::{
         FixBase, FixingPull, Item, ItemNumber, ItemRecord, ItemState, ItemType, ReleaseVersion, StateReason,
         merge_record,
@@ -152,10 +178,18 @@ mod tests {
             (FixKind::PossibleRegression, Some("v1.4"), Some("1.3.9"), FixKind::Fixed),
             (FixKind::PossibleRegression, Some("v1.4"), None, FixKind::PossibleRegression),
             (FixKind::Fixed, None, Some("1.5"), FixKind::Fixed),
+            (FixKind::PossibleRegression, None, Some("1.5"), FixKind::PossibleRegression),
             (FixKind::Fixed, Some("nightly"), Some("1.5"), FixKind::Fixed),
         ] {
-            let found = kind.by_version(release, version.and_then(reported).as_ref());
+            let of = release.map_or(FixRelease::Unknown, |tag| FixRelease::First(tag.to_owned()));
+            let found = kind.by_version(&of, version.and_then(reported).as_ref());
             assert_eq!(found, expected, "{kind} {release:?} {version:?}");
+        }
+        for kind in FixKind::ALL {
+            for version in [None, Some("1.5")] {
+                let found = kind.by_version(&FixRelease::NotYet, version.and_then(reported).as_ref());
+                assert_eq!(found, FixKind::Fixed, "what is in no release cannot have failed in one");
+            }
         }
     }
 

@@ -31,17 +31,17 @@ pub(crate) fn pull_relation(source: &JudgedItem<'_>, target: &JudgedItem<'_>) ->
 
 /// A title without the marks of branches and reverts.
 #[derive(Debug)]
-struct ChangeTitle {
+pub(crate) struct ChangeTitle {
     words: Vec<String>,
     /// The branches that the title names, and words such as "backport".
-    marks: Vec<String>,
-    reverts: usize,
+    pub(crate) marks: Vec<String>,
+    pub(crate) reverts: usize,
     /// GitHub cuts the title of a revert.
     is_cut: bool,
 }
 
 impl ChangeTitle {
-    fn of(title: &str) -> Self {
+    pub(crate) fn of(title: &str) -> Self {
         let marks = MARK.find_iter(title).map(|mark| bare_mark(mark.as_str())).collect();
         let unmarked = MARK.replace_all(title, " ");
         let (mut rest, mut reverts) = (unmarked.trim(), 0);
@@ -54,7 +54,7 @@ impl ChangeTitle {
     }
 
     /// Whether the two name one change, whatever is done to it.
-    fn is_same_change_as(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_change_as(&self, other: &Self) -> bool {
         let is_beginning = |cut: &Self, whole: &Self| {
             let known = cut.words.len().saturating_sub(1);
             cut.is_cut && known >= 3 && whole.words.len() >= known && cut.words[..known] == whole.words[..known]

@@ -135,6 +135,43 @@ on_both_engines! {
         assert_eq!((counts.confirmed, counts.missed, counts.total), (0, 0, 0));
     }
 
+    async fn a_fix_that_no_release_contains_is_not_back(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        setting.emulator.world().commit(REPO, "main", &[("sqlite.rs", Some("read and write\n"))]);
+        setting.emulator.world().release(REPO, "main", "v1.3");
+        setting.later(1);
+        fixed(&setting, "main").await;
+        setting.later(24 * 70);
+        let item = again(&setting, "Version: 1.3");
+        setting.triage(item).await;
+        let said = setting.comments(item).remove(0);
+        assert!(said.starts_with("Probably fixed by #4 (merged 15 Jan 2026).\n"), "{said}");
+    }
+
+    async fn a_fix_that_was_reverted_is_none(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let Fixed { pull, .. } = fixed(&setting, "main").await;
+        let revert = |title: &str, of: i64| {
+            let mut world = setting.emulator.world();
+            let revert = NewIssue::new(title, &format!("Reverts {REPO}#{of}")).pull(Pull::default());
+            let revert = world.open(REPO, "maint", revert);
+            world.advance(60);
+            world.merge(REPO, revert, "maint");
+            revert
+        };
+        let reverted = revert("Revert \"Open it read-only\"", pull.get());
+        setting.sync().await;
+        let item = again(&setting, "");
+        assert_eq!(told(&setting.triage(item).await), (Some("recorded"), "not_duplicate"));
+        assert!(setting.comments(item).is_empty());
+        setting.emulator.world().close(REPO, plain(item), "maint", CloseReason::NotPlanned);
+        revert("Revert \"Revert \"Open it read-only\"\"", reverted);
+        setting.sync().await;
+        let item = again(&setting, "");
+        setting.triage(item).await;
+        assert!(setting.comments(item).remove(0).starts_with("Probably fixed by #4 "));
+    }
+
     async fn a_release_is_named_and_the_reporters_version_decides(database: TestDatabase) {
         let setting = Setting::new(database).await;
         setting.emulator.world().commit(REPO, "main", &[("sqlite.rs", Some("read-only\n"))]);

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use canonry_domain::{
-    DraftAnswer, Item, ItemType, Login, Probability, RepoName, Similarity, answer_by_commit, issues_fixed_by_commit,
+    ChangeText, DraftAnswer, Item, ItemType, Login, Probability, RepoName, Similarity, answer_by_commit,
+    issues_fixed_by_commit,
 };
 use canonry_models::Embedder;
 use canonry_store::Store;
@@ -32,7 +33,8 @@ use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::github::GithubOption;
 use crate::session::known_repo::RepoOption;
-use crate::session::local_clone::{change_in, commits_mentioning, release_of, tag_with};
+use crate::session::local_clone::change_in;
+use crate::session::remote_history::RemoteHistory;
 
 /// Check whether a draft issue or change is already known.
 #[derive(Debug, clap::Args)]
@@ -105,6 +107,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         }
         None => check_here(&args, &draft, context).await?,
     };
+    // "New" would be a guess: scripts file what is new.
+    if checked.stats.compared == 0 && checked.synced_at.is_none() {
+        bail!("no {kind} of {repo} is known yet; run `canonry sync --repo {repo}` first");
+    }
     let mut report =
         Report::new(checked.stats, text(&checked, kind, context)).of(&repo).ending(exit_of(checked.answer));
     if let Value::Object(parts) = serde_json::to_value(&checked)? {
@@ -141,29 +147,64 @@ async fn check_here(args: &Args, draft: &Draft, context: &Context) -> Result<(Re
     let mut checked = check_draft(&store, &repo, draft, with, &options, context.now).await?;
     FixIndexes::default().explain(&store, &repo, &mut checked, context.now).await?;
     let synced_at = store.corpus().sync_progress(repo.id).await?.finished_at;
+    let default_branch = store.repos().default_branch(repo.id).await?;
     store.disconnect().await;
     let mut report = DraftReport::new(&checked, synced_at);
-    let is_named = report.fix.as_ref().is_some_and(|fix| fix.confidence.is_none());
-    if let Some(item) = checked.report.as_ref().filter(|_| !is_named)
-        && let Some((commit, answer)) = fixing_commit(&repo.name, item, context.now).await
-    {
-        report = report.fixed_by_commit(answer, commit);
+    let history = match &checked.report {
+        Some(_) => RemoteHistory::of(&repo.name, default_branch.as_deref()).await,
+        None => None,
+    };
+    if let Some((history, item)) = history.as_ref().zip(checked.report.as_ref()) {
+        report = explained_by(history, &repo.name, report, item, context.now).await;
     }
-    if let Some(fix) = report.fix.as_mut().filter(|fix| fix.merged) {
-        fix.released_in = release_of(&repo.name, fix.number).await;
-    }
-    Ok((repo.name, report))
+    Ok((repo.name.clone(), report.by_version(draft, &repo.name)))
 }
 
-/// The commit that fixed a closed report without a pull request, if the clone in this folder is of its repository.
-async fn fixing_commit(repo: &RepoName, report: &Item, now: Timestamp) -> Option<(FixCommit, DraftAnswer)> {
+/// The same answer with what the clone's history says about the fix.
+async fn explained_by(
+    history: &RemoteHistory,
+    repo: &RepoName,
+    mut report: DraftReport,
+    item: &Item,
+    now: Timestamp,
+) -> DraftReport {
+    if let Some(fix) = report.fix.as_mut().filter(|fix| fix.merged) {
+        let merges = history.merges_of(fix.number).await;
+        let is_reverted = match merges.first() {
+            Some(merge) => {
+                let change = ChangeText::of_pull(repo, fix.number, &fix.title, "").merged_as(merge.as_str());
+                history.is_reverted(repo, merge, change).await
+            }
+            None => false,
+        };
+        match is_reverted {
+            true => report = report.without_fix(),
+            false => fix.released_in = history.release_with(&merges).await,
+        }
+    }
+    let is_named = report.fix.as_ref().is_some_and(|fix| fix.confidence.is_none());
+    if !is_named && let Some((commit, answer)) = fixing_commit(history, repo, item, now).await {
+        report = report.fixed_by_commit(answer, commit);
+    }
+    report
+}
+
+/// The commit that fixed a closed report without a pull request.
+async fn fixing_commit(
+    history: &RemoteHistory,
+    repo: &RepoName,
+    report: &Item,
+    now: Timestamp,
+) -> Option<(FixCommit, DraftAnswer)> {
     let reported_at = report.created_at.filter(|_| report.item_type == ItemType::Issue)?;
-    for commit in commits_mentioning(repo, report.number, reported_at).await {
+    for commit in history.commits_mentioning(report.number, reported_at).await {
         if !issues_fixed_by_commit(repo, &commit.message).contains(&report.number) {
             continue;
         }
-        if let Some(answer) = answer_by_commit(report, commit.committed_at, now) {
-            let released_in = tag_with(&commit.sha).await;
+        let Some(answer) = answer_by_commit(report, commit.committed_at, now) else { continue };
+        let change = ChangeText::of_commit(repo, commit.sha.as_str(), &commit.message);
+        if !history.is_reverted(repo, &commit.sha, change).await {
+            let released_in = history.release_with(std::slice::from_ref(&commit.sha)).await;
             let (sha, committed_at) = (commit.sha.to_string(), commit.committed_at);
             return Some((FixCommit { sha, committed_at, released_in }, answer));
         }
@@ -259,11 +300,7 @@ fn text(checked: &DraftReport, kind: &str, context: &Context) -> String {
             text += &format!("It does not name #{}, but is probably its fix{why}.\n", checked.item_number());
         }
     }
-    if checked.answer == DraftAnswer::Fixed
-        && let Some(fix) = checked.fix.as_ref().filter(|fix| fix.on_default_branch.is_none())
-    {
-        text += &format!("The branch into which #{} was merged is unknown.\n", fix.number);
-    }
+    text.extend(checked.branch_gap().map(|gap| format!("{gap}\n")));
     let matched = checked.matched.filter(|matched| checked.item.as_ref().is_some_and(|one| one.number != *matched));
     if let Some(matched) = matched {
         text += &format!("Found through its duplicate #{matched}, which the evidence is about.\n");
@@ -298,8 +335,9 @@ fn text(checked: &DraftReport, kind: &str, context: &Context) -> String {
     if missing > 0 {
         text += &format!("{} without a current vector; run `canonry embed --only-changed`.\n", counted(missing, kind));
     }
-    if checked.lacks_changes {
-        text += "The changes of similar pull requests are not stored; only their texts were compared.\n";
+    text.extend(checked.changes_gap().map(|gap| format!("{gap}\n")));
+    if checked.answer == DraftAnswer::New {
+        text.extend(checked.data_gap(kind).map(|gap| format!("{gap}\n")));
     }
     text
 }
