@@ -28,6 +28,8 @@ pub(crate) struct DiffInput {
     pub(crate) title: Option<String>,
     /// Its description.
     pub(crate) body: Option<String>,
+    /// The GitHub login of whoever opens it: their own pull requests are no match.
+    pub(crate) author: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

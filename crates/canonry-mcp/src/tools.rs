@@ -41,9 +41,9 @@ impl McpServer {
         Parameters(input): Parameters<DraftInput>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let author = match input.author.as_deref().map(str::parse::<Login>).transpose() {
+        let author = match login(input.author.as_deref()) {
             Ok(author) => author,
-            Err(error) => return failed(&error.to_string()),
+            Err(message) => return failed(&message),
         };
         let draft = Draft { title: input.title, body: input.body.unwrap_or_default(), author, changes: None };
         self.check(&context, input.repo.as_deref(), draft).await
@@ -60,6 +60,10 @@ impl McpServer {
         Parameters(input): Parameters<DiffInput>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
+        let author = match login(input.author.as_deref()) {
+            Ok(author) => author,
+            Err(message) => return failed(&message),
+        };
         let (messages, changes) = match self.change_of(&input).await {
             Ok(change) => change,
             Err(message) => return failed(&message),
@@ -68,7 +72,7 @@ impl McpServer {
         let draft = Draft {
             title: input.title.unwrap_or_else(|| first.to_owned()),
             body: input.body.unwrap_or_else(|| rest.trim().to_owned()),
-            author: None,
+            author,
             changes: Some(changes),
         };
         self.check(&context, input.repo.as_deref(), draft).await
@@ -170,6 +174,10 @@ impl McpServer {
             Err(message) => failed(&message),
         }
     }
+}
+
+fn login(author: Option<&str>) -> Result<Option<Login>, String> {
+    author.map(str::parse::<Login>).transpose().map_err(|error| error.to_string())
 }
 
 pub(crate) fn caller(context: &RequestContext<RoleServer>) -> Caller<'_> {

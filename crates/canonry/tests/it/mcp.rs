@@ -1,7 +1,7 @@
 //! The MCP server over both transports: what an agent can ask, what it is told, and what it cannot do.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::loopback_client;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
 use crate::service::Service;
+use crate::working_copy::{WorkingCopy, code};
 
 const TOKEN: &str = "the-operators-own-token";
 const PANIC: &str = "thread 'main' panicked at crates/store/src/sqlite.rs:88:40:\nread-only database handle cannot begin an immediate transaction";
@@ -60,7 +61,12 @@ struct Agent {
 impl Agent {
     fn start(place: &Place, database: &TestDatabase) -> Self {
         let mut command = place.command(&["mcp"]);
-        command.env("CANONRY_DATABASE_URL", database.url()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.env("CANONRY_DATABASE_URL", database.url());
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().expect("a pipe")));
         let mut agent = Self { child, input, output, asked: 0 };
@@ -151,6 +157,24 @@ on_both_engines! {
         assert_eq!(agent.ended(), Some(0));
     }
 
+    async fn an_agent_is_told_what_is_not_known_and_not_of_its_own_pull_request(database: TestDatabase) {
+        let place = place(&database);
+        let mut agent = Agent::start(&place, &database);
+        let diff = "diff --git a/src/daemon/start.rs b/src/daemon/start.rs\n--- a/src/daemon/start.rs\n+++ b/src/daemon/start.rs\n@@ -1 +1 @@\n+info!(version);\n";
+        let told = agent.call("check_diff", &json!({ "title": "Log the version", "diff": diff }));
+        let content = &told["structuredContent"];
+        assert_eq!((&content["stats"]["compared"], &content["item"]["number"]), (&json!(2), &json!(6)), "{told}");
+        // Who opened #6 checks it again.
+        let told = agent.call("check_diff", &json!({ "title": "Log the version", "diff": diff, "author": "bob" }));
+        let content = &told["structuredContent"];
+        assert_eq!((&content["answer"], &content["item"]), (&json!("new"), &Value::Null), "{told}");
+        assert_eq!(content["without_changes"], 1, "{told}");
+        // What was never synced is not enough to file anything.
+        let told = agent.call("check_draft", &json!({ "title": "Dark theme", "body": "The settings page is white at night." }));
+        let advice = told["structuredContent"]["advice"].as_str().expect("advice");
+        assert!(advice.contains("never synced") && !advice.ends_with("; file it."), "{told}");
+    }
+
     async fn what_strangers_wrote_stays_data(database: TestDatabase) {
         let place = place(&database);
         let mut agent = Agent::start(&place, &database);
@@ -187,6 +211,7 @@ on_both_engines! {
             ("check_draft", json!({ "title": " " }), "the draft is empty; give it a title"),
             ("check_draft", json!({ "title": "It stops", "body": long }), "the text is larger than 1 MiB; shorten it"),
             ("check_draft", json!({ "title": "It stops", "author": "no login" }), "login"),
+            ("check_diff", json!({ "diff": "+x", "author": "no login" }), "login"),
             ("check_diff", json!({}), "give the change either as `diff` or as `range`"),
             ("check_diff", json!({ "diff": "no diff" }), "there is no change; give a unified diff, as `git diff` prints it"),
             ("check_diff", json!({ "range": "main..HEAD" }), "clone"),
@@ -283,4 +308,23 @@ on_both_engines! {
             assert!(found == status && text.contains(said), "{repo} {said}: {found} {text}");
         }
     }
+}
+
+/// A finding quotes the change that a stranger sent.
+#[test]
+fn findings_stay_data() {
+    let copy = WorkingCopy::new();
+    copy.write("src/app.js", &code("debugger;")).commit("Stop here");
+    copy.review(&["--base", "main", "--pr", "12", "--no-publish"]);
+    let mut agent = Agent::of(copy.command(&["mcp"]));
+    let told = agent.call("review_findings", &json!({ "number": 12 }));
+    let finding = &told["structuredContent"]["findings"][0];
+    for part in ["title", "message"] {
+        let text = finding[part].as_str().unwrap_or_else(|| panic!("{told}"));
+        let lines: Vec<&str> = text.lines().collect();
+        let [first, quoted @ .., last] = lines.as_slice() else { panic!("{text}") };
+        assert!(first.starts_with("BOUNDARY ") && last.starts_with("BOUNDARY "), "{text}");
+        assert!(!quoted.is_empty() && quoted.iter().all(|line| line.starts_with('|')), "{text}");
+    }
+    assert_eq!(agent.ended(), Some(0));
 }
