@@ -12,6 +12,7 @@ use axum::{Extension, Router};
 use canonry_domain::{DraftAnswer, ItemNumber, ItemState, ItemType, RepoName};
 use canonry_store::Repo;
 use canonry_triage::{Draft, DraftReport};
+use jiff::Timestamp;
 
 use crate::console::Console;
 use crate::layout::errors::{PageError, PageResult};
@@ -55,8 +56,9 @@ struct CheckResult {
     fix: Option<FoundItem>,
     explanation: Option<MarkedText>,
     similar: Vec<FoundItem>,
-    compared: String,
-    /// Whether the draft should be filed.
+    /// What the draft was compared with, and what is missing.
+    notes: Vec<String>,
+    /// Whether the draft is new or a regression, and enough is known to say so.
     may_be_filed: bool,
 }
 
@@ -187,12 +189,15 @@ impl CheckResult {
             (ItemState::Closed, _) => Badge::new("mute", "closed"),
         };
         let issue = ItemType::Issue;
+        let is_new = checked.answer == DraftAnswer::New;
+        let gap = checked.data_gap("issue").filter(|_| is_new);
+        let may_be_filed = gap.is_none() && (is_new || checked.answer == DraftAnswer::PossibleRegression);
         Self {
             // Strangers are shown no percentages.
             headline: DraftReport { confidence: None, ..checked.clone() }.headline(&|at| when(at, now).in_words()),
             class: match checked.answer {
-                DraftAnswer::New => "good",
-                DraftAnswer::PossibleRegression => "warn",
+                DraftAnswer::New if gap.is_none() => "good",
+                DraftAnswer::New | DraftAnswer::PossibleRegression => "warn",
                 DraftAnswer::Reported | DraftAnswer::InProgress | DraftAnswer::Fixed => "info",
             },
             item: checked.item.as_ref().map(|item| FoundItem {
@@ -219,8 +224,23 @@ impl CheckResult {
                     state: badge(one.state, false),
                 })
                 .collect(),
-            compared: counted(checked.stats.compared as u64, "issue"),
-            may_be_filed: matches!(checked.answer, DraftAnswer::New | DraftAnswer::PossibleRegression),
+            notes: checked.branch_gap().into_iter().chain(gap).chain([compared_with(checked, now)]).collect(),
+            may_be_filed,
         }
     }
+}
+
+/// How many issues, how old they are, and how many of them are only found by their words.
+fn compared_with(checked: &DraftReport, now: Timestamp) -> String {
+    let stats = checked.stats;
+    let synced = match checked.synced_at {
+        Some(at) => format!("synced {}", when(at, now).in_words()),
+        None => "never synced".to_owned(),
+    };
+    let mut compared = format!("Compared with {}, {synced}.", counted(stats.compared as u64, "issue"));
+    let missing = stats.compared.saturating_sub(stats.embedded) as u64;
+    if missing > 0 {
+        compared += &format!(" {} without a current vector, found only by the same words.", counted(missing, "issue"));
+    }
+    compared
 }

@@ -13,8 +13,8 @@ use crate::layout::errors::PageError;
 use crate::sign_in::cookies::session_of;
 use crate::sign_in::csrf::{is_from_here, is_token};
 
-/// The largest forms name a few hundred rows of a plan, or contain a draft, which takes three times its bytes.
-const LARGEST: usize = 256 * 1024;
+/// The largest forms contain a draft: 65,536 characters, as GitHub accepts them, of up to twelve bytes in a form.
+const LARGEST: usize = 1 << 20;
 /// How long a form may take to arrive: signing in is open to strangers, who must not hold connections open with it.
 /// By the machine's own clock: this is about the network, not about Canonry's time.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -78,7 +78,7 @@ async fn fields(request: Request, console: &Console) -> Result<Vec<(String, Stri
         return Err(PageError::Forged);
     }
     let too_large =
-        |_| PageError::BadForm("the form is larger than 256 KiB; choose fewer rows, or shorten the text".to_owned());
+        |_| PageError::BadForm("the form is larger than 1 MiB; choose fewer rows, or shorten the text".to_owned());
     let arriving = tokio::time::timeout(PATIENCE, to_bytes(request.into_body(), LARGEST));
     let body = arriving.await.map_err(|_| PageError::TooSlow)?.map_err(too_large)?;
     Ok(form_urlencoded::parse(&body).into_owned().collect())

@@ -64,12 +64,19 @@ async fn strangers_check_drafts_of_open_repositories_at_a_bounded_rate() {
     let (status, page) = send(&client, &service, "/check/octo/cat", &draft).await;
     assert!(status == 200 && page.contains("eported: #1"), "{page}");
     assert!(page.contains("/octo/cat/issues/1\">#1 Opening a &#60;read-only&#62; database panics</a>"), "{page}");
-    assert!(!page.contains("File it on GitHub"), "{page}");
+    assert!(!page.contains("File it on GitHub") && page.contains(">File it anyway</a>"), "{page}");
+    assert!(page.contains("Compared with 2 issues, never synced."), "{page}");
     let (status, page) = send(&client, &service, "/check/octo/cat", &[("title", "Print labels on paper")]).await;
     assert!(
         status == 200 && page.contains("https://github.com/octo/cat/issues/new?title=Print+labels+on+paper"),
         "{page}"
     );
+    // What was never synced may be known on GitHub.
+    let gap = "The repository was never synced, so issues may be missing.";
+    assert!(page.contains(gap) && !page.contains("File it on GitHub"), "{page}");
+    let long = "猫".repeat(65_536);
+    let (status, page) = send(&client, &service, "/check/octo/cat", &[("title", "Cats"), ("body", &long)]).await;
+    assert!(status == 200 && page.contains("maxlength=\"65536\""), "{status}");
     let (status, page) = send(&client, &service, "/check/octo/cat", &[("title", " ")]).await;
     assert!(status == 400 && page.contains("Write a title first."), "{page}");
     // A page elsewhere cannot send drafts in a visitor's name.
