@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use canonry_testkit::database::TestDatabase;
+use canonry_testkit::models::{Fault, ModelServer};
 use canonry_testkit::on_both_engines;
 use serde_json::{Value, json};
 
@@ -15,16 +16,27 @@ const SDK: &str = "CANONRY_TEST_MCP_SDK";
 /// The program of npm's `@modelcontextprotocol/inspector-cli`.
 const INSPECTOR: &str = "CANONRY_TEST_MCP_INSPECTOR";
 const TOKEN: &str = "the-operators-own-token";
+const KEY: &str = "sk-nobody-may-read-this";
 const PANIC: &str = "thread 'main' panicked at crates/store/src/sqlite.rs:88:40:\nread-only database handle cannot begin an immediate transaction";
 /// More than a page of resources.
 const ITEMS: u32 = 60;
 
+/// An embedder that never answers about `HELD` of the client, and the options that name it.
+fn embedder() -> (ModelServer, Vec<String>) {
+    let server = ModelServer::start_blocking();
+    server.fault_when("hold this draft", Fault::Hang);
+    let options = ["--embedder", "openai", "--embed-base-url", &server.base_url()].map(str::to_owned).to_vec();
+    (server, options)
+}
+
 /// A place whose database has the items that `tests/clients/mcp_client.py` names, each changed after the one before it.
-fn place(url: Option<&str>) -> Place {
+fn place(url: Option<&str>, embedder: &[String]) -> Place {
     let place = Place::new();
     let line = |number: u32| {
         let (title, body) = match number {
             1 => ("Opening a read-only database panics".to_owned(), PANIC.to_owned()),
+            // Longer than what an agent is shown.
+            2 => ("A log".to_owned(), "It says thing2 and word14.\n".repeat(1_200)),
             _ => (
                 format!("Item {number} about something else"),
                 format!("It says thing{number} and word{}.", number * 7),
@@ -33,9 +45,13 @@ fn place(url: Option<&str>) -> Place {
         let changed_at = format!("2026-01-05T{:02}:{:02}:00Z", 10 + number / 60, number % 60);
         json!({ "number": number, "title": title, "body": body, "created_at": "2026-01-05T09:00:00Z", "updated_at": changed_at })
     };
-    place.write("items.jsonl", (1..=ITEMS).map(|number| format!("{}\n", line(number))).collect::<String>());
-    for arguments in [&["import", "--repo", "octo/cat", "items.jsonl"][..], &["embed"]] {
+    let lines: String = (1..=ITEMS).map(|number| format!("{}\n", line(number))).collect();
+    place.write("items.jsonl", lines);
+    let with_embedder = [&["embed".to_owned()][..], embedder].concat();
+    let with_embedder: Vec<&str> = with_embedder.iter().map(String::as_str).collect();
+    for arguments in [&["import", "--repo", "octo/cat", "items.jsonl"][..], &["embed"], &with_embedder] {
         let mut command = place.command(arguments);
+        command.env("OPENAI_API_KEY", KEY);
         if let Some(url) = url {
             command.env("CANONRY_DATABASE_URL", url);
         }
@@ -60,6 +76,7 @@ fn beside(place: &Place, program: &str) -> (Command, PathBuf) {
             None => command.env_remove(name),
         };
     }
+    command.env("OPENAI_API_KEY", KEY);
     if let Some(folder) = canonry.get_current_dir() {
         command.current_dir(folder);
     }
@@ -111,27 +128,35 @@ fn inspect_all(place: &Place, server: &[String]) {
 
 #[test]
 fn the_sdk_for_python_asks_over_standard_input() {
-    let place = place(None);
-    let said = python(&place, |canonry| vec!["stdio".to_owned(), canonry.display().to_string(), "mcp".to_owned()]);
-    assert_eq!((said.lines().count(), said.lines().last()), (11, Some("stdio 50 sessions")), "{said}");
+    let (_server, embedder) = embedder();
+    let place = place(None, &embedder);
+    let asked = |work: &str, more: &[String]| {
+        python(&place, |canonry| {
+            let program = [work, "stdio", &canonry.display().to_string(), "mcp"].map(str::to_owned);
+            program.iter().chain(more).cloned().collect()
+        })
+    };
+    let said = asked("most", &[]);
+    assert_eq!((said.lines().count(), said.lines().last()), (9, Some("stdio 50 sessions")), "{said}");
+    assert_eq!(asked("cancels", &embedder), "stdio auto cancels\nstdio legacy cancels\n");
 }
 
 #[test]
 fn the_inspector_asks_over_standard_input() {
-    let place = place(None);
+    let place = place(None, &[]);
     let (_, canonry) = beside(&place, "node");
     inspect_all(&place, &[canonry.display().to_string(), "mcp".to_owned()]);
 }
 
 on_both_engines! {
     async fn both_clients_ask_over_http(database: TestDatabase) {
-        let place = place(Some(database.url()));
+        let place = place(Some(database.url()), &[]);
         let mut command = place.command(&["serve", "--listen", "127.0.0.1:0", "--workers", "0", "--db", database.url()]);
         command.env("CANONRY_ADMIN_TOKEN", TOKEN);
         let service = Service::spawn(command);
         let url = format!("{}/mcp?repo=octo/cat", service.url);
-        let said = python(&place, |_| vec!["http".to_owned(), url.clone(), TOKEN.to_owned()]);
-        assert_eq!((said.lines().count(), said.lines().last()), (11, Some("http 50 sessions")), "{said}");
+        let said = python(&place, |_| ["most", "http", &url, TOKEN].map(str::to_owned).to_vec());
+        assert_eq!((said.lines().count(), said.lines().last()), (9, Some("http 50 sessions")), "{said}");
         let server = |token: &str| [&url, "--transport", "http", "--header", &format!("Authorization: Bearer {token}")].map(str::to_owned);
         inspect_all(&place, &server(TOKEN));
         let without = [url.clone(), "--transport".to_owned(), "http".to_owned()];
