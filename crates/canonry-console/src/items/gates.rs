@@ -71,7 +71,7 @@ pub(crate) fn decision_gates(
                 ("Is the judge’s confidence high enough?", at_least(decided, compared.confidence, compared.min_edge))
             }
             DecisionGate::Gap => ("Is the target clearly ahead of the other candidates?", gap(decided, compared)),
-            DecisionGate::Accept => ("Any other objection?", "No: accepted as a duplicate.".to_owned()),
+            DecisionGate::Accept => ("Any other objection?", objection(reason, "No: accepted as a duplicate.")),
         };
         line(mark, is_good, question, answer)
     };
@@ -115,9 +115,9 @@ pub(crate) fn verdict_gates(verdict: Verdict, reason: &str, compared: &GateInput
             OnlineGate::Alike => ("Are the two items similar enough?", at_least(decided, alike(), STRONG_RETRIEVAL)),
             OnlineGate::ProvenJudge => (
                 "Did the judge pass its audit in this repository?",
-                pick(decided, "No, so nothing is closed on its word. Run `canonry judge-audit`.", "Yes."),
+                pick(decided, "No, so this judge's answers close nothing. Run `canonry judge-audit`.", "Yes."),
             ),
-            OnlineGate::Duplicate => ("Any other objection?", "No: the verdict is “duplicate”.".to_owned()),
+            OnlineGate::Duplicate => ("Any other objection?", objection(guarded, "No: the verdict is “duplicate”.")),
         };
         line(mark, is_good, question, answer)
     };
@@ -144,10 +144,16 @@ fn pick(decided: bool, if_decided: &str, if_passed: &str) -> String {
     (if decided { if_decided } else { if_passed }).to_owned()
 }
 
+/// What spoke against a pair that passed every gate.
+fn objection(reason: &str, if_none: &str) -> String {
+    let objection = reason.parse::<GateReason>().ok().and_then(|reason| reason.objection_in_words());
+    objection.map_or_else(|| if_none.to_owned(), |objection| format!("Yes: {objection}."))
+}
+
 fn ruling(decided: bool, origin: DecisionOrigin, is_good: bool, compared: &GateInput<'_>) -> String {
     match (decided, is_good, compared.target) {
         (true, true, Some(target)) => format!("Yes: as a duplicate of #{target}."),
-        (true, _, _) => "Yes: as different from every candidate.".to_owned(),
+        (true, _, _) => "Yes: a person ruled that it differs from every candidate.".to_owned(),
         (false, _, _) if origin == DecisionOrigin::Override => "Yes, and a judge had accepted it before.".to_owned(),
         (false, _, _) => "No.".to_owned(),
     }

@@ -41,10 +41,12 @@ pub enum GateReason {
     CandidateGapTooSmall,
     /// A second reading, with the two exchanged, did not confirm the first.
     SecondReading,
+    /// A model said yes, and nothing else shows that the two are the same.
+    NoSharedEvidence,
 }
 
 /// The reasons that are stored as a fixed text.
-static PLAIN_GATE_REASONS: [(GateReason, &str); 9] = [
+static PLAIN_GATE_REASONS: [(GateReason, &str); 10] = [
     (GateReason::RuledOut, "override:not_duplicate"),
     (GateReason::NoContent, "no_content"),
     (GateReason::NoCandidates, "no_candidates"),
@@ -54,11 +56,21 @@ static PLAIN_GATE_REASONS: [(GateReason, &str); 9] = [
     (GateReason::BelowMinEdge, "below_min_edge"),
     (GateReason::CandidateGapTooSmall, "candidate_gap_too_small"),
     (GateReason::SecondReading, "second_reading"),
+    (GateReason::NoSharedEvidence, "no_shared_evidence"),
 ];
 
 impl GateReason {
     pub fn is_stored_as(&self, text: Option<&str>) -> bool {
         text.and_then(|text| text.parse::<Self>().ok()).as_ref() == Some(self)
+    }
+
+    /// Why a pair that passed all gates was refused after all.
+    pub const fn objection_in_words(&self) -> Option<&'static str> {
+        match self {
+            Self::SecondReading => Some("a second reading did not confirm it"),
+            Self::NoSharedEvidence => Some("the two texts share no error, stack frame or name in code"),
+            _ => None,
+        }
     }
 
     pub const fn gate(&self) -> DecisionGate {
@@ -74,8 +86,8 @@ impl GateReason {
             Self::KindMismatch(_) => DecisionGate::SameKind,
             Self::BelowMinEdge => DecisionGate::Confidence,
             Self::CandidateGapTooSmall => DecisionGate::Gap,
-            // Only what every gate accepted is read again.
-            Self::SecondReading => DecisionGate::Accept,
+            // Only what every gate accepted is checked once more.
+            Self::SecondReading | Self::NoSharedEvidence => DecisionGate::Accept,
         }
     }
 }
@@ -144,9 +156,11 @@ pub enum OnlineGuardrail {
     UnprovenJudge,
     /// A second reading, with the two exchanged, did not confirm the first.
     SecondReading,
+    /// A model said yes, and nothing else shows that the two are the same.
+    NoSharedEvidence,
 }
 
-static PLAIN_ONLINE_REASONS: [(OnlineReason, &str); 12] = [
+static PLAIN_ONLINE_REASONS: [(OnlineReason, &str); 13] = [
     (OnlineReason::Override, "override"),
     (OnlineReason::NoContent, "no_content"),
     (OnlineReason::NoCandidates, "no_candidates"),
@@ -159,6 +173,7 @@ static PLAIN_ONLINE_REASONS: [(OnlineReason, &str); 12] = [
     (OnlineReason::Guardrail(OnlineGuardrail::CandidateGapTooSmall), "online_strict_guardrail:candidate_gap_too_small"),
     (OnlineReason::Guardrail(OnlineGuardrail::UnprovenJudge), "online_strict_guardrail:unproven_judge"),
     (OnlineReason::Guardrail(OnlineGuardrail::SecondReading), "online_strict_guardrail:second_reading"),
+    (OnlineReason::Guardrail(OnlineGuardrail::NoSharedEvidence), "online_strict_guardrail:no_shared_evidence"),
 ];
 
 impl OnlineReason {
@@ -183,8 +198,10 @@ impl OnlineReason {
             Self::Guardrail(OnlineGuardrail::NotAllSame(_)) => OnlineGate::AllSame,
             Self::Guardrail(OnlineGuardrail::CandidateGapTooSmall) => OnlineGate::Gap,
             Self::Guardrail(OnlineGuardrail::UnprovenJudge) => OnlineGate::ProvenJudge,
-            // Only what every gate accepted is read again.
-            Self::Guardrail(OnlineGuardrail::SecondReading) => OnlineGate::Duplicate,
+            // Only what every gate accepted is checked once more.
+            Self::Guardrail(OnlineGuardrail::SecondReading | OnlineGuardrail::NoSharedEvidence) => {
+                OnlineGate::Duplicate
+            }
         }
     }
 }

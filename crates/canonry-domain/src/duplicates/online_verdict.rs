@@ -59,6 +59,11 @@ impl OnlineVerdict {
         self.lowered(OnlineGuardrail::SecondReading)
     }
 
+    /// Lowers a model's "duplicate" to "maybe" if nothing but its word shows that the two are the same.
+    pub fn without_evidence(self) -> Self {
+        self.lowered(OnlineGuardrail::NoSharedEvidence)
+    }
+
     fn lowered(self, why: OnlineGuardrail) -> Self {
         match self.verdict {
             Verdict::Duplicate => {

@@ -1,9 +1,8 @@
 //! Parses the stored reason why a close did not happen.
 
 use canonry_domain::{DriftKind, GraceEnd, RowRefusal};
+use canonry_github::outbox::EndReason;
 
-/// The outbox adds this to a refusal if the comment that announced the close could not be corrected.
-const UNCORRECTED: &str = "; its comment could not be corrected";
 /// The prefix of the reason if a person or a newer plan cancelled the close.
 const WITHDRAWN: &str = "withdrawn";
 
@@ -27,17 +26,14 @@ pub(crate) enum RefusalCause {
 
 impl CloseRefusal {
     pub(crate) fn of(reason: &str) -> Self {
-        let (why, is_uncorrected) = match reason.split_once(UNCORRECTED) {
-            Some((why, _)) => (why, true),
-            None => (reason, false),
-        };
+        let EndReason { why, uncorrected } = EndReason::of_stored(reason);
         let cause = match why.parse() {
             Ok(refusal) => RefusalCause::Rule(refusal),
             Err(_) if why.starts_with(WITHDRAWN) => RefusalCause::Withdrawn,
             Err(_) if why.contains(' ') => RefusalCause::GitHub,
             Err(_) => RefusalCause::Gate,
         };
-        Self { cause, is_uncorrected }
+        Self { cause, is_uncorrected: uncorrected.is_some() }
     }
 
     /// Whether one of our own rules refused the close, and nothing is left to do.

@@ -53,13 +53,13 @@ pub fn shared_evidence(repo: &RepoName, one: &str, other: &str) -> Vec<SharedFac
 
 /// Some shared facts prove nothing: the name of the repository, code of a runtime or a library, and what many items
 /// contain.
-fn telling_facts(repo: &RepoName, common: &CommonFacts, one: &str, other: &str) -> Vec<SharedFact> {
+pub(crate) fn telling_facts(repo: &RepoName, common: &CommonFacts, one: &str, other: &str) -> Vec<SharedFact> {
     let is_telling = |found: &FoundFact<'_>| {
         let names_repo =
             [repo.name(), repo.owner()].iter().any(|name| found.text.to_lowercase() == name.to_lowercase());
         let is_library = match found.kind {
-            FactKind::Frame => is_library_code(repo, found.text, found.line),
-            FactKind::Code => is_library_code(repo, found.text, ""),
+            FactKind::Frame => is_library_code(Some(repo), found.text, found.line),
+            FactKind::Code => is_library_code(Some(repo), found.text, ""),
             FactKind::Error | FactKind::Quote | FactKind::Version => false,
         };
         !names_repo && !is_library && !common.contains(found)

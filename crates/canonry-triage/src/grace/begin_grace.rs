@@ -2,7 +2,7 @@
 
 use canonry_boxed::boxed;
 use canonry_domain::{
-    GraceEnd, ItemNumber, ItemType, Login, WriteOrigin, cancelled_close_text, corrected_announcement,
+    ActionReason, GraceEnd, ItemNumber, ItemType, Login, WriteOrigin, cancelled_close_text, corrected_announcement,
 };
 use canonry_github::outbox::{Outbox, OutboxError, Receipt, Write};
 use canonry_store::{NewGrace, OutboxEntry, OutboxState, Repo, Store, StoreError, TriageActionKind};
@@ -14,8 +14,6 @@ use crate::online::posted_triage::{TriageKeys, said_by};
 /// For how long we check whether the comment of an announced close is on GitHub: a comment that was not posted by
 /// then never will be.
 const LOOKED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// The prefix of a triage action's reason if it announced a close; the number of hours follows.
-const ANNOUNCED: &str = "grace:";
 
 /// Why an operation on a grace period failed. It is safe to repeat it.
 #[derive(Debug, thiserror::Error)]
@@ -34,15 +32,6 @@ pub enum GraceStart {
     ItemUnknown,
 }
 
-/// The reason of an action that announces a close after this many hours.
-pub(crate) fn announces_close(hours: u32) -> String {
-    format!("{ANNOUNCED}{hours}")
-}
-
-fn announced_hours(reason: &str) -> Option<u32> {
-    reason.strip_prefix(ANNOUNCED)?.parse().ok()
-}
-
 /// Begins the grace period of an item whose last suggestion announced a close, as soon as that comment is on GitHub.
 /// `false` if there is nothing to begin. The time always runs from when the comment was written, no matter when or by
 /// which process it is found. An announcement that was sent late is edited to name the real end.
@@ -55,7 +44,7 @@ pub(crate) async fn begin_announced_grace(
 ) -> Result<bool, GraceError> {
     let actions = store.duplicates().triage_actions_of(repo.id, item_type, number).await?;
     let said = actions.iter().map(|stored| &stored.action).find(|action| action.action != TriageActionKind::Recorded);
-    let Some((action, hours)) = said.and_then(|action| Some((action, announced_hours(&action.reason)?))) else {
+    let Some((action, &ActionReason::Announced { hours })) = said.map(|action| (action, &action.reason)) else {
         return Ok(false);
     };
     // GitHub notifies nobody of an edit, so only a new comment announces.
@@ -141,15 +130,4 @@ pub async fn begin_grace_by_ruling(
         due_at: now,
     };
     Ok(if store.close().begin_grace(repo.id, &new).await? { GraceStart::Yes } else { GraceStart::Already })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{announced_hours, announces_close};
-
-    #[test]
-    fn the_hours_of_an_announcement_are_read_back() {
-        assert_eq!(announced_hours(&announces_close(72)), Some(72));
-        assert_eq!(announced_hours("above_threshold"), None);
-    }
 }

@@ -2,8 +2,8 @@
 
 use canonry_boxed::boxed;
 use canonry_domain::{
-    GithubId, GraceEnd, ItemNumber, ItemType, RowRefusal, SkipReason, WriteKey, WriteOrigin, cancelled_close_text,
-    left_open_text,
+    GateReason, GithubId, GraceEnd, ItemNumber, ItemType, RowRefusal, SkipReason, WriteKey, WriteOrigin,
+    cancelled_close_text, left_open_text,
 };
 use canonry_github::outbox::{Outbox, Write};
 use canonry_store::{CloseRunId, Grace, GraceState, Repo, Store, StoreError};
@@ -112,6 +112,9 @@ pub(crate) fn why(reason: &str) -> &'static str {
     if let Ok(end) = reason.parse::<GraceEnd>() {
         return end.in_words();
     }
+    if let Some(objection) = reason.parse::<GateReason>().ok().and_then(|reason| reason.objection_in_words()) {
+        return objection;
+    }
     match CloseRefusal::of(reason).cause {
         RefusalCause::Rule(RowRefusal::Skip(
             skip @ (SkipReason::MaintainerAuthor
@@ -126,7 +129,7 @@ pub(crate) fn why(reason: &str) -> &'static str {
         RefusalCause::Rule(RowRefusal::Skip(SkipReason::UnsafeTarget)) => {
             "the other item is not open, or is a duplicate itself"
         }
-        RefusalCause::Rule(RowRefusal::Drift(_)) => "something about it changed in the meantime",
+        RefusalCause::Rule(RowRefusal::Drift(drift)) => drift.in_words(),
         RefusalCause::Withdrawn => "a maintainer decided about it",
         RefusalCause::GitHub => "GitHub refused the close",
         RefusalCause::Rule(RowRefusal::Skip(_) | RowRefusal::Grace(_)) | RefusalCause::Gate => {
@@ -146,8 +149,10 @@ mod tests {
             ("maintainer_author", "a maintainer wrote it"),
             ("model_not_duplicate", "a recheck was not sure enough"),
             ("low_confidence", "a recheck was not sure enough"),
+            ("no_shared_evidence", "the two texts share no error, stack frame or name in code"),
             ("unsafe_target", "the other item is not open, or is a duplicate itself"),
-            ("drift:label_added", "something about it changed in the meantime"),
+            ("drift:label_added", "a label was added"),
+            ("drift:target_edited", "the text of the item that stays open was edited"),
             ("withdrawn: plan 9 came after it", "a maintainer decided about it"),
             ("GitHub answered 403: Resource not accessible by integration", "GitHub refused the close"),
         ];

@@ -2,13 +2,14 @@
 //! `online`.
 
 use canonry_domain::{
-    Boilerplate, DecisionOrigin, DecisionStatus, GateDecision, GateReason, GateRules, Item, PairScores, Probability,
-    Similarity, gate_answer, gate_before_judge,
+    Boilerplate, DecisionOrigin, DecisionStatus, Extractor, GateDecision, GateReason, GateRules, Item, PairScores,
+    Probability, Similarity, TriageReason, gate_answer, gate_before_judge,
 };
 use canonry_models::chat::{BudgetRefusal, TokenBudget};
-use canonry_store::{Grace, NewLlmCall, Repo, Store, StoreError, StoredTriageRecord};
+use canonry_store::{Grace, NewLlmCall, Repo, Representation, Store, StoreError, StoredTriageRecord};
 use jiff::Timestamp;
 
+use crate::close::common_evidence::common_facts_among;
 use crate::judge::judge_case::{AnswerRules, CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeReply};
 use crate::judge::judge_items::{cards_of, replayed, representation_of};
 use crate::judge::known_duplicates::KnownDuplicates;
@@ -52,11 +53,13 @@ impl PairJudge<'_> {
         if known.ruled_duplicate_of(grace.number) == Some(grace.target) {
             return Ok(GraceVerdict::Edge);
         }
-        if let Some(edge) = known.fresh_edge_of(grace.number) {
-            return Ok(match edge.target == grace.target {
-                true => GraceVerdict::Edge,
-                false => GraceVerdict::NoEdge(GateReason::ExistingEdge.to_string()),
-            });
+        let edge = known.fresh_edge_of(grace.number);
+        match edge {
+            Some(edge) if edge.target != grace.target => {
+                return Ok(GraceVerdict::NoEdge(GateReason::ExistingEdge.to_string()));
+            }
+            Some(_) if self.is_compiled_in_edge(grace, representation).await? => return Ok(GraceVerdict::Edge),
+            _ => {}
         }
         let items = [grace.number, grace.target];
         let items = self.store.corpus().items_by_number(self.repo.id, grace.item_type, &items).await?;
@@ -64,7 +67,18 @@ impl PairJudge<'_> {
         let (Some(source), Some(target)) = (item(grace.number), item(grace.target)) else {
             return Ok(GraceVerdict::NoEdge(GateReason::NoCandidates.to_string()));
         };
-        self.judge(&self.case(source, target, record, known.boilerplate()).await?, now).await
+        let case = self.case(source, target, record, known.boilerplate()).await?;
+        match edge {
+            Some(_) if case.shares_evidence(&self.repo.name, grace.target) => Ok(GraceVerdict::Edge),
+            Some(_) => Ok(GraceVerdict::NoEdge(GateReason::NoSharedEvidence.to_string())),
+            None => self.judge(&case, now).await,
+        }
+    }
+
+    /// Whether the compiled-in judge made the edge of an item.
+    async fn is_compiled_in_edge(&self, grace: &Grace, representation: Representation) -> Result<bool, StoreError> {
+        let judges = self.store.judge().accepted_judges(self.repo.id, grace.item_type, representation).await?;
+        Ok(judges.get(&grace.number).is_some_and(|judge| judge.provider == Extractor::Local.as_str()))
     }
 
     async fn case(
@@ -79,6 +93,8 @@ impl PairJudge<'_> {
             seen.map_or((Similarity::ZERO, Default::default()), |seen| (seen.score, seen.parts.clone()));
         let candidates = vec![CaseCandidate { item: target.clone(), score, parts }];
         let mut case = JudgeCase::new(source, candidates, PairScores::default(), boilerplate);
+        let items = [source, target].into_iter();
+        case.common = common_facts_among(self.store, self.repo, source.item_type, boilerplate, items).await?;
         case.cards = cards_of(self.store, self.repo, self.source, &case).await?;
         Ok(case)
     }
@@ -111,6 +127,12 @@ impl PairJudge<'_> {
         if ruled.is_invalid_response() {
             return Ok(GraceVerdict::Later(NO_ANSWER.to_owned()));
         }
+        if let (DecisionStatus::Accepted, Some(target)) = (ruled.status, ruled.target)
+            && !judge.is_compiled_in()
+            && !case.shares_evidence(&self.repo.name, target)
+        {
+            ruled = GateDecision::vetoed(target, GateReason::NoSharedEvidence);
+        }
         if let (DecisionStatus::Accepted, Some(target)) = (ruled.status, ruled.target) {
             let again = match judge.read_again(case, target, self.min_edge, "judge", self.budget).await {
                 Ok(again) => again,
@@ -128,7 +150,7 @@ impl PairJudge<'_> {
     async fn not_asked(&self, failure: JudgeFailure, now: Timestamp) -> Result<GraceVerdict, StoreError> {
         Ok(GraceVerdict::Later(match failure {
             JudgeFailure::OverBudget(_) => {
-                self.budget.refusal().map_or("over_budget", BudgetRefusal::as_str).to_owned()
+                self.budget.refusal().map_or(TriageReason::OverBudget, BudgetRefusal::reason).to_string()
             }
             JudgeFailure::NoAnswer { call, .. } => {
                 self.record(Some(&*call), now).await?;

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    AnswerQuotes, Boilerplate, CascadeRoute, Consequence, DecisionStatus, Extractor, GateCandidate, GateRules,
-    InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer, JudgedItem, OnlineThresholds, PairScores,
-    Probability, Similarity, cascade_route, content_hash, gate_answer, is_confirmed, is_judged, is_quoted,
-    online_verdict, parse_judge_answer, quotes_of_answer, redact,
+    AnswerQuotes, Boilerplate, CascadeRoute, Certainty, Consequence, ContentVersion, DecisionStatus, Extractor,
+    GateCandidate, GateRules, InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer, JudgedItem,
+    OnlineThresholds, PairScores, Probability, RepoName, Similarity, cascade_route, content_hash, gate_answer,
+    is_confirmed, is_judged, is_quoted, online_verdict, parse_judge_answer, quotes_of_answer, redact,
 };
 use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, TokenBudget, judge_request};
-use canonry_retrieval::{Hit, RetrievalMode};
+use canonry_retrieval::{CommonFacts, FactKind, Hit, RetrievalMode, TextFacts};
 use canonry_store::{ANSWER_LIMIT, CandidateSet, NewLlmCall};
 use sha2::{Digest, Sha256};
 
+use crate::close::row_evidence::{evidence_text, telling_facts};
 use crate::judge::compared_texts::compared_texts;
 use crate::judge::local::answer::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally, possible_duplicates};
 use crate::judge::redact_secrets::WithoutSecrets;
@@ -74,6 +75,11 @@ impl<'a> Judge<'a> {
         matches!(self, Self::Cascade { .. })
     }
 
+    /// Whether its answers count as those of the compiled-in judge, which reads no instructions.
+    pub(crate) fn is_compiled_in(self) -> bool {
+        self.provider() == Extractor::Local.as_str()
+    }
+
     pub(crate) const fn is_local(self) -> bool {
         matches!(self, Self::Local)
     }
@@ -87,6 +93,8 @@ pub(crate) struct JudgeCase {
     pub(crate) pairs: PairScores,
     /// Rendered cards, the source's first; empty unless all items have a fresh one.
     pub(crate) cards: Vec<String>,
+    /// Facts of the source that many items contain, which prove nothing; empty where no index is at hand.
+    pub(crate) common: CommonFacts,
 }
 
 pub(crate) struct CaseCandidate {
@@ -154,6 +162,7 @@ impl JudgeCase {
             Some(CaseCandidate { item: items.get(&hit.number)?.clone(), score: hit.score, parts })
         });
         let mut case = Self::new(source, candidates.collect(), PairScores::default(), near.boilerplate());
+        case.common = near.index().common_facts(&TextFacts::of(&evidence_text(&case.source)));
         let is_shown: Vec<bool> =
             case.gate_candidates().iter().map(|one| is_judged(&case.gate_source(), one, thresholds)).collect();
         let mut shown = is_shown.into_iter();
@@ -175,7 +184,7 @@ impl JudgeCase {
         for one in &mut candidates {
             one.item = boilerplate.own(&one.item);
         }
-        Self { source: boilerplate.own(source), candidates, pairs, cards: Vec::new() }
+        Self { source: boilerplate.own(source), candidates, pairs, cards: Vec::new(), common: CommonFacts::default() }
     }
 
     /// The question of the second reading: the candidate as the source, and the source as its only candidate. `None`
@@ -190,7 +199,7 @@ impl JudgeCase {
             _ => Vec::new(),
         };
         let (source, candidates) = (candidate.item.clone(), vec![source]);
-        Some(Self { source, candidates, pairs: PairScores::default(), cards })
+        Some(Self { source, candidates, pairs: PairScores::default(), cards, common: self.common.clone() })
     }
 
     pub(crate) fn gate_source(&self) -> JudgedItem<'_> {
@@ -205,8 +214,31 @@ impl JudgeCase {
             .collect()
     }
 
+    /// The version of a candidate's text.
+    pub(crate) fn version_of(&self, number: ItemNumber) -> Option<ContentVersion> {
+        self.candidates.iter().find(|one| one.item.number == number).map(|one| one.item.content_version)
+    }
+
     pub(crate) fn numbers(&self) -> Vec<ItemNumber> {
         self.candidates.iter().map(|one| one.item.number).collect()
+    }
+
+    /// Whether a source and a candidate show by themselves that they are the same: both contain the same error or stack
+    /// frame, or two of the same names or quotes; the local judge is sure; or they change the same lines. A stranger's text
+    /// can tell a model what to answer, in a second reading too, so a model's answer alone closes nothing.
+    pub(crate) fn shares_evidence(&self, repo: &RepoName, target: ItemNumber) -> bool {
+        let Some(candidate) = self.candidates.iter().find(|one| one.item.number == target) else { return false };
+        let [source, other] = [&self.source, &candidate.item].map(evidence_text);
+        let facts = telling_facts(repo, &self.common, &source, &other);
+        let count = |kinds: &[FactKind]| facts.iter().filter(|fact| kinds.contains(&fact.kind)).count();
+        let pair: Vec<LocalCandidate<'_>> =
+            local_candidates(self).into_iter().filter(|one| one.text.number == target).collect();
+        let locally = judge_locally(&local_source(self), &pair);
+        let changes = self.source.changes.as_ref().zip(candidate.item.changes.as_ref());
+        count(&[FactKind::Error, FactKind::Frame]) > 0
+            || count(&[FactKind::Code, FactKind::Quote]) > 1
+            || locally.is_duplicate && locally.structure.certainty == Some(Certainty::Sure)
+            || changes.is_some_and(|(one, other)| one.is_sent_again(other).is_some())
     }
 
     fn consequence(&self, answer: &JudgeAnswer, rules: AnswerRules<'_>) -> Consequence {
@@ -282,7 +314,7 @@ impl Judge<'_> {
     /// most one, in its answer.
     pub(crate) fn possible_duplicates(&self, case: &JudgeCase) -> Vec<ItemNumber> {
         match self {
-            Self::Local => possible_duplicates(&local_text(&case.source), &local_candidates(case)),
+            Self::Local => possible_duplicates(&local_source(case), &local_candidates(case)),
             Self::Model { .. } | Self::Cascade { .. } => Vec::new(),
         }
     }
@@ -380,10 +412,14 @@ fn serialised(answer: &JudgeAnswer) -> String {
 }
 
 fn locally(case: &JudgeCase) -> JudgeAnswer {
-    let mut answer = judge_locally(&local_text(&case.source), &local_candidates(case));
+    let mut answer = judge_locally(&local_source(case), &local_candidates(case));
     // The reasoning quotes what both texts contain, and people see it.
     answer.reasoning = redact(&answer.reasoning);
     answer
+}
+
+fn local_source(case: &JudgeCase) -> LocalText<'_> {
+    LocalText { common: Some(&case.common), ..local_text(&case.source) }
 }
 
 fn local_candidates(case: &JudgeCase) -> Vec<LocalCandidate<'_>> {
@@ -409,6 +445,7 @@ fn local_text(item: &Item) -> LocalText<'_> {
         author: item.author.as_ref(),
         created_at: item.created_at,
         changes: item.changes.as_ref(),
+        common: None,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::corpus::analyze_intent::FailedItem;
 use crate::corpus::import::ERRORS_KEPT;
 use crate::judge::judge_case::{AnswerRules, Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
 use crate::judge::known_duplicates::KnownDuplicates;
-use crate::judge::pair_decision::DecisionContext;
+use crate::judge::pair_decision::{DecisionContext, keep_refuted};
 use crate::retrieval::boilerplate::refresh_boilerplate;
 use crate::retrieval::embed::EmbedSource;
 
@@ -337,7 +337,8 @@ impl<'a> JudgeRun<'a> {
                     }
                     CaseEnd::Answered(answered) => {
                         let AnsweredCase { judge, case, question, heard, reused } = *answered;
-                        let ruled = self.gate(&case, &heard.answer);
+                        let earlier = latest.as_ref().filter(|_| !self.options.rejudge);
+                        let ruled = keep_refuted(self.gate(&case, &heard.answer), earlier, judge, &case);
                         self.count(&set, &ruled);
                         self.report.judged += 1;
                         self.report.settled_locally += u64::from(self.judge.is_cascade() && judge.is_local());

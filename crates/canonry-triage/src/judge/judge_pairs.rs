@@ -7,7 +7,7 @@ use canonry_domain::{
     gate_before_judge,
 };
 use canonry_models::{Calibration, Embedder as _, LocalEmbedder};
-use canonry_store::{NewDecision, Repo, Store, StoreError};
+use canonry_store::{NewDecision, Repo, Store, StoreError, StoredDecision};
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
@@ -16,7 +16,7 @@ use crate::corpus::import::ERRORS_KEPT;
 use crate::judge::judge_case::{AnswerRules, CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
 use crate::judge::judge_items::{JudgeError, JudgeOptions, cards_of, replayed, representation_of};
 use crate::judge::known_duplicates::KnownDuplicates;
-use crate::judge::pair_decision::DecisionContext;
+use crate::judge::pair_decision::{DecisionContext, keep_refuted};
 use crate::retrieval::embed::EmbedSource;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -71,9 +71,10 @@ pub(crate) async fn judge_pairs(
         for (judge, case, input_hash, heard) in chunk {
             match heard {
                 Ok(PairAnswer::Ruled(ruled)) => decisions.push(run.decision(judge, &case, input_hash, None, &ruled)),
-                Ok(PairAnswer::Replied(heard)) => {
+                Ok(PairAnswer::Replied { heard, earlier }) => {
                     let candidates = case.gate_candidates();
                     let ruled = gate_answer(&case.gate_source(), &candidates, &case.pairs, &heard.answer, &run.rules());
+                    let ruled = keep_refuted(ruled, earlier.as_deref(), judge, &case);
                     report.judged += 1;
                     report.accepted += u64::from(ruled.status == DecisionStatus::Accepted);
                     calls.extend(heard.call.clone());
@@ -123,7 +124,11 @@ struct Pair<'a> {
 enum PairAnswer {
     /// A gate decided before the judge was asked.
     Ruled(GateDecision),
-    Replied(Box<JudgeReply>),
+    Replied {
+        heard: Box<JudgeReply>,
+        /// The decision that the answer is from, if it was given before.
+        earlier: Option<Box<StoredDecision>>,
+    },
 }
 
 impl<'a> PairsRun<'a> {
@@ -154,8 +159,9 @@ impl<'a> PairsRun<'a> {
         let (repo, item_type, hash) = (self.repo.id, source.item_type, &question.input_hash);
         let told = self.store.judge().answered_decision(repo, item_type, number, representation, hash).await?;
         let told = told.filter(|_| !self.options.rejudge);
-        let known = told.as_ref().and_then(|told| Some((told, told.answer.clone()?))).map(|(told, said)| {
-            PairAnswer::Replied(Box::new(JudgeReply { answer: replayed(&case, &said, told), said, call: None }))
+        let known = told.and_then(|told| Some((told.answer.clone()?, told))).map(|(said, told)| {
+            let heard = JudgeReply { answer: replayed(&case, &said, &told), said, call: None };
+            PairAnswer::Replied { heard: Box::new(heard), earlier: Some(Box::new(told)) }
         });
         Ok(Some(Pair { judge, case, question, known }))
     }
@@ -166,7 +172,7 @@ impl<'a> PairsRun<'a> {
             Some(known) => Ok(known),
             None => {
                 let heard = judge.ask(&question, &case, "judge", &self.options.budget).await;
-                heard.map(|heard| PairAnswer::Replied(Box::new(heard)))
+                heard.map(|heard| PairAnswer::Replied { heard: Box::new(heard), earlier: None })
             }
         };
         (judge, case, question.input_hash, asked)

@@ -1,7 +1,7 @@
 //! Builds the stored form of a decision, with or without a question to a judge.
 
-use canonry_domain::{DecisionOrigin, GateDecision, Item, ItemNumber, JUDGE_PROMPT_VERSION};
-use canonry_store::{DecidedCandidate, NewDecision, Representation};
+use canonry_domain::{DecisionOrigin, DecisionStatus, GateDecision, GateReason, Item, JUDGE_PROMPT_VERSION};
+use canonry_store::{DecidedCandidate, NewDecision, Representation, StoredDecision};
 
 use crate::judge::judge_case::{Judge, JudgeCase, JudgeReply};
 
@@ -53,9 +53,6 @@ impl DecisionContext<'_> {
         ruled: &GateDecision,
     ) -> NewDecision {
         let answer = heard.and_then(|heard| heard.answer.as_ref().ok());
-        let version = |number: ItemNumber| {
-            case.candidates.iter().find(|one| one.item.number == number).map(|one| one.item.content_version)
-        };
         let candidates = case.candidates.iter().map(|one| DecidedCandidate {
             number: one.item.number,
             score: one.score,
@@ -68,9 +65,32 @@ impl DecisionContext<'_> {
             structure: answer.map(|answer| answer.structure),
             answer: heard.map(|heard| heard.said.clone()),
             input_hash: heard.map(|_| input_hash).unwrap_or_default(),
-            target_version: ruled.target.and_then(version),
+            target_version: ruled.target.and_then(|target| case.version_of(target)),
             candidates: candidates.collect(),
             ..self.ruled(&case.source, ruled)
         }
+    }
+}
+
+/// A yes that a second reading of the same two texts did not confirm is refused as long as the same judge gives it: one
+/// reading must not make an edge of what two readings refused.
+pub(crate) fn keep_refuted(
+    ruled: GateDecision,
+    earlier: Option<&StoredDecision>,
+    judge: Judge<'_>,
+    case: &JudgeCase,
+) -> GateDecision {
+    let Some(target) = ruled.target.filter(|_| ruled.status == DecisionStatus::Accepted) else { return ruled };
+    let is_refuted = |earlier: &StoredDecision| {
+        GateReason::SecondReading.is_stored_as(earlier.reason.as_deref())
+            && earlier.target == Some(target)
+            && (earlier.source_version, earlier.target_version)
+                == (case.source.content_version, case.version_of(target))
+            && (earlier.provider.as_str(), earlier.model.as_str(), earlier.prompt_version)
+                == (judge.provider(), judge.model_id(), JUDGE_PROMPT_VERSION)
+    };
+    match earlier.is_some_and(is_refuted) {
+        true => GateDecision::vetoed(target, GateReason::SecondReading),
+        false => ruled,
     }
 }

@@ -1,6 +1,7 @@
 //! What a backtest means for a maintainer, in plain sentences.
 
-use canonry_retrieval::{Interval, RetrievalMode};
+use canonry_domain::Interval;
+use canonry_retrieval::RetrievalMode;
 
 use crate::lab::backtest::Backtest;
 use crate::lab::backtest_verdicts::VerdictPoint;

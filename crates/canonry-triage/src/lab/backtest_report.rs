@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use canonry_charts::{LineChart, LinePoint, LineSeries, SeriesMark, escaped};
-use canonry_domain::Verdict;
-use canonry_retrieval::{Interval, RetrievalMeasures};
+use canonry_domain::{Interval, Verdict};
+use canonry_retrieval::RetrievalMeasures;
 use jiff::Timestamp;
 
 use crate::lab::backtest::{Backtest, Miss, NamedItem};
@@ -180,7 +180,7 @@ fn write_verdicts(page: &mut String, judged: &VerdictReplay) -> std::fmt::Result
     for (name, share) in kinds.into_iter().chain(levels) {
         let of = &share.estimate;
         let right = match (of.combined, of.by_links) {
-            (Some(share), _) => share_cell(Interval { value: share.value, low: share.low, high: share.high }),
+            (Some(share), _) => share_cell(share),
             (None, Some(links)) => format!("at least {:.0} %", links.low * 100.0),
             (None, None) => "–".to_owned(),
         };

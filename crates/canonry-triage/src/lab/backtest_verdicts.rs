@@ -3,8 +3,8 @@
 //! A verdict here is "the first neighbour's score is at least t". Duplicates and other items are two samples of known
 //! sizes; each replayed item also represents items that were not replayed.
 
-use canonry_domain::Similarity;
-use canonry_retrieval::{Interval, wilson};
+use canonry_domain::{Interval, Similarity};
+use canonry_retrieval::wilson;
 use serde::Serialize;
 
 /// The first neighbours of the replayed items.

@@ -5,11 +5,12 @@ use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
-    AdjudicationCase, Item, ItemNumber, ItemType, OnlineGuardrail, OnlineReason, OnlineThresholds, OnlineVerdict,
-    Probability, SETTLED_NO, STRONG_RETRIEVAL, Similarity, Verdict, VerdictEstimate, VerdictStratum, triage_failed,
+    AdjudicationCase, Interval, Item, ItemNumber, ItemType, OnlineGuardrail, OnlineReason, OnlineThresholds,
+    OnlineVerdict, Probability, SETTLED_NO, STRONG_RETRIEVAL, Similarity, Verdict, VerdictEstimate, VerdictStratum,
+    triage_failed,
 };
 use canonry_models::chat::TokenBudget;
-use canonry_retrieval::{Interval, RetrievalMode, wilson};
+use canonry_retrieval::{RetrievalMode, wilson};
 use canonry_store::{Repo, Store, StoredJudge};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -337,7 +338,16 @@ impl VerdictReplay {
 
     /// Items that a model called a duplicate with enough confidence, and not again when the two were exchanged.
     pub fn unconfirmed(&self) -> u64 {
-        let reason = OnlineReason::Guardrail(OnlineGuardrail::SecondReading);
+        self.lowered_by(OnlineGuardrail::SecondReading)
+    }
+
+    /// Items that a model called a duplicate with enough confidence, and nothing else showed that they are the same.
+    pub fn without_evidence(&self) -> u64 {
+        self.lowered_by(OnlineGuardrail::NoSharedEvidence)
+    }
+
+    fn lowered_by(&self, guardrail: OnlineGuardrail) -> u64 {
+        let reason = OnlineReason::Guardrail(guardrail);
         self.verdicts.iter().filter(|one| reason.is_stored_as(&one.verdict.reason)).count() as u64
     }
 

@@ -1,6 +1,6 @@
 //! What a replay of verdicts means for a maintainer, in plain sentences.
 
-use canonry_domain::{EstimatedShare, RepoName, Verdict, VerdictEstimate};
+use canonry_domain::{Interval, RepoName, Verdict, VerdictEstimate};
 
 use crate::judge::judge_case::Judge;
 use crate::lab::replay_verdicts::VerdictReplay;
@@ -87,11 +87,13 @@ impl VerdictReplay {
         let is_proven = sure.given >= FEWEST_FOR_CLOSING
             && sure.unread == 0
             && sure.combined.is_some_and(|share| share.low >= RIGHT_FOR_CLOSING);
-        let unconfirmed = match self.unconfirmed() {
+        let others = |count: u64, what: &str| match count {
             0 => String::new(),
-            1 => " One other was not confirmed by a second reading with the two exchanged.".to_owned(),
-            count => format!(" {count} others were not confirmed by a second reading with the two exchanged."),
+            1 => format!(" One other {what}."),
+            count => format!(" {count} others {what}."),
         };
+        let unconfirmed = others(self.unconfirmed(), "failed a second reading with the two exchanged")
+            + &others(self.without_evidence(), "counted as \"maybe\", because only the model's answer spoke for it");
         if sure.given == 0 {
             return format!("No verdict is \"duplicate\", so `grace` would close nothing.{unconfirmed}");
         }
@@ -137,7 +139,7 @@ impl VerdictReplay {
 /// same.`
 fn right(estimate: &VerdictEstimate, what: &str) -> String {
     let VerdictEstimate { given, linked, read_same, read_different, unread, .. } = *estimate;
-    let share = |share: EstimatedShare| {
+    let share = |share: Interval| {
         format!("{:.0} % of the time ({:.0} to {:.0} %)", share.value * 100.0, share.low * 100.0, share.high * 100.0)
     };
     let often = match (estimate.combined, estimate.by_links) {
@@ -238,7 +240,7 @@ mod tests {
     fn only_proven_verdicts_may_close() {
         let sure = |count, right| {
             let verdicts = (0..count).map(|at| verdict(at, at < right, Some(at < right), Verdict::Duplicate));
-            replay(verdicts.collect()).recommendation(&"octo/cat".parse().expect("a name"), 0.7, None)[1].clone()
+            replay(verdicts.collect())
         };
         let advice =
             |replay: VerdictReplay| replay.recommendation(&"octo/cat".parse().expect("a name"), 0.7, None)[1].clone();
@@ -258,7 +260,7 @@ mod tests {
         for one in &mut unconfirmed.verdicts {
             one.verdict = one.verdict.clone().unconfirmed();
         }
-        insta::assert_snapshot!(advice(unconfirmed), @r#"No verdict is "duplicate", so `grace` would close nothing. 2 others were not confirmed by a second reading with the two exchanged."#);
+        insta::assert_snapshot!(advice(unconfirmed), @r#"No verdict is "duplicate", so `grace` would close nothing. 2 others failed a second reading with the two exchanged."#);
         assert!(!sure(1, 1).method().contains("exchanged"));
     }
 

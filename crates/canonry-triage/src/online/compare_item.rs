@@ -183,6 +183,12 @@ impl Comparison<'_> {
         if needs_proof && !is_judge_proven(self.store, self.repo, &judge.stored()).await? {
             verdict = verdict.of_unproven_judge();
         }
+        if let (true, Verdict::Duplicate, Some(target)) = (self.options.reads_twice, verdict.verdict, verdict.target)
+            && !judge.is_compiled_in()
+            && !case.shares_evidence(&self.repo.name, target)
+        {
+            verdict = verdict.without_evidence();
+        }
         if let (true, Verdict::Duplicate, Some(target)) = (self.options.reads_twice, verdict.verdict, verdict.target) {
             // A backtest tries lower thresholds, at which nothing is closed.
             let least = thresholds.maybe.max(OnlineThresholds::default().maybe);

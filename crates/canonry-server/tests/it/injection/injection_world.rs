@@ -32,8 +32,10 @@ const TRIAGED: &str = "triage: {mode: grace}\nclose: {graceHours: 48, maxPerDay:
 pub(crate) enum SuiteJudge {
     Local,
     Obedient,
-    /// The same model, trusted like the compiled-in judge.
-    ObedientAndTrusted,
+    /// The same model, proven by an audit in every repository.
+    ObedientAndProven,
+    /// The compiled-in judge, and the proven model where that leaves a question open.
+    ObedientCascade,
 }
 
 /// A title and a body.
@@ -52,6 +54,7 @@ pub(crate) struct InjectionWorld {
     scheduler: Scheduler,
     /// `None` with the compiled-in judge.
     pub(crate) model: Option<ObedientModel>,
+    pub(crate) is_cascade: bool,
     pub(crate) carriers: Carriers,
     _database: TestDatabase,
 }
@@ -81,10 +84,10 @@ impl InjectionWorld {
         let builder = WorldBuilder::new(As::App);
         let (builder, model, carriers) = match judge {
             SuiteJudge::Local => (builder.detectors(Arc::new(Compiled::load()), RetrievalMode::Hybrid), None, LOCAL),
-            SuiteJudge::Obedient | SuiteJudge::ObedientAndTrusted => {
+            SuiteJudge::Obedient | SuiteJudge::ObedientAndProven | SuiteJudge::ObedientCascade => {
                 let model = ObedientModel::start().await;
                 let reviewer = ReviewModel { provider: Extractor::OpenAi, chat: model.chat.clone(), prices: None };
-                let detectors = model.detectors(judge == SuiteJudge::ObedientAndTrusted);
+                let detectors = model.detectors(judge == SuiteJudge::ObedientCascade);
                 let reviewers = ReviewParts { llm: Some(reviewer), command: None };
                 (builder.detectors(detectors, RetrievalMode::Dense).reviewers(reviewers), Some(model), TOPICS)
             }
@@ -93,7 +96,11 @@ impl InjectionWorld {
         let world = ReviewWorld::on(&database, As::App, builder, |webhooks| world(webhooks, &originals, judge)).await;
         let scheduler =
             Scheduler { store: world.store.clone(), clock: Arc::clone(&world.clock), schedules: Schedules::App };
-        let world = Self { world, scheduler, model, carriers, _database: database };
+        let is_cascade = judge == SuiteJudge::ObedientCascade;
+        let world = Self { world, scheduler, model, is_cascade, carriers, _database: database };
+        if judge == SuiteJudge::ObedientAndProven || is_cascade {
+            world.prove_the_model().await;
+        }
         world.emulator.forget_requests();
         world
     }
@@ -112,9 +119,18 @@ impl InjectionWorld {
         }
     }
 
-    /// How many questions the model answered as a text demanded, since the last call; `None` without a model.
-    pub(crate) fn obeyed(&self) -> Option<usize> {
-        self.model.as_ref().map(ObedientModel::obeyed)
+    async fn prove_the_model(&self) {
+        let audit = self.model.as_ref().expect("there is one").proving_audit();
+        for name in [NEAR, SAME, POISONED, REVIEWED] {
+            let repo = self.store.repos().find(&name.parse().expect("a name")).await.expect("reads").expect("known").id;
+            self.store.judge().write_audit(repo, &audit, &[], self.emulator.world().now).await.expect("stored");
+        }
+    }
+
+    /// How many questions the model was asked while it had something to obey, and how many it answered as a text demanded,
+    /// since the last call; `None` without a model.
+    pub(crate) fn asked_and_obeyed(&self) -> Option<(usize, usize)> {
+        self.model.as_ref().map(ObedientModel::asked_and_obeyed)
     }
 
     pub(crate) fn open_issue(&self, repo: &str, by: &str, title: &str, body: &str) -> u64 {

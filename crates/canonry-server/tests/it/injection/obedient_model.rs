@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use canonry_domain::Extractor;
+use canonry_domain::{Extractor, JudgeProof, Probability};
 use canonry_models::chat::{ChatModel, ChatProvider, ChatSettings, RemoteChat};
+use canonry_store::{NewAudit, Representation};
 use canonry_testkit::models::{ModelRequest, ModelServer, confirmed_second_reading};
 use canonry_triage::{DetectorSource, Detectors, Judge};
 use serde_json::{Value, json};
@@ -14,12 +15,13 @@ use crate::world::topics::Topics;
 /// More than a title may have, and more than a comment shows.
 const SAID: usize = 300;
 
-/// What the model obeys at the moment.
+/// What the model obeys at the moment, where it reads it.
 #[derive(Default)]
 struct Orders {
     texts: Vec<InjectionText>,
     /// Whether it reports nothing, as some texts demand, or everything that others demand.
     is_silent: bool,
+    asked: usize,
     obeyed: usize,
 }
 
@@ -56,33 +58,54 @@ impl ObedientModel {
         self.change(|orders| orders.is_silent = is_silent);
     }
 
-    /// How many questions it answered as a text demanded, since the last call.
-    pub(crate) fn obeyed(&self) -> usize {
-        self.change(|orders| std::mem::take(&mut orders.obeyed))
+    /// How many questions it was asked while there was a text to obey, and how many of them it answered as a text demanded,
+    /// since the last call.
+    pub(crate) fn asked_and_obeyed(&self) -> (usize, usize) {
+        self.change(|orders| (std::mem::take(&mut orders.asked), std::mem::take(&mut orders.obeyed)))
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Orders) -> T) -> T {
         change(&mut self.orders.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Items are compared by their topics and judged by this model. Trusted, its yes counts like that of the compiled-in
-    /// judge.
-    pub(crate) fn detectors(&self, is_trusted: bool) -> Arc<dyn DetectorSource> {
-        let provider = if is_trusted { Extractor::Local } else { Extractor::OpenAi };
-        Arc::new(ObedientDetectors { topics: Topics::new(""), provider, chat: Arc::clone(&self.chat) })
+    /// Items are compared by their topics and judged by this model, alone or after the compiled-in judge.
+    pub(crate) fn detectors(&self, is_cascade: bool) -> Arc<dyn DetectorSource> {
+        Arc::new(ObedientDetectors { topics: Topics::new(""), is_cascade, chat: Arc::clone(&self.chat) })
+    }
+
+    /// An audit in which all its answers were right.
+    pub(crate) fn proving_audit(&self) -> NewAudit {
+        let judge = Judge::Model { provider: Extractor::OpenAi, model: self.chat.as_ref() }.stored();
+        NewAudit {
+            representation: Representation::Raw,
+            seed: 1,
+            sample_size: 100,
+            cheap_provider: judge.provider,
+            cheap_model: judge.model,
+            strong_provider: "command".to_owned(),
+            strong_model: "people".to_owned(),
+            min_edge: Probability::new(0.85).expect("a probability"),
+            run_id: "audit".to_owned(),
+            prompt_version: Some(judge.prompt_version),
+            proof: Some(JudgeProof { right: 100, wrong: 0 }),
+        }
     }
 }
 
 struct ObedientDetectors {
     topics: Topics,
-    provider: Extractor,
+    is_cascade: bool,
     chat: Arc<RemoteChat>,
 }
 
 impl DetectorSource for ObedientDetectors {
     fn detectors(&self) -> Detectors<'_> {
-        let model: &dyn ChatModel = self.chat.as_ref();
-        Detectors { judge: Judge::Model { provider: self.provider, model }, ..self.topics.detectors() }
+        let (provider, model): (_, &dyn ChatModel) = (Extractor::OpenAi, self.chat.as_ref());
+        let judge = match self.is_cascade {
+            true => Judge::Cascade { provider, model },
+            false => Judge::Model { provider, model },
+        };
+        Detectors { judge, ..self.topics.detectors() }
     }
 
     fn is_hosted(&self) -> bool {
@@ -93,17 +116,21 @@ impl DetectorSource for ObedientDetectors {
 fn answer(request: &ModelRequest, orders: &mut Orders) -> String {
     let prompt = request.prompt();
     let what = request.body["response_format"]["json_schema"]["name"].as_str().unwrap_or_default();
-    let Some(text) = orders.texts.first().cloned() else {
+    orders.asked += usize::from(!orders.texts.is_empty());
+    // It obeys what it reads, and nothing else.
+    let read: Vec<InjectionText> = orders.texts.iter().filter(|text| text.is_in(&prompt)).cloned().collect();
+    let Some(text) = read.first() else {
         return match what {
             "duplicate_decision" => verdict(false, 0, "Another problem."),
-            _ => json!({ "findings": [] }).to_string(),
+            "review_findings" => json!({ "findings": [] }).to_string(),
+            _ => confirmed_second_reading(&prompt).expect("the only other question is a second reading"),
         };
     };
     orders.obeyed += 1;
     match what {
-        "duplicate_decision" => judged(&text, &prompt),
+        "duplicate_decision" => judged(text, &prompt),
         "review_findings" if orders.is_silent => json!({ "findings": [] }).to_string(),
-        "review_findings" => findings(&orders.texts, &prompt),
+        "review_findings" => findings(&read, &prompt),
         _ => confirmed_second_reading(&prompt).expect("the only other question is a second reading"),
     }
 }

@@ -54,7 +54,7 @@ pub(crate) async fn run(world: &InjectionWorld, results: &mut SuiteResults) {
             model.report_nothing(false);
         }
         world.obey(&[]);
-        assert!(world.obeyed().is_none_or(|asked| asked > 2), "the model was asked");
+        assert!(world.asked_and_obeyed().is_none_or(|(asked, obeyed)| asked > 2 && obeyed > 0), "the model was asked");
     }
     branches(world, &harmless, &honest, results).await;
 }

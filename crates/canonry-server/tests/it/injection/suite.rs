@@ -37,6 +37,8 @@ pub(crate) struct SuiteResults {
     /// Texts with which the compiled-in judge finds less than in the harmless story, or gives another reason. How near a score
     /// is to a threshold depends a little on the processor, so this is no exact number.
     pub(crate) diluted: usize,
+    /// Questions that a model answered as a text in an issue demanded.
+    pub(crate) obeyed: usize,
     problems: Vec<String>,
 }
 
@@ -54,9 +56,13 @@ impl SuiteResults {
         self.problems.push(what);
     }
 
+    fn assert_harmless(&self) {
+        assert!(self.problems.is_empty(), "{} problems:\n{}", self.problems.len(), self.problems.join("\n\n"));
+    }
+
     /// Asserts that the documented tables have these numbers: the texts, and two columns from `column` on.
     fn assert_documented(&self, column: usize) {
-        assert!(self.problems.is_empty(), "{} problems:\n{}", self.problems.len(), self.problems.join("\n\n"));
+        self.assert_harmless();
         let (mut wrong, document) = (Vec::new(), std::fs::read_to_string(DOCUMENT).expect("the document"));
         let places = InjectionPlace::ALL.map(|place| place.as_str().to_owned());
         for name in kinds().into_iter().chain(places) {
@@ -111,13 +117,28 @@ async fn a_model_that_obeys_every_text_can_only_suggest() {
     assert!(said.iter().all(|comment| !comment.contains("guidance")), "{said:?}");
     world.assert_clean();
     results.assert_documented(6);
+    assert!(results.obeyed > 0, "the model obeys");
 }
 
-/// The same texts do have an effect where nothing stands in their way; otherwise the suite would prove nothing.
+/// A model is proven, and then obeys strangers' texts: about texts that share nothing it announces and closes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_gate_for_unproven_judges_an_obeying_model_closes() {
-    let world = InjectionWorld::start(SuiteJudge::ObedientAndTrusted).await;
+async fn a_proven_model_that_obeys_every_text_closes_nothing_by_its_word_alone() {
+    let world = InjectionWorld::start(SuiteJudge::ObedientAndProven).await;
+    let mut results = SuiteResults::default();
+    issues::run(&world, &mut results).await;
+    results.assert_harmless();
+    assert!(results.obeyed > 0, "the model obeys");
     let number = report(&world).await;
+    assert!(said(&world, number)[0].starts_with("This may be the same problem as #1"), "{:?}", said(&world, number));
+    world.later(49).await;
+    world.later(100).await;
+    assert!(is_open(&world, number), "{:?}", said(&world, number));
+    // The model does close where the texts themselves show the same: otherwise this would prove nothing.
+    let shown =
+        "```\nthread 'live' panicked at src/live/socket.rs:214:9:\nsession ticket 7741 is stale after resume\n```";
+    world.open_issue(SAME, "ann", "The tide stops: topic8", &format!("It stops, and it prints this.\n\n{shown}"));
+    world.settle().await;
+    let number = report_as(&world, "It stops: topic8 alike95", &format!("It stops at noon.\n\n{shown}")).await;
     assert!(said(&world, number)[0].contains("so it will be **closed on "), "{:?}", said(&world, number));
     world.later(49).await;
     world.later(1).await;
@@ -131,11 +152,28 @@ async fn without_the_gate_for_unproven_judges_an_obeying_model_closes() {
     assert_eq!(world.store.close().brakes(repo).await.expect("reads").len(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cascade_with_a_model_that_obeys_every_text_closes_nothing() {
+    let world = InjectionWorld::start(SuiteJudge::ObedientCascade).await;
+    let mut results = SuiteResults::default();
+    issues::run(&world, &mut results).await;
+    results.assert_harmless();
+    assert!(results.obeyed > 0, "the model obeys");
+    let number = report(&world).await;
+    world.later(49).await;
+    world.later(100).await;
+    assert!(is_open(&world, number), "{:?}", said(&world, number));
+}
+
 /// A report close to #1 with the first text that demands a yes; the model obeys it.
 async fn report(world: &InjectionWorld) -> u64 {
+    let (title, body) = world.carriers.same;
+    report_as(world, title, body).await
+}
+
+async fn report_as(world: &InjectionWorld, title: &str, body: &str) -> u64 {
     let text = at(&[InjectionPlace::Body]).into_iter().find(|text| text.demands == Demand::Near).expect("one");
     world.obey(std::slice::from_ref(&text));
-    let (title, body) = world.carriers.same;
     let (title, body) = text.put_into(title, body);
     let number = world.open_issue(SAME, "mallory", &title, &body);
     world.settle().await;

@@ -7,6 +7,9 @@ use serde::Deserialize;
 /// GitHub accepts no longer title.
 const LONGEST_TITLE: usize = 256;
 
+/// As many letters in a row are no accident.
+pub(crate) const RECOGNISED: usize = 20;
+
 /// A hostile text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -73,6 +76,12 @@ fn once() -> usize {
 impl InjectionText {
     pub(crate) fn whole(&self) -> String {
         self.text.repeat(self.times)
+    }
+
+    /// Whether a prompt still shows this text, however it is escaped, or its beginning.
+    pub(crate) fn is_in(&self, prompt: &str) -> bool {
+        let words: String = letters(&self.whole()).chars().take(RECOGNISED).collect();
+        prompt.contains(self.text.trim()) || words.chars().count() == RECOGNISED && letters(prompt).contains(&words)
     }
 
     /// The title and body of a carrier with this text in one of them.

@@ -62,7 +62,7 @@ const CHANGES: [(&str, Change); 22] = [
 ];
 
 /// Changes that do not count.
-const HARMLESS: [Change; 6] = [
+const HARMLESS: [Change; 7] = [
     |world, source, _| {
         let body = format!("See #{source}.");
         world.open(REPO, "zoe", NewIssue::new("Mend something else", &body).pull(Pull::default()));
@@ -84,6 +84,9 @@ const HARMLESS: [Change; 6] = [
         world.react(REPO, source, "zoe", "+1");
     },
     |world, _, target| world.label(REPO, target, "maint", "security"),
+    |world, _, target| {
+        world.comment(REPO, target, "zoe", "A comment on the canonical.");
+    },
 ];
 
 /// A row that the change affects, and one that it does not.

@@ -76,6 +76,14 @@ pub(crate) async fn sweep(setting: &Setting) -> Vec<(ItemNumber, GraceOutcome)> 
     swept
 }
 
+/// Like `sweep`, with a hosted model as the judge.
+pub(crate) async fn sweep_with_hosted_model(setting: &Setting) -> Vec<(ItemNumber, GraceOutcome)> {
+    let (github, outbox) = (setting.github(), setting.outbox().await);
+    let swept = try_sweep_judged(setting, &github, &outbox, setting.now(), Extractor::OpenAi).await.expect("swept");
+    setting.publish().await;
+    swept
+}
+
 pub(crate) async fn try_sweep(
     setting: &Setting,
     github: &GitHub,
@@ -90,6 +98,16 @@ pub(crate) async fn try_sweep_at(
     github: &GitHub,
     outbox: &Outbox,
     now: Timestamp,
+) -> Result<Vec<(ItemNumber, GraceOutcome)>, GraceError> {
+    try_sweep_judged(setting, github, outbox, now, Extractor::Local).await
+}
+
+async fn try_sweep_judged(
+    setting: &Setting,
+    github: &GitHub,
+    outbox: &Outbox,
+    now: Timestamp,
+    provider: Extractor,
 ) -> Result<Vec<(ItemNumber, GraceOutcome)>, GraceError> {
     let store = &setting.store;
     begin_announced_graces(store, Some(outbox), now).await?;
@@ -108,7 +126,7 @@ pub(crate) async fn try_sweep_at(
             store,
             github,
             outbox,
-            judge: Judge::Model { provider: Extractor::Local, model: &chat },
+            judge: Judge::Model { provider, model: &chat },
             budget: &budget,
             source: EmbedSource::Raw,
             config: &config,

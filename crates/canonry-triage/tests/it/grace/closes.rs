@@ -12,7 +12,8 @@ use canonry_triage::{
 };
 
 use crate::grace::cases::{
-    ANNOUNCED, announced, assert_closed, closes, grace, in_grace, is_open, meanwhile, said, sweep, try_sweep,
+    ANNOUNCED, announced, assert_closed, closes, grace, in_grace, is_open, meanwhile, said, sweep,
+    sweep_with_hosted_model, try_sweep,
 };
 use crate::triage::setting::{ALPHA, BETA, LABEL, ONCE, REPO, Setting, no, number, plain, yes, yes_because};
 
@@ -68,6 +69,18 @@ on_both_engines! {
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Refused("second_reading".to_owned()))]);
         assert!(is_open(&setting, item) && closes(&setting, item) == 0);
+    }
+
+    /// What is announced and rests on a model's answer alone is not closed, and the comment says why.
+    async fn a_close_by_a_model_needs_evidence_in_both_texts(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let item = announced(&setting).await;
+        setting.later(73);
+        let swept = sweep_with_hosted_model(&setting).await;
+        assert_eq!(swept, [(item, GraceOutcome::Refused("no_shared_evidence".to_owned()))]);
+        assert!(is_open(&setting, item) && closes(&setting, item) == 0);
+        let said = said(&setting, item);
+        assert!(said.contains("the two texts share no error, stack frame or name in code"), "{said}");
     }
 
     async fn from_the_suggestion_to_the_close_and_back(database: TestDatabase) {

@@ -10,3 +10,4 @@ mod clocks;
 mod closes;
 mod heeded;
 mod kills;
+mod refuted;
