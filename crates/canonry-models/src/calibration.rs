@@ -57,26 +57,18 @@ impl Calibration {
         let cosine = f64::from(cosine);
         let score = match &self.anchors {
             None => cosine,
-            Some(anchors) => interpolate(anchors, cosine, |anchor| *anchor),
+            Some(anchors) => interpolate(anchors, cosine),
         };
         Similarity::clamped(score).unwrap_or(Similarity::ZERO)
     }
-
-    /// The smallest cosine that reaches a score: the inverse map, for setting thresholds and drawing curves.
-    pub fn cosine_of(&self, score: f64) -> f64 {
-        match &self.anchors {
-            None => score,
-            Some(anchors) => interpolate(anchors, score, |(cosine, score)| (*score, *cosine)),
-        }
-    }
 }
 
-fn interpolate(anchors: &[(f64, f64)], x: f64, axes: impl Fn(&(f64, f64)) -> (f64, f64)) -> f64 {
-    let after = anchors.partition_point(|anchor| axes(anchor).0 < x);
-    let Some(right) = anchors.get(after).map(&axes) else {
-        return anchors.last().map_or(x, |anchor| axes(anchor).1);
+fn interpolate(anchors: &[(f64, f64)], x: f64) -> f64 {
+    let after = anchors.partition_point(|anchor| anchor.0 < x);
+    let Some(right) = anchors.get(after) else {
+        return anchors.last().map_or(x, |anchor| anchor.1);
     };
-    let Some(left) = after.checked_sub(1).map(|before| axes(&anchors[before])) else {
+    let Some(left) = after.checked_sub(1).map(|before| anchors[before]) else {
         return right.1;
     };
     left.1 + (x - left.0) / (right.0 - left.0) * (right.1 - left.1)
@@ -116,7 +108,6 @@ mod tests {
             [-1.0, 0.0, 0.25, 0.5, 0.65, 1.0, 1.5].map(|cosine| map().similarity(cosine).get()).to_vec();
         assert_eq!(scores, [0.0, 0.0, 0.375, 0.75, 0.825, 1.0, 1.0]);
         assert_eq!(map().similarity(f32::NAN).get(), 0.0);
-        assert!((map().cosine_of(0.825) - 0.65).abs() < 1e-9);
     }
 
     #[test]

@@ -172,8 +172,10 @@ mod tests {
     #[test]
     fn anchors_mean_what_they_promise() {
         let fitted = logistic().fit().expect("enough pairs");
-        assert!((fitted.calibration.cosine_of(0.90) - 0.7).abs() < 0.01);
-        assert!((fitted.calibration.cosine_of(0.95) - (0.7 + 4f64.ln() / 20.0)).abs() < 0.01);
+        for (cosine, score) in [(0.7, 0.90), (0.7 + 4f32.ln() / 20.0, 0.95)] {
+            let found = fitted.calibration.similarity(cosine).get();
+            assert!((found - score).abs() < 0.01, "{cosine}: {found}");
+        }
         assert!((0.95..0.97).contains(&fitted.kept_at_75), "{}", fitted.kept_at_75);
         assert!((fitted.odds_at_90 - 0.5).abs() < 1e-6 && (fitted.odds_at_95 - 0.8).abs() < 1e-6, "{fitted:?}");
     }
@@ -186,7 +188,7 @@ mod tests {
         };
         let fitted = data.fit().expect("enough pairs");
         assert!(fitted.odds_at_95 < 0.8, "{fitted:?}");
-        assert!((fitted.calibration.cosine_of(0.75) - 0.8).abs() < 1e-6);
+        assert_eq!(fitted.calibration.similarity(0.8).get(), 0.75);
     }
 
     #[test]

@@ -10,8 +10,10 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::PathBuf;
 
-use canonry_domain::{ItemNumber, ItemRecord, ItemType, PullChanges, RepoName, fixed_issues, parse_import_value};
-use canonry_retrieval::{FixIndex, FixQuery, Interval, MergedPull, bootstrap};
+use canonry_domain::{
+    Interval, ItemNumber, ItemRecord, ItemType, PullChanges, RepoName, fixed_issues, parse_import_value,
+};
+use canonry_retrieval::{FixIndex, FixQuery, MergedPull, bootstrap};
 use flate2::read::GzDecoder;
 use jiff::Timestamp;
 use regex::Regex;

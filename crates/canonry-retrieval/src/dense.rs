@@ -354,6 +354,11 @@ fn code(unit: &[f32], codes: &mut [i8]) -> VectorCoding {
     VectorCoding { scale, lost: lost.sqrt() as f32 }
 }
 
+/// Sixteen items that every repository has in addition, so that a few do not decide what is usual. Their mean of .2 and
+/// deviation of .1 are those of the public sets (.09 to .26, .10 to .12). Without them two items with the same text,
+/// alone in a repository, have no deviation at all, and what they differ from the mean by is rounding.
+const TYPICAL: DenseSums = DenseSums { count: 16.0, sum: 3.2, squares: 0.8 };
+
 /// The sums from which a spread is computed.
 #[derive(Debug, Clone, Copy, Default)]
 struct DenseSums {
@@ -375,11 +380,9 @@ impl DenseSums {
     }
 
     fn spread(self) -> Spread {
-        if self.count == 0.0 {
-            return Spread { mean: 0.0, deviation: 0.0 };
-        }
-        let mean = self.sum / self.count;
-        Spread { mean, deviation: (self.squares / self.count - mean * mean).max(0.0).sqrt() }
+        let Self { count, sum, squares } = self.and(TYPICAL);
+        let mean = sum / count;
+        Spread { mean, deviation: (squares / count - mean * mean).max(0.0).sqrt() }
     }
 }
 

@@ -54,6 +54,10 @@ pub struct FoundFact<'a> {
     pub compared: String,
     pub text: &'a str,
     pub line: &'a str,
+    /// The line before; empty for the first line of a text or a code block.
+    pub before: &'a str,
+    /// In a code block, or indented like one.
+    pub is_code: bool,
     pub(crate) range: Range<usize>,
 }
 
@@ -166,10 +170,11 @@ impl TextFacts {
 
 /// Calls `found` for every fact of a text with its position, within the limit of its raw representation.
 pub(crate) fn for_each_fact<'a>(text: &'a str, mut found: impl FnMut(FoundFact<'a>)) {
-    let mut fenced = false;
+    let (mut fenced, mut before) = (false, "");
     for line in first_chars(text, TEXT_LIMIT).lines() {
         if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
             fenced = !fenced;
+            before = "";
             continue;
         }
         let is_code = fenced || line.starts_with("    ") || line.starts_with('\t');
@@ -178,8 +183,9 @@ pub(crate) fn for_each_fact<'a>(text: &'a str, mut found: impl FnMut(FoundFact<'
             let start = shown.as_ptr() as usize - text.as_ptr() as usize;
             let compared = first_chars(compared, FACT_LIMIT).to_owned();
             let range = start..start + shown.len();
-            found(FoundFact { kind, compared, text: &text[range.clone()], line, range });
+            found(FoundFact { kind, compared, text: &text[range.clone()], line, before, is_code, range });
         });
+        before = line;
     }
 }
 

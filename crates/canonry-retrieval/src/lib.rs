@@ -37,7 +37,7 @@ pub use item_index::{Ask, CandidatePool, Entry, IndexError, ItemIndex, Query};
 pub use late::{LateQuery, LateScores, late_interaction};
 pub use lexical::{LexicalIndex, LexicalScores};
 pub use marked::{FactSpan, marked};
-pub use metrics::{Interval, RetrievalMeasures, bootstrap, rank_of_best};
+pub use metrics::{RetrievalMeasures, bootstrap, rank_of_best};
 pub use ranker::{RANKER_FEATURES, RankerFeatures, ranked_by, ranker_features};
 pub use replay::{CreationOrder, ReplayQuery, duplicate_clusters};
 pub use search_rules::{INCLUDE_BOOST, SEARCH_LIMIT, SearchHit, TERM_THRESHOLD, apply_search_rules};

@@ -2,19 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use canonry_domain::ItemNumber;
+use canonry_domain::{Interval, ItemNumber};
 use serde::Serialize;
 
 /// Draws of a bootstrap; with a thousand, the ends of an interval vary by less than half a point.
 const DRAWS: usize = 1_000;
-
-/// A value with its 95 % confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Interval {
-    pub value: f64,
-    pub low: f64,
-    pub high: f64,
-}
 
 /// Measures over the ranks of many queries.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -158,14 +158,15 @@ static FAILURE_HEADER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("invariant: the pattern is constant")
 });
 
-/// Whether a frame or a qualified name belongs to a runtime or a library. `line` is the line that it was found in.
-pub fn is_library_code(repo: &RepoName, name: &str, line: &str) -> bool {
+/// Whether a frame or a qualified name belongs to a runtime or a library. `line` is the line that it was found in. A
+/// library's own repository may be unknown; then its code counts as a library's there too.
+pub fn is_library_code(repo: Option<&RepoName>, name: &str, line: &str) -> bool {
     // `<alloc::boxed::Box<F> as core::ops::FnOnce>::call_once`
     let name = name.trim_start_matches(['<', '&', '*', '(']);
     let is_theirs = |(theirs, home): &(&str, &str)| {
         let is_beginning = theirs.ends_with([':', '.', '_', '/']);
         let is_named = name == theirs.trim_end_matches([':', '.']) || is_beginning && name.starts_with(theirs);
-        is_named && !repo.name().eq_ignore_ascii_case(home)
+        is_named && !repo.is_some_and(|repo| repo.name().eq_ignore_ascii_case(home))
     };
     is_failure_helper(name)
         || PATHS.iter().any(|path| line.contains(path))
@@ -242,7 +243,7 @@ mod tests {
             ("store::sqlite::begin::{{closure}}", ""),
             ("__libc_start_main", "#9 0x00007f in __libc_start_main () from /lib/libc.so.6"),
         ] {
-            assert!(is_library_code(&repo, name, line), "{name} in {line}");
+            assert!(is_library_code(Some(&repo), name, line), "{name} in {line}");
         }
     }
 
@@ -263,7 +264,7 @@ mod tests {
             ("nodejs/node", "internal/modules/cjs/loader", ""),
             ("golang/go", "runtime.gopark", ""),
         ] {
-            assert!(!is_library_code(&repo(of), name, line), "{name} in {of}");
+            assert!(!is_library_code(Some(&repo(of)), name, line), "{name} in {of}");
         }
     }
 }

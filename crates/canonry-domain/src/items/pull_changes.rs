@@ -67,13 +67,15 @@ impl PullChanges {
         shared >= SHARED_LINES && shared * 5 >= own.union(&others).count() * 4
     }
 
-    /// Whether one change was sent twice: the same lines of the same files. Of a change to many files only the first
-    /// files are stored, which proves nothing; a branch with other people's commits begins with those.
+    /// Whether one change was sent twice: the same lines of the same files, or, of a change of a line or two, exactly
+    /// the same. Of a change to many files only the first files are stored, which proves nothing; a branch with other
+    /// people's commits begins with those.
     pub fn is_sent_again(&self, other: &Self) -> Option<SentAgain> {
         let [own, others]: [BTreeSet<&String>; 2] = [self, other].map(|changes| changes.files.iter().collect());
         let is_known = |files: &BTreeSet<&String>| (1..=FILES_READ).contains(&files.len());
         let same_files = own.intersection(&others).count() * 5 >= own.union(&others).count() * 4;
-        if !is_known(&own) || !is_known(&others) || !same_files || !self.is_same_change(other) {
+        let is_equal = own == others && self.diff == other.diff && !self.telling_lines().is_empty();
+        if !is_known(&own) || !is_known(&others) || !same_files || !(is_equal || self.is_same_change(other)) {
             return None;
         }
         let is_whole = self.shared_lines(other).0 < MANY_LINES;
@@ -162,6 +164,9 @@ mod tests {
         assert_eq!(large.is_sent_again(&large), Some(SentAgain::Beginning));
         let tree = change(FILES_READ + 1, &lines(8));
         assert_eq!(tree.is_sent_again(&tree), None, "only the first files are known");
+        let short = change(1, "+let column = measured(at);\n");
+        assert_eq!(short.is_sent_again(&short), Some(SentAgain::Whole), "exactly the same");
+        assert_eq!(short.is_sent_again(&change(2, &short.diff)), None, "the same line elsewhere");
     }
 
     #[test]

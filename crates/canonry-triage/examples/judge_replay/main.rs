@@ -21,7 +21,7 @@ use canonry_domain::{
     PairScores, Similarity, Verdict, online_verdict,
 };
 use canonry_models::{Embedder as _, LocalEmbedder};
-use canonry_retrieval::{Ask, Entry, Hit, ItemIndex, LateQuery, Query, RetrievalMode, rank, wilson};
+use canonry_retrieval::{Ask, Entry, Hit, ItemIndex, LateQuery, Query, RetrievalMode, TextFacts, rank, wilson};
 use canonry_triage::{FEATURES, LocalCandidate, LocalText, compare, judge_locally};
 use jiff::Timestamp;
 use serde_json::json;
@@ -77,7 +77,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             if let Some(out) = &mut features {
                 case.write_features(&name, out)?;
             }
-            let answer = judge_locally(&text(item), &case.candidates());
+            let evidence = TextFacts::of(&format!("{}\n{}", item.record.title, body(item)));
+            let common = index.common_facts(&evidence);
+            let source = LocalText { common: Some(&common), ..text(item) };
+            let answer = judge_locally(&source, &case.candidates());
             let ruled = case.verdict(&index, &answer, &calibrate);
             tally.count(item, &ruled);
             if is_later(item) {
@@ -285,6 +288,7 @@ fn text(item: &SetItem) -> LocalText<'_> {
         author: item.record.author.as_ref(),
         created_at: item.record.created_at,
         changes: item.record.changes.as_ref(),
+        common: None,
     }
 }
 

@@ -106,9 +106,11 @@ static REVERT: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// A pull request with the title of a merge commit brings that change to another branch.
 static BACKPORT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?: back-?port(?:s|ed|ing)? (?: \s+ (?: of | from ) )? | cherry[-\ ]?pick(?:s|ed|ing)? (?: \s+ (?: of | from ) )? )",
+        r"(?: back-?port(?:s|ed|ing)? (?: \s+ (?: of | from ) )? | cherry[-\ ]?pick(?:s|ed|ing)? (?: \s+ (?: of | from ) )?
+          | merge \s+ pull \s+ request )",
     )
 });
 
@@ -126,7 +128,7 @@ static FOLLOW_UP: LazyLock<Regex> = LazyLock::new(|| {
           | spawned (?: \s+ off )? \s+ (?: of | from ) | spun \s+ (?: off | out ) (?: \s+ (?: of | from ) )?
           | (?: split | broken | forked | factored | extracted ) (?: \s+ (?: off | out ) )? \s+ (?: of | from )
           | builds \s+ (?: up )? on | on \s+ top \s+ of | stacked \s+ on | depends \s+ (?: up )? on | blocked \s+ (?: by | on )
-          | blocks | (?: last | first | next | second )? \s* part \s+ of | sub-? (?: issue | task ) \s+ of",
+          | re-?appl(?:y|ies|ied|ying) | re-?land(?:s|ed|ing)? | blocks | (?: last | first | next | second )? \s* part \s+ of | sub-? (?: issue | task ) \s+ of",
     )
 });
 
@@ -175,6 +177,9 @@ mod tests {
             ("Revert PR #12 and add documentation", Revert),
             ("Backport of #12 to beta", Backport),
             ("Cherry-picked from #12", Backport),
+            ("Merge pull request #12 from wave/anchor", Backport),
+            ("Reapply #12, which was reverted by mistake", FollowUp),
+            ("Reland: #12", FollowUp),
         ] {
             assert_eq!(cited(text), Some(expected), "{text}");
         }

@@ -7,7 +7,7 @@ use canonry_domain::{
     Probability, PullChanges, REASONING_LIMIT, Relation, RootCauseMatch, STRONG_RETRIEVAL, ScopeRelation, SentAgain,
     Similarity, Structure, bug_feature_mismatch, has_content, pair_relation,
 };
-use canonry_retrieval::FactKind;
+use canonry_retrieval::{CommonFacts, FactKind};
 use jiff::Timestamp;
 
 use crate::judge::local::features::{PairFeatures, compare};
@@ -27,6 +27,8 @@ pub struct LocalText<'a> {
     pub created_at: Option<Timestamp>,
     /// What a pull request changes; `None` if unknown.
     pub changes: Option<&'a PullChanges>,
+    /// Facts that many items of the repository contain, which prove nothing. Only the source needs them.
+    pub common: Option<&'a CommonFacts>,
 }
 
 /// A candidate as retrieval found it.
@@ -38,7 +40,7 @@ pub struct LocalCandidate<'a> {
 }
 
 /// The name of this judge, stored with its answers; it changes with its weights and rules.
-pub const LOCAL_JUDGE: &str = "evidence.5";
+pub const LOCAL_JUDGE: &str = "evidence.6";
 
 /// Judges by what the items share.
 ///
@@ -249,7 +251,7 @@ impl<'a> WeighedCandidate<'a> {
 }
 
 fn judged<'a>(text: &LocalText<'a>) -> JudgedItem<'a> {
-    let LocalText { item_type, number, title, body, labels, author, created_at, changes } = *text;
+    let LocalText { item_type, number, title, body, labels, author, created_at, changes, common: _ } = *text;
     let origin = ItemOrigin { author, created_at, changes, base_branch: None };
     // The state does not affect the kind of report.
     JudgedItem { number, state: ItemState::Open, item_type, title, body, labels, origin }
@@ -261,8 +263,10 @@ const FACTS_TOLD: usize = 3;
 const SAME_TITLE: f64 = 0.9;
 /// The minimum overlap of the titles of one text that was sent twice.
 const ALIKE_TITLE: f64 = 1.0 / 3.0;
-/// A person who sends a text twice by mistake does so within a day; later it is a check list or a weekly report.
-const SENT_TWICE_HOURS: f64 = 24.0;
+/// A person who sends a text twice by mistake does so within half a day; later it is a check list or a daily report.
+const SENT_TWICE_HOURS: f64 = 12.0;
+/// The minimum overlap of word triples of two reports of one error.
+const SAME_TEXT: f64 = 0.4;
 /// A text with fewer words is not a report.
 const FEWEST_WORDS: usize = 8;
 /// The number of triples in that many words.
@@ -306,15 +310,17 @@ impl Tie {
             && compared.shortest >= FEWEST_WORDS
             && compared.copied >= FEWEST_TRIPLES
             && !compared.versions_differ
+            && !compared.places_differ
         {
             let sent_twice = compared.hours.is_some_and(|hours| hours < SENT_TWICE_HOURS);
             // Two people who send the same words may both have sent a form that is not known yet, in any language. What
-            // a program printed is in no form.
-            let shows_output = compared.facts.iter().any(|fact| matches!(fact.kind, FactKind::Error | FactKind::Frame));
+            // a program printed is in no form. One person who sends them under two titles means two things, and a bot
+            // means what it says each time.
             return match compared.same_author {
-                true if sent_twice => Self::Copy,
+                true if sent_twice && titles.each_own => Self::Alike,
+                true if sent_twice && !source.author.is_some_and(Login::is_bot) => Self::Copy,
                 true => Self::Recurring,
-                false if shows_output => Self::Copy,
+                false if compared.prints_same => Self::Copy,
                 false => Self::Alike,
             };
         }
@@ -324,12 +330,15 @@ impl Tie {
         if bug_feature_mismatch(&judged(source), &judged(&candidate.text)).is_some() {
             return Self::OtherKind;
         }
-        let telling = compared.error_words >= 4 && !compared.places_differ && !compared.same_author;
+        let telling = compared.printed_words >= 4 && !compared.places_differ && !compared.same_author;
+        // One message under one title can have two causes: "Cannot read properties of undefined" is in every project.
+        let has_witness = compared.places_shared || compared.frames_shared || compared.triples >= SAME_TEXT;
         let same_title = titles.overlap >= SAME_TITLE
             && titles.shortest >= 4
+            && has_witness
             && compared.hours.is_none_or(|hours| hours < SAME_ERROR_HOURS)
             && score >= STRONG_RETRIEVAL;
-        let same_text = compared.triples >= 0.4 && compared.error_words >= 5 && score >= 0.94;
+        let same_text = compared.triples >= SAME_TEXT && compared.printed_words >= 5 && score >= 0.94;
         if telling && (same_title || same_text) {
             return Self::SameError;
         }
@@ -380,6 +389,7 @@ mod tests {
             author: Some(&filed.author),
             created_at: Some(filed.created_at),
             changes: None,
+            common: None,
         }
     }
 
@@ -416,13 +426,69 @@ mod tests {
     #[test]
     fn the_same_telling_error_under_the_same_title_is_a_duplicate() {
         let first = Written("ann", 10, "Tree renderer lost its viewport anchor", CRASH);
-        let body = "Today's build dies at once for me:\n\n    error: tree renderer lost its viewport anchor during relayout\n\n\
-            Nothing else is in the log, and I have only sixty folders.";
-        let answer = judge(Written("bob", 300, "tree renderer lost its viewport anchor", body), first, 0.93);
+        let dies = |more: &str| {
+            format!(
+                "Today's build dies at once for me:\n\n    error: tree renderer lost its viewport anchor during relayout\n{more}\n\
+                Nothing else is in the log, and I have only sixty folders."
+            )
+        };
+        let (body, alone) = (dies("      at anchor.rs:412\n"), dies(""));
+        let crash = CRASH.replace("relayout\n", "relayout\n  at anchor.rs:412\n");
+        let first = Written(first.0, first.1, first.2, &crash);
+        let answer = judge(Written("bob", 300, "tree renderer lost its viewport anchor", &body), first, 0.93);
         assert!(answer.is_duplicate && is_sure(&answer), "{answer:?}");
         insta::assert_snapshot!(answer.reasoning, @"Same error and title as #7; both show `error: tree renderer lost its viewport anchor during relayout`");
-        // The same words with a weak retrieval score are no proof.
-        assert!(!is_sure(&judge(Written("bob", 300, "tree renderer lost its viewport anchor", body), first, 0.84)));
+        // The same words with a weak retrieval score are no proof, nor is a message without a place: it may have two causes.
+        assert!(!is_sure(&judge(Written("bob", 300, "tree renderer lost its viewport anchor", &body), first, 0.84)));
+        assert!(!is_sure(&judge(Written("bob", 300, "tree renderer lost its viewport anchor", &alone), first, 0.93)));
+    }
+
+    #[test]
+    fn an_error_in_a_sentence_is_no_output() {
+        let title = "App cannot connect to the server after the upgrade";
+        let one = "After the upgrade to the new router the phone shows a spinner and then goes back to the first page.";
+        let other =
+            "Our proxy asks for a certificate now. Where do I put it so that the desktop client picks it up again?";
+        assert!(!is_sure(&judge(Written("bob", 300, title, other), Written("ann", 10, title, one), 0.95)));
+        let undefined = "TypeError: Cannot read properties of undefined (reading 'map')";
+        let at = |what: &str| format!("{what}\n\n```\n{undefined}\n```\n");
+        let one = at("The calendar stays empty when a shared folder has no owner.");
+        let other = at("Pressing export twice in the invoice list gives a white page.");
+        assert!(!is_sure(&judge(Written("bob", 300, undefined, &other), Written("ann", 10, undefined, &one), 0.95)));
+    }
+
+    #[test]
+    fn one_person_who_sends_a_text_under_two_titles_means_two_things() {
+        let body = "People who use it in the evening say that the bright background hurts their eyes, and the system has a \
+            setting for it that every other program follows. The colours of the brand are described in the style guide, \
+            page twelve, and the icons exist already in both variants, so that only the sheet has to be written.";
+        let android = Written("ann", 13, "Add a dark mode to the Android app", body);
+        let answer = judge(android, Written("ann", 10, "Add a dark mode to the iPhone app", body), 0.99);
+        assert!(!is_sure(&answer), "{answer:?}");
+    }
+
+    #[test]
+    fn a_bot_that_repeats_itself_reports_again() {
+        let body = "The nightly build failed in the step that packs the installer.\n\n```\nerror: packing the installer stopped at the second volume\n```\n";
+        let first = Written("nightly[bot]", 10, "Nightly build failed", body);
+        for hours in [1, 23] {
+            let answer = judge(Written("nightly[bot]", 10 + hours, "Nightly build failed", body), first, 1.0);
+            assert!(!is_sure(&answer) && !answer.is_duplicate, "{hours}: {answer:?}");
+        }
+    }
+
+    #[test]
+    fn crashes_at_different_places_are_no_copies() {
+        let crash = |place: &str| {
+            format!(
+                "The compiler stopped while it built my crate, and asked me to report it here, so here it is.\n\n```\n\
+                error: internal compiler error: unexpected region in the inference table\n  at {place}\n\
+                   4: std::rt::lang_start\n   5: main\n```\n"
+            )
+        };
+        let (one, other) = (crash("collect.rs:1040"), crash("region.rs:377"));
+        let title = "Internal compiler error";
+        assert!(!is_sure(&judge(Written("bob", 300, title, &other), Written("ann", 10, title, &one), 0.99)));
     }
 
     #[test]

@@ -50,8 +50,12 @@ pub struct PairFeatures {
     pub(crate) titles: Titles,
     /// The overlap of word triples (three words in a row): those in both texts divided by those in either.
     pub(crate) triples: f64,
-    /// Rare words of the most specific error line that both contain.
-    pub(crate) error_words: usize,
+    /// The same output of a program, or a place in a source file, is in both.
+    pub(crate) prints_same: bool,
+    /// Rare words of the most specific error that a program printed in both.
+    pub(crate) printed_words: usize,
+    /// A frame that a program printed is in both.
+    pub(crate) frames_shared: bool,
     /// Both name places in source files: whether they share one, or all differ.
     pub(crate) places_shared: bool,
     pub(crate) places_differ: bool,
@@ -86,8 +90,8 @@ fn pair(
     let facts = shared_facts(&own.facts, &other.facts);
     let titles = Titles::of(&own.title, &other.title);
     let triples = overlap(&own.triples, &other.triples);
-    let error_words =
-        facts.iter().filter(|fact| fact.kind == FactKind::Error).map(|fact| rare_words(&fact.text)).max().unwrap_or(0);
+    let printed = shared_facts(&own.printed, &other.printed);
+    let error_words = most_rare_words(&facts);
     let frames = facts.iter().filter(|fact| fact.kind == FactKind::Frame).count();
     let places_known = !own.places.is_empty() && !other.places.is_empty();
     let places_shared = !own.places.is_disjoint(&other.places);
@@ -140,7 +144,9 @@ fn pair(
         facts,
         titles,
         triples,
-        error_words,
+        prints_same: !printed.is_empty() || places_shared,
+        printed_words: most_rare_words(&printed),
+        frames_shared: printed.iter().any(|fact| fact.kind == FactKind::Frame),
         places_shared,
         places_differ: places_known && !places_shared,
         versions_differ,
@@ -242,6 +248,11 @@ impl CandidateRank {
             behind_by_ranker: (-ahead).clamp(0.0, 4.0) / 4.0,
         }
     }
+}
+
+/// The number of rare words in the most specific error line.
+fn most_rare_words(facts: &[SharedFact]) -> usize {
+    facts.iter().filter(|fact| fact.kind == FactKind::Error).map(|fact| rare_words(&fact.text)).max().unwrap_or(0)
 }
 
 /// The number of words in an error line that do not appear in most others. "error: aborting due to previous error"

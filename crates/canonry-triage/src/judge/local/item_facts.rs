@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
-use canonry_domain::{BODY_LIMIT, PullChanges, is_failure_header, is_failure_helper};
+use canonry_domain::{BODY_LIMIT, PullChanges, is_failure_header, is_failure_helper, is_library_code};
 use canonry_retrieval::{FactKind, FoundFact, TextFacts, tokens};
 use regex::Regex;
 
@@ -19,6 +19,8 @@ pub(crate) struct LocalFacts {
     /// How many words the author wrote, title included.
     pub(crate) length: usize,
     pub(crate) facts: TextFacts,
+    /// Those of the facts that a program printed: frames, and errors in the form that programs write.
+    pub(crate) printed: TextFacts,
     /// Places in source files, such as `collect.rs:1040`. The first lines of a file are left out: too many items name
     /// them.
     pub(crate) places: BTreeSet<String>,
@@ -35,12 +37,16 @@ impl LocalFacts {
         all.extend(tokens(&body));
         let triples = all.windows(3).map(hash).collect();
         let changes = text.changes;
+        let whole = format!("{}\n{body}", text.title);
+        let is_telling =
+            |found: &FoundFact<'_>| is_telling(found) && !text.common.is_some_and(|common| common.contains(found));
         Self {
             length: all.len(),
             words: all.into_iter().collect(),
             triples,
             title,
-            facts: TextFacts::of_which(&format!("{}\n{body}", text.title), is_telling),
+            facts: TextFacts::of_which(&whole, is_telling),
+            printed: TextFacts::of_which(&whole, |found| is_telling(found) && is_printed(found)),
             places: places(&body),
             paths: changes.map(|changes| changes.files.iter().take(PATHS).cloned().collect()).unwrap_or_default(),
             lines: changes.map(changed_lines).unwrap_or_default(),
@@ -52,6 +58,20 @@ impl LocalFacts {
 fn is_telling(found: &FoundFact<'_>) -> bool {
     let is_helper = matches!(found.kind, FactKind::Frame | FactKind::Code) && is_failure_helper(found.text);
     !is_helper && !is_failure_header(found.line)
+}
+
+/// Whether a program printed this. "Paste the error here" is a form, and "the app cannot connect" is a person.
+fn is_printed(found: &FoundFact<'_>) -> bool {
+    match found.kind {
+        FactKind::Frame => !is_library_code(None, found.text, found.line),
+        FactKind::Error => {
+            MESSAGE.is_match(found.line)
+                || PLACE.is_match(found.line)
+                || HEADED.is_match(found.before)
+                || found.is_code && LEVEL.is_match(found.line)
+        }
+        FactKind::Quote | FactKind::Code | FactKind::Version => false,
+    }
 }
 
 /// The maximum number of paths that are compared; a larger change touches the whole tree.
@@ -117,6 +137,17 @@ fn pattern(pattern: &str) -> Regex {
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"\b([\w-]+\.(?:rs|c|cc|cpp|h|hpp|go|py|rb|js|ts|tsx|java|kt|cs|swift|php|ex|m)):(\d{1,6})\b")
 });
+/// A form that only programs write, also where nobody marked it as code.
+static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?x)^[\s>*`-]*(?:(?:\S+\s+){0,3}[\w.]*[A-Za-z](?:Error|Exception)|[Pp]anic|[Ff]atal(?:\serror)?|[Ee]rror\[\w+\]):\s
+        | panicked\ at | \bSIG(?:SEGV|ABRT|KILL|BUS|ILL)\b | [Ss]egmentation\ fault",
+    )
+});
+/// What stands above a message: `thread 'main' panicked at src/a.rs:88:40:`.
+static HEADED: LazyLock<Regex> = LazyLock::new(|| pattern(r"panicked at .*:\s*$"));
+/// The level before a message. In prose it may be the label of a form.
+static LEVEL: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\W*(?:\S+\s+){0,3}(?i:error|fatal|panic|failed)\]?:?\s"));
 static COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)<!--.*?(?:-->|$)"));
 static FORM: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
