@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    CurrentThreshold, DriftKind, EventBy, GraceEnd, IssueResolution, ItemNumber, Lesson, LessonKind, OutcomeEvent,
-    OutcomeKind, Override, OverrideKind, SilenceReason, SkipReason, StateReason, ThresholdSource, TriageMode,
-    WriteKind,
+    ActionReason, CurrentThreshold, DriftKind, EventBy, GateReason, GraceEnd, IssueResolution, ItemNumber, Lesson,
+    LessonKind, OutcomeEvent, OutcomeKind, Override, OverrideKind, SkipReason, StateReason, ThresholdSource,
+    TriageMode, TriageReason, WriteKind,
 };
 use canonry_store::{
     CloseMode, CloseOutcome, Grace, GraceState, ItemClose, OutboxEntry, OutboxState, StoredOutcome, StoredTriageAction,
@@ -97,37 +97,17 @@ fn action_event(stored: &StoredTriageAction, now: Timestamp) -> TimelineEvent {
             format!("Threshold{component}: {points} %, as configured.")
         }
     };
-    let because = match (action.mode, action.reason.parse::<SilenceReason>()) {
-        (mode, _) if !mode.speaks() && mode != TriageMode::Off => {
-            format!("In mode “{mode}” verdicts are recorded and nothing is posted.")
+    let because = match &action.reason {
+        _ if !action.mode.speaks() && action.mode != TriageMode::Off => {
+            format!("In mode “{}” verdicts are recorded and nothing is posted.", action.mode)
         }
-        (_, Ok(SilenceReason::Mode)) => format!("The mode is “{}”.", action.mode),
-        (_, Ok(SilenceReason::NotDuplicate)) => "No duplicate was found.".to_owned(),
-        (_, Ok(SilenceReason::NoScore)) => "There is no score to compare with the threshold.".to_owned(),
-        (_, Ok(SilenceReason::BelowThreshold)) => "The score is below the threshold.".to_owned(),
-        (_, Ok(SilenceReason::FallenSilent)) => String::new(),
-        (_, Err(_)) => action_reason(&action.reason),
+        ActionReason::Rule(TriageReason::Mode) => format!("The mode is “{}”.", action.mode),
+        // The threshold follows.
+        ActionReason::Rule(TriageReason::AboveThreshold | TriageReason::FallenSilent) => String::new(),
+        reason => format!("{}.", capital(&reason.in_words())),
     };
     let space = if because.is_empty() { "" } else { " " };
     event(stored.created_at, now, badge, format!("{because}{space}{threshold}"))
-}
-
-/// The reasons of triage, in words; a score above the threshold is not mentioned.
-fn action_reason(reason: &str) -> String {
-    if let Some(hours) = reason.strip_prefix("grace:") {
-        return format!("A close was announced, due after {hours} hours.");
-    }
-    match reason {
-        "above_threshold" => String::new(),
-        "no_longer_predicted" => "It no longer looks like a duplicate.".to_owned(),
-        "said_already" => "The comment already says exactly this.".to_owned(),
-        "comment_deleted" => "A person deleted the comment, so it is not posted again.".to_owned(),
-        "over_budget" => "The model budget is spent, so no model was asked.".to_owned(),
-        "no_prices" => "A model budget is set without prices, so no model was asked.".to_owned(),
-        "asked_for_description" => "It contains only its template, so the comment asks for a description.".to_owned(),
-        "cooldown" => "The last comment is too recent for another one.".to_owned(),
-        other => format!("{}.", capital(&other.replace('_', " "))),
-    }
 }
 
 /// The reason why a grace ended without a close, after "because".
@@ -137,6 +117,9 @@ pub(crate) fn why_it_ended(reason: &str) -> String {
     }
     if let Ok(skip) = reason.parse::<SkipReason>() {
         return skip.in_words().to_owned();
+    }
+    if let Some(objection) = reason.parse::<GateReason>().ok().and_then(|reason| reason.objection_in_words()) {
+        return objection.to_owned();
     }
     let drifted = reason.strip_prefix("drift:").and_then(|kind| kind.parse::<DriftKind>().ok());
     if let Some(kind) = drifted {

@@ -1,25 +1,13 @@
 //! Decides whether a verdict about a new item is posted on GitHub, and gives the reason if not.
 
-use crate::{CurrentThreshold, Similarity, TriageMode, Verdict, text_enum};
+use crate::{CurrentThreshold, Similarity, TriageMode, TriageReason, Verdict};
 
 /// Whether a verdict is posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommentDecision {
     Speak,
     /// The verdict is only recorded.
-    Silent(SilenceReason),
-}
-
-text_enum! {
-    pub enum SilenceReason: "a reason to be silent" {
-        Mode = "mode",
-        NotDuplicate = "not_duplicate",
-        /// The selected target has no score to compare with the threshold.
-        NoScore = "no_score",
-        BelowThreshold = "below_threshold",
-        /// Too many suggestions were wrong in this repository, at every level.
-        FallenSilent = "fallen_silent",
-    }
+    Silent(TriageReason),
 }
 
 /// Decides whether a verdict is posted: in a mode that comments, for both verdicts that name a target, at or above the
@@ -33,12 +21,12 @@ pub fn decide_comment(
     current: CurrentThreshold,
 ) -> CommentDecision {
     let silent = match (verdict, score) {
-        _ if !mode.speaks() => SilenceReason::Mode,
-        (Verdict::NotDuplicate, _) => SilenceReason::NotDuplicate,
-        (Verdict::Duplicate | Verdict::MaybeDuplicate, None) => SilenceReason::NoScore,
+        _ if !mode.speaks() => TriageReason::Mode,
+        (Verdict::NotDuplicate, _) => TriageReason::NotDuplicate,
+        (Verdict::Duplicate | Verdict::MaybeDuplicate, None) => TriageReason::NoScore,
         (Verdict::Duplicate | Verdict::MaybeDuplicate, Some(score)) => match current {
-            CurrentThreshold::Silent => SilenceReason::FallenSilent,
-            CurrentThreshold::From(_) if !current.admits(score) => SilenceReason::BelowThreshold,
+            CurrentThreshold::Silent => TriageReason::FallenSilent,
+            CurrentThreshold::From(_) if !current.admits(score) => TriageReason::BelowThreshold,
             CurrentThreshold::From(_) => return CommentDecision::Speak,
         },
     };
@@ -47,7 +35,7 @@ pub fn decide_comment(
 
 #[cfg(test)]
 mod tests {
-    use super::{CommentDecision, SilenceReason, decide_comment};
+    use super::{CommentDecision, TriageReason, decide_comment};
     use crate::{CurrentThreshold, Similarity, Threshold, TriageMode, Verdict};
 
     #[test]
@@ -58,13 +46,13 @@ mod tests {
         for (mode, verdict, score, current, expected) in [
             (TriageMode::Suggest, Verdict::Duplicate, Some(0.85), from_85, CommentDecision::Speak),
             (TriageMode::Grace, Verdict::MaybeDuplicate, Some(0.9), from_85, CommentDecision::Speak),
-            (TriageMode::Suggest, Verdict::MaybeDuplicate, Some(0.8499), from_85, no(SilenceReason::BelowThreshold)),
-            (TriageMode::Suggest, Verdict::Duplicate, Some(1.0), silent, no(SilenceReason::FallenSilent)),
-            (TriageMode::Suggest, Verdict::Duplicate, None, from_85, no(SilenceReason::NoScore)),
-            (TriageMode::Suggest, Verdict::NotDuplicate, Some(1.0), from_85, no(SilenceReason::NotDuplicate)),
-            (TriageMode::Suggest, Verdict::NotDuplicate, None, silent, no(SilenceReason::NotDuplicate)),
-            (TriageMode::Shadow, Verdict::Duplicate, Some(1.0), from_85, no(SilenceReason::Mode)),
-            (TriageMode::Off, Verdict::Duplicate, Some(1.0), from_85, no(SilenceReason::Mode)),
+            (TriageMode::Suggest, Verdict::MaybeDuplicate, Some(0.8499), from_85, no(TriageReason::BelowThreshold)),
+            (TriageMode::Suggest, Verdict::Duplicate, Some(1.0), silent, no(TriageReason::FallenSilent)),
+            (TriageMode::Suggest, Verdict::Duplicate, None, from_85, no(TriageReason::NoScore)),
+            (TriageMode::Suggest, Verdict::NotDuplicate, Some(1.0), from_85, no(TriageReason::NotDuplicate)),
+            (TriageMode::Suggest, Verdict::NotDuplicate, None, silent, no(TriageReason::NotDuplicate)),
+            (TriageMode::Shadow, Verdict::Duplicate, Some(1.0), from_85, no(TriageReason::Mode)),
+            (TriageMode::Off, Verdict::Duplicate, Some(1.0), from_85, no(TriageReason::Mode)),
         ] {
             let score = score.map(|score| Similarity::new(score).expect("in range"));
             assert_eq!(decide_comment(mode, verdict, score, current), expected, "{mode} {verdict} {score:?} {current}");

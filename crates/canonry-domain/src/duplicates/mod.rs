@@ -22,12 +22,13 @@ pub(crate) mod score_gap;
 pub(crate) mod suggestion_text;
 pub(crate) mod token_vectors;
 pub(crate) mod triage_mode;
+pub(crate) mod triage_reason;
 pub(crate) mod vague;
 
 pub use bug_feature::bug_feature_mismatch;
 pub use canonical::{PairItem, may_close_towards};
 pub use cluster::{Cluster, clusters};
-pub use comment_decision::{CommentDecision, SilenceReason, decide_comment};
+pub use comment_decision::{CommentDecision, decide_comment};
 pub use decision::{DecisionOrigin, DecisionStatus, GateDecision};
 pub use edge::Edge;
 pub use fixes::*;
@@ -49,4 +50,5 @@ pub use suggestion_text::{
 };
 pub use token_vectors::{InvalidTokenVectors, TokenVectors};
 pub use triage_mode::TriageMode;
+pub use triage_reason::{ActionReason, TriageReason};
 pub use vague::is_too_vague;

@@ -32,8 +32,8 @@ pub use maintainers::Maintainers;
 pub use moment::{InvalidMoment, month_of, parse_moment, whole_micros};
 pub use named_duplicate::named_duplicate;
 pub use outcome_event::{
-    EventBy, HUMAN_LABEL, OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing,
-    reason_given_at,
+    EventBy, EventOrigin, HUMAN_LABEL, OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event,
+    explains_closing, reason_given_at,
 };
 pub use pull_changes::{PullChanges, SentAgain};
 pub use release_version::ReleaseVersion;

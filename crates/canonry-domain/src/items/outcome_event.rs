@@ -1,5 +1,7 @@
 //! Outcome events: what people did with an item. Each event has its own id.
 
+use std::fmt;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::items::named_duplicate::named_duplicate;
@@ -9,8 +11,8 @@ use crate::{GithubId, Item, ItemNumber, ItemState, ItemType, Login, RepoName, St
 /// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutcomeEvent {
-    /// The unique id of the delivery, or `sync:<repo>#<n>:<time>` for an event that a sync discovered. If another kind
-    /// of event of the same second already has that id, the store appends the kind.
+    /// The unique id of the delivery, or what [`EventOrigin::id`] makes. The id of a sync's event contains the issue and
+    /// the time; if another kind of event of the same second already has it, the store appends the kind.
     pub delivery_id: String,
     pub number: ItemNumber,
     pub kind: OutcomeKind,
@@ -30,6 +32,57 @@ pub struct OutcomeEvent {
     /// The cluster of the predicted target at that time, including the target; empty if nothing was predicted.
     pub cluster: Vec<ItemNumber>,
     pub occurred_at: Timestamp,
+}
+
+impl OutcomeEvent {
+    pub fn origin(&self) -> EventOrigin {
+        EventOrigin::of_id(&self.delivery_id)
+    }
+}
+
+/// What told of an event. The event's id begins with it, unless the id is that of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventOrigin {
+    Delivery,
+    /// A sync saw that the issue had changed, and cannot know who changed it.
+    Sync,
+    /// The issue's timeline, read because a sync could not know more.
+    Timeline,
+    /// Canonry's own close.
+    Apply,
+    Undo,
+    /// People reopened the issue before Canonry's close was confirmed.
+    Objection,
+}
+
+impl EventOrigin {
+    const NAMED: [Self; 5] = [Self::Sync, Self::Timeline, Self::Apply, Self::Undo, Self::Objection];
+
+    /// The beginning of the ids, if they are not a delivery's.
+    pub const fn prefix(self) -> Option<&'static str> {
+        match self {
+            Self::Delivery => None,
+            Self::Sync => Some("sync:"),
+            Self::Timeline => Some("timeline:"),
+            Self::Apply => Some("apply:"),
+            Self::Undo => Some("undo:"),
+            Self::Objection => Some("objected:"),
+        }
+    }
+
+    pub fn id(self, rest: impl fmt::Display) -> String {
+        format!("{}{rest}", self.prefix().unwrap_or_default())
+    }
+
+    fn of_id(id: &str) -> Self {
+        let begins = |origin: &Self| origin.prefix().is_some_and(|prefix| id.starts_with(prefix));
+        Self::NAMED.into_iter().find(begins).unwrap_or(Self::Delivery)
+    }
+
+    /// Whether Canonry did it, or saw the objection to what it did.
+    pub const fn is_own(self) -> bool {
+        matches!(self, Self::Apply | Self::Undo | Self::Objection)
+    }
 }
 
 text_enum! {
@@ -93,7 +146,7 @@ pub fn discovered_event(repo: &RepoName, known: Option<&Item>, now_is: &Item, no
         ItemState::Open => (OutcomeKind::Reopened, now_is.updated_at.unwrap_or(now)),
     };
     Some(OutcomeEvent {
-        delivery_id: format!("sync:{repo}#{}:{occurred_at}", now_is.number),
+        delivery_id: EventOrigin::Sync.id(format_args!("{repo}#{}:{occurred_at}", now_is.number)),
         number: now_is.number,
         kind,
         state_reason: now_is.state_reason,
@@ -143,7 +196,9 @@ pub fn explains_closing(commented_at: Timestamp, closed_at: Timestamp) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{EventBy, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing, reason_given_at};
+    use super::{
+        EventBy, EventOrigin, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing, reason_given_at,
+    };
     use crate::{Item, ItemNumber, ItemRecord, ItemState, ItemType, StateReason, merge_record, parse_moment};
 
     fn item(item_type: ItemType, state: ItemState) -> Item {
@@ -164,6 +219,7 @@ mod tests {
         let (open, closed) = (item(ItemType::Issue, ItemState::Open), item(ItemType::Issue, ItemState::Closed));
         let event = discovered_event(&repo, Some(&open), &closed, now).expect("an event");
         assert_eq!(event.delivery_id, "sync:o/n#12:2026-02-01T00:00:00Z");
+        assert_eq!(event.origin(), EventOrigin::Sync);
         assert_eq!((event.kind, event.state_reason), (OutcomeKind::Closed, Some(StateReason::NotPlanned)));
         assert_eq!((event.by, event.labels, event.in_body), (EventBy::Unknown, Some(vec![]), None));
         let named = Item { body: "Duplicate of #3".into(), labels: vec!["area/ui".into()], ..closed.clone() };

@@ -36,7 +36,7 @@ pub fn unknown_mention(near: Option<&MentionSpec>, handle: &str) -> String {
 
 /// The answer to `duplicate of` and `not a duplicate` with the item's own number.
 pub fn needs_another_number(item_type: ItemType) -> String {
-    format!("That is the number of this {}. Name another one.", item_type.in_words())
+    format!("That is the number of this {}. Name the other number.", item_type.in_words())
 }
 
 /// The answer if the named item does not exist, or is of the other type.
@@ -45,25 +45,25 @@ pub fn unknown_item(item_type: ItemType, number: ItemNumber) -> String {
 }
 
 /// The answer to `duplicate of` if nothing is closed because of it now.
-pub fn duplicate_ruled(item_type: ItemType, target: ItemNumber, is_open: bool) -> String {
+pub fn duplicate_ruled(by: &Login, item_type: ItemType, target: ItemNumber, is_open: bool) -> String {
     let next = match is_open {
-        true => format!(" The next close plan can close this {}.", item_type.in_words()),
+        true => format!(", so the next close plan can close this {}", item_type.in_words()),
         false => String::new(),
     };
-    format!("Recorded: the same as #{target}.{next}")
+    format!("Recorded by `{by}`: the same as #{target}{next}.")
 }
 
 /// The answer to `duplicate of` if the item is closed at once.
-pub fn duplicate_ruled_and_closing(item_type: ItemType, target: ItemNumber) -> String {
+pub fn duplicate_ruled_and_closing(by: &Login, item_type: ItemType, target: ItemNumber) -> String {
     format!(
-        "Recorded: the same as #{target}. This {} will be closed shortly, unless a safety check stops it.",
+        "Recorded by `{by}`: the same as #{target}, so this {} will be closed shortly, unless a safety check stops it.",
         item_type.in_words()
     )
 }
 
 /// The answer to `not a duplicate`.
-pub fn ruled_apart(target: ItemNumber) -> String {
-    format!("Recorded: not the same as #{target}. Canonry will not suggest it again.")
+pub fn ruled_apart(by: &Login, target: ItemNumber) -> String {
+    format!("Recorded by `{by}`: not the same as #{target}, so Canonry will not suggest #{target} here again.")
 }
 
 /// The answer to `not a duplicate` if a close was announced.
@@ -79,7 +79,7 @@ pub fn ruled_by_a_maintainer(target: ItemNumber) -> String {
 /// The answer to `not a duplicate` if nobody called the item a duplicate.
 pub fn not_apart(handle: &str) -> String {
     format!(
-        "Canonry has not called this a duplicate. To rule out a pair, name the other one: `/{handle} not a duplicate of #12`."
+        "Canonry has not called this a duplicate. To rule out a pair, name the other number: `/{handle} not a duplicate of #12`."
     )
 }
 
@@ -108,7 +108,7 @@ pub fn overtaken() -> String {
 
 /// The answer to `pause`.
 pub fn paused(by: &Login, handle: &str) -> String {
-    format!("Paused in this repository by `{by}`. `/{handle} resume` ends the pause.")
+    format!("Paused in this repository by `{by}`, until a maintainer writes `/{handle} resume`.")
 }
 
 /// The answer to `resume`.
@@ -139,12 +139,12 @@ pub fn review_of_closed() -> String {
 
 /// The answer to `not useful`.
 pub fn dismissed(by: &Login) -> String {
-    format!("Dismissed by `{by}`. Canonry will not post it again while this code stays the same.")
+    format!("Dismissed by `{by}`: Canonry will not post it again while this code stays the same.")
 }
 
 /// The answer to an author's `not useful` about a serious finding.
-pub fn only_a_maintainer_silences() -> String {
-    "Recorded. This finding is serious, so it stays open until a maintainer dismisses it too.".to_owned()
+pub fn only_a_maintainer_silences(by: &Login) -> String {
+    format!("Recorded by `{by}`: this finding is serious, so it stays open until a maintainer dismisses it too.")
 }
 
 /// The answer to a command that failed.
@@ -154,6 +154,7 @@ pub fn could_not(quoted: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use canonry_testkit::public_text::{assert_readable, words_in_sight};
     use insta::assert_snapshot;
 
     use super::{
@@ -164,7 +165,6 @@ mod tests {
     };
     use crate::items::named_duplicate::named_duplicate;
     use crate::mention::{MENTIONS, MentionVerb, mention_help, parse_mention};
-    use crate::text::public_text::{assert_readable, words_in_sight};
     use crate::{ItemNumber, ItemType};
 
     fn every_answer() -> Vec<String> {
@@ -179,10 +179,10 @@ mod tests {
             unknown_mention(Some(MentionVerb::DuplicateOf.spec()), "canonry"),
             needs_another_number(ItemType::Issue),
             unknown_item(ItemType::Pr, twelve),
-            duplicate_ruled(ItemType::Issue, twelve, true),
-            duplicate_ruled(ItemType::Pr, twelve, false),
-            duplicate_ruled_and_closing(ItemType::Pr, twelve),
-            ruled_apart(twelve),
+            duplicate_ruled(&mona, ItemType::Issue, twelve, true),
+            duplicate_ruled(&mona, ItemType::Pr, twelve, false),
+            duplicate_ruled_and_closing(&mona, ItemType::Pr, twelve),
+            ruled_apart(&mona, twelve),
             close_cancelled(&mona, twelve),
             ruled_by_a_maintainer(twelve),
             not_apart("canonry"),
@@ -199,7 +199,7 @@ mod tests {
             reviews_are_off(),
             review_of_closed(),
             dismissed(&mona),
-            only_a_maintainer_silences(),
+            only_a_maintainer_silences(&mona),
             could_not("GitHub says no."),
         ]);
         answers
@@ -215,27 +215,27 @@ mod tests {
         Unknown command. `/canonry help` lists the commands.
         Unknown command. Did you mean `/canonry pause`, without more words?
         Unknown command. Did you mean `/canonry duplicate of #12`?
-        That is the number of this issue. Name another one.
+        That is the number of this issue. Name the other number.
         There is no pull request with the number 12 in this repository.
-        Recorded: the same as #12. The next close plan can close this issue.
-        Recorded: the same as #12.
-        Recorded: the same as #12. This pull request will be closed shortly, unless a safety check stops it.
-        Recorded: not the same as #12. Canonry will not suggest it again.
+        Recorded by `mona`: the same as #12, so the next close plan can close this issue.
+        Recorded by `mona`: the same as #12.
+        Recorded by `mona`: the same as #12, so this pull request will be closed shortly, unless a safety check stops it.
+        Recorded by `mona`: not the same as #12, so Canonry will not suggest #12 here again.
         Close cancelled by `mona`: not the same as #12.
         A maintainer ruled that this is the same as #12; only a maintainer can change that.
-        Canonry has not called this a duplicate. To rule out a pair, name the other one: `/canonry not a duplicate of #12`.
+        Canonry has not called this a duplicate. To rule out a pair, name the other number: `/canonry not a duplicate of #12`.
         Nothing to undo: Canonry did not close this.
         Nothing to undo: this is open.
         Not reopened: somebody else closed this after Canonry did.
         Not done: something changed after this was written. Repeat the command if you still want it.
-        Paused in this repository by `mona`. `/canonry resume` ends the pause.
+        Paused in this repository by `mona`, until a maintainer writes `/canonry resume`.
         Resumed in this repository by `mona`.
         Canonry is not paused here.
         Canonry is paused in this repository. A maintainer can end that with `/canonry resume`.
         Reviews are off here. A maintainer can set `review: {enabled: true}` in `.canonry.yml` on the default branch.
         This pull request is closed. Reopen it and ask again.
-        Dismissed by `mona`. Canonry will not post it again while this code stays the same.
-        Recorded. This finding is serious, so it stays open until a maintainer dismisses it too.
+        Dismissed by `mona`: Canonry will not post it again while this code stays the same.
+        Recorded by `mona`: this finding is serious, so it stays open until a maintainer dismisses it too.
         That failed: GitHub says no.
         ");
     }

@@ -2,9 +2,11 @@
 
 use jiff::Timestamp;
 
+use crate::duplicates::suggestion_text::same;
+use crate::duplicates::triage_reason::plain_reason;
 use crate::{
-    CurrentThreshold, FixKind, FixMatch, ItemNumber, ItemType, OnlineGuardrail, OnlineReason, OverrideKind, PairFact,
-    TriageMode, Verdict, evidence_sentences,
+    ActionReason, FixKind, FixMatch, ItemNumber, ItemType, OnlineGuardrail, OnlineReason, OverrideKind, PairFact,
+    TriageMode, TriageReason, Verdict, evidence_sentences,
 };
 
 /// The data for the answer. The caller has quoted the reasoning, which is inserted as it is.
@@ -43,9 +45,23 @@ pub struct WhyVerdict<'a> {
 #[derive(Debug, Clone)]
 pub struct WhyActions<'a> {
     pub mode: TriageMode,
-    pub threshold: CurrentThreshold,
-    pub is_said: bool,
-    pub reason: &'a str,
+    pub comment: WhyComment,
+    pub reason: &'a ActionReason,
+}
+
+/// Canonry's comment on the item, seen from the last comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyComment {
+    /// There is none, and none was wanted.
+    Unwanted,
+    /// It is not on GitHub, or not yet.
+    Unsent,
+    Posted,
+    /// An earlier comparison led to it, and it stands although this comparison would lead to none.
+    Earlier,
+    Withdrawn,
+    /// Posted, and people deleted it.
+    Deleted,
 }
 
 pub fn why_text(why: &WhyItem<'_>) -> String {
@@ -60,7 +76,7 @@ pub fn why_text(why: &WhyItem<'_>) -> String {
             (OverrideKind::Excluded, Some(other)) => {
                 format!("A person ruled: not to be closed as a duplicate of #{other}.")
             }
-            _ => "A person ruled: this one stays open.".to_owned(),
+            _ => "A person ruled that this item stays open.".to_owned(),
         });
     }
     if let Some((due, target)) = why.closing {
@@ -99,13 +115,15 @@ fn about(said: &WhyVerdict<'_>) -> String {
         return with_action(found, said.done.as_ref());
     }
     let Some(target) = said.target else {
-        return format!("No open {} is the same: {}.", said.item_type.in_words(), gate_in_words(said.gate));
+        let found = format!("No open {} is the same: {}.", said.item_type.in_words(), gate_in_words(said.gate));
+        return with_remains(found, said.done.as_ref());
     };
     let found = match said.verdict {
-        Verdict::Duplicate => format!("This looks like the same problem as #{target}."),
-        Verdict::MaybeDuplicate => format!("This may be the same problem as #{target}."),
+        Verdict::Duplicate => format!("This looks like {} as #{target}.", same(said.item_type)),
+        Verdict::MaybeDuplicate => format!("This may be {} as #{target}.", same(said.item_type)),
         Verdict::NotDuplicate => {
-            return format!("#{target} comes closest, but is not the same: {}.", gate_in_words(said.gate));
+            let found = format!("#{target} comes closest, but is not the same: {}.", gate_in_words(said.gate));
+            return with_remains(found, said.done.as_ref());
         }
     };
     with_action(found, said.done.as_ref())
@@ -114,17 +132,36 @@ fn about(said: &WhyVerdict<'_>) -> String {
 /// The finding, and whether Canonry commented because of it.
 fn with_action(found: String, done: Option<&WhyActions<'_>>) -> String {
     let Some(done) = done else { return found };
-    let commented = match done.threshold {
-        _ if done.is_said => "Canonry commented because the match is above this repository's threshold.".to_owned(),
-        CurrentThreshold::Silent => {
-            "Canonry did not comment because too many suggestions were wrong in this repository.".to_owned()
+    let is_mode = *done.reason == TriageReason::Mode;
+    let why = if is_mode { format!("the mode is `{}`", done.mode).into() } else { done.reason.in_words() };
+    let commented = match done.comment {
+        WhyComment::Posted => {
+            format!("Canonry commented because {}.", TriageReason::AboveThreshold.in_words())
         }
-        CurrentThreshold::From(_) if !done.mode.speaks() => {
-            format!("Canonry does not comment in the mode `{}`.", done.mode)
+        WhyComment::Earlier => {
+            format!("Canonry's earlier comment stands. Canonry would not comment now because {why}.")
         }
-        CurrentThreshold::From(_) => format!("Canonry did not comment because {}.", silence_in_words(done.reason)),
+        WhyComment::Withdrawn if *done.reason == TriageReason::NoLongerPredicted => {
+            format!("Canonry withdrew its earlier comment because {why}.")
+        }
+        WhyComment::Withdrawn => {
+            format!("Canonry withdrew its earlier comment and did not comment again because {why}.")
+        }
+        WhyComment::Deleted => "Canonry commented, and somebody deleted the comment.".to_owned(),
+        WhyComment::Unsent => "Canonry's comment is not posted.".to_owned(),
+        WhyComment::Unwanted if is_mode => format!("Canonry does not comment in the mode `{}`.", done.mode),
+        WhyComment::Unwanted => format!("Canonry did not comment because {why}."),
     };
     format!("{found} {commented}")
+}
+
+/// The finding that nothing is the same, and what is left of an earlier comment.
+fn with_remains(found: String, done: Option<&WhyActions<'_>>) -> String {
+    match done.map(|done| done.comment) {
+        Some(WhyComment::Earlier) => format!("{found} Canonry's earlier comment still stands."),
+        Some(WhyComment::Withdrawn) => format!("{found} Canonry withdrew its earlier comment."),
+        _ => found,
+    }
 }
 
 fn gate_in_words(gate: &str) -> String {
@@ -136,9 +173,12 @@ fn gate_in_words(gate: &str) -> String {
         Ok(OnlineReason::ModelNotDuplicate) => "the judge found a difference",
         Ok(OnlineReason::Related(relation)) => relation.in_words(),
         Ok(OnlineReason::Guardrail(OnlineGuardrail::KindMismatch(_))) => "one is a bug, the other a feature request",
-        Ok(OnlineReason::Guardrail(OnlineGuardrail::CandidateGapTooSmall)) => "another one is as close",
+        Ok(OnlineReason::Guardrail(OnlineGuardrail::CandidateGapTooSmall)) => "another item is just as similar",
         Ok(OnlineReason::Guardrail(OnlineGuardrail::UnprovenJudge)) => "the judge is not proven here yet",
         Ok(OnlineReason::Guardrail(OnlineGuardrail::SecondReading)) => "a second reading did not confirm it",
+        Ok(OnlineReason::Guardrail(OnlineGuardrail::NoSharedEvidence)) => {
+            "they share no error, stack frame or name in code"
+        }
         Ok(OnlineReason::Guardrail(_)) => "not everything matches",
         Ok(OnlineReason::BelowMaybeThreshold | OnlineReason::DuplicateLowRetrievalSupport) => {
             "they are not similar enough"
@@ -150,35 +190,27 @@ fn gate_in_words(gate: &str) -> String {
     words.to_owned()
 }
 
-fn silence_in_words(reason: &str) -> String {
-    let words = match reason {
-        "below_threshold" => "the match is below this repository's threshold",
-        "comment_deleted" => "somebody deleted its comment",
-        "cooldown" => "its last comment here is too recent",
-        "over_budget" => "the budget for models is spent",
-        "no_prices" => "the model's prices are not configured",
-        "no_score" => "the match has no score",
-        _ => return plain_reason(reason),
-    };
-    words.to_owned()
-}
-
-/// Stored reasons without a sentence of their own are words joined by underscores.
-fn plain_reason(reason: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | ' ' | '-');
-    reason.chars().filter(|character| plain(*character)).collect::<String>().replace('_', " ")
-}
-
 #[cfg(test)]
 mod tests {
+    use canonry_testkit::public_text::{assert_readable, words_in_sight};
     use insta::assert_snapshot;
 
-    use super::{WhyActions, WhyItem, WhyVerdict, why_text};
-    use crate::text::public_text::{assert_readable, words_in_sight};
+    use super::{WhyActions, WhyComment, WhyItem, WhyVerdict, why_text};
     use crate::{
-        CurrentThreshold, FixKind, FixMatch, ItemNumber, ItemType, OverrideKind, PairFact, Similarity, Threshold,
-        TriageMode, Verdict,
+        ActionReason, FixKind, FixMatch, ItemNumber, ItemType, OverrideKind, PairFact, Similarity, TriageMode,
+        TriageReason, Verdict,
     };
+
+    const ABOVE: ActionReason = ActionReason::Rule(TriageReason::AboveThreshold);
+    const BELOW: ActionReason = ActionReason::Rule(TriageReason::BelowThreshold);
+    const COMMENTS: [WhyComment; 6] = [
+        WhyComment::Unwanted,
+        WhyComment::Unsent,
+        WhyComment::Posted,
+        WhyComment::Earlier,
+        WhyComment::Withdrawn,
+        WhyComment::Deleted,
+    ];
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("positive")
@@ -193,12 +225,7 @@ mod tests {
             reasoning: "Both stop at the same wave.",
             facts: &[],
             fix: None,
-            done: Some(WhyActions {
-                mode: TriageMode::Suggest,
-                threshold: CurrentThreshold::From(Threshold::new(85).expect("in range")),
-                is_said: true,
-                reason: "above_threshold",
-            }),
+            done: Some(WhyActions { mode: TriageMode::Suggest, comment: WhyComment::Posted, reason: &ABOVE }),
         }
     }
 
@@ -209,7 +236,7 @@ mod tests {
         let due = "2026-03-01T10:00:00Z".parse().expect("a moment");
         let why = WhyItem { said: Some(said), closing: Some((due, number(12))), ..WhyItem::default() };
         assert_snapshot!(why_text(&why), @"
-        This looks like the same problem as #12. Canonry commented because the match is above this repository's threshold. It will be closed as a duplicate of #12 on 1 Mar, 10:00 UTC, unless somebody objects.
+        This looks like the same problem as #12. Canonry commented because the match is at or above this repository's threshold. It will be closed as a duplicate of #12 on 1 Mar, 10:00 UTC, unless somebody objects.
 
         Both mention `E12`.
 
@@ -227,12 +254,12 @@ mod tests {
             "series",
             "follow_up",
         ];
-        let reasons = ["below_threshold", "comment_deleted", "cooldown", "over_budget", "no_prices", "no_score"];
+        let reasons: Vec<ActionReason> = TriageReason::ALL.iter().map(|reason| (*reason).into()).collect();
         for verdict in [Verdict::Duplicate, Verdict::MaybeDuplicate, Verdict::NotDuplicate] {
-            for (gate, reason) in gates.into_iter().flat_map(|gate| reasons.map(|reason| (gate, reason))) {
-                for is_said in [true, false] {
+            for (gate, reason) in gates.into_iter().flat_map(|gate| reasons.iter().map(move |reason| (gate, reason))) {
+                for comment in COMMENTS {
                     let mut said = WhyVerdict { gate, reasoning: "", ..found(verdict) };
-                    said.done = said.done.map(|done| WhyActions { reason, is_said, ..done });
+                    said.done = said.done.map(|done| WhyActions { reason, comment, ..done });
                     let text = why_text(&WhyItem { said: Some(said), ..WhyItem::default() });
                     assert_readable(&text);
                     assert!(words_in_sight(&text) <= 30 && !text.contains('_'), "{text}");
@@ -243,7 +270,9 @@ mod tests {
 
     #[test]
     fn a_fix_is_explained() {
-        for (kind, is_said) in [(FixKind::Fixed, true), (FixKind::PossibleRegression, false)] {
+        for (kind, comment) in
+            [(FixKind::Fixed, WhyComment::Posted), (FixKind::PossibleRegression, WhyComment::Unwanted)]
+        {
             let merged_at = "2026-03-01T10:00:00Z".parse().expect("a moment");
             let (score, confidence, release) = (Similarity::ONE, None, None);
             let fix = FixMatch { kind, report: number(12), score, confidence, fix: number(31), merged_at, release };
@@ -254,7 +283,7 @@ mod tests {
                 fix: Some(&fix),
                 ..found(Verdict::NotDuplicate)
             };
-            said.done = said.done.map(|done| WhyActions { is_said, reason: "below_threshold", ..done });
+            said.done = said.done.map(|done| WhyActions { comment, reason: &BELOW, ..done });
             let text = why_text(&WhyItem { said: Some(said), ..WhyItem::default() });
             assert_readable(&text);
             assert!(words_in_sight(&text) <= 30, "{text}");
@@ -272,17 +301,43 @@ mod tests {
 
     #[test]
     fn silence_is_explained() {
-        let silent = |mode, reason| {
-            let mut said = found(Verdict::MaybeDuplicate);
+        let silent = |mode, reason: TriageReason| {
+            let (mut said, reason) = (found(Verdict::MaybeDuplicate), reason.into());
             said.reasoning = "";
-            said.done = said.done.map(|done| WhyActions { mode, reason, is_said: false, ..done });
+            let comment = WhyComment::Unwanted;
+            said.done = Some(WhyActions { mode, reason: &reason, comment });
             why_text(&WhyItem { said: Some(said), ..WhyItem::default() })
         };
-        assert_snapshot!(silent(TriageMode::Shadow, "mode"), @"This may be the same problem as #12. Canonry does not comment in the mode `shadow`.");
-        assert_snapshot!(silent(TriageMode::Suggest, "comment_deleted"), @"This may be the same problem as #12. Canonry did not comment because somebody deleted its comment.");
+        assert_snapshot!(silent(TriageMode::Shadow, TriageReason::Mode), @"This may be the same problem as #12. Canonry does not comment in the mode `shadow`.");
+        assert_snapshot!(silent(TriageMode::Suggest, TriageReason::CommentDeleted), @"This may be the same problem as #12. Canonry did not comment because somebody deleted Canonry's comment.");
         let nothing = WhyVerdict { target: None, gate: "no_candidates", reasoning: "", ..found(Verdict::NotDuplicate) };
         assert_snapshot!(why_text(&WhyItem { said: Some(nothing), ..WhyItem::default() }), @"No open issue is the same: nothing is similar enough.");
         assert_snapshot!(why_text(&WhyItem::default()), @"Canonry has not compared this with other items yet.");
+        let pull = WhyVerdict { item_type: ItemType::Pr, reasoning: "", ..found(Verdict::MaybeDuplicate) };
+        let text = why_text(&WhyItem { said: Some(pull), ..WhyItem::default() });
+        assert!(text.starts_with("This may be the same change as #12. Canonry commented"), "{text}");
+    }
+
+    #[test]
+    fn what_became_of_an_earlier_comment_is_explained() {
+        let text = |verdict, comment, reason: TriageReason| {
+            let (mut said, reason) = (found(verdict), reason.into());
+            said.reasoning = "";
+            said.done = Some(WhyActions { mode: TriageMode::Shadow, comment, reason: &reason });
+            why_text(&WhyItem { said: Some(said), ..WhyItem::default() })
+        };
+        let maybe = |comment, reason| text(Verdict::MaybeDuplicate, comment, reason);
+        assert_snapshot!(maybe(WhyComment::Earlier, TriageReason::BelowThreshold), @"This may be the same problem as #12. Canonry's earlier comment stands. Canonry would not comment now because the match is below this repository's threshold.");
+        assert_snapshot!(maybe(WhyComment::Earlier, TriageReason::FallenSilent), @"This may be the same problem as #12. Canonry's earlier comment stands. Canonry would not comment now because too many suggestions were wrong in this repository.");
+        assert_snapshot!(maybe(WhyComment::Earlier, TriageReason::OverBudget), @"This may be the same problem as #12. Canonry's earlier comment stands. Canonry would not comment now because the budget for models is spent.");
+        assert_snapshot!(maybe(WhyComment::Earlier, TriageReason::Mode), @"This may be the same problem as #12. Canonry's earlier comment stands. Canonry would not comment now because the mode is `shadow`.");
+        assert_snapshot!(maybe(WhyComment::Withdrawn, TriageReason::NoLongerPredicted), @"This may be the same problem as #12. Canonry withdrew its earlier comment because the match has changed.");
+        assert_snapshot!(maybe(WhyComment::Withdrawn, TriageReason::BelowThreshold), @"This may be the same problem as #12. Canonry withdrew its earlier comment and did not comment again because the match is below this repository's threshold.");
+        assert_snapshot!(maybe(WhyComment::Deleted, TriageReason::AboveThreshold), @"This may be the same problem as #12. Canonry commented, and somebody deleted the comment.");
+        assert_snapshot!(maybe(WhyComment::Unsent, TriageReason::AboveThreshold), @"This may be the same problem as #12. Canonry's comment is not posted.");
+        let none = |comment| text(Verdict::NotDuplicate, comment, TriageReason::NotDuplicate);
+        assert!(none(WhyComment::Earlier).ends_with(" Canonry's earlier comment still stands."));
+        assert!(none(WhyComment::Withdrawn).ends_with(" Canonry withdrew its earlier comment."));
     }
 
     #[test]
@@ -294,7 +349,7 @@ mod tests {
             closed: Some((at, number(12))),
             ..WhyItem::default()
         };
-        assert_snapshot!(why_text(&why), @"This looks like the same problem as #12. Canonry commented because the match is above this repository's threshold. A person ruled: not the same as #12. A person ruled: this one stays open. Canonry closed it as a duplicate of #12 on 1 Mar 2026.");
+        assert_snapshot!(why_text(&why), @"This looks like the same problem as #12. Canonry commented because the match is at or above this repository's threshold. A person ruled: not the same as #12. A person ruled that this item stays open. Canonry closed it as a duplicate of #12 on 1 Mar 2026.");
     }
 
     #[test]

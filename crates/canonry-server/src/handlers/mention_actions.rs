@@ -168,8 +168,9 @@ impl MentionActions<'_> {
 
     async fn why(self) -> ActionResult {
         let store = self.hook.service.store();
+        let page = self.github.clone_url(&self.repo.name);
         if let Some(thread) = self.thread()
-            && let Some(life) = explain_finding(store, thread).await?
+            && let Some(life) = explain_finding(store, thread, page.strip_suffix(".git")).await?
         {
             return done(life.markdown());
         }
@@ -191,7 +192,7 @@ impl MentionActions<'_> {
         };
         match dismissal {
             Some(dismissal) if dismissal.silences => done(dismissed(self.by)),
-            Some(_) => done(only_a_maintainer_silences()),
+            Some(_) => done(only_a_maintainer_silences(self.by)),
             None => no(not_here(command.verb().spec(), self.handle())),
         }
     }
@@ -236,10 +237,10 @@ impl MentionActions<'_> {
                 begin_grace_by_ruling(store, outbox, self.repo, item_type, number, target, self.by, now).await?;
             if begun == GraceStart::Yes {
                 queue_grace_sweep(service).await?;
-                return done(duplicate_ruled_and_closing(item_type, target));
+                return done(duplicate_ruled_and_closing(self.by, item_type, target));
             }
         }
-        done(duplicate_ruled(item_type, target, is_open))
+        done(duplicate_ruled(self.by, item_type, target, is_open))
     }
 
     async fn not_a_duplicate(self, named: Option<ItemNumber>) -> ActionResult {
@@ -282,10 +283,12 @@ impl MentionActions<'_> {
                 UndoneLast::Reopened => thumb(),
                 UndoneLast::Pending(why) => Err(self.goes_on(why)),
                 UndoneLast::Failed(why) => failed(&why),
-                UndoneLast::AlreadyOpen | UndoneLast::NotOurs | UndoneLast::Nothing => done(ruled_apart(target)),
+                UndoneLast::AlreadyOpen | UndoneLast::NotOurs | UndoneLast::Nothing => {
+                    done(ruled_apart(self.by, target))
+                }
             };
         }
-        done(if cancelled { close_cancelled(self.by, target) } else { ruled_apart(target) })
+        done(if cancelled { close_cancelled(self.by, target) } else { ruled_apart(self.by, target) })
     }
 
     /// Whether the item is now closed as a duplicate of `target`, or a close that can no longer be cancelled is under

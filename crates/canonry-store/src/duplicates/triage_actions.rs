@@ -1,13 +1,15 @@
 //! What each triage record led to, and the threshold that decided it.
 
 use canonry_boxed::boxed;
-use canonry_domain::{Component, CurrentThreshold, ItemNumber, ItemType, ThresholdSource, TriageMode, text_enum};
+use canonry_domain::{
+    ActionReason, Component, CurrentThreshold, ItemNumber, ItemType, ThresholdSource, TriageMode, text_enum,
+};
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::DuplicateStore;
-use crate::engine::row_values::{micros, points, storable, word};
-use crate::engine::rows::from_row;
+use crate::engine::row_values::{micros, points, word};
+use crate::engine::rows::{Read, from_row};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 use crate::learning::issue_outcomes::relearn;
 use crate::learning::predicted_cluster::freeze_clusters;
@@ -32,7 +34,7 @@ pub struct TriageAction {
     pub threshold: CurrentThreshold,
     pub source: ThresholdSource,
     pub action: TriageActionKind,
-    pub reason: String,
+    pub reason: ActionReason,
     pub comment_key: Option<String>,
 }
 
@@ -67,7 +69,7 @@ impl DuplicateStore<'_> {
                 .bind(points(action.threshold))
                 .bind(action.source.as_str())
                 .bind(action.action.as_str())
-                .bind(storable(&action.reason))
+                .bind(action.reason.to_string())
                 .bind(action.comment_key.as_deref())
                 .bind(micros(now))
                 .execute(db)
@@ -109,10 +111,12 @@ impl DuplicateStore<'_> {
     }
 
     /// Returns why the latest record of a repository was or was not posted on GitHub.
-    pub async fn last_triage_reason(self, repo: RepoId) -> Result<Option<String>, StoreError> {
+    pub async fn last_triage_reason(self, repo: RepoId) -> Result<Option<ActionReason>, StoreError> {
         let query = "SELECT a.reason FROM triage_actions a JOIN triage_records d ON d.id = a.triage_id
             JOIN items i ON i.id = d.item_id WHERE i.repo_id = $1 ORDER BY a.triage_id DESC LIMIT 1";
-        Ok(on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?))
+        let row: Option<Read<(ActionReason,)>> =
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+        Ok(row.map(|Read((reason,))| reason))
     }
 
     /// Returns the latest record that a run made about an item.

@@ -8,7 +8,7 @@ use canonry_domain::review::{
     Fingerprint, HiddenBy, RepoPath, ReviewMode, ReviewSubject, Severity, ShownAs,
 };
 use canonry_domain::{
-    AdjudicatedAnswer, AuditCandidate, AuditClass, Boilerplate, Component, ContentHash, ContentVersion,
+    ActionReason, AdjudicatedAnswer, AuditCandidate, AuditClass, Boilerplate, Component, ContentHash, ContentVersion,
     CurrentThreshold, DecisionOrigin, DecisionStatus, EventBy, Extractor, FixKind, GithubId, GoneReason, IssueOutcome,
     ItemNumber, ItemState, ItemType, LaneStatus, Lesson, LessonKind, Login, OutcomeKind, OverrideKind, Probability,
     PullChanges, RepoName, Similarity, SkipReason, StateReason, Structure, TargetPolicy, Threshold, ThresholdSource,
@@ -238,7 +238,7 @@ columns! {
     CodeHash: String = |raw| Ok(CodeHash::stored(raw));
     RepoPath: String = |raw| Ok(RepoPath::exact(&raw)?);
     HiddenBy: String = |raw| Ok(hidden_by(&raw)?);
-    AdjudicatedAnswer, AuditClass, BrakeKind, Category, CloseMode, CommitSha, DecisionOrigin, DecisionStatus, DeliveryState, DismissalKind, Dismisser, Extractor,
+    ActionReason, AdjudicatedAnswer, AuditClass, BrakeKind, Category, CloseMode, CommitSha, DecisionOrigin, DecisionStatus, DeliveryState, DismissalKind, Dismisser, Extractor,
     FindingStatus, Fingerprint, FixKind, GoneReason, GraceState, ItemState, ItemType, JobState, LaneStatus, LessonKind, Login,
     MaintainerSource, MentionOutcome, MentionPlace, ObjectionKind, OutboxState, EventBy, OutcomeKind, OverrideKind,
     RepoAccess, RepoName, Representation, ReviewMode, ReviewState, ReviewSubject, SetStatus, PostedThreadState, Severity, ShownAs,

@@ -3,7 +3,7 @@
 use canonry_boxed::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::{ItemNumber, ItemType, OutcomeEvent, OutcomeKind};
+use canonry_domain::{EventOrigin, ItemNumber, ItemType, OutcomeEvent, OutcomeKind};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
@@ -130,7 +130,7 @@ async fn write_event(tx: &mut Transaction, repo: RepoId, item: i64, event: &Outc
             .bind(event.labels.as_ref().map(Json))
             .bind(Json(cluster.into_iter().map(ItemNumber::get).collect::<Vec<_>>()))
             .bind(micros(event.occurred_at))
-            .bind(event.delivery_id.starts_with("sync:"))
+            .bind(event.origin() == EventOrigin::Sync)
             .execute(db)
             .await?
             .rows_affected()
@@ -142,7 +142,7 @@ async fn write_event(tx: &mut Transaction, repo: RepoId, item: i64, event: &Outc
 /// have been both closed and reopened.
 async fn distinct_id(tx: &mut Transaction, event: &OutcomeEvent) -> Result<String, StoreError> {
     let id = event.delivery_id.clone();
-    if !id.starts_with("sync:") {
+    if event.origin() != EventOrigin::Sync {
         return Ok(id);
     }
     let kind = "SELECT kind FROM outcome_events WHERE delivery_id = $1";

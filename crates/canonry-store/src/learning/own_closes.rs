@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::{EventBy, ItemNumber, OutcomeEvent, OutcomeKind, StateReason};
+use canonry_domain::{EventBy, EventOrigin, ItemNumber, OutcomeEvent, OutcomeKind, StateReason};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::close::runs::CloseRunId;
@@ -35,8 +35,8 @@ pub(crate) fn own_events(
     labels: &[String],
     now: Timestamp,
 ) -> Vec<OutcomeEvent> {
-    let event = |what: &str, kind, by, occurred_at| OutcomeEvent {
-        delivery_id: format!("{what}:{}#{number}", run.get()),
+    let event = |origin: EventOrigin, kind, by, occurred_at| OutcomeEvent {
+        delivery_id: origin.id(format_args!("{}#{number}", run.get())),
         number,
         kind,
         state_reason: None,
@@ -50,16 +50,17 @@ pub(crate) fn own_events(
         occurred_at,
     };
     match act {
-        OwnAct::Undone => vec![event("undo", OutcomeKind::Reopened, EventBy::Canonry, now)],
+        OwnAct::Undone => vec![event(EventOrigin::Undo, OutcomeKind::Reopened, EventBy::Canonry, now)],
         OwnAct::Closed { onto, approved, objected } => {
             let by = if approved { EventBy::Approved } else { EventBy::Canonry };
             let closed_at = if objected { now - SignedDuration::from_micros(1) } else { now };
             let closed = OutcomeEvent {
                 state_reason: Some(StateReason::Duplicate),
                 duplicate_of: Some(onto),
-                ..event("apply", OutcomeKind::Closed, by, closed_at)
+                ..event(EventOrigin::Apply, OutcomeKind::Closed, by, closed_at)
             };
-            let reopened = objected.then(|| event("objected", OutcomeKind::Reopened, EventBy::Unknown, now));
+            let reopened =
+                objected.then(|| event(EventOrigin::Objection, OutcomeKind::Reopened, EventBy::Unknown, now));
             std::iter::once(closed).chain(reopened).collect()
         }
     }
@@ -121,14 +122,12 @@ fn put_before_reopening(events: &mut [OutcomeEvent], own: &OutcomeEvent) {
     }
 }
 
-const OBJECTED: &str = "objected:";
-
 fn is_own(event: &OutcomeEvent) -> bool {
-    ["apply:", "undo:", OBJECTED].iter().any(|prefix| event.delivery_id.starts_with(prefix))
+    event.origin().is_own()
 }
 
 fn is_objection(own: &OutcomeEvent) -> bool {
-    own.delivery_id.starts_with(OBJECTED)
+    own.origin() == EventOrigin::Objection
 }
 
 fn distance(event: &OutcomeEvent, own: &OutcomeEvent) -> SignedDuration {

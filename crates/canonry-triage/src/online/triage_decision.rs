@@ -1,6 +1,6 @@
 //! Decides what to do about an item once its verdict is known; a pure function.
 
-use canonry_domain::{CommentDecision, ItemNumber, TriageMode, Verdict};
+use canonry_domain::{CommentDecision, ItemNumber, TriageMode, TriageReason, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::online::posted_triage::PostedTriage;
@@ -36,27 +36,14 @@ pub(crate) enum TriageDecision {
     Withdraw {
         comment_key: String,
     },
-    Record(&'static str),
+    Record(TriageReason),
 }
-
-/// The reason for a comment.
-pub(crate) const ABOVE_THRESHOLD: &str = "above_threshold";
-/// The reason for withdrawing a comment.
-pub(crate) const NO_LONGER_PREDICTED: &str = "no_longer_predicted";
-/// The standing comment already has this text.
-pub(crate) const SAID_ALREADY: &str = "said_already";
-/// The comment asks for a description.
-pub(crate) const ASKED_FOR_DESCRIPTION: &str = "asked_for_description";
-/// People deleted the comment, and it would name the same target again or ask for a description again.
-pub(crate) const COMMENT_DELETED: &str = "comment_deleted";
-/// The last comment on the item is too recent for another one.
-pub(crate) const COOLDOWN: &str = "cooldown";
 
 /// Makes the decision. There is one comment per item: it is edited and withdrawn, never repeated. If people deleted
 /// it, only another target justifies another comment, and not before the cooldown is over.
 pub(crate) fn decide(situation: &TriageSituation<'_>) -> TriageDecision {
     let why = match situation.speaking {
-        CommentDecision::Silent(why) => why.as_str(),
+        CommentDecision::Silent(why) => why,
         CommentDecision::Speak => return speak(situation),
     };
     let is_other_target = situation.target != situation.named.first().copied();
@@ -74,16 +61,16 @@ fn speak(situation: &TriageSituation<'_>) -> TriageDecision {
     let said = situation.said;
     if let Some(standing) = &said.standing {
         return match standing.text.as_deref() == Some(situation.text) {
-            true => TriageDecision::Record(SAID_ALREADY),
+            true => TriageDecision::Record(TriageReason::SaidAlready),
             false => TriageDecision::Edit { comment_key: standing.key.clone() },
         };
     }
     if let Some(last) = said.last_said_at {
         if situation.target.is_none_or(|target| situation.named.contains(&target)) {
-            return TriageDecision::Record(COMMENT_DELETED);
+            return TriageDecision::Record(TriageReason::CommentDeleted);
         }
         if situation.now.duration_since(last) < situation.cooldown {
-            return TriageDecision::Record(COOLDOWN);
+            return TriageDecision::Record(TriageReason::Cooldown);
         }
     }
     TriageDecision::Comment { generation: said.generations + 1 }
@@ -91,7 +78,7 @@ fn speak(situation: &TriageSituation<'_>) -> TriageDecision {
 
 #[cfg(test)]
 mod tests {
-    use canonry_domain::{CommentDecision, ItemNumber, SilenceReason, TriageMode, Verdict};
+    use canonry_domain::{CommentDecision, ItemNumber, TriageMode, TriageReason, Verdict};
     use jiff::{SignedDuration, Timestamp};
 
     use super::{TriageDecision, TriageSituation, decide};
@@ -137,7 +124,7 @@ mod tests {
         let nothing = PostedTriage::default();
         assert_eq!(decide(&speaking(&nothing, &[])), TriageDecision::Comment { generation: 1 });
         let same = standing("looks like #7");
-        assert_eq!(decide(&speaking(&same, &[number(7)])), TriageDecision::Record("said_already"));
+        assert_eq!(decide(&speaking(&same, &[number(7)])), TriageDecision::Record(TriageReason::SaidAlready));
         let other = standing("looks like #8");
         assert_eq!(decide(&speaking(&other, &[number(8)])), TriageDecision::Edit { comment_key: "k".to_owned() });
         // Nobody has read a comment that a check or GitHub refused.
@@ -149,10 +136,10 @@ mod tests {
     fn a_deleted_comment_comes_back_only_for_another_target_and_not_soon() {
         let deleted = PostedTriage { generations: 1, last_said_at: Some(at(0)), ..PostedTriage::default() };
         for (named, hours, expected) in [
-            (vec![number(7)], 1, TriageDecision::Record("comment_deleted")),
-            (vec![number(7)], 1_000, TriageDecision::Record("comment_deleted")),
-            (vec![number(8), number(7)], 1_000, TriageDecision::Record("comment_deleted")),
-            (vec![number(8)], 23, TriageDecision::Record("cooldown")),
+            (vec![number(7)], 1, TriageDecision::Record(TriageReason::CommentDeleted)),
+            (vec![number(7)], 1_000, TriageDecision::Record(TriageReason::CommentDeleted)),
+            (vec![number(8), number(7)], 1_000, TriageDecision::Record(TriageReason::CommentDeleted)),
+            (vec![number(8)], 23, TriageDecision::Record(TriageReason::Cooldown)),
             (vec![number(8)], 24, TriageDecision::Comment { generation: 2 }),
         ] {
             let situation = TriageSituation { now: at(hours), ..speaking(&deleted, &named) };
@@ -167,7 +154,7 @@ mod tests {
         assert_eq!(decide(&asking(&nothing)), TriageDecision::Comment { generation: 1 });
         let deleted = PostedTriage { generations: 1, last_said_at: Some(at(0)), ..PostedTriage::default() };
         let later = TriageSituation { now: at(1_000), ..asking(&deleted) };
-        assert_eq!(decide(&later), TriageDecision::Record("comment_deleted"));
+        assert_eq!(decide(&later), TriageDecision::Record(TriageReason::CommentDeleted));
     }
 
     #[test]
@@ -177,22 +164,25 @@ mod tests {
         let withdraw = TriageDecision::Withdraw { comment_key: "k".to_owned() };
         let silent = |why| TriageSituation { speaking: CommentDecision::Silent(why), ..speaking(&said, &named) };
         let none =
-            TriageSituation { verdict: Verdict::NotDuplicate, target: None, ..silent(SilenceReason::NotDuplicate) };
+            TriageSituation { verdict: Verdict::NotDuplicate, target: None, ..silent(TriageReason::NotDuplicate) };
         assert_eq!(decide(&none), withdraw);
-        assert_eq!(decide(&TriageSituation { is_withdrawn: true, ..none }), TriageDecision::Record("not_duplicate"));
         assert_eq!(
-            decide(&TriageSituation { target: Some(number(8)), ..silent(SilenceReason::BelowThreshold) }),
+            decide(&TriageSituation { is_withdrawn: true, ..none }),
+            TriageDecision::Record(TriageReason::NotDuplicate)
+        );
+        assert_eq!(
+            decide(&TriageSituation { target: Some(number(8)), ..silent(TriageReason::BelowThreshold) }),
             withdraw
         );
-        assert_eq!(decide(&silent(SilenceReason::BelowThreshold)), TriageDecision::Record("below_threshold"));
-        assert_eq!(decide(&silent(SilenceReason::FallenSilent)), TriageDecision::Record("fallen_silent"));
-        let shadow = TriageSituation {
-            mode: TriageMode::Shadow,
-            speaking: CommentDecision::Silent(SilenceReason::Mode),
-            ..none
-        };
-        assert_eq!(decide(&shadow), TriageDecision::Record("mode"));
+        assert_eq!(decide(&silent(TriageReason::BelowThreshold)), TriageDecision::Record(TriageReason::BelowThreshold));
+        assert_eq!(decide(&silent(TriageReason::FallenSilent)), TriageDecision::Record(TriageReason::FallenSilent));
+        let shadow =
+            TriageSituation { mode: TriageMode::Shadow, speaking: CommentDecision::Silent(TriageReason::Mode), ..none };
+        assert_eq!(decide(&shadow), TriageDecision::Record(TriageReason::Mode));
         let nothing = PostedTriage::default();
-        assert_eq!(decide(&TriageSituation { said: &nothing, ..none }), TriageDecision::Record("not_duplicate"));
+        assert_eq!(
+            decide(&TriageSituation { said: &nothing, ..none }),
+            TriageDecision::Record(TriageReason::NotDuplicate)
+        );
     }
 }

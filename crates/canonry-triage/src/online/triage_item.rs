@@ -4,10 +4,10 @@ use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    CommentDecision, Component, DESCRIPTION_RECEIVED, DESCRIPTION_REQUEST, GraceCandidate, Item, ItemNumber, ItemState,
-    ItemType, Login, OnlineReason, OnlineVerdict, PLAN_LIFETIME, POSSIBLE_DUPLICATE, PairItem, Probability, RepoName,
-    TriageMode, Verdict, WriteKey, WriteOrigin, decide_comment, has_protected_label, may_announce_close, triage_failed,
-    withdrawn_text,
+    ActionReason, CommentDecision, Component, DESCRIPTION_RECEIVED, DESCRIPTION_REQUEST, GraceCandidate, Item,
+    ItemNumber, ItemState, ItemType, Login, OnlineReason, OnlineVerdict, PLAN_LIFETIME, POSSIBLE_DUPLICATE, PairItem,
+    Probability, RepoName, TriageMode, TriageReason, Verdict, WriteKey, WriteOrigin, decide_comment,
+    has_protected_label, may_announce_close, triage_failed, withdrawn_text,
 };
 use canonry_github::outbox::{Outbox, OutboxError, Write};
 use canonry_models::chat::BudgetRefusal;
@@ -20,16 +20,13 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 
 use crate::corpus::analyze_intent::{AnalyzeFailure, AnalyzeOptions, IntentExtractor, analyze_intent};
-use crate::grace::begin_grace::announces_close;
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::online::detect_new::{
     DetectError, DetectOptions, Detection, Detectors, common_facts_of, detect_item, fetch_changes,
 };
 use crate::online::posted_triage::{PostedTriage, TriageKeys};
 use crate::online::suggestion_comment::{SuggestedItem, suggestion_of};
-use crate::online::triage_decision::{
-    ABOVE_THRESHOLD, ASKED_FOR_DESCRIPTION, NO_LONGER_PREDICTED, TriageDecision, TriageSituation, decide,
-};
+use crate::online::triage_decision::{TriageDecision, TriageSituation, decide};
 use crate::retrieval::embed::{EmbedFailure, EmbedOptions, EmbedSource, embed};
 
 /// A repository's rules for triage.
@@ -136,7 +133,7 @@ pub async fn triage_item(
     let Detection { detected, record, known, neighbours, common, others } = found;
     // In a cascade the local judge answers what the model could not be asked.
     let is_unasked = triage_failed(&detected.verdict.reason);
-    let unasked = options.budget.refusal().filter(|_| is_unasked).map(BudgetRefusal::as_str);
+    let unasked = options.budget.refusal().filter(|_| is_unasked).map(BudgetRefusal::reason);
     if triage_failed(&detected.verdict.reason) && unasked.is_none() {
         let why = detected.judge_failure.unwrap_or_else(|| detected.verdict.reason.clone());
         return Err(TriageError::JudgeFailed { repo: repo.name.clone(), number: item.number, why });
@@ -157,7 +154,7 @@ impl TriageOutcome {
             verdict: Some(OnlineVerdict { verdict, target, confidence, reason: reason.clone() }),
             triage_id: Some(record.id),
             action: Some(action.action),
-            reason: action.reason.clone(),
+            reason: action.reason.to_string(),
         }
     }
 }
@@ -270,7 +267,7 @@ impl TriageRun<'_> {
         record: StoredTriageRecord,
         neighbours: &BTreeMap<ItemNumber, Item>,
         ShownEvidence { common, others }: ShownEvidence<'_>,
-        unasked: Option<&'static str>,
+        unasked: Option<TriageReason>,
     ) -> Result<TriageOutcome, TriageError> {
         let earlier = self.actions().await?;
         // The target of a person's ruling need not be a neighbour.
@@ -339,7 +336,8 @@ impl TriageRun<'_> {
             return Ok(None);
         };
         if let Some(decided) = earlier.iter().find(|stored| stored.action.triage_id == record.id) {
-            return Ok((decided.action.reason == announces_close(grace.hours)).then_some(grace));
+            let announced = ActionReason::Announced { hours: grace.hours };
+            return Ok((decided.action.reason == announced).then_some(grace));
         }
         let (own, number) = (self.known.boilerplate().own(self.item), self.item.number);
         let candidate = GraceCandidate {
@@ -374,7 +372,7 @@ impl TriageRun<'_> {
         record: &StoredTriageRecord,
         SuggestionState { text, said, named, grace }: SuggestionState<'_>,
         earlier: &[StoredTriageAction],
-        unasked: Option<&'static str>,
+        unasked: Option<TriageReason>,
     ) -> Result<TriageAction, StoreError> {
         let mode = if self.outbox.is_some() { self.rules.mode } else { TriageMode::Shadow };
         let component = Component::of_labels(self.item.labels.iter().map(String::as_str));
@@ -408,19 +406,20 @@ impl TriageRun<'_> {
                 now: self.now,
             })
         };
-        let above = if is_asked { ASKED_FOR_DESCRIPTION } else { ABOVE_THRESHOLD };
-        let speaks = grace.map_or_else(|| above.to_owned(), |grace| announces_close(grace.hours));
+        let above =
+            ActionReason::Rule(if is_asked { TriageReason::AskedForDescription } else { TriageReason::AboveThreshold });
+        let speaks = grace.map_or_else(|| above.clone(), |grace| ActionReason::Announced { hours: grace.hours });
         let (action, reason, comment_key) = match decision {
             TriageDecision::Comment { generation } => {
                 (TriageActionKind::Commented, speaks, Some(self.keys().comment(generation).text))
             }
-            TriageDecision::Edit { comment_key } => (TriageActionKind::Edited, above.to_owned(), Some(comment_key)),
+            TriageDecision::Edit { comment_key } => (TriageActionKind::Edited, above, Some(comment_key)),
             TriageDecision::Withdraw { comment_key } => {
-                (TriageActionKind::Withdrawn, NO_LONGER_PREDICTED.to_owned(), Some(comment_key))
+                (TriageActionKind::Withdrawn, TriageReason::NoLongerPredicted.into(), Some(comment_key))
             }
             TriageDecision::Record(why) => {
                 let standing = said.standing.as_ref().map(|standing| standing.key.clone());
-                (TriageActionKind::Recorded, why.to_owned(), standing)
+                (TriageActionKind::Recorded, why.into(), standing)
             }
         };
         Ok(TriageAction {

@@ -1,15 +1,22 @@
 //! Answers why Canonry commented on an item or stayed silent, from the store.
 
 use canonry_boxed::boxed;
-use canonry_domain::mention::{WhyActions, WhyItem, WhyVerdict, why_text};
-use canonry_domain::{Extractor, ItemNumber, ItemType, OverrideKind, PairFact, Verdict};
+use canonry_domain::mention::{WhyActions, WhyComment, WhyItem, WhyVerdict, why_text};
+use canonry_domain::{
+    DESCRIPTION_RECEIVED, DESCRIPTION_REQUEST, Extractor, ItemNumber, ItemType, OverrideKind, PairFact, TriageReason,
+    Verdict,
+};
 use canonry_github::quote_line;
-use canonry_store::{BrakeKind, GraceState, Repo, Store, StoreError, TriageActionKind};
+use canonry_store::{
+    BrakeKind, GraceState, OutboxEntry, OutboxState, Repo, Store, StoreError, StoredTriageAction, TriageAction,
+    TriageActionKind,
+};
 use jiff::Timestamp;
 
 use crate::close::common_evidence::common_facts_among;
 use crate::close::row_evidence::facts_of;
 use crate::grace::cancel_grace::why as why_it_ended;
+use crate::online::posted_triage::PostedTriage;
 use crate::retrieval::boilerplate::stored_boilerplate;
 
 /// The maximum number of characters of the judge's reasoning in the answer.
@@ -49,9 +56,8 @@ pub async fn why_item(
         Some((target, _)) => facts_with(store, repo, item_type, number, target).await?,
         None => Vec::new(),
     };
-    // The compiled-in judge names what both texts share. The author of one of the texts could dictate a model's words.
-    let is_own = record.provider == Extractor::Local.as_str();
-    let reasoning = if is_own { quote_line(&record.reasoning, QUOTED) } else { String::new() };
+    let reasoning = quoted_reasoning(&record.provider, &record.reasoning);
+    let entries = store.outbox().of_item(repo.id, number).await?;
     let said = WhyVerdict {
         item_type,
         verdict: record.verdict,
@@ -62,13 +68,47 @@ pub async fn why_item(
         fix: record.fix.as_ref(),
         done: action.map(|action| WhyActions {
             mode: action.mode,
-            threshold: action.threshold,
-            is_said: matches!(action.action, TriageActionKind::Commented | TriageActionKind::Edited)
-                || action.reason == "said_already",
+            comment: comment_of(&actions, action, &entries),
             reason: &action.reason,
         }),
     };
     Ok(why_text(&WhyItem { said: Some(said), ..why }))
+}
+
+/// What became of the item's comment, according to the outbox, seen from its latest action.
+fn comment_of(actions: &[StoredTriageAction], latest: &TriageAction, entries: &[OutboxEntry]) -> WhyComment {
+    let posted = PostedTriage::read(entries);
+    let is_wanted = matches!(latest.action, TriageActionKind::Commented | TriageActionKind::Edited)
+        || latest.reason == TriageReason::SaidAlready;
+    let Some(standing) = posted.standing else {
+        return match (is_wanted, posted.last_said_at) {
+            (false, _) => WhyComment::Unwanted,
+            (true, None) => WhyComment::Unsent,
+            (true, Some(_)) => WhyComment::Deleted,
+        };
+    };
+    let is_sent = entries.iter().any(|entry| entry.key == standing.key && entry.state == OutboxState::Sent);
+    let is_about_the_description =
+        standing.text.as_deref().is_some_and(|text| [DESCRIPTION_REQUEST, DESCRIPTION_RECEIVED].contains(&text));
+    let last = actions.iter().map(|stored| stored.action.action).find(|action| *action != TriageActionKind::Recorded);
+    match last {
+        _ if !is_sent => WhyComment::Unsent,
+        _ if is_wanted => WhyComment::Posted,
+        _ if is_about_the_description => WhyComment::Unwanted,
+        Some(TriageActionKind::Withdrawn) => WhyComment::Withdrawn,
+        _ if posted.is_ruled_apart => WhyComment::Withdrawn,
+        _ => WhyComment::Earlier,
+    }
+}
+
+/// The kind of pair, in the words of the compiled-in judge. What both texts share follows there, unchecked; the answer
+/// itself names what proves something. The author of one of the texts could dictate a model's words.
+fn quoted_reasoning(provider: &str, reasoning: &str) -> String {
+    if provider != Extractor::Local.as_str() {
+        return String::new();
+    }
+    let kind = reasoning.split_once("; both ").map_or(reasoning, |(kind, _)| kind);
+    quote_line(kind, QUOTED)
 }
 
 async fn rulings_about(
@@ -111,4 +151,57 @@ async fn facts_with(
     let boilerplate = stored_boilerplate(store, repo, item_type).await?;
     let common = common_facts_among(store, repo, item_type, &boilerplate, std::iter::once(one)).await?;
     Ok(facts_of(&repo.name, &boilerplate, &common, one, other))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use canonry_domain::mention::{WhyItem, WhyVerdict, why_text};
+    use canonry_domain::{ItemNumber, ItemType, PairFact, Similarity, Verdict};
+    use canonry_testkit::public_text::{assert_readable, words_in_sight};
+
+    use super::quoted_reasoning;
+    use crate::judge::local::answer::{LocalCandidate, LocalText, judge_locally};
+
+    const CRASH: &str = "Opening a workspace with more than fifty folders crashes the window.\n\n\
+        ```\nerror: tree renderer used 80% of `anchor.rs` during relayout\n```\n\nIt started after the update.";
+
+    #[test]
+    fn evidence_is_not_quoted_a_second_time() {
+        let text = |number| LocalText {
+            number: ItemNumber::new(number).expect("positive"),
+            item_type: ItemType::Issue,
+            title: "Window crashes with many folders",
+            body: CRASH,
+            labels: &[],
+            author: None,
+            created_at: None,
+            changes: None,
+            common: None,
+        };
+        let parts: BTreeMap<String, f64> =
+            ["lexical", "title", "evidence", "words"].map(|part| (part.to_owned(), 1.0)).into();
+        let candidate = LocalCandidate { text: text(7), score: Similarity::ONE, parts: &parts };
+        let reasoning = judge_locally(&text(9), &[candidate]).reasoning;
+        assert!(reasoning.contains("; both show `"), "the judge names what both share: {reasoning}");
+        let quoted = quoted_reasoning("local", &reasoning);
+        assert_readable(&quoted);
+        assert!(quoted.contains("#&ZeroWidthSpace;7") && !quoted.contains("both show"), "{quoted}");
+        assert_eq!(quoted_reasoning("openai", &reasoning), "");
+        let facts = [PairFact::Message("tree renderer used 80% of `anchor.rs` during relayout".to_owned())];
+        let said = WhyVerdict {
+            item_type: ItemType::Issue,
+            verdict: Verdict::Duplicate,
+            target: ItemNumber::new(7).ok(),
+            gate: "accepted",
+            reasoning: &quoted,
+            facts: &facts,
+            fix: None,
+            done: None,
+        };
+        let text = why_text(&WhyItem { said: Some(said), ..WhyItem::default() });
+        assert_readable(&text);
+        assert!(text.matches("during relayout").count() == 1 && words_in_sight(&text) <= 60, "{text}");
+    }
 }

@@ -1,7 +1,8 @@
 //! The page of one item: its verdict, actions, comparison, checks and history.
 
 use canonry_domain::{
-    CurrentThreshold, DecisionStatus, ItemRecord, ItemState, ItemType, Threshold, ThresholdSource, TriageMode, Verdict,
+    CurrentThreshold, DecisionStatus, ItemRecord, ItemState, ItemType, Threshold, ThresholdSource, TriageMode,
+    TriageReason, Verdict,
 };
 use canonry_store::{CloseOutcome, CloseResult, TriageAction, TriageActionKind};
 
@@ -63,7 +64,7 @@ async fn a_story_is_told_from_verdict_to_lesson() {
         threshold: CurrentThreshold::From(Threshold::new(80).expect("in range")),
         source: ThresholdSource::Learned,
         action: TriageActionKind::Commented,
-        reason: "above_threshold".to_owned(),
+        reason: TriageReason::AboveThreshold.into(),
         comment_key: None,
     };
     store.duplicates().record_triage_action(&action, now).await.expect("noted");

@@ -47,10 +47,10 @@ pub fn fix_suggestion_text(suggestion: &FixSuggestion<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use canonry_testkit::public_text::{assert_readable, words_in_sight};
     use jiff::Timestamp;
 
     use super::{FixSuggestion, fix_suggestion_text};
-    use crate::text::public_text::{assert_readable, words_in_sight};
     use crate::{FixKind, FixMatch, ItemNumber, PairFact, Similarity};
 
     fn found(kind: FixKind, release: Option<&str>) -> FixMatch {

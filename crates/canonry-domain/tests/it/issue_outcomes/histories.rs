@@ -1,8 +1,8 @@
 //! Properties that hold for every history of an issue.
 
 use canonry_domain::{
-    EventBy, GithubId, IssueOutcome, IssueResolution, LearningEntry, LessonKind, OutcomeEvent, OutcomeKind, Prediction,
-    Similarity, StateReason, ThresholdSettings, issue_outcome, learn_thresholds, lesson_of,
+    EventBy, EventOrigin, GithubId, IssueOutcome, IssueResolution, LearningEntry, LessonKind, OutcomeEvent,
+    OutcomeKind, Prediction, Similarity, StateReason, ThresholdSettings, issue_outcome, learn_thresholds, lesson_of,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -123,7 +123,7 @@ proptest! {
         let changes_state = |event: &&OutcomeEvent| matches!(event.kind, OutcomeKind::Closed | OutcomeKind::Reopened);
         let told = history.iter().filter(changes_state).filter(|event| event.by != EventBy::Unknown);
         let found = told.map(|event| OutcomeEvent {
-            delivery_id: format!("sync:{}", event.delivery_id),
+            delivery_id: EventOrigin::Sync.id(&event.delivery_id),
             by: EventBy::Unknown,
             actor: None,
             ..event.clone()

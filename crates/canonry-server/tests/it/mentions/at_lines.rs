@@ -38,9 +38,10 @@ on_both_engines! {
         assert_eq!(replies, ["Only maintainers and the author can use `not useful` here."]);
         // A major finding about correctness: the author alone cannot dismiss it.
         let (replies, _) = reply(AUTHOR, "/canonry not useful").await;
-        assert_eq!(replies, ["Recorded. This finding is serious, so it stays open until a maintainer dismisses it too."]);
+        let recorded = format!("Recorded by `{AUTHOR}`: this finding is serious, so it stays open until a maintainer dismisses it too.");
+        assert_eq!(replies, [recorded]);
         let (replies, _) = reply(MAINTAINER, "/canonry not useful, thanks").await;
-        let dismissed = format!("Dismissed by `{MAINTAINER}`. Canonry will not post it again while this code stays the same.");
+        let dismissed = format!("Dismissed by `{MAINTAINER}`: Canonry will not post it again while this code stays the same.");
         assert_eq!(replies, [dismissed]);
         setting.stop().await;
     }

@@ -16,7 +16,7 @@ on_both_engines! {
     async fn a_pause_holds_everything_back_until_it_is_lifted(database: TestDatabase) {
         let setting = MentionWorld::new(database, SUGGEST).await;
         let number = setting.issue("Something else: topic500");
-        let paused = format!("Paused in this repository by `{MAINTAINER}`. `/canonry resume` ends the pause.");
+        let paused = format!("Paused in this repository by `{MAINTAINER}`, until a maintainer writes `/canonry resume`.");
         assert_eq!(setting.ask(number, MAINTAINER, "@canonry pause, please").await.only(), paused);
         let repo = setting.repo().await;
         let pause = setting.store.close().brake_in_force(repo.id, BrakeKind::Pause).await.expect("reads").expect("in force");
@@ -88,21 +88,25 @@ on_both_engines! {
             let all = setting.store.duplicates().overrides(repo.id, Some(ItemType::Issue)).await.expect("reads");
             all.into_iter().map(|ruled| (ruled.kind, ruled.item, ruled.other)).collect::<Vec<_>>()
         };
+        let apart = |by: &str| format!("Recorded by `{by}`: not the same as #3, so Canonry will not suggest #3 here again.");
         let answer = setting.ask(number, AUTHOR, "/canonry not a duplicate, it stops elsewhere").await;
-        assert_eq!(answer.only(), "Recorded: not the same as #3. Canonry will not suggest it again.");
+        assert_eq!(answer.only(), apart(AUTHOR));
         assert_eq!(rulings().await, [(OverrideKind::NotDuplicate, item(number), Some(item(3)))]);
 
         let answer = setting.ask(number, MAINTAINER, "/canonry duplicate of #3").await;
-        assert_eq!(answer.only(), "Recorded: the same as #3. The next close plan can close this issue.");
+        assert_eq!(
+            answer.only(),
+            format!("Recorded by `{MAINTAINER}`: the same as #3, so the next close plan can close this issue.")
+        );
         assert_eq!(rulings().await, [(OverrideKind::Duplicate, item(number), Some(item(3)))]);
         let answer = setting.ask(number, AUTHOR, "/canonry not a duplicate").await;
         assert_eq!(answer.only(), "A maintainer ruled that this is the same as #3; only a maintainer can change that.");
         let answer = setting.ask(number, MAINTAINER, "/canonry not a duplicate of #3!").await;
-        assert_eq!(answer.only(), "Recorded: not the same as #3. Canonry will not suggest it again.");
+        assert_eq!(answer.only(), apart(MAINTAINER));
         assert_eq!(rulings().await, [(OverrideKind::NotDuplicate, item(number), Some(item(3)))]);
 
         for (said, answer) in [
-            (format!("/canonry duplicate of #{number}"), "That is the number of this issue. Name another one.".to_owned()),
+            (format!("/canonry duplicate of #{number}"), "That is the number of this issue. Name the other number.".to_owned()),
             ("/canonry duplicate of #4000".to_owned(), "There is no issue with the number 4000 in this repository.".to_owned()),
             ("/canonry undo".to_owned(), "Nothing to undo: Canonry did not close this.".to_owned()),
         ] {
@@ -112,7 +116,7 @@ on_both_engines! {
         let answer = setting.ask(lonely, AUTHOR, "/canonry not a duplicate").await;
         assert_eq!(
             answer.only(),
-            "Canonry has not called this a duplicate. To rule out a pair, name the other one: `/canonry not a duplicate of #12`."
+            "Canonry has not called this a duplicate. To rule out a pair, name the other number: `/canonry not a duplicate of #12`."
         );
         setting.stop().await;
     }
@@ -127,7 +131,7 @@ on_both_engines! {
         let answer = setting.ask(named, STRANGER, "/canonry why?").await;
         assert_eq!(
             answer.only(),
-            "This looks like the same problem as #3. Canonry commented because the match is above this repository's threshold.
+            "This looks like the same problem as #3. Canonry commented because the match is at or above this repository's threshold.
 
 > Both stop at the same wave."
         );
@@ -170,7 +174,7 @@ on_both_engines! {
         setting.settle().await;
         let answer = setting.ask(number, MAINTAINER, "/canonry duplicate of #3").await;
         assert!(
-            answer.replies[0].starts_with("Recorded: the same as #3. This issue will be closed shortly"),
+            answer.replies[0].contains("`: the same as #3, so this issue will be closed shortly"),
             "{answer:?}"
         );
         assert!(setting.emulator.world().issue(POOL, number).closed_at.is_some(), "it is closed");

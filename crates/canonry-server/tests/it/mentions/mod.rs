@@ -8,3 +8,4 @@ mod once;
 mod permissions;
 mod starving;
 mod undoing;
+mod why;

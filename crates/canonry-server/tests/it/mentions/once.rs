@@ -93,7 +93,7 @@ on_both_engines! {
         let unknown = "Unknown command. `/tide-helper help` lists the commands.";
         assert_eq!(setting.ask(number, STRANGER, "@Tide-Helper sing").await.only(), unknown);
         assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "Canonry is not paused here.");
-        let paused = format!("Paused in this repository by `{MAINTAINER}`. `/tide-helper resume` ends the pause.");
+        let paused = format!("Paused in this repository by `{MAINTAINER}`, until a maintainer writes `/tide-helper resume`.");
         assert_eq!(setting.ask(number, MAINTAINER, "/tide-helper pause").await.only(), paused);
         let strangers = setting.ask(number, MAINTAINER, "@canonry resume").await;
         assert!(strangers.replies.is_empty() && strangers.reactions.is_empty(), "{strangers:?}");

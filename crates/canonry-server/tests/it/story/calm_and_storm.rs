@@ -1,6 +1,6 @@
 //! Months of outcomes: how the threshold changes, and what is posted then.
 
-use canonry_domain::{Component, CurrentThreshold, ThresholdSource};
+use canonry_domain::{Component, CurrentThreshold, ThresholdSource, TriageReason};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::CloseReason;
 use canonry_testkit::on_both_engines;
@@ -86,7 +86,7 @@ async fn falls_silent_where_it_is_wrong(setting: &TriageWorld) {
     let unheard = setting.report(STORM, 0, 99);
     setting.settle().await;
     setting.assert_silent(STORM, unheard);
-    assert_eq!(setting.action(STORM, unheard).await.action.reason, "fallen_silent");
+    assert_eq!(setting.action(STORM, unheard).await.action.reason, TriageReason::FallenSilent);
     // It is silent and right: from 92 up, sixteen of sixteen.
     month(setting, STORM, &[99, 98, 97, 96, 95, 94, 93, 92], true).await;
     month(setting, STORM, &[99, 98, 97, 96, 95, 94, 93, 92], true).await;

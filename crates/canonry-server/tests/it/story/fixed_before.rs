@@ -1,6 +1,6 @@
 //! A problem that was fixed is reported again: Canonry names the fix, and never more than that.
 
-use canonry_domain::{FixKind, ItemType};
+use canonry_domain::{FixKind, ItemType, TriageReason};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, NewIssue, Pull, State};
 use canonry_testkit::on_both_engines;
@@ -64,7 +64,7 @@ async fn watches(setting: &TriageWorld) {
     let number = again(setting, 70).await;
     let fix = setting.records(POOL, number).await.remove(0).fix.expect("a fix");
     assert_eq!((fix.kind, fix.report, fix.fix), (FixKind::Fixed, item(report), item(pull)));
-    assert_eq!(setting.action(POOL, number).await.action.reason, "mode");
+    assert_eq!(setting.action(POOL, number).await.action.reason, TriageReason::Mode);
     assert_eq!(setting.writes(), Vec::<String>::new());
 }
 
@@ -99,7 +99,7 @@ async fn ignores_other_branches(setting: &TriageWorld) {
     fixed(setting, 72, "1.x").await;
     let number = again(setting, 72).await;
     setting.assert_silent(POOL, number);
-    assert_eq!(setting.action(POOL, number).await.action.reason, "not_duplicate");
+    assert_eq!(setting.action(POOL, number).await.action.reason, TriageReason::NotDuplicate);
 }
 
 /// A person who says that it is another problem is heard at once.

@@ -1,6 +1,6 @@
 //! From the installation to the first suggestions: what is recorded, what is posted, and how often.
 
-use canonry_domain::{ItemType, TriageMode, Verdict};
+use canonry_domain::{ItemType, TriageMode, TriageReason, Verdict};
 use canonry_store::TriageActionKind;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::Pull;
@@ -39,8 +39,8 @@ async fn watches(setting: &TriageWorld) {
     assert_eq!(record.target_score.map(|score| score.get()), Some(0.95));
     let action = setting.action(POOL, number).await.action;
     assert_eq!(
-        (action.mode, action.action, action.reason.as_str()),
-        (TriageMode::Shadow, TriageActionKind::Recorded, "mode")
+        (action.mode, action.action, action.reason),
+        (TriageMode::Shadow, TriageActionKind::Recorded, TriageReason::Mode.into())
     );
     assert_eq!(setting.writes(), Vec::<String>::new());
 }
@@ -107,8 +107,8 @@ async fn keeps_out(setting: &TriageWorld) {
     for number in [below, lonely, excluded, by_a_bot, unjudgeable, pull] {
         setting.assert_silent(POOL, number);
     }
-    assert_eq!(setting.action(POOL, below).await.action.reason, "below_threshold");
-    assert_eq!(setting.action(POOL, lonely).await.action.reason, "not_duplicate");
+    assert_eq!(setting.action(POOL, below).await.action.reason, TriageReason::BelowThreshold);
+    assert_eq!(setting.action(POOL, lonely).await.action.reason, TriageReason::NotDuplicate);
     assert_eq!((setting.records(POOL, excluded).await.len(), setting.records(POOL, by_a_bot).await.len()), (0, 0));
     // Recorded, retried, failed, and never posted.
     assert!(setting.records(POOL, unjudgeable).await.iter().all(|record| record.reason == "invalid_judge_response"));

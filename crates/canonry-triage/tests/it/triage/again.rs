@@ -1,6 +1,8 @@
 //! The same item again: edited, withdrawn, deleted, interrupted. There is one comment per item.
 
-use canonry_domain::{CurrentThreshold, ItemType, Threshold, ThresholdSource, TriageMode, WriteKey, WriteOrigin};
+use canonry_domain::{
+    CurrentThreshold, ItemType, Threshold, ThresholdSource, TriageMode, TriageReason, WriteKey, WriteOrigin,
+};
 use canonry_github::outbox::{Close, CloseAs, Write};
 use canonry_store::{TriageAction, TriageActionKind};
 use canonry_testkit::database::TestDatabase;
@@ -67,7 +69,7 @@ on_both_engines! {
                 threshold: CurrentThreshold::From(Threshold::default()),
                 source: ThresholdSource::Configured,
                 action: TriageActionKind::Commented,
-                reason: "above_threshold".to_owned(),
+                reason: TriageReason::AboveThreshold.into(),
                 comment_key: Some(key.text.clone()),
             };
             setting.store.duplicates().record_triage_action(&decision, setting.now()).await.expect("stored");

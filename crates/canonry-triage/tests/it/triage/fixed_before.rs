@@ -151,7 +151,7 @@ on_both_engines! {
     async fn a_fix_that_was_reverted_is_none(database: TestDatabase) {
         let setting = Setting::new(database).await;
         let Fixed { pull, .. } = fixed(&setting, "main").await;
-        let revert = |title: &str, of: i64| {
+        let revert = |title: &str, of: u64| {
             let mut world = setting.emulator.world();
             let revert = NewIssue::new(title, &format!("Reverts {REPO}#{of}")).pull(Pull::default());
             let revert = world.open(REPO, "maint", revert);
@@ -159,7 +159,7 @@ on_both_engines! {
             world.merge(REPO, revert, "maint");
             revert
         };
-        let reverted = revert("Revert \"Open it read-only\"", pull.get());
+        let reverted = revert("Revert \"Open it read-only\"", plain(pull));
         setting.sync().await;
         let item = again(&setting, "");
         assert_eq!(told(&setting.triage(item).await), (Some("recorded"), "not_duplicate"));

@@ -1,6 +1,6 @@
 //! When nothing is posted: the item was excluded, closed, locked or moved meanwhile, or no judge answered.
 
-use canonry_domain::GoneReason;
+use canonry_domain::{GoneReason, TriageReason};
 use canonry_models::chat::TokenBudget;
 use canonry_store::RepoAccess;
 use canonry_testkit::database::TestDatabase;
@@ -181,7 +181,7 @@ on_both_engines! {
         assert_eq!(told(&triaged), (Some("recorded"), "no_prices"));
         assert!(setting.entries(item).await.is_empty());
         assert!(setting.models.requests().iter().all(|request| request.path == "/embeddings"), "nobody is paid");
-        assert_eq!(setting.store.duplicates().last_triage_reason(setting.repo.id).await.expect("reads").as_deref(), Some("no_prices"));
+        assert_eq!(setting.store.duplicates().last_triage_reason(setting.repo.id).await.expect("reads"), Some(TriageReason::NoPrices.into()));
     }
 
     async fn a_used_up_budget_is_recorded_and_nothing_is_posted(database: TestDatabase) {
