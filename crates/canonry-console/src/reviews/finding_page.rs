@@ -10,7 +10,7 @@ use canonry_domain::review::{
 };
 use canonry_review::FindingLife;
 use canonry_store::{
-    FindingId, PostedFinding, PostedThreadState, ReviewId, StoredDismissal, StoredReaction, StoredReview,
+    FindingId, PostedFinding, PostedThreadState, ReviewId, StoredDismissal, StoredReaction, StoredRemark, StoredReview,
     StoredSighting,
 };
 use jiff::Timestamp;
@@ -63,6 +63,7 @@ struct FindingPage {
     parts: Vec<ConfidencePartRow>,
     history: Option<String>,
     comments: Vec<PostedCommentLine>,
+    remarks: Vec<RemarkLine>,
     dismissals: Vec<DismissalLine>,
     reactions: Vec<ReactionLine>,
     first_seen: TimeLabel,
@@ -105,6 +106,13 @@ struct PostedCommentLine {
     became: &'static str,
 }
 
+/// Who else named the problem.
+struct RemarkLine {
+    by: String,
+    href: Option<String>,
+    at: Option<TimeLabel>,
+}
+
 struct DismissalLine {
     by: String,
     role: &'static str,
@@ -126,7 +134,9 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
     let found = store.findings().get(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
     let key = found.finding.key().clone();
     let pattern = store.findings().pattern(at.repo.id, &key).await?;
-    let life = FindingLife::read(store, found, pattern.as_slice()).await?;
+    let web = web(&at.console);
+    let page = web.as_ref().map(|web| format!("{}/{}", web.as_str().trim_end_matches('/'), at.repo.name));
+    let life = FindingLife::read(store, at.repo.id, page.as_deref(), found, pattern.as_slice()).await?;
     let posted = store.findings().posted_of_finding(at.repo.id, id).await?;
     let reactions = store.findings().reactions(at.repo.id, id).await?;
     let cleared_at = store.findings().cleared_at(at.repo.id, &key).await?;
@@ -147,7 +157,6 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
     let verdict = verdict(&facts);
     let points = points(&reviews, life.sightings(), &posted);
     let heads: BTreeMap<ReviewId, &CommitSha> = reviews.iter().map(|review| (review.id, &review.head)).collect();
-    let web = web(&at.console);
     let base = repo_path(&at.repo);
     let row = |sighting: &StoredSighting| row(sighting, &posted, &heads, web.as_ref(), &at.repo.name, &base, now);
     let title = format!("Finding {id}");
@@ -181,6 +190,7 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
         parts: parts(&life),
         history: history.get(&key).and_then(|history| history_in_words(history.fixed, history.total)),
         comments: posted.iter().map(|one| comment(one, web.as_ref(), now)).collect(),
+        remarks: life.remarks().iter().map(|one| remark(one, now)).collect(),
         dismissals: life.dismissals().iter().map(|one| no(one, &found.finding, now)).collect(),
         reactions: reactions.iter().map(|one| reaction(one, cleared_at, now)).collect(),
         first_seen: when(found.first_seen, now),
@@ -319,6 +329,10 @@ fn comment(posted: &PostedFinding, web: Option<&Url>, now: Timestamp) -> PostedC
             Some(PostedThreadState::Left) => "left open: people wrote in it",
         },
     }
+}
+
+fn remark(one: &StoredRemark, now: Timestamp) -> RemarkLine {
+    RemarkLine { by: one.author.to_string(), href: one.link.clone(), at: one.said_at.map(|at| when(at, now)) }
 }
 
 fn comment_address(web: &Url, posted: &PostedFinding) -> Option<String> {

@@ -1,6 +1,7 @@
 //! Why a finding is repeated or not, in three sentences: its status, the reason, and what would change it.
 
 use canonry_domain::review::{DismissalKind, Dismisser, FindingStatus, HiddenBy, ShownAs};
+use canonry_review::second_reading_reason;
 use canonry_store::{PostedFinding, ReviewId, StoredDismissal, StoredFinding, StoredPattern, StoredSighting};
 
 use crate::layout::formatting::counted;
@@ -68,7 +69,10 @@ pub(crate) fn verdict(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
         (ShownAs::Suppressed, Some(HiddenBy::SecondReading)) => verdict_of(
             "",
             "Dropped by a second reading.",
-            "The model that reported it could not quote the line, or not say how it fails.".to_owned(),
+            match second_reading_reason(&facts.found.finding) {
+                Some(reason) => format!("The model did not confirm it when it was asked again: {reason}"),
+                None => "The model did not confirm it when it was asked again.".to_owned(),
+            },
             "A review that reports it again reads it again.",
         ),
         (ShownAs::Suppressed, None) => verdict_of("warn", "Hidden.", "The last review did not show it.".to_owned(), ""),
@@ -242,7 +246,7 @@ mod tests {
     fn finding() -> Finding {
         Finding {
             title: "Eval".into(),
-            message: String::new(),
+            message: "It runs.\n\nA second reading did not confirm this: it quotes no line".into(),
             path: RepoPath::new("a.js").expect("a path"),
             lines: LineRange::new(3, 3),
             severity: Severity::Medium,
@@ -391,6 +395,8 @@ mod tests {
             let said = headline(&hidden(by), &[], None, &[]);
             assert!(said.contains(expected) && said.contains("The next review shows it again"), "{said}");
         }
+        let said = headline(&hidden(HiddenBy::SecondReading), &[], None, &[]);
+        assert!(said.contains("did not confirm it when it was asked again: it quotes no line"), "{said}");
         let folded = [seen(1, FindingStatus::New, ShownAs::LowConfidence, None)];
         assert!(headline(&folded, &[], None, &[]).contains("55 %; review.minConfidence is 60"));
         let off = StoredSighting { grounded: false, ..seen(1, FindingStatus::New, ShownAs::Details, None) };

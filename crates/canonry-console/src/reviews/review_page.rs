@@ -5,13 +5,13 @@ use axum::extract::{Path, Query};
 use canonry_domain::review::{
     CheckConclusion, CommitSha, Finding, FindingStatus, HiddenBy, ReviewSubject, ShownAs, coverage_in_words,
 };
-use canonry_domain::{ItemNumber, RepoName};
+use canonry_domain::{ItemNumber, RepoName, is_loopback_host};
 use canonry_github::api::CheckState;
 use canonry_github::web_address;
 use canonry_review::output::model_in_words;
 use canonry_review::{ReviewerRun, SkippedFile, StoredDetails, WrittenCheck, written_check};
 use canonry_store::{FindingId, ReviewId, SightingCount, StoredReview, StoredSighting};
-use url::{Host, Url};
+use url::Url;
 
 use crate::console::Console;
 use crate::layout::errors::{PageError, PageResult};
@@ -178,11 +178,7 @@ fn check(
 
 /// GitHub's web address; `None` for an emulated GitHub, which has no pages.
 pub(crate) fn web(console: &Console) -> Option<Url> {
-    let is_here = match console.github_api.host()? {
-        Host::Domain(name) => name == "localhost",
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-    };
+    let is_here = is_loopback_host(console.github_api.host_str()?);
     (!is_here).then(|| web_address(&console.github_api))
 }
 

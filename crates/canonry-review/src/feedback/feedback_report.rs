@@ -140,9 +140,10 @@ fn rule(settings: &AutoSuppress) -> FeedbackRule {
 mod tests {
     use canonry_config::AutoSuppress;
     use canonry_domain::review::{Fingerprint, PatternFeedback, PatternKey};
-    use canonry_store::StoredPattern;
+    use canonry_store::{StoredPattern, UndoneClear};
+    use canonry_testkit::public_text::{assert_readable, words_in_sight};
 
-    use super::{FeedbackReport, RatedPattern, cleared_markdown, is_hidden};
+    use super::{FeedbackReport, RatedPattern, cleared_markdown, is_hidden, restored_markdown};
 
     fn report(enabled: bool, patterns: &[(&str, u32, bool)]) -> FeedbackReport {
         let settings = AutoSuppress { enabled, ..AutoSuppress::default() };
@@ -178,6 +179,7 @@ mod tests {
 
         A pattern is hidden once 3 people reject it on 2 pull requests. Critical findings and major ones about security or correctness are never hidden.
         ");
+        assert_readable(&report(true, &patterns).list_markdown());
         let many: Vec<(&str, u32, bool)> = std::iter::repeat_n(("Slow", 1, false), 25).collect();
         assert!(report(true, &many).list_markdown().contains("\nand 5 more patterns.\n"));
     }
@@ -187,5 +189,21 @@ mod tests {
         let pattern = Fingerprint::of_title("Slow");
         assert!(cleared_markdown(Some(&pattern), 0).contains(pattern.as_str()));
         assert_eq!(cleared_markdown(None, 2), "Reactions to 2 patterns cleared; only new reactions count.");
+        let at = "2026-02-01T00:00:00Z".parse().expect("a time");
+        let restored = UndoneClear { at, by: "mona".parse().expect("a login"), patterns: 2 };
+        let answers = [
+            cleared_markdown(Some(&pattern), 0),
+            cleared_markdown(Some(&pattern), 1),
+            cleared_markdown(None, 0),
+            cleared_markdown(None, 2),
+            restored_markdown(None),
+            restored_markdown(Some(&restored)),
+            report(true, &[("Slow", 3, false)]).status_markdown(),
+            report(false, &[]).status_markdown(),
+        ];
+        for answer in answers {
+            assert_readable(&answer);
+            assert!(words_in_sight(&answer) <= 40, "{answer}");
+        }
     }
 }

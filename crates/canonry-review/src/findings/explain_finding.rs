@@ -8,7 +8,9 @@ use canonry_domain::review::{
     confidence,
 };
 use canonry_github::quote_line;
-use canonry_store::{Store, StoreError, StoredDismissal, StoredFinding, StoredPattern, StoredSighting};
+use canonry_store::{
+    RepoId, Store, StoreError, StoredDismissal, StoredFinding, StoredPattern, StoredRemark, StoredSighting,
+};
 use serde_json::{Value, json};
 
 use crate::feedback::thread_dismissals::FindingThread;
@@ -24,24 +26,43 @@ pub struct FindingLife {
     sightings: Vec<StoredSighting>,
     dismissals: Vec<StoredDismissal>,
     pattern: Option<StoredPattern>,
+    /// Comments of other reviewers that name the same problem.
+    remarks: Vec<StoredRemark>,
 }
 
-/// The history of the finding of a thread; `None` if no finding of ours started the thread.
+/// The history of the finding of a thread; `None` if no finding of ours started the thread. `page` is the repository's
+/// page on GitHub.
 #[boxed]
-pub async fn explain_finding(store: &Store, at: FindingThread) -> Result<Option<FindingLife>, StoreError> {
+pub async fn explain_finding(
+    store: &Store,
+    at: FindingThread,
+    page: Option<&str>,
+) -> Result<Option<FindingLife>, StoreError> {
     let Some(posted) = at.posted(store).await? else { return Ok(None) };
     let Some(found) = store.findings().get(at.repo, posted.finding).await? else { return Ok(None) };
     let patterns = store.findings().pattern_feedback(at.repo).await?;
-    FindingLife::read(store, found, &patterns).await.map(Some)
+    FindingLife::read(store, at.repo, page, found, &patterns).await.map(Some)
 }
 
 #[boxed]
 impl FindingLife {
-    pub async fn read(store: &Store, found: StoredFinding, patterns: &[StoredPattern]) -> Result<Self, StoreError> {
+    /// Reads the history of a finding. `page` is the repository's page on GitHub, such as `https://github.com/octo/cat`:
+    /// only comments there are linked.
+    pub async fn read(
+        store: &Store,
+        repo: RepoId,
+        page: Option<&str>,
+        found: StoredFinding,
+        patterns: &[StoredPattern],
+    ) -> Result<Self, StoreError> {
         let pattern = patterns.iter().find(|pattern| pattern.key == *found.finding.key()).cloned();
         let sightings = store.findings().history(found.id).await?;
         let dismissals = store.findings().dismissals_of(found.id).await?;
-        Ok(Self { found, sightings, dismissals, pattern })
+        let mut remarks = store.findings().remarks_of_finding(repo, found.id).await?;
+        for remark in &mut remarks {
+            remark.link = remark.link.take().filter(|link| page.is_some_and(|page| is_comment_on(page, link)));
+        }
+        Ok(Self { found, sightings, dismissals, pattern, remarks })
     }
 
     pub fn found(&self) -> &StoredFinding {
@@ -58,6 +79,10 @@ impl FindingLife {
 
     pub fn pattern(&self) -> Option<&StoredPattern> {
         self.pattern.as_ref()
+    }
+
+    pub fn remarks(&self) -> &[StoredRemark] {
+        &self.remarks
     }
 
     pub fn confidence_parts(&self) -> ConfidenceParts {
@@ -84,6 +109,7 @@ impl FindingLife {
             "status": self.found.status,
             "visibility": self.found.shown,
             "suppressed_by": last.and_then(|last| last.hidden_by.as_ref()).map(HiddenBy::as_text),
+            "second_reading": second_reading_reason(finding),
             "confidence": last.map(|last| last.confidence),
             "confidence_parts": {
                 "start": ConfidenceParts::START,
@@ -94,6 +120,9 @@ impl FindingLife {
             "last_seen": self.found.last_seen,
             "sightings": self.sightings.iter().map(sighting_document).collect::<Vec<_>>(),
             "dismissals": self.dismissals.iter().map(|one| dismissal_document(one, finding)).collect::<Vec<_>>(),
+            "remarks": self.remarks.iter().map(|one| {
+                json!({ "author": one.author, "bot": one.is_bot, "link": one.link, "said_at": one.said_at })
+            }).collect::<Vec<_>>(),
             "feedback": self.pattern.as_ref().map(|pattern| json!({
                 "thumbs_up": pattern.feedback.thumbs_up,
                 "thumbs_down": pattern.feedback.thumbs_down,
@@ -117,6 +146,13 @@ impl FindingLife {
             one_line(&self.now_in_words())
         );
         text += &format!("  reported by {}\n", one_line(&self.witnesses()));
+        for remark in &self.remarks {
+            let link = remark.link.as_ref().map(|link| format!(": {link}")).unwrap_or_default();
+            text += &format!("  also named by {}\n", one_line(&format!("{}{link}", remark_in_words(remark))));
+        }
+        if let Some(reason) = second_reading_reason(finding) {
+            text += &format!("  second reading: {}\n", one_line(reason));
+        }
         text += &format!("  confidence {}\n", self.confidence_in_words());
         if let Some(pattern) = &self.pattern {
             text += &format!("  reactions: {}\n", feedback_in_words(pattern));
@@ -144,6 +180,18 @@ impl FindingLife {
             quoted(&self.witnesses())
         );
         let mut facts = Vec::new();
+        facts.extend(second_reading_reason(finding).map(|reason| format!("Second reading: {}", quoted(reason))));
+        if !self.remarks.is_empty() {
+            let named = self.remarks.iter().take(SEEN_IN_MARKDOWN).map(|remark| {
+                let words = quoted(&remark_in_words(remark));
+                remark.link.as_ref().map_or(words.clone(), |link| format!("[{words}]({link})"))
+            });
+            let mut named = named.collect::<Vec<_>>().join("; ");
+            if self.remarks.len() > SEEN_IN_MARKDOWN {
+                named += &format!("; and {} more", self.remarks.len() - SEEN_IN_MARKDOWN);
+            }
+            facts.push(format!("Also named by {named}."));
+        }
         facts.extend(
             self.pattern
                 .as_ref()
@@ -217,6 +265,26 @@ impl FindingLife {
     }
 }
 
+/// What a second reading of a model's finding says against it: the end of the finding's message.
+pub fn second_reading_reason(finding: &Finding) -> Option<&str> {
+    finding.witnesses.iter().find(|witness| witness.reviewer.is_model())?;
+    let (_, said) = finding.message.rsplit("\n\n").next()?.split_once("A second reading ")?;
+    said.split_once(" this: ").map(|(_, reason)| reason)
+}
+
+/// Whether a link leads to a review comment in a repository: it goes into Markdown and pages as it is.
+fn is_comment_on(page: &str, link: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_there = link.get(..page.len()).is_some_and(|start| start.eq_ignore_ascii_case(page));
+    let place = || link[page.len()..].strip_prefix("/pull/")?.split_once("#discussion_r");
+    is_there && place().is_some_and(|(pull, comment)| is_number(pull) && is_number(comment))
+}
+
+fn remark_in_words(remark: &StoredRemark) -> String {
+    let author = &remark.author;
+    remark.said_at.map_or_else(|| author.to_string(), |at| format!("{author}, {}", at.strftime("%-d %b %Y")))
+}
+
 fn has_two_reviewers(finding: &Finding) -> bool {
     finding.witnesses.iter().any(|witness| witness.reviewer != finding.witnesses[0].reviewer)
 }
@@ -241,7 +309,7 @@ fn hidden_in_words(hidden: &HiddenBy) -> String {
         HiddenBy::Pattern(pattern) => format!("hidden by review.suppressions: {pattern}"),
         HiddenBy::Area => "hidden: its category is excluded (review.focusAreas, review.ignoredAreas)".to_owned(),
         HiddenBy::Scope => "not shown: off the changed lines, or older than the change (review.scope)".to_owned(),
-        HiddenBy::SecondReading => "dropped: a second reading could not quote the line or say how it fails".to_owned(),
+        HiddenBy::SecondReading => "dropped: a second reading did not confirm it".to_owned(),
         HiddenBy::Severity => "hidden: below review.severity.minLevel".to_owned(),
     }
 }
@@ -320,4 +388,26 @@ fn feedback_in_words(pattern: &StoredPattern) -> String {
         text += "; protected, so reactions never hide it";
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_comment_on;
+
+    #[test]
+    fn links_lead_to_comments_in_the_repository() {
+        let page = "https://github.com/Octo/cat";
+        for (link, expected) in [
+            ("https://github.com/octo/cat/pull/7#discussion_r12", true),
+            ("https://github.com/octo/other/pull/7#discussion_r12", false),
+            ("https://github.com/octo/cat-2/pull/7#discussion_r12", false),
+            ("https://evil.example/octo/cat/pull/7#discussion_r12", false),
+            ("https://github.com/octo/cat/pull/7#discussion_r12)[x](https://evil.example", false),
+            ("https://github.com/octo/cat/pull/7/../8#discussion_r12", false),
+            ("https://github.com/octo/cat/pull/#discussion_r", false),
+            ("ä", false),
+        ] {
+            assert_eq!(is_comment_on(page, link), expected, "{link}");
+        }
+    }
 }

@@ -11,6 +11,6 @@ pub(crate) mod reviewer_answer;
 pub(crate) mod severity_limits;
 
 pub use configured_filters::ConfiguredFilters;
-pub use explain_finding::{FindingLife, explain_finding};
+pub use explain_finding::{FindingLife, explain_finding, second_reading_reason};
 pub use reviewer_answer::{RawFinding, ReviewerAnswer, SuggestedFix, merge_findings, reviewers_by_file};
 pub use severity_limits::SeverityLimits;

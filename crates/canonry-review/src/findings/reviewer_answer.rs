@@ -48,7 +48,7 @@ impl From<String> for SuggestedFix {
     }
 }
 
-/// The tag of a model's finding that a second reading could not prove.
+/// The tag of a model's finding that a second reading did not confirm.
 pub(crate) const UNPROVEN: &str = "unproven";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

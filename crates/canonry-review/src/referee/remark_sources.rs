@@ -100,7 +100,7 @@ pub async fn remarks_of_file(path: &Path, bots: &[String]) -> Result<HeardRemark
     }
     let mut heard = HeardRemarks::default();
     if unreadable > 0 {
-        heard.notes.push(format!("{unreadable} entries in {} are no review comments", name()));
+        heard.notes.push(format!("{unreadable} entries in {} are not review comments and were left out", name()));
     }
     heard.take(&comments, bots, None, &BTreeSet::new());
     Ok(heard)
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(who, [(1, "rabbit[bot]", true), (3, "mona", false)]);
         assert_eq!(heard.remarks[0].text, "Bug: this throws when `x` is null");
         assert_eq!(heard.remarks[0].thumbs, (2, 0));
-        assert_eq!(heard.notes, [format!("1 entries in {} are no review comments", path.display())]);
+        assert_eq!(heard.notes, [format!("1 entries in {} are not review comments and were left out", path.display())]);
         std::fs::write(&path, "not JSON").expect("a file");
         let error = remarks_of_file(&path, &[]).await.expect_err("not JSON").to_string();
         assert!(error.contains("is not JSON as `gh api repos/OWNER/NAME/pulls/NUMBER/comments` prints it"), "{error}");

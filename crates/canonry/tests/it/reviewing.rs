@@ -366,9 +366,10 @@ fn a_model_reads_the_change_where_one_is_named() {
     let hidden: Vec<_> = findings.iter().map(|one| &one["suppressed_by"]).collect();
     assert_eq!(hidden, [&Value::Null, &json!("second-reading"), &Value::Null, &json!("second-reading")], "{document}");
     let said = findings[3]["message"].as_str().expect("a message");
-    assert!(said.ends_with("A second reading could not prove this: it quotes no line of the code"), "{said}");
+    assert!(said.ends_with("A second reading did not confirm this: it quotes no line of the code"), "{said}");
     let why = copy.canonry(&["why", "src/app.js:12"]).succeeded();
-    assert!(why.stdout.contains("dropped: a second reading could not quote the line"), "{}", why.stdout);
+    assert!(why.stdout.contains("dropped: a second reading did not confirm it"), "{}", why.stdout);
+    assert!(why.stdout.contains("\n  second reading: it quotes no line of the code\n"), "{}", why.stdout);
     // Code for the whole line is a replacement, also for other programs.
     assert_eq!((&findings[2]["fix"], &findings[2]["replacement"]), (&json!("Keep the name."), &json!("step11(name);")));
     let other = copy.canonry(&[&["review", "--format", "rdjsonl", "--full"], &asked[..]].concat());
@@ -391,6 +392,27 @@ fn a_model_reads_the_change_where_one_is_named() {
     copy.place.write("model.sh", "echo 'Looks good to me!'");
     let prose = copy.canonry(&[&["review", "--json", "--full"], &asked[..]].concat());
     assert_eq!((prose.exit, prose.json()["findings"][0]["status"].as_str()), (Some(3), Some("same")), "{prose:?}");
+}
+
+#[test]
+fn a_model_knows_what_a_stored_pull_request_is_for() {
+    let copy = WorkingCopy::new();
+    copy.write("src/app.js", &code("eval(name);")).commit("Evaluate");
+    let at = "2026-01-01T10:00:00Z";
+    let stored = json!({"type": "pr", "number": 7, "title": "Evaluate names", "body": "Fixes #1", "author": "mona",
+        "state": "open", "created_at": at, "updated_at": at});
+    let issue = json!({"number": 1, "title": "Names are not evaluated", "body": "They stay text.", "state": "open",
+        "created_at": at, "updated_at": at});
+    copy.place.write("items.jsonl", format!("{stored}\n{issue}\n"));
+    copy.canonry(&["import", "--repo", "octo/cat", "../items.jsonl"]).succeeded();
+    let prompt = copy.place.path("prompt.txt");
+    copy.place.write("model.sh", format!("cat > '{}'\necho '{{\"findings\": []}}'\n", prompt.display()));
+    let program = format!("sh {}", copy.place.path("model.sh").display());
+    copy.review(&["--base", "main", "--pr", "7", "--no-publish", "--provider", "command", "--model", &program]);
+    let asked = std::fs::read_to_string(&prompt).expect("a prompt");
+    for part in ["| Title: Evaluate names\n", "| #1: Names are not evaluated\n| They stay text.\n"] {
+        assert!(asked.contains(part), "{asked}");
+    }
 }
 
 #[test]
@@ -451,9 +473,12 @@ fn comments_of_other_bots_come_from_a_file() {
             "line": line, "side": "RIGHT", "body": body, "reactions": {"+1": 0, "-1": 1},
             "html_url": format!("https://github.com/octo/cat/pull/7#discussion_r{id}")})
     };
+    let said = "Debugging code is left in. It stops the program or prints its inner state. Remove it before merging.";
+    let mut elsewhere = comment(2, "mona", 10, said);
+    elsewhere["html_url"] = json!("https://evil.example/octo/cat/pull/7#discussion_r2");
     let comments = json!([
-        comment(1, "rabbit[bot]", 10, "\u{1b}[31mDebugging code is left in"),
-        comment(2, "mona", 10, "Debugging code is left in"),
+        comment(1, "rabbit[bot]", 10, &format!("\u{1b}[31m{said}")),
+        elsewhere,
         comment(3, "other[bot]", 10, "Debugging code is left in"),
     ]);
     let mut liked = comment(4, "rabbit[bot]", 12, "This loop never ends");
@@ -469,6 +494,13 @@ fn comments_of_other_bots_come_from_a_file() {
     let right = json!({"login": "rabbit[bot]", "comments": 2, "agreed": 1, "right": 1, "wrong": 1, "share": 0.5,
         "interval": referee["bots"][0]["interval"]});
     assert_eq!(referee["bots"], json!([right]));
+    // Who else named the finding is part of its history; links lead nowhere else.
+    let why = copy.canonry(&["why", "src/app.js:10", "--json"]).succeeded().json();
+    let remarks = json!([
+        {"author": "rabbit[bot]", "bot": true, "link": "https://github.com/octo/cat/pull/7#discussion_r1", "said_at": null},
+        {"author": "mona", "bot": false, "link": null, "said_at": null},
+    ]);
+    assert_eq!(why["findings"][0]["remarks"], remarks, "{why}");
     let shown =
         copy.canonry(&["review", "--base", "main", "--pr", "7", "--no-publish", "--comments", file]).succeeded().stdout;
     assert!(shown.contains("Other reviewers (1 open, 1 settled)") && !shown.contains('\u{1b}'), "{shown}");

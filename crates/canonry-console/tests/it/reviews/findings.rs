@@ -1,14 +1,17 @@
 //! Findings: the list, and the history of one.
 
-use canonry_domain::Login;
-use canonry_domain::review::{Category, DismissalKind, Dismisser, Finding, FindingStatus, Fingerprint, HiddenBy};
-use canonry_store::FindingRecord;
+use canonry_domain::review::{
+    Category, DismissalKind, Dismisser, Finding, FindingStatus, Fingerprint, HiddenBy, RemarkAuthor, RemarkThread,
+    ReviewRemark, ReviewSubject,
+};
+use canonry_domain::{GithubId, Login};
+use canonry_store::{FindingRecord, WitnessedRemark};
 use reqwest::StatusCode;
 use serde_json::json;
 
 use crate::reading::{linked, words};
 use crate::world::reviews::{details, finding, hidden, new, review_history, sha};
-use crate::world::{ConsoleWorld, Who};
+use crate::world::{ConsoleWorld, Who, number};
 
 #[tokio::test]
 async fn findings_are_filtered_by_the_address() {
@@ -79,6 +82,42 @@ async fn a_long_life_comes_page_by_page() {
     assert!(oldest.contains(&format!("/reviews/{first}\"")) && !newest.contains(&format!("/reviews/{first}\"")));
     assert_eq!(linked(&oldest, "First page"), Some(path));
     assert!(words(&oldest).contains("canonry why src/run.js:3 --repo tide/pool --pr 1"));
+}
+
+#[tokio::test]
+async fn who_else_named_a_finding_stands_on_its_page() {
+    let world = ConsoleWorld::on_github().await;
+    let history = review_history(&world).await;
+    let subject = ReviewSubject::Pull(number(1));
+    let remark = |id: i64, login: &str, link: &str| ReviewRemark {
+        id: GithubId(id),
+        author: RemarkAuthor { login: login.parse().expect("a login"), is_bot: true },
+        path: "src/run.js".parse().expect("a path"),
+        lines: None,
+        text: "eval is called".to_owned(),
+        link: Some(link.to_owned()),
+        said_at: Some(world.now),
+        thread: RemarkThread::default(),
+        thumbs: (0, 0),
+    };
+    let own = "https://github.com/tide/pool/pull/1#discussion_r5";
+    let elsewhere = "https://evil.example/tide/pool/pull/1#discussion_r6";
+    let remarks = [
+        remark(5, "rabbit[bot]", own),
+        remark(6, "<script>x</script>", elsewhere),
+        remark(7, "mona", "javascript:x()"),
+    ];
+    let witnessed =
+        remarks.each_ref().map(|remark| WitnessedRemark { remark, finding: Some(history.eval), agreeing: 3 });
+    let findings = world.store.findings();
+    findings.record_remarks(world.repo.id, &subject, &witnessed, world.now).await.expect("stored");
+    let page = world.page(Who::Rita, &format!("/findings/{}", history.eval)).await;
+    assert!(page.contains(&format!("href=\"{own}\"")), "{page}");
+    assert!(!page.contains("evil.example") && !page.contains("javascript:") && !page.contains("<script>x"), "{page}");
+    let told = words(&page);
+    assert!(told.contains("Also named by @rabbit[bot]") && told.contains("@mona"), "{told}");
+    let other = words(&world.page(Who::Rita, &format!("/findings/{}", history.nasty)).await);
+    assert!(!other.contains("Also named by"), "{other}");
 }
 
 #[tokio::test]

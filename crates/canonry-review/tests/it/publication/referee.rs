@@ -2,10 +2,12 @@
 //! them makes a check fail.
 
 use canonry_domain::review::BotRecord;
-use canonry_review::{ReviewReport, remarks_of_pull, weigh_remarks};
+use canonry_review::{FindingLife, ReviewReport, remarks_of_pull, weigh_remarks};
+use canonry_store::FindingId;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use serde_json::Value;
+use canonry_testkit::public_text::assert_readable;
+use serde_json::{Value, json};
 
 use crate::publication::setting::{ALL, REPO, Setting, code, done, finding, saying};
 
@@ -50,6 +52,11 @@ async fn weigh(setting: &Setting, report: &mut ReviewReport) {
     weigh_remarks(&setting.store, setting.repo.id, None, report, heard.expect("read"), now).await.expect("weighed");
 }
 
+async fn life(setting: &Setting, finding: FindingId, page: &str) -> FindingLife {
+    let found = setting.store.findings().get(setting.repo.id, finding).await.expect("read").expect("stored");
+    FindingLife::read(&setting.store, setting.repo.id, Some(page), found, &[]).await.expect("read")
+}
+
 async fn records(setting: &Setting) -> Vec<(String, u64, u64, u64, u64)> {
     let records = setting.store.findings().bot_records(setting.repo.id).await.expect("read");
     let plain = |one: BotRecord| (one.login.key(), one.remarks, one.agreed, one.share.right, one.share.wrong);
@@ -74,10 +81,11 @@ on_both_engines! {
         assert_eq!(done(&setting.publish(&report).await), (0, true, 0));
         let body = setting.own_bodies().remove(0);
         let link = format!("https://github.com/acme/widgets/pull/{}#discussion_r{thread}", setting.number());
-        assert!(body.contains(&format!("`{RABBIT}` already named it in [this thread]({link}).")), "{body}");
+        assert!(body.contains(&format!("`{RABBIT}` already reported this problem in [this thread]({link}).")), "{body}");
         assert!(body.contains("<summary>Other reviewers: 1 open problem</summary>"), "{body}");
         assert_eq!(body.matches("also found by Canonry").count(), 1, "{body}");
-        assert!(!body.contains(&format!("discussion_r{reply}")) && !body.contains("unlisted") && !body.contains('%'), "{body}");
+        assert!(!body.contains(&format!("discussion_r{reply}")) && !body.contains("unlisted"), "{body}");
+        assert_readable(&body);
         assert_eq!(setting.check().expect("a check").1.as_deref(), Some("neutral"));
         // A repeated run says nothing twice.
         let again = weighed(&setting, &[leak("major")]).await;
@@ -87,7 +95,32 @@ on_both_engines! {
         let who: Vec<(&str, bool)> = stored.iter().map(|one| (one.author.as_str(), one.is_bot)).collect();
         assert_eq!(who, [(RABBIT, true), (GEMINI, true), ("mona", false)]);
         assert_eq!(stored[0].link.as_deref(), Some(link.as_str()));
+        // The history of the finding names them all, with links to this repository only.
+        let life = life(&setting, own, "https://github.com/acme/widgets").await;
+        assert!(life.in_words().contains(&format!("also named by {RABBIT}")), "{}", life.in_words());
+        assert!(life.in_words().contains(&link) && life.in_words().contains("also named by mona"), "{}", life.in_words());
+        assert!(life.markdown().contains("- Also named by [rabbit"), "{}", life.markdown());
+        assert!(life.markdown().contains(&format!("]({link})")) && !life.markdown().contains('@'), "{}", life.markdown());
+        let remarks = life.document()["remarks"].clone();
+        assert_eq!((&remarks[0]["author"], &remarks[0]["bot"], &remarks[0]["link"]), (&json!(RABBIT), &json!(true), &json!(link)));
+        assert_eq!((&remarks[2]["author"], &remarks[2]["bot"]), (&json!("mona"), &json!(false)));
+        let elsewhere = self::life(&setting, own, "https://github.acme.dev/acme/widgets").await;
+        assert_eq!(elsewhere.document()["remarks"][0]["link"], Value::Null);
         assert_eq!(records(&setting).await, [(GEMINI.to_owned(), 1, 1, 0, 0), (RABBIT.to_owned(), 1, 1, 0, 0)]);
+    }
+
+    async fn what_canonry_hides_agrees_with_nobody(database: TestDatabase) {
+        let mut setting = with_bots(database, &[(5, LEAK)]).await;
+        setting.settings.review.suppressions = canonry_config::parse("review: {suppressions: [noise, file handle never closed]}").config.review.suppressions;
+        comment(&setting, RABBIT, 5, SAID);
+        // Hidden findings do not take the places of shown ones either.
+        let hidden = (0..400).map(|at| finding(&format!("Sheer noise {at}"), 9, "major", "security"));
+        let shown = saying(finding("Handle leaks", 5, "minor", "performance"), SAID);
+        let report = weighed(&setting, &hidden.chain([leak("major"), shown]).collect::<Vec<_>>()).await;
+        let referee = report.referee.as_ref().expect("weighed");
+        let the_shown = report.findings.iter().find(|one| one.sighting.finding.title == "Handle leaks").expect("it is there");
+        assert_eq!(referee.problems[0].findings, [the_shown.id.expect("stored")], "{referee:?}");
+        assert_eq!((report.hidden().count(), records(&setting).await), (401, vec![(RABBIT.to_owned(), 1, 1, 0, 0)]));
     }
 
     async fn a_critical_finding_stays_at_its_line(database: TestDatabase) {

@@ -84,7 +84,7 @@ on_both_engines! {
         assert_eq!(done(&setting.publish(&fourth).await), (0, false, 2));
         assert_eq!((setting.own_reviews().0, setting.own_comments().len()), (3, 0));
         let (_, conclusion, title) = setting.check().expect("a check run");
-        assert_eq!((conclusion.as_deref(), title.as_str()), (Some("success"), "No findings shown; 1 finding suppressed"));
+        assert_eq!((conclusion.as_deref(), title.as_str()), (Some("success"), "No findings shown; 1 finding hidden"));
         assert!(setting.check_text().starts_with("Since the last review: 2 fixed.\n\n"), "{}", setting.check_text());
     }
 

@@ -58,7 +58,7 @@ on_both_engines! {
         let report = setting.review_by(&[ReviewerChoice::Llm], true).await;
         assert_eq!(report.hidden().map(|one| one.hidden_by.as_ref().map(|by| by.as_text())).collect::<Vec<_>>(), [Some("second-reading".to_owned())]);
         assert_eq!(done(&setting.publish(&report).await).0, 0);
-        assert!(setting.check_text().contains("1 finding suppressed: 1 not proven by a second reading."), "{}", setting.check_text());
+        assert!(setting.check_text().contains("1 finding hidden: 1 not proven by a second reading."), "{}", setting.check_text());
         // It is stored as such, and a report that is read back says the same.
         let again = setting.review_by(&[ReviewerChoice::Llm], false).await;
         assert_eq!(again.hidden().count(), 1);

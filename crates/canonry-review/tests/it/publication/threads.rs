@@ -145,7 +145,7 @@ on_both_engines! {
         assert!(comment.contains("Typo in a name") && !comment.contains("posted before"), "{comment}");
         let told = &setting.own_bodies()[1];
         assert!(told.starts_with("**1 finding**: 1 minor. Since the last review: 1 fixed, 1 still open.\n"), "{told}");
-        assert!(told.contains("1 finding suppressed: 1 by pattern") && !told.contains(": Noise on the wire ·"), "{told}");
+        assert!(told.contains("1 finding hidden: 1 by pattern") && !told.contains(": Noise on the wire ·"), "{told}");
     }
 
     async fn a_summary_comment_of_an_earlier_version_is_ended_once(database: TestDatabase) {

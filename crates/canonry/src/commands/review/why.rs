@@ -6,6 +6,7 @@ use std::str::FromStr;
 use anyhow::Result;
 use canonry_domain::ItemNumber;
 use canonry_domain::review::{Finding, LineRange, RepoPath, ReviewSubject};
+use canonry_github::web_address;
 use canonry_review::FindingLife;
 use canonry_review::output::SourceLinks;
 use serde_json::json;
@@ -15,6 +16,7 @@ use crate::output::report::Report;
 use crate::output::terminal;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
+use crate::session::github::GithubOption;
 use crate::session::known_repo::RepoOption;
 use crate::session::local_clone::LocalClone;
 
@@ -38,6 +40,8 @@ pub(crate) struct Args {
     /// Only findings of this branch
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
+    #[command(flatten)]
+    github: GithubOption,
     #[command(flatten)]
     database: DatabaseOption,
 }
@@ -85,9 +89,11 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         .filter(|one| is_near(&one.finding, args.place.line))
         .filter(|one| subject.as_ref().is_none_or(|subject| one.subject == *subject));
     let patterns = store.findings().pattern_feedback(repo.id).await?;
+    let web = web_address(args.github.api());
+    let page = format!("{}/{}", web.as_str().trim_end_matches('/'), repo.name);
     let mut lives = Vec::new();
     for finding in near {
-        lives.push(FindingLife::read(&store, finding, &patterns).await?);
+        lives.push(FindingLife::read(&store, repo.id, Some(&page), finding, &patterns).await?);
     }
     store.disconnect().await;
     let text = if lives.is_empty() {
