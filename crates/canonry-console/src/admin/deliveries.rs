@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::{Path, Query};
 use axum::routing::{get, post};
 use canonry_domain::{GithubId, ItemNumber, RepoName};
-use canonry_server::{ReplayError, replay, repo_id_of};
+use canonry_server::{DeliveryView, ReplayError, replay, repo_id_of};
 use canonry_store::{Delivery, DeliveryFilter, DeliveryState, JobFilter, JobId, Repo};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -135,7 +135,7 @@ async fn list(console: &Console, list: WorkList<'_>, of: Option<&RepoVisit>) -> 
 
 fn row(console: &Console, delivery: Delivery) -> DeliveryListRow {
     DeliveryListRow {
-        event: event(&delivery),
+        event: DeliveryView::from(&delivery).title,
         href: delivery_path(&delivery.id),
         repo: delivery.repo.as_ref().map(ToString::to_string),
         number: delivery.number,
@@ -200,14 +200,6 @@ pub(crate) fn delivery_path(id: &str) -> String {
     format!("/deliveries/{}", in_path(id))
 }
 
-/// `issues opened`.
-fn event(delivery: &Delivery) -> String {
-    match &delivery.action {
-        Some(action) => format!("{} {action}", delivery.event),
-        None => delivery.event.clone(),
-    }
-}
-
 async fn one(SignedIn(visit): SignedIn, Path(id): Path<String>, Query(query): QueryFields) -> PageResult {
     let delivery = visit.console.store.deliveries().get(&id).await?.ok_or(PageError::NotFound)?;
     let at = whose(&visit, &delivery, false).await?;
@@ -224,7 +216,7 @@ async fn one(SignedIn(visit): SignedIn, Path(id): Path<String>, Query(query): Qu
     };
     html(&DeliveryPage {
         page: page.cli(format!("canonry deliveries show {id}")),
-        event: event(&delivery),
+        event: DeliveryView::from(&delivery).title,
         repo: at.as_ref().map(|at| (at.repo.name.to_string(), repo_path(&at.repo))),
         number: delivery.number,
         state: badge::delivery(delivery.state),

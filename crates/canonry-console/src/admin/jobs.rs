@@ -7,9 +7,9 @@ use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query};
 use axum::routing::{get, post};
-use canonry_domain::{GithubId, ItemNumber, ItemType, RepoName};
-use canonry_server::{ConsoleOrder, RetryOutcome, is_close_order, repo_id_of, retry_job, retry_jobs};
-use canonry_store::{Job, JobFilter, JobId, JobKind, JobState, Repo};
+use canonry_domain::{GithubId, RepoName};
+use canonry_server::{ConsoleOrder, JobView, RetryOutcome, is_close_order, repo_id_of, retry_job, retry_jobs};
+use canonry_store::{Job, JobFilter, JobId, JobState, Repo};
 
 use crate::admin::deliveries::delivery_path;
 use crate::admin::work_lists::{WorkList, WorkListKind};
@@ -143,7 +143,7 @@ fn row(console: &Console, job: &Job) -> JobListRow {
         id: job.id,
         kind: job.kind.to_string(),
         key: job.key.clone(),
-        about: about(job),
+        about: JobView::from(job).work,
         repo: job.repo.as_ref().map(ToString::to_string),
         state: badge::job(job.state),
         attempts: job.attempts,
@@ -163,7 +163,7 @@ async fn one(SignedIn(visit): SignedIn, Path(path): PathFields) -> PageResult {
     let is_over = matches!(job.state, JobState::Done | JobState::Dead);
     html(&JobPage {
         page: page.cli(format!("canonry jobs show {}", job.id)),
-        about: about(&job),
+        about: JobView::from(&job).work,
         state: badge::job(job.state),
         repo: at.as_ref().map(|at| (at.repo.name.to_string(), repo_path(&at.repo))),
         error_heading: match job.state {
@@ -285,47 +285,6 @@ pub(crate) async fn of_whose(
     match role {
         Role::Reader => Err(PageError::Forbidden("maintainers of this repository")),
         Role::Maintainer | Role::Operator => RepoVisit::new(visit.clone(), repo, role).await.map(Some),
-    }
-}
-
-fn about(job: &Job) -> String {
-    let item = |item_type: ItemType, number: ItemNumber| match item_type {
-        ItemType::Issue => format!("issue #{number}"),
-        ItemType::Pr => format!("pull request #{number}"),
-    };
-    match ConsoleOrder::of(job) {
-        Some(ConsoleOrder::Apply(order)) if order.only_takes_back => {
-            return format!("undo what was begun of plan {}", order.plan.get());
-        }
-        Some(ConsoleOrder::Apply(order)) => return format!("apply plan {}", order.plan.get()),
-        Some(ConsoleOrder::Undo(order)) => {
-            let what = order.item.map_or_else(|| "all items".to_owned(), |(kind, number)| item(kind, number));
-            return format!("reopen {what} of plan {}", order.plan.get());
-        }
-        Some(ConsoleOrder::CancelGrace(order)) => {
-            return format!("cancel the announced close of {}", item(order.item_type, order.number));
-        }
-        Some(ConsoleOrder::Plan(_) | ConsoleOrder::Canonicalize(_)) | None => {}
-    }
-    job.kind.known().map_or_else(|| job.kind.to_string(), |kind| kind_in_words(kind).to_owned())
-}
-
-const fn kind_in_words(kind: JobKind) -> &'static str {
-    match kind {
-        JobKind::Webhook => "process a webhook",
-        JobKind::Sync => "sync the repository",
-        JobKind::Review => "review a pull request",
-        JobKind::Triage => "compare a changed item again",
-        JobKind::Reactions => "read reactions to comments",
-        JobKind::Recover => "recover failed deliveries",
-        JobKind::Grace => "close announced duplicates that are due",
-        JobKind::Objections => "read reactions to closes",
-        // Orders have a longer description, unless this version cannot read their form.
-        JobKind::ApplyClose => "apply a plan",
-        JobKind::UndoClose => "undo a plan",
-        JobKind::Plan => "make a plan",
-        JobKind::Canonicalize => "recompute the clusters",
-        JobKind::CancelGrace => "cancel an announced close",
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod deliveries;
 pub(crate) mod jobs;
 pub(crate) mod repo_settings;
 pub(crate) mod settings;
+pub(crate) mod settings_file_change;
 pub(crate) mod settings_keys;
 pub(crate) mod setup;
 pub(crate) mod work_lists;

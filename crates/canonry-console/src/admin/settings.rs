@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::Query;
 use axum::routing::get;
 use canonry_config::SETTINGS_FILE;
-use canonry_domain::{BREAKER_WINDOW, ItemNumber, ItemType, Override, OverrideKind, month_of};
+use canonry_domain::{BREAKER_WINDOW, ItemNumber, ItemType, Override, OverrideKind, TriageReason, month_of};
 use canonry_store::{Brake, BrakeKind, MaintainerSource};
 use jiff::Timestamp;
 
@@ -148,12 +148,18 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let (store, repo, now) = (&at.console.store, at.repo.id, at.console.now());
     let path = repo_path(&at.repo);
     let stored = store.repos().settings(repo).await?;
-    let has_file = stored.as_ref().is_some_and(|stored| stored.text.is_some());
-    let text = stored.as_ref().and_then(|stored| stored.text.clone()).unwrap_or_default();
-    let parsed = canonry_config::parse(&text);
+    let file = stored.as_ref().and_then(|stored| stored.text.as_deref());
+    let (has_file, text) = (file.is_some(), file.unwrap_or_default());
+    let parsed = canonry_config::parse(text);
     let here = format!("{path}/settings");
     let (web, name) = (web(&at.console), &at.repo.name);
-    let change = setting_change(&parsed.config, word(&query, "change"), word(&query, "to"));
+    let mut change = setting_change(file, word(&query, "change"), word(&query, "to"));
+    if let Some(change) = &mut change
+        && stored.as_ref().is_some_and(|stored| stored.fetched_at == Timestamp::UNIX_EPOCH)
+    {
+        // The file is another one on GitHub by now: to replace it would undo that change.
+        change.file = None;
+    }
     let (asked, before) = (RulingQuery::of(&query), number(&query, "rulings"));
     let looked_at = if asked.is_filtered() { RULINGS_READ } else { PAGE };
     let rulings = store.duplicates().override_pages(repo, before, looked_at + 1).await?;
@@ -181,7 +187,7 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
             Some(stored) if stored.fetched_at == Timestamp::UNIX_EPOCH => SettingsFetch::Outdated,
             Some(stored) => SettingsFetch::At(when(stored.fetched_at, now)),
         },
-        lines: file_lines(&text, &parsed.problems),
+        lines: file_lines(text, &parsed.problems),
         problems: parsed.problems.iter().map(ToString::to_string).collect(),
         presets: if has_file { Vec::new() } else { presets(web.as_ref(), name) },
         edit_link: web.as_ref().and_then(|web| edit_file(web, name)),
@@ -204,8 +210,8 @@ async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
         spent: dollars(store.models().spent_since(repo, month_of(now)).await?),
         budget: match parsed.config.budget.monthly_cost_usd {
             own if own > 0.0 => {
-                let lacks_prices =
-                    store.duplicates().last_triage_reason(repo).await?.is_some_and(|reason| reason == "no_prices");
+                let last = store.duplicates().last_triage_reason(repo).await?;
+                let lacks_prices = last.is_some_and(|reason| reason == TriageReason::NoPrices);
                 let unheld = "; no model is called: the service was started without --input-price and --output-price";
                 format!("{}{}", dollars(own), if lacks_prices { unheld } else { "" })
             }

@@ -5,6 +5,7 @@ use canonry_domain::RepoName;
 use serde_json::Value;
 use url::Url;
 
+use crate::admin::settings_file_change::{changed_file, replace_value};
 use crate::layout::markdown::markdown;
 use crate::layout::marked_text::MarkedText;
 use crate::layout::paging::link;
@@ -41,6 +42,8 @@ pub(crate) struct SettingChange {
     pub(crate) value: String,
     /// The lines for the file, once the chosen value is valid.
     pub(crate) snippet: Option<String>,
+    /// The whole file with the change, if there is a file that can be changed by a rule.
+    pub(crate) file: Option<String>,
     pub(crate) problem: Option<String>,
 }
 
@@ -79,8 +82,9 @@ pub(crate) fn settings_sections(config: &RepoConfig, here: &str, changed: Option
     sections.collect()
 }
 
-/// The change of the setting at `path` to `value`, which may still be empty; `None` for an unknown setting.
-pub(crate) fn setting_change(config: &RepoConfig, path: &str, value: &str) -> Option<SettingChange> {
+/// The change of the setting at `path` to `value`, which may still be empty, in a file with this text; `None` for an
+/// unknown setting.
+pub(crate) fn setting_change(text: Option<&str>, path: &str, value: &str) -> Option<SettingChange> {
     let keys = settings_reference().into_iter().flat_map(|section| section.keys).filter(is_single);
     let key = keys.into_iter().find(|key| key.path == path)?;
     let (snippet, problem) = match snippet(path, value) {
@@ -90,7 +94,8 @@ pub(crate) fn setting_change(config: &RepoConfig, path: &str, value: &str) -> Op
             Some(problem) => (None, Some(problem.message.clone())),
         },
     };
-    let current = in_words(value_at(&plain(config), path));
+    let current = in_words(value_at(&plain(&parse(text.unwrap_or_default()).config), path));
+    let file = text.filter(|_| snippet.is_some()).and_then(|text| changed_file(text, path, value));
     Some(SettingChange {
         path: key.path,
         meaning: markdown(&key.meaning),
@@ -99,6 +104,7 @@ pub(crate) fn setting_change(config: &RepoConfig, path: &str, value: &str) -> Op
         choices: key.choices,
         value: if value.is_empty() { current } else { value.to_owned() },
         snippet,
+        file,
         problem,
     })
 }
@@ -136,7 +142,7 @@ fn is_single(key: &KeyReference) -> bool {
     !key.path.contains("[]")
 }
 
-fn plain(config: &RepoConfig) -> Value {
+pub(crate) fn plain(config: &RepoConfig) -> Value {
     serde_json::to_value(config).unwrap_or_default()
 }
 
@@ -163,17 +169,12 @@ fn snippet(path: &str, value: &str) -> Option<String> {
     if value.is_empty() || value.chars().any(char::is_control) {
         return None;
     }
-    let keys: Vec<&str> = path.split('.').collect();
-    let lines = keys.iter().enumerate().map(|(depth, key)| {
-        let end = if depth + 1 == keys.len() { format!(" {value}") } else { String::new() };
-        format!("{}{key}:{end}\n", "  ".repeat(depth))
-    });
-    Some(lines.collect())
+    replace_value("", path, value)
 }
 
 #[cfg(test)]
 mod tests {
-    use canonry_config::{RepoConfig, parse};
+    use canonry_config::parse;
 
     use super::{edit_file, new_file, presets, setting_change, settings_sections};
 
@@ -195,8 +196,7 @@ mod tests {
 
     #[test]
     fn a_change_is_a_snippet_that_the_parser_takes() {
-        let config = RepoConfig::default();
-        let change = |path, value| setting_change(&config, path, value).expect("a setting");
+        let change = |path, value| setting_change(None, path, value).expect("a setting");
         let mode = change("triage.mode", "suggest");
         assert_eq!(mode.snippet.as_deref(), Some("triage:\n  mode: suggest\n"));
         assert!(mode.choices.contains(&"grace".to_owned()) && mode.problem.is_none());
@@ -207,8 +207,10 @@ mod tests {
         assert!(wrong.snippet.is_none() && wrong.problem.is_some());
         let hidden = change("triage.mode", "suggest\nclose:\n  maxPerDay: 1000");
         assert!(hidden.snippet.is_none(), "one setting at a time");
-        assert!(setting_change(&config, "triage.nothing", "1").is_none());
+        assert!(setting_change(None, "triage.nothing", "1").is_none());
         assert!(change("triage.mode", "").snippet.is_none());
+        let whole = setting_change(Some("close:\n  maxPerDay: 3\n"), "triage.mode", "suggest").expect("a setting");
+        assert_eq!(whole.file.as_deref(), Some("close:\n  maxPerDay: 3\ntriage:\n  mode: suggest\n"));
     }
 
     #[test]

@@ -195,7 +195,7 @@ pub(crate) fn hidden_by_in_words(by: &HiddenBy) -> String {
         HiddenBy::Pattern(pattern) => format!("review.suppressions: {pattern}"),
         HiddenBy::Area => "its category is off in the settings".to_owned(),
         HiddenBy::Severity => "below review.severity.minLevel".to_owned(),
-        HiddenBy::SecondReading => "a second reading could not quote the line or say how it fails".to_owned(),
+        HiddenBy::SecondReading => "a second reading did not confirm it".to_owned(),
         HiddenBy::Scope => "off the changed lines, or older than the change".to_owned(),
     }
 }

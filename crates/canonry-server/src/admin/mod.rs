@@ -10,6 +10,7 @@ pub(crate) mod operations;
 pub(crate) mod repo_readers;
 pub(crate) mod stored_metrics;
 pub(crate) mod threshold_report;
+pub(crate) mod work_views;
 
 pub use address_attempts::AddressAttempts;
 pub use api::{ApiParts, api_routes};
@@ -20,3 +21,4 @@ pub use repo_readers::ReadDenial;
 pub use threshold_report::{
     ReportedAdjustment, ReportedSettings, ReportedThreshold, ThresholdReport, threshold_report,
 };
+pub use work_views::{DeliveryView, JobView};

@@ -1,6 +1,6 @@
 //! The route for operators: `/metrics`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
+use canonry_domain::is_loopback_host;
 use canonry_github::{Clock, GitHub, Secret};
 use canonry_store::Store;
 use jiff::{SignedDuration, Timestamp};
@@ -140,7 +141,7 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
     } else {
         host.split(':').next().unwrap_or_default()
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    is_loopback_host(name)
 }
 
 /// Exposes the rate limits of the latest answers. A window that has ended says nothing about the current one.

@@ -1,4 +1,4 @@
-//! Settings: what each one does, and a change of one as lines for the file.
+//! Settings: what each one does, and a change of one in the whole file.
 
 use crate::reading::{assert_harmless, words};
 use crate::world::Who;
@@ -13,18 +13,23 @@ async fn each_setting_has_its_value_its_meaning_and_a_change() {
     assert!(page.contains("?change=close.maxPerDay#change"), "{page}");
     let chosen = world.page(Who::Rita, "/r/tide/pool/settings?change=triage.mode").await;
     assert!(chosen.contains("id=\"change\"") && chosen.contains("<option selected>grace</option>"), "{chosen}");
-    assert!(!chosen.contains("Put this into"), "{chosen}");
+    assert!(!chosen.contains("Replace the content"), "{chosen}");
 }
 
 #[tokio::test]
-async fn a_change_is_shown_as_lines_for_the_file_and_a_wrong_one_is_not() {
+async fn a_change_is_shown_in_the_whole_file_and_a_wrong_one_is_not() {
     let world = ServiceWorld::new().await;
     let change = async |query: &str| world.page(Who::Rita, &format!("/r/tide/pool/settings?{query}")).await;
     let mode = change("change=triage.mode&to=suggest").await;
-    assert!(mode.contains("triage:\n  mode: suggest\n") && mode.contains("Put this into"), "{mode}");
+    assert!(
+        mode.contains("triage:\n  mode: suggest\nmentions:\n  handle: ") && !mode.contains("Put this into"),
+        "{mode}"
+    );
+    assert!(words(&mode).contains("Replace the content of .canonry.yml by this; one value differs:"), "{mode}");
+    assert_harmless(&mode);
     let wrong = change("change=close.maxPerDay&to=%3Cscript%3E").await;
     assert_harmless(&wrong);
-    assert!(!wrong.contains("Put this into") && wrong.contains("must be"), "{wrong}");
+    assert!(!wrong.contains("Replace the content") && wrong.contains("must be"), "{wrong}");
     let unknown = change("change=close.nothing&to=1").await;
     assert!(!unknown.contains("id=\"change\""), "{unknown}");
 }
