@@ -68,7 +68,7 @@ impl ModelFile {
         let (length, rest) = bytes.split_first_chunk::<8>().ok_or(ModelFileError::Container("it is too short"))?;
         let length = u64::from_le_bytes(*length);
         if length > LONGEST_HEADER || length > rest.len() as u64 {
-            return Err(ModelFileError::Container("its header is longer than the file or than any header"));
+            return Err(ModelFileError::Container("its header is longer than the file, or than a header may be"));
         }
         let (json, data) = rest.split_at(length as usize);
         let data_start = bytes.len() - data.len();

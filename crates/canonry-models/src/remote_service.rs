@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use canonry_clock::Clock;
+use canonry_domain::is_loopback_host;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use serde_json::Value;
-use url::{Host, Url};
+use url::Url;
 
 use crate::api_key::ApiKey;
 use crate::remote_failure::RemoteFailure;
@@ -226,7 +227,7 @@ pub fn http_client(headers: HeaderMap, base: &Url, timeout: Duration) -> Result<
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(timeout.min(Duration::from_secs(10)))
         .timeout(timeout);
-    if is_loopback(base) {
+    if base.host_str().is_some_and(is_loopback_host) {
         builder = builder.no_proxy();
     }
     // Without TLS the system's certificates are not needed, and reading them is most of the time to create a client.
@@ -242,13 +243,4 @@ fn shown_address(url: &Url) -> String {
     shown.set_query(None);
     shown.set_fragment(None);
     shown.to_string()
-}
-
-fn is_loopback(base: &Url) -> bool {
-    match base.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }

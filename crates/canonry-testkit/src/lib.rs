@@ -14,6 +14,7 @@ pub mod models;
 pub mod openapi;
 #[cfg(feature = "database")]
 pub mod proxy;
+pub mod public_text;
 #[cfg(feature = "samples")]
 pub mod samples;
 pub mod secrets;

@@ -101,7 +101,7 @@ pub fn undo_comment(item_type: ItemType, target: ItemNumber, reason: UndoReason)
         UndoReason::NotDuplicate => {
             format!("Reopened: this is not {same} as #{target}. Canonry will not close it because of #{target} again.")
         }
-        UndoReason::WrongTarget => format!("Reopened: #{target} is not {same}. The close named the wrong one."),
+        UndoReason::WrongTarget => format!("Reopened: #{target} is not {same}. The close named the wrong number."),
         UndoReason::Other => format!("Reopened: the close because of #{target} was undone."),
     }
 }
@@ -261,7 +261,7 @@ mod tests {
         ---
         Reopened: this is not the same change as #12. Canonry will not close it because of #12 again.
         ---
-        Reopened: #12 is not the same change. The close named the wrong one.
+        Reopened: #12 is not the same change. The close named the wrong number.
         ---
         Reopened: the close because of #12 was undone.
         ---

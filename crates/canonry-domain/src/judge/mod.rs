@@ -30,4 +30,4 @@ pub use proof::{JudgeProof, LEAST_PROVEN_PRECISION, LEAST_PROVING_ANSWERS, is_ac
 pub use quotes::{AnswerQuotes, is_quoted, quotes_of_answer};
 pub use second_reading::is_confirmed;
 pub use structure::{Certainty, PathMatch, Relation, RootCauseMatch, ScopeRelation, Structure, structural_veto};
-pub use verdict_estimate::{EstimatedShare, VerdictEstimate, VerdictStratum};
+pub use verdict_estimate::{VerdictEstimate, VerdictStratum};

@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use crate::{Interval, wilson_interval};
+
 /// Verdicts that stand for the same number of items each, such as all verdicts about a sample of items.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct VerdictStratum {
@@ -33,14 +35,6 @@ impl VerdictStratum {
     }
 }
 
-/// A share with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct EstimatedShare {
-    pub value: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
 /// How often verdicts of one kind are right.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct VerdictEstimate {
@@ -50,9 +44,9 @@ pub struct VerdictEstimate {
     pub read_different: u64,
     pub unread: u64,
     /// As if what nobody linked were wrong: a lower bound. `None` if no verdict was given.
-    pub by_links: Option<EstimatedShare>,
+    pub by_links: Option<Interval>,
     /// Links and readings together; `None` if nothing was given, or if what nobody linked was not read either.
-    pub combined: Option<EstimatedShare>,
+    pub combined: Option<Interval>,
 }
 
 impl VerdictEstimate {
@@ -71,7 +65,7 @@ impl VerdictEstimate {
             strata.iter().map(|stratum| stratum.weight * count(stratum)).sum::<f64>() / all
         };
         let linked = |stratum: &VerdictStratum| stratum.linked as f64;
-        let by_links = (given > 0).then(|| wilson(weighed(&linked), effective));
+        let by_links = (given > 0).then(|| wilson_interval(weighed(&linked), effective));
         let (same, different) = (sum(|one| one.read_same), sum(|one| one.read_different));
         let unread = sum(|one| one.unread);
         let combined = (given > 0 && (unread == 0 || same + different > 0)).then(|| {
@@ -80,17 +74,18 @@ impl VerdictEstimate {
                 0 => (same, same + different),
                 read => (stratum.read_same, read),
             };
-            let right = |unread: &dyn Fn(EstimatedShare) -> f64| {
+            let right = |unread: &dyn Fn(Interval) -> f64| {
                 weighed(&|stratum| {
                     let (right, read) = share(stratum);
                     let sure = (stratum.linked + stratum.read_same) as f64;
-                    sure + stratum.unread as f64 * unread(wilson(right as f64 / read.max(1) as f64, read as f64))
+                    sure + stratum.unread as f64
+                        * unread(wilson_interval(right as f64 / read.max(1) as f64, read as f64))
                 })
             };
             let (value, least, most) =
                 (right(&|share| share.value), right(&|share| share.low), right(&|share| share.high));
-            let sample = wilson(value, effective);
-            EstimatedShare {
+            let sample = wilson_interval(value, effective);
+            Interval {
                 value,
                 low: (value - (value - sample.low).hypot(value - least)).max(0.0),
                 high: (value + (sample.high - value).hypot(most - value)).min(1.0),
@@ -108,23 +103,9 @@ impl VerdictEstimate {
     }
 
     /// The combined estimate, or what the links alone say.
-    pub fn precision(&self) -> Option<EstimatedShare> {
+    pub fn precision(&self) -> Option<Interval> {
         self.combined.or(self.by_links)
     }
-}
-
-/// Wilson's 95 % interval of a share among `all`.
-fn wilson(share: f64, all: f64) -> EstimatedShare {
-    const Z: f64 = 1.959_964;
-    if all <= 0.0 {
-        return EstimatedShare { value: 0.0, low: 0.0, high: 1.0 };
-    }
-    // Sums of weights may exceed 1 by a rounding error.
-    let share = share.clamp(0.0, 1.0);
-    let scale = 1.0 + Z * Z / all;
-    let centre = (share + Z * Z / (2.0 * all)) / scale;
-    let half = Z * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).max(0.0).sqrt() / scale;
-    EstimatedShare { value: share, low: (centre - half).clamp(0.0, share), high: (centre + half).clamp(share, 1.0) }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub(crate) mod beta;
 pub(crate) mod beta_rules;
 pub(crate) mod closing_evidence;
+pub(crate) mod interval;
 pub(crate) mod issue_outcome;
 pub(crate) mod next_move;
 pub(crate) mod precision_target;
@@ -16,6 +17,7 @@ pub(crate) mod threshold_rule;
 pub(crate) mod threshold_state;
 pub(crate) mod triage_lesson;
 
+pub use interval::{Interval, wilson_interval};
 pub use issue_outcome::{IssueOutcome, IssueResolution, OutcomeEvidence, issue_outcome};
 pub use next_move::{MOST_IN_A_ROW, NextMove, next_lowering, next_raise};
 pub use prediction::{CountedLessons, LearningEntry, Lesson, LessonKind, Prediction, PredictionTruth};

@@ -283,7 +283,7 @@ pub(crate) mod tests {
             category: Category::Style,
             ..finding("a.py", 3, ReviewerName::tool("ruff"), "Unused variable total")
         };
-        for mut both in [vec![dropped.clone(), proven.clone()], vec![proven.clone(), dropped.clone()]] {
+        for mut both in [vec![dropped.clone(), proven.clone()], vec![proven, dropped]] {
             for one in &mut both {
                 one.tags.insert("cwe-563".into());
             }

@@ -32,7 +32,7 @@ pub enum HiddenBy {
     Severity,
     /// The finding is off the changed lines, or the base has it too: the change is not answerable for it.
     Scope,
-    /// A second reading of a model's finding could not quote the line or say how it fails.
+    /// A second reading of a model's finding refuted it, could not quote the line or could not say how it fails.
     SecondReading,
 }
 

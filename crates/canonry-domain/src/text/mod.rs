@@ -8,10 +8,9 @@ pub(crate) mod counted;
 pub(crate) mod english;
 pub(crate) mod fences;
 pub(crate) mod hex;
+pub(crate) mod loopback_host;
 pub mod markdown;
 pub mod printable;
-#[cfg(test)]
-pub(crate) mod public_text;
 pub(crate) mod secrets;
 pub(crate) mod template_text;
 pub(crate) mod text_enum;
@@ -23,6 +22,7 @@ pub use code_span::code_span;
 pub use counted::{counted, thousands};
 pub use english::likely_english;
 pub use hex::hex_digits;
+pub use loopback_host::is_loopback_host;
 pub use secrets::{
     FoundSecret, SecretKind, has_valid_checksum, redact, redact_shown, scan_secrets, scan_shown_secrets,
 };

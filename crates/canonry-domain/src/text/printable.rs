@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use crate::text::untrusted_text::is_hidden;
+
 /// The text on one line, with every character escaped that would act on a terminal.
 pub fn one_line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -31,8 +33,8 @@ pub fn block(text: &str) -> String {
     shown
 }
 
-/// Whether a character acts on a terminal or is hidden.
-pub fn is_hidden(character: char) -> bool {
+/// Whether a character acts on a terminal or is hidden there.
+pub fn is_escaped(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
@@ -49,18 +51,11 @@ pub fn is_hidden(character: char) -> bool {
 /// Whether a character changes a text without being visible: controls, zero-width and filler characters, direction
 /// marks, variation selectors, tags. Line ends and tabs count as visible.
 pub fn is_invisible(character: char) -> bool {
-    if matches!(character, '\n' | '\t') {
-        return false;
-    }
-    character.is_control()
-        || matches!(u32::from(character),
-            0x00AD | 0x034F | 0x061C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F
-            | 0x200B..=0x200F | 0x202A..=0x202E | 0x2060..=0x206F | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF
-            | 0xFFA0 | 0xFFF0..=0xFFFB | 0x1_BCA0..=0x1_BCA3 | 0x1_D173..=0x1_D17A | 0xE_0000..=0xE_0FFF)
+    is_hidden(character) && !matches!(character, '\n' | '\t' | '\u{2028}' | '\u{2029}')
 }
 
 fn push(shown: &mut String, character: char) {
-    if is_hidden(character) {
+    if is_escaped(character) {
         write!(shown, "\\u{{{:x}}}", u32::from(character)).expect("invariant: a String takes everything");
     } else {
         shown.push(character);

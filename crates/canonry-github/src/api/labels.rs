@@ -21,15 +21,6 @@ pub struct RestLabel {
     pub description: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NewLabel<'a> {
-    pub name: &'a str,
-    /// Six hexadecimal digits, without `#`.
-    pub color: &'a str,
-    /// At most 100 characters on GitHub.
-    pub description: &'a str,
-}
-
 #[boxed]
 impl GitHub {
     pub fn labels(&self, repo: &RepoName) -> Pages<RestLabel> {
@@ -59,13 +50,6 @@ impl GitHub {
         let number = number.to_string();
         let url = self.url(&["repos", repo.owner(), repo.name(), "issues", &number, "labels", label], &[]);
         self.write(&Scope::Repo(repo.clone()), Method::DELETE, url, None).await.map(drop)
-    }
-
-    /// Creates a label; status 422 if the repository has one of that name.
-    pub async fn create_label(&self, repo: &RepoName, label: &NewLabel<'_>) -> Result<RestLabel, WriteError> {
-        let url = self.url(&["repos", repo.owner(), repo.name(), "labels"], &[]);
-        let body = serde_json::to_value(label).expect("invariant: a label is plain data");
-        self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &body).await
     }
 }
 

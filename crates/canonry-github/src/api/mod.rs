@@ -30,7 +30,7 @@ pub use contents::{FolderEntry, RepoFile};
 pub use deliveries::RestDelivery;
 pub use issues::{IssuePatch, IssueQuery, ListState, RestIssue, RestMilestone, RestPullLink};
 pub use item_from_rest::{item_from_issue, item_from_pull};
-pub use labels::{NewLabel, RestLabel};
+pub use labels::RestLabel;
 pub use pulls::{RestBranch, RestPull, RestPullFile};
 pub use reactions::{ReactionContent, ReactionSubject, RestReaction};
 pub use releases::RestRelease;

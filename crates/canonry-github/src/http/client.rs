@@ -5,11 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use canonry_domain::is_loopback_host;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
-use url::{Host, Url};
+use url::Url;
 
-use crate::auth::credentials::{Auth, Scope, TokenCache};
+use crate::auth::credentials::{Auth, TokenCache};
 use crate::http::error::GitHubError;
 use crate::http::github_time::GithubTime;
 use crate::http::rate_budget::{RateBudget, RateLeft, WaitReason, Waiting};
@@ -108,12 +109,6 @@ impl GitHub {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// The hourly budget of a scope from the latest answer; `None` before the first.
-    pub async fn rate_left(&self, scope: &Scope) -> Result<Option<RateLeft>, GitHubError> {
-        let credential = self.credential(scope).await?;
-        Ok(self.shared.budget.left(&credential.account))
-    }
-
     /// The hourly budget of every account that was used, by name (`token`, `app`, `installation 5`). Sends no request.
     pub fn rates_left(&self) -> Vec<(String, RateLeft)> {
         self.shared.budget.all_left()
@@ -195,12 +190,7 @@ impl fmt::Debug for GitHub {
 
 /// Whether this is an address of the local machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
+    url.host_str().is_some_and(is_loopback_host)
 }
 
 /// A token is sent with every request, so the connection must be encrypted, or stay on the machine.

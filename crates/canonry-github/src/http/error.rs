@@ -45,7 +45,7 @@ pub enum GitHubError {
     #[error("{what} has moved to {to}; use the new place")]
     Moved { what: String, to: String },
     /// The rate limit is used up for longer than the caller wants to wait.
-    #[error("GitHub's rate limit is used up until {}; run this again then, what is done so far is kept", clock_time(*.until))]
+    #[error("GitHub's rate limit is used up until {}; run the command again then. What was done is kept", clock_time(*.until))]
     RateLimited { until: Timestamp },
     /// No answer came: the host is unreachable, or the connection broke.
     #[error("{host} cannot be reached ({detail}); check the network and the API's address, then run this again")]
@@ -158,7 +158,7 @@ mod tests {
         headers.insert("x-oauth-scopes", HeaderValue::from_static("read:org"));
         insta::assert_snapshot!(refusal(403, &headers, r#"{"message":"Resource not accessible by integration"}"#), @"GitHub forbids /repos/a/b to this token (Resource not accessible by integration); it needs issues=write; the token has the scopes read:org; give the token that permission and try again");
         let until = "2026-02-01T12:29:30Z".parse().expect("valid");
-        insta::assert_snapshot!(GitHubError::RateLimited { until }.to_string(), @"GitHub's rate limit is used up until 12:30 UTC on 2026-02-01; run this again then, what is done so far is kept");
+        insta::assert_snapshot!(GitHubError::RateLimited { until }.to_string(), @"GitHub's rate limit is used up until 12:30 UTC on 2026-02-01; run the command again then. What was done is kept");
     }
 
     #[test]

@@ -91,10 +91,6 @@ impl RateBudget {
         self.with(account, |account| account.blocked.filter(|waiting| waiting.until > now))
     }
 
-    pub(crate) fn left(&self, account: &str) -> Option<RateLeft> {
-        self.with(account, |account| account.left)
-    }
-
     /// The latest known budget of every account, by name.
     pub(crate) fn all_left(&self) -> Vec<(String, RateLeft)> {
         let accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -109,7 +109,7 @@ fn refusal(status: StatusCode, incoming: &Incoming) -> WriteError {
     }
     let message = if status.is_redirection() {
         let to = header(&incoming.headers, "location").unwrap_or_else(|| "another place".to_owned());
-        format!("it has moved to {to}; sync the repository, then write there")
+        format!("the address has moved to {to}; run `canonry sync`, then try again")
     } else {
         message_of(&incoming.body)
     };

@@ -24,6 +24,13 @@ pub(super) enum Conversation {
     Gone,
 }
 
+/// A comment on the diff that is to get another text.
+pub(super) enum CommentToEdit {
+    Ours(Box<RestReviewComment>),
+    /// Why it must not be changed.
+    Untouchable(&'static str),
+}
+
 impl Conversation {
     pub(super) fn seen(self) -> Event {
         match self {
@@ -53,23 +60,22 @@ impl WriteJob<'_> {
     /// Whether a comment on the diff has the wanted text.
     pub(super) async fn find_review_comment_edit(&self, id: GithubId, body: &str) -> Result<Event, GitHubError> {
         Ok(match self.own_review_comment(id).await? {
-            Ok(comment) if same_text(&comment.body, &self.with_own_markers(&comment, body)) => {
+            CommentToEdit::Ours(comment) if same_text(&comment.body, &self.with_own_markers(&comment, body)) => {
                 Event::SawThere { objected: false }
             }
-            Ok(_) => Event::SawAbsent,
-            Err(reason) => Event::SawAgainst(reason),
+            CommentToEdit::Ours(_) => Event::SawAbsent,
+            CommentToEdit::Untouchable(reason) => Event::SawAgainst(reason.to_owned()),
         })
     }
 
-    /// A comment on the diff, if the outbox wrote it; otherwise why it must not be changed.
-    pub(super) async fn own_review_comment(
-        &self,
-        id: GithubId,
-    ) -> Result<Result<RestReviewComment, String>, GitHubError> {
+    /// A comment on the diff, if the outbox wrote it.
+    pub(super) async fn own_review_comment(&self, id: GithubId) -> Result<CommentToEdit, GitHubError> {
         match self.outbox.github.review_comment(&self.entry.repo.name, id).await {
-            Ok(comment) if self.outbox.wrote_review_comment(&comment) => Ok(Ok(comment)),
-            Ok(_) => Ok(Err("the comment is not ours".to_owned())),
-            Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => Ok(Err(COMMENT_GONE.to_owned())),
+            Ok(comment) if self.outbox.wrote_review_comment(&comment) => Ok(CommentToEdit::Ours(Box::new(comment))),
+            Ok(_) => Ok(CommentToEdit::Untouchable("the comment is not ours")),
+            Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => {
+                Ok(CommentToEdit::Untouchable(COMMENT_GONE))
+            }
             Err(error) => Err(error),
         }
     }

@@ -242,7 +242,7 @@ impl WriteJob<'_> {
         let reopened = timeline[closed..].iter().any(|event| event.event == "reopened");
         if open && !reopened {
             // One of the two answers lags; which one decides whether a person objected.
-            let reason = "GitHub shows both an open item and its close".to_owned();
+            let reason = "GitHub shows the item as open, but its timeline shows it as closed".to_owned();
             return Ok(Event::LookFailed { hold: Hold::Try, reason });
         }
         Ok(Event::SawThere { objected: reopened })

@@ -5,6 +5,7 @@
 
 mod checkpoint;
 mod draft_review;
+mod end_reason;
 mod find_review;
 mod find_thread;
 mod find_write;
@@ -20,6 +21,7 @@ mod write;
 mod write_job;
 
 pub use checkpoint::{Checkpoint, Point};
+pub use end_reason::EndReason;
 pub use find_thread::{THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS};
 pub use find_write::COMMENT_GONE;
 pub use pacing::{

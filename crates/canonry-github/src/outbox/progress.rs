@@ -13,6 +13,7 @@ use canonry_domain::GithubId;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::end_reason::EndReason;
 use super::receipt::{Receipt, WrittenComment, WrittenReview};
 use crate::http::error::GitHubError;
 
@@ -512,7 +513,7 @@ impl Verdict {
     }
 
     fn with_note(self, note: &Self) -> Self {
-        let add = |reason: String| format!("{reason}; its comment could not be corrected: {}", note.reason());
+        let add = |why: String| EndReason { why: &why, uncorrected: Some(note.reason()) }.to_string();
         match self {
             Self::Refuse(reason) => Self::Refuse(add(reason)),
             Self::Fail(reason) => Self::Fail(add(reason)),

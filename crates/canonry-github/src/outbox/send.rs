@@ -5,7 +5,7 @@ use std::time::Duration;
 use canonry_domain::GithubId;
 
 use super::draft_review::OTHER_WORDS;
-use super::find_thread::{Conversation, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS};
+use super::find_thread::{CommentToEdit, Conversation, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS};
 use super::find_write::{written, written_on_diff};
 use super::progress::{Act, Draft, Event, Hold, Phase, Progress};
 use super::write::Write;
@@ -150,8 +150,8 @@ impl WriteJob<'_> {
 
     async fn edit_on_diff(&self, id: GithubId, body: &str) -> Event {
         let comment = match self.own_review_comment(id).await {
-            Ok(Ok(comment)) => comment,
-            Ok(Err(reason)) => return Event::Refused(reason),
+            Ok(CommentToEdit::Ours(comment)) => comment,
+            Ok(CommentToEdit::Untouchable(reason)) => return Event::Refused(reason.to_owned()),
             Err(error) => return self.unasked(&error).await,
         };
         let text = self.with_own_markers(&comment, body);

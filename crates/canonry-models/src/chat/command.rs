@@ -73,7 +73,7 @@ impl CommandChat {
             let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
             return Err(self.failed(format!("it ended with {}{said}", ended.status)));
         }
-        String::from_utf8(ended.out).map_err(|_| self.failed("its answer is not UTF-8".to_owned()))
+        String::from_utf8(ended.out).map_err(|_| self.failed("the program's answer is not UTF-8".to_owned()))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The prompt with which a model judges whether an item is a duplicate of one of its candidates.
 
 use canonry_domain::{
-    ItemNumber, ItemType, JUDGE_PROMPT_VERSION, PullChanges, TITLE_LIMIT, judge_answer_schema, normalise_text,
+    ItemNumber, ItemType, JUDGE_PROMPT_VERSION, PullChanges, TITLE_LIMIT, is_hidden, judge_answer_schema,
+    normalise_text,
 };
 
 use crate::chat::chat_model::ChatRequest;
@@ -157,17 +158,10 @@ fn visible(text: &str) -> String {
         '\n' | '\u{b}' | '\u{c}' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some('\n'),
         '\t' => Some('\t'),
         '\0' => Some('\u{fffd}'),
-        _ if character.is_control() || is_invisible(character) => None,
+        _ if is_hidden(character) => None,
         _ => Some(character),
     };
     text.chars().filter_map(shown).collect()
-}
-
-fn is_invisible(character: char) -> bool {
-    matches!(u32::from(character),
-        0x00AD | 0x034F | 0x061C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F
-        | 0x202A..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB
-        | 0x1_BCA0..=0x1_BCA3 | 0x1_D173..=0x1_D17A | 0xE_0000..=0xE_0FFF)
 }
 
 fn first_chars(text: &str, limit: usize) -> &str {

@@ -3,6 +3,7 @@
 use canonry_boxed::boxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use canonry_domain::TriageReason;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
@@ -65,9 +66,9 @@ pub enum BudgetRefusal {
 }
 
 impl BudgetRefusal {
-    /// The reason as stored.
-    pub fn as_str(self) -> &'static str {
-        if self == Self::NoPrices { "no_prices" } else { "over_budget" }
+    /// The reason that is stored for what was not asked.
+    pub fn reason(self) -> TriageReason {
+        if self == Self::NoPrices { TriageReason::NoPrices } else { TriageReason::OverBudget }
     }
 }
 
@@ -245,6 +246,8 @@ impl TokenSpending {
 
 #[cfg(test)]
 mod tests {
+    use canonry_domain::TriageReason;
+
     use super::{BudgetRefusal, TokenBudget, TokenLimits, TokenPrices};
 
     const PRICES: Option<TokenPrices> = Some(TokenPrices { input: 1.0, output: 10.0 });
@@ -278,7 +281,7 @@ mod tests {
         assert!(budget.take().await.is_err());
         budget.settle(second, Some(0.0));
         assert!(budget.take().await.is_err(), "an answer that comes late opens nothing");
-        assert_eq!(budget.refusal().map(BudgetRefusal::as_str), Some("over_budget"));
+        assert_eq!(budget.refusal().map(BudgetRefusal::reason), Some(TriageReason::OverBudget));
         for nothing in [0.0, -1.0] {
             let why = TokenBudget::up_to(nothing, PRICES).take().await.expect_err("nothing is left");
             assert_eq!(why.to_string(), "the budget of 0 US dollars is used up (0.0000 spent)");
@@ -305,15 +308,15 @@ mod tests {
         let unpriced = TokenBudget::up_to(5.0, None);
         let why = unpriced.take().await.expect_err("nobody knows what it costs");
         assert!(why.to_string().contains("--input-price"), "{why}");
-        assert_eq!(unpriced.refusal().map(BudgetRefusal::as_str), Some("no_prices"));
+        assert_eq!(unpriced.refusal().map(BudgetRefusal::reason), Some(TriageReason::NoPrices));
         assert_eq!(unpriced.spending().calls, 0);
-        assert!(TokenBudget::up_to(0.0, None).take().await.is_err_and(|why| why.as_str() == "over_budget"));
+        assert!(TokenBudget::up_to(0.0, None).take().await.is_err_and(|why| why.reason() == TriageReason::OverBudget));
 
         let budget = TokenBudget::up_to(1.0, PRICES);
         spend(&budget, None).await;
         assert_eq!(budget.refusal(), None, "the answer that was paid for is used");
         assert!(budget.take().await.is_err());
-        assert_eq!(budget.refusal().map(BudgetRefusal::as_str), Some("over_budget"));
+        assert_eq!(budget.refusal().map(BudgetRefusal::reason), Some(TriageReason::OverBudget));
         let free = TokenBudget::default();
         spend(&free, None).await;
         spend(&free, None).await;

@@ -423,7 +423,7 @@ async fn a_program_that_fails_says_why() {
         failure(&["sh", "-c", "echo not logged in >&2; exit 3"]).await,
         "ask the program sh: it ended with exit status: 3 (not logged in)"
     );
-    assert_eq!(failure(&["printf", "\\377"]).await, "ask the program printf: its answer is not UTF-8");
+    assert_eq!(failure(&["printf", "\\377"]).await, "ask the program printf: the program's answer is not UTF-8");
     assert!(
         failure(&["head", "-c", "5000000", "/dev/zero"]).await.ends_with("its answer is larger than 4194304 bytes")
     );

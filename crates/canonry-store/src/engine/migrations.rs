@@ -3,6 +3,8 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::time::Duration;
+
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use crate::engine::postgres_limits::lift_limits;
@@ -80,8 +82,7 @@ pub(crate) async fn migrate_sqlite(connection: &mut SqliteConnection, now: i64) 
     if before >= NEWEST_SCHEMA {
         return Ok(before);
     }
-    // Stored in the file, so later connections need not set it; it cannot be set inside a transaction.
-    sqlx::query("PRAGMA journal_mode = WAL").execute(&mut *connection).await?;
+    use_write_ahead_log(connection).await?;
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::query(BOOK).execute(&mut *transaction).await?;
     // Another process may have migrated while this one waited for the lock.
@@ -92,6 +93,30 @@ pub(crate) async fn migrate_sqlite(connection: &mut SqliteConnection, now: i64) 
     }
     transaction.commit().await?;
     Ok(before.max(NEWEST_SCHEMA))
+}
+
+/// Stored in the file, so later connections need not set it; it cannot be set inside a transaction. Of several
+/// connections that set it at once SQLite refuses all but one without waiting, whatever the busy timeout: each could wait
+/// for the other.
+async fn use_write_ahead_log(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let mut attempts = 1;
+    loop {
+        match sqlx::query("PRAGMA journal_mode = WAL").execute(&mut *connection).await {
+            Err(error) if is_locked(&error) && attempts < ATTEMPTS => tokio::time::sleep(PAUSE).await,
+            set => return Ok(set.map(drop)?),
+        }
+        attempts += 1;
+    }
+}
+
+/// Together as long as a writer waits for another one.
+const ATTEMPTS: u32 = 600;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// SQLITE_BUSY, in the lowest byte of each of its kinds.
+fn is_locked(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| code & 0xff == 5)
 }
 
 /// Migrates a PostgreSQL database; an advisory lock makes several starting replicas run one at a time.

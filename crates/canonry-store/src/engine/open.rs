@@ -305,6 +305,19 @@ mod tests {
     }
 
     on_both_engines! {
+        async fn all_that_open_a_new_database_at_once_open_it(database: TestDatabase) {
+            let url: crate::DatabaseUrl = database.url().parse().expect("a URL");
+            database.emptied().await;
+            let options = OpenOptions { connections: 1 };
+            let opened = (0..6).map(|_| {
+                let url = url.clone();
+                tokio::spawn(async move { Store::open_with(&url, options, Timestamp::UNIX_EPOCH).await.map(drop) })
+            });
+            for opened in opened.collect::<Vec<_>>() {
+                opened.await.expect("it ends").expect("it opens");
+            }
+        }
+
         async fn a_store_has_the_connections_it_was_opened_with(database: TestDatabase) {
             let url = database.url().parse().expect("a URL");
             let store = Store::open_with(&url, OpenOptions { connections: 12 }, Timestamp::UNIX_EPOCH).await.expect("opens");

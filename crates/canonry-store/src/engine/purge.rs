@@ -216,8 +216,8 @@ impl MaintenanceStore<'_> {
                 Some(after) => return Ok(Some(PurgePlace { after, ..place })),
                 None => true,
             },
-            (Part::SharedCounts, Some(repo)) => {
-                self.take_out_of_global_patterns(repo).await?;
+            (Part::SharedCounts, Some(_)) => {
+                self.empty_global_patterns().await?;
                 true
             }
             (Part::Repo, Some(repo)) => {
@@ -330,12 +330,12 @@ impl MaintenanceStore<'_> {
         Ok(last)
     }
 
-    /// The repository's findings are already deleted, so recomputed patterns no longer contain them.
-    async fn take_out_of_global_patterns(self, repo: RepoId) -> Result<(), StoreError> {
-        let query = "SELECT shares_patterns FROM repos WHERE id = $1";
-        let shares: Option<bool> =
-            on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?);
-        if shares == Some(true) { self.pool.findings().recompute_global_patterns().await } else { Ok(()) }
+    /// Older versions stored the counts of all repositories that share theirs.
+    async fn empty_global_patterns(self) -> Result<(), StoreError> {
+        on_pool!(self.pool, |db| {
+            sqlx::query("DELETE FROM global_patterns").execute(db).await?;
+        });
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use canonry_domain::review::{Category, Fingerprint, Severity};
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::FindingStore;
 use crate::engine::rows::from_row;
-use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+use crate::engine::transaction::{StoreError, on_pool};
 
 /// The results of a pattern's findings in all repositories that share their counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,12 +36,11 @@ impl FindingStore<'_> {
         Ok(())
     }
 
-    /// Recomputes the counts from the repositories that share now: what a repository no longer shares is removed. As
-    /// in a repository's own counts, each person has one vote, a down vote wins over an up vote of the same time, and
-    /// cleared votes do not count.
-    pub async fn recompute_global_patterns(self) -> Result<(), StoreError> {
-        let insert = "INSERT INTO global_patterns (fingerprint, severity, category, shown, fixed, dismissed, thumbs_up, thumbs_down)
-            WITH shared AS (
+    /// Counts in the repositories that share now, most shown first. As in a repository's own counts, each person has
+    /// one vote, a down vote wins over an up vote of the same time, and cleared votes do not count.
+    pub async fn global_patterns(self, limit: u32) -> Result<Vec<GlobalPattern>, StoreError> {
+        // Counted on every call, because reading commands must not write.
+        let query = "WITH shared AS (
                 SELECT f.id, f.fingerprint, f.severity, f.category, f.fixed FROM findings f JOIN repos r ON r.id = f.repo_id
                 WHERE r.shares_patterns AND f.first_shown),
             words AS (
@@ -60,25 +59,11 @@ impl FindingStore<'_> {
                 FROM shared s LEFT JOIN (SELECT DISTINCT finding_id FROM dismissals
                     WHERE withdrawn_at IS NULL AND dismisser = 'maintainer') d ON d.finding_id = s.id
                 GROUP BY s.fingerprint, s.severity, s.category)
-            SELECT n.fingerprint, n.severity, n.category, n.shown, n.fixed, n.dismissed, COALESCE(v.up, 0), COALESCE(v.down, 0)
+            SELECT n.fingerprint, n.severity, n.category, n.shown, n.fixed, n.dismissed,
+                COALESCE(v.up, 0) AS thumbs_up, COALESCE(v.down, 0) AS thumbs_down
             FROM counts n LEFT JOIN votes v
-                ON v.fingerprint = n.fingerprint AND v.severity = n.severity AND v.category = n.category";
-        let mut tx = self.pool.begin().await?;
-        if let Transaction::Postgres(db) = &mut tx {
-            // Two recomputations at once would insert the same rows.
-            sqlx::query("LOCK TABLE global_patterns IN SHARE ROW EXCLUSIVE MODE").execute(&mut **db).await?;
-        }
-        on_tx!(&mut tx, |db| {
-            sqlx::query("DELETE FROM global_patterns").execute(&mut *db).await?;
-            sqlx::query(insert).execute(db).await?;
-        });
-        tx.commit().await
-    }
-
-    /// Returns the counts of the last recomputation, most shown first.
-    pub async fn global_patterns(self, limit: u32) -> Result<Vec<GlobalPattern>, StoreError> {
-        let query = "SELECT fingerprint, severity, category, shown, fixed, dismissed, thumbs_up, thumbs_down FROM global_patterns
-            ORDER BY shown DESC, fingerprint, severity, category LIMIT $1";
+                ON v.fingerprint = n.fingerprint AND v.severity = n.severity AND v.category = n.category
+            ORDER BY n.shown DESC, n.fingerprint, n.severity, n.category LIMIT $1";
         Ok(on_pool!(self.pool, |db| sqlx::query_as(query).bind(i64::from(limit)).fetch_all(db).await?))
     }
 }

@@ -34,7 +34,7 @@ async fn suggest(store: &Store, repo: &Repo, of: i64, second: i64) {
         threshold: CurrentThreshold::From(Threshold::default()),
         source: ThresholdSource::Configured,
         action: TriageActionKind::Commented,
-        reason: "speak".to_owned(),
+        reason: "speak".parse().expect("any text"),
         comment_key: None,
     };
     store.duplicates().record_triage_action(&action, at(second)).await.expect("written");

@@ -3,8 +3,8 @@
 use canonry_domain::{
     CommentReactions, Component, CurrentThreshold, EventBy, GithubId, IssueOutcome, IssueResolution, ItemNumber,
     ItemRecord, ItemState, ItemType, LearningEntry, Lesson, LessonKind, OutcomeEvent, OutcomeKind, Probability,
-    StateReason, TargetPolicy, Threshold, ThresholdRule, ThresholdSettings, ThresholdSource, TriageMode, Verdict,
-    WriteKey, WriteKind, WriteOrigin, learn_thresholds,
+    StateReason, TargetPolicy, Threshold, ThresholdRule, ThresholdSettings, ThresholdSource, TriageMode, TriageReason,
+    Verdict, WriteKey, WriteKind, WriteOrigin, learn_thresholds,
 };
 use canonry_store::{
     CloseOutcome, CloseResult, LearningUpdate, NewOutboxEntry, NewPlan, NewPlanRow, NewTriageRecord, OutboxEnd,
@@ -64,7 +64,7 @@ async fn act(store: &Store, triage_id: i64, action: TriageActionKind, second: i6
         threshold: CurrentThreshold::From(Threshold::default()),
         source: ThresholdSource::Configured,
         action,
-        reason: "speak".to_owned(),
+        reason: "speak".parse().expect("any text"),
         comment_key: None,
     };
     store.duplicates().record_triage_action(&action, at(second)).await.expect("written");
@@ -506,7 +506,7 @@ on_both_engines! {
         assert_eq!(store.duplicates().triage_record_of_run(repo.id, ISSUE, number(2), "another").await.expect("reads"), None);
         let action = TriageAction {
             triage_id: id, mode: TriageMode::Suggest, component: Component::of_labels(["area/sync"]), threshold: CurrentThreshold::Silent,
-            source: ThresholdSource::Learned, action: TriageActionKind::Recorded, reason: "fallen_silent".to_owned(), comment_key: None,
+            source: ThresholdSource::Learned, action: TriageActionKind::Recorded, reason: TriageReason::FallenSilent.into(), comment_key: None,
         };
         store.duplicates().record_triage_action(&action, at(2)).await.expect("written");
         let other = TriageAction { action: TriageActionKind::Commented, ..action.clone() };

@@ -22,7 +22,7 @@ const TALLEST: f64 = 4_000.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Viewport {
-    /// 1280 by 900.
+    /// 1440 by 900.
     Desktop,
     /// 390 by 844, with touch instead of clicks.
     Phone,
@@ -213,7 +213,7 @@ impl Page {
     /// Sets the window's size and the preferred colour scheme.
     pub fn look_as(&self, viewport: Viewport, scheme: Scheme) {
         let (width, height, mobile) = match viewport {
-            Viewport::Desktop => (1_280, 900, false),
+            Viewport::Desktop => (1_440, 900, false),
             Viewport::Phone => (390, 844, true),
         };
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile});

@@ -102,7 +102,7 @@ const FLAGS: [&str; 18] = [
     "--hide-scrollbars",
     "--mute-audio",
     "--force-color-profile=srgb",
-    "--window-size=1280,900",
+    "--window-size=1440,900",
     // A page that requests anything from another host fails its test.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ];

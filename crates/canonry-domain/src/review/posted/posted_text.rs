@@ -132,7 +132,7 @@ pub fn finding_comment(finding: &FindingComment<'_>) -> String {
     parts.extend((!finding.more.is_empty()).then(|| folded("More", finding.more)));
     parts.extend(finding.fix.map(|fix| format!("Suggested:\n\n{fix}")));
     parts.push(format!(
-        "<sub>{} · {} · Not useful? 👎, or reply `/{} not useful`.</sub>",
+        "<sub>{} · {} · Not useful? Reply `/{} not useful`.</sub>",
         capitalised(finding.severity.as_str()),
         finding.rules,
         finding.handle
@@ -313,7 +313,7 @@ fn severity_table(summary: &PostedSummary<'_>) -> Option<String> {
         .filter(|(_, shown, hidden)| shown + hidden > 0)
         .map(|(severity, shown, hidden)| format!("| {severity} | {shown} | {hidden} |"))
         .collect();
-    (!rows.is_empty()).then(|| format!("| severity | shown | suppressed |\n|---|--:|--:|\n{}", rows.join("\n")))
+    (!rows.is_empty()).then(|| format!("| severity | shown | hidden |\n|---|--:|--:|\n{}", rows.join("\n")))
 }
 
 fn listed(one: &ListedFinding) -> String {

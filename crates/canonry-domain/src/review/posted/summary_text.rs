@@ -116,7 +116,7 @@ pub fn review_headline(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &ScopeR
     match counts.suppressed - counts.out_of_scope() {
         0 if counts.suppressed > 0 => "No findings on the changed lines".to_owned(),
         0 => "No findings".to_owned(),
-        suppressed => format!("No findings shown; {} suppressed", number_of(suppressed, "finding")),
+        suppressed => format!("No findings shown; {} hidden", number_of(suppressed, "finding")),
     }
 }
 
@@ -214,7 +214,7 @@ fn suppressed_in_words(counts: &ReviewCounts) -> Option<String> {
         parts.push(format!("{} by other patterns", patterns.1));
     }
     let why = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    Some(format!("{} suppressed{why}.", number_of(suppressed, "finding")))
+    Some(format!("{} hidden{why}.", number_of(suppressed, "finding")))
 }
 
 /// How many findings of one pattern were fixed; `None` if there were none.
@@ -273,7 +273,7 @@ mod tests {
             |reviewers, troubled_reviewers, skipped_files| ReviewGaps { reviewers, troubled_reviewers, skipped_files };
         for (counts, gaps, reason, headline) in [
             (&nothing, gaps(2, 0, 0), &first, "No findings"),
-            (&hidden, gaps(2, 0, 0), &first, "No findings shown; 1 finding suppressed"),
+            (&hidden, gaps(2, 0, 0), &first, "No findings shown; 1 finding hidden"),
             (&nothing, gaps(0, 0, 0), &first, "Not reviewed: no reviewer ran"),
             (
                 &nothing,
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(
             hidden_in_words(&counts).as_deref(),
             Some(
-                "12 findings suppressed: 2 dismissed, 1 by feedback, 1 by pattern \"p0\", 1 by pattern \"p1\", 1 by pattern \
+                "12 findings hidden: 2 dismissed, 1 by feedback, 1 by pattern \"p0\", 1 by pattern \"p1\", 1 by pattern \
                  \"p2\", 1 by pattern \"p3\", 1 by pattern \"p4\", 1 outside the configured areas, 1 below the minimum \
                  severity, 2 by other patterns."
             )
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(
             hidden_in_words(&both).as_deref(),
             Some(
-                "1 finding suppressed: 1 outside the configured areas. 1 finding off the changed lines or older than the change is not shown."
+                "1 finding hidden: 1 outside the configured areas. 1 finding off the changed lines or older than the change is not shown."
             )
         );
         let fixed = ReviewCounts::of([CountedFinding { status: FindingStatus::Fixed, hidden_by: None, ..old }]);

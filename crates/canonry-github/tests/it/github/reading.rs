@@ -53,7 +53,7 @@ async fn an_exhausted_hour_ends_with_a_sentence_and_no_wait() {
     let setting = Setting::new().await;
     setting.emulator.world().leave_requests("canonry-dev", 0);
     let error = setting.github.repo(&repo()).await.expect_err("limited");
-    insta::assert_snapshot!(error.to_string(), @"GitHub's rate limit is used up until 13:01 UTC on 2026-01-15; run this again then, what is done so far is kept");
+    insta::assert_snapshot!(error.to_string(), @"GitHub's rate limit is used up until 13:01 UTC on 2026-01-15; run the command again then. What was done is kept");
     assert_eq!(setting.waits(), []);
     // Nothing more is sent while the limit lasts.
     let before = setting.request_count();

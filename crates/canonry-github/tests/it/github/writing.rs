@@ -87,7 +87,7 @@ async fn a_redirected_write_is_refused_and_not_followed() {
     setting.emulator.world().rename_repo(REPO, "acme/gadgets", "ann");
     let outcome = setting.github.create_comment(&repo(), number(1), "hello").await;
     let Err(WriteError::Refused { status, message }) = &outcome else { panic!("{outcome:?}") };
-    assert!((300..400).contains(status) && message.contains("it has moved to"), "{outcome:?}");
+    assert!((300..400).contains(status) && message.contains("the address has moved to"), "{outcome:?}");
     assert_eq!(setting.emulator.writes().len(), 1);
 }
 

@@ -169,7 +169,6 @@ on_both_engines! {
         let login = |name: &str| name.parse::<canonry_domain::Login>().expect("a login");
         let (ada, ada_too, bob) = (login("ada"), login("ADA"), login("bob"));
         let votes = || async {
-            store.findings().recompute_global_patterns().await.expect("counts");
             let patterns = store.findings().global_patterns(9).await.expect("reads");
             (patterns.len(), patterns[0].shown, patterns[0].thumbs_up, patterns[0].thumbs_down)
         };
@@ -210,7 +209,6 @@ on_both_engines! {
             }
         }
         let counted = || async {
-            store.findings().recompute_global_patterns().await.expect("counts");
             store.findings().global_patterns(9).await.expect("reads")
         };
         assert_eq!(counted().await, []);
@@ -228,9 +226,5 @@ on_both_engines! {
         store.findings().set_sharing(repo.id, false, false).await.expect("notes");
         store.findings().set_sharing(secret.id, false, false).await.expect("notes");
         assert_eq!(counted().await, []);
-        let many: Vec<_> = (0..4).map(|_| { let store = store.clone(); tokio::spawn(async move { store.findings().recompute_global_patterns().await }) }).collect();
-        for one in many {
-            one.await.expect("ends").expect("counts");
-        }
     }
 }

@@ -2,11 +2,11 @@
 
 use anyhow::{Result, bail};
 use canonry_domain::RepoName;
-use canonry_server::replay;
+use canonry_server::{DeliveryView, JobView, replay};
 use canonry_store::{Delivery, DeliveryFilter, DeliveryState, JobFilter};
 use serde_json::{Value, json};
 
-use crate::commands::operate::jobs::{job_document, jobs_table};
+use crate::commands::operate::jobs::jobs_table;
 use crate::output::printable::{block, one_line};
 use crate::output::report::Report;
 use crate::output::tables::table;
@@ -83,7 +83,7 @@ async fn list(args: ListArgs, context: &Context) -> Result<Report> {
     store.disconnect().await;
     let text = if deliveries.is_empty() { "No deliveries.\n".to_owned() } else { shown(&deliveries, context) };
     Ok(Report::new(json!({ "deliveries": deliveries.len() }), text)
-        .with("deliveries", deliveries.iter().map(document).collect::<Vec<_>>()))
+        .with("deliveries", deliveries.iter().map(DeliveryView::from).collect::<Vec<_>>()))
 }
 
 async fn show(args: &OneArgs, context: &Context) -> Result<Report> {
@@ -105,41 +105,29 @@ async fn show(args: &OneArgs, context: &Context) -> Result<Report> {
         None => "\nThe body was deleted, as always 30 days after the work was done.\n".to_owned(),
     };
     Ok(Report::new(json!({ "jobs": jobs.len() }), text)
-        .with("delivery", document(&delivery))
-        .with("jobs", jobs.iter().map(job_document).collect::<Vec<_>>())
+        .with("delivery", DeliveryView::from(&delivery))
+        .with("jobs", jobs.iter().map(JobView::from).collect::<Vec<_>>())
         .with("payload", payload))
 }
 
 fn shown(deliveries: &[Delivery], context: &Context) -> String {
     let mut shown = table(["received", "id", "event", "about", "state", "reason"]);
-    for delivery in deliveries {
-        let event = match &delivery.action {
-            Some(action) => format!("{} {action}", delivery.event),
-            None => delivery.event.clone(),
-        };
-        let about = match (&delivery.repo, delivery.number) {
+    for delivery in deliveries.iter().map(DeliveryView::from) {
+        let about = match (delivery.repo, delivery.number) {
             (Some(repo), Some(number)) => format!("{repo}#{number}"),
             (Some(repo), None) => repo.to_string(),
             (None, _) => String::new(),
         };
-        let reason = delivery.reason.as_deref().map(one_line).unwrap_or_default();
-        let state = delivery.state.as_str().to_owned();
+        let reason = delivery.reason.map(one_line).unwrap_or_default();
+        let state = delivery.state.to_owned();
         shown.add_row([
             context.when(delivery.received_at),
-            one_line(&delivery.id),
-            one_line(&event),
+            one_line(delivery.id),
+            one_line(&delivery.title),
             about,
             state,
             reason,
         ]);
     }
     format!("{shown}\n")
-}
-
-fn document(delivery: &Delivery) -> Value {
-    json!({
-        "id": delivery.id, "event": delivery.event, "action": delivery.action, "repo": delivery.repo,
-        "number": delivery.number, "state": delivery.state.as_str(), "reason": delivery.reason,
-        "received_at": delivery.received_at, "finished_at": delivery.finished_at,
-    })
 }

@@ -2,9 +2,9 @@
 
 use anyhow::{Result, bail};
 use canonry_domain::RepoName;
-use canonry_server::{ApplyOrder, ConsoleOrder, RetryOutcome, UndoOrder, retry_job, retry_jobs};
+use canonry_server::{ApplyOrder, ConsoleOrder, JobView, RetryOutcome, UndoOrder, retry_job, retry_jobs};
 use canonry_store::{Job, JobFilter, JobId, JobState};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::output::exit::Refused;
 use crate::output::moments::date;
@@ -92,7 +92,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             let filter = JobFilter { state: args.state, repo: args.repo, ..JobFilter::default() };
             let jobs = store.jobs().list(&filter, args.limit).await?;
             store.disconnect().await;
-            Ok(report(&jobs, context).with("jobs", jobs.iter().map(job_document).collect::<Vec<_>>()))
+            Ok(report(&jobs, context).with("jobs", jobs.iter().map(JobView::from).collect::<Vec<_>>()))
         }
         Action::Show(args) => {
             let store = args.database.open_existing().await?;
@@ -100,8 +100,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
                 bail!("there is no job {}; see `canonry jobs list`", args.id);
             };
             store.disconnect().await;
-            let document = job_document(&job);
-            Ok(report(&[job], context).with("job", document))
+            Ok(report(std::slice::from_ref(&job), context).with("job", JobView::from(&job)))
         }
         Action::Retry(args) => match args.id {
             Some(id) => retry(JobId::new(id), &args.database, context).await,
@@ -134,7 +133,8 @@ async fn retry(id: JobId, database: &DatabaseOption, context: &Context) -> Resul
     store.disconnect().await;
     match (retried, job.state, &job.delivery_id) {
         (RetryOutcome::Queued, ..) => {
-            Ok(Report::new(json!({ "queued": 1 }), format!("Queued job {id} again.\n")).with("job", job_document(&job)))
+            Ok(Report::new(json!({ "queued": 1 }), format!("Queued job {id} again.\n"))
+                .with("job", JobView::from(&job)))
         }
         (RetryOutcome::Order, ..) => bail!(Refused(order_again(&job))),
         (RetryOutcome::LeftAlone, JobState::Done, Some(delivery)) => {
@@ -174,37 +174,17 @@ fn report(jobs: &[Job], context: &Context) -> Report {
 }
 
 pub(crate) fn jobs_table(jobs: &[Job], context: &Context) -> Table {
-    let mut shown = table(["job", "kind", "about", "state", "tries", "not before", "error"]);
-    for job in jobs {
-        let error = job.error.as_deref().map(one_line).unwrap_or_default();
-        let (state, tries) = (job.state.as_str().to_owned(), job.attempts.to_string());
+    let mut shown = table(["job", "work", "about", "state", "tries", "not before", "error"]);
+    for job in jobs.iter().map(JobView::from) {
         shown.add_row([
             job.id.to_string(),
-            one_line(job.kind.as_str()),
-            one_line(&about(job)),
-            state,
-            tries,
+            one_line(&job.work),
+            one_line(&job.about),
+            job.state.to_owned(),
+            job.attempts.to_string(),
             context.when(job.run_after),
-            error,
+            job.error.map(one_line).unwrap_or_default(),
         ]);
     }
     shown
-}
-
-/// Names the repository or the item of a job by the repository's name: the job's key contains only the repository's id.
-fn about(job: &Job) -> String {
-    match (&job.repo, job.key.split_once('#')) {
-        (Some(repo), Some((_, number))) => format!("{repo}#{number}"),
-        (Some(repo), None) => repo.to_string(),
-        (None, _) => job.key.clone(),
-    }
-}
-
-pub(crate) fn job_document(job: &Job) -> Value {
-    json!({
-        "id": job.id.get(), "delivery": job.delivery_id, "key": job.key, "repo": job.repo, "kind": job.kind.as_str(),
-        "payload": job.payload, "state": job.state.as_str(), "attempts": job.attempts, "run_after": job.run_after,
-        "lease_until": job.lease_until, "error": job.error, "created_at": job.created_at,
-        "finished_at": job.finished_at,
-    })
 }

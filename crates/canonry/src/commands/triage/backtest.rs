@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use canonry_domain::{AdjudicationCase, ItemType, Probability, Verdict};
+use canonry_domain::{AdjudicationCase, Interval, ItemType, Probability, Verdict};
 use canonry_models::Embedder;
-use canonry_retrieval::{Interval, RetrievalMeasures};
+use canonry_retrieval::RetrievalMeasures;
 use canonry_store::{Repo, Store, StoredJudge};
 use canonry_triage::{
     Backtest, BacktestError, BacktestOptions, DEFAULT_INDEX_MEMORY, Detectors, EmbedSource, GATES, IndexCache, Judge,
@@ -362,6 +362,7 @@ fn replayed(replay: &VerdictReplay) -> Value {
         "asked_model": replay.asked_model(),
         "settled_duplicates": replay.settled_duplicates(),
         "unconfirmed": replay.unconfirmed(),
+        "without_evidence": replay.without_evidence(),
         "precision": share.map(|share| share.value),
         "recall": said.recall.value,
         "intervals": {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use canonry_testkit::public_text::{assert_readable, words_in_sight};
 use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
 use super::{
@@ -12,7 +13,6 @@ use super::{
 use crate::review::{
     CommitSha, CountedFinding, DismissalKind, FindingStatus, ReviewCounts, ReviewGaps, ScopeReason, Severity, ShownAs,
 };
-use crate::text::public_text::{assert_readable, words_in_sight};
 
 fn sha(digits: &str) -> CommitSha {
     digits.repeat(6)[..40].parse().expect("an id")
@@ -173,7 +173,7 @@ impl SecondReview {
             low_confidence: &self.low_confidence,
             read: (5, 4, 1_234),
             skipped: &self.skipped,
-            hidden: Some("3 findings suppressed: 1 dismissed, 2 by feedback."),
+            hidden: Some("3 findings hidden: 1 dismissed, 2 by feedback."),
             hidden_patterns: 2,
             model: Some("m-1: 3 calls, 12,345 tokens in, 678 tokens out, $0.0312"),
             notes: &self.notes,
@@ -217,7 +217,7 @@ fn a_finding_at_its_line() {
     db.query("… WHERE name = $1", [name])
     ```
 
-    <sub>Major · `semgrep/sql-concat` · Not useful? 👎, or reply `/canonry not useful`.</sub>
+    <sub>Major · `semgrep/sql-concat` · Not useful? Reply `/canonry not useful`.</sub>
     "#);
 }
 
@@ -226,7 +226,7 @@ fn a_finding_with_nothing_but_a_title() {
     insta::assert_snapshot!(finding_comment(&plain()), @"
     **Possible SQL injection in the query**
 
-    <sub>Major · `semgrep/sql-concat` · Not useful? 👎, or reply `/canonry not useful`.</sub>
+    <sub>Major · `semgrep/sql-concat` · Not useful? Reply `/canonry not useful`.</sub>
     ");
 }
 
@@ -321,10 +321,10 @@ fn a_second_review_says_what_became_of_every_finding() {
     - 4 of 5 changed files read, 1,234 lines; 1 skipped.
     - Reviewers: builtin (0 findings), semgrep (2 findings).
     - Model: m-1: 3 calls, 12,345 tokens in, 678 tokens out, $0.0312.
-    - 3 findings suppressed: 1 dismissed, 2 by feedback.
+    - 3 findings hidden: 1 dismissed, 2 by feedback.
     - 2 patterns auto-suppressed based on prior feedback.
 
-    | severity | shown | suppressed |
+    | severity | shown | hidden |
     |---|--:|--:|
     | critical | 1 | 0 |
     | major | 1 | 0 |
@@ -384,10 +384,10 @@ fn a_second_review_says_what_became_of_every_finding() {
     - 4 of 5 changed files read, 1,234 lines; 1 skipped.
     - Reviewers: builtin (0 findings), semgrep (2 findings).
     - Model: m-1: 3 calls, 12,345 tokens in, 678 tokens out, $0.0312.
-    - 3 findings suppressed: 1 dismissed, 2 by feedback.
+    - 3 findings hidden: 1 dismissed, 2 by feedback.
     - 2 patterns auto-suppressed based on prior feedback.
 
-    | severity | shown | suppressed |
+    | severity | shown | hidden |
     |---|--:|--:|
     | critical | 1 | 0 |
     | major | 1 | 0 |
@@ -431,7 +431,7 @@ fn what_is_not_whole_or_not_posted_says_so_first() {
     - 3 of 3 changed files read, 120 lines; 1 skipped.
     - Reviewers: builtin (0 findings), semgrep (2 findings).
 
-    | severity | shown | suppressed |
+    | severity | shown | hidden |
     |---|--:|--:|
     | minor | 1 | 0 |
 

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use canonry_console::item_verdict;
 use canonry_domain::{Item, ItemNumber, ItemState, ItemType, StateReason, ordered_scores, render_intent_card};
 use canonry_retrieval::ranked_by;
-use canonry_store::{CandidateSet, CardOutcome, Repo, Store, StoredCard};
+use canonry_store::{CandidateSet, CardOutcome, Repo, Representation, SetStatus, Store, StoredCard};
 use canonry_triage::{ItemReport, ItemSummary};
 use serde_json::json;
 
@@ -196,7 +196,14 @@ fn neighbours(set: &CandidateSet, context: &Context) -> String {
             set.status.as_str(),
             one_line(&set.model)
         ),
-        false => format!("\nNearest by {} text ({}):\n", set.representation.as_str(), set.status.as_str()),
+        false => {
+            let by = match set.representation {
+                Representation::Raw => "title and body",
+                Representation::Intent => "intent card",
+            };
+            let age = if set.status == SetStatus::Stale { " (outdated)" } else { "" };
+            format!("\nMost similar items, by {by}{age}:\n")
+        }
     };
     if set.members.is_empty() {
         text.push_str("  none\n");

@@ -1,6 +1,9 @@
 //! What `show` prints about learning: what the service did with each record, the outcome, and the lesson.
 
-use canonry_domain::{EventBy, IssueResolution, Lesson, OutcomeEvent, OutcomeEvidence, OutcomeKind, Prediction};
+use canonry_domain::{
+    ActionReason, EventBy, IssueResolution, Lesson, OutcomeEvent, OutcomeEvidence, OutcomeKind, Prediction,
+    TriageReason,
+};
 use canonry_store::{OutboxEntry, StoredOutcome, StoredTriageAction, TriageActionKind};
 
 use crate::output::numbers::{percent, threshold};
@@ -10,11 +13,21 @@ use crate::session::context::Context;
 /// What the service decided to do with a record, and why. Whether that reached GitHub is shown with the writes.
 pub(crate) fn action_in_words(stored: &StoredTriageAction) -> String {
     let action = &stored.action;
-    let decided = match action.action {
-        TriageActionKind::Recorded => format!("no comment: {}", why_silent(&action.reason, action.mode.as_str())),
-        TriageActionKind::Commented => "decided to comment and label".to_owned(),
-        TriageActionKind::Edited => "decided to edit the comment".to_owned(),
-        TriageActionKind::Withdrawn => "decided to withdraw the comment".to_owned(),
+    let decided = match (action.action, &action.reason) {
+        (TriageActionKind::Recorded, ActionReason::Rule(TriageReason::Mode)) => {
+            format!("no comment: the mode {} does not comment", action.mode)
+        }
+        (TriageActionKind::Recorded, reason) => format!("no comment: {}", reason.in_words()),
+        (TriageActionKind::Commented, ActionReason::Announced { hours }) => {
+            format!("decided to announce a close after {hours} hours")
+        }
+        (
+            TriageActionKind::Commented | TriageActionKind::Edited,
+            ActionReason::Rule(TriageReason::AskedForDescription),
+        ) => "decided to ask for a description".to_owned(),
+        (TriageActionKind::Commented, _) => "decided to comment and label".to_owned(),
+        (TriageActionKind::Edited, _) => "decided to edit the comment".to_owned(),
+        (TriageActionKind::Withdrawn, reason) => format!("decided to withdraw the comment: {}", reason.in_words()),
     };
     let of = action
         .component
@@ -22,23 +35,6 @@ pub(crate) fn action_in_words(stored: &StoredTriageAction) -> String {
         .map_or_else(String::new, |component| format!(", component {}", one_line(component.as_str())));
     let threshold = threshold(action.threshold);
     format!("{decided} (mode {}, threshold {threshold} {}{of})", action.mode.as_str(), action.source)
-}
-
-/// The stored reason for not commenting, as a sentence.
-fn why_silent(reason: &str, mode: &str) -> String {
-    match reason {
-        "mode" => format!("the mode {mode} does not comment"),
-        "not_duplicate" => "it is not a duplicate".to_owned(),
-        "no_score" => "the target has no score".to_owned(),
-        "below_threshold" => "the score is below the threshold".to_owned(),
-        "fallen_silent" => "Canonry stopped commenting here, see `canonry thresholds`".to_owned(),
-        "said_already" => "the comment already says so".to_owned(),
-        "comment_deleted" => "somebody deleted the comment".to_owned(),
-        "over_budget" => "the budget for models is used up, so no judge was asked".to_owned(),
-        "no_prices" => "a budget is set without the model's prices, so no judge was asked".to_owned(),
-        "cooldown" => "the last comment is too recent".to_owned(),
-        other => one_line(&other.replace('_', " ")),
-    }
 }
 
 /// The writes to GitHub about the item, sent or not.
@@ -148,4 +144,46 @@ fn event_in_words(event: &OutcomeEvent) -> String {
         (None, EventBy::Person | EventBy::Maintainer | EventBy::Unknown) => {}
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{CurrentThreshold, Threshold, ThresholdSource, TriageMode};
+    use canonry_store::{StoredTriageAction, TriageAction, TriageActionKind};
+    use jiff::Timestamp;
+
+    use super::action_in_words;
+
+    #[test]
+    fn what_was_decided_is_said_with_its_reason() {
+        for (action, reason, expected) in [
+            (TriageActionKind::Commented, "above_threshold", "decided to comment and label"),
+            (TriageActionKind::Commented, "grace:72", "decided to announce a close after 72 hours"),
+            (TriageActionKind::Commented, "asked_for_description", "decided to ask for a description"),
+            (TriageActionKind::Edited, "above_threshold", "decided to edit the comment"),
+            (
+                TriageActionKind::Withdrawn,
+                "no_longer_predicted",
+                "decided to withdraw the comment: the match has changed",
+            ),
+            (TriageActionKind::Recorded, "mode", "no comment: the mode suggest does not comment"),
+            (TriageActionKind::Recorded, "of_another_version", "no comment: of another version"),
+        ] {
+            let stored = StoredTriageAction {
+                action: TriageAction {
+                    triage_id: 1,
+                    mode: TriageMode::Suggest,
+                    component: None,
+                    threshold: CurrentThreshold::From(Threshold::default()),
+                    source: ThresholdSource::Configured,
+                    action,
+                    reason: reason.parse().expect("any text"),
+                    comment_key: None,
+                },
+                created_at: Timestamp::UNIX_EPOCH,
+            };
+            let said = action_in_words(&stored);
+            assert_eq!(said, format!("{expected} (mode suggest, threshold 85 % configured)"));
+        }
+    }
 }

@@ -1,8 +1,8 @@
-//! Test assertions for every text that Canonry posts on GitHub: it must be readable and short.
+//! Assertions for every text that is posted on GitHub: it must be readable and short.
 
 /// Panics if the text contains something that a reader should not see: percentages, zero-width characters, literal
 /// backticks, or entities in code, where they are not rendered.
-pub(crate) fn assert_readable(text: &str) {
+pub fn assert_readable(text: &str) {
     let outside = outside_code(text);
     assert!(!outside.contains('%'), "a percentage:\n{text}");
     assert!(!outside.contains('`'), "a literal backtick:\n{text}");
@@ -17,7 +17,7 @@ pub(crate) fn assert_readable(text: &str) {
 }
 
 /// The number of visible words: without finding lines, folded details, code blocks and markup.
-pub(crate) fn words_in_sight(text: &str) -> usize {
+pub fn words_in_sight(text: &str) -> usize {
     let (mut folds, mut in_code, mut in_list, mut words) = (0_usize, false, false, 0);
     for line in text.lines() {
         let fence = line.starts_with("```");
