@@ -9,6 +9,8 @@ mod import;
 mod judge;
 mod judge_model;
 mod judge_speed;
+mod ledger;
+mod ledger_truth;
 mod pipeline;
 mod python;
 mod referee;
@@ -53,20 +55,23 @@ const BENCHMARKS: [Benchmark; 15] = [
     ("console", console::run),
 ];
 
-/// Benchmarks that need a server, which are not part of a whole run.
-pub(crate) const JUDGE_MODEL: &str = "judge-model";
+/// A benchmark that is told what to measure: its name, and the function that takes its options.
+type BenchmarkWithOptions = (&'static str, fn(&[String]) -> Result<()>);
+
+/// Benchmarks that need a server or a clone, which are not part of a whole run.
+const WITH_OPTIONS: [BenchmarkWithOptions; 2] = [("judge-model", judge_model::run), ("ledger", ledger::run)];
 
 /// The names that `cargo xtask bench NAME` accepts.
 pub(crate) fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(BENCHMARKS.iter().map(|(name, _)| *name).chain([JUDGE_MODEL]))
+    PossibleValuesParser::new(BENCHMARKS.iter().map(|(name, _)| *name).chain(WITH_OPTIONS.map(|(name, _)| name)))
 }
 
 pub(crate) fn bench(name: Option<&str>, more: &[String]) -> Result<()> {
-    if name == Some(JUDGE_MODEL) {
-        return judge_model::run(more);
+    if let Some((_, run)) = WITH_OPTIONS.iter().find(|(one, _)| name == Some(*one)) {
+        return run(more);
     }
     if !more.is_empty() {
-        bail!("only {JUDGE_MODEL} takes options");
+        bail!("only {} take options", WITH_OPTIONS.map(|(name, _)| name).join(" and "));
     }
     for (benchmark, run) in BENCHMARKS {
         if name.is_none_or(|name| name == benchmark) {

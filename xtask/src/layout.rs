@@ -1,6 +1,6 @@
 //! `cargo xtask layout`: prints the size of the code and checks its layout rules; `check` enforces them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,24 +18,43 @@ const RIDDLES: [&str; 24] = [
 /// Each command has its own type of this name.
 const IN_EVERY_COMMAND: [&str; 1] = ["Args"];
 
+/// The crates that only tests use.
+const FOR_TESTS: [&str; 2] = ["canonry-testkit", "canonry-testworld"];
+
 /// The Rust files of the workspace, read once.
 struct Sources {
     files: Vec<(PathBuf, String)>,
+    /// Files and folders of modules that exist only in tests, whatever their names.
+    test_modules: BTreeSet<PathBuf>,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FilePlace {
+    Code,
+    /// A module beside the code that exists only in tests.
+    TestModule,
+    TestsOrExamples,
 }
 
 pub(crate) fn report() -> Result<()> {
     let sources = Sources::read()?;
-    let mut lines = Lines::default();
-    println!("| crate | all | code | docs and comments | tests, testkit and examples |\n|---|--:|--:|--:|--:|");
-    let mut crates: BTreeMap<String, Lines> = BTreeMap::new();
+    let mut crates: BTreeMap<String, LineCounts> = BTreeMap::new();
     for (path, text) in &sources.files {
-        crates.entry(crate_of(path)).or_default().count(path, text);
+        let counts = LineCounts::of(text, sources.place_of(path));
+        crates.entry(crate_of(path)).or_default().add(&counts);
     }
-    for (name, counted) in &crates {
-        println!("{}", counted.row(name));
-        lines.add(counted);
+    println!("{}", LineCounts::HEADING);
+    let (mut product, mut all) = (LineCounts::default(), LineCounts::default());
+    for (name, counts) in &crates {
+        println!("{}", counts.row(name));
+        all.add(counts);
+        if !FOR_TESTS.contains(&name.as_str()) {
+            product.add(counts);
+        }
     }
-    println!("{}", lines.row("all"));
+    println!("{}", product.row(&format!("all without {}", FOR_TESTS.join(" and "))));
+    println!("{}", all.row("all"));
     for problem in sources.problems() {
         println!("{problem}");
     }
@@ -54,7 +73,19 @@ impl Sources {
             collect(Path::new(root), &mut files)?;
         }
         files.sort();
-        Ok(Self { files })
+        let test_modules = files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
+        Ok(Self { files, test_modules })
+    }
+
+    fn place_of(&self, path: &Path) -> FilePlace {
+        let in_folder = path.iter().any(|part| part == "tests" || part == "examples" || part == "benches");
+        match in_folder && !path.iter().any(|part| part == "src") {
+            true => FilePlace::TestsOrExamples,
+            false if path.ancestors().any(|path| self.test_modules.contains(&path.with_extension(""))) => {
+                FilePlace::TestModule
+            }
+            false => FilePlace::Code,
+        }
     }
 
     fn problems(&self) -> Vec<String> {
@@ -150,47 +181,88 @@ fn type_names(text: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-#[derive(Default)]
-struct Lines {
-    all: usize,
-    code: usize,
-    comments: usize,
-    tests: usize,
+/// The modules that a file declares for tests only, as paths without the ending.
+fn test_modules(path: &Path, text: &str) -> Vec<PathBuf> {
+    let folder = path.parent().unwrap_or(path);
+    let is_root = ["mod", "lib", "main"].iter().any(|name| path.file_stem().is_some_and(|stem| stem == *name));
+    let folder = if is_root { folder.to_path_buf() } else { path.with_extension("") };
+    let lines: Vec<&str> = text.lines().collect();
+    let declared = lines.windows(2).filter(|pair| pair[0] == TEST_ONLY).filter_map(|pair| {
+        let (_, name) = pair[1].strip_suffix(';')?.rsplit_once("mod ")?;
+        Some(folder.join(name))
+    });
+    declared.collect()
 }
 
-impl Lines {
-    fn count(&mut self, path: &Path, text: &str) {
-        let mut in_tests = is_test(path);
+const TEST_ONLY: &str = "#[cfg(test)]";
+
+/// The lines of files; each is counted once.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct LineCounts {
+    code: usize,
+    comments: usize,
+    blank: usize,
+    /// Test modules in files of code, and beside them.
+    inner_tests: usize,
+    /// The folders of tests and examples.
+    outer_tests: usize,
+}
+
+impl LineCounts {
+    const HEADING: &str =
+        "| crate | all | code | docs and comments | blank | tests beside the code | tests and examples |
+|---|--:|--:|--:|--:|--:|--:|";
+
+    fn of(text: &str, place: FilePlace) -> Self {
+        let mut counts = Self::default();
+        let lines = text.lines().count();
+        match place {
+            FilePlace::TestsOrExamples => counts.outer_tests = lines,
+            FilePlace::TestModule => counts.inner_tests = lines,
+            FilePlace::Code => counts.count_code(text),
+        }
+        counts
+    }
+
+    fn count_code(&mut self, text: &str) {
         let mut previous = "";
+        let (mut in_tests, mut to_the_end) = (false, false);
         for line in text.lines() {
-            in_tests |= previous == "#[cfg(test)]" && line.starts_with("mod ") && line.ends_with('{');
+            in_tests |= previous == TEST_ONLY && line.contains("mod ") && line.ends_with('{');
+            // Tests are the last module of a file, and their texts may contain the brace that ends another module.
+            to_the_end |= in_tests && line == "mod tests {";
             let trimmed = line.trim_start();
-            self.all += 1;
             match () {
-                () if in_tests => self.tests += 1,
+                () if in_tests => self.inner_tests += 1,
+                () if trimmed.is_empty() => self.blank += 1,
                 () if trimmed.starts_with("//") => self.comments += 1,
-                () if !trimmed.is_empty() => self.code += 1,
-                () => {}
+                () => self.code += 1,
             }
+            in_tests &= to_the_end || line != "}";
             previous = line;
         }
     }
 
     fn add(&mut self, other: &Self) {
-        self.all += other.all;
         self.code += other.code;
         self.comments += other.comments;
-        self.tests += other.tests;
+        self.blank += other.blank;
+        self.inner_tests += other.inner_tests;
+        self.outer_tests += other.outer_tests;
     }
 
     fn row(&self, name: &str) -> String {
-        format!("| {name} | {} | {} | {} | {} |", self.all, self.code, self.comments, self.tests)
+        let Self { code, comments, blank, inner_tests, outer_tests } = self;
+        let all = code + comments + blank + inner_tests + outer_tests;
+        format!("| {name} | {all} | {code} | {comments} | {blank} | {inner_tests} | {outer_tests} |")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::type_names;
+    use std::path::{Path, PathBuf};
+
+    use super::{FilePlace, LineCounts, Sources, test_modules, type_names};
 
     #[test]
     fn types_are_found_by_their_definition_outside_of_tests() {
@@ -198,5 +270,33 @@ mod tests {
                     #[cfg(test)]\nmod tests {\npub struct InTests;\n";
         let names: Vec<_> = type_names(text).collect();
         assert_eq!(names, [("Shared", true), ("Private", false)]);
+    }
+    #[test]
+    fn every_line_is_counted_once_by_what_it_is_for() {
+        let text = "//! Doc.\n\nfn code() {}\n#[cfg(test)]\npub(crate) mod samples {\n    fn a() {}\n}\n\n// Why.\n\
+                    fn more() {}\n#[cfg(test)]\nmod tests {\n\n    // In tests.\n}\n";
+        let code = LineCounts::of(text, FilePlace::Code);
+        assert_eq!(code, LineCounts { code: 4, comments: 2, blank: 2, inner_tests: 7, outer_tests: 0 });
+        assert_eq!(code.row("a"), "| a | 15 | 4 | 2 | 2 | 7 | 0 |");
+        assert_eq!(LineCounts::of(text, FilePlace::TestsOrExamples).outer_tests, 15);
+    }
+
+    #[test]
+    fn a_module_for_tests_counts_as_tests_under_any_name() {
+        let text = "#[cfg(test)]\nmod sample;\nmod code;\n#[cfg(test)]\npub(crate) mod tests;\n";
+        let own = Path::new("crates/a/src/output/mod.rs");
+        let declared = test_modules(own, text);
+        assert_eq!(declared, ["crates/a/src/output/sample", "crates/a/src/output/tests"].map(PathBuf::from));
+        assert_eq!(test_modules(Path::new("crates/a/src/run.rs"), text)[0], Path::new("crates/a/src/run/sample"));
+        let sources = Sources { files: Vec::new(), test_modules: declared.into_iter().collect() };
+        for (path, place) in [
+            ("crates/a/src/output/sample.rs", FilePlace::TestModule),
+            ("crates/a/src/output/sample/more.rs", FilePlace::TestModule),
+            ("crates/a/src/output/code.rs", FilePlace::Code),
+            ("crates/a/tests/it/main.rs", FilePlace::TestsOrExamples),
+            ("crates/canonry-testkit/src/lib.rs", FilePlace::Code),
+        ] {
+            assert_eq!(sources.place_of(Path::new(path)), place, "{path}");
+        }
     }
 }
