@@ -35,7 +35,7 @@ pub enum PatternError {
     #[error("it is empty")]
     Empty,
     /// It has too many characters.
-    #[error("it has {0} characters, and at most {MAX_PATTERN_CHARS} are allowed")]
+    #[error("the pattern has {0} characters; at most {MAX_PATTERN_CHARS} are allowed")]
     TooLong(usize),
     /// A `[` without its `]`.
     #[error("its `[` is never closed")]

@@ -47,13 +47,13 @@ pub struct AutoSuppress {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AutoSuppressThresholds {
-    /// The smallest number of thumbs-down.
+    /// The minimum number of 👎 reactions to a pattern.
     #[schemars(range(min = 1, max = 50))]
     pub min_thumbs_down: u32,
-    /// The smallest number of different people who gave them.
+    /// The minimum number of different people who reacted with 👎.
     #[schemars(range(min = 1, max = 50))]
     pub min_distinct_reactors: u32,
-    /// The smallest number of different pull requests they were given on.
+    /// The minimum number of different pull requests with such a reaction.
     #[serde(rename = "minDistinctPRs")]
     #[schemars(range(min = 1, max = 50))]
     pub min_distinct_prs: u32,
@@ -77,14 +77,14 @@ pub struct KnowledgeSettings {
 pub struct RetrievalSettings {
     /// Whether similar earlier findings are searched.
     pub enabled: bool,
-    /// How many of them are used at most.
+    /// The maximum number of similar earlier findings in a prompt.
     #[schemars(range(min = 1, max = 20))]
     pub top_k: u32,
     /// The greatest distance (1 − cosine) at which a past finding still counts as similar. Null uses what was measured
     /// for the embedder: distances of different models do not compare.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub distance_threshold: Option<f64>,
-    /// How many characters they may take in what the reviewer reads.
+    /// The maximum number of characters of earlier findings in a prompt.
     #[schemars(range(min = 0, max = 5000))]
     pub max_context_chars: u32,
 }

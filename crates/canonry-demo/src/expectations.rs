@@ -26,7 +26,7 @@ const KINDS: [(&str, &str); 6] = [
     ("**Close cancelled**", "a suggestion"),
     (CLOSED, "a close"),
     ("Closed as duplicates of this issue", "a list of its duplicates"),
-    ("Recorded: ", "an answer"),
+    ("Recorded by ", "an answer"),
     // It begins with the name of the person who ruled that the suggestion was wrong.
     ("`", "a suggestion that was taken back"),
 ];

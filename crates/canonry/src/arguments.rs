@@ -8,18 +8,20 @@ use clap::CommandFactory as _;
 use crate::commands::Command;
 use crate::output::terminal;
 
+/// Every exit status of every command, for the help and the manual.
+pub(crate) const EXIT_STATUSES: &str = "Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed, \
+    4 refused by a safety rule, 5 findings that `review --fail-on` asks for, 10 to 13 answers of `check`.";
+
 /// Finds duplicate issues and pull requests, closes them safely, and reviews changes.
 #[derive(Debug, clap::Parser)]
 #[command(
     name = "canonry",
     version,
     arg_required_else_help = true,
-    after_help = "Try it, without an account or a key:\n  canonry demo\n\n\
+    after_help = format!("Try it, without an account or a key:\n  canonry demo\n\n\
         Find the duplicates of a repository; nothing is closed:\n  canonry sync --repo octo/cat\n  canonry dedupe\n\n\
         Review a change, in a clone:\n  canonry review --base main\n\n\
-        `canonry COMMAND --help` explains a command.\n\n\
-        Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed, 4 refused by a safety \
-        rule, 5 findings that `review --fail-on` asks for, 10 to 13 answers of `check`."
+        `canonry COMMAND --help` explains a command.\n\n{EXIT_STATUSES}")
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use crate::arguments::Arguments;
 
 /// All documents except the generated reference, whose examples come from the program.
-const DOCUMENTS: [&str; 12] = [
+const DOCUMENTS: [&str; 16] = [
     "README.md",
     "CONTRIBUTING.md",
     "ARCHITECTURE.md",
@@ -22,6 +22,10 @@ const DOCUMENTS: [&str; 12] = [
     "docs/service.md",
     "docs/review.md",
     "docs/mentions.md",
+    "docs/action.md",
+    "docs/agents.md",
+    "docs/comparison.md",
+    "docs/configuration.md",
     "packages/about.md",
 ];
 

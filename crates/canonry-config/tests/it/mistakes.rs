@@ -270,8 +270,8 @@ fn each_mistake_is_told_with_its_place() {
 fn too_long_a_pattern() {
     assert_eq!(
         told(&format!("review:\n  suppressions:\n    - {}", "x".repeat(201))),
-        ["line 3, column 7: `review.suppressions[0]` is not a usable pattern: it has 201 \
-             characters, and at most 200 are allowed; this entry is ignored, the rest of the list \
+        ["line 3, column 7: `review.suppressions[0]` is not a usable pattern: the pattern has 201 \
+             characters; at most 200 are allowed; this entry is ignored, the rest of the list \
              counts",]
     );
 }

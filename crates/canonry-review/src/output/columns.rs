@@ -1,6 +1,6 @@
 //! Fits untrusted text into the columns of a terminal.
 
-use canonry_domain::printable::{block, is_hidden, one_line};
+use canonry_domain::printable::{block, is_escaped, one_line};
 use unicode_width::UnicodeWidthChar as _;
 
 const TAB: usize = 4;
@@ -13,7 +13,7 @@ pub fn fitted(line: &str, width: usize) -> String {
     for character in line.chars() {
         let piece = match character {
             '\t' => " ".repeat(TAB - column % TAB),
-            hidden if is_hidden(hidden) => one_line(hidden.encode_utf8(&mut [0; 4])),
+            hidden if is_escaped(hidden) => one_line(hidden.encode_utf8(&mut [0; 4])),
             other => other.to_string(),
         };
         let wide = columns(&piece);

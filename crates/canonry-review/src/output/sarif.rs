@@ -161,7 +161,7 @@ fn suppressions(one: &ReportedFinding) -> Vec<Value> {
         }
         Some(HiddenBy::Area) => "The repository's settings exclude its category.".to_owned(),
         Some(HiddenBy::Scope) => "It is off the changed lines or older than the change (review.scope).".to_owned(),
-        Some(HiddenBy::SecondReading) => "A second reading could not quote the line or say how it fails.".to_owned(),
+        Some(HiddenBy::SecondReading) => "A second reading did not confirm it.".to_owned(),
         Some(HiddenBy::Severity) => "It is below the minimum severity of the repository's settings.".to_owned(),
         None => "It is not shown.".to_owned(),
     };

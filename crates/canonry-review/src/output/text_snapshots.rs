@@ -241,8 +241,8 @@ fn what_is_folded_away() {
       minor     src/a.rs:15  Unclear name  65 %
       … and 2 more
 
-    3 findings suppressed: 1 dismissed, 1 by feedback, 1 by pattern
-    "\u{1b}]0;x\u{7}". 1 pattern auto-suppressed based on prior feedback.
+    3 findings hidden: 1 dismissed, 1 by feedback, 1 by pattern "\u{1b}]0;x\u{7}". 1
+    pattern auto-suppressed based on prior feedback.
     "#);
 }
 

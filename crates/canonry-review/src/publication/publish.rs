@@ -110,7 +110,7 @@ impl Publication<'_> {
         if report.subject != ReviewSubject::Pull(self.number) {
             return Err(PublicationError::NotPublishable("it belongs to another pull request").into());
         }
-        let run = report.review.ok_or(PublicationError::NotPublishable("it is not stored"))?;
+        let run = report.review.ok_or(PublicationError::NotPublishable("the review is not stored"))?;
         let latest = latest_review(self.store, self.repo.id, self.number).await?;
         if latest.is_some_and(|latest| latest.id != run) {
             return Err(PublicationStop::Superseded);

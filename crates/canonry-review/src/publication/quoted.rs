@@ -1,7 +1,7 @@
 //! Quotes text by reviewers and people, so that it mentions nobody, renders nothing and stays in its place.
 
 use canonry_domain::review::{LineRange, RepoPath, applicable_suggestion, fenced};
-use canonry_domain::{code_span, redact_shown};
+use canonry_domain::{code_span, is_hidden, redact_shown};
 use canonry_github::quote_line;
 
 /// The longest quoted text in characters: a single `@` becomes seventeen.
@@ -120,13 +120,6 @@ fn is_plain_code(text: &str) -> bool {
         && text.chars().count() <= 200
         && text.chars().all(|c| is_plain(c) && c != '`' && c != '@')
         && !text.contains("<!")
-}
-
-/// Invisible characters that change how a text is read.
-fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(u32::from(character),
-            0x00AD | 0x061C | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0xFEFF | 0xE_0000..=0xE_0FFF)
 }
 
 fn cut(text: &str, limit: usize) -> String {

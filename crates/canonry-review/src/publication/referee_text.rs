@@ -43,7 +43,7 @@ pub(super) fn referee_section(referee: &RefereeReport) -> Option<String> {
 /// A sentence that points to the thread in which another bot already named a finding.
 pub(super) fn pointer(thread: &RemarkWitness) -> Option<String> {
     let link = thread.link.as_deref()?;
-    Some(format!("{} already named it in [this thread]({link}).", code(thread.author.login.as_str())))
+    Some(format!("{} already reported this problem in [this thread]({link}).", code(thread.author.login.as_str())))
 }
 
 fn problem(one: &RefereedProblem) -> String {

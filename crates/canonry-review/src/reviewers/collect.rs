@@ -118,7 +118,7 @@ impl<'a> ReviewTask<'a> {
                 let what = if *reviewer == Reviewer::Command {
                     "no program is configured"
                 } else {
-                    "there is no report of it"
+                    "no report of this reviewer is given"
                 };
                 let problem = format!("the settings name this reviewer, but {what}");
                 async move { troubled(&choice.called(), problem) }.boxed()

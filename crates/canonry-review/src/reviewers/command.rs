@@ -67,7 +67,9 @@ impl CommandReviewer {
         let mut heard = read_any(&format!("the report of {name}"), &name, &ended.out, Some(folder));
         if ended.status.code().is_none() {
             // A signal ended it: the report may be incomplete.
-            heard.problems.push(format!("{name} ended with {}; nothing counts as fixed by it", ended.status));
+            heard
+                .problems
+                .push(format!("{name} ended with {}; no finding counts as fixed because of this run", ended.status));
             heard.read.clear();
         }
         heard

@@ -34,9 +34,9 @@ pub(crate) async fn move_to_head(request: &ReviewRequest<'_>, name: &str, heard:
                 if moved.lost > 0 {
                     let results = counted(moved.lost as u64, "result");
                     let why = format!("on lines of {} that the head does not have", linted.short());
-                    heard
-                        .problems
-                        .push(format!("{name}: {results} of {tool} left out, {why}; nothing counts as fixed by it"));
+                    heard.problems.push(format!(
+                        "{name}: {results} of {tool} left out, {why}; no finding counts as fixed because of this report"
+                    ));
                     heard.read.retain(|(reader, _)| *reader != tool);
                 }
             }

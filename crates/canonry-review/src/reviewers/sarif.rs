@@ -70,7 +70,9 @@ pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAnsw
         let revision = run.version_control_provenance.iter().find_map(|one| one.revision_id.as_deref());
         heard.linted.extend(revision.map(|revision| (tool.clone(), short_name(revision))));
         if run.invocations.iter().any(|one| one.execution_successful == Some(false)) {
-            heard.problems.push(format!("{name}: {tool} did not finish; nothing counts as fixed by it"));
+            heard
+                .problems
+                .push(format!("{name}: {tool} did not finish; no finding counts as fixed because of this report"));
             failed.insert(tool.clone());
         }
         if !RunReading::new(name, &run, root, tool.clone()).read(&mut heard) {
@@ -117,7 +119,7 @@ impl<'a> RunReading<'a> {
         for (at, result) in self.run.results.iter().enumerate() {
             if heard.reported.len() >= MOST_RESULTS {
                 let (name, tool, left) = (self.name, &self.tool, self.run.results.len() - at);
-                let why = format!("after the first {MOST_RESULTS}; nothing counts as fixed by it");
+                let why = format!("after the first {MOST_RESULTS}; no finding counts as fixed because of this report");
                 heard.problems.push(format!("{name}: {} of {tool} left out, {why}", results(left)));
                 self.is_complete = false;
                 break;
@@ -144,7 +146,7 @@ impl<'a> RunReading<'a> {
             // repository under another path.
             let may_be_findings = *why != ABOUT_NO_FILE && (*why != OUTSIDE || !used);
             self.is_complete &= !may_be_findings;
-            let fixed = if may_be_findings { "; nothing counts as fixed by it" } else { "" };
+            let fixed = if may_be_findings { "; no finding counts as fixed because of this report" } else { "" };
             let told = format!("{name}: {} of {tool} left out, {why}: {shown}{more}{fixed}", results(*number));
             if may_be_findings { heard.problems.push(told) } else { heard.notes.push(told) }
         }

@@ -121,7 +121,7 @@ fn several_runs_and_tools() {
     ];
     // A tool that failed once fixes nothing, whatever its other run reports.
     assert_eq!(heard.read, expected);
-    assert_eq!(heard.problems, ["r.sarif: broken did not finish; nothing counts as fixed by it"]);
+    assert_eq!(heard.problems, ["r.sarif: broken did not finish; no finding counts as fixed because of this report"]);
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn paths_that_lead_elsewhere_are_told() {
     assert_eq!(
         heard.problems,
         [
-            "r.sarif: 1 result of t left out, because they are not valid SARIF: a result in another format; nothing counts as fixed by it",
-            "r.sarif: 1 result of t left out, which say nothing: r1; nothing counts as fixed by it",
+            "r.sarif: 1 result of t left out, because they are not valid SARIF: a result in another format; no finding counts as fixed because of this report",
+            "r.sarif: 1 result of t left out, which say nothing: r1; no finding counts as fixed because of this report",
         ]
     );
     assert_eq!(

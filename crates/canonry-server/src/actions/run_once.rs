@@ -43,9 +43,9 @@ pub enum RunError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Event(#[from] RunEventError),
-    #[error("another run has taken over the state; it also handles this run's event")]
+    #[error("this run lost its lease on the state and stopped; the next run handles the event")]
     LeaseLost,
-    #[error("the run was stopped while another one had the state; start it again, or its event is lost")]
+    #[error("the run was stopped while another run had the state; start this run again, or its event is lost")]
     Stopped,
     #[error(transparent)]
     Service(BoxError),

@@ -82,7 +82,7 @@ async fn verdict_since(
         return Ok(Some(RunVerdict {
             verdict: record.verdict.as_str(),
             duplicate_of: record.target.filter(|_| record.verdict != Verdict::NotDuplicate),
-            reason: action.map_or_else(|| record.reason.clone(), |action| action.reason.clone()),
+            reason: action.map_or_else(|| record.reason.clone(), |action| action.reason.to_string()),
             mode: action.map(|action| TriageMode::as_str(action.mode)),
             explanation: why_item(store, repo, *item_type, number).await?,
             is_posted: action.is_some_and(|action| action.action != TriageActionKind::Recorded),

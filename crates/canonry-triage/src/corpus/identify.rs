@@ -16,7 +16,7 @@ pub enum IdentifyError {
     /// The name now belongs to another repository than the one whose items are stored.
     #[error(
         "{name} on GitHub is not the repository whose items are stored under that name (its id is {found}, not {known}); \
-         it was deleted and made anew, or renamed: use another database with --db, or the repository's new name"
+         it was deleted and created again, or renamed: use another database with --db, or the repository's new name"
     )]
     AnotherRepository { name: RepoName, known: i64, found: i64 },
     /// The repository was renamed to a name under which other items are stored.

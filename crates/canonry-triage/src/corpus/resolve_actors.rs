@@ -4,8 +4,8 @@ use canonry_boxed::boxed;
 use std::collections::BTreeSet;
 
 use canonry_domain::{
-    EventBy, GithubId, HUMAN_LABEL, Item, ItemNumber, ItemType, Login, OutcomeEvent, OutcomeKind, RepoName,
-    StateReason, explains_closing, named_duplicate,
+    EventBy, EventOrigin, GithubId, HUMAN_LABEL, Item, ItemNumber, ItemType, Login, OutcomeEvent, OutcomeKind,
+    RepoName, StateReason, explains_closing, named_duplicate,
 };
 use canonry_github::api::RestTimelineEvent;
 use canonry_github::{GitHub, GitHubError};
@@ -124,7 +124,7 @@ fn told_by_timeline(
     let issue = IssueTimeline { repo, item, people };
     let is_unknown = |event: &&OutcomeEvent| {
         event.by == EventBy::Unknown
-            && event.delivery_id.starts_with("sync:")
+            && event.origin() == EventOrigin::Sync
             && matches!(event.kind, OutcomeKind::Closed | OutcomeKind::Reopened)
     };
     let (mut told, mut by_nobody) = (Vec::new(), Vec::new());
@@ -244,6 +244,6 @@ impl IssueTimeline<'_> {
     }
 
     fn id(&self, kind: OutcomeKind, rest: &str) -> String {
-        format!("timeline:{}#{}:{kind}:{rest}", self.repo, self.item.number)
+        EventOrigin::Timeline.id(format_args!("{}#{}:{kind}:{rest}", self.repo, self.item.number))
     }
 }

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 
 use serde::Serialize;
 
-use crate::output::printable::is_hidden;
+use crate::output::printable::is_escaped;
 
 /// A document with its line end: indented on a terminal, on one line for a program.
 pub(crate) fn document(value: &impl Serialize) -> String {
@@ -24,7 +24,7 @@ pub(crate) fn document(value: &impl Serialize) -> String {
 pub(crate) fn harmless(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for character in json.chars() {
-        if character != '\n' && is_hidden(character) {
+        if character != '\n' && is_escaped(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
                 write!(safe, "\\u{unit:04x}").expect("invariant: a String takes everything");
             }

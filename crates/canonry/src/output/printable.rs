@@ -1,3 +1,3 @@
 //! Text from strangers, made harmless for a terminal.
 
-pub(crate) use canonry_domain::printable::{block, is_hidden, one_line};
+pub(crate) use canonry_domain::printable::{block, is_escaped, one_line};

@@ -27,6 +27,7 @@ pub(crate) fn gate_reason(reason: &str) -> String {
         GateReason::BelowMinEdge => "the judge's confidence is too low".to_owned(),
         GateReason::CandidateGapTooSmall => NO_GAP.to_owned(),
         GateReason::SecondReading => UNCONFIRMED.to_owned(),
+        GateReason::NoSharedEvidence => NO_EVIDENCE.to_owned(),
     }
 }
 
@@ -49,7 +50,10 @@ pub(crate) fn online_reason(reason: &str) -> String {
             "no audit has proven this judge here; see `canonry judge-audit`".to_owned()
         }
         OnlineReason::Guardrail(OnlineGuardrail::SecondReading) => UNCONFIRMED.to_owned(),
-        OnlineReason::BelowMaybeThreshold => "the judge's confidence is below the threshold for a maybe".to_owned(),
+        OnlineReason::Guardrail(OnlineGuardrail::NoSharedEvidence) => NO_EVIDENCE.to_owned(),
+        OnlineReason::BelowMaybeThreshold => {
+            "the judge's confidence is too low for the verdict \"maybe duplicate\"".to_owned()
+        }
         OnlineReason::LowConfidenceDuplicate => "the judge's confidence is too low".to_owned(),
         OnlineReason::DuplicateLowRetrievalSupport => {
             "the judge is sure, but the texts are not similar enough".to_owned()
@@ -62,6 +66,7 @@ const NO_CONTENT: &str = "one of the two is an unfilled template";
 const NO_ANSWER: &str = "the judge's answer could not be used";
 const MISMATCH: &str = "one reports a bug, the other asks for a feature";
 const UNCONFIRMED: &str = "a second reading, with the two exchanged, did not confirm it";
+const NO_EVIDENCE: &str = "a model said yes, but the two texts share no error, stack frame, code or quote";
 const NO_GAP: &str = "another item is just as similar";
 
 /// The part of the judge's answer that contradicts its yes, from `key=value`.

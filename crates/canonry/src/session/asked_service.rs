@@ -45,8 +45,9 @@ pub(crate) async fn ask_service(server: &Url, repo: &RepoName, request: &DraftRe
     let address = format!("{}/api/repos/{repo}/check", server.as_str().trim_end_matches('/'));
     let client = http_client(HeaderMap::new(), server, PATIENCE).map_err(|error| anyhow!(error))?;
     let asking = client.post(address).bearer_auth(token.expose()).json(request).send();
-    let answer = asking.await.with_context(|| format!("{server} does not answer"))?;
-    let (status, text) = (answer.status(), answer.text().await.with_context(|| format!("{server} does not answer"))?);
+    let silent = || format!("{server} does not answer; check the address and that the service is running");
+    let answer = asking.await.with_context(silent)?;
+    let (status, text) = (answer.status(), answer.text().await.with_context(silent)?);
     if !status.is_success() {
         let said = serde_json::from_str::<Refusal>(&text).map(|refusal| refusal.error.message);
         bail!("{server} answered {status}: {}", one_line(&said.unwrap_or_else(|_| "no reason given".to_owned())));

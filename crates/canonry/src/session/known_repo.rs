@@ -15,7 +15,7 @@ const NAME_IT: &str = "name the repository with --repo OWNER/NAME, or run this i
 /// The option that names the repository.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RepoOption {
-    /// The repository [default: the only one in the database, or that of the clone in this folder]
+    /// The repository [default: that of the clone in this folder, or the only one in the database]
     #[arg(id = "repo", long, value_name = "OWNER/NAME")]
     name: Option<RepoName>,
 }
@@ -72,16 +72,23 @@ pub(crate) async fn find_named(store: &Store, name: &RepoName) -> Result<Repo> {
     }
 }
 
-/// Finds the repository if none is named: the only stored one, or the repository of the clone in the current folder.
+/// Finds the repository if none is named: that of the clone in the current folder, or outside of clones the only
+/// stored one.
 async fn find_meant(store: &Store) -> Result<Repo> {
     let known = store.repos().list().await?;
-    match known.as_slice() {
-        [] => bail!("the database has no repository yet; import one with `canonry sync --repo OWNER/NAME`"),
-        [only] => Ok(only.clone()),
-        known => match among(known, &names_of_clone().await) {
-            Some(repo) => Ok(repo.clone()),
-            None => bail!(WrongUsage(say_which(known))),
-        },
+    if known.is_empty() {
+        bail!("the database has no repository yet; import one with `canonry sync --repo OWNER/NAME`");
+    }
+    if let Some(repo) = among(&known, &names_of_clone().await) {
+        return Ok(repo.clone());
+    }
+    match (known.as_slice(), names_on_github().await.first()) {
+        ([only], None) => Ok(only.clone()),
+        // Never the other repository: commands would answer about, or close, what nobody meant.
+        ([Repo { name: only, .. }], Some(clone)) => bail!(WrongUsage(format!(
+            "this is a clone of {clone}, and the database has only {only}; run `canonry sync` here, or say --repo {only}"
+        ))),
+        (known, _) => bail!(WrongUsage(say_which(known))),
     }
 }
 

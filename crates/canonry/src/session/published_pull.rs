@@ -158,7 +158,7 @@ impl PublishedPull {
         let place = format!("{} #{}", self.repo.name, self.number);
         Ok(match published {
             PublicationResult::Superseded => bail!(
-                "{place} got a newer commit or review before this one was published; this one is stored, run the command again"
+                "{place} got a newer commit or review before this review was published. The review is stored; run the command again"
             ),
             PublicationResult::Waiting { until, reason } => WhatWasPublished {
                 words: format!(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{ContentVersion, ItemNumber, ItemType};
 use canonry_store::{NewCandidateSet, Representation, Store};
-use canonry_testkit::database::TestDatabase;
+use canonry_testkit::database::{Engine, TestDatabase};
 use canonry_testkit::on_both_engines;
 use canonry_testkit::samples::{QUILLNOTE, TIDEPOOL};
 use serde_json::{Value, json};
@@ -133,5 +133,30 @@ on_both_engines! {
         canonry(&place, &database, &["maintainers", "set", "--repo", "octo/cat", "zoe", "Mona", "mona"]).succeeded();
         let listed = canonry(&place, &database, &["maintainers", "list", "--repo", "octo/cat", "--json"]).succeeded().json();
         assert_eq!((&listed["maintainers"]["source"], &listed["maintainers"]["logins"]), (&json!("set"), &json!(["Mona", "zoe"])));
+    }
+}
+
+on_both_engines! {
+    async fn global_statistics_need_no_right_to_write(database: TestDatabase) {
+        let place = Place::new();
+        import(&place, &database, &[json!({"number": 1, "title": "t"})]);
+        // Counts that an older version stored.
+        let kept = "INSERT INTO global_patterns (fingerprint, severity, category, shown, fixed, dismissed, thumbs_up, thumbs_down)
+            VALUES ('fp-79e99c7e', 'major', 'correctness', 1, 0, 1, 0, 1)";
+        database.execute(kept).await;
+        let mut url = database.url().to_owned();
+        match database.engine() {
+            Engine::Postgres => {
+                url += if url.contains('?') { "&" } else { "?" };
+                url += "options=-c%20default_transaction_read_only%3Don";
+            }
+            Engine::Sqlite => {
+                let refused = "BEFORE DELETE ON global_patterns BEGIN SELECT RAISE(ABORT, 'nothing may be written'); END";
+                database.execute(&format!("CREATE TRIGGER reading_only {refused}")).await;
+            }
+        }
+        let mut command = place.command(&["stats", "--global", "--json"]);
+        let ran = Ran::of(command.env("CANONRY_DATABASE_URL", url).output().expect("the program starts"));
+        assert_eq!(ran.succeeded().json()["patterns"], json!([]));
     }
 }

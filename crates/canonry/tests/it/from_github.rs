@@ -1,6 +1,6 @@
 //! Commands that use GitHub, with an emulated one.
 
-use canonry_domain::{CurrentThreshold, ThresholdSource, TriageMode};
+use canonry_domain::{CurrentThreshold, ThresholdSource, TriageMode, TriageReason};
 use canonry_store::{Store, TriageAction, TriageActionKind};
 use canonry_testkit::github::{CloseReason, Emulator, Fault, NewIssue, Permission, TEST_APP_PRIVATE_KEY, World};
 use insta::assert_snapshot;
@@ -258,7 +258,7 @@ fn doctor_tells_of_a_budget_without_prices() {
         threshold: CurrentThreshold::Silent,
         source: ThresholdSource::Configured,
         action: TriageActionKind::Recorded,
-        reason: "no_prices".to_owned(),
+        reason: TriageReason::NoPrices.into(),
         comment_key: None,
     };
     let url = format!("sqlite:{}", place.database().display()).parse().expect("a URL");
@@ -274,7 +274,7 @@ fn doctor_tells_of_a_budget_without_prices() {
     assert_eq!((ran.exit, &budget["status"]), (Some(1), &json!("fail")), "{ran:?}");
     assert!(budget.to_string().contains("--input-price"), "{budget}");
     let shown = place.canonry(&["show", "--repo", REPO, "--type", "issue", "--number", "1"]).succeeded();
-    assert!(shown.stdout.contains("a budget is set without the model's prices"), "{shown:?}");
+    assert!(shown.stdout.contains("no comment: the model's prices are not configured"), "{shown:?}");
 }
 
 #[test]

@@ -86,7 +86,7 @@ impl Lessons {
             threshold: CurrentThreshold::From(Threshold::default()),
             source: ThresholdSource::Configured,
             action,
-            reason: reason.to_owned(),
+            reason: reason.parse().expect("any text"),
             comment_key: (action != TriageActionKind::Recorded).then(|| "triage:1:issue:2:0".to_owned()),
         };
         self.store.duplicates().record_triage_action(&action, now).await.expect("noted");

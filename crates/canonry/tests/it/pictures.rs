@@ -36,7 +36,14 @@ const WRITE: &str = "CANONRY_WRITE_PICTURES";
 async fn pictures_show_what_canonry_writes() {
     let demo = Demo::start();
     let action = summary_page(&tokio::task::spawn_blocking(summary_of_a_shadow_run).await.expect("it runs"));
-    let pages = [("comment", demo.announced_close().await), ("review", demo.review().await), ("action", action)];
+    let pages = [
+        ("comment", demo.comment(|body, is_open| is_open && body.contains("**closed on ")).await),
+        ("suggestion", demo.comment(|body, _| body.contains("Nothing is closed because of it.")).await),
+        ("close", demo.comment(|body, is_open| !is_open && body.starts_with("Closed as a duplicate")).await),
+        ("reply", demo.comment(|body, _| body.starts_with("Recorded by ")).await),
+        ("review", demo.review().await),
+        ("action", action),
+    ];
     let scenes = [demo.why_closed(), reviewed_clone()];
     let terminal = recording(&scenes);
     if std::env::var_os(WRITE).is_some() {
@@ -115,19 +122,19 @@ impl Demo {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// The comment on an open issue whose close is announced.
-    async fn announced_close(&self) -> String {
+    /// Canonry's latest comment whose text, on an open issue or another one, fits.
+    async fn comment(&self, fits: impl Fn(&str, bool) -> bool) -> String {
         let comments = self.get("issues/comments?per_page=100&sort=created&direction=desc").await;
         for comment in comments.as_array().expect("a list") {
             let body = comment["body"].as_str().unwrap_or_default();
             let number = comment["issue_url"].as_str().and_then(|url| url.rsplit('/').next()).expect("an address");
             let issue = self.get(&format!("issues/{number}")).await;
-            if body.contains("**closed on ") && issue["state"] == "open" {
+            if fits(body, issue["state"] == "open") {
                 let title = issue["title"].as_str().expect("a title");
                 return comment_page(title, number, &Comment { author: author(comment), body: with_date(body) });
             }
         }
-        panic!("no close is announced: {comments}");
+        panic!("no such comment: {comments}");
     }
 
     /// The first review of the pull request with three findings.

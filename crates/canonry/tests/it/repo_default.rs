@@ -45,6 +45,27 @@ fn of_several_the_one_of_the_clone_is_meant() {
 }
 
 #[test]
+fn a_clone_of_another_repository_is_never_taken_for_the_only_one() {
+    let copy = WorkingCopy::new();
+    copy.place.write("one.jsonl", r#"{"number":1,"title":"t"}"#);
+    copy.place.canonry(&["import", "--repo", "octo/dog", "one.jsonl"]).succeeded();
+    for command in [["pause"].as_slice(), &["plan-close"], &["show", "1"], &["override", "canonical", "1"]] {
+        assert_eq!(
+            copy.canonry(command).ended_with(2),
+            "this is a clone of octo/cat, and the database has only octo/dog; run `canonry sync` here, or say --repo octo/dog",
+            "{command:?}"
+        );
+    }
+    assert_eq!(copy.canonry(&["show", "1", "--repo", "octo/dog", "--json"]).succeeded().json()["repo"], "octo/dog");
+    // A clone of a fork is known by the original repository, and one of another host by nothing.
+    copy.git(&["remote", "add", "upstream", "git@github.com:octo/dog.git"]);
+    assert_eq!(copy.canonry(&["show", "1", "--json"]).succeeded().json()["repo"], "octo/dog");
+    copy.git(&["remote", "remove", "upstream"]);
+    copy.git(&["remote", "set-url", "origin", "https://gitlab.com/octo/cat.git"]);
+    assert_eq!(copy.canonry(&["show", "1", "--json"]).succeeded().json()["repo"], "octo/dog");
+}
+
+#[test]
 fn what_is_fetched_is_the_repository_of_the_clone() {
     let place = Place::new();
     let outside = place.command(&["sync"]).env("GITHUB_TOKEN", "t0ken").output().expect("the program starts");

@@ -160,7 +160,7 @@ async fn show_tells_neighbours_and_what_people_did() {
     Outcome: a duplicate of #1 (from the close reason, 4 Jan 2026).
       There was no prediction before this outcome.
 
-    Nearest by raw text (fresh):
+    Most similar items, by title and body:
       #1 93 %
 
     Details:

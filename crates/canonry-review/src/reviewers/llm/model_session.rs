@@ -191,7 +191,7 @@ fn describe_error(error: &ChatError) -> String {
     let kind = match error {
         ChatError::Settings { .. } => "it is not set up".to_owned(),
         ChatError::Remote { failure: RemoteFailure::Status { status, .. }, .. } => format!("status {status}"),
-        ChatError::Remote { failure: RemoteFailure::Malformed(_), .. } => "what came cannot be read".to_owned(),
+        ChatError::Remote { failure: RemoteFailure::Malformed(_), .. } => "the answer cannot be read".to_owned(),
         ChatError::Remote { failure: RemoteFailure::BrokenOff { .. }, .. } => "the answer broke off".to_owned(),
         ChatError::Remote { failure, .. } => failure.to_string(),
         ChatError::Refused { .. } => "it refused".to_owned(),

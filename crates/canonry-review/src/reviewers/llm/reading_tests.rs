@@ -263,9 +263,9 @@ async fn a_finding_that_cannot_be_proven_is_tagged() {
     let message =
         |title: &str| heard.heard.reported.iter().find(|one| one.title == title).map(|one| one.message.as_str());
     for (title, said) in [
-        ("Major and wrong", "A second reading could not prove this: Line 3 ends it."),
-        ("Quotes what is not there", "A second reading could not prove this: it quotes no line of the code"),
-        ("Says not how", "A second reading could not prove this: it does not say how the code fails"),
+        ("Major and wrong", "A second reading did not confirm this: Line 3 ends it."),
+        ("Quotes what is not there", "A second reading did not confirm this: it quotes no line of the code"),
+        ("Says not how", "A second reading did not confirm this: it does not say how the code fails"),
         ("Critical and doubtful", "Reported as critical. A second reading disputes this: Line 1 checks it first."),
     ] {
         assert_eq!(message(title), Some(format!("It goes wrong.\n\n{said}").as_str()));
@@ -344,7 +344,7 @@ async fn a_second_reading_that_fails_drops_nothing() {
     );
     assert_eq!(
         heard.heard.problems,
-        ["4 of 4 findings of the model had no second reading: the model did not answer: its program failed"]
+        ["4 of the model's 4 findings had no second reading: the model did not answer: its program failed"]
     );
     assert!(heard.heard.notes.is_empty() && unproven(&heard).is_empty(), "{:?}", heard.heard);
     let chat = Arc::new(ScriptedModel::new([findings(&grave)], []));
@@ -355,7 +355,7 @@ async fn a_second_reading_that_fails_drops_nothing() {
         (
             0,
             vec![
-                "3 of 4 findings of the model had no second reading: the limit of 2 model calls was reached".to_owned()
+                "3 of the model's 4 findings had no second reading: the limit of 2 model calls was reached".to_owned()
             ]
         )
     );

@@ -73,7 +73,7 @@ pub(super) async fn read_again(
     let stand = |unread: &[String]| {
         let why = unread.first()?;
         let (unread, of) = (unread.len(), counted(asked as u64, "finding"));
-        Some(format!("{unread} of {of} of the model had no second reading: {why}"))
+        Some(format!("{unread} of the model's {of} had no second reading: {why}"))
     };
     told.notes.extend(stand(&not_asked));
     told.problems.extend(stand(&failed));
@@ -148,7 +148,7 @@ fn mark(one: &mut RawFinding, reason: &str) -> Option<String> {
         format!("Reported as {was}. A second reading disputes this: {reason}")
     } else {
         one.tags.insert(UNPROVEN.to_owned());
-        format!("A second reading could not prove this: {reason}")
+        format!("A second reading did not confirm this: {reason}")
     };
     one.message = if one.message.is_empty() { said } else { format!("{}\n\n{said}", one.message) };
     let path = visible(one.path.as_str());

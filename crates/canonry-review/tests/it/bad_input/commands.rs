@@ -26,7 +26,7 @@ async fn what_goes_wrong_is_told_and_fixes_nothing() {
         ("head -c 100000000 /dev/zero | tr '\\0' x", MINUTE, "sh reports more than 32 MiB"),
         ("kill -9 $$", MINUTE, "sh ended with signal: 9 (SIGKILL) and no report"),
         (cut, MINUTE, "the report of sh is not used: it is not rdjson (it ends early, line 1, column 22)"),
-        (&half, MINUTE, "sh ended with signal: 9 (SIGKILL); nothing counts as fixed by it"),
+        (&half, MINUTE, "sh ended with signal: 9 (SIGKILL); no finding counts as fixed because of this run"),
         ("head -c 3000000 /dev/zero >&2; exit 3", MINUTE, "sh ended with exit status: 3 and no report"),
     ] {
         let heard = ask(folder.path(), script, timeout).await;

@@ -116,7 +116,7 @@ fn regions_that_are_missing_or_nonsense_are_about_the_file() {
     assert_eq!(
         heard.problems,
         [
-            "r.sarif: 2 results of t left out, because they are not valid SARIF: a result in another format, a result in another format; nothing counts as fixed by it"
+            "r.sarif: 2 results of t left out, because they are not valid SARIF: a result in another format, a result in another format; no finding counts as fixed because of this report"
         ]
     );
     let mut diagnostics = String::new();
@@ -271,7 +271,7 @@ fn thousands_of_results_on_one_line() {
 fn more_results_than_anybody_reads() {
     let results: Vec<(&str, &str, u32)> = (0..50_010).map(|_| ("r", "a.js", 1)).collect();
     let heard = sarif(&lint(&results));
-    let expected = "r.sarif: 10 results of lint left out, after the first 50000; nothing counts as fixed by it";
+    let expected = "r.sarif: 10 results of lint left out, after the first 50000; no finding counts as fixed because of this report";
     assert_eq!((heard.reported.len(), heard.read.len(), heard.problems), (50_000, 0, vec![expected.to_owned()]));
     let heard = rdjson("{\"message\": \"m\", \"location\": {\"path\": \"a\"}}\n".repeat(50_010).as_bytes());
     assert_eq!((heard.reported.len(), heard.read.len(), heard.problems.len()), (50_000, 0, 1));

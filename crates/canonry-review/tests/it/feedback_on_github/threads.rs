@@ -8,6 +8,7 @@ use canonry_review::{
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::Fault;
 use canonry_testkit::on_both_engines;
+use canonry_testkit::public_text::{assert_readable, words_in_sight};
 
 use crate::feedback_on_github::setting::{GRAVE, MILD, Setting};
 use crate::pipeline::project::login;
@@ -54,7 +55,7 @@ on_both_engines! {
             let said = dismiss_by_mention(store, elsewhere, &maint, Dismisser::Maintainer, now).await.expect("asks");
             assert_eq!(said, None);
             assert!(!reopen_thread(store, elsewhere, now).await.expect("asks"));
-            assert!(explain_finding(store, elsewhere).await.expect("reads").is_none());
+            assert!(explain_finding(store, elsewhere, None).await.expect("reads").is_none());
         }
 
         // Reopening a thread withdraws the dismissal by resolving, and nothing else.
@@ -73,7 +74,7 @@ on_both_engines! {
         setting.react(posted.comment(MILD), &[("ada", "-1")]);
         setting.poll().await;
         dismiss_by_mention(store, thread, &login("ann"), Dismisser::Author, crate::pipeline::project::at(7)).await.expect("writes");
-        let life = explain_finding(store, thread).await.expect("reads").expect("a finding");
+        let life = explain_finding(store, thread, None).await.expect("reads").expect("a finding");
         insta::assert_snapshot!(life.markdown(), @"
         **Odd name** is shown at its line. It is a minor style finding, reported by cat.
 
@@ -86,7 +87,8 @@ on_both_engines! {
 
         </details>
         ");
-        assert!(!life.markdown().contains('%'), "a percentage in public");
+        assert_readable(&life.markdown());
+        assert!(words_in_sight(&life.markdown()) <= 60, "{}", life.markdown());
         assert!(life.in_words().contains("ann (author) called it not useful"), "{}", life.in_words());
         assert_eq!(life.document()["dismissals"][0]["holds"], true);
     }

@@ -97,11 +97,9 @@ on_both_engines! {
     async fn counts_are_shared_with_everybody_only_by_who_wants_that(database: TestDatabase) {
         let mut project = project(open(&database).await, "tide/pool").await;
         push(&mut project, pull(1), "Query in a loop", Some("done();"), Asked::default()).await;
-        project.store.findings().recompute_global_patterns().await.expect("counted");
         assert_eq!(project.store.findings().global_patterns(10).await.expect("read"), []);
         project.settings.knowledge.share_global = true;
         push(&mut project, pull(2), "Query in a loop", None, Asked::default()).await;
-        project.store.findings().recompute_global_patterns().await.expect("counted");
         let shared = project.store.findings().global_patterns(10).await.expect("read");
         assert_eq!(shared.iter().map(|one| (one.shown, one.fixed)).collect::<Vec<_>>(), [(2, 1)]);
     }

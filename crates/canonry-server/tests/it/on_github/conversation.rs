@@ -107,7 +107,7 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     - 2 of 2 changed files read, 12 lines.
     - Reviewers: builtin (2 findings), tidelint (2 findings).
 
-    | severity | shown | suppressed |
+    | severity | shown | hidden |
     |---|--:|--:|
     | major | 1 | 0 |
     | medium | 2 | 0 |
@@ -122,14 +122,14 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
 
           With this the other tests are skipped, and the run is green all the same. Remove the focus.
 
-          <sub>Major · `builtin/focused-test` · Not useful? 👎, or reply `/canonry not useful`.</sub>
+          <sub>Major · `builtin/focused-test` · Not useful? Reply `/canonry not useful`.</sub>
       src/fill.js:2, outdated, resolved by canonry[bot]
         canonry[bot]:
           **Debugging code is left in**
 
           It stops the program or prints its inner state. Remove it before merging.
 
-          <sub>Medium · `builtin/debug-leftover` · Not useful? 👎, or reply `/canonry not useful`.</sub>
+          <sub>Medium · `builtin/debug-leftover` · Not useful? Reply `/canonry not useful`.</sub>
       src/fill.js:5
         canonry[bot]:
           **The gauge stays open**
@@ -142,14 +142,14 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
           finally { gauge.close(); }
           ```
 
-          <sub>Medium · `tidelint/must-close` · Not useful? 👎, or reply `/canonry not useful`.</sub>
+          <sub>Medium · `tidelint/must-close` · Not useful? Reply `/canonry not useful`.</sub>
       src/fill.js:6
         canonry[bot]:
           **Something is printed to the console**
 
           Nothing else in this file prints to the console.
 
-          <sub>Minor · `tidelint/no-print` · Not useful? 👎, or reply `/canonry not useful`.</sub>
+          <sub>Minor · `tidelint/no-print` · Not useful? Reply `/canonry not useful`.</sub>
         ann:
           Won't fix: the night watch reads it.
           [+1 canonry[bot]]
@@ -171,9 +171,9 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     - Incremental review: changes since `push-a`.
     - 1 of 2 changed files read, 10 lines.
     - Reviewers: builtin (0 findings), tidelint (2 findings).
-    - 1 finding suppressed: 1 dismissed.
+    - 1 finding hidden: 1 dismissed.
 
-    | severity | shown | suppressed |
+    | severity | shown | hidden |
     |---|--:|--:|
     | major | 1 | 0 |
     | medium | 1 | 0 |
@@ -197,9 +197,9 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     - Incremental review: changes since `push-b`.
     - 1 of 3 changed files read, 2 lines.
     - Reviewers: builtin (1 finding), tidelint (2 findings).
-    - 1 finding suppressed: 1 dismissed.
+    - 1 finding hidden: 1 dismissed.
 
-    | severity | shown | suppressed |
+    | severity | shown | hidden |
     |---|--:|--:|
     | critical | 1 | 0 |
     | major | 1 | 0 |
@@ -226,9 +226,9 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     - Incremental review: changes since `push-b`.
     - 1 of 3 changed files read, 2 lines.
     - Reviewers: builtin (1 finding), tidelint (2 findings).
-    - 1 finding suppressed: 1 dismissed.
+    - 1 finding hidden: 1 dismissed.
 
-    | severity | shown | suppressed |
+    | severity | shown | hidden |
     |---|--:|--:|
     | critical | 1 | 0 |
     | major | 1 | 0 |
@@ -242,9 +242,9 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
         canonry[bot]:
           **A credential is committed**
 
-          This looks like an AWS key. Whoever can read the repository can use it, also after it is removed: revoke it, and read the new one from the environment or a secret store.
+          This looks like an AWS key. Anybody who can read the repository can use this credential, even after a commit removes it. Revoke it, and read the new credential from the environment or a secret store.
 
-          <sub>Critical · `builtin/leaked-credential` · Not useful? 👎, or reply `/canonry not useful`.</sub>
+          <sub>Critical · `builtin/leaked-credential` · Not useful? Reply `/canonry not useful`.</sub>
     ");
     assert_eq!(
         (setting.posted(number), setting.said(number).len()),

@@ -70,14 +70,14 @@ async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_mainta
     # Fill the pool: north (open, by ann)
 
     ## check Canonry on d9c0b9b: success
-    No findings shown; 1 finding suppressed
+    No findings shown; 1 finding hidden
     - Full review: there is no earlier one.
     - 1 of 1 changed file read, 4 lines.
     - Reviewers: builtin (1 finding).
-    - 1 finding suppressed: 1 by feedback.
+    - 1 finding hidden: 1 by feedback.
     - 1 pattern auto-suppressed based on prior feedback.
 
-    | severity | shown | suppressed |
+    | severity | shown | hidden |
     |---|--:|--:|
     | medium | 0 | 1 |
 

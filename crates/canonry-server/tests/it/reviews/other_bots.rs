@@ -30,7 +30,7 @@ on_both_engines! {
         let text = setting.check_text(number);
         // The detector of this world finds all texts alike, so that both comments are about one problem.
         assert!(text.contains("Other reviewers: 1 open problem<"), "{text}");
-        assert!(text.contains("`ci[bot]` already named it in [this thread](https://github.com/tide/pool/pull/"), "{text}");
+        assert!(text.contains("`ci[bot]` already reported this problem in [this thread](https://github.com/tide/pool/pull/"), "{text}");
         // A push that changes nothing about it posts nothing.
         setting.push(number, &format!("{REMARKABLE}\nexport const depth = 3;\n"));
         setting.settle().await;

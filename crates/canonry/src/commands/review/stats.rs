@@ -42,7 +42,6 @@ const PATTERNS: u32 = 50;
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let store = args.database.open_existing().await?;
     if args.global {
-        store.findings().recompute_global_patterns().await?;
         let patterns = store.findings().global_patterns(PATTERNS).await?;
         store.disconnect().await;
         return Ok(Report::new(json!({ "patterns": patterns.len() }), global_in_words(&patterns))

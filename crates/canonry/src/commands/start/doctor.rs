@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use canonry_config::SETTINGS_FILE;
-use canonry_domain::clock_trouble;
+use canonry_domain::{TriageReason, clock_trouble};
 use canonry_github::{GitHub, GitHubError};
 use canonry_models::{Embedder as _, LocalEmbedder};
 use canonry_store::{DatabaseUrl, NEWEST_SCHEMA, OpenError, Repo, Representation, Store};
@@ -228,7 +228,8 @@ async fn check_brakes(url: &DatabaseUrl, context: &Context) -> Result<Vec<Check>
             checks.push(Check::warn(brake.kind.as_str(), brake_in_words(&repo.name, &brake, context), advice));
         }
         checks.extend(waiting_closes(&store, &repo, context).await?);
-        if store.duplicates().last_triage_reason(repo.id).await?.is_some_and(|reason| reason == "no_prices") {
+        if store.duplicates().last_triage_reason(repo.id).await?.is_some_and(|reason| reason == TriageReason::NoPrices)
+        {
             let message =
                 format!("{} has a budget, but the model's prices are unknown, so no model is asked", repo.name);
             let advice = "start `canonry serve` with --input-price and --output-price, or remove budget.monthlyCostUsd";

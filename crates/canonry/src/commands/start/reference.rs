@@ -6,7 +6,7 @@ use canonry_domain::mention::mentions_page;
 use clap::Command;
 use serde_json::json;
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, EXIT_STATUSES};
 use crate::output::report::Report;
 use crate::session::context::Context;
 
@@ -42,10 +42,9 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
 }
 
 fn commands() -> String {
-    let mut page = String::from(
+    let mut page = format!(
         "# Commands\n\nWith `--json` each command prints exactly one JSON document on stdout; logs and progress go to \
-         stderr. Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed, 4 refused by a safety \
-         rule, 5 findings that `review --fail-on` asks for.\n",
+         stderr. {EXIT_STATUSES}\n",
     );
     let mut root = Arguments::program().disable_help_subcommand(true).term_width(100);
     root.build();

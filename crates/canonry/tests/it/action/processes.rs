@@ -173,7 +173,7 @@ fn a_process_that_waits_for_another_one_can_be_stopped() {
     assert!(told.expect("kill starts").success());
     let said: Vec<String> = lines.collect();
     assert_eq!(two.wait().expect("it ends").code(), Some(1));
-    assert!(said.iter().any(|line| line.contains("the run was stopped while another one had the state")), "{said:?}");
+    assert!(said.iter().any(|line| line.contains("the run was stopped while another run had the state")), "{said:?}");
     gate.release();
     Ran::of(one.wait_with_output().expect("it ends")).succeeded();
     assert_eq!(machines.comments(2), 1);

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use canonry_store::Store;
 use canonry_testkit::github::{Emulator, NewIssue, NewPull, Permission, World};
+use canonry_testkit::public_text::assert_readable;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -230,6 +231,7 @@ fn without_settings_the_action_says_in_its_summary_what_it_would_post() {
     let comment = "Nothing was posted. In the mode `suggest`, above the threshold, this comment would be:\n\n<table><tr><td>\n\n\
                    This looks like the same problem as #1";
     assert!(left.summary.contains(comment), "{}", left.summary);
+    assert_readable(&left.summary);
     // The runner obeys commands in what a step prints, and the summary is rendered.
     assert!(!left.outputs.contains("::error::"), "{}", left.outputs);
     assert!(left.summary.contains("&lt;img"), "{}", left.summary);
