@@ -146,6 +146,11 @@ impl TextFacts {
         self.facts.keys().any(|(known, _)| *known == kind)
     }
 
+    /// Whether both texts contain a fact of this kind. [`shared_facts`] lists only the most telling ones.
+    pub fn shares(&self, kind: FactKind, other: &Self) -> bool {
+        self.facts.keys().any(|fact| fact.0 == kind && other.facts.contains_key(fact))
+    }
+
     /// The facts as terms. An error line also counts by every three consecutive words, because two reports seldom
     /// write the same error identically.
     pub fn bag(&self) -> Bag {

@@ -437,10 +437,19 @@ mod tests {
         let first = Written(first.0, first.1, first.2, &crash);
         let answer = judge(Written("bob", 300, "tree renderer lost its viewport anchor", &body), first, 0.93);
         assert!(answer.is_duplicate && is_sure(&answer), "{answer:?}");
-        insta::assert_snapshot!(answer.reasoning, @"Same error and title as #7; both show `error: tree renderer lost its viewport anchor during relayout`");
+        insta::assert_snapshot!(answer.reasoning, @"Same error and title as #7; both show `error: tree renderer lost its viewport anchor during relayout`; both mention `anchor.rs`");
         // The same words with a weak retrieval score are no proof, nor is a message without a place: it may have two causes.
         assert!(!is_sure(&judge(Written("bob", 300, "tree renderer lost its viewport anchor", &body), first, 0.84)));
         assert!(!is_sure(&judge(Written("bob", 300, "tree renderer lost its viewport anchor", &alone), first, 0.93)));
+    }
+
+    #[test]
+    fn a_panic_that_two_people_paste_is_a_copy() {
+        let body = "Saving the settings fails:\n\n```\nthread 'main' panicked at src/settings.rs:218:13:\n\
+            E4711: settings file is locked by process 99\n```\n\nVersion 4.2.1 on Debian 12.";
+        let title = "Saving the settings panics with E4711";
+        let answer = judge(Written("bob", 20, title, body), Written("ann", 10, title, body), 1.0);
+        assert!(is_sure(&answer), "{answer:?}");
     }
 
     #[test]

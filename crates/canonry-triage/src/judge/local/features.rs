@@ -97,7 +97,7 @@ fn pair(
     let places_shared = !own.places.is_disjoint(&other.places);
     let versions_differ = own.facts.has(FactKind::Version)
         && other.facts.has(FactKind::Version)
-        && !facts.iter().any(|fact| fact.kind == FactKind::Version);
+        && !own.facts.shares(FactKind::Version, &other.facts);
     let hours = source.created_at.zip(candidate.text.created_at).map(|(one, two)| hours_apart(one, two));
     let same_author = source.author.is_some() && source.author == candidate.text.author;
     let shortest = own.length.min(other.length);

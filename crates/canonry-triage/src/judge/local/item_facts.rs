@@ -146,8 +146,11 @@ static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// What stands above a message: `thread 'main' panicked at src/a.rs:88:40:`.
 static HEADED: LazyLock<Regex> = LazyLock::new(|| pattern(r"panicked at .*:\s*$"));
-/// The level before a message. In prose it may be the label of a form.
-static LEVEL: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\W*(?:\S+\s+){0,3}(?i:error|fatal|panic|failed)\]?:?\s"));
+/// The level before a message. In prose it may be the label of a form; without a colon or capitals it may be a word of the
+/// form in a code block.
+static LEVEL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^\W*(?:\S+\s+){0,3}(?:(?i:error|fatal|panic|failed)(?:\]?:|\])\s|(?:ERROR|FATAL|PANIC|FAILED)\s)")
+});
 static COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)<!--.*?(?:-->|$)"));
 static FORM: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
