@@ -6,6 +6,7 @@ use canonry_models::chat::{ChatModel, ChatProvider, ChatSettings, CommandChat, C
 use canonry_models::chat::{TokenBudget, TokenLimits, TokenPrices};
 use canonry_triage::{EmbedSource, IntentExtractor, Judge};
 
+use crate::options::local_server::set_server;
 use crate::output::exit::WrongUsage;
 use crate::session::model_patience::ModelPatience;
 
@@ -18,7 +19,8 @@ pub(crate) struct ProviderOptions {
     /// The model [default: the provider's usual one]; for command, the program and its arguments, separated by spaces
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// The model's base URL [default: the provider's own service]
+    /// The model's base URL; llama.cpp and ollama stand for such a server on this machine [default: the provider's own
+    /// service]
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// Ask the model only about what the local judge does not settle and where its answer could change the result
@@ -199,12 +201,7 @@ pub(crate) fn chat_model(
         Extractor::Gemini => ChatProvider::Gemini,
     };
     let mut settings = ChatSettings::from_environment(provider);
-    if let Some(model) = model {
-        model.clone_into(&mut settings.model);
-    }
-    if let Some(base_url) = base_url {
-        base_url.clone_into(&mut settings.base_url);
-    }
+    set_server(&mut settings, base_url, model).map_err(WrongUsage)?;
     settings.thinking = thinking;
     patience.apply(&mut settings);
     let model = RemoteChat::new(settings).map_err(|error| anyhow!("failed to {error}"))?;

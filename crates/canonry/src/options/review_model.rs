@@ -24,7 +24,8 @@ pub(crate) struct ReviewModelOptions {
     /// The model of the reviewer llm [default: the provider's usual one]; for command, the program and its arguments
     #[arg(long, value_name = "MODEL", requires = "review_provider")]
     review_model: Option<String>,
-    /// That model's base URL [default: the provider's own service]
+    /// That model's base URL; llama.cpp and ollama stand for such a server on this machine [default: the provider's own
+    /// service]
     #[arg(long, value_name = "URL", requires = "review_provider")]
     review_base_url: Option<String>,
     /// That model's reasoning effort: low, medium or high [default: the model's own]

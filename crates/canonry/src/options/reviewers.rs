@@ -48,7 +48,8 @@ pub(crate) struct ReviewerOptions {
     /// The model [default: the provider's usual one]; for the provider command, the program and its arguments
     #[arg(long, value_name = "MODEL", requires = "provider")]
     model: Option<String>,
-    /// The model's base URL [default: the provider's own service]
+    /// The model's base URL; llama.cpp and ollama stand for such a server on this machine [default: the provider's own
+    /// service]
     #[arg(long, value_name = "URL", requires = "provider")]
     base_url: Option<String>,
     /// The model's reasoning effort: low, medium or high [default: the model's own]

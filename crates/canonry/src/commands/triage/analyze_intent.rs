@@ -43,7 +43,8 @@ pub(crate) struct Args {
     /// The model [default: the provider's usual one]; for command, the program and its arguments, separated by spaces
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// The model's base URL [default: the provider's own service]
+    /// The model's base URL; llama.cpp and ollama stand for such a server on this machine [default: the provider's own
+    /// service]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     #[command(flatten)]
