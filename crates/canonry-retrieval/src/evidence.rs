@@ -1,6 +1,6 @@
 //! Evidence: code, error lines, stack frames, versions and quotes that two items share.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use canonry_domain::{PairFact, TEXT_LIMIT};
 use regex::Regex;
 
-use crate::bag::{Bag, first_chars};
+use crate::bag::{Bag, first_chars, term_hash};
 use crate::item_index::is_common;
 
 /// Facts of one kind that are kept per text; logs of thousands of lines repeat themselves.
@@ -61,49 +61,71 @@ pub struct FoundFact<'a> {
     pub(crate) range: Range<usize>,
 }
 
-/// Facts that many items of a repository contain.
+/// Facts that many items of a repository contain, by the hash of their term.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommonFacts {
-    facts: BTreeSet<(FactKind, String)>,
+    terms: BTreeSet<u64>,
 }
 
 impl CommonFacts {
     pub fn contains(&self, found: &FoundFact<'_>) -> bool {
-        self.facts.iter().any(|(kind, compared)| *kind == found.kind && *compared == found.compared)
+        !self.terms.is_empty() && self.terms.contains(&term_hash(&found.kind.term(&found.compared)))
+    }
+
+    /// Those that a text contains.
+    pub fn among(&self, facts: &TextFacts) -> Self {
+        facts.common(|term| self.terms.contains(&term))
+    }
+
+    /// The hashes of their terms, sorted. They never change, so they can be stored.
+    pub fn terms(&self) -> impl Iterator<Item = u64> + '_ {
+        self.terms.iter().copied()
     }
 }
 
-/// Counts how many items contain each of some facts.
+/// Counts how many items contain a fact.
 #[derive(Debug, Clone, Default)]
 pub struct FactCounter {
-    counts: BTreeMap<(FactKind, String), usize>,
+    holders: HashMap<u64, u32>,
     items: usize,
+    counts_all: bool,
 }
 
 impl FactCounter {
-    /// Counts these facts too.
-    pub fn add(&mut self, facts: &TextFacts) {
-        self.counts.extend(facts.facts.keys().map(|fact| (fact.clone(), 0)));
+    /// Counts every fact of every item: 16 bytes for each fact of the repository.
+    pub fn of_all() -> Self {
+        Self { counts_all: true, ..Self::default() }
     }
 
+    /// Counts these facts too.
+    pub fn add(&mut self, facts: &TextFacts) {
+        self.holders.extend(facts.terms().map(|term| (term, 0)));
+    }
+
+    /// Whether there is nothing to count.
     pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
+        !self.counts_all && self.holders.is_empty()
     }
 
     /// Counts one item with these facts.
     pub fn count(&mut self, facts: &TextFacts) {
         self.items += 1;
-        for fact in facts.facts.keys() {
-            if let Some(count) = self.counts.get_mut(fact) {
-                *count += 1;
+        for term in facts.terms() {
+            match self.counts_all {
+                true => *self.holders.entry(term).or_default() += 1,
+                false => {
+                    if let Some(holders) = self.holders.get_mut(&term) {
+                        *holders += 1;
+                    }
+                }
             }
         }
     }
 
     pub fn common(self) -> CommonFacts {
         let items = self.items;
-        let common = self.counts.into_iter().filter(|(_, count)| is_common(*count, items));
-        CommonFacts { facts: common.map(|(fact, _)| fact).collect() }
+        let common = self.holders.into_iter().filter(|(_, holders)| is_common(*holders as usize, items));
+        CommonFacts { terms: common.map(|(term, _)| term).collect() }
     }
 }
 
@@ -124,10 +146,13 @@ impl TextFacts {
         facts
     }
 
-    /// The facts whose term is common.
-    pub(crate) fn common(&self, is_common: impl Fn(&str) -> bool) -> CommonFacts {
-        let is_common = |(kind, compared): &&(FactKind, String)| is_common(&kind.term(compared));
-        CommonFacts { facts: self.facts.keys().filter(is_common).cloned().collect() }
+    /// The facts whose term is common, by its hash.
+    pub(crate) fn common(&self, is_common: impl Fn(u64) -> bool) -> CommonFacts {
+        CommonFacts { terms: self.terms().filter(|term| is_common(*term)).collect() }
+    }
+
+    fn terms(&self) -> impl Iterator<Item = u64> + '_ {
+        self.facts.keys().map(|(kind, compared)| term_hash(&kind.term(compared)))
     }
 
     pub fn is_empty(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use canonry_domain::{ItemNumber, ItemType, PullChanges, Similarity, TokenVectors};
 
-use crate::bag::{Bag, term_hash};
+use crate::bag::Bag;
 use crate::changes::{diff_bag, path_bag};
 use crate::dense::{DenseIndex, InvalidVector, Spread};
 use crate::evidence::{CommonFacts, TextFacts};
@@ -389,7 +389,7 @@ impl ItemIndex {
 
     /// Those facts of a text that more than one in fifty items contain: sharing them proves nothing.
     pub fn common_facts(&self, facts: &TextFacts) -> CommonFacts {
-        facts.common(|term| is_common(self.evidence.holders(term_hash(term)), self.len()))
+        facts.common(|term| is_common(self.evidence.holders(term), self.len()))
     }
 
     /// The share of a term's words that an item contains, 0..1; rare words count more.

@@ -288,6 +288,7 @@ fn text(item: &SetItem) -> LocalText<'_> {
         author: item.record.author.as_ref(),
         created_at: item.record.created_at,
         changes: item.record.changes.as_ref(),
+        base_branch: None,
         common: None,
     }
 }

@@ -93,8 +93,8 @@ impl PairJudge<'_> {
             seen.map_or((Similarity::ZERO, Default::default()), |seen| (seen.score, seen.parts.clone()));
         let candidates = vec![CaseCandidate { item: target.clone(), score, parts }];
         let mut case = JudgeCase::new(source, candidates, PairScores::default(), boilerplate);
-        let items = [source, target].into_iter();
-        case.common = common_facts_among(self.store, self.repo, source.item_type, boilerplate, items).await?;
+        let source = std::iter::once(source);
+        case.common = common_facts_among(self.store, self.repo, case.source.item_type, boilerplate, source).await?;
         case.cards = cards_of(self.store, self.repo, self.source, &case).await?;
         Ok(case)
     }

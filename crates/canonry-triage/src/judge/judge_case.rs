@@ -93,7 +93,7 @@ pub(crate) struct JudgeCase {
     pub(crate) pairs: PairScores,
     /// Rendered cards, the source's first; empty unless all items have a fresh one.
     pub(crate) cards: Vec<String>,
-    /// Facts of the source that many items contain, which prove nothing; empty where no index is at hand.
+    /// Facts of the source that many items contain, which prove nothing; empty until [`Self::set_common_facts`].
     pub(crate) common: CommonFacts,
 }
 
@@ -185,6 +185,11 @@ impl JudgeCase {
             one.item = boilerplate.own(&one.item);
         }
         Self { source: boilerplate.own(source), candidates, pairs, cards: Vec::new(), common: CommonFacts::default() }
+    }
+
+    /// Chooses the source's facts from those that many items of the repository contain.
+    pub(crate) fn set_common_facts(&mut self, of_repository: &CommonFacts) {
+        self.common = of_repository.among(&TextFacts::of(&evidence_text(&self.source)));
     }
 
     /// The question of the second reading: the candidate as the source, and the source as its only candidate. `None`
@@ -298,6 +303,7 @@ impl Judge<'_> {
                     add(&format!("{} {} {}", one.item.number, weighed(&one.item), one.score));
                     add(&serde_json::to_string(&one.parts).expect("invariant: numbers by name"));
                 }
+                case.common.terms().for_each(|term| add(&format!("common {term:016x}")));
                 JudgeQuestion { request: None, input_hash: digits(hash) }
             }
             Self::Model { .. } | Self::Cascade { .. } => {
@@ -431,7 +437,7 @@ fn local_candidates(case: &JudgeCase) -> Vec<LocalCandidate<'_>> {
 fn weighed(item: &Item) -> String {
     let changes = item.changes.as_ref().map(|changes| (&changes.files, &changes.diff));
     let text = content_hash(item.item_type, &item.title, &item.body);
-    let parts = (text.as_str(), &item.labels, &item.author, item.created_at, changes);
+    let parts = (text.as_str(), &item.labels, &item.author, item.created_at, changes, &item.base_branch);
     serde_json::to_string(&parts).expect("invariant: plain data")
 }
 
@@ -445,6 +451,7 @@ fn local_text(item: &Item) -> LocalText<'_> {
         author: item.author.as_ref(),
         created_at: item.created_at,
         changes: item.changes.as_ref(),
+        base_branch: item.base_branch.as_deref(),
         common: None,
     }
 }
@@ -460,7 +467,8 @@ fn case_request(case: &JudgeCase) -> ChatRequest {
     let mut hash = Sha256::new();
     items.for_each(|item| hash.update(item.content_hash.as_str()));
     let boundary = &digits(hash)[..BOUNDARY_DIGITS];
-    let compared: Vec<String> = safe.iter().map(|(_, candidate)| compared_texts(&safe[0].1, candidate)).collect();
+    let compared: Vec<String> =
+        safe.iter().map(|(_, candidate)| compared_texts(&safe[0].1, candidate, &case.common)).collect();
     let texts: Vec<JudgeText<'_>> = safe
         .iter()
         .enumerate()

@@ -9,13 +9,16 @@ use canonry_domain::{
     gate_before_judge,
 };
 use canonry_models::chat::{ChatError, TokenBudget, TokenSpending};
+use canonry_retrieval::CommonFacts;
 use canonry_store::{
     CandidateSet, NewDecision, NewLlmCall, Repo, Representation, SetFilter, SetStatus, Store, StoreError,
     StoredDecision,
 };
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
+use tokio::sync::OnceCell;
 
+use crate::close::common_evidence::every_common_fact;
 use crate::corpus::analyze_intent::FailedItem;
 use crate::corpus::import::ERRORS_KEPT;
 use crate::judge::judge_case::{AnswerRules, Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
@@ -129,6 +132,7 @@ pub async fn judge(
             item_type,
             boilerplate,
             known,
+            common: OnceCell::new(),
             before: &before,
             report: &mut report,
         };
@@ -153,6 +157,8 @@ struct JudgeRun<'a> {
     item_type: ItemType,
     boilerplate: Boilerplate,
     known: KnownDuplicates,
+    /// What many items contain; counted before the first question.
+    common: OnceCell<CommonFacts>,
     before: &'a TokenSpending,
     report: &'a mut JudgeReport,
 }
@@ -278,6 +284,8 @@ impl<'a> JudgeRun<'a> {
             let skipped = ruled(DecisionStatus::Skipped, Some(edge.target), GateReason::ExistingEdge);
             return Ok(JudgeStep::ruled(skipped, DecisionOrigin::Batch));
         }
+        let common = self.common.get_or_try_init(|| every_common_fact(self.store, self.repo, self.item_type)).await?;
+        case.set_common_facts(common);
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
         let judge = self.judge.for_case(&case, AnswerRules::Edge(&self.rules()));
         let question = judge.question(&case);

@@ -7,10 +7,12 @@ use canonry_domain::{
     gate_before_judge,
 };
 use canonry_models::{Calibration, Embedder as _, LocalEmbedder};
+use canonry_retrieval::CommonFacts;
 use canonry_store::{NewDecision, Repo, Store, StoreError, StoredDecision};
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
+use crate::close::common_evidence::common_facts_among;
 use crate::corpus::analyze_intent::FailedItem;
 use crate::corpus::import::ERRORS_KEPT;
 use crate::judge::judge_case::{AnswerRules, CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
@@ -54,7 +56,9 @@ pub(crate) async fn judge_pairs(
     pairs: &[(ItemNumber, ItemNumber)],
     now: Timestamp,
 ) -> Result<PairsReport, JudgeError> {
-    let run = PairsRun { store, repo, judge, options, known };
+    let sources = pairs.iter().filter_map(|(number, _)| known.item(*number));
+    let common = common_facts_among(store, repo, known.item_type(), known.boilerplate(), sources).await?;
+    let run = PairsRun { store, repo, judge, options, known, common };
     let mut questions = Vec::with_capacity(pairs.len());
     let mut scorer =
         PairScorer { store, repo, item_type: known.item_type(), source: options.source, calibrations: BTreeMap::new() };
@@ -111,6 +115,8 @@ struct PairsRun<'a> {
     judge: Judge<'a>,
     options: &'a JudgeOptions,
     known: &'a KnownDuplicates,
+    /// What many items contain.
+    common: CommonFacts,
 }
 
 /// One pair, and its answer if it is known without asking.
@@ -149,6 +155,7 @@ impl<'a> PairsRun<'a> {
         let candidate = CaseCandidate { item: candidate.clone(), score, parts };
         let pairs = PairScores::default();
         let mut case = JudgeCase::new(source, vec![candidate], pairs, self.known.boilerplate());
+        case.set_common_facts(&self.common);
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
         let judge = self.judge.for_case(&case, AnswerRules::Edge(&self.rules()));
         let question = judge.question(&case);

@@ -4,14 +4,15 @@ use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    AuditItem, AuditTally, GateRules, Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeProof,
-    LaneResult, Probability, audit_candidates, audit_class, audit_sample, gate_answer, gate_before_judge,
+    AuditItem, AuditTally, Boilerplate, GateRules, Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION,
+    JudgeProof, LaneResult, Probability, audit_candidates, audit_class, audit_sample, gate_answer, gate_before_judge,
 };
 use canonry_models::chat::TokenBudget;
 use canonry_store::{AuditedItem, CandidateSet, NewAudit, NewLlmCall, Repo, SetFilter, Store, StoreError};
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
+use crate::close::common_evidence::common_facts_among;
 use crate::judge::judge_case::{Judge, JudgeCase, JudgeFailure};
 use crate::judge::judge_items::{JudgeError, cards_of, representation_of};
 use crate::judge::proven_judge::PeoplesTruth;
@@ -63,9 +64,10 @@ pub async fn judge_audit(
     let sets = sampled_sets(store, repo, options).await?;
     let mut cases = Vec::with_capacity(sets.len());
     for set in sets {
-        cases.push((set.id, case_of(store, repo, &set, options.source).await?));
+        cases.extend(case_of(store, repo, &set, options.source).await?.map(|case| (set.id, case)));
     }
-    let lanes = cases.into_iter().filter_map(|(set, case)| Some((set, case?))).map(|(set, case)| async move {
+    set_common_facts(store, repo, &mut cases).await?;
+    let lanes = cases.into_iter().map(|(set, case)| async move {
         let first = lane(cheap, &case, options).await;
         let second = lane(strong, &case, options).await;
         (set, case, first, second)
@@ -158,6 +160,19 @@ async fn case_of(
     let mut case = JudgeCase::of_set(item, set, &items, &boilerplate);
     case.cards = cards_of(store, repo, source, &case).await?;
     Ok(Some(case))
+}
+
+/// Tells each case what many items contain; the texts of a type are read once.
+async fn set_common_facts(store: &Store, repo: &Repo, cases: &mut [(i64, JudgeCase)]) -> Result<(), StoreError> {
+    for item_type in ItemType::ALL {
+        let mut of_type: Vec<&mut JudgeCase> =
+            cases.iter_mut().map(|(_, case)| case).filter(|case| case.source.item_type == *item_type).collect();
+        let sources = of_type.iter().map(|case| &case.source);
+        // A case contains only own text already.
+        let common = common_facts_among(store, repo, *item_type, &Boilerplate::default(), sources).await?;
+        of_type.iter_mut().for_each(|case| case.set_common_facts(&common));
+    }
+    Ok(())
 }
 
 /// One judge's result for one case.

@@ -178,6 +178,7 @@ mod tests {
             author: None,
             created_at: None,
             changes: None,
+            base_branch: None,
             common: None,
         };
         let parts: BTreeMap<String, f64> =

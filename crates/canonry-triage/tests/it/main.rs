@@ -4,6 +4,7 @@ mod analyze_intent;
 mod backtest;
 mod close_look;
 mod closing;
+mod common_errors;
 mod ending;
 mod grace;
 mod index_cache;

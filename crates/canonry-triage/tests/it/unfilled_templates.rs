@@ -262,7 +262,7 @@ pub(crate) async fn corpus(database: &TestDatabase, records: Vec<ItemRecord>) ->
     (store, repo)
 }
 
-async fn embed_all(store: &Store, repo: &Repo) -> u64 {
+pub(crate) async fn embed_all(store: &Store, repo: &Repo) -> u64 {
     let embedder = LocalEmbedder::load().expect("compiled in");
     let options = EmbedOptions { only_changed: true, ..EmbedOptions::default() };
     embed(store, &embedder, repo, options, now(), &mut |_| ()).await.expect("embeds").embedded
@@ -628,6 +628,7 @@ impl LocalTextOf {
             author: Some(author),
             created_at: Some(now() - SignedDuration::from_hours(48 * self.at as i64)),
             changes: None,
+            base_branch: None,
             common: None,
         }
     }

@@ -27,6 +27,8 @@ pub struct LocalText<'a> {
     pub created_at: Option<Timestamp>,
     /// What a pull request changes; `None` if unknown.
     pub changes: Option<&'a PullChanges>,
+    /// The branch that a pull request is to be merged into; `None` if unknown.
+    pub base_branch: Option<&'a str>,
     /// Facts that many items of the repository contain, which prove nothing. Only the source needs them.
     pub common: Option<&'a CommonFacts>,
 }
@@ -40,7 +42,7 @@ pub struct LocalCandidate<'a> {
 }
 
 /// The name of this judge, stored with its answers; it changes with its weights and rules.
-pub const LOCAL_JUDGE: &str = "evidence.6";
+pub const LOCAL_JUDGE: &str = "evidence.7";
 
 /// Judges by what the items share.
 ///
@@ -251,8 +253,9 @@ impl<'a> WeighedCandidate<'a> {
 }
 
 fn judged<'a>(text: &LocalText<'a>) -> JudgedItem<'a> {
-    let LocalText { item_type, number, title, body, labels, author, created_at, changes, common: _ } = *text;
-    let origin = ItemOrigin { author, created_at, changes, base_branch: None };
+    let LocalText { item_type, number, title, body, labels, author, created_at, changes, base_branch, common: _ } =
+        *text;
+    let origin = ItemOrigin { author, created_at, changes, base_branch };
     // The state does not affect the kind of report.
     JudgedItem { number, state: ItemState::Open, item_type, title, body, labels, origin }
 }
@@ -389,6 +392,7 @@ mod tests {
             author: Some(&filed.author),
             created_at: Some(filed.created_at),
             changes: None,
+            base_branch: None,
             common: None,
         }
     }
@@ -630,6 +634,31 @@ mod tests {
         // Of a large change only the beginning is known.
         assert!(!answer(["Keep the anchor", "Draw the tree lazily"], 80).is_duplicate);
         assert!(answer(["Keep the anchor of the tree", "Keep the anchor"], 80).is_duplicate);
+    }
+
+    #[test]
+    fn a_backport_does_not_hide_the_change_that_was_sent_again() {
+        let filed = Filed::of(Written("ann", 10, "", ""));
+        let change = PullChanges {
+            files: vec!["src/viewport.rs".to_owned()],
+            diff: (0..6).map(|at| format!("+let anchor_{at} = viewport.anchor();\n")).collect(),
+        };
+        let pull = |number, title, base_branch| LocalText {
+            item_type: ItemType::Pr,
+            changes: Some(&change),
+            base_branch: Some(base_branch),
+            ..text(number, Written("ann", 10, title, ""), &filed)
+        };
+        let nothing = BTreeMap::new();
+        let candidate = |number, score, base_branch| LocalCandidate {
+            text: pull(number, "Keep the anchor of the tree", base_branch),
+            score: Similarity::new(score).expect("a score"),
+            parts: &nothing,
+        };
+        // The backport is the more similar one.
+        let candidates = [candidate(5, 0.99, "release-1.2"), candidate(7, 0.8, "main")];
+        let answer = judge_locally(&pull(9, "Keep the anchor", "main"), &candidates);
+        assert_eq!(answer.duplicate_of.map(ItemNumber::get), Some(7), "{answer:?}");
     }
 
     #[test]

@@ -115,7 +115,9 @@ fn places(body: &str) -> BTreeSet<String> {
         let line: u32 = found[2].parse().ok()?;
         (line >= FIRST_LINE).then(|| format!("{}:{line}", &found[1]))
     };
-    PLACE.captures_iter(first_chars(body, BODY_LIMIT)).filter_map(place).take(KEPT).collect()
+    // Every failure of a project runs through the same lines of its test framework.
+    let own_lines = first_chars(body, BODY_LIMIT).lines().filter(|line| !is_library_code(None, "", line));
+    own_lines.flat_map(|line| PLACE.captures_iter(line)).filter_map(place).take(KEPT).collect()
 }
 
 fn hash(words: &[String]) -> u64 {
@@ -162,7 +164,15 @@ static FORM: LazyLock<Regex> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
-    use super::own_text;
+    use super::{own_text, places};
+
+    #[test]
+    fn places_in_libraries_are_left_out() {
+        let trace = "/usr/lib/python3.11/unittest/case.py:633: in run\n\
+            .venv/lib/python3.11/site-packages/flask/app.py:1478: in wsgi_app\ntests/test_export.py:88: AssertionError\n\
+            at Module._load (node:internal/modules/loader.js:822:12)";
+        assert_eq!(places(trace).into_iter().collect::<Vec<_>>(), ["test_export.py:88"]);
+    }
 
     #[test]
     fn what_a_form_put_there_is_not_the_authors() {
