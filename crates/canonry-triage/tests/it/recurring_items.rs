@@ -21,9 +21,12 @@ const TESTS: [&str; 9] = [
     "scroll_end",
     "tray_icon",
 ];
-const MONTHS: [&str; 9] = ["January", "February", "March", "April", "June", "July", "August", "September", "October"];
-const MONATE: [&str; 9] = ["Januar", "Februar", "März", "April", "Juni", "Juli", "August", "September", "Oktober"];
-const MOIS: [&str; 9] = ["janvier", "février", "mars", "avril", "juin", "juillet", "août", "septembre", "octobre"];
+const MONTHS: [&str; 10] =
+    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October"];
+const MONATE: [&str; 10] =
+    ["Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober"];
+const MOIS: [&str; 10] =
+    ["janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre"];
 
 fn nth<'a>(list: &[&'a str], at: i64) -> &'a str {
     list[usize::try_from(at).expect("positive") % list.len()]

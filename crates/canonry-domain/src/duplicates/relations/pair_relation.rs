@@ -1,8 +1,9 @@
-//! Recognises pairs that are related and yet no duplicates: parts of a series, backports, reverts, follow-ups, and
-//! items whose text says that they differ.
+//! Recognises pairs that are related and yet no duplicates: parts of a series, what comes again, backports, reverts,
+//! follow-ups, and items whose text says that they differ.
 
 use crate::duplicates::relations::citation::cited_relation;
 use crate::duplicates::relations::pull_relation::pull_relation;
+use crate::duplicates::relations::recurring_title::is_recurring;
 use crate::duplicates::relations::series_title::{is_name_series, is_number_series};
 use crate::{ItemNumber, ItemType, JudgedItem, text_enum};
 
@@ -12,6 +13,8 @@ text_enum! {
         /// The titles are the same except for a number, a date or a name: a release check list, a monthly report, the
         /// failure of another test.
         Series = "series",
+        /// One author, such as a bot, files the same title again and again: a nightly build that failed, a check list.
+        Recurring = "recurring",
         /// The same change for another branch.
         Backport = "backport",
         Revert = "revert",
@@ -30,6 +33,7 @@ impl PairRelation {
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Series => "they are parts of a series",
+            Self::Recurring => "the same author files this title again and again",
             Self::Backport => "one is a backport of the other",
             Self::Revert => "one reverts the other",
             Self::OppositeChange => "one undoes what the other does",
@@ -43,6 +47,7 @@ impl PairRelation {
     pub fn about(self, other: ItemNumber) -> String {
         match self {
             Self::Series => format!("Same title as #{other} except for a number, a date or a name: a series"),
+            Self::Recurring => format!("The title of #{other}, which the same author files again and again"),
             Self::Backport => format!("The same change as #{other} for another branch: a backport"),
             Self::Revert => format!("This reverts #{other} or is reverted by it"),
             Self::OppositeChange => format!("One of this and #{other} undoes what the other does"),
@@ -69,9 +74,12 @@ pub fn pair_relation<'a>(
     };
     cited().or_else(of_pulls).or_else(|| {
         let is_other = |other: &&JudgedItem<'a>| other.number != target.number && other.number != source.number;
-        let titles = others.filter(is_other).map(|other| other.title);
-        (is_number_series(source, target) || is_name_series(source.title, target.title, titles))
-            .then_some(PairRelation::Series)
+        let others: Vec<&JudgedItem<'a>> = others.filter(is_other).collect();
+        let titles = others.iter().map(|other| other.title);
+        if is_number_series(source, target) || is_name_series(source.title, target.title, titles) {
+            return Some(PairRelation::Series);
+        }
+        is_recurring(source, target, others.into_iter()).then_some(PairRelation::Recurring)
     })
 }
 

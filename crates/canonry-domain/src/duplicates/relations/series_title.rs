@@ -13,7 +13,8 @@ use crate::{JudgedItem, PullChanges};
 /// A number in an error's title is a line, an index or an address, so only dates count there. One exception: an
 /// automatic build numbers its runs.
 pub(crate) fn is_number_series(one: &JudgedItem<'_>, other: &JudgedItem<'_>) -> bool {
-    let [left, right] = [one, other].map(|item| SeriesTitle::of(item.title));
+    let [left, right] = [one, other].map(|item| title_words(item.title));
+    let (left, right) = (SeriesTitle::of(&left, &right), SeriesTitle::of(&right, &left));
     if left.words != right.words || left.words.is_empty() || left.numbers == right.numbers {
         return false;
     }
@@ -51,15 +52,17 @@ struct SeriesTitle {
 }
 
 impl SeriesTitle {
-    fn of(title: &str) -> Self {
-        let lower = title.to_lowercase();
-        // Where words are not spaced, a date is written as `2025年3月`.
-        let lower = EASTERN_DATE.replace_all(&lower, " $0 ");
+    /// `others` are the words of the title that it is compared with.
+    fn of(all: &[String], others: &[String]) -> Self {
         let (mut words, mut numbers, mut dates, mut is_part) = (Vec::new(), Vec::new(), Vec::new(), false);
         let mut before = "";
-        for found in WORD.find_iter(&lower) {
-            let word = found.as_str().trim_matches(['.', '-', '/', ':']);
-            if MONTHS.contains(&word) || DATE.is_match(word) || EASTERN_DATE.is_match(word) {
+        for (at, word) in all.iter().map(String::as_str).enumerate() {
+            let is_beside_number =
+                || NUMBERED.is_match(before) || all.get(at + 1).is_some_and(|next| NUMBERED.is_match(next));
+            let is_month = MONTHS.contains(&word)
+                || MONTHS_OR_WORDS.contains(&word)
+                    && (is_beside_number() || others.get(at).is_some_and(|other| MONTHS.contains(&other.as_str())));
+            if is_month || DATE.is_match(word) || EASTERN_DATE.is_match(word) {
                 dates.push(word.to_owned());
             } else if NUMBERED.is_match(word) {
                 numbers.push(word.trim_start_matches('v').to_owned());
@@ -76,7 +79,15 @@ impl SeriesTitle {
     }
 }
 
-/// "mai" and "may" are not among them: both are words of their own.
+pub(super) fn title_words(title: &str) -> Vec<String> {
+    let lower = title.to_lowercase();
+    // Where words are not spaced, a date is written as `2025年3月`.
+    let lower = EASTERN_DATE.replace_all(&lower, " $0 ");
+    WORD.find_iter(&lower).map(|found| found.as_str().trim_matches(['.', '-', '/', ':']).to_owned()).collect()
+}
+
+/// Months that are also words of their own: a month only beside a number, or where the other title has a month.
+const MONTHS_OR_WORDS: [&str; 4] = ["may", "mai", "mei", "sept"];
 const MONTHS: [&str; 75] = [
     "january",
     "february",
@@ -190,7 +201,7 @@ fn texts_differ(one: &JudgedItem<'_>, other: &JudgedItem<'_>) -> bool {
 /// A person who sends a report twice by mistake does so within a day.
 const SENT_TWICE_HOURS: f64 = 24.0;
 
-fn is_by_one_author(one: &JudgedItem<'_>, other: &JudgedItem<'_>) -> bool {
+pub(super) fn is_by_one_author(one: &JudgedItem<'_>, other: &JudgedItem<'_>) -> bool {
     let is_same = one.origin.author.is_some() && one.origin.author == other.origin.author;
     let times = one.origin.created_at.zip(other.origin.created_at);
     is_same
@@ -247,18 +258,18 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| {
 static EASTERN_DATE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:\d+[年月日号號년월일])+"));
 
 /// Titles of failures. Their numbers are lines, indexes, ids and addresses.
-static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?xi) \b (?: errors? | ice | panic\w* | fail(?:s|ed|ing|ure|ures)? | crash\w* | assert\w* | exceptions? | segfaults? | broken
             | breaks | bug | wrong | out \s+ of \s+ bounds | not \s+ found | overflow\w* | abort\w* | cannot | can['’]t | undefined | unexpected
             | regress\w* | doesn['’]?t | hangs? | leaks? | incorrect\w* | invalid | missing | slow | timeouts? ) \b",
     )
 });
-static BUILD: LazyLock<Regex> =
+pub(super) static BUILD: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?i)\b(?:ci|nightly|workflow|pipeline|scheduled|cron|buildbot)\b"));
 
 /// Titles of what comes again with every release, month or update.
-static RECURRING: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static RECURRING: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?xi) \b (?: releas\w* | bump\w* | upgrad\w* | updat\w* | roll[-\ ]?ups? | rolling \s+ up | weekly | monthly | daily | nightly
             | quarterly | yearly | annual | changelog | check-?list | milestone | sprint | prepar\w+ \s+ for | tracking \s+ issue
@@ -312,6 +323,12 @@ mod tests {
             ("2025年3月月报", "2025年4月月报"),
             ("3월 보고서", "4월 보고서"),
             ("Report for January", "Report for February"),
+            ("Monthly report May 2025", "Monthly report June 2025"),
+            ("Report for May", "Report for April"),
+            ("5 May: what we did", "12 June: what we did"),
+            ("Compte rendu de la réunion de mai", "Compte rendu de la réunion de juin"),
+            ("Verslag mei 2025", "Verslag juni 2025"),
+            ("Minutes of Sept 12", "Minutes of Oct 10"),
             ("Tracking issue for lifetimes 1/5", "Tracking issue for lifetimes 2/5"),
             ("Rollup of 8 pull requests", "Rollup of 22 pull requests"),
             ("Fixes #26449", "fixes #28696"),
@@ -342,6 +359,8 @@ mod tests {
             ("Report 1: the summary is written twice", "Report 2: the summary is written twice"),
             ("Report 1900: the summary is written twice", "Report 1901: the summary is written twice"),
             ("Window 1 flickers", "Sound 2 is gone"),
+            ("Uploads may fail", "Uploads will fail"),
+            ("Sept fichiers sont perdus", "Les fichiers sont perdus"),
         ] {
             assert!(!differs(one, other), "{one}");
         }
