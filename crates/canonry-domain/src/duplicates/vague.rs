@@ -51,7 +51,7 @@ fn is_spaced_word(word: &str) -> bool {
 
 /// Whether a character belongs to a script that does not separate words by spaces, or whose words are too short for
 /// the word rule: Han, Kana, Hangul, Thai, Lao, Burmese, Khmer.
-fn is_unspaced(character: char) -> bool {
+pub(crate) fn is_unspaced(character: char) -> bool {
     matches!(
         character,
         '\u{0e00}'..='\u{0eff}'
