@@ -78,8 +78,12 @@ impl VerdictEstimate {
                 weighed(&|stratum| {
                     let (right, read) = share(stratum);
                     let sure = (stratum.linked + stratum.read_same) as f64;
-                    sure + stratum.unread as f64
-                        * unread(wilson_interval(right as f64 / read.max(1) as f64, read as f64))
+                    let mut share = wilson_interval(right as f64 / read.max(1) as f64, read as f64);
+                    if stratum.read_same + stratum.read_different == 0 {
+                        // The readings are of another stratum, so they do not narrow what is possible here.
+                        (share.low, share.high) = (0.0, 1.0);
+                    }
+                    sure + stratum.unread as f64 * unread(share)
                 })
             };
             let (value, least, most) =
@@ -129,6 +133,10 @@ mod tests {
         // A sample of other items, each standing for four: (10 + 4 × 3) of (10 + 4 × 6).
         let two = VerdictEstimate::of(&[stratum(1.0, 10, 0, 0, 0), stratum(4.0, 0, 3, 3, 0)]);
         assert!((two.combined.expect("read").value - 22.0 / 34.0).abs() < 1e-9);
+        // Nobody read in the second stratum: it counts like the first, and may be anything.
+        let half = VerdictEstimate::of(&[stratum(1.0, 0, 40, 0, 0), stratum(1.0, 0, 0, 0, 40)]);
+        let combined = half.combined.expect("read");
+        assert!((combined.value - 1.0).abs() < 1e-9 && combined.low < 0.5, "{combined:?}");
     }
 
     #[test]

@@ -82,13 +82,35 @@ impl ReplayPlan {
         if queries.is_empty() {
             return Err(nothing_to_replay(repo, &counts, mistakes, model));
         }
-        let place_and_number = |place: usize, number: ItemNumber| (number.get() as u64) << 1 | place as u64;
         let most = options.limit_queries.unwrap_or(queries.len());
         let queries = sampled(queries, most, options.seed, |(place, query)| place_and_number(*place, query.number));
         let most = options.limit_queries.unwrap_or(OTHERS.max(queries.len()));
         let others = sampled(others, most, options.seed, |(place, number)| place_and_number(*place, *number));
         (counts.duplicates_replayed, counts.others_replayed) = (queries.len(), others.len());
         Ok(Self { queries, others, counts, mistakes, model: model.filter(|_| with_vectors) })
+    }
+}
+
+/// An item of a plan.
+pub(crate) struct PlannedItem<'a> {
+    /// The place of its neighbourhood.
+    pub(crate) place: usize,
+    pub(crate) number: ItemNumber,
+    /// The items that a duplicate was linked with; `None` for another item.
+    pub(crate) relevant: Option<&'a BTreeSet<ItemNumber>>,
+}
+
+impl ReplayPlan {
+    /// Duplicates and other items, mixed by the seed: a budget may end anywhere, and what was replayed until then must be
+    /// a sample of both.
+    pub(crate) fn in_random_order(&self, seed: u64) -> Vec<PlannedItem<'_>> {
+        let duplicates = self.queries.iter().map(|(place, query)| (*place, query.number, Some(&query.relevant)));
+        let others = self.others.iter().map(|(place, number)| (*place, *number, None));
+        let item = |(place, number, relevant)| PlannedItem { place, number, relevant };
+        let mut planned: Vec<PlannedItem<'_>> = duplicates.chain(others).map(item).collect();
+        // By another seed than the sample, which contains the first numbers in the order of its own.
+        planned.sort_by_cached_key(|one| mixed(place_and_number(one.place, one.number) ^ mixed(!seed)));
+        planned
     }
 }
 
@@ -156,6 +178,10 @@ fn nothing_to_replay(
     }
 }
 
+fn place_and_number(place: usize, number: ItemNumber) -> u64 {
+    (number.get() as u64) << 1 | place as u64
+}
+
 /// At most `most` elements of a list, chosen by the seed.
 fn sampled<T>(mut items: Vec<T>, most: usize, seed: u64, key: impl Fn(&T) -> u64) -> Vec<T> {
     if items.len() > most {
@@ -178,7 +204,10 @@ fn mixed(number: u64) -> u64 {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::sampled;
+    use canonry_domain::ItemNumber;
+    use canonry_retrieval::ReplayQuery;
+
+    use super::{BacktestCounts, ReplayPlan, sampled};
 
     #[test]
     fn a_sample_depends_on_the_seed_alone() {
@@ -190,5 +219,25 @@ mod tests {
         assert_eq!(one, sample(numbers.iter().rev().copied().collect(), 1));
         assert_ne!(one, sample(numbers, 2));
         assert_eq!(sampled(vec![3, 1, 2], 3, 1, |item| *item), [3, 1, 2]);
+    }
+
+    /// A budget may end after a tenth of the items.
+    #[test]
+    fn the_first_items_of_a_plan_are_duplicates_and_others() {
+        let number = |number| ItemNumber::new(number).expect("positive");
+        let query = |at| ReplayQuery { number: number(at), relevant: BTreeSet::from([number(1)]), pool: 0 };
+        let plan = ReplayPlan {
+            queries: (1_000..1_100).map(|at| (0, query(at))).collect(),
+            others: (1..=300).map(|at| (0, number(at))).collect(),
+            counts: BacktestCounts::default(),
+            mistakes: Vec::new(),
+            model: None,
+        };
+        for seed in 1..=20 {
+            let order = plan.in_random_order(seed);
+            assert_eq!(order.len(), 400);
+            let duplicates = order[..40].iter().filter(|one| one.relevant.is_some()).count();
+            assert!((2..=20).contains(&duplicates), "{duplicates} of 40, where 10 are expected");
+        }
     }
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase};
 use crate::lab::backtest::{BacktestError, BacktestOptions};
-use crate::lab::backtest_plan::{BacktestCounts, ReplayPlan};
+use crate::lab::backtest_plan::{BacktestCounts, PlannedItem, ReplayPlan};
 use crate::lab::backtest_truth::TruthFile;
 use crate::online::detect_new::{AsOf, DetectError, DetectOptions, DetectReport, Detectors, detect_item};
 use crate::retrieval::boilerplate::stored_boilerplate;
@@ -48,6 +48,8 @@ pub struct VerdictReplay {
     pub cost_usd: Option<f64>,
     /// Why some items were not judged, if any.
     pub stopped: Option<String>,
+    /// Planned items that were left when the budget was used up.
+    pub not_reached: usize,
 }
 
 /// The verdict about one past item.
@@ -128,12 +130,12 @@ pub async fn replay_verdicts(
         calls: 0,
         cost_usd: None,
         stopped: None,
+        not_reached: 0,
     };
     let nothing = BTreeSet::new();
-    let duplicates = plan.queries.iter().map(|(place, query)| (*place, query.number, Some(&query.relevant)));
-    let others = plan.others.iter().map(|(place, number)| (*place, *number, None));
-    let total = (plan.queries.len() + plan.others.len()) as u64;
-    for (done, (place, number, relevant)) in (1..).zip(duplicates.chain(others)) {
+    let planned = plan.in_random_order(options.seed);
+    let total = planned.len();
+    for (done, PlannedItem { place, number, relevant }) in (1..).zip(planned) {
         let item_type = neighbourhoods[place].item_type();
         let linked = relevant.map_or(&nothing, |relevant| relevant);
         let Some(item) = store.corpus().item(repo.id, item_type, number).await? else { continue };
@@ -141,6 +143,7 @@ pub async fn replay_verdicts(
             Ok(found) if found.detected.judge_unreachable => {
                 replay.stopped = replay.stopped.or(found.detected.judge_failure);
                 if options.budget.refusal().is_some() {
+                    replay.not_reached = total + 1 - done;
                     break;
                 }
             }
@@ -165,8 +168,10 @@ pub async fn replay_verdicts(
             Err(DetectError::UnknownFiling { .. }) => replay.without_date += 1,
             Err(error) => return Err(error.into()),
         }
-        progress(done, total);
+        progress(done as u64, total as u64);
     }
+    replay.verdicts.sort_by_key(|one| (!one.is_duplicate, one.item_type, one.number));
+    replay.count_judged();
     let spent = options.budget.spending();
     replay.calls = spent.calls - before.calls;
     replay.cost_usd = options.budget.cost(Some(0), Some(0)).map(|_| spent.cost - before.cost);
@@ -261,6 +266,12 @@ impl ReplayedVerdict {
         }
     }
 
+    /// How many of the [`LEVELS`] its confidence reaches.
+    fn confidence_band(&self) -> usize {
+        let confidence = self.verdict.confidence.map_or(0.0, Probability::get);
+        LEVELS.iter().filter(|level| confidence >= **level).count()
+    }
+
     /// The verdict for people to read.
     pub fn case(&self) -> Option<AdjudicationCase> {
         let target = self.verdict.target?;
@@ -275,23 +286,39 @@ impl ReplayedVerdict {
 }
 
 impl VerdictReplay {
-    /// How often the verdicts that pass a filter are right.
+    /// Verdicts stand only for items that were judged, however many were planned.
+    fn count_judged(&mut self) {
+        let judged = |is_duplicate| self.verdicts.iter().filter(|one| one.is_duplicate == is_duplicate).count();
+        (self.counts.duplicates_replayed, self.counts.others_replayed) = (judged(true), judged(false));
+    }
+
+    /// This replay, of only those items that another one judged.
+    pub(crate) fn of_items_in(&self, other: &Self) -> Self {
+        let judged: BTreeSet<_> = other.verdicts.iter().map(|one| (one.item_type, one.number)).collect();
+        let mut same = self.clone();
+        same.verdicts.retain(|one| judged.contains(&(one.item_type, one.number)));
+        same.count_judged();
+        same
+    }
+
+    /// How often the verdicts that pass a filter are right. People read the most telling verdicts first, so what was read
+    /// stands only for verdicts of the same kind and about the same confidence.
     pub fn share(&self, is_wanted: impl Fn(&ReplayedVerdict) -> bool) -> JudgedShare {
         let counts = &self.counts;
-        let weight = |all: usize, sampled: usize| all as f64 / sampled.max(1) as f64;
-        let mut strata = [
-            VerdictStratum {
-                weight: weight(counts.duplicates, counts.duplicates_replayed),
-                ..VerdictStratum::default()
-            },
-            VerdictStratum { weight: weight(counts.others, counts.others_replayed), ..VerdictStratum::default() },
-        ];
+        let weight = |is_duplicate: bool| match is_duplicate {
+            true => counts.duplicates as f64 / counts.duplicates_replayed.max(1) as f64,
+            false => counts.others as f64 / counts.others_replayed.max(1) as f64,
+        };
+        let mut strata: BTreeMap<(bool, &str, usize), VerdictStratum> = BTreeMap::new();
         let mut found = 0;
         let given = self.verdicts.iter().filter(|one| one.verdict.target.is_some() && !one.is_failure());
         for one in given.filter(|one| is_wanted(one)) {
-            strata[usize::from(!one.is_duplicate)].count(one.is_linked, one.read);
+            let stratum = (one.is_duplicate, one.given().as_str(), one.confidence_band());
+            let empty = || VerdictStratum { weight: weight(one.is_duplicate), ..VerdictStratum::default() };
+            strata.entry(stratum).or_insert_with(empty).count(one.is_linked, one.read);
             found += usize::from(one.is_linked);
         }
+        let strata: Vec<VerdictStratum> = strata.into_values().collect();
         let items = (counts.duplicates + counts.others).max(1) as f64;
         let given: f64 = strata.iter().map(|stratum| stratum.weight * stratum.given() as f64).sum();
         JudgedShare {
@@ -366,9 +393,13 @@ impl VerdictReplay {
     }
 
     /// The cost of each duplicate that was named rightly, in US dollars.
-    pub fn cost_per_duplicate(&self) -> Option<f64> {
+    pub fn cost_per_duplicate(&self) -> Option<Interval> {
         let right = self.verdicts.iter().filter(|one| one.given() != Verdict::NotDuplicate);
         let right = right.filter(|one| one.is_linked || one.read == Some(true)).count();
-        self.cost_usd.filter(|_| right > 0).map(|cost| cost / right as f64)
+        let share = wilson(right, self.verdicts.len());
+        self.cost_usd.filter(|_| right > 0).map(|cost| {
+            let each = |share: f64| cost / (share * self.verdicts.len() as f64);
+            Interval { value: each(share.value), low: each(share.high), high: each(share.low) }
+        })
     }
 }

@@ -9,6 +9,8 @@ use crate::lab::replay_verdicts::VerdictReplay;
 const DEFAULT_THRESHOLD: f64 = 0.85;
 /// Higher thresholds that are tried if the default is not right often enough.
 const HIGHER_THRESHOLDS: [f64; 2] = [0.90, 0.95];
+/// So many verdicts are enough to comment by what they showed; with fewer the lower end of the interval counts.
+const FEWEST_FOR_COMMENTS: u64 = 10;
 /// Fewer verdicts than this prove nothing about closing.
 const FEWEST_FOR_CLOSING: u64 = 20;
 /// The share of right "duplicate" verdicts, at the lower end of its interval, before a close without review.
@@ -47,9 +49,15 @@ impl VerdictReplay {
 
     /// What to do next, one or two sentences each. `local` is the same replay with the local judge.
     pub fn recommendation(&self, repo: &RepoName, wanted: f64, local: Option<&Self>) -> Vec<String> {
-        let mut advice = vec![self.mode(repo, wanted)];
-        advice.push(self.closing());
-        advice.extend(local.map(|local| self.compared_with(local)));
+        let mut advice = match self.not_reached {
+            0 => vec![self.mode(repo, wanted), self.closing()],
+            left => vec![format!(
+                "The budget was used up before {left} of {} items were judged, so this backtest advises no mode. Run it again \
+                with a higher `--max-calls` or `--max-cost`, or with a smaller `--sample`.",
+                self.verdicts.len() + self.without_date + left
+            )],
+        };
+        advice.extend(local.map(|local| self.compared_with(&local.of_items_in(self))));
         advice
     }
 
@@ -60,7 +68,11 @@ impl VerdictReplay {
         if default.given == 0 {
             return "The judge would have commented on none of these items. Keep `triage.mode: shadow`.".to_owned();
         }
-        let meets = |estimate: &VerdictEstimate| estimate.combined.is_some_and(|share| share.value >= wanted);
+        let meets = |estimate: &VerdictEstimate| {
+            estimate.combined.is_some_and(|share| {
+                share.low >= wanted || share.value >= wanted && estimate.given >= FEWEST_FOR_COMMENTS
+            })
+        };
         if meets(&default) {
             return format!("{} Set `triage.mode: suggest`.", right(&default, "Comments"));
         }
@@ -77,6 +89,11 @@ impl VerdictReplay {
                 "{} Set `triage.mode: suggest` and `triage.duplicateThreshold: {:.0}`.",
                 right(&at(*threshold), &format!("Comments at {:.0} % and above", threshold * 100.0)),
                 threshold * 100.0
+            ),
+            None if default.combined.is_some_and(|share| share.value >= wanted) => format!(
+                "{} Fewer than {FEWEST_FOR_COMMENTS} verdicts are too few to tell. Keep `triage.mode: shadow`, and replay \
+                more items with a larger `--sample`.",
+                right(&default, "Comments")
             ),
             None => format!("{} Keep `triage.mode: shadow`.", right(&default, "Comments")),
         }
@@ -116,7 +133,10 @@ impl VerdictReplay {
         let (own, base) = (self.said(), local.said());
         let named = |share: &crate::JudgedShare| share.estimate.linked + share.estimate.read_same;
         let spent = match self.cost_per_duplicate() {
-            Some(cost) => format!("{} calls, {cost:.3} US dollars for each duplicate", self.calls),
+            Some(cost) => format!(
+                "{} calls, {:.3} ({:.3} to {:.3}) US dollars for each duplicate",
+                self.calls, cost.value, cost.low, cost.high
+            ),
             None => format!("{} calls", self.calls),
         };
         let better = named(&own) > named(&base);
@@ -202,6 +222,7 @@ mod tests {
             calls: 0,
             cost_usd: None,
             stopped: None,
+            not_reached: 0,
         }
     }
 
@@ -234,6 +255,65 @@ mod tests {
         );
         let silent = mode((0, 0, 0, 0));
         assert!(silent.starts_with("The judge would have commented on none of these items."), "{silent}");
+    }
+
+    #[test]
+    fn a_few_right_verdicts_are_no_reason_to_comment() {
+        let mode = |counts: (usize, usize, usize, usize)| advice(counts.0, counts.1, counts.2, counts.3)[0].clone();
+        insta::assert_snapshot!(mode((1, 0, 0, 0)), @"Comments would have been right 100 % of the time (21 to 100 %): of 1, 1 are linked by people, none was read. Fewer than 10 verdicts are too few to tell. Keep `triage.mode: shadow`, and replay more items with a larger `--sample`.");
+        assert!(mode((9, 0, 0, 0)).ends_with("`triage.mode: suggest`."), "the lower end is high enough");
+        assert!(mode((5, 2, 2, 0)).contains("too few to tell"));
+        assert!(mode((5, 3, 2, 0)).ends_with("`triage.mode: suggest`."));
+    }
+
+    /// Half the items were known duplicates that were named rightly; of a thousand others, ten were judged until the
+    /// budget ended, and five of them got a wrong comment.
+    #[test]
+    fn a_budget_that_ends_early_gives_no_advice_about_the_mode() {
+        let of = |range: std::ops::Range<i64>, is_linked: bool, kind| {
+            range.map(move |at| verdict(at, is_linked, Some(is_linked), kind)).collect::<Vec<_>>()
+        };
+        let named = of(0..10, true, Verdict::MaybeDuplicate);
+        let (wrong, silent) = (of(10..15, false, Verdict::MaybeDuplicate), of(15..20, false, Verdict::NotDuplicate));
+        let mut model = replay([named.clone(), wrong, silent].concat());
+        (model.counts.others, model.counts.others_replayed, model.not_reached) = (1_000, 10, 80);
+        model.counts.duplicates_replayed = 10;
+        model.judge.provider = "openai".to_owned();
+        let right = model.commented(0.85).estimate.combined.expect("read").value;
+        assert!(right < 0.1, "duplicates are rare among new items: {right}");
+        // The local judge named fifty, of which the model saw ten.
+        let local = replay([named, of(20..60, true, Verdict::MaybeDuplicate)].concat());
+        let advice = model.recommendation(&"octo/cat".parse().expect("a name"), 0.7, Some(&local));
+        insta::assert_snapshot!(advice.join("\n"), @"
+        The budget was used up before 80 of 100 items were judged, so this backtest advises no mode. Run it again with a higher `--max-calls` or `--max-cost`, or with a smaller `--sample`.
+        The model named 10 duplicates that are known to be right (0 calls), the local judge 10. The local judge is enough here.
+        ");
+        assert!(
+            model.method().starts_with("Replayed a sample of 10 of 50 known duplicates and a sample of 10 of 1000")
+        );
+    }
+
+    #[test]
+    fn well_read_verdicts_do_not_stand_for_hardly_read_answers() {
+        let of = |range: std::ops::Range<i64>, read: Option<bool>, confidence: f64| {
+            let sure =
+                |at| ReplayedVerdict { is_duplicate: false, ..verdict(at, false, read, Verdict::MaybeDuplicate) };
+            let mut all: Vec<ReplayedVerdict> = range.map(sure).collect();
+            all.iter_mut().for_each(|one| one.verdict.confidence = Probability::new(confidence).ok());
+            all
+        };
+        // All twenty maybes were read and are right; of forty low answers, four were read and are wrong.
+        let all = [of(0..20, Some(true), 0.9), of(20..24, Some(false), 0.55), of(24..60, None, 0.55)].concat();
+        let estimate = replay(all).at_confidence(0.50).estimate.combined.expect("read");
+        assert!((estimate.value - 20.0 / 60.0).abs() < 1e-9, "{estimate:?}");
+    }
+
+    #[test]
+    fn the_cost_of_a_duplicate_is_as_uncertain_as_their_number() {
+        let mut model = replay((0..40).map(|at| verdict(at, at < 4, None, Verdict::MaybeDuplicate)).collect());
+        model.cost_usd = Some(2.0);
+        let cost = model.cost_per_duplicate().expect("priced");
+        assert!((cost.value - 0.5).abs() < 1e-9 && cost.low < 0.3 && cost.high > 1.0, "{cost:?}");
     }
 
     #[test]

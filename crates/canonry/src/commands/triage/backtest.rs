@@ -349,6 +349,7 @@ fn verdicts(done: &Backtest) -> Value {
 fn replayed(replay: &VerdictReplay) -> Value {
     let said = replay.said();
     let share = said.estimate.precision();
+    let cost = replay.cost_per_duplicate();
     let levels: Vec<Value> = LEVELS
         .iter()
         .map(|level| {
@@ -368,12 +369,13 @@ fn replayed(replay: &VerdictReplay) -> Value {
         "intervals": {
             "precision": share.map(|share| [share.low, share.high]),
             "recall": [said.recall.low, said.recall.high],
+            "cost_per_duplicate_usd": cost.map(|cost| [cost.low, cost.high]),
         },
         "said": said,
         "duplicate": replay.of_kind(Verdict::Duplicate),
         "maybe_duplicate": replay.of_kind(Verdict::MaybeDuplicate),
         "levels": levels,
-        "cost_per_duplicate_usd": replay.cost_per_duplicate(),
+        "cost_per_duplicate_usd": cost.map(|cost| cost.value),
     })
 }
 
@@ -473,7 +475,10 @@ fn judged_text(done: &Backtest, judged: &JudgedBacktest, wanted: f64) -> String 
     if let Some(cost) = replay.cost_usd {
         text += &format!("\nThe model cost {cost:.2} US dollars for {}", counted(replay.calls, "question"));
         text += &match replay.cost_per_duplicate() {
-            Some(each) => format!(", {each:.3} for each duplicate that was named rightly.\n"),
+            Some(each) => format!(
+                ", {:.3} ({:.3} to {:.3}) for each duplicate that was named rightly.\n",
+                each.value, each.low, each.high
+            ),
             None => ".\n".to_owned(),
         };
     }
