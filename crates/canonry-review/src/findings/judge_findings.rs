@@ -18,8 +18,11 @@ use crate::findings::earlier_outcomes::EarlierOutcomes;
 use crate::findings::severity_limits::SeverityLimits;
 use crate::run::report::ReportedFinding;
 
-/// Matches present findings with earlier ones. The severity of the present ones is limited already; that of earlier ones
-/// is limited here, because whether a dismissal applies depends on it.
+/// Matches present findings with earlier ones. The severity of the present ones is limited already. That of earlier ones
+/// is raised here, because whether a dismissal applies depends on it.
+///
+/// No ceiling lowers an earlier finding by itself: whether it was serious, such as by a security score, is not stored. A
+/// ceiling that is newer than the finding lowers it once all its reviewers report it again and the ceiling lowered that.
 pub(crate) fn follow(
     mut earlier: Vec<TrackedFinding>,
     now: Vec<Finding>,
@@ -28,9 +31,16 @@ pub(crate) fn follow(
     texts: &HeadTexts,
 ) -> Vec<Sighting> {
     for finding in earlier.iter_mut().map(|one| &mut one.finding) {
-        finding.severity = limits.apply(finding, false);
+        finding.severity = limits.raise(finding, finding.severity);
     }
     let tracked = track(&earlier, &now, files, &mut texts.index());
+    for followed in &tracked.followed {
+        let (before, again) = (&mut earlier[followed.earlier].finding, &now[followed.now]);
+        let limited = limits.apply(before, false);
+        if again.severity <= limited && before.witnesses.iter().all(|one| again.witnesses.contains(one)) {
+            before.severity = limited;
+        }
+    }
     sightings(&earlier, now, &tracked, files)
 }
 

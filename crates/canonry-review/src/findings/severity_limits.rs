@@ -25,17 +25,23 @@ impl SeverityLimits {
     /// The severity of a finding, lowered by every matching ceiling and then raised by every matching floor. No ceiling
     /// lowers what is serious: a critical finding, a credential, or what the caller calls so.
     pub fn apply(&self, finding: &Finding, is_serious: bool) -> Severity {
-        let matching = |limits: &[(Regex, Severity)]| -> Vec<Severity> {
-            let limits = limits.iter().filter(|(pattern, _)| is_about(pattern, finding) || is_by(pattern, finding));
-            limits.map(|(_, severity)| *severity).collect()
-        };
         let is_serious = is_serious || finding.severity == Severity::Critical || finding.leaks_credential();
         let lowered = match is_serious {
             true => finding.severity,
-            false => matching(&self.ceilings).into_iter().fold(finding.severity, Severity::min),
+            false => matching(&self.ceilings, finding).fold(finding.severity, Severity::min),
         };
-        matching(&self.floors).into_iter().fold(lowered, Severity::max)
+        self.raise(finding, lowered)
     }
+
+    /// A severity of a finding, raised by every matching floor.
+    pub(crate) fn raise(&self, finding: &Finding, severity: Severity) -> Severity {
+        matching(&self.floors, finding).fold(severity, Severity::max)
+    }
+}
+
+fn matching(limits: &[(Regex, Severity)], finding: &Finding) -> impl Iterator<Item = Severity> {
+    let limits = limits.iter().filter(|(pattern, _)| is_about(pattern, finding) || is_by(pattern, finding));
+    limits.map(|(_, severity)| *severity)
 }
 
 /// Whether a pattern matches the rule of a finding, as `tool/rule`.

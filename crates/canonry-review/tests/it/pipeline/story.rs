@@ -1,11 +1,12 @@
 //! Tests a pull request from its first push to its last.
 
-use canonry_domain::review::{DismissalKind, Dismisser, HiddenBy, ReviewMode, ShownAs};
-use canonry_review::ReviewOutcome;
+use canonry_domain::review::{DismissalKind, Dismisser, HiddenBy, ReviewMode, Severity, ShownAs};
+use canonry_review::{ReviewOutcome, ReviewReport, ReviewerChoice};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
+use serde_json::{Value, json};
 
-use crate::pipeline::project::{Asked, Project, code, id_at, login, statuses};
+use crate::pipeline::project::{Asked, Project, code, id_at, login, statuses, the};
 
 on_both_engines! {
     async fn findings_are_followed_from_push_to_push(database: TestDatabase) {
@@ -114,5 +115,26 @@ on_both_engines! {
         let second = project.review(&base).await;
         let shown: Vec<_> = second.findings.iter().map(|one| (one.sighting.finding.title.as_str(), one.shown)).collect();
         assert_eq!(shown, [("Key in the code", ShownAs::Inline), ("Odd", ShownAs::Suppressed)]);
+    }
+
+    async fn a_ceiling_lowers_no_serious_finding_that_a_later_review_carries_on(database: TestDatabase) {
+        let (mut project, base, _) = Project::pushed(&database, "b();").await;
+        let result = |rule: &str, properties: Value| {
+            json!({"ruleId": rule, "level": "error", "message": {"text": rule}, "properties": properties, "locations":
+                [{"physicalLocation": {"artifactLocation": {"uri": "a.js"}, "region": {"startLine": 30}}}]})
+        };
+        let results = [result("js/xss", json!({"security-severity": "8.0"})), result("js/shadowed", json!({}))];
+        let log = json!({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "CodeQL"}}, "results": results}]});
+        project.reviewers = vec![ReviewerChoice::Builtin, ReviewerChoice::Sarif(project.file(&log.to_string()))];
+        let severities = |report: &ReviewReport| ["js/xss", "js/shadowed"].map(|title| the(report, title).sighting.finding.severity);
+        assert_eq!(severities(&project.review(&base).await), [Severity::Major, Severity::Major]);
+        let lowered = "review: {severityCeilings: [{pattern: 'glob:codeql/*', severity: minor}]}";
+        project.settings = canonry_config::parse(lowered).config;
+        // A ceiling that is newer than the finding lowers it once it is reported again.
+        let without = Asked { requested: true, reviewers: Some(&[ReviewerChoice::Builtin]), ..Asked::default() };
+        assert_eq!(severities(&project.review_asked(&base, without).await), [Severity::Major, Severity::Major]);
+        let again = Asked { requested: true, ..Asked::default() };
+        assert_eq!(severities(&project.review_asked(&base, again).await), [Severity::Major, Severity::Minor]);
+        assert_eq!(severities(&project.review_asked(&base, without).await), [Severity::Major, Severity::Minor]);
     }
 }
