@@ -53,32 +53,37 @@ struct CommitSearch<'a> {
 }
 
 impl CommitSearch<'_> {
-    /// Searches the commits; returns what was not searched, as a sentence.
-    async fn all(&mut self, base: &CommitSha, head: &CommitSha) -> Result<Option<String>, CommitsError> {
+    /// Searches the commits; returns what was not searched, as sentences.
+    async fn all(&mut self, base: &CommitSha, head: &CommitSha) -> Result<Vec<String>, CommitsError> {
         let commits = self.git.commits_between(base, head, MOST_COMMITS + 1).await?;
         // One commit is the whole change, which is searched anyway.
         if commits.len() < 2 {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let is_shallow = self.git.is_shallow().await;
         let begun = Instant::now();
+        let mut unsearched = Vec::new();
+        if commits.len() > MOST_COMMITS {
+            unsearched.push(format!("only the last {MOST_COMMITS} commits were searched for credentials"));
+        }
         // The oldest first: the commit that added a credential is named.
         for (at, (commit, parents)) in commits.iter().take(MOST_COMMITS).rev().enumerate() {
             if begun.elapsed() > TIME {
                 let left = commits.len().min(MOST_COMMITS) - at;
-                return Ok(Some(format!("{left} commits were not searched for credentials: it took too long")));
+                unsearched.push(format!("{left} commits were not searched for credentials: it took too long"));
+                break;
             }
-            // Where the history ends, a commit looks as if it had added everything.
+            // Where the history ends, a commit looks as if it had added everything. The later ones are searched.
             if parents.is_empty() && is_shallow {
-                return Ok(Some(format!(
+                unsearched.push(format!(
                     "{} was not searched for credentials: its history is not here; fetch all of it",
                     commit.short()
-                )));
+                ));
+                continue;
             }
             self.one(commit, parents).await?;
         }
-        let is_cut = commits.len() > MOST_COMMITS;
-        Ok(is_cut.then(|| format!("only the last {MOST_COMMITS} commits were searched for credentials")))
+        Ok(unsearched)
     }
 
     async fn one(&mut self, commit: &CommitSha, parents: &[CommitSha]) -> Result<(), CommitsError> {

@@ -98,4 +98,21 @@ on_both_engines! {
         assert_eq!(statuses(&report), ["a.js:30 same", "b.js:2 new!"]);
         assert_eq!(report.coverage.files_read, 1);
     }
+
+    async fn where_the_history_ends_the_later_commits_are_searched(database: TestDatabase) {
+        let (mut project, base, cut) = Project::pushed(&database, "a2();").await;
+        let token = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5", "0smkjE"].concat();
+        project.git.write("b.js", format!("const t = '{token}';\n")).commit("push B");
+        project.git.write("b.js", "const t = '';\n").commit("push C");
+        let folder = tempfile::tempdir().expect("a folder");
+        let clone = folder.path().join("clone");
+        let name = clone.to_str().expect("UTF-8").to_owned();
+        project.git.run(&["clone", "--quiet", "--depth=3", "--branch=topic", &project.git.url(), &name]);
+        project.git.run(&["-C", &name, "fetch", "--quiet", "--depth=1", "origin", base.as_str()]);
+        project.repository = Repository::Local(Git::new(&clone));
+        let report = project.review(&base).await;
+        assert_eq!(statuses(&report), ["b.js:0 new!"]);
+        let why = "was not searched for credentials: its history is not here; fetch all of it";
+        assert_eq!(report.reviewers[0].problems, [format!("{} {why}", cut.short())]);
+    }
 }
