@@ -20,9 +20,7 @@ fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
 
 /// One remark per line; it never contains any part of the secret.
 pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
-    if is_lock_file(file.path().file_name()) {
-        return Vec::new();
-    }
+    let is_lock_file = is_lock_file(file.path().file_name());
     let for_show = file.place.is_test || file.place.is_sample;
     let mut found: BTreeMap<u32, CommittedCredential> = BTreeMap::new();
     let mut add = |line: u32, credential: CommittedCredential| {
@@ -41,7 +39,8 @@ pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
             let credential = CommittedCredential::new(secret.kind, value);
             let gives_access = match secret.kind {
                 SecretKind::UrlPassword => !opens_nothing(&text, &secret.range),
-                SecretKind::Password => file.language.is_none() || cursor.is_in_quotes(),
+                // Lock files are full of random values: there, only exact formats count.
+                SecretKind::Password => !is_lock_file && (file.language.is_none() || cursor.is_in_quotes()),
                 SecretKind::Jwt => is_web_token(value),
                 SecretKind::PasswordHash => !is_in_comment(file, &text[cursor.begin..cursor.at]),
                 _ => true,
@@ -307,7 +306,17 @@ mod tests {
             ("src/a.js", "const token = this.x1.y2Z3w4;\nconst apiKey = Config.V2.keyFor9;\n".to_owned(), vec![]),
             ("tests/a.js", format!("t = '{}'\n", made_up()), vec![]),
             ("src/a.js", "password: hashPassword2(user.Password1)\n".to_owned(), vec![]),
-            ("package-lock.json", format!("\"x\": \"{token}\"\n"), vec![]),
+            // In lock files tokens and passwords in URLs, and no random values.
+            ("package-lock.json", format!("\"resolved\": \"git+https://{token}@github.com/acme/cat.git#1\"\n"), vec![1]),
+            ("poetry.lock", format!("url = \"https://ci:{password}@pypi.acme.dev/simple\"\n"), vec![1]),
+            ("yarn.lock", format!("  api_key \"{password}\"\n"), vec![]),
+            ("package-lock.json", format!("\"password\": \"{password}\"\n"), vec![]),
+            (
+                "package-lock.json",
+                "\"integrity\": \"sha512-vQKrfKbKsKMIWr1xNB3ZxPz1n8k7Fq3vK2ZcQ1pQ0m6xkq0mVb8s3T7dYhJ5w2e9uR4oLiN6aXcG1fHtEyBzDg==\"\n".to_owned(),
+                vec![],
+            ),
+            ("go.sum", "golang.org/x/net v0.1.0 h1:hZ/3BUoy5aId7sCpA/Tc5lt8DkFgdVS2onTpJsZ/fl0=\n".to_owned(), vec![]),
             ("a.yml", "uses: a/b@4b825dc642cb6eb9a060e54bf8d69288fbee4904\n".to_owned(), vec![]),
         ] {
             assert_eq!(flagged(&RULE, path, &text), expected, "{path}: {text}");
