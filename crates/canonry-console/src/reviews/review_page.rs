@@ -96,7 +96,13 @@ pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(q
             let skipped = &details.coverage.skipped;
             let read = &details.coverage;
             (
-                coverage_in_words(read.files_changed, read.files_read, read.lines_read, skipped.len()),
+                coverage_in_words(
+                    read.files_changed,
+                    read.files_read,
+                    read.lines_read,
+                    read.files_unlisted,
+                    skipped.len(),
+                ),
                 details.reviewers.clone(),
                 details.hidden_patterns,
                 skipped.clone(),

@@ -24,6 +24,7 @@ pub fn json(report: &ReviewReport) -> Value {
         "coverage": {
             "files_changed": report.coverage.files_changed,
             "files_read": report.coverage.files_read,
+            "files_unlisted": report.coverage.files_unlisted,
             "lines_read": report.coverage.lines_read,
             "skipped": skipped,
         },

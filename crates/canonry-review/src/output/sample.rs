@@ -16,7 +16,7 @@ pub(super) fn report(findings: Vec<ReportedFinding>) -> ReviewReport {
         base: "a".repeat(40).parse().expect("an id"),
         head: "b".repeat(40).parse().expect("an id"),
         reason: ScopeReason::NoPriorReview,
-        coverage: Coverage { files_changed: 2, files_read: 2, lines_read: 40, skipped: Vec::new() },
+        coverage: Coverage { files_changed: 2, files_read: 2, files_unlisted: 0, lines_read: 40, skipped: Vec::new() },
         reviewers: vec![ReviewerRun {
             name: "semgrep".into(),
             findings: findings.len(),

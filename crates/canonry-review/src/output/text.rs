@@ -100,6 +100,7 @@ impl Page<'_> {
                 coverage.files_changed,
                 coverage.files_read,
                 coverage.lines_read,
+                coverage.files_unlisted,
                 skipped_files(report).len()
             ),
         );

@@ -166,6 +166,7 @@ impl SummaryParts {
             further: &self.further,
             low_confidence: &self.low_confidence,
             read: (coverage.files_changed, coverage.files_read, coverage.lines_read),
+            unlisted: coverage.files_unlisted,
             skipped: &self.skipped,
             hidden: self.hidden.as_deref(),
             hidden_patterns: report.hidden_patterns,

@@ -46,6 +46,8 @@ pub(crate) struct CollectedAnswers {
     pub(crate) model: Option<ModelUse>,
     pub(crate) skipped: Vec<SkippedFile>,
     pub(crate) read: BTreeSet<RepoPath>,
+    /// The files that a report covers which does not list the files that it read.
+    pub(crate) unlisted: BTreeSet<RepoPath>,
     /// How much each asked reviewer has read, by its name across runs.
     pub(crate) has_read: Vec<(String, ReviewerReads)>,
     /// Whether any reviewer read a file, reported something, or had nothing to read and no problems.
@@ -78,10 +80,11 @@ pub(crate) async fn collect_answers(question: &ReviewTask<'_>) -> CollectedAnswe
     for (answer, (choice, assigned)) in answers.iter_mut().zip(&asked) {
         // Findings in skipped paths are dropped, whichever reviewer reports them.
         answer.heard.reported.retain(|one| !question.filters.skips(&one.path));
-        let read: Vec<&RepoPath> = readable.iter().copied().filter(|path| has_read(&answer.heard, path)).collect();
+        let (read, unlisted) = files_read(&answer.heard, choice.is_report(), &readable);
         collected.reviewers.push(run_of(answer, read.len()));
         collected.has_read.push((choice.called(), question.has_read(choice, assigned, answer)));
-        collected.read.extend(read.into_iter().cloned());
+        collected.read.extend(read);
+        collected.unlisted.extend(unlisted);
         collected.is_heard |= says_something(&answer.heard);
     }
     question.bound(&mut answers, &asked);
@@ -93,8 +96,20 @@ pub(crate) async fn collect_answers(question: &ReviewTask<'_>) -> CollectedAnswe
     collected
 }
 
-fn has_read(heard: &ReviewerAnswer, path: &RepoPath) -> bool {
-    heard.read.iter().any(|(_, paths)| paths.as_ref().is_none_or(|paths| paths.contains(path)))
+/// The files that a reviewer read, and those that it may have read. A report that does not list its files has read those
+/// that it reports on; a program got the whole change.
+fn files_read(
+    heard: &ReviewerAnswer,
+    is_report: bool,
+    readable: &BTreeSet<&RepoPath>,
+) -> (BTreeSet<RepoPath>, BTreeSet<RepoPath>) {
+    let listed: BTreeSet<&RepoPath> = heard.read.iter().filter_map(|(_, paths)| paths.as_ref()).flatten().collect();
+    let reported: BTreeSet<&RepoPath> = heard.reported.iter().map(|one| &one.path).collect();
+    let may_be_all = heard.read.iter().any(|(_, paths)| paths.is_none());
+    let is_read = |path: &&RepoPath| listed.contains(path) || (may_be_all && (!is_report || reported.contains(path)));
+    let (read, others): (BTreeSet<&RepoPath>, BTreeSet<&RepoPath>) = readable.iter().copied().partition(is_read);
+    let others = others.into_iter().filter(|_| may_be_all);
+    (read.into_iter().cloned().collect(), others.cloned().collect())
 }
 
 fn says_something(heard: &ReviewerAnswer) -> bool {

@@ -9,6 +9,7 @@ use crate::change::head_texts::HeadTexts;
 use crate::change::scope::ReviewScope;
 use crate::findings::configured_filters::ConfiguredFilters;
 use crate::reviewers::FileToRead;
+use crate::reviewers::collect::CollectedAnswers;
 use crate::run::report::{Coverage, SkippedFile};
 
 /// Removes the skipped paths from what is read, and returns them.
@@ -20,16 +21,17 @@ pub(crate) fn leave_out_skipped(scope: &mut ReviewScope, filters: &ConfiguredFil
     skipped.into_iter().map(|path| SkippedFile { path, why: why(), gap: false }).collect()
 }
 
-/// How much of a change was read. `files` had to be read and `read` are those that a reviewer read; `skipped` were left
-/// out before, and `by_model` by a model. What nobody read is a gap.
+/// How much of a change was read. `files` had to be read; `skipped` were left out before. What nobody read is a gap,
+/// unless a report covers it that does not list its files, or a model leaves it out by rule.
 pub(crate) fn coverage(
     files_changed: usize,
     files: &[FileToRead<'_>],
     texts: &HeadTexts,
-    read: &BTreeSet<RepoPath>,
+    collected: &mut CollectedAnswers,
     skipped: Vec<SkippedFile>,
-    by_model: Vec<SkippedFile>,
 ) -> Coverage {
+    let by_model = std::mem::take(&mut collected.skipped);
+    let (read, unlisted) = (&collected.read, &collected.unlisted);
     let mut coverage = Coverage { files_changed, skipped, ..Coverage::default() };
     let mut by_nobody = Vec::new();
     for file in files {
@@ -40,6 +42,7 @@ pub(crate) fn coverage(
                 coverage.files_read += 1;
                 coverage.lines_read += file.change.added.len() as u64 + u64::from(file.change.removed);
             }
+            None if unlisted.contains(path) => coverage.files_unlisted += 1,
             // Of a deleted file, or one with another name only, there are no lines to read.
             None if file.change.kind == ChangeKind::Deleted || file.change.hunks.is_empty() => {}
             None => {
@@ -53,8 +56,10 @@ pub(crate) fn coverage(
         match places.get(&one.path) {
             Some(at) => coverage.skipped[*at].gap |= one.gap,
             None => {
+                let by_nobody = !one.gap && !read.contains(&one.path) && !unlisted.contains(&one.path);
+                let why = if by_nobody { format!("{}, and no other reviewer read it", one.why) } else { one.why };
                 places.insert(one.path.clone(), coverage.skipped.len());
-                coverage.skipped.push(one);
+                coverage.skipped.push(SkippedFile { why, ..one });
             }
         }
     }

@@ -54,6 +54,9 @@ pub struct Coverage {
     pub files_changed: usize,
     /// Files that a reviewer read; a deleted file counts if a reviewer saw what was deleted.
     pub files_read: usize,
+    /// Files that no reviewer is known to have read, and that a report covers which does not list its files.
+    #[serde(default)]
+    pub files_unlisted: usize,
     pub lines_read: u64,
     pub skipped: Vec<SkippedFile>,
 }

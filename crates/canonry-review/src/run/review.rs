@@ -187,14 +187,7 @@ impl ReviewInProgress<'_> {
             return Ok(None);
         }
         let read = last.read.after(is_idle(&scope.reason), std::mem::take(&mut collected.has_read));
-        let mut coverage = coverage(
-            scope.changes.len(),
-            &files,
-            &texts,
-            &collected.read,
-            skipped,
-            std::mem::take(&mut collected.skipped),
-        );
+        let mut coverage = coverage(scope.changes.len(), &files, &texts, &mut collected, skipped);
         coverage.skipped.extend(still_unread(last.unread, &scope, &files, &filters));
         let from = parting(git, request.base, request.head).await;
         let unsearched = self.search_history(&from, &scope, &filters, &earlier, &mut collected).await;

@@ -94,6 +94,8 @@ pub struct PostedSummary<'a> {
     pub low_confidence: &'a [ListedFinding],
     /// The number of changed files, of those that were read, and of the changed lines in these.
     pub read: (usize, usize, u64),
+    /// The number of files that only a report without a list of its files covers.
+    pub unlisted: usize,
     /// The files that were not read, with the reason: `place: why`.
     pub skipped: &'a [String],
     pub hidden: Option<&'a str>,
@@ -280,7 +282,7 @@ fn details(summary: &PostedSummary<'_>) -> String {
         }
         reason => scope_in_words(reason),
     };
-    let mut facts = vec![scope, coverage_in_words(changed, read, lines, summary.skipped.len())];
+    let mut facts = vec![scope, coverage_in_words(changed, read, lines, summary.unlisted, summary.skipped.len())];
     let is_over = matches!(summary.reason, ScopeReason::NoChangesSince(_));
     facts.extend(match summary.reviewers {
         // No reviewer ran because there was nothing to read.

@@ -162,10 +162,12 @@ pub fn scope_in_words(reason: &ScopeReason) -> String {
     }
 }
 
-pub fn coverage_in_words(changed: usize, read: usize, lines: u64, skipped: usize) -> String {
-    let lines = counted(lines, "line");
-    let skipped = if skipped == 0 { String::new() } else { format!("; {skipped} skipped") };
-    format!("{read} of {} read, {lines}{skipped}.", number_of(changed, "changed file"))
+/// How much of a change was read. `unlisted` files are covered by a report alone that does not list its files.
+pub fn coverage_in_words(changed: usize, read: usize, lines: u64, unlisted: usize, skipped: usize) -> String {
+    let part = |files: usize, what: &str| if files == 0 { String::new() } else { format!("; {files} {what}") };
+    let unlisted = part(unlisted, "covered by a report that does not list its files");
+    let (read_of, lines) = (number_of(changed, "changed file"), counted(lines, "line"));
+    format!("{read} of {read_of} read, {lines}{unlisted}{}.", part(skipped, "skipped"))
 }
 
 /// The number of patterns that people's reactions hide; `None` if there are none.
@@ -368,8 +370,12 @@ mod tests {
         ] {
             assert_eq!(scope_in_words(&reason), words);
         }
-        assert_eq!(coverage_in_words(5, 3, 12_345, 2), "3 of 5 changed files read, 12,345 lines; 2 skipped.");
-        assert_eq!(coverage_in_words(1, 1, 1, 0), "1 of 1 changed file read, 1 line.");
+        assert_eq!(coverage_in_words(5, 3, 12_345, 0, 2), "3 of 5 changed files read, 12,345 lines; 2 skipped.");
+        assert_eq!(coverage_in_words(1, 1, 1, 0, 0), "1 of 1 changed file read, 1 line.");
+        assert_eq!(
+            coverage_in_words(5, 0, 0, 3, 1),
+            "0 of 5 changed files read, 0 lines; 3 covered by a report that does not list its files; 1 skipped."
+        );
         let patterns = |count| suppressed_patterns_in_words(count);
         assert_eq!(patterns(3).as_deref(), Some("3 patterns auto-suppressed based on prior feedback"));
         assert_eq!(

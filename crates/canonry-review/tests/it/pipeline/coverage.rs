@@ -1,10 +1,12 @@
 //! Tests what is read and what is not.
 
+use canonry_review::output::json;
 use canonry_review::{ReviewReport, ReviewerChoice};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
+use serde_json::{Value, json as object};
 
-use crate::pipeline::project::{Project, code, statuses};
+use crate::pipeline::project::{Asked, Project, code, statuses};
 
 on_both_engines! {
     async fn what_is_not_read_is_told_with_its_reason(database: TestDatabase) {
@@ -66,5 +68,35 @@ on_both_engines! {
         project.git.run(&["commit", "--quiet", "--all", "--message", "push D"]);
         // Nobody ever searched the binary file for credentials; the lines of the large one were searched in its commit.
         assert_eq!(gaps(&project.review(&base).await), ["image.bin"]);
+    }
+
+    async fn a_report_that_does_not_list_its_files_is_no_proof_that_it_read_them(database: TestDatabase) {
+        let mut project = Project::new(&database).await;
+        let base = project.git.write("a.js", code("a();")).commit("base");
+        project.git.branch("topic").write("a.js", code("b();")).write("b.py", "b()\n").write("c.py", "c()\n").commit("push A");
+        let report = |artifacts: Value| {
+            let result = object!({"ruleId": "slow", "message": {"text": "Slow"}, "locations": [{"physicalLocation":
+                {"artifactLocation": {"uri": "a.js"}, "region": {"startLine": 30}}}]});
+            object!({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "lint"}}, "results": [result], "artifacts": artifacts}]})
+        };
+        let sarif = |project: &Project, report: Value| vec![ReviewerChoice::Sarif(project.file(&report.to_string()))];
+        let (full, numbers) = (
+            Asked { requested: true, full: true, ..Asked::default() },
+            |report: &ReviewReport| {
+                let read = &report.coverage;
+                (read.files_read, read.files_unlisted, read.lines_read, read.skipped.iter().filter(|one| one.gap).count())
+            },
+        );
+        project.reviewers = sarif(&project, report(object!([])));
+        let unlisted = project.review(&base).await;
+        assert_eq!((numbers(&unlisted), unlisted.reviewers[0].files), ((1, 2, 2, 0), 1));
+        assert_eq!(json(&unlisted)["coverage"]["files_unlisted"], 2);
+        // What a report lists is read, and what it leaves out is a gap.
+        let target = |path: &str| object!({"location": {"uri": path}, "roles": ["analysisTarget"]});
+        project.reviewers = sarif(&project, report(object!([target("a.js"), target("b.py")])));
+        assert_eq!(numbers(&project.review_asked(&base, full).await), (2, 0, 3, 1));
+        // Another reviewer that read them settles it.
+        project.reviewers = [sarif(&project, report(object!([]))), vec![ReviewerChoice::Builtin]].concat();
+        assert_eq!(numbers(&project.review_asked(&base, full).await), (3, 0, 4, 0));
     }
 }

@@ -127,8 +127,12 @@ async fn what_programs_write_is_not_shown_and_leaves_no_gap() {
     assert_eq!(
         skipped,
         [
-            ("Cargo.lock", "a lock file: the model is not shown its content", false),
-            ("vendor/a.js", "generated or vendored: the model is not shown its content", false),
+            ("Cargo.lock", "a lock file: the model is not shown its content, and no other reviewer read it", false),
+            (
+                "vendor/a.js",
+                "generated or vendored: the model is not shown its content, and no other reviewer read it",
+                false
+            ),
         ]
     );
     assert_eq!((report.coverage.files_read, report.reviewers[0].problems.len()), (2, 0));
@@ -139,6 +143,14 @@ async fn what_programs_write_is_not_shown_and_leaves_no_gap() {
     let all =
         project.review_asked(&base, Asked { llm: Some(&llm), full: true, requested: true, ..Asked::default() }).await;
     assert_eq!(all.coverage.files_read, 4, "{:?}", all.coverage);
+    let why: Vec<_> = all.coverage.skipped.iter().map(|one| one.why.as_str()).collect();
+    assert_eq!(
+        why,
+        [
+            "a lock file: the model is not shown its content",
+            "generated or vendored: the model is not shown its content"
+        ]
+    );
 }
 
 #[tokio::test]
