@@ -29,12 +29,15 @@ static USES: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"^\s*(?:-\s+)?uses:\s*["']?(?P<owner>[\w.-]+)/(?P<rest>[\w./-]+)@(?P<ref>[\w./-]+)"#));
 
 /// Events that run with the base repository's secrets and a token that may write, also for a stranger's change.
-static PRIVILEGED_EVENT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\s*(?:on:\s*(?:\[[^\]]*)?)?(?:-\s+)?(?:pull_request_target|workflow_run)\b"));
+static PRIVILEGED_EVENT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"^\s*(?:["']?on["']?\s*:\s*(?:[\[{](?:[^#]*[\s,{])?)?)?(?:-\s+)?["']?(?:pull_request_target|workflow_run)\b"#,
+    )
+});
 
 static STRANGERS_REVISION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^\s*(?:-\s+)?ref:.*(?:github\.event\.pull_request\.(?:head\.|merge_commit_sha)|github\.head_ref|refs/pull/|github\.event\.workflow_run\.head_)",
+        r#"^\s*(?:-\s+)?(?:with:\s*\{(?:[^#]*[\s,])?)?["']?ref["']?:.*(?:github\.event\.pull_request\.(?:head\.|merge_commit_sha)|github\.head_ref|refs/pull/|github\.event\.workflow_run\.head_)"#,
     )
 });
 
@@ -203,6 +206,18 @@ mod tests {
                 (PATH, &format!("on: pull_request_target\n{steps}"), &[7]),
                 (PATH, &format!("on:\n  pull_request_target:\n    types: [opened]\n{steps}"), &[9]),
                 (PATH, &format!("on: [push, pull_request_target]\n{steps}"), &[7]),
+                (PATH, &format!("\"on\": pull_request_target\n{steps}"), &[7]),
+                (PATH, &format!("'on':\n  'pull_request_target':\n{steps}"), &[8]),
+                (PATH, &format!("on: {{pull_request_target: {{types: [opened]}}}}\n{steps}"), &[7]),
+                (PATH, &format!("on: {{push: {{branches: [main]}}, workflow_run: {{}}}}\n{steps}"), &[7]),
+                (PATH, &format!("on: [push, 'pull_request_target']\n{steps}"), &[7]),
+                (
+                    PATH,
+                    "on: [pull_request_target]\n      - uses: actions/checkout@v4\n        with: {fetch-depth: 2, ref: \"${{ github.head_ref }}\"}\n",
+                    &[3],
+                ),
+                (PATH, &format!("on: [push] # not pull_request_target\n{steps}"), &[]),
+                (PATH, &format!("on: {{pull_request: {{}}}}\n{steps}"), &[]),
                 (PATH, &format!("on: pull_request\n{steps}"), &[]),
                 (
                     PATH,
