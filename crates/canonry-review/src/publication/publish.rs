@@ -17,7 +17,7 @@ use super::commentable::{CommentPlace, CommentableLines};
 use super::keys::{PublicationKeys, WriteSubject, finding_of};
 use super::pull_writes::PullWrites;
 use super::recheck::{SUPERSEDED, latest_review};
-use super::said_findings::{SaidFindings, further_key, said_key};
+use super::said_findings::{SaidFindings, further_key, pointed_key, said_key};
 use super::texts::{self, SummaryParts};
 use crate::run::report::{ReportedFinding, ReviewReport};
 
@@ -258,21 +258,23 @@ impl Publication<'_> {
         self.store.findings().mark_posted_inline(run, &at_lines).await?;
         let is_grave =
             |one: &&ReportedFinding| one.shown == ShownAs::Inline || one.sighting.finding.is_removed_credential();
-        let unsaid: Vec<&ReportedFinding> =
-            report.standing().filter(is_grave).filter(|one| said.is_unsaid(one)).collect();
+        // Another bot's open thread is enough: the body points to it.
+        let is_named_by_others =
+            |one: &ReportedFinding| report.referee.as_ref().is_some_and(|referee| referee.thread_of(one).is_some());
+        let is_unsaid =
+            |one: &&ReportedFinding| said.is_unsaid(one) && !(is_named_by_others(one) && said.is_pointed_to(one));
+        let unsaid: Vec<&ReportedFinding> = report.standing().filter(is_grave).filter(is_unsaid).collect();
         let further = || report.standing().filter(|one| one.shown == ShownAs::Details);
         if unsaid.is_empty() && further().all(|one| said.is_in_a_list(one)) {
             return Ok(None);
         }
-        // Another bot's open thread is enough: the body points to it.
-        let is_named_by_others =
-            |one: &ReportedFinding| report.referee.as_ref().is_some_and(|referee| referee.thread_of(one).is_some());
         let to_place: Vec<&ReportedFinding> = unsaid.iter().copied().filter(|one| !is_named_by_others(one)).collect();
         let comments = self.comments_to_post(run, &to_place, &said).await?;
         let placed: BTreeSet<FindingId> = comments.iter().filter_map(|one| finding_of(&one.key)).collect();
         let parts = SummaryParts::read(self.store, self.repo.id, report, &said, &placed, None).await?;
         let body = parts.body(report, self.handle);
-        let listed = report.standing().filter(|one| texts::is_listed(one, &said, &placed)).filter_map(said_key);
+        let key = |one| if is_named_by_others(one) { pointed_key(one) } else { said_key(one) };
+        let listed = report.standing().filter(|one| texts::is_listed(one, &said, &placed)).filter_map(key);
         let said = listed.chain(further().filter_map(further_key)).collect();
         Ok(Some(ReviewWrite { commit: report.head.as_str().to_owned(), body, comments, said }))
     }

@@ -64,9 +64,14 @@ impl SaidFindings {
         self.has(one, said_key(one))
     }
 
-    /// Whether a body contains it, also in the list of further findings.
+    /// Whether a body contains it, also in the list of further findings or with a link to another bot's thread.
     pub(super) fn is_in_a_list(&self, one: &ReportedFinding) -> bool {
-        self.is_in_a_body(one) || self.has(one, further_key(one))
+        self.is_in_a_body(one) || self.is_pointed_to(one) || self.has(one, further_key(one))
+    }
+
+    /// Whether the body of another review links another bot's thread for it.
+    pub(super) fn is_pointed_to(&self, one: &ReportedFinding) -> bool {
+        self.has(one, pointed_key(one))
     }
 
     fn has(&self, one: &ReportedFinding, key: Option<String>) -> bool {
@@ -94,6 +99,12 @@ pub(super) fn said_key(one: &ReportedFinding) -> Option<String> {
 /// room for it.
 pub(super) fn further_key(one: &ReportedFinding) -> Option<String> {
     said_key(one).map(|key| format!("{key}/further"))
+}
+
+/// The key of a finding for which a body links another bot's thread: it gets an inline comment once that thread is closed
+/// without a fix.
+pub(super) fn pointed_key(one: &ReportedFinding) -> Option<String> {
+    said_key(one).map(|key| format!("{key}/pointed"))
 }
 
 fn finding_of_said(key: &str) -> Option<FindingId> {

@@ -130,6 +130,18 @@ on_both_engines! {
         assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
     }
 
+    async fn a_thread_that_a_bot_closes_without_a_fix_hides_nothing(database: TestDatabase) {
+        let setting = with_bots(database, &[(5, LEAK)]).await;
+        let thread = comment(&setting, RABBIT, 5, SAID);
+        assert_eq!(done(&setting.publish(&weighed(&setting, &[leak("major")]).await).await), (0, true, 0));
+        setting.push(&code(&[(5, LEAK), (20, "more();")]));
+        assert_eq!(done(&setting.publish(&weighed(&setting, &[leak("major")]).await).await), (0, false, 0));
+        setting.emulator.world().resolve_thread(REPO, thread, RABBIT);
+        assert_eq!(done(&setting.publish(&weighed(&setting, &[leak("major")]).await).await), (1, true, 0));
+        assert_eq!(done(&setting.publish(&weighed(&setting, &[leak("major")]).await).await), (0, false, 0));
+        assert_eq!(setting.own_reviews(), (2, 1));
+    }
+
     async fn nobody_hides_a_finding_but_a_listed_bot(database: TestDatabase) {
         let setting = with_bots(database, &[(5, LEAK)]).await;
         comment(&setting, "ann", 5, SAID);
