@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use canonry_domain::review::{LineRange, RemarkAuthor, RemarkThread, ReviewRemark, is_named_bot, remark_essence};
-use canonry_domain::{GithubId, ItemNumber, Login, RepoName};
+use canonry_domain::{GithubId, ItemNumber, Login, RepoName, counted};
 use canonry_github::api::{ReactionSubject, RestReviewComment, RestUser};
 use canonry_github::{GitHub, GitHubError};
 use serde_json::Value;
@@ -60,16 +60,22 @@ pub async fn remarks_of_pull(
     heard.take(&comments, bots, Some(own), &resolved);
     let counts: BTreeMap<GithubId, bool> =
         comments.iter().map(|one| (GithubId(one.id), one.reactions.plus_one + one.reactions.minus_one > 0)).collect();
-    let mut asked = 0;
+    let (mut asked, mut unread) = (0, 0);
     for remark in &mut heard.remarks {
         remark.thumbs = (0, 0);
-        if !counts.get(&remark.id).copied().unwrap_or_default() || asked == MOST_REACTIONS {
+        if !counts.get(&remark.id).copied().unwrap_or_default() {
             continue;
         }
-        asked += 1;
         // Unknown reactions count as none: the comment is weighed by the rest.
-        let reactions =
-            github.reactions(repo, ReactionSubject::ReviewComment(remark.id)).all().await.unwrap_or_default();
+        let reactions = match asked {
+            MOST_REACTIONS => None,
+            _ => github.reactions(repo, ReactionSubject::ReviewComment(remark.id)).all().await.ok(),
+        };
+        asked = MOST_REACTIONS.min(asked + 1);
+        let Some(reactions) = reactions else {
+            unread += 1;
+            continue;
+        };
         let people = |content: &str| {
             let by = reactions.iter().filter(|one| one.content == content).filter_map(|one| one.user.as_ref());
             let people = by.filter(|user| !user.is_bot() && !is_named_bot(&user.login, bots));
@@ -77,6 +83,10 @@ pub async fn remarks_of_pull(
             others.map(|login| login.key()).collect::<BTreeSet<String>>().len() as u32
         };
         remark.thumbs = (people("+1"), people("-1"));
+    }
+    if unread > 0 {
+        let comments = counted(unread, "comment");
+        heard.notes.push(format!("the reactions to {comments} of other reviewers were not read and count as none"));
     }
     Ok(heard)
 }

@@ -45,6 +45,13 @@ impl VoiceSource<'_> {
             Self::Finding(..) => None,
         }
     }
+
+    fn finding(&self) -> Option<FindingId> {
+        match self {
+            Self::Remark(_) => None,
+            Self::Finding(id, _) => Some(*id),
+        }
+    }
 }
 
 /// Weighs the comments on a stored review's change, records them as witnesses, and adds the result to the report.
@@ -87,7 +94,8 @@ pub async fn weigh_remarks(
         .collect();
     let groups = group_remarks(&compared, AT_LEAST_ALIKE);
     let witnessed: Vec<WitnessedRemark<'_>> = groups.iter().flat_map(|group| witnesses_of(group, &voices)).collect();
-    store.findings().record_remarks(repo, &report.subject, &witnessed, now).await?;
+    let own: BTreeSet<FindingId> = voices.iter().filter_map(|voice| voice.said.finding()).collect();
+    store.findings().record_remarks(repo, &report.subject, &witnessed, &own, now).await?;
     let mut result = RefereeReport {
         remarks: remarks.len(),
         records: current_bots(store.findings().bot_records(repo).await?, &remarks),
@@ -133,10 +141,7 @@ fn voices<'a>(remarks: &'a [ReviewRemark], report: &'a ReviewReport) -> Vec<Voic
 
 /// The remarks of a group, with Canonry's most severe finding in it and the number of others who agree.
 fn witnesses_of<'v>(group: &[usize], voices: &'v [Voice<'_>]) -> Vec<WitnessedRemark<'v>> {
-    let finding = group.iter().find_map(|at| match voices[*at].said {
-        VoiceSource::Finding(id, _) => Some(id),
-        VoiceSource::Remark(_) => None,
-    });
+    let finding = group.iter().find_map(|at| voices[*at].said.finding());
     let remarks: Vec<&ReviewRemark> = group.iter().filter_map(|at| voices[*at].said.remark()).collect();
     let authors: BTreeSet<String> = remarks.iter().map(|remark| remark.author.login.key()).collect();
     let agreeing = (authors.len().saturating_sub(1) + usize::from(finding.is_some())) as u64;

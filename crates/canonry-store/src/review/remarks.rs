@@ -1,7 +1,7 @@
 //! Comments of other reviewers on changes, and the records of bots that follow from them.
 
 use canonry_boxed::boxed;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::{BotRecord, RepoPath, ReviewRemark, ReviewSubject, remark_outcome};
 use canonry_domain::{GithubId, Login, Share};
@@ -39,23 +39,35 @@ from_row!(StoredRemark { comment: "comment_id", author, is_bot, path, link, said
 #[boxed]
 impl FindingStore<'_> {
     /// Records the remarks on a subject as they are now. A repeated call changes nothing.
+    ///
+    /// `compared` are the findings that the remarks were compared with. A remark that named one of the others, such as a
+    /// fixed finding, still does.
     pub async fn record_remarks(
         self,
         repo: RepoId,
         subject: &ReviewSubject,
         remarks: &[WitnessedRemark<'_>],
+        compared: &BTreeSet<FindingId>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let upsert = "INSERT INTO remarks (repo_id, subject, comment_id, author, is_bot, path, line, link, said_at,
                 finding_id, agreeing, outcome, seen_at)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
             ON CONFLICT (repo_id, comment_id) DO UPDATE SET is_bot = excluded.is_bot, line = excluded.line,
-                finding_id = COALESCE(excluded.finding_id, remarks.finding_id), agreeing = excluded.agreeing,
+                finding_id = excluded.finding_id, agreeing = excluded.agreeing,
                 outcome = excluded.outcome, seen_at = excluded.seen_at";
         let subject = subject.to_string();
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(repo).await?;
+        let named = "SELECT comment_id, finding_id FROM remarks
+            WHERE repo_id = $1 AND subject = $2 AND finding_id IS NOT NULL";
+        let named: Vec<(i64, i64)> =
+            on_tx!(&mut tx, |db| sqlx::query_as(named).bind(repo.0).bind(&subject).fetch_all(db).await?);
+        let named: BTreeMap<i64, FindingId> =
+            named.into_iter().map(|(comment, finding)| (comment, FindingId(finding))).collect();
         for WitnessedRemark { remark, finding, agreeing } in remarks {
+            let before = || named.get(&remark.id.0).copied().filter(|before| !compared.contains(before));
+            let finding = finding.or_else(before);
             let outcome = remark_outcome(remark.thread, remark.thumbs);
             on_tx!(&mut tx, |db| {
                 let query = sqlx::query(upsert)

@@ -1,5 +1,7 @@
 //! Findings: the list, and the history of one.
 
+use std::collections::BTreeSet;
+
 use canonry_domain::review::{
     Category, DismissalKind, Dismisser, Finding, FindingStatus, Fingerprint, HiddenBy, RemarkAuthor, RemarkThread,
     ReviewRemark, ReviewSubject,
@@ -110,7 +112,7 @@ async fn who_else_named_a_finding_stands_on_its_page() {
     let witnessed =
         remarks.each_ref().map(|remark| WitnessedRemark { remark, finding: Some(history.eval), agreeing: 3 });
     let findings = world.store.findings();
-    findings.record_remarks(world.repo.id, &subject, &witnessed, world.now).await.expect("stored");
+    findings.record_remarks(world.repo.id, &subject, &witnessed, &BTreeSet::new(), world.now).await.expect("stored");
     let page = world.page(Who::Rita, &format!("/findings/{}", history.eval)).await;
     assert!(page.contains(&format!("href=\"{own}\"")), "{page}");
     assert!(!page.contains("evil.example") && !page.contains("javascript:") && !page.contains("<script>x"), "{page}");

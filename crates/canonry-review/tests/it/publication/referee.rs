@@ -1,10 +1,13 @@
 //! Tests that comments of other bots and people are witnesses: each problem is shown once, with its threads, and none of
 //! them makes a check fail.
 
-use canonry_domain::review::BotRecord;
+use std::collections::BTreeSet;
+
+use canonry_domain::review::{BotRecord, ReviewSubject};
 use canonry_review::{FindingLife, ReviewReport, remarks_of_pull, weigh_remarks};
-use canonry_store::FindingId;
+use canonry_store::{FindingId, WitnessedRemark};
 use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::Fault;
 use canonry_testkit::on_both_engines;
 use canonry_testkit::public_text::assert_readable;
 use serde_json::{Value, json};
@@ -140,6 +143,29 @@ on_both_engines! {
         assert_eq!(done(&setting.publish(&weighed(&setting, &[leak("major")]).await).await), (1, true, 0));
         assert_eq!(done(&setting.publish(&weighed(&setting, &[leak("major")]).await).await), (0, false, 0));
         assert_eq!(setting.own_reviews(), (2, 1));
+    }
+
+    async fn a_remark_names_a_finding_as_long_as_they_are_alike(database: TestDatabase) {
+        let setting = with_bots(database, &[(5, LEAK)]).await;
+        let liked = comment(&setting, RABBIT, 5, SAID);
+        setting.emulator.world().react_to_review_comment(REPO, liked, "mona", "+1");
+        setting.emulator.fault(Fault::on("GET", "/repos/*/*/pulls/comments/*/reactions").times(1).answer(404));
+        let report = weighed(&setting, &[leak("major")]).await;
+        let note = "the reactions to 1 comment of other reviewers were not read and count as none";
+        assert!(report.notes.iter().any(|one| one == note), "{:?}", report.notes);
+        let own = report.findings[0].id.expect("stored");
+        let (github, outbox) = (setting.github(), setting.outbox().await);
+        let bots = &setting.settings.review.referee.bots;
+        let heard = remarks_of_pull(&github, outbox.own_login(), &setting.repo.name, setting.pull, bots).await.expect("read");
+        let alone = [WitnessedRemark { remark: &heard.remarks[0], finding: None, agreeing: 0 }];
+        let subject = ReviewSubject::Pull(setting.pull);
+        // A finding that is fixed is compared with nothing, and keeps its witnesses; another grouping takes them away.
+        for (compared, expected) in [(BTreeSet::new(), 1), (BTreeSet::from([own]), 0)] {
+            let now = "2026-02-02T00:00:00Z".parse().expect("a time");
+            setting.store.findings().record_remarks(setting.repo.id, &subject, &alone, &compared, now).await.expect("stored");
+            let stored = setting.store.findings().remarks_of_finding(setting.repo.id, own).await.expect("read");
+            assert_eq!(stored.len(), expected, "{compared:?}");
+        }
     }
 
     async fn nobody_hides_a_finding_but_a_listed_bot(database: TestDatabase) {
