@@ -88,7 +88,7 @@ pub(crate) async fn gather_context(request: &ContextRequest<'_>) -> ReviewContex
     context.commits.retain(|message| message != "canonry");
     let found = or_note("code elsewhere in the repository", search_repository(request).await, &mut notes);
     (context.callers, context.definitions) = (found.callers, found.definitions);
-    notes.extend(found.note);
+    notes.extend(found.notes);
     context.notes = notes;
     context
 }
@@ -136,7 +136,7 @@ async fn guidance(request: &ContextRequest<'_>) -> Result<Vec<GuidanceFile>, Git
 struct FoundInRepository {
     callers: Vec<FoundCode>,
     definitions: Vec<FoundCode>,
-    note: Option<String>,
+    notes: Vec<String>,
 }
 
 /// Searches the files at the head that are nearest to the changed ones.
@@ -163,7 +163,12 @@ async fn search_repository(request: &ContextRequest<'_>) -> Result<FoundInReposi
     let note = (all > most).then(|| {
         format!("context: callers and definitions were searched in the nearest {most} of {all} files with code")
     });
-    Ok(FoundInRepository { callers, definitions, note })
+    let left_out = names.left_out;
+    let unsearched = (left_out > 0).then(|| {
+        let more = if left_out == 1 { "1 more name".to_owned() } else { format!("{left_out} more names") };
+        format!("context: callers and definitions of {more} of functions were not searched")
+    });
+    Ok(FoundInRepository { callers, definitions, notes: note.into_iter().chain(unsearched).collect() })
 }
 
 fn is_code(path: &RepoPath) -> bool {

@@ -67,6 +67,8 @@ pub(super) struct ChangedNames {
     pub(super) changed: BTreeMap<String, BTreeSet<RepoPath>>,
     /// Functions that new lines call.
     pub(super) called: BTreeMap<String, BTreeSet<RepoPath>>,
+    /// How many more names there are that are not searched for.
+    pub(super) left_out: usize,
 }
 
 impl ChangedNames {
@@ -90,11 +92,14 @@ impl ChangedNames {
             }
         }
         names.called.retain(|name, _| !names.changed.contains_key(name));
+        let mut left_out = 0;
         for names in [&mut names.changed, &mut names.called] {
             while names.len() > MOST_NAMES {
                 names.pop_last();
+                left_out += 1;
             }
         }
+        names.left_out = left_out;
         names
     }
 
@@ -248,6 +253,13 @@ mod tests {
         // `low` and `new` are too short to be found again.
         assert_eq!(names.called.keys().collect::<Vec<_>>(), ["measure"]);
         assert!(ChangedNames::of(&[]).is_empty());
+    }
+
+    #[test]
+    fn names_beyond_the_limit_are_counted() {
+        let calls: String = (0..70).map(|at| format!("call_{at}();\n")).collect();
+        let names = names(&calls, &(1..=70).collect::<Vec<_>>());
+        assert_eq!((names.called.len(), names.left_out), (60, 10));
     }
 
     #[test]

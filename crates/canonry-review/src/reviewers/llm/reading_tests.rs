@@ -15,6 +15,7 @@ use super::reviewer::{LlmAnswer, LlmInput, LlmReviewer};
 use super::scripted_model::{ScriptedAnswer, ScriptedModel};
 use super::shown_file::tests::{change, new_file};
 use crate::change::file_change::{ChangeKind, FileChange};
+use crate::findings::reviewer_answer::RawFinding;
 use crate::reviewers::{FileToRead, ReviewContext};
 
 const CODE: &str = "fn last(list: &[u8]) -> u8 {\n    list[list.len()]\n}\n";
@@ -347,18 +348,30 @@ async fn a_second_reading_that_fails_drops_nothing() {
         ["4 of the model's 4 findings had no second reading: the model did not answer: its program failed"]
     );
     assert!(heard.heard.notes.is_empty() && unproven(&heard).is_empty(), "{:?}", heard.heard);
+    let messages = |heard: &LlmAnswer| -> Vec<String> {
+        let unread = "It goes wrong.\n\nIt was not read a second time: ";
+        let short = |one: &RawFinding| one.message.strip_prefix(unread).unwrap_or("read").to_owned();
+        heard.heard.reported.iter().map(short).collect()
+    };
+    assert_eq!(
+        messages(&heard),
+        [
+            "the model did not answer: its program failed.",
+            "the model's answer was not JSON.",
+            "the model's answer gave no reason.",
+            "the model's answer left out a finding.",
+        ]
+    );
     let chat = Arc::new(ScriptedModel::new([findings(&grave)], []));
     let budget = LlmReviewBudget { calls: 2, ..LlmReviewBudget::default() };
     let heard = read_with(&chat, &[("src/a.rs", CODE)], budget).await;
     assert_eq!(
-        (heard.heard.problems.len(), heard.heard.notes),
-        (
-            0,
-            vec![
-                "3 of the model's 4 findings had no second reading: the limit of 2 model calls was reached".to_owned()
-            ]
-        )
+        heard.heard.notes,
+        ["3 of the model's 4 findings had no second reading: the limit of 2 model calls was reached"]
     );
+    assert!(heard.heard.problems.is_empty(), "{:?}", heard.heard.problems);
+    let why = "the limit of 2 model calls was reached.";
+    assert_eq!(messages(&heard), ["read", why, why, why]);
     assert_eq!((heard.model_use.calls, chat.asked().len()), (2, 2));
 }
 
@@ -387,6 +400,8 @@ async fn a_large_change_is_divided_and_what_is_beyond_the_budget_is_told() {
     let skipped: Vec<_> = heard.skipped.iter().map(|one| (one.path.as_str(), one.why.as_str())).collect();
     assert_eq!(skipped, [("README.md", why), ("tests/c.rs", why)]);
     assert_eq!(heard.heard.problems, [format!("the model did not read everything: {why}")]);
+    let note = "each part was read without an overview: the limit of 2 model calls leaves none for it";
+    assert!(heard.heard.notes.iter().any(|one| one == note), "{:?}", heard.heard.notes);
     assert_eq!(heard.model_use.calls, 2);
 }
 

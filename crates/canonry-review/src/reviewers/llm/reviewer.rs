@@ -77,13 +77,17 @@ impl LlmReviewer {
         let mut told = ReadingNotes { notes: input.context.notes.clone(), ..ReadingNotes::default() };
         let mut left_out = LeftOut::default();
         // A change that fits into one question is seen as a whole anyway.
-        let has_parts = plan.batches.len() > 1 && input.budget.reading_calls() as usize > plan.batches.len();
-        let overview = if has_parts {
-            let (overview, cut) = ask_overview(&session, &plan.files, &around).await;
-            left_out.merge(&cut);
-            overview.map_err(|why| told.notes.push(format!("each part was read without an overview: {why}"))).ok()
-        } else {
+        let overview = if plan.batches.len() < 2 {
             None
+        } else {
+            let overview = if input.budget.reading_calls() as usize > plan.batches.len() {
+                let (overview, cut) = ask_overview(&session, &plan.files, &around).await;
+                left_out.merge(&cut);
+                overview
+            } else {
+                Err(format!("the limit of {} model calls leaves none for it", input.budget.calls))
+            };
+            overview.map_err(|why| told.notes.push(format!("each part was read without an overview: {why}"))).ok()
         };
         let mut found = Vec::new();
         let mut next = 0;

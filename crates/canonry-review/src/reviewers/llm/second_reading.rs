@@ -31,7 +31,7 @@ pub(super) struct SecondReadings {
 }
 
 /// Reads findings a second time, the most severe first. A finding that cannot be proven is tagged, so that it is stored
-/// and not shown. A finding whose second reading failed stays as it is.
+/// and not shown. A finding whose second reading failed, or for which no question was left, stays and says so.
 ///
 /// A critical finding is lowered by one step instead, with the reason: the second reading is a model's verdict too,
 /// about code whose author would like the finding to go away, and a model's doubt alone never makes a critical finding
@@ -52,15 +52,19 @@ pub(super) async fn read_again(
         let answers = join_all(wave.iter().map(|question| ask(session, question, reported))).await;
         for (question, answer) in wave.iter().zip(answers) {
             for (position, at) in question.findings.iter().enumerate() {
-                match answer
-                    .as_ref()
-                    .map(|verdicts| doubt(verdicts.get(&(position + 1)), question.file, &reported[*at]))
-                {
+                let (one, unread) = (&mut reported[*at], "It was not read a second time");
+                match answer.as_ref().map(|verdicts| doubt(verdicts.get(&(position + 1)), question.file, one)) {
                     Ok(Ok(None)) => {}
-                    Ok(Ok(Some(reason))) => told.notes.extend(mark(&mut reported[*at], &reason)),
-                    Ok(Err(why)) => failed.push(why),
-                    Err(NoAnswer::NotAsked(why)) => not_asked.push(why.clone()),
-                    Err(failure) => failed.push(failure.why().to_owned()),
+                    Ok(Ok(Some(reason))) => told.notes.extend(mark(one, &reason)),
+                    Ok(Err(why)) => {
+                        append(one, &format!("{unread}: {why}."));
+                        failed.push(why);
+                    }
+                    Err(failure) => {
+                        append(one, &format!("{unread}: {}.", failure.why()));
+                        let is_asked = !matches!(failure, NoAnswer::NotAsked(_));
+                        (if is_asked { &mut failed } else { &mut not_asked }).push(failure.why().to_owned());
+                    }
                 }
             }
         }
@@ -150,7 +154,7 @@ fn mark(one: &mut RawFinding, reason: &str) -> Option<String> {
         one.tags.insert(UNPROVEN.to_owned());
         format!("A second reading did not confirm this: {reason}")
     };
-    one.message = if one.message.is_empty() { said } else { format!("{}\n\n{said}", one.message) };
+    append(one, &said);
     let path = visible(one.path.as_str());
     (was == Severity::Critical).then(|| {
         format!(
@@ -158,6 +162,13 @@ fn mark(one: &mut RawFinding, reason: &str) -> Option<String> {
             one.title, one.severity
         )
     })
+}
+
+fn append(one: &mut RawFinding, said: &str) {
+    if !one.message.is_empty() {
+        one.message.push_str("\n\n");
+    }
+    one.message.push_str(said);
 }
 
 fn second_request(file: &ShownFile<'_>, findings: &[&RawFinding]) -> ChatRequest {
