@@ -213,19 +213,20 @@ impl RemoteChat {
         let learnt = learnt_form(&key);
         let mut form =
             learnt.clone().unwrap_or_else(|| RequestForm::usual(model, *base_url == provider.vendor().base_url));
-        for _ in 1..MOST_FORMS {
-            let failure =
-                match self.service.post(self.body(request, &form).to_string(), |answer| self.read(&answer)).await {
-                    Ok(reply) => {
-                        if learnt.as_ref() != Some(&form) {
-                            remember_form(key, form);
-                        }
-                        return Ok(reply);
+        let mut forms = 1;
+        loop {
+            let body = self.body(request, &form).to_string();
+            let failure = match self.service.post(body, |answer| self.read(&answer)).await {
+                Ok(reply) => {
+                    if learnt.as_ref() != Some(&form) {
+                        remember_form(key, form);
                     }
-                    Err(failure) => failure,
-                };
+                    return Ok(reply);
+                }
+                Err(failure) => failure,
+            };
             let next = match &failure {
-                RemoteFailure::Status { status: 400 | 422, said, .. } => {
+                RemoteFailure::Status { status: 400 | 422, said, .. } if forms < MOST_FORMS => {
                     form.after_refusal(said, sent_limit(request, *thinking, &form))
                 }
                 _ => None,
@@ -233,9 +234,8 @@ impl RemoteChat {
             let Some(next) = next else { return Err(failure) };
             let provider = provider.name();
             tracing::info!(provider, model, "a model refused a part of a request, which is left out from now on");
-            form = next;
+            (form, forms) = (next, forms + 1);
         }
-        self.service.post(self.body(request, &form).to_string(), |answer| self.read(&answer)).await
     }
 
     async fn ask(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {

@@ -321,6 +321,8 @@ async fn what_a_model_refuses_is_left_out_from_then_on() {
             "Invalid parameter: 'response_format' of type 'json_schema' is not supported.",
         ),
         ("/stream_options", "Unknown parameter: 'stream_options'."),
+        // The sixth form, the last one that is tried, is remembered too.
+        ("/stream", "Streaming is not supported."),
     ];
     let anthropic: &[(&str, &str)] = &[
         ("/temperature", "temperature: this model does not take it"),
