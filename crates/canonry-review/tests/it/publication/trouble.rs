@@ -26,6 +26,17 @@ on_both_engines! {
         assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((0, 0), 0));
     }
 
+    async fn a_file_that_nobody_read_asks_for_action(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        setting.emulator.world().push_pull(REPO, setting.number(), "ann", &[("blob.dat", Some("a\0b"))]);
+        let report = setting.review_by(&[ReviewerChoice::Builtin], true).await;
+        setting.publish(&report).await;
+        let (_, conclusion, title) = setting.check().expect("a check run");
+        let expected = "No findings, but the review is incomplete: 1 file was not read";
+        assert_eq!((conclusion.as_deref(), title.as_str()), (Some("action_required"), expected));
+        assert!(setting.check_text().contains("`blob.dat`: it contains NUL bytes"), "{}", setting.check_text());
+    }
+
     async fn without_check_runs_a_comment_says_that_a_review_is_incomplete(database: TestDatabase) {
         let setting = Setting::with_token(database, &code(&[])).await;
         let broken = ReviewerChoice::Command(CommandReviewer::from_line("false").expect("a program"));
