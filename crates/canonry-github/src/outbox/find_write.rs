@@ -1,6 +1,6 @@
 //! Finds out which part of an entry is already on GitHub.
 
-use canonry_domain::{GithubId, announce_the_same_close};
+use canonry_domain::{GithubId, WriteOrigin, announce_the_same_close};
 use jiff::Timestamp;
 
 use super::find_thread::{Conversation, THREAD_FORBIDDEN};
@@ -29,7 +29,9 @@ impl WriteJob<'_> {
     pub(super) async fn find_sent(&self, progress: &Progress) -> Event {
         let seen = match (&progress.phase, &progress.draft, &self.write) {
             (Phase::Listing { .. }, Some(draft), Write::Review(review)) => self.list_review(draft, review).await,
-            _ if progress.act == Act::Comment => self.own_comments().await.map(Event::SawComments),
+            _ if progress.act == Act::Comment && !progress.is_edit() => {
+                self.own_comments().await.map(Event::SawComments)
+            }
             _ => self.find_change(progress).await,
         };
         match seen {
@@ -42,6 +44,7 @@ impl WriteJob<'_> {
     /// not announced on a closed item. `None` if nothing prevents sending.
     pub(super) async fn check_before_sending(&self, progress: &Progress) -> Option<Event> {
         let seen = match (progress.act, &self.write) {
+            (Act::Comment, _) if progress.is_edit() => Ok(Event::SawAbsent),
             (Act::Comment, _) if self.outbox.may_have_forgotten && progress.unsure == 0 => self.find_forgotten().await,
             (Act::Comment, Write::Close(_)) => self
                 .is_open()
@@ -61,7 +64,8 @@ impl WriteJob<'_> {
     }
 
     /// Searches for a comment that was sent before the database was lost or replaced by an older copy. One that names
-    /// another target than ours would is left alone, and nothing is closed because of it.
+    /// another target than ours would is left alone, and nothing is closed because of it. The status of a review may be
+    /// about an earlier head: it is edited.
     async fn find_forgotten(&self) -> Result<Event, GitHubError> {
         let found = self.own_texts().await?;
         Ok(match found.first() {
@@ -70,6 +74,7 @@ impl WriteJob<'_> {
             }
             None => Event::SawAbsent,
             Some((_, text)) if !self.says_the_same(text) => Event::Refused(OTHER_COMMENT.to_owned()),
+            Some((comment, text)) if self.is_outdated_status(text) => Event::SawOutdated(*comment),
             Some(_) => Event::SawComments(found.into_iter().map(|(comment, _)| comment).collect()),
         })
     }
@@ -84,13 +89,19 @@ impl WriteJob<'_> {
         }
     }
 
+    fn is_outdated_status(&self, text: &str) -> bool {
+        let ours = self.comment_text(Act::Comment);
+        self.entry.source.origin == WriteOrigin::ReviewSummary
+            && !same_text(without_marker(text), without_marker(&ours))
+    }
+
     async fn find_change(&self, progress: &Progress) -> Result<Event, GitHubError> {
         let there = |there: bool| if there { Event::SawThere { objected: false } } else { Event::SawAbsent };
         if let Write::Review(_) = &self.write {
             return self.find_review(progress).await;
         }
-        if progress.act == Act::Correct {
-            let wanted = self.comment_text(Act::Correct);
+        if progress.act == Act::Correct || progress.is_edit() {
+            let wanted = self.comment_text(progress.act);
             return self.find_comment_edit(progress.comment.map(|comment| comment.id), Some(&wanted)).await;
         }
         match &self.write {

@@ -191,6 +191,8 @@ pub(super) enum Event {
     ItemGone(Verdict),
     /// Our own comments with the entry's marker, oldest first.
     SawComments(Vec<WrittenComment>),
+    /// Our own comment with the entry's marker and another text.
+    SawOutdated(WrittenComment),
     SawAbsent,
     /// The wanted state is already there.
     SawThere {
@@ -252,6 +254,11 @@ impl Progress {
         Self { asked, ..self.in_phase(Phase::Sending) }
     }
 
+    /// Whether the comment exists already, with another text.
+    pub(super) fn is_edit(&self) -> bool {
+        self.act == Act::Comment && self.comment.is_some()
+    }
+
     /// The next move after an event.
     pub(super) fn advance(self, shape: Shape, event: Event, now: Timestamp) -> Result<Move, OutOfPlace> {
         Ok(match (self.phase.clone(), event) {
@@ -264,6 +271,8 @@ impl Progress {
                 let already = self.act == Act::Draft && self.unsure == 0;
                 Self { draft: Some(draft), ..self }.submitted(already)
             }
+            // An earlier database sent it with another text: it is edited.
+            (Phase::Ready, Event::SawOutdated(found)) => Move::On(Self { comment: Some(found), ..self }),
             // An earlier database sent it.
             (Phase::Ready, Event::SawComments(found)) if !found.is_empty() => {
                 self.act_done(shape, found.first().copied(), true, false)
@@ -286,7 +295,9 @@ impl Progress {
             (Phase::Sending, Event::Died) => self.doubt("the program ended while it was sent".to_owned(), now),
             (Phase::Sending, Event::NoAnswer(reason)) => self.doubt(reason, now),
             (Phase::Sending, Event::Done(comment)) => match comment {
-                Some(known) if self.unsure > 0 && self.act == Act::Comment => self.settle(known, 0, now),
+                Some(known) if self.unsure > 0 && self.act == Act::Comment && !self.is_edit() => {
+                    self.settle(known, 0, now)
+                }
                 comment => self.act_done(shape, comment, false, false),
             },
 

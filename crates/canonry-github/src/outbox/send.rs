@@ -53,6 +53,9 @@ impl WriteJob<'_> {
             (Act::Set, Write::EditReviewComment { comment, body }) => return self.edit_on_diff(*comment, body).await,
             (Act::Set, Write::ResolveThread { comment }) => return self.resolve(*comment).await,
             (Act::Comment, Write::Reply { to, .. }) => return self.reply(*to).await,
+            (Act::Comment, _) if progress.is_edit() => {
+                self.edit(progress.comment.map(|comment| comment.id), Act::Comment).await
+            }
             (Act::Comment, _) => {
                 let sent = github.create_comment(repo, number, &self.comment_text(Act::Comment)).await;
                 sent.map(|comment| Event::Done(Some(written(&comment))))

@@ -46,6 +46,12 @@ impl PublicationKeys {
         self.key(origin, format_args!("{run}-")).with_record(run.get())
     }
 
+    /// The start of the keys for the posted review of a commit. If the database is lost or replaced by an older copy, the
+    /// number of a run is given again, to the review of another commit.
+    pub(super) fn post(&self, run: ReviewId, head: &str) -> WriteKey {
+        self.key(WriteOrigin::ReviewPost, format_args!("{run}-{head}-")).with_record(run.get())
+    }
+
     /// The start of the keys for a commit that one attempt did not review.
     pub(super) fn not_reviewed(&self, origin: WriteOrigin, head: &str, attempt: &str) -> WriteKey {
         let safe = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
@@ -85,7 +91,7 @@ mod tests {
         let keys = PublicationKeys { repo: GithubId(9), number: ItemNumber::new(12).expect("positive") };
         let (run, head) = (ReviewId::new(7), "b");
         for (key, expected) in [
-            (keys.of_run(WriteOrigin::ReviewPost, run).numbered(0), "review/9#12/post/7-0"),
+            (keys.post(run, head).numbered(0), "review/9#12/post/7-b-0"),
             (keys.of_run(WriteOrigin::ReviewSummaryEdit, run).numbered(1), "review/9#12/summary-edit/7-1"),
             (keys.of_run(WriteOrigin::ReviewResolve, run).numbered(8000), "review/9#12/resolve/7-8000"),
             (keys.begin(head).numbered(0), "review/9#12/check/begin-b-0"),

@@ -227,7 +227,7 @@ impl Publication<'_> {
             }
             _ => match self.review_to_post(writes, report, run, given_up).await? {
                 Some(review) => {
-                    let begins = self.keys()?.of_run(WriteOrigin::ReviewPost, run);
+                    let begins = self.keys()?.post(run, report.head.as_str());
                     (writes.next_key(&begins), Write::Review(review))
                 }
                 None => return Ok(ReviewPost::NothingToSay),

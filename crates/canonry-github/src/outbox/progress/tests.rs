@@ -56,6 +56,20 @@ fn a_comment_in_doubt_is_looked_for_twice_after_a_minute() {
 }
 
 #[test]
+fn a_comment_with_an_outdated_text_is_edited_and_no_twin_is_looked_for() {
+    let shape = Shape::Comment;
+    let Move::On(edit) = go(Progress::begin(shape), shape, Event::SawOutdated(comment(7))) else { panic!("no edit") };
+    assert!(edit.is_edit() && edit.phase == Phase::Ready, "{edit:?}");
+    let sent = Move::End(End::Sent(Receipt { comment: Some(comment(7)), ..Receipt::default() }));
+    assert_eq!(go(edit.clone().sending(), shape, Event::Done(Some(comment(7)))), sent);
+    let (doubt, _) = waits(go(edit.sending(), shape, Event::NoAnswer("x".into())));
+    assert_eq!(go(doubt.clone(), shape, Event::SawThere { objected: false }), sent);
+    let (once, _) = waits(go(doubt, shape, Event::SawAbsent));
+    let Move::On(again) = go(once, shape, Event::SawAbsent) else { panic!("not ready") };
+    assert_eq!(go(again.sending(), shape, Event::Done(Some(comment(7)))), sent);
+}
+
+#[test]
 fn a_refused_close_corrects_its_comment() {
     let shape = Shape::CommentThenSet;
     let Move::On(set) = go(Progress::begin(shape).sending(), shape, Event::Done(Some(comment(1)))) else {

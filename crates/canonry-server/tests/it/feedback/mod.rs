@@ -1,6 +1,6 @@
 //! People's answers to findings on GitHub, and their effect on the next review.
 
 mod answers;
-mod reviewed;
+pub(crate) mod reviewed;
 mod suppression;
 mod threads;
