@@ -1,51 +1,60 @@
 //! Items that no run handled: their event was lost, or the database that knew about them.
 
 use canonry_domain::{ItemNumber, ItemState, ItemType, POSSIBLE_DUPLICATE, RepoName};
-use canonry_store::{ItemFilter, Repo, Store, StoreError};
+use canonry_store::{ItemFilter, NewJob, Repo, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::jobs::service_job::queue_once;
+use crate::jobs::service_job::PreparedJob;
 use crate::jobs::triage_job::TriageJob;
 
 const PAGE: u32 = 500;
 /// How old an item may be whose event was lost. A comment on an older one would surprise.
 const MISSED_FOR: SignedDuration = SignedDuration::from_hours(72);
 
-/// Queues a triage for each open item that has the label of a suggestion, after the database was lost: announced closes
-/// are found by the markers of their comments. Returns the number of items.
-pub(crate) async fn queue_lost_suggestions(store: &Store, repo: &RepoName, now: Timestamp) -> Result<u64, StoreError> {
+/// Remembers that the suggestions of an earlier database were searched for.
+const LOST_SUGGESTIONS: &str = "lost_suggestions";
+/// Longer than any database is used.
+const ONCE: SignedDuration = SignedDuration::from_hours(24 * 365 * 1000);
+
+/// Queues a triage for each open item that has the label of a suggestion, once in the life of a database: as soon as its
+/// first sync has finished, in whatever run. If an earlier database was lost, announced closes are found by the markers of
+/// their comments. Returns the number of items.
+pub(crate) async fn queue_lost_suggestions(
+    store: &Store,
+    repo: &RepoName,
+    now: Timestamp,
+) -> Result<usize, StoreError> {
     let Some(repo) = store.repos().find(repo).await? else { return Ok(0) };
+    if store.corpus().sync_progress(repo.id).await?.finished_at.is_none() {
+        return Ok(0);
+    }
     let open = ItemFilter { state: Some(ItemState::Open), ..ItemFilter::default() };
-    let (mut queued, mut after) = (0, None);
+    let (mut lost, mut after) = (Vec::new(), None);
     loop {
         let page = store.corpus().items_after(repo.id, open, after, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(queued) };
+        let Some(last) = page.last() else { break };
         after = Some((last.number, last.item_type));
-        for item in page.iter().filter(|item| item.labels.iter().any(|label| label == POSSIBLE_DUPLICATE)) {
-            queued += u64::from(queue_triage(store, &repo, item.item_type, item.number, now).await?);
-        }
+        let labelled = page.iter().filter(|item| item.labels.iter().any(|label| label == POSSIBLE_DUPLICATE));
+        lost.extend(labelled.filter_map(|item| triage_job(&repo, item.item_type, item.number)));
     }
+    let jobs: Vec<(NewJob<'_>, Timestamp)> = lost.iter().map(|job| (job.row(), now)).collect();
+    let is_first = store.jobs().fire_schedule(LOST_SUGGESTIONS, ONCE, &jobs, now).await?;
+    Ok(if is_first { lost.len() } else { 0 })
 }
 
 /// Queues a triage for each new item whose event no run handled, such as that of a run that was cancelled while it
 /// waited for the state. Returns the number of items.
-pub(crate) async fn queue_missed_items(store: &Store, repo: &RepoName, now: Timestamp) -> Result<u64, StoreError> {
+pub(crate) async fn queue_missed_items(store: &Store, repo: &RepoName, now: Timestamp) -> Result<usize, StoreError> {
     let Some(repo) = store.repos().find(repo).await? else { return Ok(0) };
     let mut queued = 0;
     for (number, item_type) in store.duplicates().untriaged_since(repo.id, now - MISSED_FOR).await? {
-        queued += u64::from(queue_triage(store, &repo, item_type, number, now).await?);
+        let Some(job) = triage_job(&repo, item_type, number) else { continue };
+        queued += usize::from(store.jobs().enqueue_once(&job.row(), now, now).await?.is_some());
     }
     Ok(queued)
 }
 
-async fn queue_triage(
-    store: &Store,
-    repo: &Repo,
-    item_type: ItemType,
-    number: ItemNumber,
-    now: Timestamp,
-) -> Result<bool, StoreError> {
-    let Some(github_id) = repo.github_id else { return Ok(false) };
-    let job = TriageJob { github_id, item_type, number };
-    Ok(queue_once(store, &job, Some(&repo.name), now, now).await?.is_some())
+fn triage_job(repo: &Repo, item_type: ItemType, number: ItemNumber) -> Option<PreparedJob> {
+    let job = TriageJob { github_id: repo.github_id?, item_type, number };
+    Some(PreparedJob::new(&job, Some(&repo.name)))
 }

@@ -180,11 +180,8 @@ impl RunOnce {
         if queue_first_sync(store, &self.repo, self.clock.now()).await? {
             // The items are there before anything is compared with them.
             done = drain.run(until).await?;
-            let lost = queue_lost_suggestions(store, &self.repo, self.clock.now()).await?;
-            if lost > 0 {
-                tracing::info!(items = lost, "items of an earlier database are triaged again");
-            }
         }
+        queue_lost_suggestions(store, &self.repo, self.clock.now()).await?;
         for (at, event) in events.iter().enumerate() {
             let is_left = at + 1 < events.len();
             if events.len() > 1 {
@@ -198,9 +195,10 @@ impl RunOnce {
         }
         done = done + drain.run(until).await?;
         // A sync of this run may have found them.
+        let lost = queue_lost_suggestions(store, &self.repo, self.clock.now()).await?;
         let missed = queue_missed_items(store, &self.repo, self.clock.now()).await?;
-        if missed > 0 {
-            tracing::info!(items = missed, "items whose events were lost are triaged");
+        if lost + missed > 0 {
+            tracing::info!(lost, missed, "items of an earlier database and items whose events were lost are triaged");
             done = done + drain.run(until).await?;
         }
         Ok(done)
