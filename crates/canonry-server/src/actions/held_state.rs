@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use canonry_clock::Clock;
+use canonry_clock::{BackOff, Clock};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,10 @@ pub(crate) const RENEWAL: SignedDuration = SignedDuration::from_secs(45);
 pub(crate) const LOOK: SignedDuration = SignedDuration::from_secs(4);
 /// A run stops this long before its lease ends: clocks of two machines differ a little.
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);
+/// How many requests of git may fail in a row before a run gives up. A token without the right to write fails each time.
+const MOST_FAILURES: u32 = 5;
+/// The pauses after them: about a minute in all.
+const AFTER_FAILURE: BackOff = BackOff { first: LOOK, longest: SignedDuration::from_mins(1) };
 /// How many runs may end without a result while they work on an event that another one left, before the next one leaves
 /// it alone: an event that kills its run must not kill all later ones. The nightly sync still finds the item.
 const MOST_RUNS: u32 = 3;
@@ -86,45 +90,66 @@ impl StateKeeper {
     /// Waits until no other run has the state, and leases it together with this run's event.
     pub(crate) async fn lease(&self, event: &RunEvent) -> Result<HeldState, StateError> {
         let give_up = self.clock.now() + self.patience;
+        let mut failures = 0;
         loop {
-            let tip = self.state.fetch().await?;
-            let names = match &tip {
-                Some(tip) => self.state.names(tip).await?,
-                None => Vec::new(),
+            let error = match self.try_lease(event).await {
+                Ok(Some(held)) => return Ok(held),
+                // Another run was faster.
+                Ok(None) => {
+                    failures = 0;
+                    continue;
+                }
+                Err(error) => error,
             };
             let now = self.clock.now();
-            let lease = match &tip {
-                Some(tip) => self.lease_in(tip, &names).await?,
-                None => None,
+            let pause = if let StateError::Busy { run, until } = &error {
+                tracing::info!(run, %until, "another run has the state");
+                failures = 0;
+                LOOK
+            } else {
+                // Without the state the run's event is lost, so that one failure must not end it.
+                tracing::warn!(%error, "the state cannot be leased; retrying");
+                failures += 1;
+                AFTER_FAILURE.pause(failures, 0.0)
             };
-            if let Some(lease) = lease.filter(|lease| lease.until > now && lease.run != self.run) {
-                if now >= give_up {
-                    return Err(StateError::Busy { run: lease.run, until: lease.until });
-                }
-                tracing::info!(run = lease.run, until = %lease.until, "another run has the state");
-                self.clock.sleep_until(now + LOOK).await;
-                continue;
+            if failures >= MOST_FAILURES || now >= give_up {
+                return Err(error);
             }
-            let mut waiting = match &tip {
-                Some(tip) => self.waiting_events(tip, &names).await?,
-                None => Vec::new(),
-            };
-            waiting.retain(|earlier| earlier.event.id != event.id);
-            waiting.push(WaitingEvent { event: event.clone(), runs: 0 });
-            let pieces = |name: &String| name.starts_with(DATABASE_PREFIX);
-            let kept: Vec<String> = names.into_iter().filter(pieces).collect();
-            let mut fresh = vec![self.lease_entry(now)];
-            // Other events are only the occasion of a run.
-            let stored = waiting.iter().filter(|waiting| waiting.event.is_webhook());
-            fresh.extend(stored.map(|waiting| (event_file(&waiting.event), json(waiting))));
-            let Some(version) = self.state.replace(tip.as_ref(), &kept, &fresh).await? else { continue };
-            let mut files = Vec::new();
-            for name in &kept {
-                files.push((name.clone(), self.state.read(&version, name).await?));
-            }
-            let kept = kept.into_iter().chain(fresh.into_iter().skip(1).map(|(name, _)| name)).collect();
-            return Ok(HeldState { version, until: now + LEASE, kept, files, events: waiting, in_work: None });
+            self.clock.sleep_until(now + pause).await;
         }
+    }
+
+    /// `None` if another run was faster.
+    async fn try_lease(&self, event: &RunEvent) -> Result<Option<HeldState>, StateError> {
+        let tip = self.state.fetch().await?;
+        let names = match &tip {
+            Some(tip) => self.state.names(tip).await?,
+            None => Vec::new(),
+        };
+        let now = self.clock.now();
+        let mut waiting = Vec::new();
+        if let Some(tip) = &tip {
+            let lease = self.lease_in(tip, &names).await?;
+            if let Some(lease) = lease.filter(|lease| lease.until > now && lease.run != self.run) {
+                return Err(StateError::Busy { run: lease.run, until: lease.until });
+            }
+            waiting = self.waiting_events(tip, &names).await?;
+        }
+        waiting.retain(|earlier| earlier.event.id != event.id);
+        waiting.push(WaitingEvent { event: event.clone(), runs: 0 });
+        let pieces = |name: &String| name.starts_with(DATABASE_PREFIX);
+        let kept: Vec<String> = names.into_iter().filter(pieces).collect();
+        let mut fresh = vec![self.lease_entry(now)];
+        // Other events are only the occasion of a run.
+        let stored = waiting.iter().filter(|waiting| waiting.event.is_webhook());
+        fresh.extend(stored.map(|waiting| (event_file(&waiting.event), json(waiting))));
+        let Some(version) = self.state.replace(tip.as_ref(), &kept, &fresh).await? else { return Ok(None) };
+        let mut files = Vec::new();
+        for name in &kept {
+            files.push((name.clone(), self.state.read(&version, name).await?));
+        }
+        let kept = kept.into_iter().chain(fresh.into_iter().skip(1).map(|(name, _)| name)).collect();
+        Ok(Some(HeldState { version, until: now + LEASE, kept, files, events: waiting, in_work: None }))
     }
 
     /// The events that other runs left, without those that no run survives.
@@ -179,7 +204,7 @@ impl StateKeeper {
         files.push(self.lease_entry(now));
         let stays = |name: &&String| files.iter().all(|(fresh, _)| fresh != *name);
         let kept: Vec<String> = held.kept.iter().filter(stays).cloned().collect();
-        let Some(version) = self.state.replace(Some(&held.version), &kept, &files).await? else { return Ok(false) };
+        let Some(version) = self.replace_held(held, &kept, &files).await? else { return Ok(false) };
         (held.version, held.until) = (version, now + LEASE);
         Ok(true)
     }
@@ -197,12 +222,22 @@ impl StateKeeper {
     ) -> Result<Option<StateVersion>, StateError> {
         let mut files = database;
         files.push((README_FILE.to_owned(), README.to_vec()));
-        if let Some(version) = self.state.replace(Some(&held.version), &[], &files).await? {
+        self.replace_held(held, &[], &files).await
+    }
+
+    /// Replaces the version that this run has. `None` if the lease was lost.
+    async fn replace_held(
+        &self,
+        held: &HeldState,
+        kept: &[String],
+        files: &[StateEntry],
+    ) -> Result<Option<StateVersion>, StateError> {
+        if let Some(version) = self.state.replace(Some(&held.version), kept, files).await? {
             return Ok(Some(version));
         }
         // A renewal that was cut off may have arrived.
         match self.state.fetch().await? {
-            Some(tip) if self.is_own(&tip).await? => self.state.replace(Some(&tip), &[], &files).await,
+            Some(tip) if self.is_own(&tip).await? => self.state.replace(Some(&tip), kept, files).await,
             _ => Ok(None),
         }
     }
@@ -230,4 +265,50 @@ fn event_file(event: &RunEvent) -> String {
 
 fn json<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("invariant: plain data")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+    use std::sync::Arc;
+
+    use canonry_clock::{Clock as _, ManualClock};
+    use canonry_review::Remote;
+    use jiff::SignedDuration;
+
+    use super::{LEASE, StateKeeper};
+    use crate::actions::run_event::RunEvent;
+    use crate::actions::state_ref::StateRef;
+
+    async fn keeper(folder: &Path, run: &str, clock: &Arc<ManualClock>) -> StateKeeper {
+        let origin = folder.join("origin.git");
+        let made = Command::new("git").args(["init", "--bare", "--quiet"]).arg(&origin).status();
+        assert!(made.expect("git runs").success());
+        let remote = Remote::new(&format!("file://{}", origin.display()), None).expect("an address");
+        let state = StateRef::open(&folder.join(run), &remote, "refs/canonry/state").await.expect("opens");
+        let clock = Arc::clone(clock) as _;
+        StateKeeper { state, clock, run: run.to_owned(), patience: SignedDuration::ZERO }
+    }
+
+    #[tokio::test]
+    async fn a_renewal_whose_answer_was_lost_does_not_lose_the_lease() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let clock = Arc::new(ManualClock::new("2026-03-01T00:00:00Z".parse().expect("valid")));
+        let event = RunEvent { id: "e".to_owned(), name: "schedule".to_owned(), payload: "{}".to_owned() };
+        let one = keeper(folder.path(), "one", &clock).await;
+        let mut held = one.lease(&event).await.expect("free");
+        let mut cut_off = held.clone();
+        clock.advance(SignedDuration::from_secs(10));
+        assert!(one.renew(&mut held).await.expect("reachable"));
+        clock.advance(SignedDuration::from_secs(10));
+        assert!(one.renew(&mut cut_off).await.expect("reachable"), "it is its own renewal that was in between");
+        // Another run has it.
+        clock.advance(LEASE + SignedDuration::from_secs(1));
+        let other = keeper(folder.path(), "other", &clock).await;
+        let taken = other.lease(&event).await.expect("the lease is over");
+        assert_eq!(taken.until(), clock.now() + LEASE);
+        assert!(!one.renew(&mut cut_off).await.expect("reachable"));
+        assert_eq!(one.release(&cut_off, Vec::new()).await.expect("reachable"), None);
+    }
 }

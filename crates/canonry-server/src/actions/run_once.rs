@@ -114,7 +114,15 @@ impl RunOnce {
                 pieces = self.pack(&store) => pieces?,
                 lost = self.keep_lease(&held) => return Err(lost),
             };
-            if let Some(held) = held.into_inner() {
+            if let Some(mut held) = held.into_inner() {
+                // Pushing the database may take as long as the lease is valid.
+                match keeper.renew(&mut held).await {
+                    Ok(true) => {}
+                    Ok(false) => return Err(RunError::LeaseLost),
+                    Err(error) => {
+                        tracing::warn!(%error, "the lease of the state could not be renewed before the last push");
+                    }
+                }
                 keeper.release(&held, pieces).await?.map(drop).ok_or(RunError::LeaseLost)?;
             }
         }
