@@ -47,7 +47,7 @@ impl Drain {
     /// Queues what the schedules want, then works off the queue.
     pub(crate) async fn run(&self, until: Timestamp) -> Result<DrainSummary, StoreError> {
         let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
-        Scheduler { store, clock, schedules: self.schedules }.tick().await?;
+        Scheduler { store, clock, schedules: self.schedules }.tick_early().await?;
         self.work_off(until).await
     }
 

@@ -13,13 +13,13 @@ use crate::world::actions_world::ActionsWorld;
 use crate::world::interrupted::until;
 use crate::world::triage_world::ORIGINALS;
 
-fn report(world: &mut World, topic: u64) -> u64 {
+pub(super) fn report(world: &mut World, topic: u64) -> u64 {
     world.advance(60);
     world.open(POOL, "ann", NewIssue::new(&format!("It stops: topic{topic} alike95"), BODY))
 }
 
 /// Canonry's comments on an issue, whether it is labelled, and whether it is open.
-fn seen(actions: &ActionsWorld, number: u64) -> (usize, bool, bool) {
+pub(super) fn seen(actions: &ActionsWorld, number: u64) -> (usize, bool, bool) {
     let world = actions.emulator.world();
     let issue = world.issue(POOL, number);
     let labelled = issue.labels.iter().any(|label| label == "possible-duplicate");

@@ -187,6 +187,24 @@ impl ActionsWorld {
         std::fs::rename(from, to).expect("it is ours");
     }
 
+    /// From now on GitHub refuses this many pushes to the state.
+    pub(crate) fn refuse_pushes(&self, times: u32) {
+        let origin = self.folder.path().join("origin.git");
+        let hook =
+            "#!/bin/sh\nleft=$(cat refusals)\n[ \"$left\" -gt 0 ] || exit 0\necho $((left - 1)) > refusals\nexit 1\n";
+        std::fs::create_dir_all(origin.join("hooks")).expect("a folder");
+        std::fs::write(origin.join("refusals"), times.to_string()).expect("a file");
+        std::fs::write(origin.join("hooks/pre-receive"), hook).expect("a file");
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(origin.join("hooks/pre-receive"), executable).expect("it is ours");
+    }
+
+    /// How many pushes GitHub will still refuse.
+    pub(crate) fn refusals_left(&self) -> u32 {
+        let left = std::fs::read_to_string(self.folder.path().join("origin.git/refusals")).expect("a file");
+        left.trim().parse().expect("a number")
+    }
+
     fn machine(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
