@@ -18,7 +18,9 @@ use crate::actions::held_state::{HeldState, LOOK, RENEWAL, StateKeeper};
 use crate::actions::lost_items::{queue_lost_suggestions, queue_missed_items};
 use crate::actions::run_event::{RunEvent, RunEventError, queue_first_sync, store_run_event};
 use crate::actions::run_report::{RunEventReport, report_events};
-use crate::actions::state_file::{StateFileError, pack_state, place_database, remove_if_there, replace_by_vectors};
+use crate::actions::state_file::{
+    StateFileError, pack_state, place_database, remove_if_there, replace_by_vectors, size_of,
+};
 use crate::actions::state_ref::{StateEntry, StateError};
 use crate::github_writes::publisher::Publish;
 use crate::jobs::scheduler::Schedules;
@@ -73,6 +75,8 @@ pub struct RunReport {
     pub events: Vec<RunEventReport>,
     /// `None` if the run was interrupted.
     pub done: Option<DrainSummary>,
+    /// The bytes of the stored database; 0 if the run has no state.
+    pub state_size: u64,
 }
 
 #[boxed]
@@ -109,11 +113,13 @@ impl RunOnce {
         }
         let reports = report_events(&store, &self.repo, &events, began_at).await?;
         store.maintenance().blank_gone_items().await?;
+        let mut state_size = 0;
         if let Some(keeper) = &self.keeper {
             let pieces = tokio::select! {
                 pieces = self.pack(&store) => pieces?,
                 lost = self.keep_lease(&held) => return Err(lost),
             };
+            state_size = size_of(&pieces);
             if let Some(mut held) = held.into_inner() {
                 // Pushing the database may take as long as the lease is valid.
                 match keeper.renew(&mut held).await {
@@ -127,7 +133,7 @@ impl RunOnce {
             }
         }
         self.close(store).await?;
-        Ok(RunReport { events: reports, done })
+        Ok(RunReport { events: reports, done, state_size })
     }
 
     /// Closes the database. If the state has it, only its vectors are left.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::actions::run_event::RunEvent;
 use crate::actions::run_once::RunReport;
+use crate::actions::state_file::size_warning;
 
 /// What became of one event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -110,7 +111,7 @@ pub fn run_summary(run: &RunReport, web: &str) -> String {
         Some(_) if run.events.is_empty() => "Nothing happened since the last run. What was due is done.\n".to_owned(),
         Some(_) => "What was due is done.\n".to_owned(),
     };
-    text
+    text + &size_warning(run.state_size).map(|warning| format!("\n{warning}\n")).unwrap_or_default()
 }
 
 fn event_summary(event: &RunEventReport, web: &str) -> String {
@@ -184,7 +185,7 @@ mod tests {
     }
 
     fn summary(events: Vec<RunEventReport>, done: Option<DrainSummary>) -> String {
-        run_summary(&RunReport { events, done }, WEB)
+        run_summary(&RunReport { events, done, state_size: 0 }, WEB)
     }
 
     #[test]

@@ -10,6 +10,11 @@ use crate::actions::state_ref::StateEntry;
 const PIECE: usize = 32 * 1024 * 1024;
 /// What a repository can bear: GitHub recommends less than 1 GB for all of it.
 const MOST: u64 = 768 * 1024 * 1024;
+/// A run with a larger database stops before it writes anything: what it adds might not be storable, and a run whose
+/// database is not stored would be repeated by each later one.
+const FULL: u64 = MOST / 20 * 19;
+/// The job summary warns above this.
+const NEARLY_FULL: u64 = MOST / 5 * 4;
 /// The names of the pieces begin with this.
 pub(crate) const DATABASE_PREFIX: &str = "database-";
 
@@ -19,9 +24,9 @@ pub enum StateFileError {
     Io(#[from] io::Error),
     #[error(
         "the database has {} MB, more than the {} MB that are kept in a repository; run `canonry serve` instead",
-        .0 / 1_000_000, MOST / 1_000_000
+        .size / 1_000_000, .limit / 1_000_000
     )]
-    TooLarge(u64),
+    TooLarge { size: u64, limit: u64 },
     #[error("piece {0} of the stored database is missing; delete the state ref to start over")]
     Incomplete(usize),
 }
@@ -29,11 +34,24 @@ pub enum StateFileError {
 /// The pieces of a database file, each with its name.
 pub(crate) fn pack_state(file: &Path) -> Result<Vec<StateEntry>, StateFileError> {
     let length = std::fs::metadata(file)?.len();
-    if length > MOST {
-        return Err(StateFileError::TooLarge(length));
-    }
+    check_size(length, MOST)?;
     let bytes = std::fs::read(file)?;
     Ok(bytes.chunks(PIECE).enumerate().map(|(place, piece)| (name_of(place), piece.to_vec())).collect())
+}
+
+fn check_size(size: u64, limit: u64) -> Result<(), StateFileError> {
+    if size > limit { Err(StateFileError::TooLarge { size, limit }) } else { Ok(()) }
+}
+
+pub(crate) fn size_of(pieces: &[StateEntry]) -> u64 {
+    pieces.iter().map(|(_, bytes)| bytes.len() as u64).sum()
+}
+
+/// What the job summary says about a database of this size.
+pub(crate) fn size_warning(size: u64) -> Option<String> {
+    let [has, limit] = [size, FULL].map(|bytes| bytes / 1_000_000);
+    let warning = format!("**The database has {has} MB.** Runs stop above {limit} MB; run `canonry serve` instead.");
+    (size > NEARLY_FULL).then_some(warning)
 }
 
 /// Writes a database file from its pieces among these files. `false` if there are none.
@@ -54,6 +72,7 @@ fn unpack_state(files: &[StateEntry], to: &Path) -> Result<bool, StateFileError>
 /// Puts the database of the state in its place, whatever is there. Returns the file with the vectors of an earlier run, if
 /// there is one.
 pub(crate) fn place_database(files: &[StateEntry], database: &Path) -> Result<Option<PathBuf>, StateFileError> {
+    check_size(size_of(files), FULL)?;
     remove_database(database)?;
     unpack_state(files, database)?;
     Ok(Some(vectors_beside(database)).filter(|vectors| vectors.exists()))
@@ -89,7 +108,7 @@ fn name_of(place: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{PIECE, StateFileError, pack_state, unpack_state};
+    use super::{FULL, MOST, NEARLY_FULL, PIECE, StateFileError, check_size, pack_state, size_warning, unpack_state};
 
     #[test]
     fn a_file_comes_back_as_it_was() {
@@ -118,5 +137,14 @@ mod tests {
             refused.to_string(),
             "the database has 900 MB, more than the 805 MB that are kept in a repository; run `canonry serve` instead"
         );
+    }
+
+    #[test]
+    fn a_growing_database_is_warned_of_before_it_is_refused() {
+        assert!(NEARLY_FULL < FULL && FULL < MOST);
+        assert_eq!(size_warning(NEARLY_FULL), None);
+        let warning = size_warning(700_000_000).expect("it is nearly full");
+        assert_eq!(warning, "**The database has 700 MB.** Runs stop above 765 MB; run `canonry serve` instead.");
+        assert!(check_size(FULL, FULL).is_ok() && check_size(FULL + 1, FULL).is_err());
     }
 }
