@@ -52,6 +52,22 @@ fn scripts_take_what_others_wrote_from_the_environment_alone() {
     }
 }
 
+/// An entry has all vectors, and a repository has room for a few dozen.
+#[test]
+fn runs_save_one_cache_a_day() {
+    let document = yaml(ACTION);
+    let step = |name: &str| steps(&document).into_iter().find(|step| step["name"] == name).expect("the step");
+    let (restore, save) = (step("Restore the cache"), step("Save the cache"));
+    assert_eq!(restore["with"]["key"], save["with"]["key"]);
+    let key = save["with"]["key"].as_str().expect("a key");
+    assert!(key.contains("inputs.command == 'run' && inputs.state != 'none' && steps.install.outputs.day ||"), "{key}");
+    let condition = save["if"].as_str().expect("a condition");
+    assert!(
+        condition.contains("steps.run.outcome == 'success' && steps.cache.outputs.cache-hit != 'true'"),
+        "{condition}"
+    );
+}
+
 #[test]
 fn the_actions_inputs_are_declared_described_and_used() {
     let document = yaml(ACTION);

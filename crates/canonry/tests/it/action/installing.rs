@@ -106,6 +106,7 @@ fn an_archive_of_the_release_is_installed_once_its_sum_and_its_origin_hold() {
     assert_eq!(left.exit, Some(0), "{}", left.outputs);
     let program = left.outputs.lines().find_map(|line| line.strip_prefix("program=")).expect("an output");
     assert_eq!(Command::new(program).output().expect("it starts").stdout, b"installed\n");
+    assert!(left.outputs.contains("\nday=20"), "names the day's cache: {}", left.outputs);
     assert_eq!(release.asked(), [ARCHIVE, "SHA256SUMS"]);
     let asked_of_github = format!(
         "attestation verify {ARCHIVE} --repo canonry/canonry --signer-workflow canonry/canonry/.github/workflows/release.yml with {TOKEN}\n"
