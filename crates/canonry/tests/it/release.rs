@@ -99,17 +99,28 @@ fn the_list_of_sums_names_every_file_once_and_misses_none() {
     }
 }
 
-/// Every step that publishes, with programs in place of `gh`, `npm` and so on that record how they are called.
+/// Every step that publishes, with programs in place of `gh`, `npm` and so on that record how they are called. An earlier
+/// try has published a package and a crate, and the registry of crates takes one at first.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_published_is_what_was_built() {
     let place = Place::new();
     write_release(&place);
     place.write("Cargo.toml", "[workspace.package]\nversion = \"9.8.7\"\n");
-    for name in ["pipx", "cargo"] {
+    for name in ["pipx", "sleep"] {
         record(&place, name, "");
     }
-    record(&place, "npm", "if [ \"$1\" = config ]; then echo https://registry.example/; exit 0; fi");
+    record(&place, "cargo", CARGO);
+    program(
+        &place,
+        "curl",
+        "case \"$2\" in */ca/no/canonry-b) [ -e refused-once ] ;; */ca/no/canonry-a) ;; *) exit 22 ;; esac && echo '{\"vers\":\"9.8.7\"}'",
+    );
+    record(
+        &place,
+        "npm",
+        "case \"$*\" in config*) echo https://registry.example/; exit 0 ;; 'view @canonry/darwin-x64@9.8.7 version') echo 9.8.7; exit 0 ;; view*) exit 1 ;; esac",
+    );
     let digest = format!("sha256:{}", "0af1".repeat(16));
     let answers =
         format!("if [ \"$1\" = login ]; then cat > /dev/null; fi\nif [ \"$3\" = inspect ]; then echo {digest}; fi");
@@ -128,6 +139,7 @@ fn what_is_published_is_what_was_built() {
         ("TAP", "octo/homebrew-tap"),
         ("ACTOR", "mona"),
         ("IMAGE", "ghcr.io/octo/canonry"),
+        ("INDEX", "https://index.example"),
     ];
     for name in PUBLISHING {
         let ran = run_step(name, &place.path(""), &given);
@@ -138,14 +150,6 @@ fn what_is_published_is_what_was_built() {
     let npmrc = fs::read_to_string(place.path("npmrc")).expect("settings for npm");
     assert_eq!(npmrc, "//registry.example/:_authToken=${NPM_TOKEN}\n");
     insta::assert_snapshot!(recorded, @r"
-    pipx run uv==0.13.8 publish --trusted-publishing always dist/canonry-9.8.7-py3-none-platform1.whl dist/canonry-9.8.7-py3-none-platform2.whl dist/canonry-9.8.7-py3-none-platform3.whl dist/canonry-9.8.7-py3-none-platform4.whl dist/canonry-9.8.7-py3-none-platform5.whl
-    npm publish --provenance --access public --tag latest ./dist/canonry-darwin-arm64-9.8.7.tgz
-    npm publish --provenance --access public --tag latest ./dist/canonry-darwin-x64-9.8.7.tgz
-    npm publish --provenance --access public --tag latest ./dist/canonry-linux-arm64-9.8.7.tgz
-    npm publish --provenance --access public --tag latest ./dist/canonry-linux-x64-9.8.7.tgz
-    npm publish --provenance --access public --tag latest ./dist/canonry-win32-x64-9.8.7.tgz
-    npm publish --provenance --access public --tag latest ./dist/canonry-9.8.7.tgz
-    cargo publish --workspace --locked --no-verify
     docker login ghcr.io --username mona --password-stdin
     docker load --input images/image-amd64.tar.gz
     docker tag canonry:amd64 ghcr.io/octo/canonry:9.8.7-amd64
@@ -155,8 +159,17 @@ fn what_is_published_is_what_was_built() {
     docker push ghcr.io/octo/canonry:9.8.7-arm64
     docker buildx imagetools create --tag ghcr.io/octo/canonry:9.8.7 ghcr.io/octo/canonry:9.8.7-amd64 ghcr.io/octo/canonry:9.8.7-arm64
     docker buildx imagetools inspect ghcr.io/octo/canonry:9.8.7 --format {{.Manifest.Digest}}
+    pipx run uv==0.13.8 publish --trusted-publishing always dist/canonry-9.8.7-py3-none-platform1.whl dist/canonry-9.8.7-py3-none-platform2.whl dist/canonry-9.8.7-py3-none-platform3.whl dist/canonry-9.8.7-py3-none-platform4.whl dist/canonry-9.8.7-py3-none-platform5.whl
+    npm publish --provenance --access public --tag latest ./dist/canonry-darwin-arm64-9.8.7.tgz
+    npm publish --provenance --access public --tag latest ./dist/canonry-linux-arm64-9.8.7.tgz
+    npm publish --provenance --access public --tag latest ./dist/canonry-linux-x64-9.8.7.tgz
+    npm publish --provenance --access public --tag latest ./dist/canonry-win32-x64-9.8.7.tgz
+    npm publish --provenance --access public --tag latest ./dist/canonry-9.8.7.tgz
     gh release edit v9.8.7 --draft=false
     gh api --method PUT repos/octo/homebrew-tap/contents/Formula/canonry.rb --field message=canonry v9.8.7 --field content=Y2Fub25yeS5yYg== --field sha=0123abcd
+    cargo publish --workspace --locked --no-verify --exclude canonry-a (refused)
+    sleep 610
+    cargo publish --workspace --locked --no-verify --exclude canonry-a --exclude canonry-b
     ");
 
     // The job asks nobody for what the steps do not have, and the steps are in this order.
@@ -176,7 +189,20 @@ fn what_is_published_is_what_was_built() {
 }
 
 #[cfg(target_os = "linux")]
-const PUBLISHING: [&str; 6] = ["PyPI", "npm", "Crates", "Image to the registry", "Release is public", "Homebrew tap"];
+const PUBLISHING: [&str; 6] = ["Image to the registry", "PyPI", "npm", "Release is public", "Homebrew tap", "Crates"];
+
+/// Lists the workspace, and refuses the first publication like the registry.
+#[cfg(target_os = "linux")]
+const CARGO: &str = r#"if [ "$1" = metadata ]; then
+  echo '{"packages":[{"name":"canonry-a","publish":null},{"name":"canonry-b","publish":null},{"name":"canonry-c","publish":null},{"name":"xtask","publish":[]}]}'
+  exit 0
+fi
+if [ ! -e refused-once ]; then
+  : > refused-once
+  echo "cargo $* (refused)" >> "$LOG"
+  echo 'the remote server responded with an error (status 429 Too Many Requests)' >&2
+  exit 101
+fi"#;
 
 /// A program that writes one line for each call into the file `$LOG`.
 #[cfg(target_os = "linux")]
