@@ -226,6 +226,9 @@ fn updated(known: &Item, record: ItemRecord) -> Item {
     let kept_closed_at = if reopened { None } else { known.closed_at };
     let kept_reason = if reopened { None } else { known.state_reason };
     let kept_target = if reopened { None } else { known.duplicate_of };
+    // A pull request may be retargeted until it is merged, as one on top of another is when that is merged.
+    let is_base_final = known.merged || record.merged != Some(true);
+    let kept_base = known.base_branch.clone().filter(|_| is_base_final);
     Item {
         item_type: known.item_type,
         number: known.number,
@@ -249,7 +252,7 @@ fn updated(known: &Item, record: ItemRecord) -> Item {
         url: record.url.or_else(|| known.url.clone()),
         duplicate_of: record.duplicate_of.unwrap_or(kept_target),
         changes: record.changes.or_else(|| known.changes.clone()),
-        base_branch: record.base_branch.or_else(|| known.base_branch.clone()),
+        base_branch: record.base_branch.or(kept_base),
         content_hash: hash,
         content_version: version,
         // An answer may be merged after the answer to a later request.
@@ -311,6 +314,22 @@ mod tests {
         assert!(closed.duplicate_of.is_some());
         let open = merge_record(Some(&closed), ItemRecord { state: Some(ItemState::Open), ..record("t") }).item;
         assert_eq!((open.closed_at, open.state_reason, open.duplicate_of), (None, None, None));
+    }
+
+    #[test]
+    fn a_merge_forgets_the_base_that_it_does_not_name() {
+        let pull = |merged: bool, base: Option<&str>| ItemRecord {
+            item_type: ItemType::Pr,
+            merged: Some(merged),
+            base_branch: base.map(str::to_owned),
+            ..record("t")
+        };
+        let open = merge_record(None, pull(false, Some("feature"))).item;
+        let base_after = |record: ItemRecord| merge_record(Some(&open), record).item.base_branch;
+        assert_eq!(base_after(pull(false, None)).as_deref(), Some("feature"));
+        assert_eq!(base_after(pull(true, None)), None);
+        let merged = merge_record(Some(&open), pull(true, Some("main"))).item;
+        assert_eq!(merge_record(Some(&merged), pull(true, None)).item.base_branch.as_deref(), Some("main"));
     }
 
     #[test]
