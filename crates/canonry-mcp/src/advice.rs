@@ -140,7 +140,7 @@ mod tests {
             (
                 json!({ "without_changes": 3 }),
                 true,
-                "Nothing similar is known, but that may be wrong. 3 similar pull requests have no stored changes; whether they make the same change is unknown. Search GitHub before you open the pull request.",
+                "Nothing similar is known, but that may be wrong. 3 similar pull requests have no stored changes; whether they make the same change is unknown. `canonry sync` fetches the changes of open pull requests, and of those closed in the last 90 days. Search GitHub before you open the pull request.",
             ),
         ] {
             assert_eq!(on_draft(&report(changed.clone()), is_change), expected, "{changed}");

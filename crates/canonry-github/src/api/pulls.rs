@@ -108,6 +108,14 @@ impl GitHub {
         Pages::new(self, Scope::Repo(repo.clone()), url)
     }
 
+    /// One page of all pull requests, the newest number first. The first page is 1; a page after the last is empty.
+    pub async fn newest_pulls(&self, repo: &RepoName, page: usize) -> Result<Vec<RestPull>, GitHubError> {
+        let page = page.to_string();
+        let pairs = [("state", "all"), ("sort", "created"), ("direction", "desc"), PER_PAGE, ("page", page.as_str())];
+        let url = self.url(&["repos", repo.owner(), repo.name(), "pulls"], &pairs);
+        self.get_json(&Scope::Repo(repo.clone()), url).await
+    }
+
     pub async fn pull(&self, repo: &RepoName, number: ItemNumber) -> Result<RestPull, GitHubError> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "pulls", &number.to_string()], &[]);
         self.get_json(&Scope::Repo(repo.clone()), url).await

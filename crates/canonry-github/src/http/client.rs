@@ -114,6 +114,11 @@ impl GitHub {
         self.shared.budget.all_left()
     }
 
+    /// Whether an account has less than a fifth of its hourly budget left. Work that can wait leaves that to others.
+    pub fn is_rate_low(&self) -> bool {
+        self.shared.budget.is_low(self.now())
+    }
+
     /// The present time of the client's clock.
     pub fn now(&self) -> Timestamp {
         self.shared.options.clock.now()

@@ -100,6 +100,11 @@ impl RateBudget {
         left
     }
 
+    /// Whether an account has less than a fifth of its hourly budget left.
+    pub(crate) fn is_low(&self, now: Timestamp) -> bool {
+        self.all_left().iter().any(|(_, left)| left.reset > now && left.remaining.saturating_mul(5) < left.limit)
+    }
+
     /// Records an answer. `Some` if GitHub refused the request for a limit: then the request was not carried out.
     /// `limited_before` counts such refusals in a row.
     pub(crate) fn note(
@@ -199,6 +204,16 @@ mod tests {
         assert!(budget.blocked("b", now).is_none(), "accounts are apart");
         let waiting = budget.blocked("a", now);
         (waiting.map(|waiting| (waiting.reason, waiting.until.as_second() - NOW)), refused)
+    }
+
+    #[test]
+    fn a_budget_is_low_below_a_fifth_until_it_begins_again() {
+        let (budget, now) = (RateBudget::default(), Timestamp::from_second(NOW).expect("valid"));
+        let is_low = |remaining: i64, reset: i64| {
+            budget.note("a", StatusCode::OK, &core(remaining, reset), b"", now, 0);
+            budget.is_low(now)
+        };
+        assert_eq!([is_low(1_000, NOW + 60), is_low(999, NOW + 60), is_low(999, NOW)], [false, true, false]);
     }
 
     #[test]

@@ -4,8 +4,9 @@ use canonry_domain::{GithubId, RepoName};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{JobKind, MaintainerSource, Repo, RepoAccess, Store, SyncProgress};
 use canonry_triage::{
-    AnalyzeOptions, EmbedOptions, EmbedSource, IdentifyError, IntentExtractor, SyncError, SyncOptions, analyze_intent,
-    embed, read_templates, refresh_maintainers, resolve_actors, sweep, sync, sync_outcomes,
+    AnalyzeOptions, ChangesReport, EmbedOptions, EmbedSource, IdentifyError, IntentExtractor, SyncError, SyncOptions,
+    analyze_intent, embed, read_templates, refresh_maintainers, resolve_actors, sweep, sync, sync_changes,
+    sync_outcomes,
 };
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,9 @@ use crate::service::Service;
 
 /// Less than a day, so that a nightly sync that begins a little early is still a full one.
 const NIGHTLY: SignedDuration = SignedDuration::from_hours(20);
+
+/// The requests for changes of pull requests in one sync: a tenth of what the token of a workflow may send in an hour.
+const CHANGES_REQUESTS: u64 = 100;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SyncJob {
@@ -108,7 +112,9 @@ async fn sync_repo(service: &Service, id: Option<GithubId>, named: Option<&RepoN
     let embedded = embed_changed(service, &repo).await;
     let looked_through = look_through(service, github, &repo).await;
     let actors = tell_actors(service, github, &repo).await;
-    templates.and(embedded).and(looked_through).and(actors)
+    // Last, so that no other step lacks its requests.
+    let changes = fetch_changes(service, github, &repo).await;
+    templates.and(embedded).and(looked_through).and(actors).and(changes)
 }
 
 /// Whether GitHub no longer shows us the repository.
@@ -202,6 +208,14 @@ pub(crate) async fn refresh_unless_set(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Fetches changes of pull requests that are not stored yet. The next sync continues.
+async fn fetch_changes(service: &Service, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
+    let ChangesReport { stored, left, stopped, .. } =
+        sync_changes(service.store(), github, repo, CHANGES_REQUESTS, &mut |_| {}).await?;
+    tracing::info!(repo = %repo.name, stored, left, stopped, "changes of pull requests are stored");
+    Ok(())
 }
 
 /// Finds who closed and reopened items whose change only a sync has seen.

@@ -9,6 +9,7 @@ pub(crate) mod intent_cards;
 pub(crate) mod items;
 pub(crate) mod maintainers;
 pub(crate) mod nearest_vectors;
+pub(crate) mod pull_gaps;
 pub(crate) mod repo_access;
 pub(crate) mod repo_settings;
 pub(crate) mod repos;

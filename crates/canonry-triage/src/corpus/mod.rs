@@ -7,6 +7,7 @@ pub(crate) mod import;
 pub(crate) mod import_source;
 pub(crate) mod item_history;
 pub(crate) mod item_summary;
+pub(crate) mod pull_changes;
 pub(crate) mod record_reader;
 pub(crate) mod refetch_item;
 pub(crate) mod refresh_maintainers;
@@ -25,6 +26,7 @@ pub use import::{BadRecord, ERRORS_KEPT, ImportFailure, ImportProgress, ImportRe
 pub use import_source::UnusableFile;
 pub use item_history::{ItemHistory, ItemReport, brake_document, brakes_in_force, cluster_document};
 pub use item_summary::ItemSummary;
+pub use pull_changes::{CHANGES_PER_SYNC, ChangesReport, sync_changes};
 pub use refetch_item::refetch_item;
 pub use refresh_maintainers::{counts_for_a_plan, refresh_maintainers};
 pub use resolve_actors::{ActorsReport, resolve_actors};

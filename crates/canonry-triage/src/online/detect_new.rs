@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use canonry_domain::{
-    Item, ItemNumber, ItemState, ItemType, OnlineThresholds, OnlineVerdict, PullChanges, RecordChange, RepoName,
-    Similarity, ordered_scores, triage_failed,
+    Item, ItemNumber, ItemState, ItemType, OnlineThresholds, OnlineVerdict, RecordChange, RepoName, Similarity,
+    ordered_scores, triage_failed,
 };
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_models::Embedder;
@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use crate::close::row_evidence::evidence_text;
 use crate::corpus::analyze_intent::{IntentExtractor, analyze_item};
 use crate::corpus::identify::{identify, remember};
+use crate::corpus::pull_changes::fetch_changes;
 use crate::corpus::refetch_item::{FETCHES, not_an_item};
 use crate::corpus::sync::SyncError;
 use crate::judge::judge_case::Judge;
@@ -410,23 +411,10 @@ async fn take_answer(
         return Err(DetectError::OtherType { repo: repo.name.clone(), number, found });
     }
     if item_type == ItemType::Pr {
-        record.changes = Some(fetch_changes(github, repo, number).await?);
+        record.changes = Some(fetch_changes(github, &repo.name, number).await?);
     }
     let seen = seen.iter().find(|item| item.item_type == item_type);
     Ok(store.corpus().upsert_fetched_item(repo, seen, record, github.now()).await?)
-}
-
-/// The changes of a pull request, limited to the first hundred files: a judge sees fewer, and a pull request with
-/// thousands of files would cost dozens of requests.
-pub(crate) async fn fetch_changes(
-    github: &GitHub,
-    repo: &Repo,
-    number: ItemNumber,
-) -> Result<PullChanges, DetectError> {
-    let files = github.pull_files(&repo.name, number).next().await?;
-    let files = files.map(|page| page.items).unwrap_or_default();
-    let patches = files.iter().map(|file| (file.filename.as_str(), file.patch.as_deref().unwrap_or_default()));
-    Ok(PullChanges::of_patches(patches))
 }
 
 /// Nine in ten of the other open items must have a vector: a verdict based on fewer would say nothing about the

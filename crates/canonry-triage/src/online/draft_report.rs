@@ -217,10 +217,11 @@ impl DraftReport {
 
     /// What is not known about similar pull requests of a change.
     pub fn changes_gap(&self) -> Option<String> {
+        const REMEDY: &str =
+            "`canonry sync` fetches the changes of open pull requests, and of those closed in the last 90 days.";
         if self.lacks_changes {
-            return Some(
-                "The changes of similar pull requests are not stored; only their texts were compared.".to_owned(),
-            );
+            let gap = "The changes of similar pull requests are not stored; only their texts were compared.";
+            return Some(format!("{gap} {REMEDY}"));
         }
         let [pulls, have, them] = match self.without_changes {
             0 => return None,
@@ -228,7 +229,9 @@ impl DraftReport {
             _ => ["pull requests", "have", "they make"],
         };
         let count = self.without_changes;
-        Some(format!("{count} similar {pulls} {have} no stored changes; whether {them} the same change is unknown."))
+        Some(format!(
+            "{count} similar {pulls} {have} no stored changes; whether {them} the same change is unknown. {REMEDY}"
+        ))
     }
 
     /// The answer in a line; `when` writes a time.

@@ -20,10 +20,9 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 
 use crate::corpus::analyze_intent::{AnalyzeFailure, AnalyzeOptions, IntentExtractor, analyze_intent};
+use crate::corpus::pull_changes::fetch_changes;
 use crate::judge::known_duplicates::KnownDuplicates;
-use crate::online::detect_new::{
-    DetectError, DetectOptions, Detection, Detectors, common_facts_of, detect_item, fetch_changes,
-};
+use crate::online::detect_new::{DetectError, DetectOptions, Detection, Detectors, common_facts_of, detect_item};
 use crate::online::posted_triage::{PostedTriage, TriageKeys};
 use crate::online::suggestion_comment::{SuggestedItem, suggestion_of};
 use crate::online::triage_decision::{TriageDecision, TriageSituation, decide};
@@ -120,7 +119,7 @@ pub async fn triage_item(
         return Ok(TriageOutcome::untouched(why));
     }
     if let (ItemType::Pr, Some(github)) = (item.item_type, with.github) {
-        let changes = fetch_changes(github, repo, item.number).await?;
+        let changes = fetch_changes(github, &repo.name, item.number).await.map_err(DetectError::from)?;
         item = store.corpus().upsert_pull_changes(repo, &item, changes, now).await?;
     }
     let found = match detect_item(store, repo, &item, with, options, now).await {

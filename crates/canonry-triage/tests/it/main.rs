@@ -9,6 +9,7 @@ mod ending;
 mod grace;
 mod index_cache;
 mod intent_vectors;
+mod pull_changes;
 mod recurring_items;
 mod retrieval;
 mod sync;

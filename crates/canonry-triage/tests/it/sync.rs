@@ -13,17 +13,17 @@ use canonry_triage::{
 };
 use jiff::Timestamp;
 
-const REPO: &str = "acme/widgets";
+pub(crate) const REPO: &str = "acme/widgets";
 
-fn repo() -> RepoName {
+pub(crate) fn repo() -> RepoName {
     REPO.parse().expect("valid")
 }
 
-fn number(number: i64) -> ItemNumber {
+pub(crate) fn number(number: i64) -> ItemNumber {
     ItemNumber::new(number).expect("valid")
 }
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     let mut world = World::new();
     world.repo(REPO);
     world.user("alice");
@@ -48,15 +48,15 @@ fn client_with(emulator: &Emulator, token: &str) -> GitHub {
     GitHub::new(options).expect("a client")
 }
 
-fn client(emulator: &Emulator) -> GitHub {
+pub(crate) fn client(emulator: &Emulator) -> GitHub {
     client_with(emulator, "t0ken")
 }
 
-async fn store(database: &TestDatabase) -> Store {
+pub(crate) async fn store(database: &TestDatabase) -> Store {
     Store::open(&database.url().parse().expect("valid"), Timestamp::UNIX_EPOCH).await.expect("opens")
 }
 
-async fn run(store: &Store, github: &GitHub, options: SyncOptions) -> Result<SyncReport, Box<SyncFailure>> {
+pub(crate) async fn run(store: &Store, github: &GitHub, options: SyncOptions) -> Result<SyncReport, Box<SyncFailure>> {
     sync(store, github, &repo(), options, &mut |_| {}).await
 }
 

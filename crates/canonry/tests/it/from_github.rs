@@ -48,6 +48,8 @@ fn sync_brings_everything_in_and_then_almost_nothing() {
     new  changed  unchanged
     ───────────────────────
       3        0          0
+
+    Changes of 1 pull request stored.
     ");
     assert_snapshot!(place.shown(&canonry(&place, &emulator, &["sync", "--repo", REPO])), @r"
     exit 0
@@ -66,7 +68,10 @@ fn sync_brings_everything_in_and_then_almost_nothing() {
         "updated": 0,
         "content_changed": 0,
         "unchanged": 0,
-        "pages": 0
+        "pages": 0,
+        "changes_stored": 0,
+        "changes_left": 0,
+        "base_branches_stored": 0
       },
       "dry_run": false,
       "not_modified": true,

@@ -51,6 +51,7 @@ mod show;
 mod simulate_learning;
 mod stopped;
 mod suggesting;
+mod synced_changes;
 mod thresholds;
 mod version;
 mod working_copy;

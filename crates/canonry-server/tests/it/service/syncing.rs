@@ -1,10 +1,10 @@
 //! The job that syncs a repository.
 
-use canonry_domain::ItemNumber;
+use canonry_domain::{ItemNumber, ItemType};
 use canonry_server::{AttemptEnd, Scheduler, Schedules};
 use canonry_store::{JobFilter, JobKind, JobState, MaintainerSource, NewJob, RepoAccess};
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Fault, NewIssue};
+use canonry_testkit::github::{Fault, NewIssue, Pull};
 use canonry_testkit::on_both_engines;
 use serde_json::json;
 
@@ -56,6 +56,20 @@ on_both_engines! {
         setting.sync(20).await;
         assert_eq!(setting.gone().await, [2]);
         assert_eq!(setting.maintainers().await, (MaintainerSource::Set, vec!["ann".to_owned()]), "a list that was set stands");
+    }
+
+    async fn the_changes_of_pull_requests_are_stored(database: TestDatabase) {
+        let setting = JobWorld::new(&database, As::Token).await;
+        let pull = Pull::default().file("src/tap.rs", "@@ -1 +1 @@\n-cold();\n+warm();");
+        setting.emulator.world().open(REPO, "ann", NewIssue::new("Warm the water", "It is cold.").pull(pull));
+        setting.sync(0).await;
+        let number = ItemNumber::new(1).expect("valid");
+        let stored = setting.store.corpus().item(setting.repo.id, ItemType::Pr, number).await.expect("reads").expect("known");
+        assert_eq!(stored.changes.expect("stored").files, ["src/tap.rs"]);
+        assert_eq!(stored.base_branch.as_deref(), Some("main"));
+        setting.emulator.forget_requests();
+        setting.sync(1).await;
+        assert!(setting.emulator.requests().iter().all(|request| !request.path.contains("/pulls")), "once is enough");
     }
 
     async fn a_repository_is_synced_by_its_id(database: TestDatabase) {

@@ -1,9 +1,10 @@
 //! `refresh`: fetches new items of a repository that was synced before.
 
 use anyhow::Result;
-use canonry_triage::{SyncOptions, sync};
+use canonry_domain::ItemType;
+use canonry_triage::{CHANGES_PER_SYNC, SyncOptions, sync};
 
-use crate::commands::start::sync::{Further, report, stopped};
+use crate::commands::start::sync::{Further, fetch_changes, report, stopped};
 use crate::options::item_filter::ItemFilterOptions;
 use crate::output::report::Report;
 use crate::session::context::Context;
@@ -45,9 +46,13 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         dry_run: args.dry_run,
     };
     let done = sync(&store, &github, &repo.name, options, &mut |so_far| bar.set_position(so_far.fetched)).await;
-    bar.finish_and_clear();
-    store.disconnect().await;
     let done = done.map_err(|failure| stopped(&failure))?;
     let name = done.repo.clone().unwrap_or(repo.name);
-    Ok(report(&done, &name, args.dry_run, &Further::default()))
+    let mut more = Further::default();
+    if !args.dry_run && args.filter.item_type() != Some(ItemType::Issue) {
+        more.changes = Some(fetch_changes(&store, &github, &name, CHANGES_PER_SYNC, &bar).await?);
+    }
+    bar.finish_and_clear();
+    store.disconnect().await;
+    Ok(report(&done, &name, args.dry_run, &more))
 }

@@ -1,10 +1,12 @@
 //! `sync`: fetches what changed on GitHub into the store.
 
 use anyhow::{Result, anyhow};
-use canonry_domain::{RepoName, Since};
+use canonry_domain::{ItemType, RepoName, Since};
+use canonry_github::GitHub;
+use canonry_store::Store;
 use canonry_triage::{
-    ActorsReport, OutcomesReport, SweepReport, SyncFailure, SyncOptions, SyncReport, own_login, read_templates,
-    resolve_actors, sweep, sync, sync_outcomes,
+    ActorsReport, CHANGES_PER_SYNC, ChangesReport, OutcomesReport, SweepReport, SyncFailure, SyncOptions, SyncReport,
+    own_login, read_templates, resolve_actors, sweep, sync, sync_changes, sync_outcomes,
 };
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
@@ -16,14 +18,15 @@ use crate::output::tables::{counted, table};
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
 use crate::session::github::GithubOption;
-use crate::session::known_repo::RepoOption;
+use crate::session::known_repo::{RepoOption, find_named};
 
 /// Fetch issues and pull requests from GitHub.
 #[derive(Debug, clap::Args)]
 #[command(
     long_about = "Fetch issues and pull requests from GitHub.\n\n\
         The first run reads the whole repository, a hundred items per request; later runs read what changed since. An \
-        interrupted run continues where it stopped.",
+        interrupted run continues where it stopped. Then the changes of open pull requests and of those closed in the \
+        last 90 days are fetched, one request each, newest first.",
     before_help = "Example:\n  GITHUB_TOKEN=… canonry sync --repo octo/cat\n  canonry sync --repo octo/cat --since 30d --dry-run"
 )]
 pub(crate) struct Args {
@@ -43,6 +46,9 @@ pub(crate) struct Args {
     /// Also find items that were deleted, transferred or converted to discussions
     #[arg(long, conflicts_with = "dry_run")]
     sweep: bool,
+    /// The maximum number of requests for changes and base branches of pull requests; 0 fetches none
+    #[arg(long, value_name = "COUNT", default_value_t = CHANGES_PER_SYNC)]
+    changes: u64,
     #[command(flatten)]
     github: GithubOption,
     #[command(flatten)]
@@ -87,6 +93,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         begin(&bar, "items that are still there");
         more.sweep = Some(sweep(&store, &github, &name, &mut |listed| bar.set_position(listed)).await?);
     }
+    if !args.dry_run && args.changes > 0 && args.filter.item_type() != Some(ItemType::Issue) {
+        more.changes = Some(fetch_changes(&store, &github, &name, args.changes, &bar).await?);
+    }
     bar.finish_and_clear();
     store.disconnect().await;
     Ok(report(&done, &name, args.dry_run, &more))
@@ -95,6 +104,19 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 fn begin(bar: &ProgressBar, what: &str) {
     bar.set_message(what.to_owned());
     bar.set_position(0);
+}
+
+/// Fetches missing changes of pull requests.
+pub(crate) async fn fetch_changes(
+    store: &Store,
+    github: &GitHub,
+    name: &RepoName,
+    requests: u64,
+    bar: &ProgressBar,
+) -> Result<ChangesReport> {
+    begin(bar, "pull requests with changes");
+    let repo = find_named(store, name).await?;
+    Ok(sync_changes(store, github, &repo, requests, &mut |stored| bar.set_position(stored)).await?)
 }
 
 /// Returns the error of a run that ended early: the cause, and how many items are already stored.
@@ -111,6 +133,7 @@ pub(crate) struct Further {
     outcomes: Option<OutcomesReport>,
     actors: Option<ActorsReport>,
     sweep: Option<SweepReport>,
+    pub(crate) changes: Option<ChangesReport>,
 }
 
 /// Reports what a run did, for `sync` and `refresh`.
@@ -136,7 +159,14 @@ pub(crate) fn report(done: &SyncReport, name: &RepoName, dry_run: bool, more: &F
     let sweep = more.sweep.iter().flat_map(|sweep| {
         [("swept", sweep.checked), ("gone", sweep.gone.len() as u64), ("back", sweep.back.len() as u64)]
     });
-    for (counter, count) in counts.into_iter().chain(outcomes).chain(actors).chain(sweep) {
+    let changes = more.changes.iter().flat_map(|changes| {
+        [
+            ("changes_stored", changes.stored),
+            ("changes_left", changes.left),
+            ("base_branches_stored", changes.base_branches),
+        ]
+    });
+    for (counter, count) in counts.into_iter().chain(outcomes).chain(actors).chain(sweep).chain(changes) {
         stats.insert(counter.to_owned(), json!(count));
     }
     let mut report = Report::new(stats, text(done, name, dry_run, more))
@@ -152,6 +182,9 @@ pub(crate) fn report(done: &SyncReport, name: &RepoName, dry_run: bool, more: &F
     if let Some(sweep) = &more.sweep {
         let gone = sweep.gone.iter().map(|(number, how)| json!({ "number": number, "gone": how }));
         report = report.with("gone", gone.collect::<Vec<Value>>());
+    }
+    if let Some(stopped) = more.changes.as_ref().and_then(|changes| changes.stopped.as_ref()) {
+        report = report.with("changes_stopped", stopped);
     }
     report
 }
@@ -196,5 +229,20 @@ fn text(done: &SyncReport, name: &RepoName, dry_run: bool, more: &Further) -> St
             text.push_str(&format!("  #{number} {how}\n"));
         }
     }
+    if let Some(changes) = more.changes.as_ref().filter(|changes| changes.stored + changes.left > 0) {
+        text.push_str(&format!("\n{}\n", changes_line(changes)));
+    }
     text
+}
+
+fn changes_line(changes: &ChangesReport) -> String {
+    let mut line = format!("Changes of {} stored", counted(changes.stored, "pull request"));
+    if changes.left > 0 {
+        line.push_str(&format!("; {} left for the next sync", thousands(changes.left)));
+    }
+    if let Some(why) = &changes.stopped {
+        line.push_str(&format!(": {why}"));
+    }
+    line.push('.');
+    line
 }

@@ -11,14 +11,14 @@ use canonry_domain::{
 use canonry_models::Embedder;
 use canonry_store::Store;
 use canonry_triage::{
-    CheckOptions, Detectors, Draft, DraftReport, DraftRequest, EmbedOptions, EmbedSource, FixCommit, FixIndexes, Judge,
-    SimilarItem, SyncOptions, check_draft, check_thresholds, embed, sync,
+    CHANGES_PER_SYNC, CheckOptions, Detectors, Draft, DraftReport, DraftRequest, EmbedOptions, EmbedSource, FixCommit,
+    FixIndexes, Judge, SimilarItem, SyncOptions, check_draft, check_thresholds, embed, sync,
 };
 use jiff::Timestamp;
 use serde_json::Value;
 use url::Url;
 
-use crate::commands::start::sync::stopped;
+use crate::commands::start::sync::{fetch_changes, stopped};
 use crate::commands::triage::candidates::score;
 use crate::commands::triage::judge::probability;
 use crate::commands::triage::show::item::state;
@@ -250,6 +250,7 @@ async fn fetch_new(args: &Args, store: &Store, embedder: &dyn Embedder, context:
         .await
         .map_err(|failure| stopped(&failure))?;
     let repo = args.repo.find(store).await?;
+    fetch_changes(store, &github, &repo.name, CHANGES_PER_SYNC, &bar).await?;
     let options = EmbedOptions { source: EmbedSource::Raw, item_type: None, state: None, only_changed: true };
     let made = embed(store, embedder, &repo, options, context.now, &mut |_| {}).await;
     bar.finish_and_clear();

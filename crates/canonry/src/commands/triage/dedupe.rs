@@ -4,11 +4,12 @@ use anyhow::Result;
 use canonry_config::config_hash;
 use canonry_domain::{ItemState, ItemType, Probability, Similarity, TargetPolicy};
 use canonry_triage::{
-    DedupeError, DedupeOptions, DedupeReport, DedupeStep, Dedupers, JudgeOptions, NeighbourQuery, PlanOptions,
-    SyncOptions, dedupe, plan_rules, sync,
+    CHANGES_PER_SYNC, DedupeError, DedupeOptions, DedupeReport, DedupeStep, Dedupers, JudgeOptions, NeighbourQuery,
+    PlanOptions, SyncOptions, dedupe, plan_rules, sync,
 };
 use serde_json::{Value, json};
 
+use crate::commands::start::sync::fetch_changes;
 use crate::commands::triage::candidates::score;
 use crate::commands::triage::judge::probability;
 use crate::commands::{triage::judge, triage::plan_close};
@@ -98,7 +99,11 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         let done = sync(&store, &github, &name, options, &mut |so_far| bar.set_position(so_far.fetched)).await?;
         fetched = Some((done.inserted, done.updated));
         // `done.repo` is the current name of the repository.
-        find_named(&store, done.repo.as_ref().unwrap_or(&name)).await?
+        let name = done.repo.as_ref().unwrap_or(&name);
+        if args.item_type.one() != Some(ItemType::Issue) {
+            fetch_changes(&store, &github, name, CHANGES_PER_SYNC, bar).await?;
+        }
+        find_named(&store, name).await?
     } else {
         args.repo.find(&store).await?
     };
