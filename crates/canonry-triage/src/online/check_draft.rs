@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_boxed::boxed;
 use canonry_domain::{
-    ChangeOverlap, DraftAnswer, FixingPull, Item, ItemNumber, ItemRecord, ItemState, ItemType, Login, OnlineThresholds,
-    OnlineVerdict, PairFact, Probability, PullChanges, Similarity, Verdict, draft_answer, merge_record, online_verdict,
-    raw_text, visible,
+    ChangeOverlap, DraftAnswer, FixBase, FixingPull, Item, ItemNumber, ItemRecord, ItemState, ItemType, Login,
+    OnlineThresholds, OnlineVerdict, PairFact, Probability, PullChanges, Similarity, Verdict, draft_answer,
+    merge_record, online_verdict, raw_text, visible,
 };
 use canonry_models::chat::TokenBudget;
 use canonry_models::{EmbedError, InputType};
@@ -195,12 +195,11 @@ pub async fn check_draft(
         }
         _ => Vec::new(),
     };
-    let is_reverted = match &report {
-        Some(report) if report.item_type == ItemType::Pr => is_reverted(store, repo, report).await?,
-        _ => false,
+    let is_in_place = match &report {
+        Some(report) if report.item_type == ItemType::Pr => is_in_place(store, repo, report).await?,
+        _ => true,
     };
-    // A change that was merged and reverted is in nobody's version.
-    let state = report.clone().map(|report| Item { merged: report.merged && !is_reverted, ..report });
+    let state = report.clone().map(|report| Item { merged: report.merged && is_in_place, ..report });
     let (answer, fix) = draft_answer(state.as_ref(), &fixes, now);
     Ok(DraftCheck {
         answer,
@@ -222,6 +221,14 @@ pub async fn check_draft(
         lacks_changes,
         without_changes,
     })
+}
+
+/// Whether the change of a merged pull request may be on the default branch: it was not merged into another one, and not
+/// reverted.
+async fn is_in_place(store: &Store, repo: &Repo, pull: &Item) -> Result<bool, StoreError> {
+    let default_branch = store.repos().default_branch(repo.id).await?;
+    let base = FixBase::of(pull.base_branch.as_deref(), default_branch.as_deref());
+    Ok(base != FixBase::AnotherBranch && !is_reverted(store, repo, pull).await?)
 }
 
 fn draft_item(draft: &Draft, now: Timestamp) -> Item {

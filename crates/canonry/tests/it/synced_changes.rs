@@ -46,19 +46,30 @@ fn synced(place: &Place, emulator: &Emulator, more: &[&str]) -> Ran {
     Ran::of(command.output().expect("the program starts"))
 }
 
-#[test]
-fn a_change_that_is_open_as_a_pull_request_is_in_progress_after_a_sync() {
+/// A clone with a change as its last commit, and the patch and texts of a pull request with the same change.
+fn changed_clone() -> (WorkingCopy, (&'static str, &'static str), &'static str) {
     let copy = WorkingCopy::new();
     let base = "def glyph(letter):\n    return glyphs.get(letter)\n";
     let changed = "def glyph(letter):\n    found = glyphs.get(letter)\n    if found is None:\n        found = fallback_font.glyph_of(letter)\n    return found_or_box\n";
     copy.write("src/glyphs.py", base).commit("Add glyphs");
     copy.write("src/glyphs.py", changed).commit("Draw letters of another font instead of boxes");
-    let mut world = world();
-    let patch = "-    return glyphs.get(letter)\n+    found = glyphs.get(letter)\n+    if found is None:\n+        found = fallback_font.glyph_of(letter)\n+    return found_or_box";
     let texts = ("Use the fallback font for missing glyphs", "Letters without a glyph were drawn as boxes.");
+    let patch = "-    return glyphs.get(letter)\n+    found = glyphs.get(letter)\n+    if found is None:\n+        found = fallback_font.glyph_of(letter)\n+    return found_or_box";
+    (copy, texts, patch)
+}
+
+/// Opens a pull request that has nothing to do with glyphs.
+fn open_other(world: &mut World) {
+    let texts = ("Release stale locks", "A lock of a process that has ended was kept.");
+    open_pull(world, "main", texts, "src/lock.py", "-    hold()\n+    release_stale_lock()");
+}
+
+#[test]
+fn a_change_that_is_open_as_a_pull_request_is_in_progress_after_a_sync() {
+    let (copy, texts, patch) = changed_clone();
+    let mut world = world();
     let twin = open_pull(&mut world, "main", texts, "src/glyphs.py", patch);
-    let other = ("Release stale locks", "A lock of a process that has ended was kept.");
-    open_pull(&mut world, "main", other, "src/lock.py", "-    hold()\n+    release_stale_lock()");
+    open_other(&mut world);
     let emulator = Emulator::start_blocking(world);
     let check = |more: &[&str]| copy.canonry(&[&["check", "--diff", "HEAD~1..HEAD"], more].concat());
 
@@ -82,6 +93,24 @@ fn a_change_that_is_open_as_a_pull_request_is_in_progress_after_a_sync() {
         "{document}"
     );
     assert_eq!(document["without_changes"], 0, "{document}");
+}
+
+#[test]
+fn a_change_that_was_merged_into_another_branch_is_not_fixed() {
+    for (base, exit, answer) in [("main", 12, "fixed"), ("1.x", 10, "reported")] {
+        let (copy, texts, patch) = changed_clone();
+        let mut world = world();
+        let twin = open_pull(&mut world, base, texts, "src/glyphs.py", patch);
+        open_other(&mut world);
+        world.merge(REPO, twin, "mona");
+        let emulator = Emulator::start_blocking(world);
+        synced(&copy.place, &emulator, &[]).succeeded();
+        copy.place.canonry(&["embed"]).succeeded();
+        let found = copy.canonry(&["check", "--diff", "HEAD~1..HEAD", "--json"]);
+        let document = found.json();
+        assert_eq!((found.exit, &document["answer"]), (Some(exit), &json!(answer)), "{base}: {document}");
+        assert_eq!(document["item"]["number"], json!(twin), "{document}");
+    }
 }
 
 /// Two closed reports: a pull request that does not name the first probably fixed it, another names the second. Both
