@@ -25,8 +25,8 @@ pub struct CloseSettings {
     /// How many items are closed in a day at most without a person's approval.
     #[schemars(range(min = 0, max = 1000))]
     pub max_per_day: u32,
-    /// Your own template for the closing comment, with `{target}`, `{title}`, `{evidence}`, `{confidence}` and `{objection}`;
-    /// the target and how to object are added where the template leaves them out. Null uses Canonry's.
+    /// Your own template for the closing comment, with `{target}`, `{title}`, `{evidence}` and `{objection}`; the target
+    /// and how to object are added where the template leaves them out. Null uses Canonry's.
     #[schemars(length(min = 1, max = 4000))]
     pub message: Option<String>,
 }

@@ -13,6 +13,8 @@ pub const SETTINGS_FILE: &str = ".canonry.yml";
 /// The largest accepted file, in bytes: the default settings take about one thousand.
 pub const MAX_FILE_BYTES: usize = 256 * 1024;
 
+const OUTDATED_PLACEHOLDER: &str = "{confidence}";
+
 /// A file with more unknown keys is not a settings file, and a problem for each key helps nobody.
 const MAX_UNKNOWN_SECTIONS: usize = 50;
 
@@ -38,7 +40,7 @@ impl ParsedSettings {
         self.problems.iter().any(|problem| match problem.effect {
             ProblemEffect::FileDefaults => true,
             ProblemEffect::SectionDefaults => problem.section == Some(section),
-            ProblemEffect::EntryDropped => false,
+            ProblemEffect::EntryDropped | ProblemEffect::PlaceholderOutdated => false,
             ProblemEffect::KeyIgnored => problem
                 .suggestion
                 .as_deref()
@@ -99,7 +101,7 @@ pub fn parse(text: &str) -> ParsedSettings {
 fn too_large(bytes: usize) -> ParsedSettings {
     ParsedSettings::all_defaults(
         Position { line: 1, column: 1 },
-        format!("the file has {bytes} bytes, and at most {MAX_FILE_BYTES} are read"),
+        format!("the file is too large: {bytes} bytes, limit {MAX_FILE_BYTES}; shorten it"),
     )
 }
 
@@ -129,6 +131,9 @@ fn parse_sections(entries: &[(YamlKey, YamlNode)]) -> ParsedSettings {
             Some((second, _)) => (Read::Defaults, vec![duplicate_key(second, first.at, "")]),
             None => read_section(&mut config, section, node),
         };
+        if matches!(read, Read::Written) {
+            problems.extend(outdated_placeholder(section, node));
+        }
         // If the section falls back to its defaults, its lists do too.
         let effect = match read {
             Read::Written => ProblemEffect::EntryDropped,
@@ -173,6 +178,19 @@ fn read_section(config: &mut RepoConfig, section: SettingsSection, node: &YamlNo
         return (Read::Defaults, faults);
     }
     (Read::Written, faults)
+}
+
+/// A closing comment that names a confidence: comments contain no percentages any more.
+fn outdated_placeholder(section: SettingsSection, node: &YamlNode) -> Option<SettingsProblem> {
+    let (SettingsSection::Close, YamlContent::Map(entries)) = (section, node.content.as_ref()) else { return None };
+    let (key, _) = entries.iter().find(|(key, value)| {
+        let YamlContent::Text(text) = value.content.as_ref() else { return false };
+        key.text == "message" && text.contains(OUTDATED_PLACEHOLDER)
+    })?;
+    let path = format!("{section}.{}", key.text);
+    let message = format!("`{path}` contains `{OUTDATED_PLACEHOLDER}`: remove it, comments contain no percentages");
+    let fault = SettingFault { path, at: key.at, message, suggestion: None };
+    Some(problem(fault, Some(section), ProblemEffect::PlaceholderOutdated))
 }
 
 fn fill<T: DeserializeOwned>(slot: &mut T, value: Value) -> Result<(), serde_json::Error> {

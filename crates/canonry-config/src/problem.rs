@@ -34,6 +34,8 @@ pub enum ProblemEffect {
     EntryDropped,
     /// An unknown top-level key is ignored.
     KeyIgnored,
+    /// The text is used, with a word in place of the placeholder.
+    PlaceholderOutdated,
 }
 
 impl fmt::Display for SettingsProblem {
@@ -52,6 +54,7 @@ impl fmt::Display for SettingsProblem {
             }
             (ProblemEffect::EntryDropped, _) => f.write_str("; this entry is ignored, the rest of the list counts"),
             (ProblemEffect::KeyIgnored, _) => f.write_str("; the key is ignored"),
+            (ProblemEffect::PlaceholderOutdated, _) => f.write_str("; the placeholder becomes \"high\""),
         }
     }
 }

@@ -103,8 +103,11 @@ fn description(schema: &Value) -> &str {
 
 fn type_cell(schema: &Value) -> String {
     if let Some(items) = schema.get("items") {
-        let each = if schema.get("x-entries").is_some() { ", entry by entry" } else { "" };
-        return format!("list of {}{each}", type_cell(items));
+        if schema.get("x-entries").is_none() {
+            return format!("list of {}", type_cell(items));
+        }
+        let each: Vec<&str> = shapes(items).into_iter().map(entry_words).collect();
+        return format!("list; each entry is {}", each.join(" or "));
     }
     if let Some(allowed) = allowed_values(schema) {
         let allowed: Vec<String> = allowed.iter().map(|value| format!("`{value}`")).collect();
@@ -118,6 +121,15 @@ fn type_cell(schema: &Value) -> String {
             shapes.join(" or ")
         }
         _ => type_words(&type_names(schema)),
+    }
+}
+
+/// An entry that is ignored alone if it is wrong.
+fn entry_words(schema: &Value) -> &'static str {
+    match schema.get("format").and_then(Value::as_str) {
+        Some("canonry-pattern") => "a pattern",
+        Some("canonry-path-glob") => "a path glob",
+        _ => "a mapping",
     }
 }
 

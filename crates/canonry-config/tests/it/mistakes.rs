@@ -56,6 +56,13 @@ fn each_mistake_is_told_with_its_place() {
               mean `true`?); the section `review` uses its defaults"],
         ),
         (
+            "close: {message: '{target}, {confidence}', maxPerDay: 7}",
+            &[
+                "line 1, column 9: `close.message` contains `{confidence}`: remove it, comments contain no percentages; the \
+              placeholder becomes \"high\"",
+            ],
+        ),
+        (
             "triage: []",
             &["line 1, column 9: `triage` must be a mapping of keys, but is a list; the section `triage` uses its \
               defaults"],

@@ -121,7 +121,7 @@ fn only_files_of_a_sane_size_are_parsed() {
     assert_eq!(parse(&exactly).config.mentions.handle, "x");
     for parsed in [parse(&format!("{exactly} ")), parse_bytes(format!("{exactly} ").as_bytes())] {
         assert_eq!(parsed.config, RepoConfig::default());
-        assert_eq!(parsed.problems[0].message, "the file has 262145 bytes, and at most 262144 are read");
+        assert_eq!(parsed.problems[0].message, "the file is too large: 262145 bytes, limit 262144; shorten it");
     }
 }
 

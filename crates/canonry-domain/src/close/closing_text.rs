@@ -1,7 +1,7 @@
 //! Writes the comments on items that Canonry closes or reopens, and on their canonicals.
 
 use crate::duplicates::suggestion_text::{in_brackets, same};
-use crate::{ItemNumber, ItemType, PairFact, Probability, evidence_sentences, text_enum};
+use crate::{ItemNumber, ItemType, PairFact, evidence_sentences, text_enum};
 
 /// The label that Canonry sets. Canonry never touches the label `duplicate` that people use themselves.
 pub const POSSIBLE_DUPLICATE: &str = "possible-duplicate";
@@ -17,12 +17,11 @@ pub struct ClosingText<'a> {
     pub target: ItemNumber,
     pub target_title: Option<&'a str>,
     pub facts: &'a [PairFact],
-    pub confidence: Probability,
     /// Whether a maintainer decided to close the item: its author cannot undo that with a comment.
     pub approved: bool,
     /// The name that commands begin with; `None` if no process listens to commands.
     pub handle: Option<&'a str>,
-    /// The repository's own text with `{target}`, `{title}`, `{evidence}`, `{confidence}` and `{objection}`.
+    /// The repository's own text with `{target}`, `{title}`, `{evidence}` and `{objection}`.
     pub template: Option<&'a str>,
 }
 
@@ -54,7 +53,8 @@ pub fn closing_comment(text: &ClosingText<'_>) -> String {
         "target" => Some(format!("#{}", text.target)),
         "title" => Some(text.target_title.unwrap_or_default().to_owned()),
         "evidence" => Some(evidence.clone().unwrap_or_default()),
-        "confidence" => Some(percent(text.confidence)),
+        // Deprecated: comments contain no percentages, and only what is confident enough is closed.
+        "confidence" => Some("high".to_owned()),
         "objection" => Some(objection.clone()),
         _ => None,
     };
@@ -135,11 +135,6 @@ fn if_wrong(approved: bool, handle: Option<&str>) -> String {
     format!("**Wrong?** Reopen it, or {other_way}. Canonry will not close it again.")
 }
 
-/// The percentage is rounded down: 99.96 % is not certainty.
-fn percent(confidence: Probability) -> String {
-    format!("{} %", (confidence.get() * 100.0 + 1e-9).floor())
-}
-
 /// Fills in a template in one pass, so that an inserted text is never read as a template. Unknown names stay as they
 /// are.
 fn filled(template: &str, fill: impl Fn(&str) -> Option<String>) -> String {
@@ -163,17 +158,16 @@ fn filled(template: &str, fill: impl Fn(&str) -> Option<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{ClosingText, UndoReason, back_link_comment, closing_comment, comment_if_refused, repointed_comment};
-    use crate::{ItemNumber, ItemType, PairFact, Probability, undo_comment};
+    use crate::{ItemNumber, ItemType, PairFact, undo_comment};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("valid")
     }
 
     fn closing<'a>(item_type: ItemType, facts: &'a [PairFact], template: Option<&'a str>) -> ClosingText<'a> {
-        let confidence = Probability::new(0.9596).expect("valid");
         let target_title = Some("Exec approvals ignore ask=off");
         let (target, approved, handle) = (number(79), false, Some("canonry"));
-        ClosingText { item_type, target, target_title, facts, confidence, approved, handle, template }
+        ClosingText { item_type, target, target_title, facts, approved, handle, template }
     }
 
     fn facts() -> Vec<PairFact> {
@@ -222,9 +216,9 @@ mod tests {
     #[test]
     fn an_own_template_keeps_the_target_and_the_objection() {
         let facts = facts();
-        let full = "Dup of {target} ({title}), {confidence} {unknown} {\n{evidence}\n{objection}";
+        let full = "Dup of {target} ({title}), confidence {confidence} {unknown} {\n{evidence}\n{objection}";
         insta::assert_snapshot!(closing_comment(&closing(ItemType::Issue, &facts, Some(full))), @"
-        Dup of #79 (Exec approvals ignore ask=off), 95 % {unknown} {
+        Dup of #79 (Exec approvals ignore ask=off), confidence high {unknown} {
         Both show `approval required by {target}` at `gzip.rs:95:16`.
         **Wrong?** Reopen it, or comment `/canonry not a duplicate` (its author or a maintainer). Canonry will not close it again.
         ");

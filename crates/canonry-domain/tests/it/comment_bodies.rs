@@ -1,10 +1,10 @@
 //! Tests that every kind of comment that triage writes is short, without percentages, and readable.
 
 use canonry_domain::{
-    ClosingText, GraceEnd, ItemNumber, ItemType, PairFact, Probability, RepoName, SuggestionComment, UndoReason,
-    Verdict, back_link_comment, breaker_comment, cancelled_close_text, closing_comment, comment_if_refused,
-    corrected_announcement, left_open_text, named_duplicate, repointed_comment, ruled_apart_text, suggestion_text,
-    undo_comment, withdrawn_text,
+    ClosingText, DESCRIPTION_RECEIVED, DESCRIPTION_REQUEST, GraceEnd, ItemNumber, ItemType, PairFact, RepoName,
+    SuggestionComment, UndoReason, Verdict, back_link_comment, breaker_comment, cancelled_close_text, closing_comment,
+    comment_if_refused, corrected_announcement, left_open_text, named_duplicate, repointed_comment, ruled_apart_text,
+    suggestion_text, undo_comment, withdrawn_text,
 };
 use jiff::{SignedDuration, Timestamp};
 use pulldown_cmark::{Event, Parser};
@@ -94,7 +94,6 @@ fn closes() -> Vec<(usize, String)> {
                     target: number(79),
                     target_title: Some(title),
                     facts: &facts,
-                    confidence: Probability::new(0.96).expect("valid"),
                     approved,
                     handle,
                     template: None,
@@ -108,7 +107,8 @@ fn closes() -> Vec<(usize, String)> {
 
 fn others() -> Vec<(usize, String)> {
     let by = "ann".parse().expect("a login");
-    let mut bodies = vec![breaker_comment(3, 7, "canonry")];
+    let mut bodies =
+        vec![breaker_comment(3, 7, "canonry"), DESCRIPTION_REQUEST.to_owned(), DESCRIPTION_RECEIVED.to_owned()];
     bodies.extend(GraceEnd::ALL.iter().map(|end| left_open_text(end.in_words())));
     for item_type in [ItemType::Issue, ItemType::Pr] {
         bodies.extend([
@@ -122,6 +122,11 @@ fn others() -> Vec<(usize, String)> {
         bodies.extend(UndoReason::ALL.iter().map(|reason| undo_comment(item_type, number(12), *reason)));
     }
     bodies.into_iter().map(|body| (OTHER, body)).collect()
+}
+
+#[test]
+fn the_pause_says_how_to_end_it() {
+    insta::assert_snapshot!(breaker_comment(3, 7, "canonry"), @"Automatic closing is paused in this repository: people objected to 3 closes within 7 days. Canonry still suggests. A maintainer can turn closing on again with `/canonry resume`, or close reviewed duplicates with `canonry plan-close`.");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use canonry_config::{CloseSettings, RepoConfig};
 use canonry_domain::{
     ClosingText, DAILY_LIMIT_WINDOW, GithubId, ItemNumber, ItemType, Maintainers, POSSIBLE_DUPLICATE, PairFact,
-    Probability, RowSnapshot, SkipReason, WriteOrigin, closing_comment, comment_if_refused,
+    RowSnapshot, SkipReason, WriteOrigin, closing_comment, comment_if_refused,
 };
 use canonry_github::api::RestIssue;
 use canonry_github::outbox::{Close, CloseAs, Write};
@@ -172,7 +172,6 @@ impl PlanRows<'_> {
             target,
             target_title: Some(&title),
             facts: &facts,
-            confidence: row.confidence.unwrap_or(Probability::ZERO),
             approved: row.approved == Some(true),
             handle,
             template: self.config.close.message.as_deref(),
