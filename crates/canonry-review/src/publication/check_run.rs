@@ -3,7 +3,7 @@
 use canonry_boxed::boxed;
 use std::collections::BTreeMap;
 
-use canonry_domain::review::{CheckConclusion, CommitSha, check_conclusion};
+use canonry_domain::review::{CheckConclusion, CommitSha, check_conclusion, how_to_retry};
 use canonry_domain::{ItemNumber, WriteKey, WriteOrigin, redact_shown};
 use canonry_github::api::{CheckRunWrite, CheckState};
 use canonry_github::outbox::Write;
@@ -111,7 +111,7 @@ impl Publication<'_> {
 
     async fn conclude_not_reviewed(&self, head: &CommitSha, why: &str, attempt: &str) -> Result<(), PublicationStop> {
         let why = quoted::line(why, WHY);
-        let summary = format!("{why}\n\n`/{} review` tries again.", self.handle);
+        let summary = format!("{why}\n\n{}", how_to_retry(self.handle));
         let check =
             self.check(head.as_str(), CheckState::ActionRequired, "Not reviewed: the review failed", &summary)?;
         let mut writes = self.load_writes().await?;

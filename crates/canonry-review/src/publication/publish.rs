@@ -35,7 +35,8 @@ pub struct Publication<'a> {
     pub check_runs: bool,
     /// The last check before each write.
     pub recheck: &'a dyn Recheck,
-    pub handle: &'a str,
+    /// The name that commands begin with; `None` if no process listens to commands.
+    pub handle: Option<&'a str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -113,7 +113,7 @@ fn with_code(line: &str) -> String {
 }
 
 /// Whether a text between backticks is nothing but code, also for a program that searches the text for mentions.
-fn is_plain_code(text: &str) -> bool {
+pub(super) fn is_plain_code(text: &str) -> bool {
     let is_plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
     !text.is_empty()
         && text.trim() == text

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use canonry_domain::redact_shown;
 use canonry_domain::review::{
     CommitSha, DismissalKind, Dismisser, EarlierFinding, Finding, FindingComment, FindingStatus, ListedFinding,
     PostedSummary, Severity, ShownAs, check_output, finding_comment, hidden_in_words, is_protected, review_body,
@@ -27,7 +28,12 @@ const RULES: usize = 3;
 
 /// The text of an inline comment. `covers_lines` says whether the comment is placed at exactly the finding's lines: only
 /// there its replacement can be applied.
-pub(super) fn comment_of(one: &ReportedFinding, posted: &[PostedFinding], covers_lines: bool, handle: &str) -> String {
+pub(super) fn comment_of(
+    one: &ReportedFinding,
+    posted: &[PostedFinding],
+    covers_lines: bool,
+    handle: Option<&str>,
+) -> String {
     let finding = &one.sighting.finding;
     let said_of_other_code = posted.iter().any(|row| Some(row.finding) == one.id && row.said.code != finding.code);
     let message = prose(&finding.message, MESSAGE);
@@ -41,8 +47,17 @@ pub(super) fn comment_of(one: &ReportedFinding, posted: &[PostedFinding], covers
         status: one.sighting.status,
         said_of_other_code,
         fix: suggested(finding, covers_lines).as_deref(),
+        suppression: suppression(finding).as_deref(),
         handle,
     })
+}
+
+/// The entry for `review.suppressions` that matches the finding's title; `None` if it cannot be shown whole in one line.
+fn suppression(finding: &Finding) -> Option<String> {
+    let entry = serde_json::to_string(finding.title.trim()).ok()?;
+    let is_whole =
+        finding.title.chars().count() <= TITLE && quoted::is_plain_code(&entry) && redact_shown(&entry) == entry;
+    is_whole.then(|| code(&entry))
 }
 
 /// The proposed fix: its words, and the code that can be applied. Code that cannot be applied is shown if there are no
@@ -135,23 +150,28 @@ impl SummaryParts {
         })
     }
 
-    pub(super) fn body(&self, report: &ReviewReport, handle: &str) -> String {
+    pub(super) fn body(&self, report: &ReviewReport, handle: Option<&str>) -> String {
         self.with_summary(report, handle, review_body)
     }
 
     /// The status comment. It does not repeat what a posted review contains.
-    pub(super) fn status(&self, report: &ReviewReport, handle: &str, is_posted: bool) -> String {
+    pub(super) fn status(&self, report: &ReviewReport, handle: Option<&str>, is_posted: bool) -> String {
         self.with_summary(report, handle, |summary| match is_posted {
             true => status_comment(&PostedSummary { listed: &[], further: &[], ..summary.clone() }),
             false => status_comment(summary),
         })
     }
 
-    pub(super) fn check_output(&self, report: &ReviewReport, handle: &str) -> (String, String) {
+    pub(super) fn check_output(&self, report: &ReviewReport, handle: Option<&str>) -> (String, String) {
         self.with_summary(report, handle, check_output)
     }
 
-    fn with_summary<T>(&self, report: &ReviewReport, handle: &str, tell: impl Fn(&PostedSummary<'_>) -> T) -> T {
+    fn with_summary<T>(
+        &self,
+        report: &ReviewReport,
+        handle: Option<&str>,
+        tell: impl Fn(&PostedSummary<'_>) -> T,
+    ) -> T {
         let coverage = &report.coverage;
         tell(&PostedSummary {
             head: &report.head,

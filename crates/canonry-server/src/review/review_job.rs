@@ -202,7 +202,7 @@ impl<'a> ReviewRun<'a> {
             number: self.number,
             check_runs: self.service.is_app(),
             recheck: &self.recheck,
-            handle,
+            handle: Some(handle),
         }
     }
 

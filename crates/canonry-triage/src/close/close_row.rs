@@ -7,8 +7,7 @@ use canonry_domain::{
 };
 use canonry_github::api::RestIssue;
 use canonry_github::outbox::{Close, CloseAs, Write};
-use canonry_store::{CloseOutcome, CloseResult, CloseRun, CloseRunId, CloseRunRow, DeliveryFilter, OutboxState};
-use jiff::SignedDuration;
+use canonry_store::{CloseOutcome, CloseResult, CloseRun, CloseRunId, CloseRunRow, OutboxState};
 use serde_json::Value;
 
 use crate::close::close_recheck::{LookError, PlannedClose, RowCheck, WithdrawnClose};
@@ -18,10 +17,8 @@ use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, 
 use crate::close::live_item::is_gone;
 use crate::close::row_evidence::RowEvidence;
 use crate::grace::grace_recheck::GraceWatch;
+use crate::online::listening_service::is_service_listening;
 use crate::online::suggestion_comment::quoted_title;
-
-/// Older webhooks do not show whether a service runs.
-const HEARD_WITHIN: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// The result of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,12 +152,10 @@ impl PlanRows<'_> {
     }
 
     /// The handle that commands begin with, if a service receives them. Closes of a grace period are made by a
-    /// service, and a running service has recent webhooks of the repository.
+    /// service.
     async fn heard_handle(&self) -> Result<Option<&str>, ClosingError> {
         let CloseContext { store, github, repo, .. } = self.closing;
-        let about = DeliveryFilter { repo: Some(repo.name.clone()), ..DeliveryFilter::default() };
-        let last = store.deliveries().list(&about, 1).await?;
-        let is_heard = self.watch.is_some() || last.iter().any(|last| last.received_at >= github.now() - HEARD_WITHIN);
+        let is_heard = self.watch.is_some() || is_service_listening(store, repo, github.now()).await?;
         Ok(is_heard.then_some(self.config.mentions.handle.as_str()))
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod draft_report;
 pub(crate) mod fix_search;
 pub(crate) mod known_fixes;
 pub(crate) mod likely_fixes;
+pub(crate) mod listening_service;
 pub(crate) mod live_settings;
 pub(crate) mod lookup;
 pub(crate) mod posted_triage;
@@ -25,6 +26,7 @@ pub use detect_new::{AsOf, DetectError, DetectOptions, DetectReport, Detectors, 
 pub use detector_source::DetectorSource;
 pub use draft_report::{DraftReport, DraftStats, FixCommit, FixSummary, LikelyFix, SimilarItem};
 pub use likely_fixes::FixIndexes;
+pub use listening_service::is_service_listening;
 pub use live_settings::{SettingsError, live_settings, triage_mode};
 pub use lookup::{KnownFixes, KnownItem, LOOKUPS_AT_ONCE, Lookup, LookupError, check_thresholds};
 pub use reactions::{ReactionsReport, poll_reactions};

@@ -12,7 +12,7 @@ use canonry_review::{
     Repository, ReviewReport, remarks_of_pull,
 };
 use canonry_store::{BrakeKind, Repo, Store};
-use canonry_triage::identify;
+use canonry_triage::{identify, is_service_listening};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -117,7 +117,7 @@ impl PublishedPull {
         Ok(Repository::Fetched(fetched.map_err(|error| anyhow!("failed to {error}"))?))
     }
 
-    fn publication<'a>(&'a self, handle: &'a str) -> Publication<'a> {
+    fn publication<'a>(&'a self, handle: Option<&'a str>) -> Publication<'a> {
         Publication {
             store: &self.store,
             github: &self.github,
@@ -141,19 +141,24 @@ impl PublishedPull {
         remarks_of_pull(&self.github, self.outbox.own_login(), &self.repo.name, self.number, bots).await
     }
 
-    pub(crate) async fn begin(&self, handle: &str) -> Result<()> {
+    /// Whether a service hears commands in this pull request.
+    pub(crate) async fn is_heard(&self) -> Result<bool> {
+        Ok(is_service_listening(&self.store, &self.repo, self.github.now()).await?)
+    }
+
+    pub(crate) async fn begin(&self, handle: Option<&str>) -> Result<()> {
         Ok(self.publication(handle).begin(&self.head, false).await?)
     }
 
     /// Shows on the pull request that the review failed. The caller reports its own error; an error here is only
     /// logged.
-    pub(crate) async fn could_not(&self, handle: &str, why: &str, attempt: &str) {
+    pub(crate) async fn could_not(&self, handle: Option<&str>, why: &str, attempt: &str) {
         if let Err(error) = self.publication(handle).could_not(&self.head, why, attempt).await {
             tracing::warn!(%error, "could not show on the pull request that the review failed");
         }
     }
 
-    pub(crate) async fn publish(&self, handle: &str, report: &ReviewReport) -> Result<WhatWasPublished> {
+    pub(crate) async fn publish(&self, handle: Option<&str>, report: &ReviewReport) -> Result<WhatWasPublished> {
         let published = self.publication(handle).publish(report).await.map_err(|error| anyhow!("failed to {error}"))?;
         let place = format!("{} #{}", self.repo.name, self.number);
         Ok(match published {

@@ -1,5 +1,6 @@
 //! `review --pr` with a token: what it writes to GitHub, and when it writes nothing.
 
+use canonry_store::{DatabaseUrl, DeliveryAction, NewDelivery, PackedText, Store};
 use canonry_testkit::github::{Emulator, NewPull, Permission, World};
 
 use crate::place::{Place, Ran};
@@ -52,8 +53,12 @@ fn a_pull_request_is_reviewed_without_a_clone_and_told_once() {
         let world = emulator.world();
         let comment = &world.review_comments_by(REPO, 1, OWN)[0];
         assert_eq!((comment.path.as_str(), comment.line), ("src/app.js", Some(2)));
-        // The default branch's settings count, not those of the pull request.
-        assert!(comment.body.contains("`/kitty not useful`"), "{}", comment.body);
+        // No service hears commands, so none is offered.
+        assert!(
+            !comment.body.contains("/kitty") && comment.body.contains("` to `review.suppressions`"),
+            "{}",
+            comment.body
+        );
     }
     let again = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1", "--json"]).succeeded().json();
     assert_eq!(again["service_reviews"], off, "{again}");
@@ -62,6 +67,23 @@ fn a_pull_request_is_reviewed_without_a_clone_and_told_once() {
     assert_eq!(said(&emulator), (1, 1, 1));
     let quiet = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1", "--head", "topic"]);
     assert!(quiet.stderr.contains("--head needs a clone"), "{}", quiet.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_with_recent_webhooks_hears_commands() {
+    let (place, emulator) = (Place::new(), Emulator::start(world()).await);
+    place.canonry(&["init"]).succeeded();
+    let store = Store::open_existing(&DatabaseUrl::Sqlite(place.database())).await.expect("it is there");
+    let (name, payload) = (REPO.parse().expect("a name"), PackedText::pack("{}"));
+    let fate = DeliveryAction::Ignored("not for us");
+    let webhook =
+        NewDelivery { id: "1", event: "star", action: None, repo: Some(&name), number: None, payload: &payload, fate };
+    store.deliveries().accept(&webhook, jiff::Timestamp::now()).await.expect("stored");
+    store.disconnect().await;
+    canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1"]).succeeded();
+    let world = emulator.world();
+    let comment = &world.review_comments_by(REPO, 1, OWN)[0];
+    assert!(comment.body.contains("Reply `/kitty not useful`"), "{}", comment.body);
 }
 
 #[test]

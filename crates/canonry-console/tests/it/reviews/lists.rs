@@ -87,7 +87,7 @@ async fn reviews_are_summed_up_and_listed() {
 
     let told = world.told(&format!("/reviews/{}", history.first)).await;
     for part in [
-        "Full review: there is no earlier one.",
+        "Full review: no earlier review.",
         "2 of 3 changed files read, 40 lines; 1 skipped.",
         "neutral not on GitHub: no check run was written",
         "m-1: 2 calls, 10 tokens in, 5 tokens out, $0.0123",

@@ -5,7 +5,7 @@ pub(crate) mod summary_text;
 
 pub use posted_text::{
     CheckConclusion, EarlierFinding, FindingComment, ListedFinding, PostedSummary, RETIRED_SUMMARY,
-    applicable_suggestion, check_conclusion, check_output, fenced, finding_comment, fixed_comment,
+    applicable_suggestion, check_conclusion, check_output, fenced, finding_comment, fixed_comment, how_to_retry,
     not_reviewed_comment, repeated_finding_comment, review_body, status_comment,
 };
 pub use summary_text::{

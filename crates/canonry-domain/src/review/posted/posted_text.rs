@@ -28,6 +28,9 @@ const ROOM_FOR_TROUBLE: usize = 3_000;
 pub const RETIRED_SUMMARY: &str =
     "This summary is no longer updated: each Canonry review now carries its own, and the check has the details.";
 
+/// The setting that hides findings where nobody hears commands.
+const SUPPRESSIONS: &str = "`review.suppressions` in `.canonry.yml`";
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FindingComment<'a> {
     pub title: &'a str,
@@ -43,7 +46,10 @@ pub struct FindingComment<'a> {
     pub said_of_other_code: bool,
     /// A proposed fix: words, or code that [`fenced`] has fenced.
     pub fix: Option<&'a str>,
-    pub handle: &'a str,
+    /// The entry for `review.suppressions` that hides the finding, as code.
+    pub suppression: Option<&'a str>,
+    /// The name that commands begin with; `None` if no process listens to commands.
+    pub handle: Option<&'a str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -107,7 +113,8 @@ pub struct PostedSummary<'a> {
     pub notes: &'a [String],
     /// The section about other reviewers, as Markdown.
     pub others: Option<&'a str>,
-    pub handle: &'a str,
+    /// The name that commands begin with; `None` if no process listens to commands.
+    pub handle: Option<&'a str>,
 }
 
 /// The conclusion of a review's check run.
@@ -133,13 +140,22 @@ pub fn finding_comment(finding: &FindingComment<'_>) -> String {
     parts.extend((!finding.message.is_empty()).then(|| finding.message.to_owned()));
     parts.extend((!finding.more.is_empty()).then(|| folded("More", finding.more)));
     parts.extend(finding.fix.map(|fix| format!("Suggested:\n\n{fix}")));
-    parts.push(format!(
-        "<sub>{} · {} · Not useful? Reply `/{} not useful`.</sub>",
-        capitalised(finding.severity.as_str()),
-        finding.rules,
-        finding.handle
-    ));
+    let mut footer = vec![capitalised(finding.severity.as_str()), finding.rules.to_owned()];
+    footer.extend(if_not_useful(finding));
+    parts.push(format!("<sub>{}</sub>", footer.join(" · ")));
     parts.join("\n\n")
+}
+
+/// How to silence a finding; `None` if nobody hears commands and no setting can hide it.
+fn if_not_useful(finding: &FindingComment<'_>) -> Option<String> {
+    match finding.handle {
+        Some(handle) => Some(format!("Not useful? Reply `/{handle} not useful`.")),
+        None if finding.severity == Severity::Critical => None,
+        None => {
+            let entry = finding.suppression.unwrap_or("its title");
+            Some(format!("Not useful? Add {entry} to {SUPPRESSIONS}."))
+        }
+    }
 }
 
 /// The comment of a fixed finding, if its thread could not be resolved.
@@ -172,12 +188,17 @@ pub fn status_comment(summary: &PostedSummary<'_>) -> String {
 }
 
 /// The status comment if a commit could not be reviewed. `last` is the text of the last review, which stays in it.
-pub fn not_reviewed_comment(head: &CommitSha, why: &str, handle: &str, last: Option<&str>) -> String {
-    let failed = format!("**Not reviewed**: `{}`. {why}\n\n`/{handle} review` tries again.", head.short());
+pub fn not_reviewed_comment(head: &CommitSha, why: &str, handle: Option<&str>, last: Option<&str>) -> String {
+    let failed = format!("**Not reviewed**: `{}`. {why}\n\n{}", head.short(), how_to_retry(handle));
     match last {
         Some(last) => format!("{failed}\n\n---\n\nThe last review:\n\n{last}"),
         None => failed,
     }
+}
+
+/// How to repeat a review that failed.
+pub fn how_to_retry(handle: Option<&str>) -> String {
+    handle.map_or_else(|| "Run the review again.".to_owned(), |handle| format!("`/{handle} review` tries again."))
 }
 
 pub fn check_conclusion(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &ScopeReason) -> CheckConclusion {
@@ -270,7 +291,10 @@ fn lists(summary: &PostedSummary<'_>) -> Vec<String> {
 }
 
 fn folded_details(summary: &PostedSummary<'_>) -> String {
-    let help = format!("`/{} help` lists the commands.", summary.handle);
+    let help = match summary.handle {
+        Some(handle) => format!("`/{handle} help` lists the commands."),
+        None => format!("To hide a finding, add its title to {SUPPRESSIONS}."),
+    };
     folded("Review details", &format!("{}\n\n{help}", details(summary)))
 }
 

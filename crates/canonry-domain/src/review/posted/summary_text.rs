@@ -151,7 +151,7 @@ pub fn since_last_review(counts: &ReviewCounts) -> Option<String> {
 /// Which changes the review covers, and why.
 pub fn scope_in_words(reason: &ScopeReason) -> String {
     match reason {
-        ScopeReason::NoPriorReview => "Full review: there is no earlier one.".to_owned(),
+        ScopeReason::NoPriorReview => "Full review: no earlier review.".to_owned(),
         ScopeReason::PriorShaUnreachable => "Full review: the last reviewed commit is gone.".to_owned(),
         ScopeReason::DiffComputationFailed => {
             "Full review: git could not compare with the last reviewed commit.".to_owned()
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn the_details_in_words() {
         for (reason, words) in [
-            (ScopeReason::NoPriorReview, "Full review: there is no earlier one."),
+            (ScopeReason::NoPriorReview, "Full review: no earlier review."),
             (ScopeReason::PriorShaUnreachable, "Full review: the last reviewed commit is gone."),
             (ScopeReason::DiffComputationFailed, "Full review: git could not compare with the last reviewed commit."),
             (ScopeReason::FullRequested, "Full review, as requested."),

@@ -212,7 +212,7 @@ impl Setting {
             number: self.pull,
             check_runs: github.is_app(),
             recheck,
-            handle: "canonry",
+            handle: Some("canonry"),
         }
     }
 

@@ -42,7 +42,7 @@ on_both_engines! {
         let counts = setting.store.review().sighting_counts(run).await.expect("reads");
         let details = StoredDetails::of(&stored, &counts).expect("this version's own");
         assert_eq!((&details.coverage, &details.reviewers, &details.model), (&first.coverage, &first.reviewers, &first.model));
-        assert_eq!(details.scope.as_deref(), Some("Full review: there is no earlier one."));
+        assert_eq!(details.scope.as_deref(), Some("Full review: no earlier review."));
         assert_eq!(details.conclusion, Some(CheckConclusion::Failure));
 
         // A maintainer dismisses one of them.

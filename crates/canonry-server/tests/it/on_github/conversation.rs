@@ -103,7 +103,7 @@ async fn three_pushes_make_a_conversation_that_a_maintainer_likes_to_read() {
     <details>
     <summary>Review details</summary>
 
-    - Full review: there is no earlier one.
+    - Full review: no earlier review.
     - 2 of 2 changed files read, 12 lines.
     - Reviewers: builtin (2 findings), tidelint (2 findings).
 

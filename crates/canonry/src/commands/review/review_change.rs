@@ -226,8 +226,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let bar = context.counter("reviewing");
     bar.set_style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("invariant: a constant template"));
     bar.enable_steady_tick(std::time::Duration::from_millis(120));
-    let handle = &asked.settings.mentions.handle;
+    let mut handle = None;
     if let Some(pull) = &asked.pull {
+        handle = pull.is_heard().await?.then_some(asked.settings.mentions.handle.as_str());
         pull.begin(handle).await?;
     }
     let outcome = review(&store, &request, llm.as_ref(), embedder.as_deref(), &clock).await;

@@ -28,7 +28,8 @@ fn plain() -> FindingComment<'static> {
         status: FindingStatus::New,
         said_of_other_code: false,
         fix: None,
-        handle: "canonry",
+        suppression: Some("`\"Possible SQL injection in the query\"`"),
+        handle: Some("canonry"),
     }
 }
 
@@ -95,7 +96,7 @@ impl Facts {
             problems: &[],
             notes: &[],
             others: None,
-            handle: "canonry",
+            handle: Some("canonry"),
         }
     }
 }
@@ -261,7 +262,7 @@ fn the_status_of_a_clean_change() {
     <details>
     <summary>Review details</summary>
 
-    - Full review: there is no earlier one.
+    - Full review: no earlier review.
     - 3 of 3 changed files read, 120 lines.
     - Reviewers: builtin (0 findings), semgrep (2 findings).
 
@@ -273,7 +274,7 @@ fn the_status_of_a_clean_change() {
     insta::assert_snapshot!(format!("{title}\n\n{text}"), @"
     No findings
 
-    - Full review: there is no earlier one.
+    - Full review: no earlier review.
     - 3 of 3 changed files read, 120 lines.
     - Reviewers: builtin (0 findings), semgrep (2 findings).
     ");
@@ -429,7 +430,7 @@ fn what_is_not_whole_or_not_posted_says_so_first() {
     <details>
     <summary>Review details</summary>
 
-    - Full review: there is no earlier one.
+    - Full review: no earlier review.
     - 3 of 3 changed files read, 120 lines; 1 skipped.
     - Reviewers: builtin (0 findings), semgrep (2 findings).
 
@@ -459,13 +460,38 @@ fn what_is_not_whole_or_not_posted_says_so_first() {
 #[test]
 fn a_commit_that_could_not_be_reviewed() {
     let why = "Git could not fetch the commits.";
-    insta::assert_snapshot!(not_reviewed_comment(&sha("abc1234"), why, "canonry", None), @"
+    insta::assert_snapshot!(not_reviewed_comment(&sha("abc1234"), why, Some("canonry"), None), @"
     **Not reviewed**: `abc1234`. Git could not fetch the commits.
 
     `/canonry review` tries again.
     ");
-    let last = not_reviewed_comment(&sha("abc1234"), "No.", "canonry", Some("**1 finding**: 1 minor."));
+    let last = not_reviewed_comment(&sha("abc1234"), "No.", Some("canonry"), Some("**1 finding**: 1 minor."));
     assert!(last.ends_with("\n\n---\n\nThe last review:\n\n**1 finding**: 1 minor."), "{last}");
+}
+
+#[test]
+fn without_a_listener_no_text_offers_a_command() {
+    let unheard = FindingComment { handle: None, ..plain() };
+    insta::assert_snapshot!(finding_comment(&unheard), @r#"
+    **Possible SQL injection in the query**
+
+    <sub>Major · `semgrep/sql-concat` · Not useful? Add `"Possible SQL injection in the query"` to `review.suppressions` in `.canonry.yml`.</sub>
+    "#);
+    let untold = finding_comment(&FindingComment { suppression: None, ..unheard });
+    assert!(untold.contains("Not useful? Add its title to `review.suppressions`"), "{untold}");
+    // Settings never hide a critical finding.
+    let grave = finding_comment(&FindingComment { severity: Severity::Critical, ..unheard });
+    assert!(grave.ends_with("<sub>Critical · `semgrep/sql-concat`</sub>"), "{grave}");
+    let missed = not_reviewed_comment(&sha("abc1234"), "Git could not fetch the commits.", None, None);
+    assert!(missed.ends_with("\n\nRun the review again."), "{missed}");
+    let facts = Facts::of(ReviewCounts::default());
+    let details = review_body(&PostedSummary { handle: None, ..facts.summary() });
+    let hint = "To hide a finding, add its title to `review.suppressions` in `.canonry.yml`.\n\n</details>";
+    assert!(details.ends_with(hint), "{details}");
+    for text in [finding_comment(&unheard), missed, details] {
+        assert!(!text.contains("`/"), "{text}");
+        assert_readable(&text);
+    }
 }
 
 /// Every text that a review writes on GitHub, with its maximum number of words outside finding lines and details.
@@ -484,7 +510,7 @@ fn every_text() -> Vec<(String, usize)> {
     texts.push((finding_comment(&FindingComment { status: FindingStatus::Reopened, ..remark }), 50));
     texts.push((fixed_comment("**Leak**", &sha("abc1234")), 10));
     texts.push((repeated_finding_comment("**Leak**", &sha("abc1234")), 20));
-    texts.push((not_reviewed_comment(&sha("abc1234"), "Git could not fetch the commits.", "canonry", None), 30));
+    texts.push((not_reviewed_comment(&sha("abc1234"), "Git could not fetch the commits.", Some("canonry"), None), 30));
     texts.push((RETIRED_SUMMARY.to_owned(), 30));
     texts
 }
