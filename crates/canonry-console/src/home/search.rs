@@ -1,4 +1,5 @@
-//! The search in the header: items by number or title, findings by title or rule, and commands.
+//! The search in the header: items by number or title, findings by title or rule, and commands. A bare number goes to
+//! its item, and is searched as a word where there is none.
 
 use std::sync::Arc;
 
@@ -30,6 +31,9 @@ const FINDINGS_READ: u32 = 2_000;
 /// At least this many are read per repository, however many repositories there are.
 const READ_OF_EACH: u32 = 200;
 
+/// The value of `from` in the links and the form of the results.
+const FROM_RESULTS: &str = "results";
+
 pub(crate) fn routes() -> Router<Arc<Console>> {
     Router::new().route("/search", get(show))
 }
@@ -45,6 +49,8 @@ struct SearchPage {
     commands: Vec<CommandHit>,
     /// The same search in all repositories.
     everywhere: String,
+    /// `#12` is searched only as a number.
+    is_only_a_number: bool,
     /// How much the search covered.
     limits: Option<String>,
 }
@@ -92,15 +98,22 @@ async fn show(SignedIn(visit): SignedIn, Query(query): QueryFields) -> PageResul
         }
     };
     let number = words.strip_prefix('#').unwrap_or(words).parse().ok().and_then(|number| ItemNumber::new(number).ok());
-    let items = match number {
+    let is_only_a_number = number.is_some() && words.starts_with('#');
+    let mut items = match number {
         Some(number) => numbered(&visit, within.is_none(), &repos, number).await?,
-        None => titled(&visit, &repos, words).await?,
+        None => Vec::new(),
     };
-    if let ([only], Some(_)) = (items.as_slice(), number) {
+    // From the results a bare number, such as an error code, is searched as a word.
+    if let ([only], true) = (items.as_slice(), is_only_a_number || word(&query, "from") != FROM_RESULTS) {
         let there = item_path(&repo_path(&only.repo), only.item_type, only.number);
         return Ok(Redirect::to(&there).into_response());
     }
-    let findings = if number.is_some() { Vec::new() } else { findings(&visit, &repos, words).await? };
+    let mut found = Vec::new();
+    if !is_only_a_number {
+        let titled = titled(&visit, &repos, words).await?;
+        items.extend(titled.into_iter().filter(|item| Some(item.number) != number));
+        found = findings(&visit, &repos, words).await?;
+    }
     let page = match &within {
         Some(at) => at.page("Search", NavSection::None),
         None => visit.page("Search", NavSection::None),
@@ -112,10 +125,11 @@ async fn show(SignedIn(visit): SignedIn, Query(query): QueryFields) -> PageResul
             (at.repo.name.to_string(), all)
         }),
         items: items.into_iter().map(item_hit).collect(),
-        findings: findings.into_iter().map(finding_hit).collect(),
+        findings: found.into_iter().map(finding_hit).collect(),
         commands: commands(&visit.console, words),
-        everywhere: link("/search", &[("q", words)]),
-        limits: (number.is_none() && !words.is_empty()).then(|| limits(repos.len())),
+        everywhere: link("/search", &[("q", words), ("from", FROM_RESULTS)]),
+        is_only_a_number,
+        limits: (!is_only_a_number && !words.is_empty()).then(|| limits(repos.len())),
     })
 }
 

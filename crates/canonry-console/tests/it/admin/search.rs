@@ -33,6 +33,21 @@ async fn items_are_found_by_number_and_by_words() {
     world.store.corpus().upsert_items(&world.repo, vec![both], world.now).await.expect("taken in");
     let both = world.found(Who::Rita, "q=%237").await;
     assert!(both.contains("#7 The same number") && both.contains("pull request in tide/pool"), "{both}");
+    // A number that no item has is searched as a word, and one that an item has if it is asked from the results.
+    let code = ItemRecord::new(ISSUE, number(404_500), "The page answers 404 after noon");
+    world.store.corpus().upsert_items(&world.repo, vec![code], world.now).await.expect("taken in");
+    let code = world.found(Who::Rita, "q=404").await;
+    assert!(code.contains("#404500 The page answers 404 after noon"), "{code}");
+    let numbered = ItemRecord::new(ISSUE, number(404), "An item of its own");
+    world.store.corpus().upsert_items(&world.repo, vec![numbered], world.now).await.expect("taken in");
+    assert_eq!(world.ask(Who::Rita, "/search?q=404").await.headers()["location"], "/r/tide/pool/issues/404");
+    let results = world.page(Who::Rita, "/search?q=404&from=results").await;
+    assert!(words(&results).contains("#404 An item of its own") && words(&results).contains("#404500"), "{results}");
+    assert!(results.contains("name=\"from\" value=\"results\""), "the form of the results says so: {results}");
+    let none = world.found(Who::Rita, "q=%23405").await;
+    assert!(none.contains("No item that you can see has this number."), "{none}");
+    let none = world.found(Who::Rita, "q=405").await;
+    assert!(none.contains("No item, finding or command contains all of these words."), "{none}");
     let fix = world.found(Who::Rita, "q=FIX+a").await;
     assert!(fix.contains("#61 A fix") && !fix.contains("#7 "), "{fix}");
     let none = world.found(Who::Rita, "q=nothing+of+the+kind&repo=tide/pool").await;
