@@ -1,7 +1,7 @@
 //! Maintainers' rulings on items, and cancelling announced closes.
 
 use axum::extract::Path;
-use canonry_domain::{ItemNumber, ItemType, OverrideKind};
+use canonry_domain::{ItemNumber, ItemState, ItemType, OverrideKind};
 use canonry_server::queue_cancel_grace;
 use canonry_store::{GraceState, NewOverride, Representation, StoreError};
 use canonry_triage::{RulingError, Statement, rule_pair};
@@ -78,11 +78,14 @@ async fn store_ruling(
     note: Option<&str>,
 ) -> Result<String, PageError> {
     let (store, by, now) = (&at.console.store, at.visit.login(), at.console.now());
+    let item = store.corpus().item(at.repo.id, item_type, number).await?;
+    let is_open = item.is_some_and(|item| item.state == ItemState::Open);
     let Some(other) = other else {
         let new = NewOverride { item_type, kind, item: number, other: None, note, by };
         store.duplicates().add_override(at.repo.id, new, now).await.map_err(|error| refused(error.into()))?;
+        let open = if is_open { ": it stays open" } else { "" };
         return Ok(format!(
-            "#{number} is ruled the canonical of its cluster: it stays open. Recompute the clusters to see it there."
+            "#{number} is ruled the canonical of its cluster{open}. Recompute the clusters to see it there."
         ));
     };
     let statement = Statement { note, by };
@@ -95,7 +98,8 @@ async fn store_ruling(
             format!("#{number} will not be closed as a duplicate of #{other} or its cluster.")
         }
         OverrideKind::Duplicate | OverrideKind::Canonical => {
-            format!("#{number} is ruled a duplicate of #{other}. Nothing is closed yet: the next plan includes it.")
+            let next = if is_open { " Nothing is closed yet: the next close plan can close it." } else { "" };
+            format!("#{number} is ruled a duplicate of #{other}.{next}")
         }
     })
 }

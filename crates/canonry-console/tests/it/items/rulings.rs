@@ -1,6 +1,6 @@
 //! Rulings: whose count, and how they are removed.
 
-use canonry_domain::{Login, OverrideKind, Verdict};
+use canonry_domain::{ItemRecord, ItemState, Login, OverrideKind, Verdict};
 use canonry_store::JobFilter;
 use reqwest::StatusCode;
 
@@ -144,4 +144,22 @@ async fn on_a_clusters_page_only_its_members_are_chosen_from() {
     // On its own page every item can be ruled on.
     let own = world.send(Who::Mona, "/items/issue/3/rule", None, &[("kind", "canonical")]).await;
     assert_eq!(own.status(), StatusCode::SEE_OTHER);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_an_open_item_is_said_to_be_closed_later() {
+    let world = ConsoleWorld::filled().await;
+    let closed = ItemRecord { state: Some(ItemState::Closed), ..ItemRecord::new(ISSUE, number(31), "It stops again") };
+    world.store.corpus().upsert_items(&world.repo, vec![closed], world.now).await.expect("taken in");
+    let rule = async |item: i64, fields: &[(&str, &str)]| {
+        flash_of(&world.send(Who::Mona, &format!("/items/issue/{item}/rule"), None, fields).await)
+    };
+    let duplicate = [("kind", "duplicate"), ("other", "1")];
+    assert_eq!(
+        rule(2, &duplicate).await,
+        "#2 is ruled a duplicate of #1. Nothing is closed yet: the next close plan can close it."
+    );
+    assert_eq!(rule(31, &duplicate).await, "#31 is ruled a duplicate of #1.");
+    let canonical = rule(31, &[("kind", "canonical")]).await;
+    assert!(canonical.starts_with("#31 is ruled the canonical of its cluster. "), "{canonical}");
 }
