@@ -1,8 +1,8 @@
 //! Two items side by side: both texts with their shared evidence marked, or compared line by line.
 
-use canonry_domain::{Item, ItemNumber, ItemState, redact};
-use canonry_retrieval::{FactKind, SharedFact, marked};
-use canonry_triage::{shared_evidence, stored_boilerplate};
+use canonry_domain::{Boilerplate, Item, ItemNumber, ItemState, redact};
+use canonry_retrieval::{CommonFacts, FactKind, SharedFact, marked};
+use canonry_triage::{common_evidence, stored_boilerplate, telling_facts};
 
 use crate::layout::errors::PageError;
 use crate::layout::formatting::{TimeLabel, counted, item_path, when};
@@ -81,10 +81,11 @@ pub(crate) async fn pair_comparison(
     let facts: Vec<SharedFact> = match &other {
         Some(other) => {
             let boilerplate = stored_boilerplate(&at.console.store, &at.repo, source.item.item_type).await?;
+            let common = common_facts(at, &boilerplate, source.item).await?;
             let without_template = |text: &SideText| {
                 SideText { title: boilerplate.own_title(&text.title), body: boilerplate.own_body(&text.body) }.joined()
             };
-            let mut facts = shared_evidence(&at.repo.name, &without_template(&own), &without_template(other));
+            let mut facts = telling_facts(&at.repo.name, &common, &without_template(&own), &without_template(other));
             facts.truncate(FACTS_MARKED);
             facts
         }
@@ -102,6 +103,13 @@ pub(crate) async fn pair_comparison(
         by_line,
         lines: lines.map(|lines| lines.into_iter().map(line_view).collect()),
     })
+}
+
+/// Facts that prove nothing, as comments leave them out; none without an index to find them in.
+async fn common_facts(at: &RepoVisit, boilerplate: &Boilerplate, item: &Item) -> Result<CommonFacts, PageError> {
+    let Some(lookup) = &at.console.lookup else { return Ok(CommonFacts::default()) };
+    let with = Some(lookup.detectors.detectors());
+    Ok(common_evidence(&at.console.store, &at.repo, boilerplate, item, with).await?)
 }
 
 struct SideText {

@@ -85,7 +85,7 @@ async fn verdict_since(
             duplicate_of: record.target.filter(|_| record.verdict != Verdict::NotDuplicate),
             reason: action.map_or_else(|| record.reason.clone(), |action| action.reason.to_string()),
             mode: action.map(|action| TriageMode::as_str(action.mode)),
-            explanation: why_item(store, repo, *item_type, number).await?,
+            explanation: why_item(store, repo, *item_type, number, None).await?,
             is_posted: action.is_some_and(|action| action.action != TriageActionKind::Recorded),
             suggestion: suggestion_preview(store, repo, *item_type, number, record).await?,
         }));

@@ -174,7 +174,8 @@ impl MentionActions<'_> {
         {
             return done(life.markdown());
         }
-        done(why_item(store, self.repo, self.said.item_type, self.said.number).await?)
+        let with = Some(self.hook.service.detectors());
+        done(why_item(store, self.repo, self.said.item_type, self.said.number, with).await?)
     }
 
     async fn not_useful(self, command: &MentionCommand) -> ActionResult {

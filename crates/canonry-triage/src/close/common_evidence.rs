@@ -1,11 +1,33 @@
 //! Finds evidence that proves nothing because many items of the repository contain it.
 
+use canonry_boxed::boxed;
 use canonry_domain::{Boilerplate, Item, ItemType};
 use canonry_retrieval::{CommonFacts, FactCounter, TextFacts};
 use canonry_store::{Repo, Store, StoreError};
 
 use crate::close::row_evidence::evidence_text;
+use crate::online::detect_new::{Detectors, common_facts_of};
 use crate::retrieval::index_upkeep::off_async_threads;
+
+/// The facts of an item that too many items contain: from the index if there is one, else from all texts.
+#[boxed]
+pub async fn common_evidence(
+    store: &Store,
+    repo: &Repo,
+    boilerplate: &Boilerplate,
+    item: &Item,
+    with: Option<Detectors<'_>>,
+) -> Result<CommonFacts, StoreError> {
+    if let Some(with) = with.filter(|with| with.indexes.is_some()) {
+        match common_facts_of(store, repo, item, with).await {
+            Ok(common) => return Ok(common),
+            Err(error) => {
+                tracing::warn!(repo = %repo.name, %error, "there is no index for evidence; all texts are read")
+            }
+        }
+    }
+    common_facts_among(store, repo, item.item_type, boilerplate, std::iter::once(item)).await
+}
 
 /// Texts that are read at once.
 const PAGE: u32 = 500;

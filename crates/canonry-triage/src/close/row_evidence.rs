@@ -46,14 +46,9 @@ pub(crate) fn facts_of(
     facts
 }
 
-/// The evidence that two texts share, the strongest first.
-pub fn shared_evidence(repo: &RepoName, one: &str, other: &str) -> Vec<SharedFact> {
-    telling_facts(repo, &CommonFacts::default(), one, other)
-}
-
-/// Some shared facts prove nothing: the name of the repository, code of a runtime or a library, and what many items
-/// contain.
-pub(crate) fn telling_facts(repo: &RepoName, common: &CommonFacts, one: &str, other: &str) -> Vec<SharedFact> {
+/// The evidence that two texts share, the strongest first. Some shared facts prove nothing: the name of the repository,
+/// code of a runtime or a library, and what many items contain.
+pub fn telling_facts(repo: &RepoName, common: &CommonFacts, one: &str, other: &str) -> Vec<SharedFact> {
     let is_telling = |found: &FoundFact<'_>| {
         let names_repo =
             [repo.name(), repo.owner()].iter().any(|name| found.text.to_lowercase() == name.to_lowercase());

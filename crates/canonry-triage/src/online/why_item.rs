@@ -13,22 +13,24 @@ use canonry_store::{
 };
 use jiff::Timestamp;
 
-use crate::close::common_evidence::common_facts_among;
+use crate::close::common_evidence::common_evidence;
 use crate::close::row_evidence::facts_of;
 use crate::grace::cancel_grace::why as why_it_ended;
+use crate::online::detect_new::Detectors;
 use crate::online::posted_triage::PostedTriage;
 use crate::retrieval::boilerplate::stored_boilerplate;
 
 /// The maximum number of characters of the judge's reasoning in the answer.
 const QUOTED: usize = 300;
 
-/// The answer to "why" about an item, ready to be posted.
+/// The answer to "why" about an item, ready to be posted. Without detectors all texts are read for the evidence.
 #[boxed]
 pub async fn why_item(
     store: &Store,
     repo: &Repo,
     item_type: ItemType,
     number: ItemNumber,
+    with: Option<Detectors<'_>>,
 ) -> Result<String, StoreError> {
     let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;
     let actions = store.duplicates().triage_actions_of(repo.id, item_type, number).await?;
@@ -53,7 +55,7 @@ pub async fn why_item(
     let action = actions.iter().find(|action| action.action.triage_id == stored.id).map(|stored| &stored.action);
     let is_named = record.verdict != Verdict::NotDuplicate || record.fix.is_some();
     let facts = match record.named_item().filter(|_| is_named) {
-        Some((target, _)) => facts_with(store, repo, item_type, number, target).await?,
+        Some((target, _)) => facts_with(store, repo, item_type, (number, target), with).await?,
         None => Vec::new(),
     };
     let reasoning = quoted_reasoning(&record.provider, &record.reasoning);
@@ -142,14 +144,14 @@ async fn facts_with(
     store: &Store,
     repo: &Repo,
     item_type: ItemType,
-    number: ItemNumber,
-    target: ItemNumber,
+    (number, target): (ItemNumber, ItemNumber),
+    with: Option<Detectors<'_>>,
 ) -> Result<Vec<PairFact>, StoreError> {
     let items = store.corpus().items_by_number(repo.id, item_type, &[number, target]).await?;
     let find = |wanted: ItemNumber| items.iter().find(|item| item.number == wanted);
     let (Some(one), Some(other)) = (find(number), find(target)) else { return Ok(Vec::new()) };
     let boilerplate = stored_boilerplate(store, repo, item_type).await?;
-    let common = common_facts_among(store, repo, item_type, &boilerplate, std::iter::once(one)).await?;
+    let common = common_evidence(store, repo, &boilerplate, one, with).await?;
     Ok(facts_of(&repo.name, &boilerplate, &common, one, other))
 }
 

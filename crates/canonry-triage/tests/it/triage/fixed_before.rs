@@ -92,7 +92,7 @@ on_both_engines! {
         // What was fetched is stored.
         let stored = setting.store.corpus().item(setting.repo.id, ItemType::Pr, pull).await.expect("reads").expect("stored");
         assert_eq!(stored.base_branch.as_deref(), Some("main"));
-        let why = why_item(&setting.store, &setting.repo, ItemType::Issue, item).await.expect("explained");
+        let why = why_item(&setting.store, &setting.repo, ItemType::Issue, item, None).await.expect("explained");
         assert!(why.starts_with("This may be the same problem as #3, which #4 fixed. Canonry commented because"), "{why}");
     }
 
