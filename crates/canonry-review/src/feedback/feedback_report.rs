@@ -2,8 +2,8 @@
 
 use canonry_boxed::boxed;
 use canonry_config::AutoSuppress;
-use canonry_domain::counted;
 use canonry_domain::review::{FeedbackRule, Fingerprint, rejected_by_people, suppressed_patterns_in_words};
+use canonry_domain::{Login, counted};
 use canonry_github::quote_line;
 use canonry_store::{RepoId, Store, StoreError, StoredPattern, UndoneClear};
 
@@ -105,19 +105,21 @@ impl RatedPattern {
     }
 }
 
-pub fn cleared_markdown(pattern: Option<&Fingerprint>, cleared: u64) -> String {
+pub fn cleared_markdown(by: &Login, pattern: Option<&Fingerprint>, cleared: u64) -> String {
     match (pattern, cleared) {
         (Some(pattern), 0) => format!("Nothing to clear: nobody reacted to `{pattern}`."),
         (None, 0) => "Nothing to clear: nobody reacted to a finding here.".to_owned(),
-        (_, count) => format!("Reactions to {} cleared; only new reactions count.", counted(count, "pattern")),
+        (_, count) => {
+            format!("Cleared by `{by}`: reactions to {}; only new reactions count.", counted(count, "pattern"))
+        }
     }
 }
 
-pub fn restored_markdown(undone: Option<&UndoneClear>) -> String {
+pub fn restored_markdown(by: &Login, undone: Option<&UndoneClear>) -> String {
     match undone {
         None => "Nothing to restore: no reactions were cleared here.".to_owned(),
         Some(undone) => {
-            format!("Restored: reactions to {} count again.", counted(undone.patterns, "pattern"))
+            format!("Restored by `{by}`: reactions to {} count again.", counted(undone.patterns, "pattern"))
         }
     }
 }
@@ -139,6 +141,7 @@ fn rule(settings: &AutoSuppress) -> FeedbackRule {
 #[cfg(test)]
 mod tests {
     use canonry_config::AutoSuppress;
+    use canonry_domain::Login;
     use canonry_domain::review::{Fingerprint, PatternFeedback, PatternKey};
     use canonry_store::{StoredPattern, UndoneClear};
     use canonry_testkit::public_text::{assert_readable, words_in_sight};
@@ -187,17 +190,21 @@ mod tests {
     #[test]
     fn clearing_tells_what_it_did() {
         let pattern = Fingerprint::of_title("Slow");
-        assert!(cleared_markdown(Some(&pattern), 0).contains(pattern.as_str()));
-        assert_eq!(cleared_markdown(None, 2), "Reactions to 2 patterns cleared; only new reactions count.");
+        let mona: Login = "mona".parse().expect("a login");
+        assert!(cleared_markdown(&mona, Some(&pattern), 0).contains(pattern.as_str()));
+        assert_eq!(
+            cleared_markdown(&mona, None, 2),
+            "Cleared by `mona`: reactions to 2 patterns; only new reactions count."
+        );
         let at = "2026-02-01T00:00:00Z".parse().expect("a time");
-        let restored = UndoneClear { at, by: "mona".parse().expect("a login"), patterns: 2 };
+        let restored = UndoneClear { at, by: mona.clone(), patterns: 2 };
         let answers = [
-            cleared_markdown(Some(&pattern), 0),
-            cleared_markdown(Some(&pattern), 1),
-            cleared_markdown(None, 0),
-            cleared_markdown(None, 2),
-            restored_markdown(None),
-            restored_markdown(Some(&restored)),
+            cleared_markdown(&mona, Some(&pattern), 0),
+            cleared_markdown(&mona, Some(&pattern), 1),
+            cleared_markdown(&mona, None, 0),
+            cleared_markdown(&mona, None, 2),
+            restored_markdown(&mona, None),
+            restored_markdown(&mona, Some(&restored)),
             report(true, &[("Slow", 3, false)]).status_markdown(),
             report(false, &[]).status_markdown(),
         ];

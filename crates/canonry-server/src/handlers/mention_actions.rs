@@ -201,7 +201,7 @@ impl MentionActions<'_> {
     async fn clear(self, pattern: Option<&Fingerprint>) -> ActionResult {
         let (store, now) = (self.hook.service.store(), self.hook.service.now());
         let cleared = store.findings().clear_feedback(self.repo.id, pattern, self.by, now).await?;
-        let words = cleared_markdown(pattern, cleared);
+        let words = cleared_markdown(self.by, pattern, cleared);
         done(match (pattern, cleared) {
             // A reset of everything is easily sent by mistake.
             (None, 1..) => format!("{words} `/{} feedback restore` undoes it.", self.handle()),
@@ -212,7 +212,7 @@ impl MentionActions<'_> {
     async fn restore_feedback(self) -> ActionResult {
         let (store, now) = (self.hook.service.store(), self.hook.service.now());
         let undone = store.findings().undo_feedback_clear(self.repo.id, None, self.by, self.said_at, now).await?;
-        done(restored_markdown(undone.as_ref()))
+        done(restored_markdown(self.by, undone.as_ref()))
     }
 
     async fn duplicate_of(self, target: ItemNumber) -> ActionResult {

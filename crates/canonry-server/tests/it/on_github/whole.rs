@@ -71,7 +71,7 @@ async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_mainta
 
     ## check Canonry on d9c0b9b: success
     No findings shown; 1 finding hidden
-    - Full review: there is no earlier one.
+    - Full review: no earlier review.
     - 1 of 1 changed file read, 4 lines.
     - Reviewers: builtin (1 finding).
     - 1 finding hidden: 1 by feedback.
@@ -107,7 +107,7 @@ async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_mainta
     /canonry feedback clear
 
     ## canonry[bot] commented
-    Reactions to 1 pattern cleared; only new reactions count. `/canonry feedback restore` undoes it.
+    Cleared by `maint`: reactions to 1 pattern; only new reactions count. `/canonry feedback restore` undoes it.
 
     ## cleo commented
     /canonry feedback list
