@@ -268,7 +268,7 @@ impl ItemStatus<'_> {
             EdgeTexts::OwnChanged => no_longer("its text has changed"),
             EdgeTexts::OtherChanged => no_longer("the target’s text has changed"),
             EdgeTexts::BothChanged => no_longer("both texts have changed"),
-            EdgeTexts::OtherGone => no_longer("the target has left the repository"),
+            EdgeTexts::OtherGone => no_longer("the target was deleted or transferred"),
         };
         let through = edge.canonical.map(|canonical| format!(" The canonical of its cluster is #{canonical}."));
         Sentence::about(class, before, edge.target, format!("{after}{}", through.unwrap_or_default()))

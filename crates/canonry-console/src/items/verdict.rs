@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use canonry_domain::mention::gate_in_words;
 use canonry_domain::{
     DecisionGate, DecisionOrigin, DecisionStatus, FixKind, GateReason, Item, ItemNumber, OnlineGate, OutcomeEvent,
     Override, OverrideKind, Verdict,
@@ -190,13 +191,17 @@ fn found(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
             Sentence::about("mute", "Looked like a possible duplicate of ", target, grounds)
         }
         (Verdict::NotDuplicate, ..) | (_, None, _) => {
+            let rejected;
             let why = match OnlineGate::that_decided(&record.reason) {
                 Some(OnlineGate::EnoughText) => "the template is unfilled",
                 Some(OnlineGate::Neighbours) => "no open item is similar enough",
                 Some(OnlineGate::SaidYes) => "the judge compared the closest items and said no",
                 Some(OnlineGate::UsableAnswer) => "the judge gave no usable answer",
                 Some(OnlineGate::MaybeConfidence) => "the judge’s confidence is too low",
-                Some(_) => "a check rejected the judge’s yes",
+                Some(_) => {
+                    rejected = gate_in_words(&record.reason);
+                    rejected.as_str()
+                }
                 None => "no evidence for one",
             };
             Sentence::alone(now.class("good"), format!("No duplicate found: {why}{}", now.end()))
@@ -218,7 +223,25 @@ fn decided(last: &StoredDecision, now: PresentState) -> Sentence {
         (Some(DecisionGate::SaidYes), _) => "No duplicate found: the judge compared the closest items and said no",
         (Some(DecisionGate::NoEdgeYet), _) => "Already judged a duplicate; the judge was not asked again",
         (Some(DecisionGate::Ruling), _) => "People ruled that it is different from every candidate",
-        _ => "No duplicate found: a check rejected the judge’s yes",
+        _ => {
+            let why = rejected_by(last.reason.as_deref());
+            return Sentence::alone(now.class("good"), format!("No duplicate found: {why}{}", now.end()));
+        }
     };
     Sentence::alone(now.class("good"), format!("{words}{}", now.end()))
+}
+
+/// The gate that rejected a judge's yes.
+fn rejected_by(reason: Option<&str>) -> &'static str {
+    let reason = reason.and_then(|reason| reason.parse::<GateReason>().ok());
+    match &reason {
+        Some(GateReason::Related(relation)) => relation.in_words(),
+        Some(GateReason::Structure(_)) => "the judge did not confirm the same problem, cause and scope",
+        Some(GateReason::TargetNotOpen) => "the other item is not open",
+        Some(GateReason::KindMismatch(_)) => "one is a bug, the other a feature request",
+        Some(GateReason::BelowMinEdge) => "the judge’s confidence is too low",
+        Some(GateReason::CandidateGapTooSmall) => "another item is just as similar",
+        Some(reason) => reason.objection_in_words().unwrap_or("a check rejected the judge’s yes"),
+        None => "a check rejected the judge’s yes",
+    }
 }

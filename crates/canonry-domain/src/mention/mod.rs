@@ -18,4 +18,4 @@ pub use commands::{
 };
 pub use page::{mention_help, mentions_page};
 pub use parse::{MentionRequest, may_contain_mention, parse_mention};
-pub use why_text::{WhyActions, WhyComment, WhyItem, WhyVerdict, why_text};
+pub use why_text::{WhyActions, WhyComment, WhyItem, WhyVerdict, gate_in_words, why_text};

@@ -164,7 +164,8 @@ fn with_remains(found: String, done: Option<&WhyActions<'_>>) -> String {
     }
 }
 
-fn gate_in_words(gate: &str) -> String {
+/// Why a new item got its verdict, by the stored reason.
+pub fn gate_in_words(gate: &str) -> String {
     let words = match gate.parse() {
         Ok(OnlineReason::Override) => "a person ruled so",
         Ok(OnlineReason::NoContent) => "it has no text besides its template",
@@ -179,7 +180,9 @@ fn gate_in_words(gate: &str) -> String {
         Ok(OnlineReason::Guardrail(OnlineGuardrail::NoSharedEvidence)) => {
             "they share no error, stack frame or name in code"
         }
-        Ok(OnlineReason::Guardrail(_)) => "not everything matches",
+        Ok(OnlineReason::Guardrail(OnlineGuardrail::Structure(_) | OnlineGuardrail::NotAllSame(_))) => {
+            "the judge did not confirm the same problem, cause and scope"
+        }
         Ok(OnlineReason::BelowMaybeThreshold | OnlineReason::DuplicateLowRetrievalSupport) => {
             "they are not similar enough"
         }

@@ -160,7 +160,7 @@ async fn an_edge_counts_for_the_texts_that_were_judged() {
         )
     );
     world.store.corpus().mark_gone(world.repo.id, number(1), GoneReason::Deleted, world.now).await.expect("marked");
-    assert_eq!(world.first_sentence(2).await, format!("{took}the target has left the repository {until}"));
+    assert_eq!(world.first_sentence(2).await, format!("{took}the target was deleted or transferred {until}"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -244,4 +244,16 @@ async fn the_first_sentence_and_the_look_below_it_say_the_same_of_the_judge() {
     assert!(world.first_sentence(2).await.contains("nothing is similar enough"));
     let page = told().await;
     assert!(page.contains("The judge was not asked: nothing is similar enough."), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_gate_that_rejected_a_yes_is_named() {
+    let world = ConsoleWorld::filled().await;
+    let gap = record(5, Verdict::NotDuplicate, "online_strict_guardrail:candidate_gap_too_small", Some(1));
+    world.store.duplicates().write_triage_record(world.repo.id, &gap, world.now).await.expect("written");
+    let sentence = world.first_sentence(5).await;
+    assert!(sentence.starts_with("No duplicate found: another item is just as similar"), "{sentence}");
+    world.decide(decision(6, Some(1), DecisionStatus::Rejected, Some("target_not_open"), 0.9)).await;
+    let sentence = world.first_sentence(6).await;
+    assert!(sentence.starts_with("No duplicate found: the other item is not open"), "{sentence}");
 }
