@@ -5,7 +5,7 @@
   const seen = (element) => element && element.offsetParent !== null && !element.disabled;
   const find = (name, key) => [...document.querySelectorAll(`[${name}]`)].find((element) => element.getAttribute(name) === key && seen(element));
 
-  // What is on its way. Until it is there a key would act on what the reader no longer means, so it does nothing.
+  // Requests under way. Until they are answered, keys do nothing: they would act on a row that the reader has left.
   const awaited = new Map(); // requests of htmx, each with the part of the page that its answer replaces
   const overtaken = new WeakSet(); // those whose answer comes too late to be shown
   let word = null; // the one among them that changes something
@@ -25,9 +25,9 @@
   document.addEventListener("htmx:beforeRequest", (event) => {
     const { elt, xhr, target, requestConfig } = event.detail;
     const changes = requestConfig.verb !== "get";
-    // What only tells itself again is in nobody's way.
+    // Ignore polling requests.
     if (!changes && elt === target) return;
-    // A word is never overtaken: its answer says what became of it, and what comes next.
+    // A request that changes data is never cancelled: its answer shows the result and the next row.
     if (word) {
       event.preventDefault();
       return;
@@ -45,7 +45,7 @@
       awaited.delete(xhr);
       if (word === xhr) word = null;
       markAwaited();
-      // Whoever moved on meanwhile sees where they are now. What could not be had is not asked for again and again.
+      // If the reader moved to another row meanwhile, load that row. A failed request is not repeated.
       if (xhr.status >= 200 && xhr.status < 400) show();
     });
   });
@@ -80,20 +80,20 @@
     const writes = field(active) && active.type !== "checkbox";
     before = {
       writing: writes ? { id: active.id, start: active.selectionStart, end: active.selectionEnd } : null,
-      kept: [...target.querySelectorAll("[data-keep]")].map(({ id, value, checked }) => ({ id, value, checked })),
+      kept: [...target.querySelectorAll("[data-keep]")].map((one) => ({ id: one.id, value: one.value, checked: one.checked, chosen: one.checked && !one.defaultChecked })),
       scrolled: list()?.scrollTop ?? 0,
     };
-    // What was said before is not what was said just now.
+    // Remove the message of the previous request.
     if (requestConfig.verb !== "get") document.querySelector("main > .flash")?.remove();
   });
   document.addEventListener("htmx:afterSettle", (event) => {
     const { writing, kept, scrolled } = before;
     if (list()) list().scrollTop = scrolled;
-    // Where a choice is no longer offered, what was written for it is not meant for another one.
+    // Text written for a choice that is gone is not kept for another choice.
     const isLost = kept.some(({ id, checked }) => checked && !document.getElementById(id));
-    for (const { id, value, checked } of kept) {
+    for (const { id, value, chosen } of kept) {
       const again = document.getElementById(id);
-      if (again?.type === "radio") again.checked ||= checked;
+      if (again?.type === "radio") again.checked ||= chosen;
       else if (again && !isLost) again.value = value;
     }
     if (!writing) {
@@ -209,7 +209,7 @@
     } else if (event.key === "f") {
       done = press(document.querySelector("[data-search]"));
     } else if (event.key.length === 1) {
-      // A key that is held down says its word once.
+      // Ignore key repeat for buttons.
       const pressed = find("data-key", event.key);
       done = event.repeat && pressed ? true : press(pressed);
     }

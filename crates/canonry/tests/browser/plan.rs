@@ -122,7 +122,7 @@ pub(crate) fn a_plan_is_reviewed_and_applied_by_keyboard(demo: &Demo, browser: &
     page.screenshot(&picture("plan-applied"));
     // A close can be undone without scrolling: for the plan, and for each row.
     page.goto(&demo.at(&format!("{}?show=ended", demo.plan())));
-    for found in [".plan-bar a[href='#undo']", "a[aria-label^='Undo #']"] {
+    for found in [".plan-bar a[href='#undo-reason']", "a[aria-label^='Undo #']"] {
         assert_eq!(
             page.eval(&format!("document.querySelector(\"{found}\").getBoundingClientRect().top < innerHeight")),
             true,

@@ -20,7 +20,8 @@ async fn approved_rows_are_the_default_and_the_limit_is_counted_in() {
     assert!(page.contains("No row is approved.") && !page.contains("id=\"apply-approved\""), "{page}");
     assert!(page.contains("type <code>close 1 in tide/pool</code> (2 more wait for the daily limit)"), "{page}");
     assert!(page.contains("Without approval: at most 1 a day, 0 used, 2 wait."), "{page}");
-    assert!(!page.contains("data-keep required checked"), "nothing unreviewed is preselected: {page}");
+    assert!(page.contains("value=\"0\" id=\"apply-all\" data-keep required checked>"), "the only choice: {page}");
+    assert!(page.contains("href=\"#apply-confirm\""), "it leads to the phrase: {page}");
 
     world
         .store
@@ -30,6 +31,7 @@ async fn approved_rows_are_the_default_and_the_limit_is_counted_in() {
         .expect("noted");
     let page = world.page(Who::Mona, &world.path("")).await;
     assert!(page.contains("value=\"1\" id=\"apply-approved\" data-keep required checked> the 1 approved"), "{page}");
+    assert!(!page.contains("id=\"apply-all\" data-keep required checked"), "nothing unreviewed is preselected: {page}");
     assert!(page.contains("2: the approved and 1 not reviewed: type <code>close 2 in tide/pool</code>"), "{page}");
     let apply = async |confirm| {
         let fields = [("confirm", confirm), ("approved_only", "0")];
