@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
+use clap::{Command, CommandFactory as _};
 
 use crate::arguments::Arguments;
 
@@ -141,6 +142,26 @@ fn with_values(command: &str) -> String {
         rest = from[end + 1..].trim_start_matches('}');
     }
     filled + rest
+}
+
+#[test]
+fn the_help_of_every_command_begins_with_an_example() {
+    let (mut seen, mut without) = (0, Vec::new());
+    let mut waiting: Vec<Command> = Arguments::command().get_subcommands().cloned().collect();
+    while let Some(mut command) = waiting.pop() {
+        waiting.extend(command.get_subcommands().cloned());
+        if command.is_hide_set() {
+            continue;
+        }
+        seen += 1;
+        for help in [command.render_help(), command.render_long_help()] {
+            if !help.to_string().starts_with("Example:\n  ") {
+                without.push(command.get_name().to_owned());
+            }
+        }
+    }
+    assert!(without.is_empty(), "without an example: {without:?}");
+    assert!(seen > 45, "only {seen} commands were found");
 }
 
 #[test]

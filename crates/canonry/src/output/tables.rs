@@ -165,6 +165,19 @@ mod tests {
     }
 
     #[test]
+    fn a_table_fits_forty_columns() {
+        assert_snapshot!(sample().laid_out(Some(40)), @"
+        item    title                 confidence
+        ────────────────────────────────────────
+        #12     Client never                97 %
+                reconnects after the
+                laptop wakes up
+        #1,204  日本語のタイトル             8 %
+        #7
+        ");
+    }
+
+    #[test]
     fn rows_become_blocks_where_columns_do_not_fit() {
         assert_snapshot!(sample().laid_out(Some(32)), @"
         #12

@@ -16,7 +16,7 @@ const SMALL_CHART_TEXTS: &str = "[...document.querySelectorAll('svg text')] \
     .filter(([, height]) => height < 11.95).map(([text, height]) => `${text} (${height.toFixed(1)} px)`)";
 
 /// Opens a page once per look, saves a screenshot of each, and returns its problems: an unexpected status, a problem
-/// that the browser reports, a page too wide for a phone, small text in a chart, a serious accessibility problem.
+/// that the browser reports, a page too wide for a phone, small text in a chart, an accessibility problem of any impact.
 pub(crate) fn faults(page: &Page, name: &str, status: u16, open: impl Fn(&Page) -> u16) -> Vec<String> {
     let mut wrong = Vec::new();
     for (viewport, scheme, look) in [
@@ -46,8 +46,7 @@ pub(crate) fn faults(page: &Page, name: &str, status: u16, open: impl Fn(&Page) 
         let told = page.problems().into_iter().filter(|told| status == 200 || !told.contains(&expected));
         wrong.extend(told.map(|problem| format!("{name} ({look}): {problem}")));
         page.screenshot(&picture(&format!("{name}-{look}")));
-        let grave = page.violations().into_iter().filter(|one| ["serious", "critical"].contains(&&*one.impact));
-        wrong.extend(grave.map(|one| {
+        wrong.extend(page.violations().into_iter().map(|one| {
             let first: Vec<&String> = one.elements.iter().take(3).collect();
             format!("{name} ({look}): {} ({}): {first:?}", one.help, one.rule)
         }));
