@@ -189,7 +189,7 @@ fn read_index(source: &mut SnapshotSource) -> Result<ItemIndex, ReadError> {
 fn read_lexical(source: &mut SnapshotSource, places: usize) -> Result<LexicalIndex, ReadError> {
     let count = source.count(8)?;
     if count > places {
-        return Err(ReadError::Damaged("it has more texts than items"));
+        return Err(ReadError::Damaged("the snapshot has more texts than items"));
     }
     let mut lengths = Vec::with_capacity(count);
     for _ in 0..count {

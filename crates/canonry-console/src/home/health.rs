@@ -36,6 +36,9 @@ pub(crate) fn health(repos: &[&RepoAttention], queue: Option<&QueueStatus>, now:
         true => (Badge::new("good", "Healthy"), "No failed jobs, nothing paused".to_owned()),
         false => (Badge::new("warn", "Needs attention"), capital(&troubles.join(", "))),
     };
-    let queued = queue.map(|queue| format!(" {} queued, {} running.", counted(queue.queued, "job"), queue.running));
+    let queued = queue.map(|queue| {
+        let running = if queue.running > 0 { format!(", {} running", queue.running) } else { String::new() };
+        format!(" {} queued{running}.", counted(queue.queued, "job"))
+    });
     Health { badge, words: format!("{state}.{}", queued.unwrap_or_default()) }
 }

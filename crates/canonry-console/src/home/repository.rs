@@ -175,7 +175,7 @@ async fn brakes(at: &RepoVisit) -> Result<Vec<BrakeLine>, PageError> {
         let (heading, consequence) = match kind {
             BrakeKind::Pause => ("Paused", "Canonry writes nothing; what it finds is recorded."),
             BrakeKind::Breaker => {
-                ("Automatic closes stopped", "Canonry closes nothing by itself until a maintainer resumes.")
+                ("Automatic closes stopped", "Canonry closes nothing by itself until a maintainer allows it again.")
             }
         };
         let by = brake.set_by.map_or_else(|| "Canonry or an operator".to_owned(), |login| format!("@{login}"));

@@ -233,7 +233,7 @@ fn same_kind(decided: bool, reason: &str) -> String {
     match (decided, kinds.split_once("_vs_")) {
         (true, Some((one, other))) => format!("No: this is a {one}, the target a {other}."),
         (true, None) => "No.".to_owned(),
-        (false, _) => "Yes, as far as known.".to_owned(),
+        (false, _) => "Yes, or one kind is unknown.".to_owned(),
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn verdict(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
             "warn",
             "Hidden by the configuration.",
             format!(
-                "Findings about {} are switched off (review.focusAreas, review.ignoredAreas).",
+                "Findings about {} are hidden by review.focusAreas or review.ignoredAreas.",
                 facts.found.finding.category
             ),
             "The next review shows it again once its category is switched on.",
@@ -70,10 +70,10 @@ pub(crate) fn verdict(facts: &FindingVerdictFacts<'_>) -> FindingVerdict {
             "",
             "Dropped by a second reading.",
             match second_reading_reason(&facts.found.finding) {
-                Some(reason) => format!("The model did not confirm it when it was asked again: {reason}"),
-                None => "The model did not confirm it when it was asked again.".to_owned(),
+                Some(reason) => format!("A second reading by the model did not confirm this finding: {reason}"),
+                None => "A second reading by the model did not confirm this finding.".to_owned(),
             },
-            "A review that reports it again reads it again.",
+            "If a later review reports it, the model checks it again.",
         ),
         (ShownAs::Suppressed, None) => verdict_of("warn", "Hidden.", "The last review did not show it.".to_owned(), ""),
         (ShownAs::LowConfidence, _) => verdict_of(
@@ -396,7 +396,7 @@ mod tests {
             assert!(said.contains(expected) && said.contains("The next review shows it again"), "{said}");
         }
         let said = headline(&hidden(HiddenBy::SecondReading), &[], None, &[]);
-        assert!(said.contains("did not confirm it when it was asked again: it quotes no line"), "{said}");
+        assert!(said.contains("did not confirm this finding: it quotes no line"), "{said}");
         let folded = [seen(1, FindingStatus::New, ShownAs::LowConfidence, None)];
         assert!(headline(&folded, &[], None, &[]).contains("55 %; review.minConfidence is 60"));
         let off = StoredSighting { grounded: false, ..seen(1, FindingStatus::New, ShownAs::Details, None) };

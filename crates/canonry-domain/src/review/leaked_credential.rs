@@ -22,9 +22,8 @@ const SECRET_SCANNERS: [&str; 9] = [
 const CREDENTIAL_TAGS: [&str; 3] = ["cwe-798", "cwe-259", "cwe-321"];
 
 /// The message about a credential that was pushed and then removed from the code.
-const STILL_LEAKED: &str = "It is gone from the code, but it was pushed: whoever saw the branch can still use it, and its commit \
-    stays readable on GitHub, also after a force-push or a squash. Revoke it. Then a maintainer can dismiss this: \
-    resolve its thread, or reply `not useful` to it.";
+const STILL_LEAKED: &str = "The credential was removed from the code, but stays readable in the branch's history, and on GitHub even \
+    after a force-push. Revoke it. Then a maintainer can dismiss this finding in its thread.";
 
 impl Finding {
     /// Whether the finding reports a credential in the code. A model alone is not enough: it may be wrong, and its

@@ -352,9 +352,9 @@ fn sighting_document(sighting: &StoredSighting) -> Value {
 
 fn dismissal_in_words(one: &StoredDismissal, finding: &Finding) -> String {
     let what = match one.dismissal.kind {
-        DismissalKind::WontFix => "won't fix it",
-        DismissalKind::Resolved => "resolved its thread",
-        DismissalKind::NotUseful => "called it not useful",
+        DismissalKind::WontFix => "won't fix",
+        DismissalKind::Resolved => "thread resolved",
+        DismissalKind::NotUseful => "not useful",
     };
     let state = match one.withdrawn_at {
         Some(at) => format!("withdrawn on {}", at.strftime("%-d %b %Y")),
@@ -362,7 +362,7 @@ fn dismissal_in_words(one: &StoredDismissal, finding: &Finding) -> String {
         None => "does not hold for the present code".to_owned(),
     };
     let at = one.dismissal.at.strftime("%-d %b %Y");
-    format!("{} ({}) {what} on {at}; {state}", one.login, one.dismissal.by)
+    format!("dismissed by {} ({}) on {at}: {what}; {state}", one.login, one.dismissal.by)
 }
 
 fn dismissal_document(one: &StoredDismissal, finding: &Finding) -> Value {
@@ -378,7 +378,7 @@ fn dismissal_document(one: &StoredDismissal, finding: &Finding) -> Value {
 
 fn feedback_in_words(pattern: &StoredPattern) -> String {
     let mut text = format!(
-        "{} up, {} down by {}, rejected on {}",
+        "{} 👍, {} 👎 from {}, rejected on {}",
         pattern.feedback.thumbs_up,
         pattern.feedback.thumbs_down,
         counted(u64::from(pattern.feedback.reactors), "person").replace("persons", "people"),

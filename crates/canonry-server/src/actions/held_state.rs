@@ -157,7 +157,7 @@ impl StateKeeper {
         let mut events = Vec::new();
         for name in names.iter().filter(|name| name.starts_with(EVENT_PREFIX)) {
             let Ok(waiting) = serde_json::from_slice::<WaitingEvent>(&self.state.read(tip, name).await?) else {
-                tracing::warn!(name, "an event in the state cannot be read and is dropped");
+                tracing::warn!(name, "dropped a waiting event of the stored state: its file is unreadable");
                 continue;
             };
             if waiting.runs >= MOST_RUNS {

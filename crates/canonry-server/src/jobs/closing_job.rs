@@ -126,7 +126,7 @@ impl Order for UndoOrder {
         };
         tracing::info!(
             repo = %repo.name, plan = self.plan.get(), opened = report.applied, skipped = report.skipped,
-            failed = report.failed, left = report.unreached, "a part of a plan is undone"
+            failed = report.failed, left = report.unreached, "undid part of a plan"
         );
         go_on(&report, service.now())?;
         match not_opened(&report) {

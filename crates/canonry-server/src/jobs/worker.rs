@@ -106,7 +106,7 @@ impl Worker {
                 LeaseEnd::NoAnswer(why) => Err(JobError::Retry(format!("the handler ended without an answer ({why})"))),
                 LeaseEnd::TooLong => {
                     let minutes = self.handler.longest(&job).as_mins();
-                    Err(JobError::Retry(format!("it was stopped after {minutes} minutes")))
+                    Err(JobError::Retry(format!("the job reached its limit of {minutes} minutes")))
                 }
                 LeaseEnd::Lost => {
                     tracing::warn!(job = id.get(), key, "the lease of a job was lost");

@@ -16,7 +16,7 @@ impl EtagCache for StoredEtags<'_> {
     fn get<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             self.store.repos().etag(self.repo, url).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "an ETag could not be read");
+                tracing::warn!(%error, "could not read an ETag");
                 None
             })
         })
@@ -25,7 +25,7 @@ impl EtagCache for StoredEtags<'_> {
     fn put<'a>(&'a self, etag: &'a Etag) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Err(error) = self.store.repos().put_etag(self.repo, &etag.url, &etag.value, self.now).await {
-                tracing::warn!(%error, "an ETag could not be kept");
+                tracing::warn!(%error, "could not store an ETag");
             }
         })
     }

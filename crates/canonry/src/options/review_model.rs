@@ -37,9 +37,9 @@ pub(crate) struct ReviewModelOptions {
     /// The price of a million output tokens of that model, in US dollars [default: --output-price]
     #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["review_provider", "review_input_price"])]
     review_output_price: Option<f64>,
-    /// The program of the reviewer command and its arguments, separated by spaces, without quotes and without a shell. It
-    /// gets the diff on its standard input, runs in an empty folder, and answers in SARIF, in rdjson or with
-    /// {"findings": […]}
+    /// The program that the reviewer named command runs, and its arguments, separated by spaces, without quotes and
+    /// without a shell. It gets the diff on its standard input, runs in an empty folder, and answers in SARIF, in rdjson
+    /// or with {"findings": […]}
     #[arg(long, value_name = "PROGRAM")]
     review_command: Option<String>,
 }

@@ -27,12 +27,12 @@ pub(crate) struct ReviewerOptions {
     /// Reports of other tools in SARIF 2.1.0
     #[arg(long, value_name = "FILE", num_args = 1..)]
     sarif: Vec<PathBuf>,
-    /// Reports in SARIF 2.1.0 about the base, of the same tools: what is in them is older than the change, and what is not
-    /// is shown also off the changed lines. A report that does not name its commit is about the merge base
+    /// SARIF reports of the base by the same tools. Results in them count as older than the change; other results are
+    /// shown on any line. A report without a commit is about the merge base
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "sarif")]
     sarif_base: Vec<PathBuf>,
-    /// The commit that the linters read, if it is not the head: their lines are mapped to the head [default: the commit that
-    /// a report names, else the checked-out merge of the head]
+    /// The commit that the linters read. Lines in their reports are mapped to the head [default: the commit that a report
+    /// names, else GitHub's merge commit of the head if it is checked out, else the head]
     #[arg(long, value_name = "REV")]
     linted: Option<String>,
     /// Reports of other tools in the Reviewdog Diagnostic Format, one document or lines

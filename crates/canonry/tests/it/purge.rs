@@ -144,7 +144,7 @@ on_both_engines! {
         let soon = now + SignedDuration::from_mins(10);
 
         assert!(store.close().take_lease(repo.id, "apply of plan 7", now, soon).await.expect("writes"));
-        assert_eq!(purge().ended_with(4), "apply of plan 7 is closing or reopening items in octo/cat; run the command again when it has ended");
+        assert_eq!(purge().ended_with(4), "apply of plan 7 is closing or reopening items in octo/cat; run `canonry purge` again when apply of plan 7 is done");
         store.close().release_lease(repo.id, "apply of plan 7").await.expect("writes");
 
         let job = NewJob { key: "octo/cat", repo: Some(&repo.name), kind: JobKind::Sync, payload: &json!({}) };

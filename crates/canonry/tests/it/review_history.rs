@@ -88,7 +88,7 @@ async fn a_dismissal_holds_until_the_code_changes() {
     assert_eq!(ran.json()["findings"][0]["suppressed_by"], "dismissal");
     let why = copy.canonry(&["why", "src/app.js:10", "--pr", "12"]).succeeded().stdout;
     assert!(why.contains("hidden: a person dismissed it, and its code is unchanged"), "{why}");
-    assert!(why.contains("mona (author) won't fix it"), "{why}");
+    assert!(why.contains("dismissed by mona (author) on "), "{why}");
     assert!(why.contains("holds while the code stays the same"), "{why}");
     copy.write("src/app.js", &code("debugger; debugger;")).commit("push B");
     let changed = copy.review(&again);

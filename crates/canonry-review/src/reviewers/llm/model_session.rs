@@ -189,7 +189,7 @@ fn describe_refusal(refusal: BudgetRefusal) -> String {
 fn describe_error(error: &ChatError) -> String {
     tracing::warn!(error = canonry_domain::redact(&error.to_string()), "a model did not answer");
     let kind = match error {
-        ChatError::Settings { .. } => "it is not set up".to_owned(),
+        ChatError::Settings { .. } => "the model is not set up".to_owned(),
         ChatError::Remote { failure: RemoteFailure::Status { status, .. }, .. } => format!("status {status}"),
         ChatError::Remote { failure: RemoteFailure::Malformed(_), .. } => "the answer cannot be read".to_owned(),
         ChatError::Remote { failure: RemoteFailure::BrokenOff { .. }, .. } => "the answer broke off".to_owned(),

@@ -78,8 +78,8 @@ on_both_engines! {
         insta::assert_snapshot!(life.markdown(), @"
         **Odd name** is shown at its line. It is a minor style finding, reported by cat.
 
-        - Reactions to `fp-208bf5e1`: 0 up, 1 down by 1 person, rejected on 1 pull request.
-        - ann (author) called it not useful on 15 Jan 2027; holds while the code stays the same.
+        - Reactions to `fp-208bf5e1`: 0 👍, 1 👎 from 1 person, rejected on 1 pull request.
+        - dismissed by ann (author) on 15 Jan 2027: not useful; holds while the code stays the same.
 
         <details><summary>Found by 1 review</summary>
 
@@ -89,7 +89,7 @@ on_both_engines! {
         ");
         assert_readable(&life.markdown());
         assert!(words_in_sight(&life.markdown()) <= 60, "{}", life.markdown());
-        assert!(life.in_words().contains("ann (author) called it not useful"), "{}", life.in_words());
+        assert!(life.in_words().contains("dismissed by ann (author) on 15 Jan 2027: not useful"), "{}", life.in_words());
         assert_eq!(life.document()["dismissals"][0]["holds"], true);
     }
 }

@@ -85,7 +85,7 @@ on_both_engines! {
             setting.settle().await;
             let said = setting.check_text(number);
             // A commit of the branch that has it is named; after a force-push nothing but the memory of it is left.
-            let is_told = said.contains("It is gone from the code, but it was pushed")
+            let is_told = said.contains("The credential was removed from the code, but stays readable")
                 || said.contains("adds what looks like an AWS key, and a later commit removes it");
             assert!(is_told, "{forced} {text:?}: {said}");
             assert!(said.to_lowercase().contains("revoke it") && !said.to_lowercase().contains("fixed"), "{forced} {text:?}: {said}");

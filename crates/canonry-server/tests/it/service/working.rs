@@ -251,7 +251,7 @@ on_both_engines! {
         bench.clock.advance(SignedDuration::from_mins(15));
         drum.notify_one();
         assert_eq!(working.await.expect("runs").expect("works"), Some(AttemptEnd::Retried));
-        assert_eq!(bench.job().await.error.as_deref(), Some("it was stopped after 15 minutes"));
+        assert_eq!(bench.job().await.error.as_deref(), Some("the job reached its limit of 15 minutes"));
     }
 
     async fn webhooks_never_wait_for_what_is_done_by_the_clock(database: TestDatabase) {

@@ -179,7 +179,7 @@ async fn hold_back(store: &Store, repo: &Repo) -> Result<()> {
     if !store.close().take_lease(repo.id, OWNER, now, now + LEASE).await? {
         let who = store.close().lease(repo.id).await?.map_or_else(|| "somebody".to_owned(), |lease| lease.owner);
         bail!(Refused(format!(
-            "{who} is closing or reopening items in {name}; run the command again when it has ended"
+            "{who} is closing or reopening items in {name}; run `canonry purge` again when {who} is done"
         )));
     }
     // The pause stays if this process is killed: a half-deleted repository has lost rulings, and Canonry must not act

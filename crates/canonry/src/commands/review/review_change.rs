@@ -50,8 +50,8 @@ use crate::session::published_pull::WhatWasPublished;
         findings are resolved. Base and head are then the pull request's own, fetched where the clone does not have them, and \
         the settings are those of the default branch. No finding is posted twice. --no-publish writes nothing to GitHub.\n\n\
         With --fail-on the exit status is 5 when an open finding of at least that severity is shown at a changed line; the \
-        output names those findings. Hidden, dismissed and low-confidence findings do not count, and findings off the changed \
-        lines neither, unless review.scope is all. Exit status 3: the review is stored, but a file was not read or a reviewer \
+        output names those findings. Hidden, dismissed and low-confidence findings do not count, nor do findings off the \
+        changed lines, unless review.scope is all. Exit status 3: the review is stored, but a file was not read or a reviewer \
         failed; --allow-gaps accepts that.",
     before_help = "Example:\n  canonry review --base main\n  \
         canonry review --base origin/main --sarif lint.sarif --fail-on major\n  \

@@ -24,8 +24,8 @@ use crate::session::local_clone::LocalClone;
 #[derive(Debug, clap::Args)]
 #[command(
     long_about = "Explain the findings near a line: who reported them, what became of them, their confidence, what hides them.\n\n\
-        Findings of all reviews count that are, by the last review of their branch or pull request, at most three lines \
-        away, and those about the file as a whole; without a line, every finding of the file.",
+        Shows findings at most three lines away, by the last review of each branch or pull request, and findings about the \
+        whole file. Without a line: every finding of the file.",
     before_help = "Example:\n  canonry why src/main.rs:41\n  canonry why src/main.rs --repo octo/cat --pr 12 --json"
 )]
 pub(crate) struct Args {

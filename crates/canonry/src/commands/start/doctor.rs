@@ -249,7 +249,10 @@ async fn check_judges(url: &DatabaseUrl) -> Result<Vec<Check>> {
                 continue;
             }
             let name = one_line(&format!("{} {}", judge.provider, judge.model));
-            let message = format!("no audit has proven {name} in {}, so its answers close nothing there", repo.name);
+            let message = format!(
+                "the judge {name} has not passed an audit in {}, so its answers close nothing there",
+                repo.name
+            );
             let advice = format!(
                 "run `canonry judge-audit --repo {} --cheap-provider {} --cheap-model MODEL --strong-provider …`",
                 repo.name, judge.provider

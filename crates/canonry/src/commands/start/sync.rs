@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Also fetch what closed duplicates are duplicates of, and who closed triaged issues; one request each
+    /// Also fetch the target of each closed duplicate, and who closed each triaged issue; one request each
     #[arg(long, conflicts_with = "dry_run")]
     outcomes: bool,
     /// Also find items that were deleted, transferred or converted to discussions

@@ -24,7 +24,7 @@ pub(crate) fn action_in_words(stored: &StoredTriageAction) -> String {
         (
             TriageActionKind::Commented | TriageActionKind::Edited,
             ActionReason::Rule(TriageReason::AskedForDescription),
-        ) => "decided to ask for a description".to_owned(),
+        ) => "asks the author for a description".to_owned(),
         (TriageActionKind::Commented, _) => "decided to comment and label".to_owned(),
         (TriageActionKind::Edited, _) => "decided to edit the comment".to_owned(),
         (TriageActionKind::Withdrawn, reason) => format!("decided to withdraw the comment: {}", reason.in_words()),
@@ -159,7 +159,7 @@ mod tests {
         for (action, reason, expected) in [
             (TriageActionKind::Commented, "above_threshold", "decided to comment and label"),
             (TriageActionKind::Commented, "grace:72", "decided to announce a close after 72 hours"),
-            (TriageActionKind::Commented, "asked_for_description", "decided to ask for a description"),
+            (TriageActionKind::Commented, "asked_for_description", "asks the author for a description"),
             (TriageActionKind::Edited, "above_threshold", "decided to edit the comment"),
             (
                 TriageActionKind::Withdrawn,
