@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_growing_database_is_warned_of_before_it_is_refused() {
-        assert!(NEARLY_FULL < FULL && FULL < MOST);
+        const { assert!(NEARLY_FULL < FULL && FULL < MOST) };
         assert_eq!(size_warning(NEARLY_FULL), None);
         let warning = size_warning(700_000_000).expect("it is nearly full");
         assert_eq!(warning, "**The database has 700 MB.** Runs stop above 765 MB; run `canonry serve` instead.");

@@ -22,7 +22,7 @@ pub async fn common_evidence(
         match common_facts_of(store, repo, item, with).await {
             Ok(common) => return Ok(common),
             Err(error) => {
-                tracing::warn!(repo = %repo.name, %error, "there is no index for evidence; all texts are read")
+                tracing::warn!(repo = %repo.name, %error, "there is no index for evidence; all texts are read");
             }
         }
     }
