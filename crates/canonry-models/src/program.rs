@@ -29,8 +29,12 @@ impl ProgramEnd {
     /// conclude in the last line, but a line with `fatal` is the conclusion, whatever advice follows.
     pub fn telling_line(&self) -> String {
         let text = String::from_utf8_lossy(&self.said);
-        let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-        let line = lines().find(|line| line.starts_with("fatal: ")).or_else(|| lines().next()).unwrap_or_default();
+        // git says this after the line that says why.
+        let says_why = |line: &&str| !line.is_empty() && *line != "fatal: Could not read from remote repository.";
+        let lines = || text.lines().rev().map(str::trim).filter(says_why);
+        let rejected = || lines().find(|line| line.contains("[remote rejected]"));
+        let fatal = || lines().find(|line| line.starts_with("fatal: "));
+        let line = rejected().or_else(fatal).or_else(|| lines().next()).unwrap_or_default();
         line.chars().filter(|c| !c.is_control()).take(300).collect()
     }
 }

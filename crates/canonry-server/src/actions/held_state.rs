@@ -22,7 +22,7 @@ pub(crate) const RENEWAL: SignedDuration = SignedDuration::from_secs(45);
 pub(crate) const LOOK: SignedDuration = SignedDuration::from_secs(4);
 /// A run stops this long before its lease ends: clocks of two machines differ a little.
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);
-/// How many requests of git may fail in a row before a run gives up. A token without the right to write fails each time.
+/// How many requests of git may fail in a row before a run gives up.
 const MOST_FAILURES: u32 = 5;
 /// The pauses after them: about a minute in all.
 const AFTER_FAILURE: BackOff = BackOff { first: LOOK, longest: SignedDuration::from_mins(1) };
@@ -106,6 +106,8 @@ impl StateKeeper {
                 tracing::info!(run, %until, "another run has the state");
                 failures = 0;
                 LOOK
+            } else if error.is_refusal() {
+                return Err(error);
             } else {
                 // Without the state the run's event is lost, so that one failure must not end it.
                 tracing::warn!(%error, "the state cannot be leased; retrying");

@@ -25,6 +25,25 @@ pub enum StateError {
     Busy { run: String, until: jiff::Timestamp },
 }
 
+/// What git says where the same request fails each time: wrong rights, no such repository, or a rule against the push.
+/// GitHub also says "pre-receive hook declined" when it is only busy.
+const REFUSALS: [&str; 7] = [
+    "returned error: 401",
+    "returned error: 403",
+    "returned error: 404",
+    "Authentication failed",
+    "does not appear to be a git repository",
+    "protected branch hook declined",
+    "repository rule violations",
+];
+
+impl StateError {
+    /// Whether a retry is of no use.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Git(GitError::Refused { said, .. }) if REFUSALS.iter().any(|one| said.contains(one)))
+    }
+}
+
 /// A version of the state: the id of its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StateVersion(String);

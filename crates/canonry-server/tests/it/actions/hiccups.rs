@@ -41,6 +41,11 @@ async fn a_push_that_is_refused_a_few_times_loses_no_event() {
     actions.refuse_pushes(100);
     let refused = actions.run("usual", actions.new_events().remove(0)).await.expect_err("refused");
     assert!(matches!(refused, RunError::State(StateError::Git(_))), "{refused}");
+    let said = refused.to_string();
+    assert!(
+        said.contains("pre-receive hook declined") && said.ends_with("check that the token may write contents"),
+        "{said}"
+    );
     assert_eq!((answers(), actions.refusals_left()), (1, 95));
 }
 
